@@ -1,0 +1,95 @@
+import type { Metric } from "../telemetry/model.ts";
+
+/** The drift class of one series; exactly one per (rank, device, metric). */
+export const DRIFT_CLASSES = [
+  "flat",
+  "plateau",
+  "step",
+  "spike",
+  "sawtooth",
+  "rising",
+  "leak",
+  "shrink",
+  "insufficient",
+  "unavailable",
+] as const;
+export type DriftClass = (typeof DRIFT_CLASSES)[number];
+
+export type Severity = "info" | "warning" | "critical";
+
+/** One analysed series of `stormlog.analysis/1`; sizes in bytes, null = unknown. */
+export interface SeriesAnalysis {
+  readonly rank: number;
+  readonly device: string;
+  readonly metric: Metric;
+  readonly highwater: boolean;
+  readonly samples: number;
+  readonly duration_s: number | null;
+  readonly steps: number | null;
+  readonly peak_bytes: number | null;
+  readonly peak_kind: "exact" | "sampled";
+  readonly slope_bytes_per_s: number | null;
+  readonly slope_bytes_per_step: number | null;
+  /** 95 %, per step where steps exist, else per second. */
+  readonly slope_interval: readonly [number, number] | null;
+  /** Slope times the whole observed span. */
+  readonly growth_bytes: number | null;
+  readonly class: DriftClass;
+  /** Smallest total growth this series could have shown. */
+  readonly mde_bytes: number | null;
+  readonly steps_to_oom: number | null;
+  readonly seconds_to_oom: number | null;
+}
+
+export interface Finding {
+  readonly classification: string;
+  readonly severity: Severity;
+  readonly confidence: number;
+  readonly rank: number | null;
+  readonly device: string | null;
+  readonly metric: Metric | null;
+  readonly evidence: Readonly<Record<string, number | string | boolean | null>>;
+  readonly description: string;
+  readonly remediation: readonly string[];
+}
+
+export interface TraceMlDiagnosis {
+  readonly kind: "CREEP_CONFIRMED" | "CREEP_EARLY" | "HIGH_PRESSURE" | "IMBALANCE" | "BALANCED" | "NO_DATA" | "NO_GPU";
+  readonly status: string;
+  readonly severity: "info" | "warn" | "crit";
+  readonly worst_rank: number | null;
+}
+
+export interface FirstCauseSuspect {
+  readonly rank: number;
+  /** Nanosecond timestamps and spans as decimal strings: they exceed 2^53. */
+  readonly first_spike_timestamp_ns: string;
+  readonly aligned_first_spike_timestamp_ns: string;
+  readonly peak_delta_bytes: number;
+  readonly spike_window_samples: number;
+  readonly lead_over_cluster_onset_ns: string;
+  readonly confidence: "high" | "medium" | "low";
+  readonly evidence: { readonly device_used_delta_bytes: number; readonly supporting_ranks_at_or_before_onset: number };
+}
+
+export interface RanksAnalysis {
+  readonly job_id: string | null;
+  readonly world_size: number;
+  readonly participating_ranks: readonly number[];
+  readonly missing_ranks: readonly number[];
+  readonly rank_sample_counts: Readonly<Record<string, number>>;
+  readonly alignment_offsets_ns: Readonly<Record<string, string>>;
+  readonly cluster_onset_timestamp_ns: string | null;
+  readonly first_cause_suspects: readonly FirstCauseSuspect[];
+  readonly notes: readonly string[];
+}
+
+/** `stormlog.analysis/1`: same input, same bytes out. */
+export interface AnalysisDocument {
+  readonly schema: "stormlog.analysis/1";
+  readonly series: readonly SeriesAnalysis[];
+  readonly findings: readonly Finding[];
+  readonly diagnosis: readonly TraceMlDiagnosis[];
+  readonly ranks: RanksAnalysis;
+  readonly missing: Readonly<Record<string, number>>;
+}

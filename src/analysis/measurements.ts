@@ -1,0 +1,51 @@
+import * as v from "valibot";
+import { METRICS } from "../telemetry/model.ts";
+import { DRIFT_CLASSES } from "./document.ts";
+
+const bytes = v.pipe(v.number(), v.finite());
+const size = v.pipe(bytes, v.minValue(0));
+
+/** Features of one series of one run, the part of an analysis that is judged and stored. */
+export const MeasuredSeriesSchema = v.object({
+  rank: v.pipe(v.number(), v.integer(), v.minValue(0)),
+  device: v.string(),
+  metric: v.picklist(METRICS),
+  peak_bytes: v.nullable(size),
+  growth_bytes: v.optional(v.nullable(bytes)),
+  slope_bytes_per_step: v.optional(v.nullable(bytes)),
+  slope_bytes_per_s: v.optional(v.nullable(bytes)),
+  class: v.optional(v.picklist(DRIFT_CLASSES)),
+});
+export type MeasuredSeries = v.InferOutput<typeof MeasuredSeriesSchema>;
+
+/** One execution. `metrics` is shorthand for one rank on one device: `{"allocated_peak_bytes": n, "allocated_growth_bytes": n}`. */
+export const MeasuredRunSchema = v.object({
+  session: v.string(),
+  commit: v.optional(v.nullable(v.string())),
+  series: v.optional(v.array(MeasuredSeriesSchema)),
+  metrics: v.optional(v.record(v.string(), v.union([v.number(), v.string(), v.null()]))),
+});
+export type MeasuredRunInput = v.InferOutput<typeof MeasuredRunSchema>;
+
+/** `stormlog.measurements/1` as it stands in a file. */
+export const MeasurementsSchema = v.object({
+  schema: v.literal("stormlog.measurements/1"),
+  scenario: v.string(),
+  fingerprint: v.optional(v.nullable(v.record(v.string(), v.union([v.string(), v.number(), v.null()])))),
+  runs: v.array(MeasuredRunSchema),
+});
+export type MeasurementsInput = v.InferOutput<typeof MeasurementsSchema>;
+
+/** A run with the shorthand resolved. */
+export interface MeasuredRun {
+  readonly session: string;
+  readonly commit: string | null;
+  readonly series: readonly MeasuredSeries[];
+}
+
+/** Measurements of one scenario in one environment, shorthand resolved. */
+export interface Measurements {
+  readonly scenario: string;
+  readonly fingerprint: Readonly<Record<string, string | number | null>> | null;
+  readonly runs: readonly MeasuredRun[];
+}

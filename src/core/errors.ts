@@ -1,0 +1,63 @@
+import { ExitCode } from "./exit-codes.ts";
+
+/** What a failure is about; decides the exit status. The concrete, stable code is {@link GateError.code}. */
+export type ErrorKind = "usage" | "invalid-input" | "error" | "interrupted";
+
+const EXIT_BY_KIND = {
+  usage: ExitCode.usage,
+  "invalid-input": ExitCode.invalidInput,
+  error: ExitCode.error,
+  interrupted: ExitCode.interrupted,
+} as const satisfies Record<ErrorKind, ExitCode>;
+
+export interface GateErrorOptions {
+  readonly kind: ErrorKind;
+  /** What the user should do next, one sentence. */
+  readonly hint?: string;
+  /** File, option or command the problem sits in. */
+  readonly where?: string;
+  readonly cause?: unknown;
+}
+
+/**
+ * A failure a user can act on: a stable code, what was wrong, where, and what to do. Codes are upper-case words
+ * (`INPUT_EMPTY`, `COMMAND_NOT_FOUND`) and never change meaning. Outside text in the message is escaped where it is printed.
+ */
+export class GateError extends Error {
+  override readonly name = "GateError";
+  readonly code: string;
+  readonly kind: ErrorKind;
+  readonly hint: string | undefined;
+  readonly where: string | undefined;
+
+  constructor(code: string, message: string, options: GateErrorOptions) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.kind = options.kind;
+    this.hint = options.hint;
+    this.where = options.where;
+  }
+
+  get exitCode(): ExitCode {
+    return EXIT_BY_KIND[this.kind];
+  }
+}
+
+/** Input that cannot be used as it is (exit 5). */
+export function invalidInput(code: string, message: string, where?: string, hint?: string): GateError {
+  return new GateError(code, message, {
+    kind: "invalid-input",
+    ...(where === undefined ? {} : { where }),
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+/** A wrong option or argument (exit 2). */
+export function usageError(code: string, message: string, hint?: string): GateError {
+  return new GateError(code, message, { kind: "usage", ...(hint === undefined ? {} : { hint }) });
+}
+
+/** For the `default` branch of a switch over a discriminated union: a missing case is a type error. */
+export function assertNever(value: never): never {
+  throw new Error(`unreachable: ${JSON.stringify(value)}`);
+}

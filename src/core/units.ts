@@ -1,0 +1,70 @@
+import { usageError } from "./errors.ts";
+
+export const KIB = 1024;
+export const MIB = 1024 ** 2;
+export const GIB = 1024 ** 3;
+
+const BINARY_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
+
+/** Bytes as binary units with at most three significant decimals ("1.50 GiB", "512 B", "-3.00 MiB"). */
+export function formatBytes(bytes: number): string {
+  const size = Math.abs(bytes);
+  let unit = 0;
+  let value = size;
+  // 1023.995 would print as "1024.00": move on to the next unit as soon as two decimals would round up to 1024.
+  while (value >= 1023.995 && unit < BINARY_UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  const text = unit === 0 ? String(Math.round(value)) : value.toFixed(2);
+  return `${bytes < 0 && Number(text) !== 0 ? "-" : ""}${text} ${BINARY_UNITS[unit]}`;
+}
+
+/** A signed size, for differences ("+12.00 MiB"). */
+export function formatBytesDelta(bytes: number): string {
+  return bytes > 0 ? `+${formatBytes(bytes)}` : formatBytes(bytes);
+}
+
+/** Seconds as a person writes them ("850 ms", "12.3 s", "2 min 05 s", "3 h 20 min"). */
+export function formatDuration(seconds: number): string {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
+  return `${Math.floor(whole / 3600)} h ${String(Math.floor((whole % 3600) / 60)).padStart(2, "0")} min`;
+}
+
+const SIZE_UNITS: Readonly<Record<string, number>> = {
+  "": 1,
+  b: 1,
+  k: KIB,
+  kb: 1e3,
+  kib: KIB,
+  m: MIB,
+  mb: 1e6,
+  mib: MIB,
+  g: GIB,
+  gb: 1e9,
+  gib: GIB,
+  t: 1024 ** 4,
+  tb: 1e12,
+  tib: 1024 ** 4,
+};
+
+/**
+ * Parse "512MiB", "1.5 GB", "4096" into bytes (rounded down). KB/MB/GB are decimal, KiB/MiB/GiB and the bare letters binary.
+ * @throws GateError SIZE_INVALID (usage)
+ */
+export function parseSize(text: string): number {
+  const match = /^\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*$/.exec(text);
+  const factor = match ? SIZE_UNITS[(match[2] ?? "").toLowerCase()] : undefined;
+  const bytes = match && factor !== undefined ? Math.floor(Number(match[1]) * factor) : Number.NaN;
+  if (!Number.isSafeInteger(bytes)) {
+    throw usageError(
+      "SIZE_INVALID",
+      `"${text}" is not a size`,
+      'Write a number with a unit, for example "512MiB" or "1.5GiB".',
+    );
+  }
+  return bytes;
+}

@@ -1,0 +1,30 @@
+import type { Metric } from "../telemetry/model.ts";
+
+/** Production length at which growth is judged. */
+export type Horizon =
+  | { readonly kind: "steps"; readonly steps: number }
+  | { readonly kind: "seconds"; readonly seconds: number };
+
+/** Absolute limit on one metric's peak, bytes. `metric` may name any judged metric. */
+export interface Budget {
+  readonly metric: Metric;
+  readonly bytes: number;
+}
+
+/** Everything the verdict depends on besides the measurements. Defaults and their sources stand in `defaults.ts`. */
+export interface Policy {
+  readonly budgets: readonly Budget[];
+  readonly horizon: Horizon | null;
+  /** Metrics whose peak and growth gate; null = the default rule (allocated, else host where no allocator counter exists). */
+  readonly gatingMetrics: readonly Metric[] | null;
+  /** Relative margin on peaks, a fraction (0.005 = 0.5 %). */
+  readonly relativeMargin: number;
+  /** Multiplier of the robust spread. */
+  readonly spreadFactor: number;
+  /** Family-wise error rate of an innocent breach, shared by all gating checks. */
+  readonly alpha: number;
+  /** Most candidate runs a confirmation may ask for. */
+  readonly maxConfirmations: number;
+  /** Baseline runs without which relative checks are unjudged. */
+  readonly minBaselineRuns: number;
+}
