@@ -1,0 +1,253 @@
+import path from "node:path";
+import { GateError, usageError } from "../core/errors.ts";
+import { parseSize } from "../core/units.ts";
+import type { Budget, Horizon } from "../verdict/policy.ts";
+import type { BaseRun, Command, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
+import type { ConfigFile, ConfigScenario } from "./schema.ts";
+
+/** Options as text, the same for the command line and the Action; undefined = not given. */
+export interface GateOptions {
+  readonly scenario?: string | undefined;
+  readonly baseline?: readonly string[] | undefined;
+  readonly bundle?: string | undefined;
+  readonly intervalMs?: string | undefined;
+  readonly deviceIntervalMs?: string | undefined;
+  readonly cpuBudget?: string | undefined;
+  readonly repeats?: string | undefined;
+  readonly baseRun?: string | undefined;
+  readonly maxRuns?: string | undefined;
+  readonly maxMinutes?: string | undefined;
+  readonly timeout?: string | undefined;
+  readonly horizon?: string | undefined;
+  readonly budget?: readonly string[] | undefined;
+  readonly warningPercent?: string | undefined;
+  readonly criticalPercent?: string | undefined;
+  readonly probe?: string | undefined;
+  readonly attribute?: string | undefined;
+  readonly unjudged?: string | undefined;
+}
+
+/** Defaults of the contract; the sampler's rates are 200 Hz for the host and 50 Hz for devices. */
+export const DEFAULTS = {
+  scenario: "default",
+  bundle: "stormlog-bundle",
+  intervalMs: 5,
+  deviceIntervalMs: 20,
+  cpuBudgetPercent: 1,
+  maxRuns: 10,
+  warningPercent: 80,
+  criticalPercent: 95,
+} as const;
+
+function number(name: string, text: string, low: number, high: number): number {
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value) || value < low || value > high) {
+    throw usageError("OPTION_INVALID", `--${name} "${text}" is not a number between ${low} and ${high}`);
+  }
+  return value;
+}
+
+function integer(name: string, text: string, low: number, high: number): number {
+  const value = number(name, text, low, high);
+  if (!Number.isInteger(value)) throw usageError("OPTION_INVALID", `--${name} "${text}" is not a whole number`);
+  return value;
+}
+
+function choice<T extends string>(name: string, text: string, allowed: readonly T[]): T {
+  const found = allowed.find((word) => word === text);
+  if (found === undefined) {
+    throw usageError("OPTION_INVALID", `--${name} "${text}" is none of ${allowed.join(", ")}`);
+  }
+  return found;
+}
+
+/**
+ * Parse `METRIC=SIZE`.
+ * @throws GateError BUDGET_INVALID, SIZE_INVALID (usage)
+ */
+export function parseBudget(text: string): Budget {
+  const at = text.indexOf("=");
+  const metric = text.slice(0, at);
+  if (at < 1 || !["allocated", "reserved", "used", "host"].includes(metric)) {
+    throw usageError(
+      "BUDGET_INVALID",
+      `budget "${text}" is not METRIC=SIZE`,
+      "METRIC is allocated, reserved, used or host, for example host=2GiB.",
+    );
+  }
+  return { metric: metric as Budget["metric"], bytes: parseSize(text.slice(at + 1)) };
+}
+
+/**
+ * Parse a production length: a number of steps ("1000000"), or hours ("72h").
+ * @throws GateError HORIZON_INVALID (usage)
+ */
+export function parseHorizon(text: string): Horizon {
+  const match = /^(\d+(?:\.\d+)?(?:e\d+)?)(h?)$/.exec(text.trim());
+  const value = match ? Number(match[1]) : Number.NaN;
+  if (!match || !Number.isFinite(value) || value <= 0) {
+    throw usageError(
+      "HORIZON_INVALID",
+      `horizon "${text}" is neither a number of steps nor hours`,
+      'Write "1000000" for steps or "72h" for hours.',
+    );
+  }
+  return match[2] === "h" ? { kind: "seconds", seconds: value * 3600 } : { kind: "steps", steps: value };
+}
+
+function parseBaseRun(text: string): BaseRun {
+  if (text === "auto" || text === "off") return { kind: text };
+  if (text.trim() === "")
+    throw usageError("OPTION_INVALID", "--base-run is empty", "Use auto, off, or the command that runs the base.");
+  return { kind: "command", script: text };
+}
+
+function parseCpuBudget(text: string): number | null {
+  return text === "off" ? null : number("cpu-budget", text.replace(/%$/, ""), 0.01, 100) / 100;
+}
+
+function scenarioFromConfig(scenario: ConfigScenario, root: string, options: GateOptions): ScenarioRequest {
+  const command: Command =
+    typeof scenario.run === "string" ? { kind: "shell", script: scenario.run } : { kind: "argv", argv: scenario.run };
+  const env = Object.fromEntries(Object.entries(scenario.env ?? {}).map(([key, value]) => [key, String(value)]));
+  const budgets = Object.entries(scenario.budget ?? {}).map(([metric, value]) => parseBudget(`${metric}=${value}`));
+  const horizon = options.horizon ?? (scenario.horizon === undefined ? undefined : String(scenario.horizon));
+  return {
+    name: scenario.name,
+    command,
+    cwd: path.resolve(root, scenario.cwd ?? "."),
+    env,
+    timeoutS: options.timeout !== undefined ? number("timeout", options.timeout, 0.1, 1e7) : (scenario.timeout ?? null),
+    horizon: horizon === undefined ? null : parseHorizon(horizon),
+    // The command line comes last, so that for one metric it wins.
+    budgets: mergeBudgets(budgets, (options.budget ?? []).map(parseBudget)),
+    repeats: parseRepeats(options.repeats ?? (scenario.repeats === undefined ? undefined : String(scenario.repeats))),
+    definition: JSON.stringify({ run: scenario.run, cwd: scenario.cwd ?? ".", env: Object.entries(env).sort() }),
+  };
+}
+
+function mergeBudgets(first: readonly Budget[], second: readonly Budget[]): Budget[] {
+  const byMetric = new Map(first.map((budget) => [budget.metric, budget]));
+  for (const budget of second) byMetric.set(budget.metric, budget);
+  return [...byMetric.values()];
+}
+
+function parseRepeats(text: string | undefined): "auto" | number {
+  return text === undefined || text === "auto" ? "auto" : integer("repeats", text, 1, 50);
+}
+
+function chooseScenarios(config: ConfigFile, options: GateOptions): readonly ConfigScenario[] {
+  if (options.scenario === undefined) return config.scenarios;
+  const wanted = config.scenarios.filter(({ name }) => name === options.scenario);
+  if (wanted.length === 0) {
+    throw usageError(
+      "SCENARIO_UNKNOWN",
+      `the configuration has no scenario "${options.scenario}"`,
+      `It has: ${config.scenarios.map(({ name }) => name).join(", ")}.`,
+    );
+  }
+  return wanted;
+}
+
+function baselineSpecs(
+  options: GateOptions,
+  config: ConfigFile | null,
+  fallback: readonly string[],
+): readonly string[] {
+  const given = options.baseline ?? (config?.baseline === undefined ? undefined : [config.baseline].flat());
+  const specs = given ?? fallback;
+  return specs.includes("none") ? [] : specs;
+}
+
+export interface GateRequestInput {
+  readonly options: GateOptions;
+  /** The command after `--`, or the Action's `run`; null = the scenarios of the config file. */
+  readonly command: Command | null;
+  readonly config: ConfigFile | null;
+  /** Directory that relative paths of the config file and the command start from. */
+  readonly root: string;
+  readonly defaultBaselines: readonly string[];
+  readonly defaultUnjudged: UnjudgedMode;
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Fold options over the config file into one request.
+ * @throws GateError OPTION_INVALID, NO_COMMAND, SCENARIO_UNKNOWN, PROBE_UNAVAILABLE, … (usage)
+ */
+export function gateRequest(input: GateRequestInput): GateRequest {
+  const { options, config } = input;
+  if (input.command === null && config === null) {
+    throw usageError(
+      "NO_COMMAND",
+      "there is nothing to run",
+      "Give a command after `--`, or write a stormlog-gate.yml (`stormlog-gate init`).",
+    );
+  }
+  const probe = choice("probe", options.probe ?? "auto", ["auto", "off", "require"]);
+  if (probe === "require") {
+    throw new GateError("PROBE_UNAVAILABLE", "this version has no in-process probe, so --probe require cannot be met", {
+      kind: "usage",
+      hint: "Use --probe auto: memory is measured from outside the process.",
+    });
+  }
+  choice("attribute", options.attribute ?? "auto", ["auto", "off", "always"]);
+  const policy = config?.policy;
+  const scenarios =
+    input.command !== null
+      ? [
+          {
+            name: options.scenario ?? DEFAULTS.scenario,
+            command: input.command,
+            cwd: input.root,
+            env: {},
+            timeoutS: options.timeout === undefined ? null : number("timeout", options.timeout, 0.1, 1e7),
+            horizon: options.horizon === undefined ? null : parseHorizon(options.horizon),
+            budgets: mergeBudgets([], (options.budget ?? []).map(parseBudget)),
+            repeats: parseRepeats(options.repeats),
+            definition: null,
+          } satisfies ScenarioRequest,
+        ]
+      : chooseScenarios(config as ConfigFile, options).map((scenario) =>
+          scenarioFromConfig(scenario, input.root, options),
+        );
+  const margin = policy?.["relative-margin-percent"];
+  return {
+    scenarios,
+    baselines: baselineSpecs(options, config, input.defaultBaselines),
+    bundle: path.resolve(input.root, options.bundle ?? config?.report?.bundle ?? DEFAULTS.bundle),
+    hostPeriodNs: Math.round(number("interval", options.intervalMs ?? String(DEFAULTS.intervalMs), 0.5, 1000) * 1e6),
+    devicePeriodNs: Math.round(
+      number("device-interval", options.deviceIntervalMs ?? String(DEFAULTS.deviceIntervalMs), 0.5, 1000) * 1e6,
+    ),
+    cpuBudget: parseCpuBudget(options.cpuBudget ?? String(DEFAULTS.cpuBudgetPercent)),
+    baseRun: parseBaseRun(options.baseRun ?? policy?.["base-run"] ?? "auto"),
+    maxRuns: integer("max-runs", options.maxRuns ?? String(policy?.["max-runs"] ?? DEFAULTS.maxRuns), 1, 100),
+    maxMinutes:
+      options.maxMinutes !== undefined
+        ? number("max-minutes", options.maxMinutes, 0.01, 1e5)
+        : (policy?.["max-minutes"] ?? null),
+    warningPercent: number(
+      "warning-percent",
+      options.warningPercent ?? String(config?.report?.["warning-percent"] ?? DEFAULTS.warningPercent),
+      0,
+      100,
+    ),
+    criticalPercent: number(
+      "critical-percent",
+      options.criticalPercent ?? String(config?.report?.["critical-percent"] ?? DEFAULTS.criticalPercent),
+      0,
+      100,
+    ),
+    unjudged: choice("unjudged", options.unjudged ?? policy?.unjudged ?? input.defaultUnjudged, [
+      "fail",
+      "warn",
+      "pass",
+    ]),
+    gatingMetrics: policy?.gating ?? null,
+    relativeMargin: margin === undefined ? null : margin / 100,
+    argv: input.argv,
+    env: input.env,
+  };
+}
