@@ -1,0 +1,49 @@
+import { createHash } from "node:crypto";
+
+/** What the artifact service refuses in a name, plus control characters. */
+const FORBIDDEN = /["<>|*?\\/:\u0000-\u001f\u007f-\u009f]/g;
+const MAX_NAME = 120;
+
+function shorten(name: string): string {
+  if (name.length <= MAX_NAME) return name;
+  // Two long legs must not fall together when they are cut.
+  const hash = createHash("sha256").update(name).digest("hex").slice(0, 8);
+  return `${name.slice(0, MAX_NAME - 9)}-${hash}`;
+}
+
+/** A name the artifact service takes: forbidden characters become `-`, long names are cut and told apart by a hash. */
+export function safeArtifactName(name: string): string {
+  const safe = name.replace(FORBIDDEN, "-").replace(/\s+/g, " ").trim();
+  return shorten(safe === "" || /^\.+$/.test(safe) ? "stormlog" : safe);
+}
+
+/**
+ * The leg of a matrix as one word, from `toJSON(matrix)`: `{"os": "linux", "torch": "2.5"}` is `linux-2.5`. Null when there is
+ * no matrix (`null`, `{}` or not an object).
+ */
+export function matrixLeg(json: string): string | null {
+  let matrix: unknown;
+  try {
+    matrix = JSON.parse(json);
+  } catch {
+    return null;
+  }
+  if (typeof matrix !== "object" || matrix === null || Array.isArray(matrix)) return null;
+  const words = Object.values(matrix).map((value) =>
+    (typeof value === "string" ? value : JSON.stringify(value))
+      .replace(/[^A-Za-z0-9._]+/g, "-")
+      .replace(/^-+|-+$/g, ""),
+  );
+  const leg = words.filter((word) => word !== "").join("-");
+  return leg === "" ? null : shorten(leg).slice(0, MAX_NAME / 2);
+}
+
+/**
+ * Names to try, in order: artifacts of a run are immutable and shared by its attempts, so a re-run, or a second job that
+ * forgot the `matrix` input, meets its own name.
+ */
+export function artifactNames(name: string, runAttempt: number): readonly string[] {
+  const safe = safeArtifactName(name);
+  const attempt = runAttempt > 1 ? [`${safe}-attempt-${runAttempt}`] : [];
+  return [safe, ...attempt, ...[2, 3, 4].map((n) => `${attempt[0] ?? safe}-${n}`)];
+}

@@ -1,0 +1,114 @@
+import { copyFileSync, lstatSync, readdirSync } from "node:fs";
+import path from "node:path";
+import { artifactNames } from "./artifact-name.ts";
+import { type Deadline, withDeadline } from "./deadline.ts";
+import { degradedWarning } from "./degrade.ts";
+import { artifactUrl, type RunContext } from "./run-context.ts";
+
+/** The artifact service of the running job, as little of it as the gate needs. */
+export interface ArtifactStore {
+  /**
+   * Store files under a name, zipped; returns the artifact's id. With `raw` a single file is stored as it is, under its own
+   * basename, and opens in the browser.
+   */
+  upload(name: string, files: readonly string[], root: string, options: UploadOptions): Promise<number>;
+}
+
+export interface UploadOptions {
+  /** 1 to 90; null = the repository's setting. */
+  readonly retentionDays: number | null;
+  readonly raw: boolean;
+}
+
+/** An upload never decides the verdict: it worked, or there is one warning. */
+export type Upload =
+  | { readonly ok: true; readonly id: number; readonly name: string; readonly url: string | null }
+  | { readonly ok: false; readonly warning: string };
+
+/** The store of GitHub Actions. Loaded on first use: the client is larger than everything else together. */
+export function actionsArtifactStore(): ArtifactStore {
+  return {
+    async upload(name, files, root, { retentionDays, raw }) {
+      const { DefaultArtifactClient } = await import("@actions/artifact");
+      const answer = await new DefaultArtifactClient().uploadArtifact(name, [...files], root, {
+        ...(retentionDays === null ? {} : { retentionDays }),
+        ...(raw ? { skipArchive: true } : {}),
+      });
+      if (answer.id === undefined) throw new Error("the artifact service returned no id");
+      return answer.id;
+    },
+  };
+}
+
+/** Regular files under a directory, absolute and sorted. Links are left out: they could point anywhere on the machine. */
+export function filesUnder(root: string): readonly string[] {
+  return readdirSync(root, { recursive: true, encoding: "utf8" })
+    .map((name) => path.join(root, name))
+    .filter((file) => lstatSync(file).isFile())
+    .sort();
+}
+
+function isNameTaken(error: unknown): boolean {
+  return error instanceof Error && /\b409\b|already exists/i.test(error.message);
+}
+
+export interface ArtifactJob {
+  readonly store: ArtifactStore;
+  readonly context: RunContext;
+  readonly name: string;
+  readonly retentionDays: number | null;
+  readonly deadline: Deadline;
+}
+
+async function uploadUnderFreeName(job: ArtifactJob, put: (name: string) => Promise<number>): Promise<Upload> {
+  const names = artifactNames(job.name, job.context.runAttempt);
+  for (const [at, name] of names.entries()) {
+    try {
+      const id = await put(name);
+      return { ok: true, id, name, url: artifactUrl(job.context, id) };
+    } catch (error) {
+      if (!isNameTaken(error) || at === names.length - 1) throw error;
+    }
+  }
+  throw new Error("no name was tried");
+}
+
+/** Upload the whole evidence bundle as one zipped artifact. */
+export async function uploadBundle(job: ArtifactJob, bundleDir: string): Promise<Upload> {
+  try {
+    const files = filesUnder(bundleDir);
+    if (files.length === 0) return { ok: false, warning: `There is no evidence to upload: ${bundleDir} is empty.` };
+    return await withDeadline(job.deadline, () =>
+      uploadUnderFreeName(job, (name) =>
+        job.store.upload(name, files, bundleDir, { retentionDays: job.retentionDays, raw: false }),
+      ),
+    );
+  } catch (error) {
+    return {
+      ok: false,
+      warning: degradedWarning({ ...UPLOAD_ATTEMPT, instead: `It is on the runner in ${bundleDir}.` }, error),
+    };
+  }
+}
+
+const UPLOAD_ATTEMPT = { what: "upload the evidence bundle", permission: null } as const;
+
+/**
+ * Upload the interactive timeline as an artifact of its own that is not zipped, so that one click opens it. The service
+ * names such an artifact after its file, which is therefore copied to a name of this gate's first.
+ * @param scratch existing directory for the copy; it stays, because an upload that missed its deadline may still read it
+ */
+export async function uploadTimeline(job: ArtifactJob, htmlFile: string, scratch: string): Promise<Upload> {
+  try {
+    return await withDeadline(job.deadline, () =>
+      uploadUnderFreeName(job, (name) => {
+        const copy = path.join(scratch, `${name}.html`);
+        copyFileSync(htmlFile, copy);
+        return job.store.upload(`${name}.html`, [copy], scratch, { retentionDays: job.retentionDays, raw: true });
+      }),
+    );
+  } catch (error) {
+    const attempt = { what: "upload the interactive timeline", permission: null, instead: "It is in the bundle." };
+    return { ok: false, warning: degradedWarning(attempt, error) };
+  }
+}

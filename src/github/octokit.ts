@@ -1,0 +1,51 @@
+import type { GitHub } from "@actions/github/lib/utils";
+import type { RunContext } from "./run-context.ts";
+
+export type Octokit = InstanceType<typeof GitHub>;
+
+export interface ConnectOptions {
+  readonly token: string;
+  readonly context: RunContext;
+  /** Ends requests under way, and with them the whole conversation. */
+  readonly signal: AbortSignal;
+  /** Longest time to wait because GitHub asks to (`retry-after`), seconds. */
+  readonly longestWaitS: number;
+  log(line: string): void;
+}
+
+const MAX_RATE_LIMIT_RETRIES = 2;
+
+/**
+ * A client that waits out rate limits and retries server errors, within the caller's deadline. Loaded on first use: a run
+ * without a pull request never needs it.
+ */
+export async function connect(options: ConnectOptions): Promise<Octokit> {
+  const [{ getOctokit }, { retry }, { throttling }] = await Promise.all([
+    import("@actions/github"),
+    import("@octokit/plugin-retry"),
+    import("@octokit/plugin-throttling"),
+  ]);
+  const waitOut = (retryAfterS: number, request: { method?: string; url?: string }, retries: number): boolean => {
+    const again = retries < MAX_RATE_LIMIT_RETRIES && retryAfterS <= options.longestWaitS;
+    options.log(`GitHub limits ${request.method} ${request.url}: ${again ? `again in ${retryAfterS} s` : "giving up"}`);
+    return again;
+  };
+  return getOctokit(
+    options.token,
+    {
+      baseUrl: options.context.apiUrl,
+      request: { signal: options.signal },
+      // (n + 1)² seconds between tries: 1 and 4.
+      retry: { retries: 2 },
+      throttle: {
+        onRateLimit: (after: number, request: object, _octokit: unknown, retries: number) =>
+          waitOut(after, request, retries),
+        onSecondaryRateLimit: (after: number, request: object, _octokit: unknown, retries: number) =>
+          waitOut(after, request, retries),
+      },
+      log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    },
+    retry,
+    throttling,
+  );
+}

@@ -1,0 +1,121 @@
+import type { SeriesAnalysis } from "../analysis/document.ts";
+import type { GateReport, ScenarioReport } from "../report/model.ts";
+import type { Check, VerdictWord } from "../verdict/judgement.ts";
+
+/** Every output of `action.yml`. Unknown is an empty text, never 0. */
+export interface Outputs {
+  readonly verdict: string;
+  readonly "exit-code": string;
+  readonly confirmed: string;
+  readonly results: string;
+  readonly class: string;
+  readonly "peak-bytes": string;
+  readonly "slope-bytes-per-step": string;
+  readonly "slope-bytes-per-s": string;
+  readonly "bundle-path": string;
+  readonly "report-path": string;
+  readonly "artifact-id": string;
+  readonly "artifact-url": string;
+  readonly "timeline-url": string;
+  readonly "comment-url": string;
+}
+
+/** What publishing adds to the report's own outputs. */
+export interface Published {
+  readonly bundlePath: string;
+  readonly reportPath: string;
+  readonly artifactId: number | null;
+  readonly artifactUrl: string | null;
+  readonly timelineUrl: string | null;
+  readonly commentUrl: string | null;
+}
+
+/** An output may hold 1 MiB; `results` keeps well below it and says when it was cut. */
+const MAX_RESULTS_CHARS = 400_000;
+
+const BADNESS = { fail: 3, unjudged: 2, warn: 1, pass: 0 } as const satisfies Record<VerdictWord, number>;
+
+/** How far over (or near) its limit a check is; unknown limits come last. */
+function load(check: Check): number {
+  if (check.candidate_bytes === null || check.threshold_bytes === null || check.threshold_bytes <= 0) return 0;
+  return check.candidate_bytes / check.threshold_bytes;
+}
+
+function seriesOf(scenario: ScenarioReport): readonly SeriesAnalysis[] {
+  return scenario.runs.filter(({ role }) => role === "candidate").flatMap(({ analysis }) => analysis?.series ?? []);
+}
+
+/** The series the scalar outputs speak of: that of the worst gating check, else the first that has a peak. */
+export function worstGatingSeries(report: GateReport): SeriesAnalysis | null {
+  const gating = report.scenarios
+    .flatMap((scenario) => (scenario.judgement?.checks ?? []).map((check) => ({ scenario, check })))
+    .filter(({ check }) => check.gating)
+    .sort((a, b) => BADNESS[b.check.verdict] - BADNESS[a.check.verdict] || load(b.check) - load(a.check));
+  for (const { scenario, check } of gating) {
+    const series = seriesOf(scenario).find(
+      ({ rank, device, metric }) => rank === check.rank && device === check.device && metric === check.metric,
+    );
+    if (series !== undefined) return series;
+  }
+  const all = report.scenarios.flatMap(seriesOf).filter(({ peak_bytes }) => peak_bytes !== null);
+  return all.find(({ metric }) => metric === "allocated") ?? all[0] ?? null;
+}
+
+function numberText(value: number | null | undefined): string {
+  return value === null || value === undefined || !Number.isFinite(value) ? "" : String(value);
+}
+
+function resultsOf(report: GateReport): string {
+  const results = report.scenarios.map(({ scenario, word, error, judgement }) => ({
+    scenario,
+    verdict: word,
+    confirmed: judgement?.confirmed ?? false,
+    error: error === null ? null : { code: error.code, message: error.message },
+    checks: judgement?.checks ?? [],
+  }));
+  const text = JSON.stringify(results);
+  if (text.length <= MAX_RESULTS_CHARS) return text;
+  return JSON.stringify(results.map((result) => ({ ...result, checks: [], truncated: true })));
+}
+
+/** The outputs of a gate that came to a report. */
+export function outputsOf(report: GateReport, published: Published): Outputs {
+  const worst = worstGatingSeries(report);
+  return {
+    verdict: report.word,
+    "exit-code": String(report.exit_code),
+    confirmed: String(report.confirmed),
+    results: resultsOf(report),
+    class: worst?.class ?? "",
+    "peak-bytes": numberText(worst?.peak_bytes),
+    "slope-bytes-per-step": numberText(worst?.slope_bytes_per_step),
+    "slope-bytes-per-s": numberText(worst?.slope_bytes_per_s),
+    ...publishedOutputs(published),
+  };
+}
+
+/** The outputs of a gate that could not do its work at all. */
+export function errorOutputs(exitCode: number, published: Published): Outputs {
+  return {
+    verdict: "error",
+    "exit-code": String(exitCode),
+    confirmed: "false",
+    results: "[]",
+    class: "",
+    "peak-bytes": "",
+    "slope-bytes-per-step": "",
+    "slope-bytes-per-s": "",
+    ...publishedOutputs(published),
+  };
+}
+
+function publishedOutputs(published: Published) {
+  return {
+    "bundle-path": published.bundlePath,
+    "report-path": published.reportPath,
+    "artifact-id": numberText(published.artifactId),
+    "artifact-url": published.artifactUrl ?? "",
+    "timeline-url": published.timelineUrl ?? "",
+    "comment-url": published.commentUrl ?? "",
+  };
+}

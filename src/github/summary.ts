@@ -1,0 +1,36 @@
+import { appendFileSync, statSync } from "node:fs";
+
+/** GitHub drops a step's summary above 1 MiB, and can drop one just under it without a word. */
+export const MAX_SUMMARY_BYTES = 900_000;
+
+const CUT_NOTICE = "\n\n…the rest is in the evidence bundle.\n";
+
+/** Cut to a number of UTF-8 bytes at a line end, never inside a character, and say so. */
+export function boundSummary(markdown: string, maxBytes: number): string {
+  if (Buffer.byteLength(markdown) <= maxBytes) return markdown;
+  const room = maxBytes - Buffer.byteLength(CUT_NOTICE);
+  if (room <= 0) return "";
+  const head = new TextDecoder().decode(Buffer.from(markdown).subarray(0, room), { stream: true });
+  const lineEnd = head.lastIndexOf("\n");
+  const kept = lineEnd > 0 ? head.slice(0, lineEnd) : head;
+  // A cut inside a code block (mermaid) would swallow the notice.
+  const fences = kept.match(/^ {0,3}```/gm)?.length ?? 0;
+  return `${fences % 2 === 1 ? kept.slice(0, kept.lastIndexOf("```")) : kept}${CUT_NOTICE}`;
+}
+
+/**
+ * Append to the job summary of this step, in what is left of its size limit (several gates may share one step).
+ * Returns false when there is no summary file or it cannot be written.
+ */
+export function writeSummary(file: string | undefined, markdown: string): boolean {
+  if (!file) return false;
+  try {
+    const used = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    const text = boundSummary(`${markdown.trimEnd()}\n\n`, MAX_SUMMARY_BYTES - used);
+    if (text === "") return false;
+    appendFileSync(file, text);
+    return true;
+  } catch {
+    return false;
+  }
+}
