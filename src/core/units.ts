@@ -49,6 +49,9 @@ const SIZE_UNITS: Readonly<Record<string, number>> = {
   t: 1024 ** 4,
   tb: 1e12,
   tib: 1024 ** 4,
+  p: 1024 ** 5,
+  pb: 1e15,
+  pib: 1024 ** 5,
 };
 
 /**

@@ -1,0 +1,130 @@
+import { parseArgs } from "node:util";
+import type { ArgsDef } from "citty";
+import { usageError } from "../core/errors.ts";
+import type { Console } from "./console.ts";
+
+/** One option of a command; `multiple` collects repeats. */
+export interface OptionSpec {
+  readonly type: "string" | "boolean";
+  readonly description: string;
+  readonly valueHint?: string;
+  readonly multiple?: true;
+}
+
+/** Options of every command. */
+export const GLOBAL_OPTIONS = {
+  json: { type: "boolean", description: "Print one JSON document on stdout; everything else goes to stderr" },
+  config: { type: "string", description: "Configuration file", valueHint: "FILE" },
+  "no-color": { type: "boolean", description: "Print without colours" },
+  debug: { type: "boolean", description: "Print stack traces" },
+  help: { type: "boolean", description: "Show this help" },
+} as const satisfies Record<string, OptionSpec>;
+
+/** What a command's `run` gets. */
+export interface Invocation {
+  /** Text options by name; absent = not given. */
+  readonly text: Readonly<Record<string, string | undefined>>;
+  readonly lists: Readonly<Record<string, readonly string[]>>;
+  readonly flags: Readonly<Record<string, boolean>>;
+  readonly positionals: readonly string[];
+  /** What stood after `--`; null when there was no `--`. */
+  readonly rest: readonly string[] | null;
+  readonly console: Console;
+  /** The whole command line, for reports. */
+  readonly argv: readonly string[];
+}
+
+/** A command is data: options, positionals and one function that returns the exit status. */
+export interface CommandSpec {
+  readonly name: string;
+  readonly description: string;
+  readonly options: Readonly<Record<string, OptionSpec>>;
+  /** Names of positionals for the help; a trailing `…` takes any number. */
+  readonly positionals: readonly string[];
+  /** Whether a measured command may follow after `--`. */
+  readonly takesCommand?: true;
+  readonly run: (invocation: Invocation) => Promise<number>;
+}
+
+/** Split at the first bare `--`: what follows belongs to the measured command and is never parsed by us. */
+export function splitCommand(args: readonly string[]): {
+  readonly own: readonly string[];
+  readonly rest: readonly string[] | null;
+} {
+  const at = args.indexOf("--");
+  return at < 0 ? { own: args, rest: null } : { own: args.slice(0, at), rest: args.slice(at + 1) };
+}
+
+export type ParsedArguments = Omit<Invocation, "console" | "argv">;
+
+/**
+ * Parse a command's arguments strictly: an unknown or misspelt option is a usage error, never ignored.
+ * @throws GateError OPTION_UNKNOWN, ARGUMENT_UNEXPECTED, ARGUMENT_MISSING (usage)
+ */
+export function parseArguments(spec: CommandSpec, args: readonly string[]): ParsedArguments {
+  const { own, rest } = splitCommand(args);
+  const options: Record<string, OptionSpec> = { ...GLOBAL_OPTIONS, ...spec.options };
+  let parsed: ReturnType<typeof parseArgs>;
+  try {
+    parsed = parseArgs({
+      args: [...own],
+      allowPositionals: true,
+      strict: true,
+      options: Object.fromEntries(
+        Object.entries(options).map(([name, option]) => [
+          name,
+          { type: option.type, multiple: option.multiple ?? false },
+        ]),
+      ),
+    });
+  } catch (error) {
+    const message = (error as Error).message.split(". ")[0];
+    throw usageError("OPTION_UNKNOWN", message ?? "bad options", `See \`stormlog-gate ${spec.name} --help\`.`);
+  }
+  const text: Record<string, string> = {};
+  const lists: Record<string, string[]> = {};
+  const flags: Record<string, boolean> = {};
+  for (const [name, value] of Object.entries(parsed.values)) {
+    if (Array.isArray(value)) lists[name] = value.map(String);
+    else if (typeof value === "string") text[name] = value;
+    else if (value !== undefined) flags[name] = value;
+  }
+  if (flags.help !== true) checkPositionals(spec, parsed.positionals, rest);
+  return { text, lists, flags, positionals: parsed.positionals, rest };
+}
+
+function checkPositionals(spec: CommandSpec, given: readonly string[], rest: readonly string[] | null): void {
+  const many = spec.positionals.some((name) => name.endsWith("…"));
+  const required = spec.positionals.filter((name) => !name.startsWith("[")).length;
+  if (given.length < required) {
+    throw usageError(
+      "ARGUMENT_MISSING",
+      `\`${spec.name}\` needs ${spec.positionals.map((name) => name.replace("…", "")).join(" ")}`,
+      `See \`stormlog-gate ${spec.name} --help\`.`,
+    );
+  }
+  if (!many && given.length > spec.positionals.length) {
+    const extra = given[spec.positionals.length];
+    const hint = spec.takesCommand
+      ? "Write the command to measure after `--`."
+      : `See \`stormlog-gate ${spec.name} --help\`.`;
+    throw usageError("ARGUMENT_UNEXPECTED", `"${extra}" is unexpected`, hint);
+  }
+  if (rest !== null && !spec.takesCommand) {
+    throw usageError("ARGUMENT_UNEXPECTED", `\`${spec.name}\` takes no command after \`--\``);
+  }
+  if (rest !== null && rest.length === 0) throw usageError("NO_COMMAND", "there is no command after `--`");
+}
+
+/** The command's options in the form citty renders help from. */
+export function helpArguments(spec: CommandSpec): ArgsDef {
+  const entries: [string, ArgsDef[string]][] = spec.positionals.map((name) => [
+    name.replace(/[[\]…]/g, "").toLowerCase(),
+    { type: "positional", required: !name.startsWith("["), description: "" },
+  ]);
+  for (const [name, option] of Object.entries({ ...spec.options, ...GLOBAL_OPTIONS } as Record<string, OptionSpec>)) {
+    const hint = option.valueHint === undefined ? {} : { valueHint: option.valueHint };
+    entries.push([name, { type: option.type, description: option.description, ...hint }]);
+  }
+  return Object.fromEntries(entries);
+}

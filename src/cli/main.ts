@@ -1,0 +1,140 @@
+import { GateError, usageError } from "../core/errors.ts";
+import { escapeTerminal } from "../core/escape.ts";
+import { ExitCode } from "../core/exit-codes.ts";
+import { packageVersion } from "../core/package-root.ts";
+import { type CommandSpec, type GLOBAL_OPTIONS, helpArguments, parseArguments } from "./command.ts";
+import { type Console, processConsole } from "./console.ts";
+
+interface CommandEntry {
+  readonly description: string;
+  /** Loaded only when asked for: start-up pays for one command. */
+  readonly load: () => Promise<CommandSpec>;
+}
+
+const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  demo: {
+    description: "The whole story on this machine in under a minute",
+    load: async () => (await import("./demo.ts")).demo,
+  },
+  init: {
+    description: "Write a commented stormlog-gate.yml and the workflow",
+    load: async () => (await import("./init.ts")).init,
+  },
+  doctor: {
+    description: "What can be measured here, and why not",
+    load: async () => (await import("./doctor.ts")).doctor,
+  },
+  record: { description: "Measure one run, leave a recording", load: async () => (await import("./record.ts")).record },
+  run: { description: "Measure, judge, leave a bundle: the gate", load: async () => (await import("./run.ts")).run },
+  analyze: {
+    description: "Features, class and findings of recordings or telemetry",
+    load: async () => (await import("./analyze.ts")).analyzeCommand,
+  },
+  judge: {
+    description: "The verdict engine alone, on measurement files",
+    load: async () => (await import("./judge.ts")).judgeCommand,
+  },
+  compare: {
+    description: "Two recordings or bundles side by side",
+    load: async () => (await import("./compare.ts")).compare,
+  },
+  baseline: {
+    description: "Refresh, accept, list, show or verify baselines",
+    load: async () => (await import("./baseline.ts")).baseline,
+  },
+  show: { description: "Print what a bundle says", load: async () => (await import("./show.ts")).show },
+  export: {
+    description: "Write a bundle in another format",
+    load: async () => (await import("./export.ts")).exportCommand,
+  },
+};
+
+function overview(): string {
+  const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
+  const lines = Object.entries(COMMANDS).map(([name, { description }]) => `  ${name.padEnd(width)}  ${description}`);
+  return [
+    "stormlog-gate: a CI gate for GPU and host memory",
+    "",
+    "Usage: stormlog-gate <command> [options]",
+    "",
+    ...lines,
+    "",
+    "Start with `stormlog-gate demo`. `stormlog-gate <command> --help` explains one command.",
+  ].join("\n");
+}
+
+async function help(spec: CommandSpec): Promise<string> {
+  // citty decides about colours when it is loaded.
+  if (process.stdout.isTTY !== true) process.env.NO_COLOR = "1";
+  const { renderUsage } = await import("citty");
+  const trailer = spec.takesCommand ? " -- COMMAND…" : "";
+  return renderUsage({
+    meta: { name: `stormlog-gate ${spec.name}${trailer}`, description: spec.description },
+    args: helpArguments(spec),
+  });
+}
+
+async function dispatch(args: readonly string[], console: Console): Promise<number> {
+  const name = args[0];
+  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+    console.print(overview());
+    return name === undefined ? ExitCode.usage : ExitCode.pass;
+  }
+  if (name === "--version" || name === "-v") {
+    console.print(packageVersion());
+    return ExitCode.pass;
+  }
+  const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (entry === undefined)
+    throw usageError("COMMAND_UNKNOWN", `there is no command "${name}"`, "`stormlog-gate --help` lists them.");
+  const spec = await entry.load();
+  const parsed = parseArguments(spec, args.slice(1));
+  if (parsed.flags.help === true) {
+    console.print(await help(spec));
+    return ExitCode.pass;
+  }
+  return spec.run({ ...parsed, console, argv: ["stormlog-gate", ...args] });
+}
+
+/** What a failure looks like to a person: code, message, what to do; a stack only with `--debug`. */
+function describe(
+  error: unknown,
+  debug: boolean,
+): { readonly text: string; readonly code: string; readonly exit: number } {
+  if (error instanceof GateError) {
+    const where = error.where === undefined || error.message.includes(error.where) ? "" : ` (${error.where})`;
+    const hint = error.hint === undefined ? "" : `\n  ${error.hint}`;
+    const stack = debug && error.stack !== undefined ? `\n${error.stack}` : "";
+    return {
+      text: `error ${error.code}: ${error.message}${where}${hint}${stack}`,
+      code: error.code,
+      exit: error.exitCode,
+    };
+  }
+  const failure = error instanceof Error ? error : new Error(String(error));
+  const text = debug
+    ? (failure.stack ?? failure.message)
+    : `${failure.message}\n  This is a fault of stormlog-gate; --debug shows where.`;
+  return { text: `error INTERNAL: ${text}`, code: "INTERNAL", exit: ExitCode.error };
+}
+
+async function main(): Promise<number> {
+  const args = process.argv.slice(2);
+  const at = args.indexOf("--");
+  const own = at < 0 ? args : args.slice(0, at);
+  const flag = (name: keyof typeof GLOBAL_OPTIONS): boolean => own.includes(`--${name}`);
+  const console = processConsole({ json: flag("json"), color: !flag("no-color") });
+  try {
+    return await dispatch(args, console);
+  } catch (error) {
+    const { text, code, exit } = describe(error, flag("debug"));
+    process.stderr.write(`${escapeTerminal(text)}\n`);
+    console.document({ error: { code, message: error instanceof Error ? error.message : String(error) } });
+    return exit;
+  }
+}
+
+// A reader that goes away (`| head`) ends the output, not the work.
+process.stdout.on("error", () => {});
+process.stderr.on("error", () => {});
+process.exitCode = await main();

@@ -1,0 +1,138 @@
+import { describe, expect, it } from "vitest";
+import { parseConfig } from "./load.ts";
+import { type GateRequestInput, gateRequest, parseBudget, parseHorizon } from "./options.ts";
+
+const input = (over: Partial<GateRequestInput>): GateRequestInput => ({
+  options: {},
+  command: { kind: "argv", argv: ["true"] },
+  config: null,
+  root: "/project",
+  defaultBaselines: ["file:baselines"],
+  defaultUnjudged: "fail",
+  argv: [],
+  env: {},
+  ...over,
+});
+
+const CONFIG = parseConfig(
+  `
+scenarios:
+  - name: train
+    run: python train.py
+    cwd: sub
+    env: { SEED: 7 }
+    timeout: 60
+    horizon: 72h
+    budget: { host: 2GiB, allocated: 1GiB }
+  - name: serve
+    run: ["./serve", "--quick"]
+baseline: [ref:refs/stormlog/baselines, file:baselines]
+policy: { unjudged: warn, relative-margin-percent: 2 }
+report: { bundle: out }
+`,
+  "test.yml",
+);
+
+describe("the gate's request", () => {
+  it("uses the contract's defaults for a bare command", () => {
+    const request = gateRequest(input({}));
+    expect(request).toMatchObject({
+      baselines: ["file:baselines"],
+      bundle: "/project/stormlog-bundle",
+      hostPeriodNs: 5e6,
+      devicePeriodNs: 2e7,
+      cpuBudget: 0.01,
+      maxRuns: 10,
+      maxMinutes: null,
+      unjudged: "fail",
+      baseRun: { kind: "auto" },
+    });
+    expect(request.scenarios).toMatchObject([{ name: "default", cwd: "/project", repeats: "auto", definition: null }]);
+  });
+
+  it("takes every scenario of the config file, a string for the shell and a list without one", () => {
+    const { scenarios, ...request } = gateRequest(input({ command: null, config: CONFIG }));
+    expect(scenarios.map(({ command }) => command)).toEqual([
+      { kind: "shell", script: "python train.py" },
+      { kind: "argv", argv: ["./serve", "--quick"] },
+    ]);
+    expect(scenarios[0]).toMatchObject({
+      cwd: "/project/sub",
+      env: { SEED: "7" },
+      timeoutS: 60,
+      horizon: { kind: "seconds", seconds: 259200 },
+    });
+    expect(request).toMatchObject({ unjudged: "warn", relativeMargin: 0.02, bundle: "/project/out" });
+    expect(request.baselines).toEqual(["ref:refs/stormlog/baselines", "file:baselines"]);
+  });
+
+  it("lets the command line win over the config file, budget by budget", () => {
+    const request = gateRequest(
+      input({
+        command: null,
+        config: CONFIG,
+        options: { scenario: "train", budget: ["host=3GiB"], unjudged: "pass", timeout: "5" },
+      }),
+    );
+    expect(request.scenarios).toHaveLength(1);
+    expect(request.scenarios[0]?.budgets).toEqual([
+      { metric: "host", bytes: 3 * 1024 ** 3 },
+      { metric: "allocated", bytes: 1024 ** 3 },
+    ]);
+    expect(request.scenarios[0]?.timeoutS).toBe(5);
+    expect(request.unjudged).toBe("pass");
+  });
+
+  it("wants no baseline when told none", () => {
+    expect(gateRequest(input({ options: { baseline: ["none"] } })).baselines).toEqual([]);
+  });
+
+  it.each([
+    [{ scenario: "absent" }, "SCENARIO_UNKNOWN"],
+    [{ repeats: "0" }, "OPTION_INVALID"],
+    [{ repeats: "2.5" }, "OPTION_INVALID"],
+    [{ intervalMs: "fast" }, "OPTION_INVALID"],
+    [{ intervalMs: "0.1" }, "OPTION_INVALID"],
+    [{ cpuBudget: "-1" }, "OPTION_INVALID"],
+    [{ unjudged: "maybe" }, "OPTION_INVALID"],
+    [{ budget: ["rss=1GiB"] }, "BUDGET_INVALID"],
+    [{ budget: ["host=lots"] }, "SIZE_INVALID"],
+    [{ horizon: "soon" }, "HORIZON_INVALID"],
+    [{ probe: "require" }, "PROBE_UNAVAILABLE"],
+    [{ baseRun: " " }, "OPTION_INVALID"],
+  ])("refuses %o with %s", (options, code) => {
+    expect(() => gateRequest(input({ command: null, config: CONFIG, options }))).toThrowError(
+      expect.objectContaining({ code, exitCode: 2 }),
+    );
+  });
+
+  it("says so when there is nothing to run", () => {
+    expect(() => gateRequest(input({ command: null }))).toThrowError(expect.objectContaining({ code: "NO_COMMAND" }));
+  });
+});
+
+describe("the config file", () => {
+  it.each([
+    ["scenarios: [", "CONFIG_SYNTAX"],
+    ["", "CONFIG_INVALID"],
+    ["scenarios: []", "CONFIG_INVALID"],
+    ["scenarios: [{name: a, run: x, bugdet: {host: 1GiB}}]", "CONFIG_INVALID"],
+    ["scenarios: [{name: a, run: x}, {name: a, run: y}]", "CONFIG_DUPLICATE_SCENARIO"],
+    ["schema: stormlog.config/2\nscenarios: [{name: a, run: x}]", "CONFIG_INVALID"],
+    ["scenarios: [{name: a, run: x, timeout: .nan}]", "CONFIG_INVALID"],
+  ])("refuses %j with %s", (text, code) => {
+    expect(() => parseConfig(text, "c.yml")).toThrowError(expect.objectContaining({ code, exitCode: 5 }));
+  });
+});
+
+describe("budgets and horizons", () => {
+  it("reads METRIC=SIZE", () => {
+    expect(parseBudget("used=80GiB")).toEqual({ metric: "used", bytes: 80 * 1024 ** 3 });
+  });
+
+  it("reads steps and hours", () => {
+    expect(parseHorizon("1000000")).toEqual({ kind: "steps", steps: 1e6 });
+    expect(parseHorizon("1e6")).toEqual({ kind: "steps", steps: 1e6 });
+    expect(parseHorizon("1.5h")).toEqual({ kind: "seconds", seconds: 5400 });
+  });
+});

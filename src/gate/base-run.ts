@@ -1,0 +1,97 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import type { BaseRun, Command, ScenarioRequest } from "../config/gate-request.ts";
+
+const execFileAsync = promisify(execFile);
+
+/** How the base commit can be run here, or why not. */
+export type BasePlan =
+  | { readonly kind: "worktree"; readonly commit: string; readonly top: string }
+  | { readonly kind: "command"; readonly command: Command }
+  | { readonly kind: "impossible"; readonly reason: string };
+
+/** A base checkout that is ready to run; `dispose` removes it. */
+export interface BaseCheckout {
+  readonly command: Command;
+  readonly cwd: string;
+  readonly commit: string | null;
+  readonly dispose: () => Promise<void>;
+}
+
+async function git(cwd: string, args: readonly string[]): Promise<string | null> {
+  try {
+    const { stdout } = await execFileAsync("git", ["-C", cwd, ...args], { maxBuffer: 16 * 1024 * 1024 });
+    return stdout.trim();
+  } catch {
+    return null;
+  }
+}
+
+async function mergeBase(cwd: string, env: Readonly<Record<string, string | undefined>>): Promise<string | null> {
+  const named = env.STORMLOG_GATE_BASE ?? (env.GITHUB_BASE_REF ? `origin/${env.GITHUB_BASE_REF}` : undefined);
+  const candidates = named === undefined ? ["origin/HEAD", "origin/main", "origin/master", "main", "master"] : [named];
+  for (const ref of candidates) {
+    const base = await git(cwd, ["merge-base", "HEAD", ref]);
+    if (base !== null && base !== "") return base;
+  }
+  return null;
+}
+
+/**
+ * Find out how to run the base. A worktree of the merge base helps only when its code differs from what was measured: on
+ * the merge base itself, with nothing changed, it would run the candidate again and call that an acquittal.
+ */
+export async function planBaseRun(
+  mode: BaseRun,
+  scenario: ScenarioRequest,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<BasePlan> {
+  if (mode.kind === "off") return { kind: "impossible", reason: "base runs are off" };
+  if (mode.kind === "command") return { kind: "command", command: { kind: "shell", script: mode.script } };
+  const top = await git(scenario.cwd, ["rev-parse", "--show-toplevel"]);
+  if (top === null) return { kind: "impossible", reason: "the working directory is not in a git repository" };
+  const commit = await mergeBase(scenario.cwd, env);
+  if (commit === null)
+    return {
+      kind: "impossible",
+      reason: "no merge base with the main branch is known (a shallow clone needs fetch-depth: 0)",
+    };
+  const head = await git(scenario.cwd, ["rev-parse", "HEAD"]);
+  if (head === commit) {
+    // Untracked files do not count: every run leaves some (caches, the bundle itself).
+    const changed = await git(scenario.cwd, ["status", "--porcelain", "--untracked-files=no"]);
+    if (changed === "") return { kind: "impossible", reason: "the measured code is the base commit itself" };
+  }
+  return { kind: "worktree", commit, top };
+}
+
+/**
+ * Make the base ready to run. A worktree lives in a temporary directory outside the repository.
+ * @returns the checkout, or the reason why there is none
+ */
+export async function checkOutBase(
+  plan: BasePlan,
+  scenario: ScenarioRequest,
+): Promise<BaseCheckout | { readonly reason: string }> {
+  if (plan.kind === "impossible") return { reason: plan.reason };
+  if (plan.kind === "command")
+    return { command: plan.command, cwd: scenario.cwd, commit: null, dispose: async () => {} };
+  const folder = await mkdtemp(path.join(tmpdir(), "stormlog-gate-base-"));
+  const tree = path.join(folder, "tree");
+  const dispose = async (): Promise<void> => {
+    await git(plan.top, ["worktree", "remove", "--force", tree]);
+    await rm(folder, { recursive: true, force: true });
+    await git(plan.top, ["worktree", "prune"]);
+  };
+  const added = await git(plan.top, ["worktree", "add", "--detach", "--force", tree, plan.commit]);
+  if (added === null) {
+    await dispose();
+    return { reason: `git could not check out the base commit ${plan.commit.slice(0, 12)} into a worktree` };
+  }
+  // Asked of git rather than computed: the working directory may be reached through a symbolic link.
+  const inside = (await git(scenario.cwd, ["rev-parse", "--show-prefix"])) ?? "";
+  return { command: scenario.command, cwd: path.join(tree, inside), commit: plan.commit, dispose };
+}

@@ -1,0 +1,50 @@
+import type { UnjudgedMode } from "../config/gate-request.ts";
+import { assertNever } from "../core/errors.ts";
+import { ExitCode } from "../core/exit-codes.ts";
+import type { GateWord, ScenarioReport } from "../report/model.ts";
+
+/** Worst first: an error says that the gate could not do its work, so it hides no fail but comes before every softer word. */
+const ORDER: readonly GateWord[] = ["fail", "error", "unjudged", "warn", "pass"];
+
+/** The word of the whole invocation: the worst of its scenarios; no scenario at all is unjudged, never pass. */
+export function overallWord(words: readonly GateWord[]): GateWord {
+  return ORDER.find((word) => words.includes(word)) ?? "unjudged";
+}
+
+/**
+ * Whether a fail is one that a failed command cannot excuse: out of memory or a breached budget. These come before a
+ * command error in the order of exit codes; a relative breach comes after it.
+ */
+export function failsByBudgetOrOom(report: ScenarioReport): boolean {
+  return (report.judgement?.checks ?? []).some(
+    (check) => check.verdict === "fail" && (check.limit === "budget" || check.aspect === "oom"),
+  );
+}
+
+/**
+ * Exit status of `run` by the contract's order: 130, 4 by OOM or breached budget, 1, 4, 6, 0. A warning passes: it is
+ * shown, and a job must not turn red for it.
+ */
+export function exitCodeOf(
+  scenarios: readonly ScenarioReport[],
+  unjudged: UnjudgedMode,
+  interrupted: boolean,
+): ExitCode {
+  if (interrupted) return ExitCode.interrupted;
+  if (scenarios.some(failsByBudgetOrOom)) return ExitCode.gateFailed;
+  if (scenarios.some(({ word }) => word === "error")) return ExitCode.error;
+  const word = overallWord(scenarios.map((scenario) => scenario.word));
+  switch (word) {
+    case "fail":
+      return ExitCode.gateFailed;
+    case "error":
+      return ExitCode.error;
+    case "unjudged":
+      return unjudged === "fail" ? ExitCode.unjudged : ExitCode.pass;
+    case "warn":
+    case "pass":
+      return ExitCode.pass;
+    default:
+      return assertNever(word);
+  }
+}
