@@ -60,7 +60,13 @@ export interface ScenarioReport {
   /** Null when the command failed: a failed run is never judged. */
   readonly judgement: Judgement | null;
   /** Set when `word` is "error": stable code and message. */
-  readonly error: { readonly code: string; readonly message: string; readonly hint: string | null } | null;
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly hint: string | null;
+    /** Last lines the command printed, unescaped. */
+    readonly output_tail?: string;
+  } | null;
   readonly runs: readonly RunReport[];
   readonly baseline: BaselineSummary | null;
   readonly fingerprint: Fingerprint;

@@ -1,0 +1,50 @@
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { GateError } from "../core/errors.ts";
+import { packageRoot } from "../core/package-root.ts";
+
+/** Files the reports are drawn with. A build puts them all into `dist/assets`; a source checkout reads them where they come from. */
+const SOURCES = {
+  "dejavu-sans-subset.ttf": { own: true },
+  "timeline-page.css": { own: true },
+  "timeline-viewer.js": { own: true },
+  "index_bg.wasm": { own: false, module: "@resvg/resvg-wasm/index_bg.wasm" },
+  "uPlot.iife.min.js": { own: false, module: "uplot/dist/uPlot.iife.min.js" },
+  "uPlot.min.css": { own: false, module: "uplot/dist/uPlot.min.css" },
+} as const;
+
+export type AssetName = keyof typeof SOURCES;
+
+const cache = new Map<AssetName, Buffer>();
+
+/**
+ * A shipped file's bytes, read once.
+ * @throws GateError ASSET_MISSING when the installation is incomplete
+ */
+export function readAsset(name: AssetName): Buffer {
+  const known = cache.get(name);
+  if (known !== undefined) return known;
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(assetPath(name));
+  } catch (cause) {
+    throw new GateError("ASSET_MISSING", `the file ${name} of this package cannot be read`, {
+      kind: "error",
+      where: path.join(packageRoot(), "dist", "assets"),
+      hint: "Install stormlog-gate again.",
+      cause,
+    });
+  }
+  cache.set(name, bytes);
+  return bytes;
+}
+
+function assetPath(name: AssetName): string {
+  const built = path.join(packageRoot(), "dist", "assets", name);
+  const source = SOURCES[name];
+  const own = path.join(packageRoot(), "src", "report", "assets", name);
+  if (source.own) return existsSync(own) ? own : built;
+  if (existsSync(built)) return built;
+  return createRequire(path.join(packageRoot(), "package.json")).resolve(source.module);
+}
