@@ -11,7 +11,8 @@ export type Metric = (typeof METRICS)[number];
 
 /**
  * Every byte column a table may carry. `rss` is the tree's resident set, `cgroup` the job's own memory cgroup, `total` and
- * `free` the device's capacity, `driver` what the driver keeps for itself (NVML v2 `reserved`).
+ * `free` the device's capacity, `driver` what the driver keeps for itself (NVML v2 `reserved`), `job` the device memory the
+ * driver accounts to the measured job's processes.
  */
 export const COLUMNS = [
   ...METRICS,
@@ -24,6 +25,7 @@ export const COLUMNS = [
   "shmem",
   "cgroup",
   "driver",
+  "job",
   "processes",
 ] as const;
 export type Column = (typeof COLUMNS)[number];

@@ -1,0 +1,74 @@
+import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
+import { type GateError, invalidInput } from "../core/errors.ts";
+
+const CHUNK_BYTES = 4 << 20;
+
+/** A `GateError` for a failed file operation: not found, no permission, a directory, or anything else the system says. */
+export function fileError(error: unknown, path: string): GateError {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  switch (code) {
+    case "ENOENT":
+    case "ENOTDIR":
+      return invalidInput("INPUT_NOT_FOUND", "the file does not exist", path, "Check the path.");
+    case "EACCES":
+    case "EPERM":
+      return invalidInput("INPUT_NO_PERMISSION", "the file may not be read", path, "Check its permissions.");
+    case "EISDIR":
+      return invalidInput(
+        "INPUT_IS_DIRECTORY",
+        "a directory was given where a file is needed",
+        path,
+        "Name a file in it.",
+      );
+    default:
+      return invalidInput(
+        "INPUT_UNREADABLE",
+        `the file cannot be read (${error instanceof Error ? error.message : String(error)})`,
+        path,
+        "Check the path and the disk.",
+      );
+  }
+}
+
+/** @throws GateError INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_UNREADABLE */
+export function statInput(path: string): Stats {
+  try {
+    return statSync(path);
+  } catch (error) {
+    throw fileError(error, path);
+  }
+}
+
+/**
+ * The file's bytes, a few MiB at a time. Each chunk is a fresh buffer, so a consumer may keep it.
+ * @throws GateError INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY, INPUT_UNREADABLE
+ */
+export function* readChunks(path: string, chunkBytes: number = CHUNK_BYTES): Generator<Buffer, void, undefined> {
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, "r");
+  } catch (error) {
+    throw fileError(error, path);
+  }
+  try {
+    for (;;) {
+      const buffer = Buffer.allocUnsafeSlow(chunkBytes);
+      let size: number;
+      try {
+        size = readSync(descriptor, buffer, 0, buffer.length, null);
+      } catch (error) {
+        throw fileError(error, path);
+      }
+      if (size === 0) return;
+      yield buffer.subarray(0, size);
+    }
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** The first `size` bytes (fewer when the file is shorter). */
+export function readHead(path: string, size: number): Buffer {
+  for (const chunk of readChunks(path, size)) return chunk;
+  return Buffer.alloc(0);
+}

@@ -1,0 +1,83 @@
+/** What is kept of one process: its high-water mark, and when and under which file-backed resident size it was reached. */
+export interface ProcessRecord {
+  readonly pid: number;
+  parent: number;
+  startNs: number;
+  exitNs: number | null;
+  /** Highest `VmHWM` of the current program image, bytes; NaN when never read. */
+  highWater: number;
+  /** `RssFile` at the first reading that showed `highWater`; NaN when never read. */
+  fileAtHighWater: number;
+  /** Largest `RssFile` of the current program image. */
+  fileLargest: number;
+  lastReadingNs: number;
+  /** Readings of the current program image. */
+  readings: number;
+  /** The high-water mark fell: `exec` replaced the program image, and what the former one reached is unknown. */
+  replaced: boolean;
+}
+
+/** Processes kept one by one; a fork storm beyond this is only counted. */
+const MAX_PROCESSES = 100_000;
+
+/** The processes of a recording, folded reading by reading, so that memory does not grow with the length of the run. */
+export class ProcessHistory {
+  /** In order of first appearance. A pid that was used twice stands twice. */
+  readonly all: ProcessRecord[] = [];
+  /** Processes seen, also those beyond the limit of `all`. */
+  count = 0;
+  private readonly current = new Map<number, ProcessRecord>();
+
+  /** A process appeared; a pid that is already there has been reused, unless nothing is known of it but a reading. */
+  start(pid: number, timeNs: number, parent: number): void {
+    const known = this.current.get(pid);
+    if (known && Number.isNaN(known.parent)) known.parent = parent;
+    else this.add(pid, timeNs, parent);
+  }
+
+  /** One `status` reading; bytes, NaN = unknown. */
+  reading(pid: number, timeNs: number, highWater: number, file: number): void {
+    const process = this.current.get(pid) ?? this.add(pid, timeNs, Number.NaN);
+    if (Number.isNaN(highWater)) return;
+    process.lastReadingNs = timeNs;
+    if (highWater < process.highWater) {
+      process.replaced = true;
+      process.highWater = Number.NaN;
+      process.fileLargest = Number.NaN;
+      process.readings = 0;
+    }
+    process.readings++;
+    if (!(highWater <= process.highWater)) {
+      process.highWater = highWater;
+      process.fileAtHighWater = file;
+    }
+    if (!(file <= process.fileLargest)) process.fileLargest = file;
+  }
+
+  exit(pid: number, timeNs: number, highWater: number): void {
+    const process = this.current.get(pid) ?? this.add(pid, timeNs, Number.NaN);
+    process.exitNs = timeNs;
+    // The value an exit carries is the last reading repeated: it can raise the mark, but it is no later reading.
+    if (highWater > process.highWater) process.highWater = highWater;
+    this.current.delete(pid);
+  }
+
+  private add(pid: number, timeNs: number, parent: number): ProcessRecord {
+    const process: ProcessRecord = {
+      pid,
+      parent,
+      startNs: timeNs,
+      exitNs: null,
+      highWater: Number.NaN,
+      fileAtHighWater: Number.NaN,
+      fileLargest: Number.NaN,
+      lastReadingNs: Number.NaN,
+      readings: 0,
+      replaced: false,
+    };
+    this.count++;
+    if (this.all.length < MAX_PROCESSES) this.all.push(process);
+    this.current.set(pid, process);
+    return process;
+  }
+}
