@@ -1,0 +1,191 @@
+import type { Metric } from "../telemetry/model.ts";
+import { type Cells, mergeCells, sliceCells } from "./cells.ts";
+import type { DriftClass } from "./document.ts";
+import { fitLine, type LineFit, studentQuantile, theilSen } from "./fit.ts";
+import { chooseFloor, type Floor, partition } from "./floor.ts";
+import { quantumNoise } from "./materiality.ts";
+import { mean, median, normalMad } from "./order-statistics.ts";
+import { findPeriod } from "./period.ts";
+import { compareStories, type Story } from "./stories.ts";
+import { teardownStart, warmupCut } from "./warmup.ts";
+
+/** Parts a series is summed up in for the trend test. Twelve keep batch means of AR(1) 0.9 nearly independent from n = 300 on. */
+const PARTS = 12;
+const MIN_PARTS = 6;
+const MAX_BLOCKS = 120;
+/** Two-sided 98 %, one-sided 99 %. */
+const SIGNIFICANCE = 0.99;
+const POWER = 0.9;
+
+/** What was found out about a series that can fall. Sizes in bytes, slopes per unit of the axis. */
+export interface Drift {
+  readonly class: DriftClass;
+  readonly slope: number;
+  /** 95 %. */
+  readonly interval: readonly [number, number] | null;
+  /** Smallest total growth over the observed span that would have been called a leak nine times in ten. */
+  readonly mde: number | null;
+  /** Whether the slope differs from zero at the 1 % level, one-sided. */
+  readonly significant: boolean;
+  readonly story: Story | null;
+}
+
+export interface DriftInput {
+  readonly cells: Cells;
+  readonly metric: Metric;
+  /** Smallest change worth a word, bytes. */
+  readonly change: number;
+  /** Smallest growth over the observed span worth a word, bytes (smaller than `change` under a long horizon). */
+  readonly growth: number;
+}
+
+const INSUFFICIENT: Drift = {
+  class: "insufficient",
+  slope: 0,
+  interval: null,
+  mde: null,
+  significant: false,
+  story: null,
+};
+
+interface Trend {
+  readonly parts: Floor;
+  readonly fit: LineFit;
+  readonly standardError: number;
+  readonly significant: boolean;
+  /** Last two parts minus first two. */
+  readonly net: number;
+}
+
+function trendOf(cells: Cells, kind: Floor["kind"], parts: number, noise: number): Trend {
+  const floor = partition(cells, kind, parts);
+  const fit = fitLine(floor.x, floor.y);
+  const variance = fit.sse / (parts - 2) + noise * noise;
+  const standardError = fit.sxx > 0 ? Math.sqrt(variance / fit.sxx) : Number.POSITIVE_INFINITY;
+  return {
+    parts: floor,
+    fit,
+    standardError,
+    significant: fit.slope > studentQuantile(SIGNIFICANCE, parts - 2) * standardError,
+    net: mean(floor.y, parts - 2, parts) - mean(floor.y, 0, 2),
+  };
+}
+
+/** Medians of four equal parts rise strictly: growth is not confined to one stretch. */
+function risesThroughout(y: Float64Array): boolean {
+  let previous = Number.NEGATIVE_INFINITY;
+  for (let q = 0; q < 4; q++) {
+    const quarter = median(y.subarray(Math.floor((q * y.length) / 4), Math.floor(((q + 1) * y.length) / 4)));
+    if (!(quarter > previous)) return false;
+    previous = quarter;
+  }
+  return true;
+}
+
+/** The second half still grows: at least a fifth of the whole happens in it. */
+function stillRising(y: Float64Array, net: number): boolean {
+  const width = Math.max(2, Math.floor(y.length / 6));
+  const half = Math.floor(y.length / 2);
+  return mean(y, y.length - width, y.length) - mean(y, half, half + width) > 0.2 * net;
+}
+
+/** Share of the net growth that the largest rises between neighbouring parts make up. */
+function shareOfLargestRises(y: Float64Array, net: number, count: number): number {
+  const rises = Float64Array.from({ length: y.length - 1 }, (_, i) => Math.max(0, y[i + 1]! - y[i]!))
+    .sort()
+    .reverse();
+  let sum = 0;
+  for (let i = 0; i < count; i++) sum += rises[i] ?? 0;
+  return sum / net;
+}
+
+/** Slope, interval and class of a series that can fall (allocated, host, differences of two counters). */
+export function classifyDrift(input: DriftInput): Drift {
+  const { metric, change, growth } = input;
+  const noise = quantumNoise(metric);
+  const kept = teardownStart(input.cells.low, input.cells.high, change);
+  const cells = kept < input.cells.count ? sliceCells(input.cells, 0, kept) : input.cells;
+  const period = findPeriod(cells.middle);
+  const blocks = mergeCells(cells, Math.max(1, Math.ceil(cells.count / MAX_BLOCKS), period));
+  const cut = warmupCut(blocks.x, period > 1 ? blocks.low : blocks.middle, noise);
+  const settled = sliceCells(blocks, cut, blocks.count);
+  const parts = Math.min(PARTS, settled.count);
+  if (parts < MIN_PARTS) return INSUFFICIENT;
+
+  const kind = chooseFloor(settled, parts, period > 1, growth / 4);
+  const trend = trendOf(settled, kind, parts, noise);
+  const { net, significant, standardError } = trend;
+  const y = trend.parts.y;
+  const points = kind === "middle" ? partition(settled, kind, settled.count) : trend.parts;
+  const slope = theilSen(points.x, points.y);
+  const half = studentQuantile(0.975, parts - 2) * standardError;
+  const observed = input.cells.x[input.cells.count - 1]! - input.cells.x[0]!;
+  const seen = settled.x[settled.count - 1]! - settled.x[0]!;
+  const mde = detectable(standardError, parts, observed, seen, growth);
+  const fine = kind === "middle" ? partition(settled, kind, Math.min(2 * PARTS, settled.count)) : trend.parts;
+  const stories = compareStories(fine.y, Math.max(noise, growth / 50));
+  const story = stories[0]!.story;
+
+  const shape = (): DriftClass => {
+    if (net > growth) {
+      const gradual = story !== "one-step" && story !== "two-steps" && story !== "saturating";
+      if (significant && gradual && risesThroughout(y) && stillRising(y, net)) return "leak";
+      if (story === "saturating") return significant && stillRising(y, net) ? "rising" : "plateau";
+      if (story === "one-step" || story === "two-steps" || story === "flat") return net > change ? "step" : "flat";
+      if (significant) return "rising";
+    }
+    if (net < -change) return "shrink";
+    return boundedShape(blocks, settled, cut, period, kind, change);
+  };
+  return {
+    class: shape(),
+    slope,
+    interval: Number.isFinite(half) ? [slope - half, slope + half] : null,
+    mde,
+    significant,
+    story,
+  };
+}
+
+function boundedShape(
+  blocks: Cells,
+  settled: Cells,
+  cut: number,
+  period: number,
+  kind: Floor["kind"],
+  change: number,
+): DriftClass {
+  const high = settled.high;
+  const top = median(high);
+  const excess = Math.max(...high) - top;
+  const above = high.reduce((count, value) => count + (value - top > excess / 2 ? 1 : 0), 0);
+  if (excess > Math.max(10 * normalMad(high), 5 * change) && above < Math.max(2, 0.05 * high.length)) return "spike";
+  const swing = median(Float64Array.from(high, (value, i) => value - settled.low[i]!));
+  if ((period > 1 || kind === "low") && swing > change) return "sawtooth";
+  if (cut > 0) {
+    const early = median(settled.middle.subarray(0, Math.max(3, Math.floor(settled.count / 6))));
+    const start = mean(blocks.middle, 0, Math.max(1, Math.floor(blocks.count / 50)));
+    if (early - start > change) return "plateau";
+  }
+  return "flat";
+}
+
+/**
+ * Smallest growth over the whole observed span that this series would have shown nine times in ten: what the noise allows
+ * (twice the bound of a plain line, because an unknown level step must be told apart from a slope) or what materiality
+ * demands of the first-to-last difference, whichever is larger.
+ */
+function detectable(
+  standardError: number,
+  parts: number,
+  observed: number,
+  seen: number,
+  growth: number,
+): number | null {
+  if (!Number.isFinite(standardError) || !(seen > 0)) return null;
+  const degrees = parts - 2;
+  const noise = (studentQuantile(SIGNIFICANCE, degrees) + studentQuantile(POWER, degrees)) * standardError * observed;
+  // The difference of the outer pairs of parts sees (parts − 2) of `parts` of the growth after the warm-up.
+  const material = growth * (parts / (parts - 2)) * (observed / seen);
+  return Math.max(2 * noise, material);
+}

@@ -1,0 +1,218 @@
+import { formatBytes } from "../core/units.ts";
+import type { Recording } from "../telemetry/model.ts";
+import type { Finding, SeriesAnalysis } from "./document.ts";
+import { median } from "./order-statistics.ts";
+import type { AnalysedSeries } from "./series-analysis.ts";
+
+/** Share of the device from which on a run is near its end; the values are TraceML's. */
+const PRESSURE = { warning: 0.92, critical: 0.97 } as const;
+/** A rank stands out when its peak is this much above the median rank's, on a device that is not nearly empty. */
+const SKEW = { excess: 0.2, pressure: 0.3 } as const;
+
+const REMEDIATION: Readonly<Record<string, readonly string[]>> = {
+  leak: [
+    "Look for values kept across iterations: lists of losses or outputs, tensors that still carry their graph, hooks, caches without a limit.",
+    "Run once with attribution on; the finding then names the source line whose memory grows.",
+    "If the growth is wanted, state a horizon or accept the new level as a baseline.",
+  ],
+  rising: [
+    "Run longer: growth that began late or came unevenly needs more samples to be called a leak.",
+    "Compare with a run of the base commit in the same session.",
+  ],
+  slow_growth: ["State the production length as a horizon to have this growth judged by what it becomes there."],
+  hidden_gap: [
+    "The driver's view grows while the allocator's does not: look at native extensions, graph captures, communicators and other processes.",
+    "The framework's own memory tools cannot see this memory; bisect by leaving parts out.",
+  ],
+  pressure: [
+    "Leave head-room: a smaller batch, activation checkpointing, or a larger device.",
+    "Peaks between samples may be higher still.",
+  ],
+  rank_skew: [
+    "Check how work is split: pipeline stages, expert placement, uneven sequence lengths, work done on one rank only.",
+  ],
+  oom: [
+    "Look at the last samples before the failure and at the largest series there.",
+    "Reduce the peak first; a later failure with the same growth is only postponed.",
+  ],
+};
+
+const hints = (classification: string): readonly string[] => REMEDIATION[classification] ?? [];
+
+function growthEvidence(series: SeriesAnalysis): Finding["evidence"] {
+  return {
+    growth_bytes: series.growth_bytes,
+    slope_bytes_per_step: series.slope_bytes_per_step,
+    slope_bytes_per_s: series.slope_bytes_per_s,
+    interval_low: series.slope_interval?.[0] ?? null,
+    interval_high: series.slope_interval?.[1] ?? null,
+    samples: series.samples,
+    steps_to_oom: series.steps_to_oom,
+    seconds_to_oom: series.seconds_to_oom,
+  };
+}
+
+function span(series: SeriesAnalysis): string {
+  if (series.steps !== null) return `${series.steps} steps`;
+  return series.duration_s === null ? `${series.samples} samples` : `${series.duration_s.toFixed(1)} s`;
+}
+
+const where = (series: SeriesAnalysis): Pick<Finding, "rank" | "device" | "metric"> => ({
+  rank: series.rank,
+  device: series.device,
+  metric: series.metric,
+});
+
+/** Leak, rising, and steady growth too small to matter yet. */
+export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
+  return all.flatMap(({ analysis, growthAtHorizon, significant }): Finding[] => {
+    const growth = analysis.growth_bytes ?? 0;
+    const amount = `${formatBytes(growth)} over ${span(analysis)}`;
+    const evidence = { ...growthEvidence(analysis), growth_at_horizon_bytes: growthAtHorizon };
+    if (analysis.class === "leak") {
+      return [
+        {
+          classification: "leak",
+          severity: "critical",
+          confidence: 0.99,
+          ...where(analysis),
+          evidence,
+          description: `${analysis.metric} memory grows steadily by ${amount} and does not level off.`,
+          remediation: hints("leak"),
+        },
+      ];
+    }
+    if (analysis.class === "rising") {
+      return [
+        {
+          classification: "rising",
+          severity: "warning",
+          confidence: 0.8,
+          ...where(analysis),
+          evidence,
+          description: `${analysis.metric} memory rises (${amount}), but not in the even way a leak does.`,
+          remediation: hints("rising"),
+        },
+      ];
+    }
+    const low = analysis.slope_interval?.[0] ?? 0;
+    if (!significant || !(low > 0) || growth <= 0 || analysis.class === "step" || analysis.class === "plateau")
+      return [];
+    const perUnit = analysis.slope_bytes_per_step ?? analysis.slope_bytes_per_s;
+    if (perUnit === null) return [];
+    const unit = analysis.slope_bytes_per_step === null ? "hour" : "million steps";
+    const projected = perUnit * (unit === "hour" ? 3600 : 1e6);
+    return [
+      {
+        classification: "slow_growth",
+        severity: "info",
+        confidence: 0.9,
+        ...where(analysis),
+        evidence: { ...evidence, projected_bytes: projected, projected_over: unit },
+        description: `${analysis.metric} memory grows slowly (${amount}); at this rate ${formatBytes(projected)} in a${unit === "hour" ? "n hour" : " million steps"}.`,
+        remediation: hints("slow_growth"),
+      },
+    ];
+  });
+}
+
+/** The driver's memory leaks while the allocator's does not: drift of used minus reserved, per rank and device. */
+export function hiddenGapFindings(gaps: readonly AnalysedSeries[], all: readonly AnalysedSeries[]): Finding[] {
+  return gaps.flatMap(({ analysis }): Finding[] => {
+    if (analysis.class !== "leak") return [];
+    const same = (other: SeriesAnalysis) => other.rank === analysis.rank && other.device === analysis.device;
+    const reserved = all.find(({ analysis: other }) => same(other) && other.metric === "reserved");
+    return [
+      {
+        classification: "hidden_gap",
+        severity: "critical",
+        confidence: 0.99,
+        ...where(analysis),
+        evidence: { ...growthEvidence(analysis), reserved_class: reserved?.analysis.class ?? null },
+        description: `Device memory outside the allocator grows by ${formatBytes(analysis.growth_bytes ?? 0)} over ${span(analysis)}.`,
+        remediation: hints("hidden_gap"),
+      },
+    ];
+  });
+}
+
+/** One entry per rank and device: the highest of used, reserved and allocated against the capacity. */
+export function pressureFindings(all: readonly AnalysedSeries[]): Finding[] {
+  const fullest = new Map<string, { series: SeriesAnalysis; share: number; total: number }>();
+  for (const { analysis, totalBytes } of all) {
+    if (analysis.device === "host" || totalBytes === null || !(totalBytes > 0) || analysis.peak_bytes === null)
+      continue;
+    const key = `${analysis.rank} ${analysis.device}`;
+    const share = analysis.peak_bytes / totalBytes;
+    const known = fullest.get(key);
+    if (!known || share > known.share) fullest.set(key, { series: analysis, share, total: totalBytes });
+  }
+  return [...fullest.values()].flatMap(({ series, share, total }): Finding[] => {
+    if (share < PRESSURE.warning) return [];
+    return [
+      {
+        classification: "pressure",
+        severity: share >= PRESSURE.critical ? "critical" : "warning",
+        confidence: 1,
+        ...where(series),
+        evidence: { peak_bytes: series.peak_bytes, device_total_bytes: total, share: Number(share.toFixed(4)) },
+        description: `Peak ${series.metric} memory fills ${(share * 100).toFixed(1)} % of the device.`,
+        remediation: hints("pressure"),
+      },
+    ];
+  });
+}
+
+/** A rank that needs clearly more than the median rank, by its peak allocated (else used) memory. */
+export function rankSkewFindings(all: readonly AnalysedSeries[]): Finding[] {
+  for (const metric of ["allocated", "used"] as const) {
+    const perRank = new Map<number, AnalysedSeries>();
+    for (const entry of all) {
+      const { analysis } = entry;
+      if (analysis.metric !== metric || analysis.device === "host" || analysis.peak_bytes === null) continue;
+      const known = perRank.get(analysis.rank);
+      if (!known || analysis.peak_bytes > known.analysis.peak_bytes!) perRank.set(analysis.rank, entry);
+    }
+    if (perRank.size < 2) continue;
+    const worst = [...perRank.values()].reduce((a, b) => (b.analysis.peak_bytes! > a.analysis.peak_bytes! ? b : a));
+    const middle = median([...perRank.values()].map(({ analysis }) => analysis.peak_bytes!));
+    const peak = worst.analysis.peak_bytes!;
+    const skew = middle > 0 ? (peak - middle) / middle : 0;
+    const pressure = worst.totalBytes ? peak / worst.totalBytes : null;
+    if (skew < SKEW.excess || pressure === null || pressure < SKEW.pressure) return [];
+    return [
+      {
+        classification: "rank_skew",
+        severity: "warning",
+        confidence: 1,
+        ...where(worst.analysis),
+        evidence: {
+          peak_bytes: peak,
+          median_peak_bytes: middle,
+          skew: Number(skew.toFixed(4)),
+          pressure: Number(pressure.toFixed(4)),
+        },
+        description: `Rank ${worst.analysis.rank} peaks ${(skew * 100).toFixed(0)} % above the median rank.`,
+        remediation: hints("rank_skew"),
+      },
+    ];
+  }
+  return [];
+}
+
+/** Every out-of-memory failure the recording marks. */
+export function oomFindings(recording: Recording): Finding[] {
+  return recording.marks
+    .filter((mark) => mark.kind === "oom")
+    .map((mark) => ({
+      classification: "oom",
+      severity: "critical",
+      confidence: 1,
+      rank: recording.info?.identity.rank ?? null,
+      device: null,
+      metric: null,
+      evidence: { time_s: mark.timeNs / 1e9, text: mark.text, ...(mark.pid === undefined ? {} : { pid: mark.pid }) },
+      description: `The run ran out of memory ${(mark.timeNs / 1e9).toFixed(1)} s after its start.`,
+      remediation: hints("oom"),
+    }));
+}

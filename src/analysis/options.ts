@@ -1,0 +1,25 @@
+import type { Horizon } from "./horizon.ts";
+import { DEFAULT_GAP_THRESHOLDS, type GapThresholds } from "./stormlog/gap.ts";
+
+export interface AnalysisOptions {
+  /** Production length at which growth is judged; null (the default) = the length that was observed. */
+  readonly horizon?: Horizon | null;
+  /** Thresholds of the device-versus-allocator gap findings; Stormlog's defaults where left out. */
+  readonly gapThresholds?: Partial<GapThresholds>;
+  /** Capacity of every device, bytes, for sources that do not say it themselves; default null (unknown). */
+  readonly deviceCapacityBytes?: number | null;
+}
+
+export interface ResolvedOptions {
+  readonly horizon: Horizon | null;
+  readonly gapThresholds: GapThresholds;
+  readonly deviceCapacityBytes: number | null;
+}
+
+export function resolveOptions(options: AnalysisOptions = {}): ResolvedOptions {
+  return {
+    horizon: options.horizon ?? null,
+    gapThresholds: { ...DEFAULT_GAP_THRESHOLDS, ...options.gapThresholds },
+    deviceCapacityBytes: options.deviceCapacityBytes ?? null,
+  };
+}

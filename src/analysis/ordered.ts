@@ -1,0 +1,119 @@
+import type { MetricSeries } from "./series.ts";
+
+/** Usable samples of one series, ascending along the axis they are judged on. */
+export interface OrderedSeries {
+  /** "step" where the source counts steps, "time" (seconds) with a clock only, "index" with neither. */
+  readonly axis: "step" | "time" | "index";
+  readonly x: Float64Array;
+  readonly bytes: Float64Array;
+  /** Seconds between the first and the last usable sample; null without a clock. */
+  readonly durationS: number | null;
+  /** Distinct steps; null where the source has none. */
+  readonly steps: number | null;
+  /** Last step minus first; null where the source has none. */
+  readonly stepSpan: number | null;
+}
+
+const finite = (value: number): boolean => value - value === 0;
+
+interface Range {
+  readonly min: number;
+  readonly max: number;
+  readonly ascending: boolean;
+  readonly distinct: number;
+  readonly count: number;
+}
+
+/** Extent of an axis over the rows that carry a usable value. `distinct` counts changes, which is exact when ascending. */
+function range(axis: Float64Array, bytes: Float64Array): Range {
+  let min = Number.POSITIVE_INFINITY;
+  let max = Number.NEGATIVE_INFINITY;
+  let previous = Number.NEGATIVE_INFINITY;
+  let ascending = true;
+  let distinct = 0;
+  let count = 0;
+  for (let i = 0; i < axis.length; i++) {
+    const at = axis[i]!;
+    if (!finite(at) || !finite(bytes[i]!)) continue;
+    count++;
+    if (at < previous) ascending = false;
+    if (at !== previous) distinct++;
+    previous = at;
+    if (at < min) min = at;
+    if (at > max) max = at;
+  }
+  return { min, max, ascending, distinct, count };
+}
+
+const countUsable = (bytes: Float64Array): number => {
+  let count = 0;
+  for (let i = 0; i < bytes.length; i++) if (finite(bytes[i]!)) count++;
+  return count;
+};
+
+/** Steps may be fewer than this for a drift per step to mean anything; then the clock, if there is one, is the axis. */
+const MIN_STEPS = 24;
+
+/**
+ * Drop what is missing, choose the axis and put the samples in its order. Steps are preferred, unless they are too few or
+ * run backwards while the clock runs forwards (a counter restarted each epoch). Rows that are already in order, the usual
+ * case, are not copied.
+ */
+export function orderSeries(series: MetricSeries): OrderedSeries {
+  const { bytes, timeNs, steps } = series;
+  const usable = countUsable(bytes);
+  const time = timeNs ? range(timeNs, bytes) : null;
+  const step = steps ? range(steps, bytes) : null;
+  const hasTime = time !== null && time.count >= 2 && time.max > time.min && 2 * time.count >= usable;
+  const restarts = hasTime && time.ascending && step !== null && !step.ascending;
+  const hasSteps = step !== null && step.max > step.min && 2 * step.count >= usable && !restarts;
+  const durationS = time && time.count > 0 ? (time.max - time.min) / 1e9 : null;
+
+  if (hasSteps && steps) {
+    const ordered = arrange(steps, bytes, step.ascending && step.count === bytes.length, 1);
+    const distinct = step.ascending ? step.distinct : range(ordered.x, ordered.bytes).distinct;
+    if (distinct >= MIN_STEPS || !hasTime) {
+      return { axis: "step", ...ordered, durationS, steps: distinct, stepSpan: step.max - step.min };
+    }
+    if (timeNs) {
+      const byTime = arrange(timeNs, bytes, false, 1e-9);
+      return { axis: "time", ...byTime, durationS, steps: distinct, stepSpan: step.max - step.min };
+    }
+  }
+  if (hasTime && timeNs) {
+    return { axis: "time", ...arrange(timeNs, bytes, false, 1e-9), durationS, steps: null, stepSpan: null };
+  }
+  const index = Float64Array.from({ length: bytes.length }, (_, i) => i);
+  return {
+    axis: "index",
+    ...arrange(index, bytes, usable === bytes.length, 1),
+    durationS,
+    steps: null,
+    stepSpan: null,
+  };
+}
+
+function arrange(
+  axis: Float64Array,
+  bytes: Float64Array,
+  asIs: boolean,
+  scale: number,
+): { x: Float64Array; bytes: Float64Array } {
+  if (asIs) return { x: axis, bytes };
+  let count = 0;
+  for (let i = 0; i < axis.length; i++) if (finite(axis[i]!) && finite(bytes[i]!)) count++;
+  const x = new Float64Array(count);
+  const kept = count === bytes.length ? bytes : new Float64Array(count);
+  let ascending = true;
+  for (let i = 0, k = 0; i < axis.length; i++) {
+    if (!finite(axis[i]!) || !finite(bytes[i]!)) continue;
+    const at = axis[i]! * scale;
+    if (k > 0 && at < x[k - 1]!) ascending = false;
+    x[k] = at;
+    if (kept !== bytes) kept[k] = bytes[i]!;
+    k++;
+  }
+  if (ascending) return { x, bytes: kept };
+  const order = Uint32Array.from(x.keys()).sort((a, b) => x[a]! - x[b]! || a - b);
+  return { x: Float64Array.from(order, (i) => x[i]!), bytes: Float64Array.from(order, (i) => kept[i]!) };
+}

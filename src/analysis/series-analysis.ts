@@ -1,0 +1,122 @@
+import type { KnownPeak } from "../telemetry/model.ts";
+import { toCells } from "./cells.ts";
+import type { SeriesAnalysis } from "./document.ts";
+import { classifyDrift } from "./drift.ts";
+import { classifyHighwater } from "./highwater.ts";
+import type { Horizon } from "./horizon.ts";
+import { horizonFactor, materialChange, materialGrowth } from "./materiality.ts";
+import { median } from "./order-statistics.ts";
+import { type OrderedSeries, orderSeries } from "./ordered.ts";
+import { largest, type MetricSeries } from "./series.ts";
+
+/** Fewer usable points than this are never judged, and never silently passed either. */
+export const MIN_SAMPLES = 24;
+
+export interface SeriesContext {
+  readonly peaks: readonly KnownPeak[];
+  readonly horizon: Horizon | null;
+  readonly deviceCapacityBytes: number | null;
+}
+
+/** What of a series' growth is known besides what the document shows. */
+export interface AnalysedSeries {
+  readonly analysis: SeriesAnalysis;
+  readonly totalBytes: number | null;
+  /** Growth reached at the stated horizon, bytes; null without one. */
+  readonly growthAtHorizon: number | null;
+  /** Growth differs from zero at the 1 % level; false for running maxima. */
+  readonly significant: boolean;
+}
+
+type Peak = Pick<SeriesAnalysis, "peak_bytes" | "peak_kind">;
+
+/** The best known peak: an exact one, else the largest of the given and the sampled. A sampled value above it wins. */
+function peakOf(series: MetricSeries, known: readonly KnownPeak[]): Peak {
+  const sampled = largest(series.bytes);
+  const own = known
+    .filter((peak) => peak.rank === series.rank && peak.device === series.device && peak.metric === series.metric)
+    .sort((a, b) => Number(b.kind === "exact") - Number(a.kind === "exact") || b.bytes - a.bytes)[0];
+  if (!own) return { peak_bytes: sampled, peak_kind: "sampled" };
+  if (sampled !== null && sampled > own.bytes) return { peak_bytes: sampled, peak_kind: "sampled" };
+  return { peak_bytes: own.bytes, peak_kind: own.kind };
+}
+
+function firstPart(series: MetricSeries, peak: Peak, ordered: OrderedSeries | null) {
+  const { rank, device, metric, highwater } = series;
+  return {
+    rank,
+    device,
+    metric,
+    highwater,
+    samples: ordered?.bytes.length ?? 0,
+    duration_s: ordered?.durationS ?? null,
+    steps: ordered?.steps ?? null,
+    ...peak,
+  };
+}
+
+const UNKNOWN_GROWTH = {
+  slope_bytes_per_s: null,
+  slope_bytes_per_step: null,
+  slope_interval: null,
+  growth_bytes: null,
+  mde_bytes: null,
+  steps_to_oom: null,
+  seconds_to_oom: null,
+} as const;
+
+const positive = (value: number | null): value is number => value !== null && value > 0;
+
+/** All features of one series. */
+export function analyseSeries(series: MetricSeries, context: SeriesContext): AnalysedSeries {
+  const peak = peakOf(series, context.peaks);
+  const totalBytes = series.device === "host" ? series.totalBytes : (series.totalBytes ?? context.deviceCapacityBytes);
+  const plain = (klass: "insufficient" | "unavailable", ordered: OrderedSeries | null): AnalysedSeries => ({
+    analysis: { ...firstPart(series, peak, ordered), ...UNKNOWN_GROWTH, class: klass },
+    totalBytes,
+    growthAtHorizon: null,
+    significant: false,
+  });
+  if (largest(series.bytes) === null) return plain("unavailable", null);
+  const ordered = orderSeries(series);
+  const { x, bytes, durationS, stepSpan } = ordered;
+  const span = bytes.length > 0 ? x[x.length - 1]! - x[0]! : 0;
+  if (bytes.length < MIN_SAMPLES || !(span > 0)) return plain("insufficient", ordered);
+  const cells = toCells(ordered);
+  if (cells.count < MIN_SAMPLES) return plain("insufficient", ordered);
+
+  const level = median(cells.middle);
+  const factor = horizonFactor(context.horizon, stepSpan, durationS);
+  const change = materialChange(level);
+  const drift = series.highwater
+    ? { ...classifyHighwater(cells, change), interval: null, significant: false }
+    : classifyDrift({ cells, metric: series.metric, change, growth: materialGrowth(level, factor) });
+  if (drift.class === "insufficient") return plain("insufficient", ordered);
+
+  const growth = drift.slope * span;
+  // The axis may be time although steps exist (too few of them): both slopes come from the growth over the whole span.
+  const perSecond = positive(durationS) ? growth / durationS : null;
+  const perStep = positive(stepSpan) ? growth / stepSpan : null;
+  const unit = positive(stepSpan) ? stepSpan : positive(durationS) ? durationS : span;
+  const scale = span / unit;
+  const growing = growth > 0 && (drift.class === "leak" || drift.class === "rising");
+  const room = totalBytes === null ? null : Math.max(0, totalBytes - bytes[bytes.length - 1]!);
+  const until = (slope: number | null): number | null => (growing && room !== null && slope ? room / slope : null);
+  const steps = until(perStep);
+  return {
+    analysis: {
+      ...firstPart(series, peak, ordered),
+      slope_bytes_per_s: perSecond,
+      slope_bytes_per_step: perStep,
+      slope_interval: drift.interval ? [drift.interval[0] * scale, drift.interval[1] * scale] : null,
+      growth_bytes: Math.round(growth),
+      class: drift.class,
+      mde_bytes: drift.mde === null ? null : Math.ceil(drift.mde),
+      steps_to_oom: steps === null ? null : Math.floor(steps),
+      seconds_to_oom: until(perSecond),
+    },
+    totalBytes,
+    growthAtHorizon: factor === null ? null : growth * factor,
+    significant: drift.significant,
+  };
+}

@@ -1,0 +1,145 @@
+import type { Column, Metric, Recording, SampleTable } from "../telemetry/model.ts";
+import { METRICS } from "../telemetry/model.ts";
+
+/** One metric of one rank on one device, all samples of the recording in table order; missing values are NaN. */
+export interface MetricSeries {
+  readonly rank: number;
+  readonly device: string;
+  readonly metric: Metric;
+  /** Judged by the record rule: it can only rise by construction, or nearly so. */
+  readonly highwater: boolean;
+  readonly timeNs: Float64Array | null;
+  readonly steps: Float64Array | null;
+  readonly bytes: Float64Array;
+  /** Device capacity, bytes; null when the recording does not say. */
+  readonly totalBytes: number | null;
+}
+
+/** What a chart draws. `timeS` is seconds since the recording's own zero, or the sample's index where there is no clock. */
+export interface ChartSeries {
+  readonly rank: number;
+  readonly device: string;
+  readonly metric: Metric;
+  readonly timeS: Float64Array;
+  readonly bytes: Float64Array;
+}
+
+interface TableGroup {
+  readonly rank: number;
+  readonly device: string;
+  readonly tables: readonly SampleTable[];
+}
+
+/** Reserved and device-used memory behave like running maxima: allocators and drivers keep what they once took. */
+const ALWAYS_HIGHWATER: ReadonlySet<Metric> = new Set<Metric>(["reserved", "used"]);
+
+const sum = (values: Float64Array | undefined): number => {
+  let total = 0;
+  if (values) for (const value of values) if (!Number.isNaN(value)) total += value;
+  return total;
+};
+
+/** An order of tables that depends on their content alone, so that the order of input files cannot change a result. */
+function compareTables(a: SampleTable, b: SampleTable): number {
+  const first = (values: Float64Array | null) => values?.find((value) => Number.isFinite(value)) ?? 0;
+  return (
+    first(a.timeNs) - first(b.timeNs) ||
+    first(a.steps) - first(b.steps) ||
+    tableLength(a) - tableLength(b) ||
+    METRICS.reduce((difference, metric) => difference || sum(a.columns[metric]) - sum(b.columns[metric]), 0)
+  );
+}
+
+/** Number of rows of a table. */
+export function tableLength(table: SampleTable): number {
+  return table.timeNs?.length ?? table.steps?.length ?? Object.values(table.columns)[0]?.length ?? 0;
+}
+
+export function groupTables(tables: readonly SampleTable[]): TableGroup[] {
+  const groups = new Map<string, { rank: number; device: string; tables: SampleTable[] }>();
+  for (const table of tables) {
+    const key = `${table.rank} ${table.device}`;
+    const group = groups.get(key);
+    if (group) group.tables.push(table);
+    else groups.set(key, { rank: table.rank, device: table.device, tables: [table] });
+  }
+  for (const group of groups.values()) if (group.tables.length > 1) group.tables.sort(compareTables);
+  return [...groups.values()].sort(
+    (a, b) => a.rank - b.rank || (a.device < b.device ? -1 : a.device > b.device ? 1 : 0),
+  );
+}
+
+/** One column over all tables of a group: the column itself for a single table, else a copy; NaN where a table lacks it. */
+export function joinColumn(
+  tables: readonly SampleTable[],
+  pick: (table: SampleTable) => Float64Array | null | undefined,
+): Float64Array | null {
+  const [only] = tables;
+  if (tables.length === 1 && only) return pick(only) ?? null;
+  if (!tables.some((table) => pick(table))) return null;
+  const joined = new Float64Array(tables.reduce((length, table) => length + tableLength(table), 0)).fill(Number.NaN);
+  let offset = 0;
+  for (const table of tables) {
+    const values = pick(table);
+    if (values) joined.set(values, offset);
+    offset += tableLength(table);
+  }
+  return joined;
+}
+
+const columnOf =
+  (column: Column) =>
+  (table: SampleTable): Float64Array | undefined =>
+    table.columns[column];
+
+/** Largest finite value of a column; null when there is none. Capacity can only be reported too low (a MIG slice, a limit). */
+export function largest(values: Float64Array | null): number | null {
+  let max = Number.NEGATIVE_INFINITY;
+  if (values) for (const value of values) if (value > max && value < Number.POSITIVE_INFINITY) max = value;
+  return max === Number.NEGATIVE_INFINITY ? null : max;
+}
+
+/** Every series the recording has, ordered by rank, device and metric. */
+export function collectSeries(recording: Recording): MetricSeries[] {
+  const all: MetricSeries[] = [];
+  for (const { rank, device, tables } of groupTables(recording.tables)) {
+    const timeNs = joinColumn(tables, (table) => table.timeNs);
+    const steps = joinColumn(tables, (table) => table.steps);
+    const totalBytes = largest(joinColumn(tables, columnOf("total")));
+    for (const metric of METRICS) {
+      const bytes = joinColumn(tables, columnOf(metric));
+      if (!bytes) continue;
+      const highwater = ALWAYS_HIGHWATER.has(metric) || tables.some((table) => table.highwater.has(metric));
+      all.push({ rank, device, metric, highwater, timeNs, steps, bytes, totalBytes });
+    }
+  }
+  return all;
+}
+
+/** The recording's series for charts: usable samples only, ascending in time. */
+export function seriesOf(recording: Recording): ChartSeries[] {
+  return collectSeries(recording).map(({ rank, device, metric, timeNs, bytes }) => {
+    let kept = 0;
+    const usable = (i: number) => Number.isFinite(bytes[i]!) && (timeNs === null || Number.isFinite(timeNs[i]!));
+    for (let i = 0; i < bytes.length; i++) if (usable(i)) kept++;
+    const timeS = new Float64Array(kept);
+    const values = new Float64Array(kept);
+    let sorted = true;
+    for (let i = 0, k = 0; i < bytes.length; i++) {
+      if (!usable(i)) continue;
+      timeS[k] = timeNs ? timeNs[i]! / 1e9 : i;
+      values[k] = bytes[i]!;
+      if (k > 0 && timeS[k]! < timeS[k - 1]!) sorted = false;
+      k++;
+    }
+    if (sorted) return { rank, device, metric, timeS, bytes: values };
+    const order = Uint32Array.from(timeS.keys()).sort((a, b) => timeS[a]! - timeS[b]! || a - b);
+    return {
+      rank,
+      device,
+      metric,
+      timeS: Float64Array.from(order, (i) => timeS[i]!),
+      bytes: Float64Array.from(order, (i) => values[i]!),
+    };
+  });
+}

@@ -1,0 +1,96 @@
+/**
+ * Simple stories a floor can tell, fitted by least squares and compared by the Bayesian information criterion. A leak is
+ * told apart from a jump by which story explains the points better, not by how large single rises are: noise inflates the
+ * latter.
+ */
+export const STORIES = ["flat", "line", "late-ramp", "saturating", "one-step", "two-steps"] as const;
+export type Story = (typeof STORIES)[number];
+
+export interface StoryFit {
+  readonly story: Story;
+  readonly sse: number;
+  readonly bic: number;
+}
+
+/** Free parameters, break positions included. */
+const PARAMETERS: Readonly<Record<Story, number>> = {
+  flat: 1,
+  line: 2,
+  "late-ramp": 3,
+  saturating: 3,
+  "one-step": 3,
+  "two-steps": 5,
+};
+
+/** Sums over prefixes, so that the spread of any stretch around its own mean costs nothing. */
+function spreadTable(y: Float64Array): (from: number, to: number) => number {
+  const n = y.length;
+  const first = new Float64Array(n + 1);
+  const second = new Float64Array(n + 1);
+  const y0 = y[0] ?? 0;
+  for (let i = 0; i < n; i++) {
+    const value = y[i]! - y0;
+    first[i + 1] = first[i]! + value;
+    second[i + 1] = second[i]! + value * value;
+  }
+  return (from, to) => {
+    const sum = first[to]! - first[from]!;
+    return Math.max(0, second[to]! - second[from]! - (sum * sum) / (to - from));
+  };
+}
+
+/** SSE of y against one regressor and a constant. */
+function regress(y: Float64Array, at: (i: number) => number): { sse: number; slope: number } {
+  const n = y.length;
+  let sx = 0;
+  let sy = 0;
+  for (let i = 0; i < n; i++) {
+    sx += at(i);
+    sy += y[i]! - y[0]!;
+  }
+  let sxx = 0;
+  let sxy = 0;
+  let syy = 0;
+  for (let i = 0; i < n; i++) {
+    const dx = at(i) - sx / n;
+    const dy = y[i]! - y[0]! - sy / n;
+    sxx += dx * dx;
+    sxy += dx * dy;
+    syy += dy * dy;
+  }
+  const slope = sxx > 0 ? sxy / sxx : 0;
+  return { sse: Math.max(0, syy - slope * sxy), slope };
+}
+
+/**
+ * Fit every story to equally spaced points, best first.
+ * @param noise smallest standard deviation to believe in, in the unit of y
+ */
+export function compareStories(y: Float64Array, noise: number): StoryFit[] {
+  const n = y.length;
+  const spread = spreadTable(y);
+  const sse: Record<Story, number> = {
+    flat: spread(0, n),
+    line: regress(y, (i) => i).sse,
+    "late-ramp": Number.POSITIVE_INFINITY,
+    saturating: Number.POSITIVE_INFINITY,
+    "one-step": Number.POSITIVE_INFINITY,
+    "two-steps": Number.POSITIVE_INFINITY,
+  };
+  for (let c = 1; c < n; c++) sse["one-step"] = Math.min(sse["one-step"], spread(0, c) + spread(c, n));
+  for (let c = 1; c < n - 1; c++) {
+    for (let d = c + 1; d < n; d++) {
+      sse["two-steps"] = Math.min(sse["two-steps"], spread(0, c) + spread(c, d) + spread(d, n));
+    }
+  }
+  // A ramp needs three points of its own, or it is a step seen through one block.
+  for (let c = 2; c <= n - 4; c++) {
+    sse["late-ramp"] = Math.min(sse["late-ramp"], regress(y, (i) => Math.max(0, i - c)).sse);
+    sse.saturating = Math.min(sse.saturating, regress(y, (i) => Math.min(i, n - 1 - c)).sse);
+  }
+  return STORIES.map((story) => ({
+    story,
+    sse: sse[story],
+    bic: n * Math.log(sse[story] / n + noise * noise) + PARAMETERS[story] * Math.log(n),
+  })).sort((a, b) => a.bic - b.bic);
+}

@@ -1,0 +1,254 @@
+import { MIB } from "../../core/units.ts";
+import type { TelemetryEvent } from "../../telemetry/model.ts";
+import { mean, median } from "../order-statistics.ts";
+import { roundTo } from "./gap.ts";
+
+/** How readily a gap spike is put down to communication. Sizes in bytes, windows in milliseconds. */
+export interface CollectivePreset {
+  readonly minSamplesPerRank: number;
+  readonly minGapBytes: number;
+  readonly minGapRatio: number;
+  readonly robustZscore: number;
+  readonly markerWindowMs: number;
+  readonly paddingMs: number;
+  readonly synchronyWindowMs: number;
+  readonly minSynchrony: number;
+  readonly minConfidence: number;
+}
+
+export const COLLECTIVE_PRESETS = {
+  low: preset(8, 256, 0.06, 3, 120, 100, 100, 0.6, 0.7),
+  medium: preset(6, 128, 0.04, 2.5, 150, 120, 120, 0.5, 0.5),
+  high: preset(5, 64, 0.025, 1.8, 180, 160, 180, 0.34, 0.35),
+} as const satisfies Record<string, CollectivePreset>;
+export type CollectiveSensitivity = keyof typeof COLLECTIVE_PRESETS;
+
+function preset(
+  minSamplesPerRank: number,
+  minGapMib: number,
+  minGapRatio: number,
+  robustZscore: number,
+  markerWindowMs: number,
+  paddingMs: number,
+  synchronyWindowMs: number,
+  minSynchrony: number,
+  minConfidence: number,
+): CollectivePreset {
+  return {
+    minSamplesPerRank,
+    minGapBytes: minGapMib * MIB,
+    minGapRatio,
+    robustZscore,
+    markerWindowMs,
+    paddingMs,
+    synchronyWindowMs,
+    minSynchrony,
+    minConfidence,
+  };
+}
+
+const MARKER_TOKENS = [
+  "nccl",
+  "collective",
+  "communication",
+  "all_reduce",
+  "allreduce",
+  "all_gather",
+  "allgather",
+  "reduce_scatter",
+  "reducescatter",
+  "broadcast",
+  "barrier",
+];
+
+const CONFIDENT = 0.8;
+const LIKELY = 0.6;
+const WEIGHTS = { marker: 0.34, synchrony: 0.34, zscore: 0.16, size: 0.16 } as const;
+const PENALTIES = { noMarker: 0.15, singleRank: 0.15, noTotal: 0.05 } as const;
+
+/** A gap spike put down to a collective operation. Interval ends are Unix nanoseconds. */
+export interface CollectiveAttribution {
+  readonly rank: number;
+  readonly classification: "collective_confident" | "collective_likely" | "collective_suspect";
+  readonly confidence: number;
+  readonly startNs: bigint;
+  readonly endNs: bigint;
+  readonly reasonCodes: readonly string[];
+  readonly evidence: {
+    readonly marker_hits: number;
+    readonly synchronized_ranks: number;
+    readonly expected_world_size: number;
+    readonly synchrony_ratio: number;
+    readonly peak_gap_bytes: number;
+    readonly peak_gap_ratio: number | null;
+    readonly robust_zscore: number;
+  };
+}
+
+interface Spike {
+  readonly rank: number;
+  readonly at: bigint;
+  readonly gap: number;
+  readonly ratio: number | null;
+  readonly zscore: number;
+}
+
+const MS = 1_000_000n;
+const ms = (count: number): bigint => BigInt(count) * MS;
+const distance = (a: bigint, b: bigint): bigint => (a < b ? b - a : a - b);
+
+/** Every string anywhere in a value; keys of objects are no evidence of what happened. */
+function* stringsIn(value: unknown): Generator<string> {
+  if (typeof value === "string") yield value;
+  else if (Array.isArray(value)) for (const item of value) yield* stringsIn(item);
+  else if (value !== null && typeof value === "object") for (const item of Object.values(value)) yield* stringsIn(item);
+}
+
+/** Whether an event speaks of communication, in its type, its context or a value of its metadata. */
+export function isCollectiveMarker(event: TelemetryEvent): boolean {
+  for (const text of stringsIn([event.eventType, event.context ?? "", event.metadata])) {
+    const lower = text.toLowerCase();
+    if (MARKER_TOKENS.some((token) => lower.includes(token))) return true;
+  }
+  return false;
+}
+
+function spikesOf(rank: number, samples: readonly TelemetryEvent[], rule: CollectivePreset): Spike[] {
+  if (samples.length < rule.minSamplesPerRank) return [];
+  const gaps = Float64Array.from(samples, (event) => Math.max(0, event.deviceUsed! - event.allocatorReserved!));
+  const centre = median(gaps);
+  const spread = median(gaps.map((gap) => Math.abs(gap - centre)));
+  const average = mean(gaps);
+  let squares = 0;
+  for (const gap of gaps) squares += (gap - average) ** 2;
+  const deviation = Math.sqrt(squares / (gaps.length - 1));
+  const zscore = (gap: number): number => {
+    if (spread > 0) return Math.max(0, (0.6745 * (gap - centre)) / spread);
+    return deviation > 0 ? Math.max(0, (gap - average) / deviation) : 0;
+  };
+  return samples.flatMap((event, i) => {
+    const gap = gaps[i]!;
+    const ratio = event.deviceTotal !== null && event.deviceTotal > 0 ? gap / event.deviceTotal : null;
+    const large = gap >= rule.minGapBytes || (ratio !== null && ratio >= rule.minGapRatio);
+    const z = zscore(gap);
+    return large && z >= rule.robustZscore ? [{ rank, at: event.timestampNs, gap, ratio, zscore: z }] : [];
+  });
+}
+
+function confidenceOf(
+  spike: Spike,
+  markerHits: number,
+  ranks: number,
+  synchrony: number,
+  rule: CollectivePreset,
+): number {
+  const size = Math.max(
+    Math.min(1, spike.gap / rule.minGapBytes),
+    spike.ratio === null ? 0 : Math.min(1, spike.ratio / rule.minGapRatio),
+  );
+  const score =
+    (markerHits > 0 ? WEIGHTS.marker : -PENALTIES.noMarker) +
+    WEIGHTS.synchrony * synchrony +
+    WEIGHTS.zscore * Math.min(1, spike.zscore / rule.robustZscore) +
+    WEIGHTS.size * size -
+    (ranks <= 1 ? PENALTIES.singleRank : 0) -
+    (spike.ratio === null ? PENALTIES.noTotal : 0);
+  return roundTo(Math.max(0, Math.min(1, score)), 3);
+}
+
+/**
+ * Gap spikes that coincide with communication, by Stormlog's scoring: a marker near the spike, other ranks spiking at the
+ * same time, and the size of the spike. Attributions of one rank whose intervals overlap are merged, the surest one staying.
+ */
+export function attributeCollectives(
+  events: readonly TelemetryEvent[],
+  sensitivity: CollectiveSensitivity = "medium",
+): CollectiveAttribution[] {
+  const rule: CollectivePreset = COLLECTIVE_PRESETS[sensitivity];
+  if (events.length === 0) return [];
+  const start = events.reduce(
+    (min, event) => (event.timestampNs < min ? event.timestampNs : min),
+    events[0]!.timestampNs,
+  );
+  const markers = events.filter(isCollectiveMarker);
+  const samples = new Map<number, TelemetryEvent[]>();
+  for (const event of events) {
+    if (event.eventType.trim().toLowerCase() !== "sample") continue;
+    if (event.deviceUsed === null || event.allocatorReserved === null) continue;
+    const own = samples.get(event.rank);
+    if (own) own.push(event);
+    else samples.set(event.rank, [event]);
+  }
+  const worldSize = events.reduce((max, event) => Math.max(max, event.worldSize, event.rank + 1), 1);
+  const ranks = [...samples.keys()].sort((a, b) => a - b);
+  const spikes = ranks.flatMap((rank) => spikesOf(rank, samples.get(rank)!, rule));
+
+  const attributions = spikes.flatMap((spike): CollectiveAttribution[] => {
+    const near = markers.filter(
+      (marker) => marker.rank === spike.rank && distance(marker.timestampNs, spike.at) <= ms(rule.markerWindowMs),
+    );
+    const together = new Set(
+      spikes.filter((other) => distance(other.at, spike.at) <= ms(rule.synchronyWindowMs)).map((other) => other.rank),
+    );
+    const ratio = worldSize > 1 ? Math.min(1, (together.size - 1) / (worldSize - 1)) : 0;
+    const synchronous = ratio >= rule.minSynchrony;
+    const confidence = confidenceOf(spike, near.length, together.size, ratio, rule);
+    if (confidence < rule.minConfidence || (near.length === 0 && !synchronous)) return [];
+    const moments = [spike.at, ...near.map((marker) => marker.timestampNs)];
+    const from = moments.reduce((min, at) => (at < min ? at : min)) - ms(rule.paddingMs);
+    const to = moments.reduce((max, at) => (at > max ? at : max)) + ms(rule.paddingMs);
+    const reasonCodes = [
+      "allocator_device_divergence",
+      ...(synchronous ? ["cross_rank_synchrony"] : []),
+      "gap_spike_statistical_outlier",
+      ...(near.length > 0 ? ["marker_collective_token", "marker_spike_overlap"] : []),
+    ];
+    return [
+      {
+        rank: spike.rank,
+        classification:
+          confidence >= CONFIDENT
+            ? "collective_confident"
+            : confidence >= LIKELY
+              ? "collective_likely"
+              : "collective_suspect",
+        confidence,
+        startNs: from < start ? start : from,
+        endNs: to,
+        reasonCodes,
+        evidence: {
+          marker_hits: near.length,
+          synchronized_ranks: together.size,
+          expected_world_size: worldSize,
+          synchrony_ratio: roundTo(ratio, 4),
+          peak_gap_bytes: spike.gap,
+          peak_gap_ratio: spike.ratio === null ? null : roundTo(spike.ratio, 6),
+          robust_zscore: roundTo(spike.zscore, 4),
+        },
+      },
+    ];
+  });
+  return mergeOverlapping(attributions);
+}
+
+function mergeOverlapping(attributions: readonly CollectiveAttribution[]): CollectiveAttribution[] {
+  const ordered = [...attributions].sort(
+    (a, b) => a.rank - b.rank || (a.startNs < b.startNs ? -1 : a.startNs > b.startNs ? 1 : 0),
+  );
+  const merged: CollectiveAttribution[] = [];
+  for (const next of ordered) {
+    const last = merged[merged.length - 1];
+    if (!last || last.rank !== next.rank || next.startNs > last.endNs) {
+      merged.push(next);
+      continue;
+    }
+    const surer = next.confidence > last.confidence ? next : last;
+    merged[merged.length - 1] = {
+      ...surer,
+      startNs: last.startNs,
+      endNs: next.endNs > last.endNs ? next.endNs : last.endNs,
+      reasonCodes: [...new Set([...last.reasonCodes, ...next.reasonCodes])].sort(),
+    };
+  }
+  return merged;
+}

@@ -1,0 +1,214 @@
+import tCdf from "@stdlib/stats-base-dists-t-cdf";
+import type { Finding, Severity } from "../document.ts";
+import { formatStormlogBytes } from "./format-bytes.ts";
+
+/** Stormlog's own names and defaults (`gap_ratio_threshold` 0.05, `gap_spike_zscore` 2.0, `gap_drift_r_squared` 0.6, `gap_fragmentation_ratio` 0.3). */
+export interface GapThresholds {
+  /** Nothing is said while the gap stays below this share of the device everywhere. */
+  readonly ratio: number;
+  readonly spikeZscore: number;
+  readonly driftRSquared: number;
+  readonly fragmentationRatio: number;
+}
+
+export const DEFAULT_GAP_THRESHOLDS: GapThresholds = {
+  ratio: 0.05,
+  spikeZscore: 2,
+  driftRSquared: 0.6,
+  fragmentationRatio: 0.3,
+};
+
+const MIN_SAMPLES = 3;
+const MIN_DRIFT_SAMPLES = 5;
+const CRITICAL_R_SQUARED = 0.85;
+const CRITICAL_FRAGMENTATION = 0.5;
+
+/** Samples of one rank on one device in file order, without missing values; bytes, and nanoseconds since any fixed moment. */
+export interface GapSamples {
+  readonly rank: number;
+  readonly device: string;
+  readonly timeNs: ArrayLike<number>;
+  readonly allocated: ArrayLike<number>;
+  readonly reserved: ArrayLike<number>;
+  readonly used: ArrayLike<number>;
+  readonly total: ArrayLike<number>;
+}
+
+const REMEDIATION = {
+  transient_spike: [
+    "Look for work outside the allocator at the moment of the spike: collective buffers, cuDNN or cuBLAS workspaces, another process on the device.",
+    "Cap library workspaces (for example CUBLAS_WORKSPACE_CONFIG) or warm them up before measuring.",
+    "If the spikes line up with communication, compare all ranks before changing the model.",
+  ],
+  persistent_drift: [
+    "Memory grows outside the framework's allocator: check custom CUDA extensions, graph captures, NCCL communicators and contexts created per iteration.",
+    "Bisect by leaving native extensions out one at a time while watching device memory minus reserved memory.",
+    "Make sure that no other process on this device is growing.",
+  ],
+  fragmentation_like: [
+    "Try expandable segments (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True) or a smaller max_split_size_mb.",
+    "Keep tensor shapes stable, for example by padding or bucketing variable lengths.",
+    "Release the cache once between phases whose shapes differ, not inside the step.",
+  ],
+} as const;
+
+/** Decimal places as Python rounds them: from the exact binary value, ties (which only exact halves are) to even. */
+export function roundTo(value: number, places: number): number {
+  if (!Number.isFinite(value)) return value;
+  const scaled = value * 10 ** places;
+  if (places <= 1 && Math.abs(scaled % 1) === 0.5) {
+    const down = Math.floor(scaled);
+    return (down % 2 === 0 ? down : down + 1) / 10 ** places;
+  }
+  return Number(value.toFixed(places));
+}
+
+const SEVERITY_ORDER: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, info: 2 };
+
+/**
+ * Stormlog's analysis of the gap between device-used and allocator-reserved memory of one rank: at most one finding of each
+ * kind, by severity, then confidence. A zero time span (all timestamps equal) yields no drift.
+ */
+export function gapFindings(samples: GapSamples, thresholds: GapThresholds = DEFAULT_GAP_THRESHOLDS): Finding[] {
+  const rows: number[] = [];
+  for (let i = 0; i < samples.total.length; i++) {
+    const usable = samples.total[i]! > 0 && Number.isFinite(samples.used[i]!) && Number.isFinite(samples.reserved[i]!);
+    if (usable) rows.push(i);
+  }
+  if (rows.length < MIN_SAMPLES) return [];
+  const gap = Float64Array.from(rows, (i) => samples.used[i]! - samples.reserved[i]!);
+  let widest = 0;
+  for (let k = 0; k < gap.length; k++) widest = Math.max(widest, Math.abs(gap[k]! / samples.total[rows[k]!]!));
+  if (widest < thresholds.ratio) return [];
+  const findings = [
+    spikes(samples, gap, thresholds),
+    drift(samples, rows, gap, thresholds),
+    fragmentation(samples, rows, gap, thresholds),
+  ].filter((finding) => finding !== null);
+  return findings.sort(
+    (a, b) => SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity] || b.confidence - a.confidence,
+  );
+}
+
+function average(values: Float64Array): number {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return sum / values.length;
+}
+
+function spikes(samples: GapSamples, gap: Float64Array, thresholds: GapThresholds): Finding | null {
+  const mean = average(gap);
+  let squares = 0;
+  for (const value of gap) squares += (value - mean) ** 2;
+  const deviation = Math.sqrt(squares / (gap.length - 1));
+  if (deviation === 0) return null;
+  let count = 0;
+  let top = Number.NEGATIVE_INFINITY;
+  let maxGap = Number.NEGATIVE_INFINITY;
+  for (const value of gap) {
+    const z = (value - mean) / deviation;
+    if (z > thresholds.spikeZscore) {
+      count++;
+      maxGap = Math.max(maxGap, value);
+    }
+    top = Math.max(top, z);
+  }
+  if (count === 0) return null;
+  return {
+    classification: "transient_spike",
+    severity: top > 2 * thresholds.spikeZscore ? "critical" : "warning",
+    confidence: roundTo(Math.min(1, top / (3 * thresholds.spikeZscore)), 3),
+    rank: samples.rank,
+    device: samples.device,
+    metric: "used",
+    evidence: {
+      spike_count: count,
+      max_gap_bytes: maxGap,
+      max_zscore: roundTo(top, 3),
+      mean_gap_bytes: roundTo(mean, 1),
+      std_gap_bytes: roundTo(deviation, 1),
+    },
+    description: `Detected ${count} transient spike(s) in the device-vs-allocator gap (max z-score ${top.toFixed(1)}).`,
+    remediation: REMEDIATION.transient_spike,
+  };
+}
+
+function drift(samples: GapSamples, rows: number[], gap: Float64Array, thresholds: GapThresholds): Finding | null {
+  const n = gap.length;
+  if (n < MIN_DRIFT_SAMPLES) return null;
+  const origin = samples.timeNs[rows[0]!]!;
+  const x = Float64Array.from(rows, (i) => samples.timeNs[i]! - origin);
+  const mx = average(x);
+  const my = average(gap);
+  let sxx = 0;
+  let sxy = 0;
+  let syy = 0;
+  for (let i = 0; i < n; i++) {
+    sxx += (x[i]! - mx) ** 2;
+    sxy += (x[i]! - mx) * (gap[i]! - my);
+    syy += (gap[i]! - my) ** 2;
+  }
+  if (!(sxx > 0) || !(syy > 0)) return null;
+  const slope = sxy / sxx;
+  const r = Math.max(-1, Math.min(1, sxy / Math.sqrt(sxx * syy)));
+  const rSquared = r * r;
+  if (!(slope > 0) || rSquared < thresholds.driftRSquared) return null;
+  const degrees = n - 2;
+  const t = r * Math.sqrt(degrees / Math.max(1e-20, (1 - r) * (1 + r)));
+  const slopePerSecond = slope * 1e9;
+  return {
+    classification: "persistent_drift",
+    severity: rSquared > CRITICAL_R_SQUARED ? "critical" : "warning",
+    confidence: roundTo(Math.min(1, rSquared), 3),
+    rank: samples.rank,
+    device: samples.device,
+    metric: "used",
+    evidence: {
+      slope_bytes_per_sec: roundTo(slopePerSecond, 1),
+      r_squared: roundTo(rSquared, 4),
+      p_value: roundTo(Math.min(1, 2 * tCdf(-Math.abs(t), degrees)), 6),
+      gap_start_bytes: roundTo(gap[0]!, 1),
+      gap_end_bytes: roundTo(gap[n - 1]!, 1),
+    },
+    description: `Device-vs-allocator gap is drifting upward at ${formatStormlogBytes(Math.trunc(slopePerSecond))}/s (R²=${rSquared.toFixed(2)}).`,
+    remediation: REMEDIATION.persistent_drift,
+  };
+}
+
+function fragmentation(
+  samples: GapSamples,
+  rows: number[],
+  gap: Float64Array,
+  thresholds: GapThresholds,
+): Finding | null {
+  let sum = 0;
+  let worst = Number.NEGATIVE_INFINITY;
+  let count = 0;
+  for (const i of rows) {
+    const reserved = samples.reserved[i]!;
+    if (!(reserved > 0) || !Number.isFinite(samples.allocated[i]!)) continue;
+    // Allocated above reserved happens when the two are read one after the other; it is no negative fragmentation.
+    const ratio = Math.max(0, (reserved - samples.allocated[i]!) / reserved);
+    sum += ratio;
+    worst = Math.max(worst, ratio);
+    count++;
+  }
+  const mean = sum / count;
+  if (count === 0 || mean < thresholds.fragmentationRatio) return null;
+  return {
+    classification: "fragmentation_like",
+    severity: mean > CRITICAL_FRAGMENTATION ? "critical" : "warning",
+    confidence: roundTo(Math.min(1, mean / (2 * thresholds.fragmentationRatio)), 3),
+    rank: samples.rank,
+    device: samples.device,
+    metric: "reserved",
+    evidence: {
+      avg_fragmentation_ratio: roundTo(mean, 4),
+      max_fragmentation_ratio: roundTo(worst, 4),
+      avg_gap_bytes: roundTo(average(gap), 1),
+      sample_count: count,
+    },
+    description: `Allocator fragmentation averaging ${(mean * 100).toFixed(0)}% suggests reserved-but-unused memory is inflating the device footprint.`,
+    remediation: REMEDIATION.fragmentation_like,
+  };
+}
