@@ -1,0 +1,175 @@
+// Builds dist/: the command line, the Action and what they read at run time. The same sources give the same bytes, so
+// that the committed dist/ can be compared with a fresh build (check-dist.mjs).
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
+
+/** Output name -> source. A part whose source does not exist (yet) is left out. */
+const ENTRIES = {
+  cli: "src/cli/main.ts",
+  guard: "src/measure/guard/main.ts",
+  "action/main": "src/actions/gate/main.ts",
+  "action/post": "src/actions/gate/post.ts",
+};
+
+/** Files read at run time beside the code: our own assets and those of packages. */
+const PACKAGE_ASSETS = ["@resvg/resvg-wasm/index_bg.wasm", "uplot/dist/uPlot.iife.min.js", "uplot/dist/uPlot.min.css"];
+
+/** Packages that are shipped without passing through the bundler: assets, the font, headers in the native prebuilds. */
+const SHIPPED_PACKAGES = ["@resvg/resvg-wasm", "uplot", "dejavu-fonts-ttf", "node-addon-api", "node-api-headers"];
+
+/** Native prebuilds come from another build and stay. */
+export const KEPT = "prebuilds";
+
+/** Own JavaScript that the Action loads before it does anything; packages come on top. */
+const START_BUDGET_BYTES = 150_000;
+
+// Some packages are CommonJS inside and call require() for built-in modules.
+const BANNER = "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);";
+
+function packageOf(input) {
+  const at = input.lastIndexOf("node_modules/");
+  if (at < 0) return null;
+  const [scope, name] = input.slice(at + "node_modules/".length).split("/");
+  return `${input.slice(0, at)}node_modules/${scope.startsWith("@") ? `${scope}/${name}` : scope}`;
+}
+
+function licenceText(folder) {
+  const names = readdirSync(path.join(root, folder)).filter((name) => /^(licen[cs]e|copying|notice)/i.test(name));
+  return names
+    .sort()
+    .map((name) =>
+      readFileSync(path.join(root, folder, name), "utf8")
+        .replace(/\r\n/g, "\n")
+        .trim(),
+    )
+    .join("\n\n");
+}
+
+function licences(metafile) {
+  const folders = new Set(SHIPPED_PACKAGES.map((name) => `node_modules/${name}`));
+  for (const output of Object.values(metafile.outputs)) {
+    for (const input of Object.keys(output.inputs)) {
+      const folder = packageOf(input);
+      if (folder !== null) folders.add(folder);
+    }
+  }
+  const sections = new Map();
+  for (const folder of folders) {
+    const manifest = JSON.parse(readFileSync(path.join(root, folder, "package.json"), "utf8"));
+    const title = `${manifest.name} ${manifest.version} (${manifest.license ?? "see below"})`;
+    sections.set(title, licenceText(folder));
+  }
+  return [...sections]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(
+      ([title, text]) =>
+        `${title}\n${"-".repeat(title.length)}\n${text === "" ? "(no licence file in the package)" : text}\n`,
+    )
+    .join("\n\n");
+}
+
+/** Bytes that start with one entry: the entry and everything it imports statically, split by where it comes from. */
+function startSize(metafile, entry) {
+  const seen = new Set();
+  const queue = [entry];
+  let own = 0;
+  let packages = 0;
+  for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
+    if (seen.has(name)) continue;
+    seen.add(name);
+    const output = metafile.outputs[name];
+    for (const [input, { bytesInOutput }] of Object.entries(output.inputs)) {
+      if (packageOf(input) === null) own += bytesInOutput;
+      else packages += bytesInOutput;
+    }
+    for (const { path: imported, kind, external } of output.imports) {
+      if (kind === "import-statement" && external !== true) queue.push(imported);
+    }
+  }
+  return { own, packages };
+}
+
+function removeStale(outdir, written) {
+  if (!existsSync(outdir)) return;
+  for (const entry of readdirSync(outdir, { recursive: true, withFileTypes: true })) {
+    const file = path.join(entry.parentPath, entry.name);
+    const relative = path.relative(outdir, file).split(path.sep).join("/");
+    if (relative === KEPT || relative.startsWith(`${KEPT}/`)) continue;
+    if (entry.isFile() && !written.has(relative)) rmSync(file);
+  }
+}
+
+/**
+ * Build into a directory; returns the metafile's start sizes.
+ * @param {string} outdir absolute
+ */
+export async function buildInto(outdir) {
+  const entryPoints = Object.fromEntries(
+    Object.entries(ENTRIES).filter(([, source]) => existsSync(path.join(root, source))),
+  );
+  // The metafile's names are relative to the output directory whatever it is, so that they do not reach the output.
+  const virtual = path.join(root, "dist");
+  const result = await build({
+    absWorkingDir: root,
+    entryPoints,
+    outdir: virtual,
+    write: false,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    minify: true,
+    charset: "utf8",
+    legalComments: "none",
+    chunkNames: "chunks/[name]-[hash]",
+    banner: { js: BANNER },
+    define: { "process.env.NODE_ENV": '"production"' },
+    metafile: true,
+    logLevel: "warning",
+  });
+  const written = new Set();
+  const put = (relative, contents) => {
+    const file = path.join(outdir, relative);
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, contents);
+    written.add(relative);
+  };
+  for (const file of result.outputFiles) {
+    const relative = path.relative(virtual, file.path).split(path.sep).join("/");
+    const shebang = relative === "cli.js" && !file.text.startsWith("#!") ? "#!/usr/bin/env node\n" : "";
+    put(relative, shebang + file.text);
+  }
+  if (written.has("cli.js")) chmodSync(path.join(outdir, "cli.js"), 0o755);
+  const own = path.join(root, "src/report/assets");
+  for (const name of existsSync(own) ? readdirSync(own) : []) {
+    if (!/\.(ttf|css|js|html)$/.test(name) || name.includes(".test.")) continue;
+    put(`assets/${name}`, readFileSync(path.join(own, name)));
+  }
+  for (const source of PACKAGE_ASSETS) {
+    put(`assets/${path.posix.basename(source)}`, readFileSync(path.join(root, "node_modules", source)));
+  }
+  put("licenses.txt", licences(result.metafile));
+  removeStale(outdir, written);
+  const sizes = {};
+  for (const name of Object.keys(entryPoints)) sizes[name] = startSize(result.metafile, `dist/${name}.js`);
+  const action = sizes["action/main"];
+  if (action !== undefined && action.own > START_BUDGET_BYTES) {
+    throw new Error(
+      `the Action starts with ${action.own} bytes of own code, more than ${START_BUDGET_BYTES}: load parts lazily`,
+    );
+  }
+  return sizes;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const sizes = await buildInto(path.join(root, "dist"));
+  const kilo = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
+  for (const [name, { own, packages }] of Object.entries(sizes)) {
+    console.log(`dist/${name}.js starts with ${kilo(own)} of own code and ${kilo(packages)} of packages`);
+  }
+}

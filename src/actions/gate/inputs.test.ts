@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { INPUT_NAMES, publishSettings, readInputs } from "./inputs.ts";
+
+const manifest = parse(readFileSync(new URL("../../../action.yml", import.meta.url), "utf8"));
+
+describe("inputs", () => {
+  it("are the ones action.yml declares", () => {
+    expect([...INPUT_NAMES].sort()).toEqual(Object.keys(manifest.inputs).sort());
+  });
+
+  it("are read from the runner's variables, trimmed, empty ones absent", () => {
+    const env = { "INPUT_GATE-ID": " a ", INPUT_RUN: "\nnode x\n", INPUT_CONFIG: "", OTHER: "1" };
+    expect(readInputs(env)).toEqual({ "gate-id": "a", run: "node x" });
+  });
+
+  it("have the documented defaults", () => {
+    expect(publishSettings({})).toEqual({
+      token: null,
+      commentKey: "default",
+      comment: true,
+      mermaid: true,
+      artifactName: "stormlog-default",
+      retentionDays: null,
+      verdictFails: true,
+      timeoutMs: 3_600_000,
+      notices: [],
+    });
+  });
+
+  it("give each leg of a matrix its own artifact and comment", () => {
+    const settings = publishSettings({ "gate-id": "train", matrix: '{"os":"linux"}' });
+    expect(settings.artifactName).toBe("stormlog-train-linux");
+    expect(settings.commentKey).toBe("train/linux");
+  });
+
+  it.each([
+    { "gate-id": "a b" },
+    { "gate-id": "--><script>" },
+    { "fail-on": "sometimes" },
+    { comment: "yes" },
+    { image: "gif" },
+    { "retention-days": "0" },
+    { "retention-days": "1.5" },
+    { "retention-days": "91" },
+    { "timeout-minutes": "0" },
+    { "timeout-minutes": "soon" },
+  ])("refuse %j", (inputs) => {
+    expect(() => publishSettings(inputs)).toThrow(expect.objectContaining({ code: "INPUT_INVALID", exitCode: 2 }));
+  });
+});

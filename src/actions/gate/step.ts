@@ -1,0 +1,36 @@
+import type { ArtifactStore } from "../../github/artifact.ts";
+import type { GateReport } from "../../report/model.ts";
+import type { Engine } from "./engine.ts";
+import type { StateStore } from "./state.ts";
+
+/** The runner's commands and files, as `@actions/core` offers them. */
+export interface RunnerCommands extends StateStore {
+  info(message: string): void;
+  warning(message: string, properties?: { readonly title?: string }): void;
+  error(message: string, properties?: { readonly title?: string }): void;
+  setOutput(name: string, value: string): void;
+  setSecret(secret: string): void;
+  startGroup(name: string): void;
+  endGroup(): void;
+}
+
+export interface MarkdownOptions {
+  readonly timelineImageUrl: string | null;
+  readonly bundleUrl: string | null;
+  readonly htmlUrl: string | null;
+  readonly mermaid: boolean;
+  readonly maxChars: number;
+}
+
+/** What one step of a job works with; the entry gives the real ones. */
+export interface Step {
+  readonly runner: RunnerCommands;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly engine: Engine;
+  readonly artifacts: ArtifactStore;
+  readonly markdown: (report: GateReport, options: MarkdownOptions) => Promise<string>;
+  /** Raw standard output, for what must not be taken for a command of ours. */
+  readonly write: (chunk: Uint8Array | string) => void;
+  /** Fires when the step is cancelled or takes too long; its reason is a GateError. */
+  readonly interrupt: AbortSignal;
+}

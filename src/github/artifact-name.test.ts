@@ -1,0 +1,42 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { artifactNames, matrixLeg, safeArtifactName } from "./artifact-name.ts";
+
+describe("artifact names", () => {
+  it("keep what the service takes and replace what it refuses", () => {
+    expect(safeArtifactName("stormlog-default")).toBe("stormlog-default");
+    expect(safeArtifactName('a/b\\c:d*e?f"g<h>i|j\r\nk')).toBe("a-b-c-d-e-f-g-h-i-j--k");
+    expect(safeArtifactName("..")).toBe("stormlog");
+    expect(safeArtifactName("  ")).toBe("stormlog");
+  });
+
+  it("are valid for any text", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 400 }), (text) => {
+        const name = safeArtifactName(text);
+        expect(name).not.toMatch(/["<>|*?\\/:\r\n]/);
+        expect(name.length).toBeGreaterThan(0);
+        expect(name.length).toBeLessThanOrEqual(120);
+      }),
+    );
+  });
+
+  it("tell long names apart", () => {
+    expect(safeArtifactName(`${"x".repeat(200)}1`)).not.toBe(safeArtifactName(`${"x".repeat(200)}2`));
+  });
+
+  it("carry the attempt when the plain name is taken", () => {
+    expect(artifactNames("gate", 1)).toEqual(["gate", "gate-2", "gate-3", "gate-4"]);
+    expect(artifactNames("gate", 3).slice(0, 3)).toEqual(["gate", "gate-attempt-3", "gate-attempt-3-2"]);
+  });
+});
+
+describe("matrixLeg", () => {
+  it("joins the values of a matrix", () => {
+    expect(matrixLeg('{"os":"ubuntu-24.04","torch":2.5,"cfg":{"a":1}}')).toBe("ubuntu-24.04-2.5-a-1");
+  });
+
+  it.each(["null", "{}", "", "[1]", "not json", '"x"'])("is null without a matrix: %s", (json) => {
+    expect(matrixLeg(json)).toBeNull();
+  });
+});

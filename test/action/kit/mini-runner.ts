@@ -1,0 +1,157 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+const FILE_COMMANDS = ["GITHUB_OUTPUT", "GITHUB_STATE", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY"] as const;
+
+/** The runner's own waits between the signals of a cancellation, milliseconds. */
+const TERM_AFTER_MS = 7500;
+const KILL_AFTER_MS = 2500;
+
+export interface RunnerCommand {
+  readonly command: string;
+  readonly properties: Readonly<Record<string, string>>;
+  readonly message: string;
+}
+
+export interface StepResult {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly seconds: number;
+  /** From the cancellation to the end, when there was one. */
+  readonly secondsAfterCancel: number | null;
+  readonly log: string;
+  readonly outputs: Readonly<Record<string, string>>;
+  readonly state: Readonly<Record<string, string>>;
+  readonly summary: string;
+  /** Workflow commands that the runner would obey: those between stop-commands and its token are not among them. */
+  readonly commands: readonly RunnerCommand[];
+}
+
+export interface StepOptions {
+  readonly node: string;
+  readonly script: string;
+  readonly cwd: string;
+  readonly inputs?: Readonly<Record<string, string>>;
+  /** Variables the runner and the job set; nothing else of this process's environment reaches the step but PATH and HOME. */
+  readonly env: Readonly<Record<string, string>>;
+  /** From `main` to `post`. */
+  readonly state?: Readonly<Record<string, string>>;
+  /** Cancel when this resolves. */
+  readonly cancel?: (output: () => string) => Promise<void>;
+  readonly timeoutMs?: number;
+}
+
+/** `key=value` and `key<<delimiter` blocks, as the runner reads them. */
+export function parseFileCommand(text: string): Record<string, string> {
+  const values: Record<string, string> = {};
+  const lines = text.split(/\r?\n/);
+  for (let at = 0; at < lines.length; at += 1) {
+    const line = lines[at] ?? "";
+    const block = /^([^=<]+)<<(.+)$/.exec(line);
+    if (block) {
+      const end = lines.indexOf(block[2] ?? "", at + 1);
+      if (end < 0) throw new Error(`the value of ${block[1]} has no end`);
+      values[block[1] ?? ""] = lines.slice(at + 1, end).join("\n");
+      at = end;
+    } else if (line.includes("=")) {
+      values[line.slice(0, line.indexOf("="))] = line.slice(line.indexOf("=") + 1);
+    } else if (line !== "") {
+      throw new Error(`"${line}" is no file command`);
+    }
+  }
+  return values;
+}
+
+const decode = (text: string): string =>
+  text.replace(/%0D/g, "\r").replace(/%0A/g, "\n").replace(/%3A/g, ":").replace(/%2C/g, ",").replace(/%25/g, "%");
+
+/** The commands a runner obeys in a log, in order. */
+export function parseCommands(log: string): readonly RunnerCommand[] {
+  const commands: RunnerCommand[] = [];
+  let token: string | null = null;
+  for (const line of log.split(/\r?\n/)) {
+    const match = /^\s*::([A-Za-z][\w-]*)(| [^\n]*?)::(.*)$/.exec(line);
+    if (token !== null) {
+      if (line.trim() === `::${token}::`) token = null;
+      continue;
+    }
+    if (!match) continue;
+    const [, command = "", props = "", message = ""] = match;
+    if (command === "stop-commands") {
+      token = message;
+      continue;
+    }
+    const pairs = props
+      .trim()
+      .split(",")
+      .filter((pair) => pair.includes("="))
+      .map((pair): [string, string] => [pair.slice(0, pair.indexOf("=")), decode(pair.slice(pair.indexOf("=") + 1))]);
+    commands.push({ command, properties: Object.fromEntries(pairs), message: decode(message) });
+  }
+  if (token !== null) throw new Error("workflow commands were stopped and never resumed");
+  return commands;
+}
+
+/** Run a built file of the Action as the runner does. */
+export async function runStepFile(options: StepOptions): Promise<StepResult> {
+  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-runner-"));
+  const env: Record<string, string> = {
+    PATH: process.env.PATH ?? "",
+    HOME: process.env.HOME ?? "",
+    LANG: "C.UTF-8",
+    CI: "true",
+    GITHUB_ACTIONS: "true",
+    RUNNER_OS: "Linux",
+    ...options.env,
+  };
+  for (const name of FILE_COMMANDS) {
+    env[name] = path.join(folder, name);
+    writeFileSync(path.join(folder, name), "");
+  }
+  for (const [name, value] of Object.entries(options.inputs ?? {})) env[`INPUT_${name.toUpperCase()}`] = value;
+  for (const [name, value] of Object.entries(options.state ?? {})) env[`STATE_${name}`] = value;
+  const started = performance.now();
+  const child = spawn(options.node, [options.script], { cwd: options.cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  let log = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    log += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    log += text;
+  });
+  const timers: NodeJS.Timeout[] = [];
+  let cancelledAt: number | null = null;
+  const cancel = (): void => {
+    if (cancelledAt !== null) return;
+    cancelledAt = performance.now();
+    child.kill("SIGINT");
+    timers.push(setTimeout(() => child.kill("SIGTERM"), TERM_AFTER_MS));
+    timers.push(setTimeout(() => child.kill("SIGKILL"), TERM_AFTER_MS + KILL_AFTER_MS));
+  };
+  timers.push(setTimeout(cancel, options.timeoutMs ?? 120_000));
+  options.cancel?.(() => log).then(cancel, cancel);
+  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (exitCode, exitSignal) => resolve([exitCode, exitSignal]));
+  });
+  const ended = performance.now();
+  for (const timer of timers) clearTimeout(timer);
+  const read = (name: (typeof FILE_COMMANDS)[number]): string => readFileSync(path.join(folder, name), "utf8");
+  try {
+    return {
+      code,
+      signal,
+      seconds: (ended - started) / 1000,
+      secondsAfterCancel: cancelledAt === null ? null : (ended - cancelledAt) / 1000,
+      log,
+      outputs: parseFileCommand(read("GITHUB_OUTPUT")),
+      state: parseFileCommand(read("GITHUB_STATE")),
+      summary: read("GITHUB_STEP_SUMMARY"),
+      commands: parseCommands(log),
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

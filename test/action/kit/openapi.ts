@@ -1,0 +1,91 @@
+import { readFileSync } from "node:fs";
+import { schemaValidator } from "./tools.ts";
+
+interface Operation {
+  readonly parameters?: readonly unknown[];
+  readonly requestBody?: unknown;
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+const FILE = new URL("../fixtures/github-openapi.json", import.meta.url);
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** OpenAPI 3.0 says `nullable`, JSON schema says null; the rest of what is used is the same. */
+function toJsonSchema(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(toJsonSchema);
+  if (typeof node !== "object" || node === null) return node;
+  const { nullable, ...rest } = node as Json & { nullable?: boolean };
+  const schema: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(rest)) {
+    schema[key] = key === "$ref" && typeof value === "string" ? `github${value}` : toJsonSchema(value);
+  }
+  if (nullable !== true) return schema;
+  if (typeof schema.type === "string" && schema.enum === undefined) return { ...schema, type: [schema.type, "null"] };
+  return { anyOf: [schema, { type: "null" }] };
+}
+
+/** GitHub's own description of the operations the Action uses, as a referee over client and double. */
+export class GitHubContract {
+  readonly #document: Document = JSON.parse(readFileSync(FILE, "utf8"));
+  readonly #validator = schemaValidator();
+
+  constructor() {
+    if (this.#validator === null) return;
+    for (const format of ["uri", "date-time", "repo.nwo", "timezone", "ssh-key", "email"]) {
+      this.#validator.addFormat(format, true);
+    }
+    this.#validator.addSchema(toJsonSchema({ components: this.#document.components }) as object, "github");
+  }
+
+  /** False when no validator could be had: then nothing is checked. */
+  get checks(): boolean {
+    return this.#validator !== null;
+  }
+
+  /** An official example response. */
+  example(name: string): Json {
+    const found = this.#document.components.examples?.[name] as { value: Json } | undefined;
+    if (found === undefined) throw new Error(`there is no example ${name}`);
+    return structuredClone(found.value);
+  }
+
+  /** Why a request does not fit, or null. */
+  requestProblem(method: string, route: string, body: unknown): string | null {
+    const operation = this.#operation(method, route);
+    const content = this.#resolve(operation.requestBody) as { content?: Json } | undefined;
+    return this.#check(content?.content, body, "request");
+  }
+
+  /** Why a response does not fit, or null. A status the description does not know is a problem of its own. */
+  responseProblem(method: string, route: string, status: number, body: unknown): string | null {
+    const response = this.#operation(method, route).responses[String(status)];
+    if (response === undefined) return `status ${status} is not described`;
+    const { content } = this.#resolve(response) as { content?: Json };
+    return this.#check(content, body, "response");
+  }
+
+  #operation(method: string, route: string): Operation {
+    const operation = this.#document.paths[route]?.[method.toLowerCase()];
+    if (operation === undefined) throw new Error(`${method} ${route} is not in the committed subset`);
+    return operation;
+  }
+
+  #resolve(node: unknown): unknown {
+    if (typeof node !== "object" || node === null || !("$ref" in node)) return node;
+    const [, , group = "", name = ""] = String(node.$ref).split("/");
+    return this.#document.components[group]?.[name];
+  }
+
+  #check(content: Json | undefined, body: unknown, what: string): string | null {
+    const media = content?.["application/json"] as { schema?: unknown } | undefined;
+    if (media?.schema === undefined || this.#validator === null) return null;
+    const fits = this.#validator.validate(toJsonSchema(media.schema) as object, body);
+    return fits ? null : `${what}: ${this.#validator.errorsText()}`;
+  }
+}

