@@ -4,6 +4,9 @@ import { GrowableColumn } from "./growable.ts";
 import { readChunks } from "./input-file.ts";
 import { ProcessHistory } from "./process-history.ts";
 
+/** Name of the record file in a run directory; removed once its samples stand in Parquet. */
+export const RAW_RECORD_FILE = "samples.rec";
+
 /** Lists of single happenings (errors, rates) are kept up to this many; beyond, they are only counted. */
 const MAX_LISTED = 20_000;
 /** Times are doubles, exact below 2^53: a larger time is a damaged record. */

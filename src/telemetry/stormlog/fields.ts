@@ -1,0 +1,142 @@
+import { isObject, type SourceRecord } from "../json-values.ts";
+import { RecordProblem } from "./problem.ts";
+
+/** The 22 keys of a version 2 event in canonical order, which is also the order of CSV columns. */
+export const EVENT_FIELDS = [
+  "schema_version",
+  "timestamp_ns",
+  "event_type",
+  "collector",
+  "sampling_interval_ms",
+  "pid",
+  "host",
+  "job_id",
+  "rank",
+  "local_rank",
+  "world_size",
+  "device_id",
+  "allocator_allocated_bytes",
+  "allocator_reserved_bytes",
+  "allocator_active_bytes",
+  "allocator_inactive_bytes",
+  "allocator_change_bytes",
+  "device_used_bytes",
+  "device_free_bytes",
+  "device_total_bytes",
+  "context",
+  "metadata",
+] as const;
+
+const IDENTITY_FIELDS: ReadonlySet<string> = new Set(["job_id", "rank", "local_rank", "world_size"]);
+
+/** Keys that must be present in version 2, nullable ones included. */
+export const REQUIRED_FIELDS: readonly string[] = EVENT_FIELDS.filter((field) => !IDENTITY_FIELDS.has(field));
+
+/** Fields that count bytes and therefore are never negative. */
+export const BYTE_FIELDS: ReadonlySet<string> = new Set(
+  EVENT_FIELDS.filter((field) => field.endsWith("_bytes") && field !== "allocator_change_bytes"),
+);
+
+/** Typed access to one record with Stormlog's own messages. A missing key reads as undefined. */
+export class Fields {
+  readonly values: Readonly<Record<string, unknown>>;
+  private readonly fractions: ReadonlySet<string>;
+
+  constructor(record: SourceRecord) {
+    this.values = record.values;
+    this.fractions = record.fractions;
+  }
+
+  has(field: string): boolean {
+    return Object.hasOwn(this.values, field);
+  }
+
+  isInteger(field: string): boolean {
+    const value = this.values[field];
+    return (
+      (typeof value === "number" && Number.isInteger(value) && !this.fractions.has(field)) || typeof value === "bigint"
+    );
+  }
+
+  /** `<field> must be an integer` for null, text, booleans and anything written as a fraction. */
+  integer(field: string): number {
+    return Number(this.exactInteger(field));
+  }
+
+  exactInteger(field: string): bigint | number {
+    const value = this.values[field];
+    if (!this.isInteger(field)) throw new RecordProblem(`${field} must be an integer`);
+    return typeof value === "bigint" ? value : Number(value);
+  }
+
+  optionalInteger(field: string): number | null {
+    return this.values[field] === null || this.values[field] === undefined ? null : this.integer(field);
+  }
+
+  /** A number of any notation, or null when the field holds none. */
+  number(field: string): number | null {
+    const value = this.values[field];
+    return typeof value === "number" && Number.isFinite(value)
+      ? value
+      : typeof value === "bigint"
+        ? Number(value)
+        : null;
+  }
+
+  /** `<field> must be a non-empty string` / `<field> must be a string`. */
+  requiredText(field: string): string {
+    const value = this.values[field];
+    if (value === null || value === undefined) throw new RecordProblem(`${field} must be a non-empty string`);
+    if (typeof value !== "string") throw new RecordProblem(`${field} must be a string`);
+    if (value.trim() === "") throw new RecordProblem(`${field} must be a non-empty string`);
+    return value;
+  }
+
+  optionalText(field: string): string | null {
+    const value = this.values[field];
+    if (value === null || value === undefined) return null;
+    if (typeof value !== "string") throw new RecordProblem(`${field} must be a string`);
+    return value;
+  }
+
+  metadata(): Record<string, unknown> {
+    const value = this.values.metadata;
+    if (!isObject(value)) throw new RecordProblem("metadata must be an object");
+    return value;
+  }
+}
+
+/** Where an event belongs. */
+export interface Identity {
+  readonly jobId: string | null;
+  readonly rank: number;
+  readonly localRank: number;
+  readonly worldSize: number;
+}
+
+/**
+ * Identity of an event: the record's own fields, then (legacy records) those of its metadata, then rank 0 of 1. A missing
+ * local rank is the rank.
+ */
+export function identityOf(fields: Fields, metadata: Readonly<Record<string, unknown>> = {}): Identity {
+  const chosen = (field: string): Fields => {
+    const own = fields.values[field];
+    return own === null || own === undefined ? new Fields({ values: metadata, fractions: new Set() }) : fields;
+  };
+  const present = (field: string) => chosen(field).optionalInteger(field);
+  const jobFields = chosen("job_id");
+  const rawJob = jobFields.values.job_id;
+  const jobId = rawJob === null || rawJob === undefined ? null : jobFields.requiredText("job_id");
+  const rank = notNegative(present("rank") ?? 0, "rank");
+  const localRank = notNegative(present("local_rank") ?? rank, "local_rank");
+  const worldSize = present("world_size") ?? 1;
+  if (worldSize < 1) throw new RecordProblem("world_size must be >= 1");
+  if (rank >= worldSize) throw new RecordProblem("rank must be < world_size");
+  if (localRank >= worldSize) throw new RecordProblem("local_rank must be < world_size");
+  return { jobId, rank, localRank, worldSize };
+}
+
+function notNegative(value: number, field: string): number {
+  if (value < 0) throw new RecordProblem(`${field} must be >= 0`);
+  return value;
+}
