@@ -89,16 +89,6 @@ function stillRising(y: Float64Array, net: number): boolean {
   return mean(y, y.length - width, y.length) - mean(y, half, half + width) > 0.2 * net;
 }
 
-/** Share of the net growth that the largest rises between neighbouring parts make up. */
-function shareOfLargestRises(y: Float64Array, net: number, count: number): number {
-  const rises = Float64Array.from({ length: y.length - 1 }, (_, i) => Math.max(0, y[i + 1]! - y[i]!))
-    .sort()
-    .reverse();
-  let sum = 0;
-  for (let i = 0; i < count; i++) sum += rises[i] ?? 0;
-  return sum / net;
-}
-
 /** Slope, interval and class of a series that can fall (allocated, host, differences of two counters). */
 export function classifyDrift(input: DriftInput): Drift {
   const { metric, change, growth } = input;
@@ -109,10 +99,10 @@ export function classifyDrift(input: DriftInput): Drift {
   const blocks = mergeCells(cells, Math.max(1, Math.ceil(cells.count / MAX_BLOCKS), period));
   const cut = warmupCut(blocks.x, period > 1 ? blocks.low : blocks.middle, noise);
   const settled = sliceCells(blocks, cut, blocks.count);
-  const parts = Math.min(PARTS, settled.count);
-  if (parts < MIN_PARTS) return INSUFFICIENT;
+  const most = Math.min(PARTS, settled.count);
+  if (most < MIN_PARTS) return INSUFFICIENT;
 
-  const kind = chooseFloor(settled, parts, period > 1, growth / 4);
+  const { kind, parts } = period > 1 ? ({ kind: "low", parts: most } as const) : chooseFloor(settled, most, growth / 8);
   const trend = trendOf(settled, kind, parts, noise);
   const { net, significant, standardError } = trend;
   const y = trend.parts.y;
@@ -161,7 +151,7 @@ function boundedShape(
   const above = high.reduce((count, value) => count + (value - top > excess / 2 ? 1 : 0), 0);
   if (excess > Math.max(10 * normalMad(high), 5 * change) && above < Math.max(2, 0.05 * high.length)) return "spike";
   const swing = median(Float64Array.from(high, (value, i) => value - settled.low[i]!));
-  if ((period > 1 || kind === "low") && swing > change) return "sawtooth";
+  if ((period > 1 || kind !== "middle") && swing > change) return "sawtooth";
   if (cut > 0) {
     const early = median(settled.middle.subarray(0, Math.max(3, Math.floor(settled.count / 6))));
     const start = mean(blocks.middle, 0, Math.max(1, Math.floor(blocks.count / 50)));

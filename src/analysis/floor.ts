@@ -1,8 +1,12 @@
+import { assertNever } from "../core/errors.ts";
 import type { Cells } from "./cells.ts";
-import { mean, median, medianInPlace } from "./order-statistics.ts";
+import { lowerMedian, mean, medianInPlace } from "./order-statistics.ts";
 
-/** Which value of each block stands for the level: its middle, or its lowest where something cycles on top. */
-export type FloorKind = "middle" | "low";
+/**
+ * Which value of each part stands for the level: its middle (robust), its mean (averages fast cycles out), or its lowest
+ * where something cycles on top.
+ */
+export type FloorKind = "middle" | "mean" | "low";
 
 /** Points of the floor, for fits. */
 export interface Floor {
@@ -11,7 +15,7 @@ export interface Floor {
   readonly y: Float64Array;
 }
 
-/** Equal parts of a series, one point each: median of the middles, or minimum of the lows. */
+/** Equal parts of a series, one point each. */
 export function partition(cells: Cells, kind: FloorKind, parts: number): Floor {
   const x = new Float64Array(parts);
   const y = new Float64Array(parts);
@@ -19,9 +23,22 @@ export function partition(cells: Cells, kind: FloorKind, parts: number): Floor {
     const from = Math.floor((k * cells.count) / parts);
     const to = Math.floor(((k + 1) * cells.count) / parts);
     x[k] = cells.x[from]! + mean(cells.x.subarray(from, to).map((at) => at - cells.x[from]!));
-    y[k] = kind === "middle" ? median(cells.middle.subarray(from, to)) : Math.min(...cells.low.subarray(from, to));
+    y[k] = levelOf(cells, kind, from, to);
   }
   return { kind, x, y };
+}
+
+function levelOf(cells: Cells, kind: FloorKind, from: number, to: number): number {
+  switch (kind) {
+    case "middle":
+      return lowerMedian(cells.middle.subarray(from, to));
+    case "mean":
+      return mean(cells.middle, from, to);
+    case "low":
+      return Math.min(...cells.low.subarray(from, to));
+    default:
+      return assertNever(kind);
+  }
 }
 
 /** Roughness that no straight line or single jump can explain: median absolute second difference. */
@@ -32,17 +49,35 @@ export function roughness(y: Float64Array): number {
   return medianInPlace(second);
 }
 
-/** The lows must be this much quieter than the middles to be preferred: on plain noise they never are. */
+/** Another view must be this much quieter than the middle of twelve parts to be preferred: on plain noise none is. */
 const QUIETER = 0.5;
+const FEWER_PARTS = 8;
+
+export interface FloorChoice {
+  readonly kind: FloorKind;
+  readonly parts: number;
+}
 
 /**
- * Middle or low: a saw-tooth whose period the autocorrelation cannot pin down (irregular, aliased, too few teeth) still
- * shows a floor that is much quieter than its middle.
+ * How to see the level through a saw-tooth whose period the autocorrelation cannot pin down (irregular, aliased, too few
+ * teeth): the quietest of middle, mean and low, in fewer and longer parts where that helps. Roughness is what a straight
+ * line or a jump does not explain, so a leak does not influence the choice.
  * @param noise smallest roughness worth a choice, bytes
  */
-export function chooseFloor(cells: Cells, parts: number, periodic: boolean, noise: number): FloorKind {
-  if (periodic) return "low";
+export function chooseFloor(cells: Cells, parts: number, noise: number): FloorChoice {
+  let best: FloorChoice = { kind: "middle", parts };
   const middle = roughness(partition(cells, "middle", parts).y);
-  if (middle <= noise) return "middle";
-  return roughness(partition(cells, "low", parts).y) < QUIETER * middle ? "low" : "middle";
+  if (middle <= noise) return best;
+  let quietest = QUIETER * middle;
+  for (const count of [parts, Math.min(parts, FEWER_PARTS)]) {
+    for (const kind of ["low", "mean", "middle"] as const) {
+      const rough = roughness(partition(cells, kind, count).y);
+      if (rough >= quietest) continue;
+      quietest = rough;
+      best = { kind, parts: count };
+    }
+    // Longer parts are quieter on any noise, and fewer parts test less well: they have to earn it again.
+    quietest *= QUIETER;
+  }
+  return best;
 }

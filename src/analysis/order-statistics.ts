@@ -10,7 +10,7 @@ export function select(values: Float64Array, from: number, to: number, k: number
     const a = values[low]!;
     const b = values[middle]!;
     const c = values[high]!;
-    const pivot = a < b ? (b < c ? b : a < c ? c : a) : a < c ? a : b < c ? c : b;
+    const pivot = a < b ? (b < c ? b : Math.max(a, c)) : a < c ? a : Math.max(b, c);
     let i = low;
     let j = high;
     while (i <= j) {
@@ -41,6 +41,15 @@ export function medianInPlace(values: Float64Array, from = 0, to = values.length
   let lower = Number.NEGATIVE_INFINITY;
   for (let i = from; i < from + (n >> 1); i++) if (values[i]! > lower) lower = values[i]!;
   return (lower + upper) / 2;
+}
+
+/**
+ * Lower median of a copy: always one of the values, never half-way between two. A part that straddles a jump then shows
+ * one of the two levels instead of a third that does not exist.
+ */
+export function lowerMedian(values: ArrayLike<number>): number {
+  const copy = Float64Array.from(values);
+  return copy.length === 0 ? Number.NaN : select(copy, 0, copy.length, (copy.length - 1) >> 1);
 }
 
 /** Median of a copy. */

@@ -11,7 +11,7 @@ const isSample = (eventType: string): boolean => eventType.trim().toLowerCase() 
 /** Which ranks took part, which are missing, and which one jumped first. */
 export function analyseRanks(recording: Recording): RanksAnalysis {
   const { events } = recording;
-  if (events !== null && events.some((event) => isSample(event.eventType))) {
+  if (events?.some((event) => isSample(event.eventType))) {
     const samples = events.flatMap((event): RankSample[] =>
       isSample(event.eventType) && event.deviceUsed !== null ? [{ ...event, deviceUsed: event.deviceUsed }] : [],
     );

@@ -3,7 +3,7 @@
  * told apart from a jump by which story explains the points better, not by how large single rises are: noise inflates the
  * latter.
  */
-export const STORIES = ["flat", "line", "late-ramp", "saturating", "one-step", "two-steps"] as const;
+export const STORIES = ["flat", "line", "late-ramp", "saturating", "one-step", "two-steps", "staircase"] as const;
 export type Story = (typeof STORIES)[number];
 
 export interface StoryFit {
@@ -20,7 +20,13 @@ const PARAMETERS: Readonly<Record<Story, number>> = {
   saturating: 3,
   "one-step": 3,
   "two-steps": 5,
+  // Two for each of at least three steps, and the first level; the fit adds two for each further step.
+  staircase: 7,
 };
+
+/** A staircase has at least this many steps, all upwards: fewer may be caches that fill one after the other. */
+const MIN_STAIRS = 3;
+const MAX_STAIRS = 7;
 
 /** Sums over prefixes, so that the spread of any stretch around its own mean costs nothing. */
 function spreadTable(y: Float64Array): (from: number, to: number) => number {
@@ -37,6 +43,51 @@ function spreadTable(y: Float64Array): (from: number, to: number) => number {
     const sum = first[to]! - first[from]!;
     return Math.max(0, second[to]! - second[from]! - (sum * sum) / (to - from));
   };
+}
+
+interface Staircase {
+  readonly sse: number;
+  readonly steps: number;
+}
+
+/** For each number of steps the best piecewise constant fit (dynamic programme), as far as every step goes up. */
+function staircases(y: Float64Array, spread: (from: number, to: number) => number): Staircase[] {
+  const n = y.length;
+  const found: Staircase[] = [];
+  // cost[c] = least SSE of y[0..c) in the current number of pieces; last[k][c] = where its last piece begins.
+  let cost = Float64Array.from({ length: n + 1 }, (_, c) => (c === 0 ? Number.POSITIVE_INFINITY : spread(0, c)));
+  const last: Uint32Array[] = [new Uint32Array(n + 1)];
+  for (let steps = 1; steps <= Math.min(MAX_STAIRS, n - 1); steps++) {
+    const next = new Float64Array(n + 1).fill(Number.POSITIVE_INFINITY);
+    const begin = new Uint32Array(n + 1);
+    for (let c = steps + 1; c <= n; c++) {
+      for (let d = steps; d < c; d++) {
+        const total = cost[d]! + spread(d, c);
+        if (total < next[c]!) {
+          next[c] = total;
+          begin[c] = d;
+        }
+      }
+    }
+    cost = next;
+    last.push(begin);
+    if (steps >= MIN_STAIRS && risesOnly(y, last, steps)) found.push({ sse: cost[n]!, steps });
+  }
+  return found;
+}
+
+function risesOnly(y: Float64Array, last: readonly Uint32Array[], steps: number): boolean {
+  let above = Number.POSITIVE_INFINITY;
+  for (let k = steps, to = y.length; k >= 0; k--) {
+    const from = last[k]![to]!;
+    let sum = 0;
+    for (let i = from; i < to; i++) sum += y[i]!;
+    const level = sum / (to - from);
+    if (!(level < above)) return false;
+    above = level;
+    to = from;
+  }
+  return true;
 }
 
 /** SSE of y against one regressor and a constant. */
@@ -69,7 +120,7 @@ function regress(y: Float64Array, at: (i: number) => number): { sse: number; slo
 export function compareStories(y: Float64Array, noise: number): StoryFit[] {
   const n = y.length;
   const spread = spreadTable(y);
-  const sse: Record<Story, number> = {
+  const sse: Record<Exclude<Story, "staircase">, number> = {
     flat: spread(0, n),
     line: regress(y, (i) => i).sse,
     "late-ramp": Number.POSITIVE_INFINITY,
@@ -88,9 +139,14 @@ export function compareStories(y: Float64Array, noise: number): StoryFit[] {
     sse["late-ramp"] = Math.min(sse["late-ramp"], regress(y, (i) => Math.max(0, i - c)).sse);
     sse.saturating = Math.min(sse.saturating, regress(y, (i) => Math.min(i, n - 1 - c)).sse);
   }
-  return STORIES.map((story) => ({
-    story,
-    sse: sse[story],
-    bic: n * Math.log(sse[story] / n + noise * noise) + PARAMETERS[story] * Math.log(n),
-  })).sort((a, b) => a.bic - b.bic);
+  const criterion = (squares: number, parameters: number) =>
+    n * Math.log(squares / n + noise * noise) + parameters * Math.log(n);
+  const stairs = staircases(y, spread).map(({ sse: squares, steps }): StoryFit => {
+    const parameters = PARAMETERS.staircase + 2 * (steps - MIN_STAIRS);
+    return { story: "staircase", sse: squares, bic: criterion(squares, parameters) };
+  });
+  const others = STORIES.filter((story) => story !== "staircase").map((story): StoryFit => {
+    return { story, sse: sse[story], bic: criterion(sse[story], PARAMETERS[story]) };
+  });
+  return [...others, ...stairs].sort((a, b) => a.bic - b.bic);
 }

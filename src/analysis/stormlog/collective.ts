@@ -97,6 +97,18 @@ const MS = 1_000_000n;
 const ms = (count: number): bigint => BigInt(count) * MS;
 const distance = (a: bigint, b: bigint): bigint => (a < b ? b - a : a - b);
 
+function earliest(moments: readonly bigint[]): bigint {
+  let first = moments[0]!;
+  for (const at of moments) if (at < first) first = at;
+  return first;
+}
+
+function latest(moments: readonly bigint[]): bigint {
+  let last = moments[0]!;
+  for (const at of moments) if (at > last) last = at;
+  return last;
+}
+
 /** Every string anywhere in a value; keys of objects are no evidence of what happened. */
 function* stringsIn(value: unknown): Generator<string> {
   if (typeof value === "string") yield value;
@@ -166,10 +178,7 @@ export function attributeCollectives(
 ): CollectiveAttribution[] {
   const rule: CollectivePreset = COLLECTIVE_PRESETS[sensitivity];
   if (events.length === 0) return [];
-  const start = events.reduce(
-    (min, event) => (event.timestampNs < min ? event.timestampNs : min),
-    events[0]!.timestampNs,
-  );
+  const start = earliest(events.map((event) => event.timestampNs));
   const markers = events.filter(isCollectiveMarker);
   const samples = new Map<number, TelemetryEvent[]>();
   for (const event of events) {
@@ -195,8 +204,8 @@ export function attributeCollectives(
     const confidence = confidenceOf(spike, near.length, together.size, ratio, rule);
     if (confidence < rule.minConfidence || (near.length === 0 && !synchronous)) return [];
     const moments = [spike.at, ...near.map((marker) => marker.timestampNs)];
-    const from = moments.reduce((min, at) => (at < min ? at : min)) - ms(rule.paddingMs);
-    const to = moments.reduce((max, at) => (at > max ? at : max)) + ms(rule.paddingMs);
+    const from = earliest(moments) - ms(rule.paddingMs);
+    const to = latest(moments) + ms(rule.paddingMs);
     const reasonCodes = [
       "allocator_device_divergence",
       ...(synchronous ? ["cross_rank_synchrony"] : []),
@@ -213,7 +222,7 @@ export function attributeCollectives(
               ? "collective_likely"
               : "collective_suspect",
         confidence,
-        startNs: from < start ? start : from,
+        startNs: latest([from, start]),
         endNs: to,
         reasonCodes,
         evidence: {
@@ -246,7 +255,7 @@ function mergeOverlapping(attributions: readonly CollectiveAttribution[]): Colle
     merged[merged.length - 1] = {
       ...surer,
       startNs: last.startNs,
-      endNs: next.endNs > last.endNs ? next.endNs : last.endNs,
+      endNs: latest([next.endNs, last.endNs]),
       reasonCodes: [...new Set([...last.reasonCodes, ...next.reasonCodes])].sort(),
     };
   }
