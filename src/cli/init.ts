@@ -69,13 +69,18 @@ export const init: CommandSpec = {
         mkdirSync(path.dirname(file), { recursive: true });
         writeFileSync(file, text);
       } catch (error) {
-        throw new GateError("WRITE_FAILED", `${file} cannot be written: ${(error as Error).message}`, { kind: "error", where: file });
+        throw new GateError("WRITE_FAILED", `${file} cannot be written: ${(error as Error).message}`, {
+          kind: "error",
+          where: file,
+        });
       }
       written.push(file);
     }
     for (const file of written) console.print(`wrote  ${file}`);
     for (const file of kept) console.print(`kept   ${file} (it exists; --force overwrites)`);
-    console.print("\nNext: put your command into stormlog-gate.yml, then `stormlog-gate baseline refresh` and commit baselines/.");
+    console.print(
+      "\nNext: put your command into stormlog-gate.yml, then `stormlog-gate baseline refresh` and commit baselines/.",
+    );
     console.document({ written, kept });
     return ExitCode.pass;
   },

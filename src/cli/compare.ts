@@ -1,0 +1,40 @@
+import { parseHorizon } from "../config/options.ts";
+import { ExitCode } from "../core/exit-codes.ts";
+import { measurementsInput } from "../gate/measurements-input.ts";
+import { renderComparisonTerminal } from "../report/comparison-terminal.ts";
+import { DEFAULT_POLICY } from "../verdict/defaults.ts";
+import { judge } from "../verdict/judge.ts";
+import { answerExit } from "./answer-exit.ts";
+import type { CommandSpec } from "./command.ts";
+import { JUDGE_OPTIONS } from "./gate-options.ts";
+import { unjudgedOption } from "./judge.ts";
+
+export const compare: CommandSpec = {
+  name: "compare",
+  description: "Two recordings, bundles, baselines or measurement files side by side; A is the reference",
+  positionals: ["A", "B"],
+  options: {
+    horizon: JUDGE_OPTIONS.horizon,
+    unjudged: JUDGE_OPTIONS.unjudged,
+    "exit-code": { type: "boolean", description: "Exit as the verdict says" },
+  },
+  run: async ({ positionals, text, flags, console }) => {
+    const unjudged = unjudgedOption(text.unjudged);
+    const [first, second] = positionals as [string, string];
+    const a = await measurementsInput(first);
+    const b = await measurementsInput(second);
+    const judgement = judge({
+      candidate: b,
+      baseline: a,
+      anchor: null,
+      policy: { ...DEFAULT_POLICY, horizon: text.horizon === undefined ? null : parseHorizon(text.horizon) },
+      baseRunsPossible: false,
+    });
+    if (!console.json) {
+      const sides = { a: { name: first, measurements: a }, b: { name: second, measurements: b } };
+      console.print(renderComparisonTerminal(sides, judgement, { color: console.color, width: console.width }));
+    }
+    console.document({ ...judgement, a: { file: first, ...a }, b: { file: second, ...b } });
+    return flags["exit-code"] === true ? answerExit(judgement.verdict, unjudged) : ExitCode.pass;
+  },
+};

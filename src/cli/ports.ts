@@ -1,0 +1,18 @@
+import { escapeTerminal } from "../core/escape.ts";
+import type { GatePorts } from "../gate/ports.ts";
+import type { Console } from "./console.ts";
+
+/** The gate's ports on a terminal. `quiet` keeps the measured command's output in its log only. */
+export function consolePorts(console: Console, interrupt: AbortSignal, quiet = false): GatePorts {
+  return {
+    log: (line) => {
+      console.progress?.(null);
+      console.print(escapeTerminal(line));
+    },
+    stdout: quiet ? null : console.childOutput("stdout"),
+    stderr: quiet ? null : console.childOutput("stderr"),
+    progress: console.progress,
+    interrupt,
+    now: () => new Date(),
+  };
+}

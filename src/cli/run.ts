@@ -1,0 +1,32 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { runGate } from "../gate/run-gate.ts";
+import { renderTerminal } from "../report/terminal.ts";
+import type { CommandSpec } from "./command.ts";
+import { JUDGE_OPTIONS, MEASURE_OPTIONS, requestOf } from "./gate-options.ts";
+import { interruptSignal } from "./interrupt.ts";
+import { consolePorts } from "./ports.ts";
+
+export const run: CommandSpec = {
+  name: "run",
+  description: "Measure a command or the scenarios of the config file, judge, leave a bundle",
+  positionals: [],
+  takesCommand: true,
+  options: { ...MEASURE_OPTIONS, ...JUDGE_OPTIONS },
+  run: async (invocation) => {
+    const { console } = invocation;
+    const request = requestOf(invocation, { baselines: ["file:baselines"], unjudged: "fail" });
+    const interrupt = interruptSignal();
+    try {
+      const { report, bundleDir } = await runGate(request, consolePorts(console, interrupt.signal));
+      console.print(renderTerminal(report, { color: console.color, width: console.width }));
+      console.print(
+        `Evidence: ${path.relative(process.cwd(), bundleDir) || "."}  (stormlog-gate show, or open timeline.html)`,
+      );
+      if (console.json) console.document(JSON.parse(readFileSync(path.join(bundleDir, "report.json"), "utf8")));
+      return report.exit_code;
+    } finally {
+      interrupt.dispose();
+    }
+  },
+};

@@ -1,0 +1,17 @@
+import { ExitCode } from "../core/exit-codes.ts";
+import { readBundle } from "../report/bundle.ts";
+import { renderTerminal } from "../report/terminal.ts";
+import type { CommandSpec } from "./command.ts";
+
+export const show: CommandSpec = {
+  name: "show",
+  description: "Print what a bundle says",
+  positionals: ["BUNDLE"],
+  options: { "exit-code": { type: "boolean", description: "Exit as the bundle's gate did" } },
+  run: async ({ positionals, flags, console }) => {
+    const { report, envelope } = await readBundle(positionals[0] as string);
+    if (!console.json) console.print(renderTerminal(report, { color: console.color, width: console.width }));
+    console.document(envelope);
+    return flags["exit-code"] === true ? report.exit_code : ExitCode.pass;
+  },
+};

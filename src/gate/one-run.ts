@@ -1,0 +1,115 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { analyze } from "../analysis/analyze.ts";
+import type { AnalysisDocument } from "../analysis/document.ts";
+import { measuredRun } from "../analysis/measured-run.ts";
+import type { MeasuredRun } from "../analysis/measurements.ts";
+import type { Command, GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { GateError } from "../core/errors.ts";
+import { formatBytes } from "../core/units.ts";
+import { measure } from "../measure/measure.ts";
+import type { RunReport, RunRole } from "../report/model.ts";
+import type { Recording, RecordingInfo } from "../telemetry/model.ts";
+import { RAW_RECORD_FILE, readRecordFile } from "../telemetry/record-file.ts";
+import { recordFileToRecording } from "../telemetry/record-recording.ts";
+import { writeRunFiles } from "../telemetry/run-directory.ts";
+import type { GatePorts } from "./ports.ts";
+import { type RunEnding, runEnding } from "./run-ending.ts";
+
+/** One execution, measured and analysed. */
+export interface FinishedRun {
+  readonly role: RunRole;
+  /** Absolute run directory. */
+  readonly directory: string;
+  readonly info: RecordingInfo;
+  readonly recording: Recording | null;
+  readonly analysis: AnalysisDocument | null;
+  readonly measured: MeasuredRun | null;
+  readonly ending: RunEnding;
+  /** What went wrong after the measurement (a file that could not be written), in words. */
+  readonly warnings: readonly string[];
+}
+
+/** What is run, and where its directory goes. */
+export interface RunPlan {
+  readonly role: RunRole;
+  /** 1-based, within the scenario and role. */
+  readonly number: number;
+  readonly directory: string;
+  readonly command: Command;
+  readonly cwd: string;
+  readonly session: string;
+  readonly commit: string | null;
+}
+
+function progressText(
+  scenario: string,
+  plan: RunPlan,
+  live: { readonly timeNs: number; readonly hostBytes: number | null; readonly processes: number },
+): string {
+  const memory = live.hostBytes === null ? "" : `  host ${formatBytes(live.hostBytes)}`;
+  const processes = live.processes > 1 ? `  ${live.processes} processes` : "";
+  return `${scenario}: ${plan.role} run ${plan.number}  ${(live.timeNs / 1e9).toFixed(1)} s${memory}${processes}`;
+}
+
+/**
+ * Measure one run, write everything its directory holds, and analyse it. A base run leaves no telemetry-named files: a
+ * loader that reads the whole bundle must not mistake it for the candidate.
+ * @throws GateError when the run directory itself cannot be made; everything later is a warning, since no evidence may be lost
+ */
+export async function oneRun(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  plan: RunPlan,
+  ports: GatePorts,
+): Promise<FinishedRun> {
+  const info = await measure({
+    scenario: scenario.name,
+    run: plan.number,
+    session: plan.session,
+    commit: plan.commit,
+    command: plan.command,
+    cwd: plan.cwd,
+    env: request.env,
+    extraEnv: scenario.env,
+    directory: plan.directory,
+    timeoutS: scenario.timeoutS,
+    hostPeriodNs: request.hostPeriodNs,
+    devicePeriodNs: request.devicePeriodNs,
+    cpuBudget: request.cpuBudget,
+    stdout: ports.stdout,
+    stderr: ports.stderr,
+    interrupt: ports.interrupt,
+    ...(ports.progress === null
+      ? {}
+      : { onProgress: (live) => ports.progress?.(progressText(scenario.name, plan, live)) }),
+    scenarioDefinition: scenario.definition,
+  });
+  ports.progress?.(null);
+  const ending = runEnding(info.exit);
+  const warnings: string[] = [];
+  let recording: Recording | null = null;
+  let analysis: AnalysisDocument | null = null;
+  const raw = path.join(plan.directory, RAW_RECORD_FILE);
+  if (existsSync(raw)) {
+    try {
+      recording = recordFileToRecording(await readRecordFile(raw), info);
+      await writeRunFiles(plan.directory, recording, {
+        warningPercent: request.warningPercent,
+        criticalPercent: request.criticalPercent,
+        telemetry: plan.role === "candidate",
+      });
+    } catch (error) {
+      if (!(error instanceof GateError)) throw error;
+      warnings.push(`${path.basename(plan.directory)}: ${error.message}`);
+    }
+    if (recording !== null) analysis = analyze(recording, { horizon: scenario.horizon });
+  }
+  const measured = analysis === null ? null : measuredRun(analysis, { session: plan.session, commit: plan.commit });
+  return { role: plan.role, directory: plan.directory, info, recording, analysis, measured, ending, warnings };
+}
+
+/** The run as a report shows it; `bundle` is the bundle's absolute directory. */
+export function runReport(run: FinishedRun, bundle: string): RunReport {
+  return { role: run.role, directory: path.relative(bundle, run.directory), info: run.info, analysis: run.analysis };
+}

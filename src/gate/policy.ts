@@ -1,0 +1,14 @@
+import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { DEFAULT_POLICY } from "../verdict/defaults.ts";
+import type { Policy } from "../verdict/policy.ts";
+
+/** The policy one scenario is judged by: the defaults, with what the request changes. */
+export function policyOf(request: GateRequest, scenario: ScenarioRequest): Policy {
+  return {
+    ...DEFAULT_POLICY,
+    budgets: scenario.budgets,
+    horizon: scenario.horizon,
+    gatingMetrics: request.gatingMetrics,
+    ...(request.relativeMargin === null ? {} : { relativeMargin: request.relativeMargin }),
+  };
+}

@@ -1,0 +1,52 @@
+import type { GateRequest } from "../config/gate-request.ts";
+import { packageVersion } from "../core/package-root.ts";
+import { currentCommit } from "../measure/commit.ts";
+import { sessionId } from "../measure/session.ts";
+import { prepareBundle, writeBundle } from "../report/bundle.ts";
+import type { GateReport, ScenarioReport } from "../report/model.ts";
+import { exitCodeOf, overallWord } from "./exit-code.ts";
+import type { GatePorts } from "./ports.ts";
+import { judgeScenario } from "./scenario.ts";
+
+export interface GateOutcome {
+  readonly report: GateReport;
+  /** Absolute directory of the bundle. */
+  readonly bundleDir: string;
+}
+
+/**
+ * The gate: every scenario is measured and judged, one after the other on a quiet machine, then one bundle tells the story.
+ * @throws GateError for what is wrong before anything was measured (usage, baseline file named directly, bundle directory)
+ */
+export async function runGate(request: GateRequest, ports: GatePorts): Promise<GateOutcome> {
+  const session = sessionId(request.env);
+  const started = ports.now();
+  await prepareBundle(request.bundle, { argv: request.argv, createdIso: started.toISOString() });
+  const commit = await currentCommit(request.scenarios[0]?.cwd ?? ".", request.env);
+  const scenarios: ScenarioReport[] = [];
+  const warnings: string[] = [];
+  let runs = 0;
+  for (const scenario of request.scenarios) {
+    if (ports.interrupt.aborted) break;
+    const outcome = await judgeScenario(request, scenario, { session, commit }, ports);
+    scenarios.push(outcome.report);
+    warnings.push(...outcome.warnings);
+    runs += outcome.report.runs.length;
+  }
+  const interrupted = ports.interrupt.aborted;
+  const failing = scenarios.filter(({ word }) => word === "fail");
+  const report: GateReport = {
+    tool: { name: "stormlog-gate", version: packageVersion(), argv: request.argv },
+    generated_at_utc: ports.now().toISOString(),
+    word: interrupted ? "error" : overallWord(scenarios.map(({ word }) => word)),
+    exit_code: exitCodeOf(scenarios, request.unjudged, interrupted),
+    confirmed: failing.length > 0 && failing.every(({ judgement }) => judgement?.confirmed === true),
+    session,
+    commit,
+    scenarios,
+    cost: { runs, minutes: (ports.now().getTime() - started.getTime()) / 60_000 },
+    warnings: [...new Set(warnings)],
+  };
+  await writeBundle(request.bundle, report);
+  return { report, bundleDir: request.bundle };
+}

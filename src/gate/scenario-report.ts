@@ -1,0 +1,133 @@
+import type { Finding } from "../analysis/document.ts";
+import type { Measurements } from "../analysis/measurements.ts";
+import type { BaselineAnswer } from "../baseline/load.ts";
+import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import type { BaselineSummary, GateWord, ScenarioReport } from "../report/model.ts";
+import { judge } from "../verdict/judge.ts";
+import type { Judgement } from "../verdict/judgement.ts";
+import { headline } from "./headline.ts";
+import { type FinishedRun, runReport } from "./one-run.ts";
+import { policyOf } from "./policy.ts";
+import { buildTimeline } from "./timeline.ts";
+
+/** What a scenario's story left, as far as a report needs it. */
+export interface StoryFacts {
+  readonly candidate: readonly FinishedRun[];
+  readonly base: readonly FinishedRun[];
+  readonly baseline: BaselineAnswer;
+  readonly warnings: readonly string[];
+  candidateMeasurements(): Measurements;
+}
+
+const SEVERITY_ORDER = { critical: 0, warning: 1, info: 2 } as const;
+
+/** Findings of the newest candidate run, worst first: confirmation runs repeat the same ones. */
+function findingsOf(runs: readonly FinishedRun[]): readonly Finding[] {
+  const newest = runs.findLast(({ analysis }) => analysis !== null);
+  return [...(newest?.analysis?.findings ?? [])].sort(
+    (a, b) => SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity],
+  );
+}
+
+function baselineSummary(baseline: BaselineAnswer): BaselineSummary | null {
+  return baseline.kind === "found" ? baseline.summary : null;
+}
+
+interface Assembly {
+  readonly word: GateWord;
+  readonly judgement: Judgement | null;
+  readonly error: ScenarioReport["error"];
+  readonly subtitle: string;
+}
+
+function assemble(request: GateRequest, scenario: ScenarioRequest, story: StoryFacts, parts: Assembly): ScenarioReport {
+  const shown = story.candidate.findLast(({ recording }) => recording !== null);
+  const timeline =
+    shown?.recording == null
+      ? null
+      : buildTimeline({
+          scenario: scenario.name,
+          word: parts.word,
+          subtitle: parts.subtitle,
+          recording: shown.recording,
+          judgement: parts.judgement,
+          policy: policyOf(request, scenario),
+          envelopes: story.baseline.kind === "found" ? story.baseline.envelopes : [],
+        });
+  return {
+    scenario: scenario.name,
+    word: parts.word,
+    judgement: parts.judgement,
+    error: parts.error,
+    runs: [...story.candidate, ...story.base].map((run) => runReport(run, request.bundle)),
+    baseline: baselineSummary(story.baseline),
+    fingerprint: story.candidate[0]?.info.fingerprint ?? {},
+    findings: findingsOf(story.candidate),
+    timeline,
+  };
+}
+
+export interface ReportedScenario {
+  readonly report: ScenarioReport;
+  readonly warnings: readonly string[];
+}
+
+/** A scenario that was measured and judged. */
+export function judgedScenario(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  story: StoryFacts,
+  judgement: Judgement,
+): ReportedScenario {
+  const newest = story.candidate.findLast(({ analysis }) => analysis !== null);
+  const subtitle = headline(judgement, newest?.analysis ?? null);
+  return {
+    report: assemble(request, scenario, story, { word: judgement.verdict, judgement, error: null, subtitle }),
+    warnings: story.warnings,
+  };
+}
+
+/**
+ * A scenario whose command failed or was interrupted: never judged on peak or growth. What it used before it failed still
+ * counts against absolute budgets and out-of-memory.
+ */
+export function failedScenario(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  story: StoryFacts,
+  run: FinishedRun,
+): ReportedScenario {
+  const error =
+    run.ending.kind === "failed"
+      ? { code: run.ending.code, message: run.ending.message, hint: run.ending.hint }
+      : run.ending.kind === "interrupted"
+        ? {
+            code: "INTERRUPTED",
+            message: `interrupted by ${run.ending.signal}`,
+            hint: "What was measured until then is in the bundle.",
+          }
+        : null;
+  const all = judge({
+    candidate: story.candidateMeasurements(),
+    baseline: null,
+    anchor: null,
+    policy: policyOf(request, scenario),
+    baseRunsPossible: false,
+  });
+  const hard = all.checks.filter(
+    (check) => check.verdict === "fail" && (check.limit === "budget" || check.aspect === "oom"),
+  );
+  const judgement: Judgement | null =
+    run.ending.kind === "failed" && hard.length > 0
+      ? { ...all, verdict: "fail", final: true, checks: hard, needs_more_runs: 0, needs_base_runs: 0 }
+      : null;
+  return {
+    report: assemble(request, scenario, story, {
+      word: judgement === null ? "error" : "fail",
+      judgement,
+      error,
+      subtitle: error?.message ?? "",
+    }),
+    warnings: story.warnings,
+  };
+}

@@ -1,0 +1,55 @@
+import { seriesOf } from "../analysis/series.ts";
+import type { Envelope } from "../baseline/envelope.ts";
+import type { GateWord, Timeline, TimelineSeries } from "../report/model.ts";
+import type { Recording } from "../telemetry/model.ts";
+import type { Judgement } from "../verdict/judgement.ts";
+import type { Policy } from "../verdict/policy.ts";
+
+/** Marks worth a line in a chart; a process that starts or ends is not. */
+const SHOWN_MARKS = new Set(["phase", "oom", "source-error"]);
+
+export interface TimelineInput {
+  readonly scenario: string;
+  readonly word: GateWord;
+  readonly subtitle: string;
+  readonly recording: Recording;
+  readonly judgement: Judgement | null;
+  readonly policy: Policy;
+  readonly envelopes: readonly Envelope[];
+}
+
+/** The chart of one run: the judged series first, the baseline's envelope, budget and threshold of the main one. */
+export function buildTimeline(input: TimelineInput): Timeline {
+  const all = seriesOf(input.recording);
+  const allocated = all.some(({ metric }) => metric === "allocated");
+  const gating = (metric: string): boolean =>
+    input.policy.gatingMetrics?.some((name) => name === metric) ?? metric === (allocated ? "allocated" : "host");
+  const series: TimelineSeries[] = all
+    .map(({ rank, device, metric, timeS, bytes }) => ({
+      rank,
+      device,
+      metric,
+      gating: gating(metric),
+      time_s: timeS,
+      bytes,
+    }))
+    .sort((a, b) => Number(b.gating) - Number(a.gating));
+  const main = series[0];
+  const same = (other: { readonly rank: number; readonly device: string; readonly metric: string }): boolean =>
+    main !== undefined && other.rank === main.rank && other.device === main.device && other.metric === main.metric;
+  const threshold = input.judgement?.checks.find(
+    (check) => check.limit === "baseline" && check.aspect === "peak" && same(check),
+  );
+  return {
+    scenario: input.scenario,
+    verdict: input.word,
+    subtitle: input.subtitle,
+    series,
+    envelope: input.envelopes.find(same) ?? null,
+    budget_bytes: input.policy.budgets.find(({ metric }) => metric === main?.metric)?.bytes ?? null,
+    threshold_bytes: threshold?.threshold_bytes ?? null,
+    marks: input.recording.marks
+      .filter(({ kind }) => SHOWN_MARKS.has(kind))
+      .map(({ timeNs, text }) => ({ time_s: timeNs / 1e9, text })),
+  };
+}

@@ -1,0 +1,48 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { packageRoot } from "../../src/core/package-root.ts";
+
+export interface CliResult {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Called once the process runs. */
+  readonly onStart?: (pid: number) => void;
+}
+
+/** The command line as shipped: the committed bundle, not the sources. */
+export const CLI = path.join(packageRoot(), "dist", "cli.js");
+
+/** A fresh folder outside the repository, so that no git or configuration of it is found by accident. */
+export function freshFolder(): string {
+  return mkdtempSync(path.join(tmpdir(), "stormlog-gate-e2e-"));
+}
+
+/** Run the shipped command line to its end. */
+export function cli(args: readonly string[], options: CliOptions): Promise<CliResult> {
+  return new Promise((resolve, reject) => {
+    const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "/", NO_COLOR: "1", ...options.env };
+    const child = spawn(process.execPath, [CLI, ...args], { cwd: options.cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+    const chunks = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
+    child.stdout.on("data", (chunk: Buffer) => chunks.stdout.push(chunk));
+    child.stderr.on("data", (chunk: Buffer) => chunks.stderr.push(chunk));
+    child.on("error", reject);
+    child.on("spawn", () => options.onStart?.(child.pid as number));
+    child.on("close", (code, signal) =>
+      resolve({
+        code,
+        signal,
+        stdout: Buffer.concat(chunks.stdout).toString(),
+        stderr: Buffer.concat(chunks.stderr).toString(),
+      }),
+    );
+  });
+}

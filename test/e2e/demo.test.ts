@@ -1,0 +1,108 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { packageRoot } from "../../src/core/package-root.ts";
+import { type CliResult, cli, freshFolder } from "./cli.ts";
+
+const WORKLOAD = path.join(packageRoot(), "leak-lab", "demo", "workload.mjs");
+
+function reportsBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+    (name) => path.basename(name) === "report.json",
+  );
+}
+
+describe("the demo", () => {
+  const folder = freshFolder();
+  let result: CliResult;
+
+  beforeAll(async () => {
+    result = await cli(["demo", "--json"], { cwd: folder });
+  }, 180_000);
+
+  it("ends 0 with pass, fail, pass", () => {
+    expect(result.stderr).not.toMatch(/^error /m);
+    expect(result.code).toBe(0);
+    const { clean, leaky, fixed } = JSON.parse(result.stdout);
+    expect([clean.verdict, leaky.verdict, fixed.verdict]).toEqual(["pass", "fail", "pass"]);
+  });
+
+  it("leaves three bundles and no other report", () => {
+    expect(reportsBelow(path.join(folder, "stormlog-demo")).sort()).toEqual([
+      "clean/report.json",
+      "fixed/report.json",
+      "leaky/report.json",
+    ]);
+    for (const state of ["clean", "leaky", "fixed"]) {
+      const bundle = path.join(folder, "stormlog-demo", state);
+      for (const file of [
+        "manifest.json",
+        "measurements.json",
+        "summary.md",
+        "timeline.png",
+        "timeline.html",
+        "runs/demo/1/samples.parquet",
+      ]) {
+        expect(existsSync(path.join(bundle, file)), `${state}/${file}`).toBe(true);
+      }
+      expect(JSON.parse(readFileSync(path.join(bundle, "manifest.json"), "utf8")).complete).toBe(true);
+    }
+  });
+
+  it("names the growth and calls it a leak", () => {
+    expect(result.stderr).toMatch(/leak/);
+    const { series } = JSON.parse(
+      readFileSync(path.join(folder, "stormlog-demo", "leaky", "measurements.json"), "utf8"),
+    ).runs[0];
+    const host = series.find((one: { metric: string }) => one.metric === "host");
+    expect(host.class).toBe("leak");
+  });
+
+  it("measured with the native sampler where one ships for this platform", () => {
+    const info = JSON.parse(
+      readFileSync(path.join(folder, "stormlog-demo", "clean", "runs", "demo", "1", "recording.json"), "utf8"),
+    );
+    const shipped = existsSync(
+      path.join(packageRoot(), "dist", "prebuilds", `${process.platform}-${process.arch}`, "sampler.node"),
+    );
+    expect(info.sampler.kind).toBe(shipped ? "native" : "fallback");
+  });
+});
+
+describe("the demo's workload", () => {
+  it("is measured, not scripted: twice the leak is twice the growth", async () => {
+    const folder = freshFolder();
+    const growth: number[] = [];
+    for (const factor of [1, 2]) {
+      const script = path.join(folder, `workload-${factor}.mjs`);
+      writeFileSync(script, readFileSync(WORKLOAD, "utf8").replace("= 512 * 1024", `= ${factor} * 512 * 1024`));
+      const bundle = path.join(folder, `bundle-${factor}`);
+      await cli(
+        [
+          "run",
+          "--baseline",
+          "none",
+          "--unjudged",
+          "pass",
+          "--bundle",
+          bundle,
+          "--repeats",
+          "1",
+          "--",
+          process.execPath,
+          script,
+          "leaky",
+        ],
+        { cwd: folder },
+      );
+      const { series } = JSON.parse(readFileSync(path.join(bundle, "measurements.json"), "utf8")).runs[0];
+      growth.push(series.find((one: { metric: string }) => one.metric === "host").growth_bytes);
+    }
+    const [once, twice] = growth as [number, number];
+    // 110 steps of 512 KiB are 55 MiB; the observed span is a little shorter than the run.
+    expect(once / 1024 ** 2).toBeGreaterThan(40);
+    expect(once / 1024 ** 2).toBeLessThan(62);
+    expect(twice / once).toBeGreaterThan(1.8);
+    expect(twice / once).toBeLessThan(2.2);
+  }, 60_000);
+});

@@ -1,0 +1,79 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { packageRoot } from "../../src/core/package-root.ts";
+import { type CliResult, cli, freshFolder } from "./cli.ts";
+
+const PYTHON = "/usr/bin/python3";
+const hasTorch = existsSync(PYTHON) && spawnSync(PYTHON, ["-c", "import torch"]).status === 0;
+const TRAIN = path.join(packageRoot(), "leak-lab", "walkthrough", "train.py");
+/** The project's own checks try more often than a developer's machine. */
+const CLEAN_TRIES = Number(process.env.STORMLOG_GATE_CLEAN_TRIES ?? 2);
+
+describe.skipIf(!hasTorch)("the walkthrough in PyTorch", () => {
+  const folder = freshFolder();
+  const gate = (state: string, bundle: string): Promise<CliResult> =>
+    cli(
+      [
+        "run",
+        "--json",
+        "--scenario",
+        "walkthrough",
+        "--bundle",
+        bundle,
+        "--",
+        PYTHON,
+        TRAIN,
+        "--state",
+        state,
+        "--device",
+        "cpu",
+      ],
+      { cwd: folder },
+    );
+
+  beforeAll(async () => {
+    const refresh = await cli(
+      [
+        "baseline",
+        "refresh",
+        "--scenario",
+        "walkthrough",
+        "--",
+        PYTHON,
+        TRAIN,
+        "--state",
+        "baseline",
+        "--device",
+        "cpu",
+      ],
+      { cwd: folder },
+    );
+    expect(refresh.stderr).toBe("");
+    expect(refresh.code).toBe(0);
+  }, 180_000);
+
+  it("fails the leaky state with its growth and class named", async () => {
+    const result = await gate("leaky", "leaky");
+    expect(result.code).toBe(4);
+    const { payload } = JSON.parse(result.stdout);
+    expect(payload.verdict.verdict ?? payload.verdict.word).toBe("fail");
+    const summary = readFileSync(path.join(folder, "leaky", "summary.md"), "utf8");
+    expect(summary).toMatch(/growth/i);
+    expect(summary).toMatch(/leak/);
+  }, 180_000);
+
+  it("passes the fixed state", async () => {
+    const result = await gate("fixed", "fixed");
+    expect(result.stderr).not.toMatch(/^error /m);
+    expect(result.code).toBe(0);
+  }, 180_000);
+
+  it(`passes the clean state against its own baseline, ${CLEAN_TRIES} times of ${CLEAN_TRIES}`, async () => {
+    const codes: (number | null)[] = [];
+    for (let attempt = 0; attempt < CLEAN_TRIES; attempt += 1)
+      codes.push((await gate("baseline", `clean-${attempt}`)).code);
+    expect(codes).toEqual(Array.from({ length: CLEAN_TRIES }, () => 0));
+  }, 600_000);
+});
