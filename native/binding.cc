@@ -1,0 +1,310 @@
+// The JavaScript face of the sampler: checks arguments, calls the core, turns structs into objects. A handle is a number; anything else
+// is refused, so no call from JavaScript can reach memory that is not a sampler.
+#define NAPI_VERSION 8
+#include <napi.h>
+
+#include <cerrno>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sampler.h"
+#include "sources/cgroup_source.h"
+#include "support/errno_name.h"
+
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+#include <unistd.h>
+
+namespace {
+
+using stormlog::DeviceReport;
+using stormlog::LiveValues;
+using stormlog::Sampler;
+using stormlog::SamplerOptions;
+using stormlog::SamplerStats;
+using stormlog::SourceReport;
+
+// One per JavaScript environment (main thread or worker). Its destruction at environment teardown stops what still runs.
+struct Instance {
+  // A sampler's place + 1 is its handle. Stopped ones stay, for their statistics.
+  std::vector<std::unique_ptr<Sampler>> samplers;
+};
+
+void throwCoded(Napi::Env env, const char* code, const std::string& message) {
+  Napi::Error error = Napi::Error::New(env, message);
+  error.Set("code", Napi::String::New(env, code));
+  error.ThrowAsJavaScriptException();
+}
+
+void throwInvalid(Napi::Env env, const std::string& message) { throwCoded(env, "ERR_INVALID_ARG_VALUE", "stormlog sampler: " + message); }
+
+// Reads options one by one; after the first wrong one `ok()` is false and a JavaScript exception is pending.
+class OptionReader {
+ public:
+  OptionReader(Napi::Env env, Napi::Value value) : env_(env) {
+    if (value.IsObject()) {
+      object_ = value.As<Napi::Object>();
+    } else {
+      fail("options must be an object");
+    }
+  }
+
+  bool ok() const { return ok_; }
+
+  void text(const char* name, std::string& out, bool required) {
+    const Napi::Value value = get(name);
+    if (!ok_ || (!required && (value.IsUndefined() || value.IsNull()))) return;
+    if (!value.IsString()) return fail(std::string(name) + " must be a string");
+    out = value.As<Napi::String>().Utf8Value();
+    if (out.find('\0') != std::string::npos) return fail(std::string(name) + " must not hold a NUL");
+    if (required && out.empty()) fail(std::string(name) + " must not be empty");
+  }
+
+  void number(const char* name, double lowest, double highest, double& out, bool nullable) {
+    const Napi::Value value = get(name);
+    if (!ok_ || (nullable && (value.IsUndefined() || value.IsNull()))) return;
+    const double given = value.IsNumber() ? value.As<Napi::Number>().DoubleValue() : NAN;
+    // Written so that NaN fails too.
+    if (!(given >= lowest && given <= highest)) {
+      return fail(std::string(name) + " must be a number from " + std::to_string(static_cast<long long>(lowest)) + " to " +
+                  std::to_string(static_cast<long long>(highest)));
+    }
+    out = given;
+  }
+
+  void flag(const char* name, bool& out) {
+    const Napi::Value value = get(name);
+    if (!ok_ || value.IsUndefined()) return;
+    if (!value.IsBoolean()) return fail(std::string(name) + " must be a boolean");
+    out = value.As<Napi::Boolean>().Value();
+  }
+
+  void fail(const std::string& message) {
+    if (ok_) throwInvalid(env_, message);
+    ok_ = false;
+  }
+
+ private:
+  Napi::Value get(const char* name) {
+    if (!ok_) return Napi::Value();
+    const Napi::Value value = object_.Get(name);
+    // A throwing getter.
+    if (env_.IsExceptionPending()) ok_ = false;
+    return value;
+  }
+
+  Napi::Env env_;
+  Napi::Object object_;
+  bool ok_ = true;
+};
+
+Napi::Value stringOrNull(Napi::Env env, const std::string& text) {
+  return text.empty() ? env.Null() : Napi::Value(Napi::String::New(env, text));
+}
+
+Napi::Array sourcesToJs(Napi::Env env, const std::vector<SourceReport>& sources) {
+  Napi::Array list = Napi::Array::New(env, sources.size());
+  for (uint32_t i = 0; i < sources.size(); ++i) {
+    Napi::Object row = Napi::Object::New(env);
+    row.Set("name", sources[i].name);
+    row.Set("available", Napi::Boolean::New(env, sources[i].available));
+    row.Set("reason", stringOrNull(env, sources[i].reason));
+    Napi::Array capabilities = Napi::Array::New(env, sources[i].capabilities.size());
+    for (uint32_t k = 0; k < sources[i].capabilities.size(); ++k) capabilities.Set(k, sources[i].capabilities[k]);
+    row.Set("capabilities", capabilities);
+    list.Set(i, row);
+  }
+  return list;
+}
+
+Napi::Array devicesToJs(Napi::Env env, const std::vector<DeviceReport>& devices) {
+  Napi::Array list = Napi::Array::New(env, devices.size());
+  for (uint32_t i = 0; i < devices.size(); ++i) {
+    const DeviceReport& device = devices[i];
+    Napi::Object row = Napi::Object::New(env);
+    row.Set("index", Napi::Number::New(env, device.index));
+    row.Set("name", device.name);
+    row.Set("model", stringOrNull(env, device.model));
+    row.Set("uuid", stringOrNull(env, device.uuid));
+    row.Set("total_bytes", device.totalBytes == 0 ? env.Null() : Napi::Value(Napi::Number::New(env, static_cast<double>(device.totalBytes))));
+    row.Set("driver", stringOrNull(env, device.driver));
+    list.Set(i, row);
+  }
+  return list;
+}
+
+Napi::Value number(Napi::Env env, uint64_t value) { return Napi::Number::New(env, static_cast<double>(value)); }
+
+Napi::Value start(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  SamplerOptions options;
+  OptionReader reader(env, info[0]);
+  double rootPid = 0;
+  double hostPeriod = static_cast<double>(options.hostPeriodNs);
+  double devicePeriod = static_cast<double>(options.devicePeriodNs);
+  double budget = -1;
+  constexpr double kShortest = static_cast<double>(stormlog::kShortestPeriodNs);
+  constexpr double kLongest = static_cast<double>(stormlog::kLongestPeriodNs);
+  reader.text("file", options.file, true);
+  reader.number("rootPid", 1, INT32_MAX, rootPid, false);
+  reader.flag("includeRoot", options.includeRoot);
+  reader.number("hostPeriodNs", kShortest, kLongest, hostPeriod, false);
+  reader.number("devicePeriodNs", kShortest, kLongest, devicePeriod, false);
+  reader.number("cpuBudget", 0, 64, budget, true);
+  reader.text("marker", options.marker, false);
+  reader.text("procRoot", options.procRoot, false);
+  reader.text("nvmlPath", options.nvmlPath, false);
+  if (!reader.ok()) return env.Undefined();
+  const size_t equals = options.marker.find('=');
+  if (!options.marker.empty() && (equals == std::string::npos || equals == 0)) {
+    throwInvalid(env, "marker must have the form NAME=value");
+    return env.Undefined();
+  }
+  options.rootPid = static_cast<int>(rootPid);
+  options.hostPeriodNs = static_cast<uint64_t>(hostPeriod);
+  options.devicePeriodNs = static_cast<uint64_t>(devicePeriod);
+  options.cpuBudget = budget;
+  std::unique_ptr<Sampler> sampler(new Sampler(options));
+  const int error = sampler->start();
+  if (error != 0) {
+    throwCoded(env, stormlog::errnoName(error),
+               "stormlog sampler: cannot start recording to " + options.file + ": " + stormlog::errnoText(error));
+    return env.Undefined();
+  }
+  Instance* instance = env.GetInstanceData<Instance>();
+  instance->samplers.push_back(static_cast<std::unique_ptr<Sampler>&&>(sampler));
+  return number(env, instance->samplers.size());
+}
+
+// The sampler of a handle; null with a pending exception for anything else.
+Sampler* samplerOf(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  if (info[0].IsNumber()) {
+    const double given = info[0].As<Napi::Number>().DoubleValue();
+    Instance* instance = env.GetInstanceData<Instance>();
+    if (given >= 1 && given <= static_cast<double>(instance->samplers.size())) {
+      return instance->samplers[static_cast<size_t>(given) - 1].get();
+    }
+  }
+  throwInvalid(env, "this is not the handle of a sampler started here");
+  return nullptr;
+}
+
+Napi::Value live(const Napi::CallbackInfo& info) {
+  const Sampler* sampler = samplerOf(info);
+  if (sampler == nullptr) return info.Env().Undefined();
+  Napi::Float64Array values = Napi::Float64Array::New(info.Env(), LiveValues::kCount);
+  sampler->live(values.Data());
+  return values;
+}
+
+Napi::Value stop(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  Sampler* sampler = samplerOf(info);
+  if (sampler == nullptr) return env.Undefined();
+  const SamplerStats stats = sampler->stop();
+  Napi::Object result = Napi::Object::New(env);
+  result.Set("ticks", number(env, stats.ticks));
+  result.Set("missedTicks", number(env, stats.missedTicks));
+  result.Set("deviceTicks", number(env, stats.deviceTicks));
+  result.Set("durationNs", number(env, stats.durationNs));
+  result.Set("hostPeriodNs", number(env, stats.hostPeriodNs));
+  result.Set("devicePeriodNs", number(env, stats.devicePeriodNs));
+  result.Set("cpuNs", number(env, stats.cpuNs));
+  std::string error;
+  if (stats.writeError != 0) error = std::string(stormlog::errnoName(stats.writeError)) + ": " + stormlog::errnoText(stats.writeError);
+  result.Set("writeError", stringOrNull(env, error));
+  return result;
+}
+
+Napi::Value describe(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const Sampler* sampler = samplerOf(info);
+  if (sampler == nullptr) return env.Undefined();
+  Napi::Object result = Napi::Object::New(env);
+  result.Set("monotonicStartNs", Napi::BigInt::New(env, sampler->monotonicStartNs()));
+  result.Set("epochNs", Napi::BigInt::New(env, sampler->epochNs()));
+  result.Set("sources", sourcesToJs(env, sampler->sources()));
+  result.Set("devices", devicesToJs(env, sampler->devices()));
+  return result;
+}
+
+Napi::Value probe(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  stormlog::HostOptions host;
+  stormlog::DeviceOptions device;
+  host.rootPid = static_cast<int>(getpid());
+  device.probeOnly = true;
+  device.periodNs = stormlog::kLongestPeriodNs;
+  double timeoutMs = 5000;
+  if (info.Length() > 0 && !info[0].IsUndefined()) {
+    OptionReader reader(env, info[0]);
+    double rootPid = host.rootPid;
+    reader.text("procRoot", host.procRoot, false);
+    reader.text("nvmlPath", device.nvmlPath, false);
+    reader.number("rootPid", 1, INT32_MAX, rootPid, true);
+    reader.number("timeoutMs", 0, 600000, timeoutMs, true);
+    if (!reader.ok()) return env.Undefined();
+    host.rootPid = static_cast<int>(rootPid);
+  }
+  std::vector<SourceReport> sources;
+  const std::unique_ptr<stormlog::HostSource> hostSource = stormlog::HostSource::create(host);
+  sources.push_back(hostSource->probe());
+  sources.push_back(stormlog::createCgroupSource(host.procRoot, host.rootPid, nullptr)->probe());
+  stormlog::DeviceWorker worker(device);
+  if (worker.start() == 0) worker.waitProbed(static_cast<uint64_t>(timeoutMs * 1e6));
+  sources.push_back(worker.report());
+  Napi::Object result = Napi::Object::New(env);
+  result.Set("sources", sourcesToJs(env, sources));
+  result.Set("devices", devicesToJs(env, worker.devices()));
+  return result;
+}
+
+Napi::Value emptyLoop(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const double period = info[0].IsNumber() ? info[0].As<Napi::Number>().DoubleValue() : NAN;
+  const double duration = info[1].IsNumber() ? info[1].As<Napi::Number>().DoubleValue() : NAN;
+  if (!(period >= 1e4 && period <= 1e9 && duration >= 0 && duration <= 6e11)) {
+    throwInvalid(env, "emptyLoop takes a period from 10 us to 1 s and a duration of at most 10 min, both in ns");
+    return env.Undefined();
+  }
+  const stormlog::EmptyLoopResult loop = stormlog::runEmptyLoop(static_cast<uint64_t>(period), static_cast<uint64_t>(duration));
+  Napi::Object result = Napi::Object::New(env);
+  result.Set("ticks", number(env, loop.ticks));
+  result.Set("cpuNs", number(env, loop.cpuNs));
+  return result;
+}
+
+// Whether other processes of this user may look into this one's memory and environment (Linux; elsewhere a no-op).
+Napi::Value setDumpable(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  if (!info[0].IsBoolean()) {
+    throwInvalid(env, "setDumpable takes a boolean");
+    return env.Undefined();
+  }
+#if defined(__linux__)
+  if (prctl(PR_SET_DUMPABLE, info[0].As<Napi::Boolean>().Value() ? 1 : 0, 0, 0, 0) != 0) {
+    throwCoded(env, stormlog::errnoName(errno), std::string("stormlog sampler: PR_SET_DUMPABLE: ") + stormlog::errnoText(errno));
+  }
+#endif
+  return env.Undefined();
+}
+
+Napi::Object init(Napi::Env env, Napi::Object exports) {
+  env.SetInstanceData(new Instance());
+  exports.Set("start", Napi::Function::New<start>(env, "start"));
+  exports.Set("live", Napi::Function::New<live>(env, "live"));
+  exports.Set("stop", Napi::Function::New<stop>(env, "stop"));
+  exports.Set("info", Napi::Function::New<describe>(env, "info"));
+  exports.Set("probe", Napi::Function::New<probe>(env, "probe"));
+  exports.Set("emptyLoop", Napi::Function::New<emptyLoop>(env, "emptyLoop"));
+  exports.Set("setDumpable", Napi::Function::New<setDumpable>(env, "setDumpable"));
+  return exports;
+}
+
+NODE_API_MODULE(sampler, init)
+
+}  // namespace

@@ -1,0 +1,280 @@
+// launcher <controlFd> <statusFd> -- command [arguments…]
+//
+// Stands between the gate and the measured command, so that every process of the job stays below one parent (it is their subreaper) and so
+// that the job ends when the gate does, however the gate ended.
+//
+// Writes to statusFd, one line each:
+//   pid <n>                        at once; the command waits for 'g'
+//   started | exec-failed <errno> <name>      after 'g'; after exec-failed nothing follows
+//   exit <code> | signal <n> <core 0|1>       when the command itself ended
+// Reads from controlFd:
+//   g  let the command run         t  SIGTERM to the whole job
+//   i  SIGINT to the whole job     k  SIGKILL to the whole job, again until nothing is left
+//   q  kill what is left and exit 0
+//   end of file: the gate is gone. SIGTERM to the job, after 500 ms SIGKILL until nothing is left, then exit.
+// The marker of the job is read from its own environment: STORMLOG_GATE_RUN.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "../support/errno_name.h"
+#include "descendants.h"
+
+namespace {
+
+using stormlog_launcher::Descendants;
+
+constexpr char kMarkerName[] = "STORMLOG_GATE_RUN";
+constexpr long kTermGraceMs = 500;
+// The job must be gone 2 s after the gate; processes stuck in the kernel are waited for no longer than this after SIGKILL.
+constexpr long kKillMs = 1400;
+constexpr long kRoundMs = 5;
+
+constexpr int kIgnored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGALRM};
+
+int statusFd = -1;
+int commandPid = -1;
+// The exec error arrives here; end of file means that the command runs.
+int execFd = -1;
+int goFd = -1;
+bool execFailed = false;
+bool commandReported = false;
+
+long nowMs() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1000L + t.tv_nsec / 1000000L;
+}
+
+void say(const char* line) {
+  size_t done = 0;
+  const size_t size = strlen(line);
+  while (done < size) {
+    const ssize_t n = write(statusFd, line + done, size - done);
+    if (n > 0) done += static_cast<size_t>(n);
+    // Nobody listens any more: the control pipe will say the same.
+    else if (n < 0 && errno != EINTR) return;
+  }
+}
+
+void onChild(int) {}
+
+void reap() {
+  for (;;) {
+    int status = 0;
+    const pid_t pid = waitpid(-1, &status, WNOHANG);
+    if (pid < 0 && errno == EINTR) continue;
+    if (pid <= 0) return;
+    if (pid != commandPid || commandReported) continue;
+    commandReported = true;
+    // The child of a failed exec ends too, but that is not the command's exit.
+    if (execFailed) continue;
+    char line[64];
+    if (WIFSIGNALED(status)) {
+      snprintf(line, sizeof line, "signal %d %d\n", WTERMSIG(status), WCOREDUMP(status) ? 1 : 0);
+    } else {
+      snprintf(line, sizeof line, "exit %d\n", WEXITSTATUS(status));
+    }
+    say(line);
+  }
+}
+
+void readExecResult() {
+  int error = 0;
+  ssize_t n;
+  do {
+    n = read(execFd, &error, sizeof error);
+  } while (n < 0 && errno == EINTR);
+  close(execFd);
+  execFd = -1;
+  if (n == static_cast<ssize_t>(sizeof error)) {
+    execFailed = true;
+    char line[96];
+    snprintf(line, sizeof line, "exec-failed %d %s\n", error, stormlog::errnoName(error));
+    say(line);
+  } else if (goFd < 0) {
+    say("started\n");
+  }
+}
+
+size_t signalAll(Descendants& job, int signal) {
+  const size_t count = job.scan();
+  for (size_t i = 0; i < count; ++i) kill(job.pid(i), signal);
+  return count;
+}
+
+void sleepMs(long ms) {
+  timespec t{ms / 1000, ms % 1000 * 1000000L};
+  nanosleep(&t, nullptr);
+}
+
+// Kills and scans again until a scan finds nobody: whoever forked meanwhile is in the next scan.
+void killAll(Descendants& job, long limitMs) {
+  const long deadline = nowMs() + limitMs;
+  while (signalAll(job, SIGKILL) > 0) {
+    reap();
+    if (nowMs() >= deadline) return;
+    sleepMs(kRoundMs);
+    reap();
+  }
+}
+
+void endOrphanedJob(Descendants& job) {
+  const long deadline = nowMs() + kTermGraceMs;
+  size_t left = signalAll(job, SIGTERM);
+  while (left > 0 && nowMs() < deadline) {
+    sleepMs(kRoundMs * 4);
+    reap();
+    left = job.scan();
+  }
+  killAll(job, kKillMs);
+}
+
+[[noreturn]] void runCommand(char** argv, int go, int failed) {
+  // Before anything else: if the launcher is killed, the command goes with it. (Its descendants have the marker only.)
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  setpgid(0, 0);
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (signal != SIGKILL && signal != SIGSTOP) ::signal(signal, SIG_DFL);
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  char byte = 0;
+  ssize_t n;
+  do {
+    n = read(go, &byte, 1);
+  } while (n < 0 && errno == EINTR);
+  // Never told to go: the gate died or gave up before.
+  if (n != 1) _exit(127);
+  execvp(argv[0], argv);
+  const int error = errno;
+  if (write(failed, &error, sizeof error) < 0) _exit(126);
+  _exit(127);
+}
+
+bool parseFd(const char* text, int& out) {
+  char* end = nullptr;
+  const long value = strtol(text, &end, 10);
+  if (end == text || *end != '\0' || value < 0 || value > 1 << 20 || fcntl(static_cast<int>(value), F_GETFD) < 0) return false;
+  out = static_cast<int>(value);
+  return fcntl(out, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+int start(char** command) {
+  int go[2];
+  int failed[2];
+  if (pipe2(go, O_CLOEXEC) != 0 || pipe2(failed, O_CLOEXEC) != 0) return errno;
+  const pid_t pid = fork();
+  if (pid < 0) return errno;
+  if (pid == 0) {
+    close(go[1]);
+    close(failed[0]);
+    runCommand(command, go[0], failed[1]);
+  }
+  // Both sides set the group, so that it is set whoever runs first.
+  setpgid(pid, pid);
+  close(go[0]);
+  close(failed[1]);
+  commandPid = pid;
+  goFd = go[1];
+  execFd = failed[0];
+  return 0;
+}
+
+// Handles one control byte; true when the launcher should exit.
+bool obey(char byte, Descendants& job) {
+  switch (byte) {
+    case 'g':
+      if (goFd >= 0) {
+        if (write(goFd, "g", 1) < 0) say("exec-failed 32 EPIPE\n");
+        close(goFd);
+        goFd = -1;
+      }
+      return false;
+    case 't':
+      signalAll(job, SIGTERM);
+      return false;
+    case 'i':
+      signalAll(job, SIGINT);
+      return false;
+    case 'k':
+      killAll(job, kKillMs);
+      return false;
+    case 'q':
+      killAll(job, kKillMs);
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int controlFd = -1;
+  if (argc < 5 || strcmp(argv[3], "--") != 0 || !parseFd(argv[1], controlFd) || !parseFd(argv[2], statusFd)) {
+    const char usage[] = "usage: launcher <controlFd> <statusFd> -- command [arguments...]\n";
+    return write(2, usage, sizeof usage - 1) < 0 ? 2 : 2;
+  }
+  for (const int signal : kIgnored) ::signal(signal, SIG_IGN);
+  // SIGCHLD is let in only while waiting, so that none is lost between reaping and waiting.
+  sigset_t childOnly;
+  sigset_t none;
+  sigemptyset(&childOnly);
+  sigaddset(&childOnly, SIGCHLD);
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &childOnly, nullptr);
+  struct sigaction action {};
+  action.sa_handler = onChild;
+  sigaction(SIGCHLD, &action, nullptr);
+
+  prctl(PR_SET_NAME, "slg-launcher", 0, 0, 0);
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  const int error = start(argv + 4);
+  char line[96];
+  if (error != 0) {
+    snprintf(line, sizeof line, "exec-failed %d %s\n", error, stormlog::errnoName(error));
+    say(line);
+    return 1;
+  }
+  snprintf(line, sizeof line, "pid %d\n", commandPid);
+  say(line);
+
+  static char marker[512];
+  const char* value = getenv(kMarkerName);
+  if (value != nullptr && *value != '\0' && strlen(value) + sizeof kMarkerName + 1 < sizeof marker) {
+    snprintf(marker, sizeof marker, "%s=%s", kMarkerName, value);
+  }
+  static Descendants job(getpid(), marker);
+  for (;;) {
+    pollfd wait[2] = {{controlFd, POLLIN, 0}, {execFd, POLLIN, 0}};
+    const int ready = ppoll(wait, 2, nullptr, &none);
+    // The answer of the exec comes before the exit of what it started.
+    if (execFd >= 0 && (ready < 0 || wait[1].revents != 0)) {
+      pollfd again = {execFd, POLLIN, 0};
+      if (poll(&again, 1, 0) > 0) readExecResult();
+    }
+    reap();
+    if (ready <= 0 || wait[0].revents == 0) continue;
+    char bytes[16];
+    const ssize_t n = read(controlFd, bytes, sizeof bytes);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n <= 0) {
+      endOrphanedJob(job);
+      return 0;
+    }
+    for (ssize_t i = 0; i < n; ++i) {
+      if (obey(bytes[i], job)) return 0;
+    }
+  }
+}

@@ -1,0 +1,49 @@
+// Appends records to the file that is the source of truth: a fixed buffer, one write() per batch, no fsync.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "record_format.h"
+#include "support/unique_fd.h"
+
+namespace stormlog {
+
+class RecordWriter final : public RecordSink {
+ public:
+  static constexpr size_t kBatch = 1024;
+
+  // Creates `path`, which must not exist, and writes the header. Returns 0 or an errno.
+  int open(const char* path, const FileHeader& header);
+
+  // Takes over an open descriptor (tests: pipes, /dev/full). Returns 0 or an errno.
+  int adopt(UniqueFd fd, const FileHeader& header);
+
+  // Buffers one record; writes the batch when it is full. After a failure records are dropped, counted in `lost()`.
+  void push(const Record& record) override;
+
+  // Writes what is buffered. The first failure is kept in `error()` and ends writing for good: a file that stops at a whole record
+  // is honest, one with a hole in the middle is not.
+  void flush();
+
+  void close();
+
+  // 0, or the errno that ended writing.
+  int error() const { return error_; }
+  uint64_t written() const { return written_; }
+  uint64_t lost() const { return lost_; }
+  bool empty() const { return count_ == 0; }
+
+ private:
+  // Bytes written; less than `size` only on failure, whose errno is then in `error_`.
+  size_t writeAll(const void* data, size_t size);
+
+  UniqueFd fd_;
+  Record buffer_[kBatch];
+  size_t count_ = 0;
+  uint64_t written_ = 0;
+  uint64_t lost_ = 0;
+  int error_ = 0;
+};
+
+}  // namespace stormlog

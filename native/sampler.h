@@ -1,0 +1,113 @@
+// A running measurement: one thread for the host, one for devices, one record file.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device_worker.h"
+#include "record_writer.h"
+#include "sources/host_source.h"
+#include "support/thread.h"
+
+namespace stormlog {
+
+constexpr uint64_t kShortestPeriodNs = 500 * 1000;
+constexpr uint64_t kLongestPeriodNs = 1000 * 1000 * 1000;
+
+struct SamplerOptions {
+  std::string file;
+  int rootPid = 0;
+  bool includeRoot = true;
+  uint64_t hostPeriodNs = 5 * 1000 * 1000;
+  uint64_t devicePeriodNs = 20 * 1000 * 1000;
+  // Fraction of one core, or below 0 for no governor.
+  double cpuBudget = 0.01;
+  std::string marker;
+  std::string procRoot = "/proc";
+  // "" = the usual places.
+  std::string nvmlPath;
+  // How long the start waits for the driver; it goes on without devices after that, and takes them when they come.
+  uint64_t deviceProbeTimeoutNs = 5ULL * 1000 * 1000 * 1000;
+};
+
+struct SamplerStats {
+  uint64_t ticks = 0;
+  uint64_t missedTicks = 0;
+  uint64_t deviceTicks = 0;
+  uint64_t durationNs = 0;
+  uint64_t hostPeriodNs = 0;
+  uint64_t devicePeriodNs = 0;
+  uint64_t cpuNs = 0;
+  // 0 or an errno.
+  int writeError = 0;
+};
+
+// The latest values, readable from any thread at any time without a lock. NaN = unknown.
+struct LiveValues {
+  static constexpr size_t kCount = 8;
+  enum Index { kTimeNs, kRss, kHost, kPeakHost, kProcesses, kDeviceUsed, kTicks, kMissed };
+};
+
+class Sampler {
+ public:
+  explicit Sampler(const SamplerOptions& options);
+  ~Sampler();
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+
+  // Creates the file, probes the sources, takes the first sample and starts the threads. Returns 0 or an errno.
+  int start();
+  // Takes the last sample, ends the threads and closes the file. Again: the same numbers.
+  SamplerStats stop();
+
+  void live(double out[LiveValues::kCount]) const;
+  uint64_t monotonicStartNs() const { return startNs_; }
+  int64_t epochNs() const { return epochNs_; }
+  std::vector<SourceReport> sources() const;
+  std::vector<DeviceReport> devices() const;
+
+ private:
+  static void* runHost(void* self);
+  void hostLoop();
+  void hostTick(uint64_t nowNs, uint64_t latenessNs);
+  void drainDevices();
+  void pushRate(uint64_t timeNs, uint64_t cpuNs);
+  void publish(uint64_t timeNs);
+
+  const SamplerOptions options_;
+  uint64_t startNs_ = 0;
+  int64_t epochNs_ = 0;
+  RecordWriter writer_;
+  std::unique_ptr<HostSource> host_;
+  std::unique_ptr<Source> cgroup_;
+  std::unique_ptr<DeviceWorker> device_;
+  SourceReport hostReport_;
+  SourceReport cgroupReport_;
+  Thread thread_;
+  std::atomic<bool> stopAsked_{false};
+  // Doubles as bits.
+  std::atomic<uint64_t> live_[LiveValues::kCount];
+  // Host thread only, read by others after it has ended.
+  uint64_t ticks_ = 0;
+  uint64_t missed_ = 0;
+  uint64_t period_ = 0;
+  uint64_t devicePeriod_ = 0;
+  uint64_t cpu_ = 0;
+  uint64_t nextCgroupNs_ = 0;
+  double peakHost_ = 0;
+  bool peakKnown_ = false;
+  bool stopped_ = false;
+  SamplerStats stats_;
+};
+
+struct EmptyLoopResult {
+  uint64_t ticks = 0;
+  uint64_t cpuNs = 0;
+};
+
+// A thread that only wakes at the deadlines of `periodNs` for `durationNs`: what sampling at that rate costs before it reads anything.
+EmptyLoopResult runEmptyLoop(uint64_t periodNs, uint64_t durationNs);
+
+}  // namespace stormlog

@@ -1,0 +1,352 @@
+// Host memory of a process tree from procfs: statm of every process at every tick through kept descriptors, status at 10 Hz.
+#include <cerrno>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../error_log.h"
+#include "../support/clock.h"
+#include "host_source.h"
+#include "marker_scan.h"
+#include "process_table.h"
+#include "procfs.h"
+#include "tree_scan.h"
+
+namespace stormlog {
+namespace {
+
+constexpr uint64_t kStatusPeriodNs = 100 * kMillisecond;
+// Asking whether anything was born costs a microsecond, so it is asked often; without that answer a pass is made at 40 Hz.
+constexpr uint64_t kBornCheckNs = 5 * kMillisecond;
+constexpr uint64_t kBlindPassNs = 25 * kMillisecond;
+// A full read of every parent on the machine is dear.
+constexpr uint64_t kParentScanNs = 200 * kMillisecond;
+// Even when nothing was born: covers what a pass can miss when processes change parents under it.
+constexpr uint64_t kForcedPassNs = 250 * kMillisecond;
+// A pass may use at most this part of the time until the next one.
+constexpr uint64_t kPassCostFactor = 20;
+constexpr uint64_t kMarkerPeriodNs = 1 * kSecond;
+// smaps_rollup takes about 11 ms per GiB; the end of a run must not.
+constexpr uint64_t kRollupBudgetNs = 200 * kMillisecond;
+constexpr int kKcmpVm = 1;
+
+class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
+ public:
+  explicit LinuxHostSource(const HostOptions& options)
+      : proc_(options.procRoot),
+        rootPid_(options.rootPid),
+        includeRoot_(options.includeRoot),
+        scan_(proc_, options.rootPid),
+        marker_(proc_, options.marker),
+        pageSize_(static_cast<uint64_t>(sysconf(_SC_PAGESIZE))) {}
+
+  SourceReport probe() override;
+  void sample(uint64_t timeNs, RecordSink& out) override;
+  void finish(uint64_t timeNs, RecordSink& out) override;
+  bool owns(int pid) override { return pid == rootPid_ || table_.find(pid) != nullptr; }
+
+ private:
+  enum class Borrow { kNo, kYes, kByText };
+
+  void found(int pid, int parent) override;
+  void refreshTree(uint64_t timeNs, RecordSink& out);
+  // False when the process is gone and its entry must be removed.
+  bool readProcess(ProcessEntry& entry, uint64_t timeNs, RecordSink& out);
+  void readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSink& out);
+  void markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink& out);
+  bool followLivingThread(ProcessEntry& entry);
+  bool borrows(ProcessEntry& entry, const Statm& now);
+
+  const ProcFs proc_;
+  const int rootPid_;
+  const bool includeRoot_;
+  TreeScan scan_;
+  MarkerScan marker_;
+  const uint64_t pageSize_;
+  ProcessTable table_;
+  ErrorLog errors_;
+  uint64_t nextPassNs_ = 0;
+  uint64_t nextForcedNs_ = 0;
+  uint64_t nextMarkerNs_ = 0;
+  bool someoneVanished_ = true;
+  bool kcmpWorks_ = true;
+  // Set for the duration of a pass, when `found` may be called.
+  RecordSink* out_ = nullptr;
+  uint64_t timeNs_ = 0;
+  uint64_t rssSum_ = 0;
+  uint64_t anonSum_ = 0;
+  uint64_t shmemSum_ = 0;
+  bool shmemKnown_ = true;
+  uint32_t alive_ = 0;
+};
+
+SourceReport LinuxHostSource::probe() {
+  SourceReport report;
+  report.name = "host";
+  char text[4096];
+  const ssize_t n = proc_.read(rootPid_, "statm", text, sizeof text);
+  Statm statm;
+  if (n < 0) {
+    report.reason = std::string(proc_.root()) + "/" + std::to_string(rootPid_) + "/statm cannot be read";
+    return report;
+  }
+  if (!parseStatm(text, static_cast<size_t>(n), statm)) {
+    report.reason = std::string(proc_.root()) + "/" + std::to_string(rootPid_) + "/statm is not in the known form";
+    return report;
+  }
+  report.available = true;
+  report.capabilities.push_back("rss");
+  report.capabilities.push_back("anonymous");
+  Status status;
+  const ssize_t m = proc_.read(rootPid_, "status", text, sizeof text);
+  if (m > 0 && parseStatus(text, static_cast<size_t>(m), status)) {
+    if (status.valid & 1) report.capabilities.push_back("high-water");
+    if (status.valid & 4) report.capabilities.push_back("shared-memory");
+  }
+  report.capabilities.push_back(scan_.usesChildrenFiles() ? "tree:children" : "tree:parents");
+  if (proc_.isReal()) {
+    kcmpWorks_ = syscall(SYS_kcmp, getpid(), getpid(), kKcmpVm, 0, 0) == 0;
+    report.capabilities.push_back(kcmpWorks_ ? "vfork:kcmp" : "vfork:text");
+  } else {
+    kcmpWorks_ = false;
+  }
+  if (marker_.enabled()) report.capabilities.push_back("marker");
+  return report;
+}
+
+void LinuxHostSource::found(int pid, int parent) {
+  if (pid == rootPid_ && !includeRoot_) return;
+  if (table_.find(pid) != nullptr) return;
+  if (table_.full()) {
+    errors_.note(*out_, timeNs_, RecordSource::kTree, -1, EOVERFLOW, ProcessTable::kCapacity);
+    return;
+  }
+  UniqueFd statm = proc_.open(pid, "statm");
+  if (!statm) {
+    // Already gone is normal life; out of descriptors or not allowed is worth a record.
+    if (errno != ENOENT && errno != ESRCH) errors_.note(*out_, timeNs_, RecordSource::kStatm, pid, errno, 0);
+    return;
+  }
+  ProcessEntry& entry = table_.add(pid);
+  entry.statm = static_cast<UniqueFd&&>(statm);
+  entry.parent = parent;
+  entry.firstSeenNs = timeNs_;
+  entry.nextStatusNs = timeNs_;
+  Record record;
+  record.timeNs = timeNs_;
+  record.kind = RecordKind::kProcessStart;
+  record.source = RecordSource::kTree;
+  record.id = pid;
+  char text[1024];
+  const ssize_t n = proc_.read(pid, "stat", text, sizeof text);
+  Stat stat;
+  if (n > 0 && parseStat(text, static_cast<size_t>(n), stat)) {
+    entry.parent = stat.parent;
+    record.set(0, static_cast<uint64_t>(stat.parent));
+    record.set(1, stat.startTicks);
+  } else if (parent > 0) {
+    record.set(0, static_cast<uint64_t>(parent));
+  }
+  out_->push(record);
+  // The launcher is not in the table, and what it forks has its own copy, so only parents in the table can lend their memory.
+  entry.borrowsMemory = table_.find(entry.parent) != nullptr;
+  entry.borrowCheckByText = !kcmpWorks_;
+}
+
+void LinuxHostSource::refreshTree(uint64_t timeNs, RecordSink& out) {
+  const bool markerDue = marker_.enabled() && timeNs >= nextMarkerNs_;
+  if (timeNs < nextPassNs_ && !markerDue) return;
+  out_ = &out;
+  timeNs_ = timeNs;
+  const uint64_t begin = monotonicNs();
+  if (!scan_.nothingBorn() || someoneVanished_ || timeNs >= nextForcedNs_) {
+    if (includeRoot_) found(rootPid_, 0);
+    scan_.pass(table_, *this);
+    someoneVanished_ = false;
+    nextForcedNs_ = timeNs + kForcedPassNs;
+  }
+  if (markerDue) {
+    marker_.pass(*this);
+    nextMarkerNs_ = timeNs + kMarkerPeriodNs;
+  }
+  const uint64_t cost = (monotonicNs() - begin) * kPassCostFactor;
+  const uint64_t shortest = !scan_.usesChildrenFiles() ? kParentScanNs : scan_.canTellBirths() ? kBornCheckNs : kBlindPassNs;
+  nextPassNs_ = timeNs + (cost > shortest ? cost : shortest);
+}
+
+bool LinuxHostSource::followLivingThread(ProcessEntry& entry) {
+  // The main thread may end before the others; its own files then show no memory, while theirs still do.
+  if (proc_.threads(entry.pid) < 2) return false;
+  PidDirectory tasks(proc_.open(entry.pid, "task"));
+  for (int tid = tasks.next(); tid != 0; tid = tasks.next()) {
+    if (tid == entry.pid) continue;
+    UniqueFd statm = proc_.openTaskFile(entry.pid, tid, "statm");
+    char text[128];
+    const ssize_t n = statm ? preadText(statm.get(), text, sizeof text) : -1;
+    Statm parsed;
+    if (n <= 0 || !parseStatm(text, static_cast<size_t>(n), parsed) || parsed.sizePages == 0) continue;
+    entry.statm = static_cast<UniqueFd&&>(statm);
+    entry.status = proc_.openTaskFile(entry.pid, tid, "status");
+    return true;
+  }
+  return false;
+}
+
+bool LinuxHostSource::borrows(ProcessEntry& entry, const Statm& now) {
+  ProcessEntry* parent = table_.find(entry.parent);
+  if (parent == nullptr || parent->ended) return false;
+  if (!entry.borrowCheckByText) {
+    const long order = syscall(SYS_kcmp, parent->pid, entry.pid, kKcmpVm, 0, 0);
+    if (order >= 0) return order == 0;
+    if (errno == ESRCH) return false;
+    entry.borrowCheckByText = true;
+  }
+  // Where the kernel does not answer: the very same three numbers as the parent's, soon after birth.
+  return timeNs_ - entry.firstSeenNs < kSecond && now.sizePages == parent->sizePages &&
+         now.residentPages == parent->residentPages && now.sharedPages == parent->sharedPages;
+}
+
+bool LinuxHostSource::readProcess(ProcessEntry& entry, uint64_t timeNs, RecordSink& out) {
+  char text[128];
+  const ssize_t n = preadText(entry.statm.get(), text, sizeof text);
+  if (n <= 0) {
+    if (n < 0 && errno != ESRCH && errno != ENOENT) errors_.note(out, timeNs, RecordSource::kStatm, entry.pid, errno, 0);
+    return false;
+  }
+  Statm now;
+  if (!parseStatm(text, static_cast<size_t>(n), now)) {
+    errors_.note(out, timeNs, RecordSource::kStatm, entry.pid, EINVAL, 0);
+    return true;
+  }
+  if (now.sizePages == 0 && now.residentPages == 0) {
+    if (!entry.ended && !followLivingThread(entry)) markEnded(entry, timeNs, out);
+    return true;
+  }
+  entry.sizePages = now.sizePages;
+  entry.residentPages = now.residentPages;
+  entry.sharedPages = now.sharedPages;
+  ++alive_;
+  if (entry.borrowsMemory) {
+    entry.borrowsMemory = borrows(entry, now);
+    if (entry.borrowsMemory) return true;
+  }
+  if (timeNs >= entry.nextStatusNs) readStatus(entry, timeNs, out);
+  rssSum_ += now.residentPages;
+  if (now.residentPages > now.sharedPages) anonSum_ += now.residentPages - now.sharedPages;
+  shmemSum_ += entry.shmem;
+  shmemKnown_ &= entry.shmemKnown;
+  return true;
+}
+
+void LinuxHostSource::readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSink& out) {
+  entry.nextStatusNs = timeNs + kStatusPeriodNs;
+  if (!entry.status) entry.status = proc_.open(entry.pid, "status");
+  char text[4096];
+  const ssize_t n = entry.status ? preadText(entry.status.get(), text, sizeof text) : -1;
+  if (n < 0) {
+    if (errno != ESRCH && errno != ENOENT) errors_.note(out, timeNs, RecordSource::kStatus, entry.pid, errno, 0);
+    return;
+  }
+  Status status;
+  if (!parseStatus(text, static_cast<size_t>(n), status)) return;
+  Record record;
+  record.timeNs = timeNs;
+  record.kind = RecordKind::kProcess;
+  record.source = RecordSource::kStatus;
+  record.id = entry.pid;
+  record.valid = status.valid;
+  record.v[0] = status.highWater;
+  record.v[1] = status.anon;
+  record.v[2] = status.shmem;
+  record.v[3] = status.file;
+  out.push(record);
+  if (status.valid & 1) {
+    entry.highWater = status.highWater;
+    entry.highWaterKnown = true;
+  }
+  if (status.valid & 4) {
+    entry.shmem = status.shmem;
+    entry.shmemKnown = true;
+  }
+}
+
+void LinuxHostSource::markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink& out) {
+  if (entry.ended) return;
+  entry.ended = true;
+  someoneVanished_ = true;
+  Record record;
+  record.timeNs = timeNs;
+  record.kind = RecordKind::kProcessExit;
+  record.source = RecordSource::kTree;
+  record.id = entry.pid;
+  if (entry.highWaterKnown) record.set(0, entry.highWater);
+  out.push(record);
+}
+
+void LinuxHostSource::sample(uint64_t timeNs, RecordSink& out) {
+  refreshTree(timeNs, out);
+  rssSum_ = anonSum_ = shmemSum_ = 0;
+  shmemKnown_ = true;
+  alive_ = 0;
+  timeNs_ = timeNs;
+  bool removed = false;
+  for (size_t i = 0; i < table_.size();) {
+    if (readProcess(table_[i], timeNs, out)) {
+      ++i;
+      continue;
+    }
+    markEnded(table_[i], timeNs, out);
+    table_.removeAt(i);
+    removed = true;
+    // At once, because the next process of this very tick may look its parent up.
+    table_.rehash();
+  }
+  if (removed) someoneVanished_ = true;
+  totals_.rssBytes = rssSum_ * pageSize_;
+  totals_.hostKnown = shmemKnown_;
+  totals_.hostBytes = anonSum_ * pageSize_ + shmemSum_;
+  totals_.processes = alive_;
+  Record record;
+  record.timeNs = timeNs;
+  record.kind = RecordKind::kTree;
+  record.source = RecordSource::kStatm;
+  record.set(0, totals_.rssBytes);
+  record.set(1, anonSum_ * pageSize_);
+  if (shmemKnown_) record.set(2, shmemSum_);
+  const uint64_t late = latenessNs_ / kMicrosecond;
+  record.set(3, alive_ | (late < UINT32_MAX ? late : UINT32_MAX) << 32);
+  out.push(record);
+}
+
+void LinuxHostSource::finish(uint64_t timeNs, RecordSink& out) {
+  nextPassNs_ = 0;
+  someoneVanished_ = true;
+  for (size_t i = 0; i < table_.size(); ++i) table_[i].nextStatusNs = 0;
+  sample(timeNs, out);
+  const uint64_t begin = monotonicNs();
+  char text[4096];
+  for (size_t i = 0; i < table_.size() && monotonicNs() - begin < kRollupBudgetNs; ++i) {
+    if (table_[i].ended || table_[i].borrowsMemory) continue;
+    const ssize_t n = proc_.read(table_[i].pid, "smaps_rollup", text, sizeof text);
+    Rollup rollup;
+    if (n <= 0 || !parseRollup(text, static_cast<size_t>(n), rollup)) continue;
+    Record record;
+    record.timeNs = timeNs;
+    record.kind = RecordKind::kRollup;
+    record.source = RecordSource::kStatus;
+    record.id = table_[i].pid;
+    record.valid = rollup.valid;
+    record.v[0] = rollup.pss;
+    record.v[1] = rollup.rss;
+    record.v[2] = rollup.anonymous;
+    record.v[3] = rollup.shared;
+    out.push(record);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<HostSource> HostSource::create(const HostOptions& options) {
+  return std::unique_ptr<HostSource>(new LinuxHostSource(options));
+}
+
+}  // namespace stormlog

@@ -1,0 +1,102 @@
+#include "nvml_api.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+namespace stormlog {
+namespace {
+
+// The versioned name only: the bare one is the stub of the developer package. After it WSL, containers and NixOS.
+constexpr const char* kUsualPlaces[] = {
+    "libnvidia-ml.so.1",
+    "/usr/lib/wsl/lib/libnvidia-ml.so.1",
+    "/usr/local/nvidia/lib64/libnvidia-ml.so.1",
+    "/run/opengl-driver/lib/libnvidia-ml.so.1",
+};
+
+// NVML_INIT_FLAG_NO_GPUS: come up without GPUs, so that one broken device does not hide the others.
+constexpr unsigned kInitNoGpus = 1;
+
+template <typename Function>
+void lookUp(void* library, const char* name, Function& out) {
+  if (out == nullptr) out = reinterpret_cast<Function>(dlsym(library, name));
+}
+
+}  // namespace
+
+NvmlApi::~NvmlApi() {
+  if (initialised_ && shutdown != nullptr) shutdown();
+  if (library_ != nullptr) dlclose(library_);
+}
+
+std::string NvmlApi::load(const std::string& path) {
+  const char* override = getenv("STORMLOG_GATE_NVML");
+  std::string why;
+  const auto open = [&](const char* place) {
+    library_ = dlopen(place, RTLD_LAZY | RTLD_LOCAL);
+    // The first place tried is the one whose complaint means something.
+    const char* complaint = library_ == nullptr ? dlerror() : nullptr;
+    if (why.empty() && complaint != nullptr) why = complaint;
+  };
+  if (!path.empty()) {
+    open(path.c_str());
+  } else if (override != nullptr && *override != '\0') {
+    open(override);
+  } else {
+    for (const char* place : kUsualPlaces) {
+      if (library_ == nullptr) open(place);
+    }
+  }
+  if (library_ == nullptr) return "the NVIDIA management library cannot be loaded: " + why;
+  lookUp(library_, "nvmlInitWithFlags", initWithFlags_);
+  lookUp(library_, "nvmlInit_v2", init_);
+  lookUp(library_, "nvmlInit", init_);
+  lookUp(library_, "nvmlShutdown", shutdown);
+  lookUp(library_, "nvmlSystemGetDriverVersion", driverVersion);
+  lookUp(library_, "nvmlDeviceGetCount_v2", deviceCount);
+  lookUp(library_, "nvmlDeviceGetCount", deviceCount);
+  lookUp(library_, "nvmlDeviceGetHandleByIndex_v2", deviceByIndex);
+  lookUp(library_, "nvmlDeviceGetHandleByIndex", deviceByIndex);
+  lookUp(library_, "nvmlDeviceGetName", deviceName);
+  lookUp(library_, "nvmlDeviceGetUUID", deviceUuid);
+  lookUp(library_, "nvmlDeviceGetMemoryInfo", memoryV1);
+  lookUp(library_, "nvmlDeviceGetMemoryInfo_v2", memoryV2);
+  if (initWithFlags_ == nullptr && init_ == nullptr) return "the NVIDIA management library has no initialiser";
+  if (deviceCount == nullptr || deviceByIndex == nullptr) return "the NVIDIA management library cannot list devices";
+  if (memoryV1 == nullptr && memoryV2 == nullptr) return "the NVIDIA management library cannot read memory";
+  return "";
+}
+
+int NvmlApi::init() {
+  int code = initWithFlags_ != nullptr ? initWithFlags_(kInitNoGpus) : kNvmlFunctionNotFound;
+  // Drivers older than the flag refuse it.
+  if ((code == kNvmlFunctionNotFound || code == kNvmlInvalidArgument) && init_ != nullptr) code = init_();
+  initialised_ = code == kNvmlSuccess;
+  return code;
+}
+
+std::string nvmlCodeName(int code) {
+  switch (code) {
+    case 1: return "UNINITIALIZED";
+    case 2: return "INVALID_ARGUMENT";
+    case 3: return "NOT_SUPPORTED";
+    case 4: return "NO_PERMISSION";
+    case 6: return "NOT_FOUND";
+    case 9: return "DRIVER_NOT_LOADED";
+    case 10: return "TIMEOUT";
+    case 12: return "LIBRARY_NOT_FOUND";
+    case 13: return "FUNCTION_NOT_FOUND";
+    case 15: return "GPU_IS_LOST";
+    case 16: return "RESET_REQUIRED";
+    case 17: return "OPERATING_SYSTEM";
+    case 18: return "LIB_RM_VERSION_MISMATCH";
+    case 25: return "ARGUMENT_VERSION_MISMATCH";
+    case 27: return "NOT_READY";
+    case 28: return "GPU_NOT_FOUND";
+    case 999: return "UNKNOWN";
+    default: return "code " + std::to_string(code);
+  }
+}
+
+}  // namespace stormlog

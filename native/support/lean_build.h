@@ -1,0 +1,26 @@
+// Included before every file of a Linux release build, so that what is built on a new distribution loads on glibc 2.28 and takes nothing
+// from libstdc++ (see no_libstdcxx.cc).
+#pragma once
+
+#include <cstddef>
+
+// The library's configuration, just read, declares std::string as compiled elsewhere; undone, it is compiled here.
+#undef _GLIBCXX_EXTERN_TEMPLATE
+#define _GLIBCXX_EXTERN_TEMPLATE 0
+
+// glibc 2.34 moved these functions between its libraries; this binds them to the versions they have had all along.
+#if defined(__x86_64__)
+#define STORMLOG_OLD "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define STORMLOG_OLD "GLIBC_2.17"
+#endif
+#if defined(STORMLOG_OLD)
+__asm__(".symver dlopen,dlopen@" STORMLOG_OLD);
+__asm__(".symver dlsym,dlsym@" STORMLOG_OLD);
+__asm__(".symver dlclose,dlclose@" STORMLOG_OLD);
+__asm__(".symver dlerror,dlerror@" STORMLOG_OLD);
+__asm__(".symver pthread_create,pthread_create@" STORMLOG_OLD);
+__asm__(".symver pthread_join,pthread_join@" STORMLOG_OLD);
+__asm__(".symver pthread_detach,pthread_detach@" STORMLOG_OLD);
+__asm__(".symver pthread_sigmask,pthread_sigmask@" STORMLOG_OLD);
+#endif

@@ -1,0 +1,37 @@
+// The few things headers of the C++ library need from its binary. The shipped addon links none of that binary: it is built without
+// exceptions, loads on glibc 2.28 whatever the building machine has, and stays small. Where the library would throw, this ends the
+// process, which can only happen when memory is exhausted or a string outgrows the address space.
+#include <cstdlib>
+#include <new>
+
+void* operator new(std::size_t size) {
+  void* memory = std::malloc(size == 0 ? 1 : size);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+void* operator new[](std::size_t size) { return operator new(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return std::malloc(size == 0 ? 1 : size); }
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return std::malloc(size == 0 ? 1 : size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, static_cast<std::size_t>(alignment), size == 0 ? 1 : size) != 0) std::abort();
+  return memory;
+}
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace std {
+[[noreturn]] void __throw_length_error(const char*) { abort(); }
+[[noreturn]] void __throw_logic_error(const char*) { abort(); }
+[[noreturn]] void __throw_out_of_range_fmt(const char*, ...) { abort(); }
+[[noreturn]] void __throw_bad_alloc() { abort(); }
+[[noreturn]] void __throw_bad_array_new_length() { abort(); }
+[[noreturn]] void __throw_bad_function_call() { abort(); }
+[[noreturn]] void __throw_system_error(int) { abort(); }
+}  // namespace std
+
+extern "C" [[noreturn]] void __cxa_pure_virtual() { std::abort(); }

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Checks the shipped native files: right machine type, no glibc newer than 2.28 asked for, under 400 kB, sums as written down.
+# Needs binutils (readelf reads every machine type).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../dist/prebuilds"
+export LC_ALL=C
+
+newest_allowed=2.28
+largest_allowed=400000
+failed=0
+problem() { echo "check-native: $1" >&2; failed=1; }
+
+for platform in linux-x64:X86-64 linux-arm64:AArch64; do
+  folder=${platform%%:*}
+  machine=${platform##*:}
+  for file in "$folder/sampler.node" "$folder/launcher"; do
+    [ -f "$file" ] || { problem "$file is missing"; continue; }
+    readelf -h "$file" | grep -q "Machine:.*$machine" || problem "$file is not a file for $machine"
+    size=$(stat -c %s "$file")
+    [ "$size" -lt "$largest_allowed" ] || problem "$file has $size bytes, more than $largest_allowed"
+    newest=$(readelf -V "$file" | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -uV | tail -1)
+    [ "$(printf '%s\n%s\n' "$newest" "$newest_allowed" | sort -V | tail -1)" = "$newest_allowed" ] ||
+      problem "$file needs glibc $newest, newer than $newest_allowed"
+    needed=$(readelf -d "$file" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | tr '\n' ' ')
+    case " $needed" in *stdc++* | *gcc_s*) problem "$file needs a C++ run-time library: $needed" ;; esac
+    # What the addon asks of its surroundings beyond the C library must be Node's interface and nothing else.
+    if [ "${file##*/}" = sampler.node ]; then
+      foreign=$(readelf --dyn-syms -W "$file" | awk '$7 == "UND" && $5 != "WEAK" && $8 != "" { print $8 }' | grep -vE '@|^napi_|^node_api_' || true)
+      [ -z "$foreign" ] || problem "$file wants symbols nobody provides: $foreign"
+    fi
+    echo "$file  $size bytes  $machine  glibc $newest  needs ${needed% }"
+  done
+done
+sha256sum --quiet -c SHA256SUMS || problem "SHA256SUMS does not match the files; run scripts/build-native.sh"
+exit "$failed"
