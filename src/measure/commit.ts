@@ -1,0 +1,28 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+
+const GIT_TIMEOUT_MS = 5000;
+const COMMIT = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
+
+/**
+ * The commit that is checked out in `cwd`, else the workflow's `GITHUB_SHA`, else null. Git is asked first: what is
+ * checked out is what is measured, whatever the event names.
+ */
+export async function currentCommit(
+  cwd: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string | null> {
+  try {
+    const { stdout } = await promisify(execFile)("git", ["rev-parse", "--verify", "HEAD"], {
+      cwd,
+      timeout: GIT_TIMEOUT_MS,
+      env: { ...env, GIT_OPTIONAL_LOCKS: "0" },
+    });
+    const commit = stdout.trim();
+    if (COMMIT.test(commit)) return commit;
+  } catch {
+    // No git, no repository, or one that git does not trust: the workflow may still know.
+  }
+  const named = env.GITHUB_SHA ?? "";
+  return COMMIT.test(named) ? named : null;
+}

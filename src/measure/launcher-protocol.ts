@@ -1,0 +1,42 @@
+import { constants } from "node:os";
+
+/**
+ * What is spoken with the launcher. To it, one byte each: `g` go (the command's `exec` is held until then), `i`, `t`, `k`
+ * SIGINT, SIGTERM, SIGKILL to the whole tree, `q` end what is left and quit. From it, one line each, see
+ * {@link parseStatusLine}. The end of the control stream means that the gate died: the launcher then ends the tree.
+ */
+export type LauncherOrder = "g" | "i" | "t" | "k" | "q";
+
+export type LauncherStatus =
+  | { readonly kind: "pid"; readonly pid: number }
+  | { readonly kind: "started" }
+  | { readonly kind: "exec-failed"; readonly errno: string }
+  | { readonly kind: "exited"; readonly code: number }
+  | { readonly kind: "signaled"; readonly signal: string };
+
+const SIGNAL_NAMES = new Map<number, string>(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+
+/** "SIGKILL" for 9; "signal 34" for one without a name. */
+export function signalName(number: number): string {
+  return SIGNAL_NAMES.get(number) ?? `signal ${number}`;
+}
+
+/** `pid <n>`, `started`, `exec-failed <errno> <NAME>`, `exit <code>`, `signal <n> <core>`; null for anything else. */
+export function parseStatusLine(line: string): LauncherStatus | null {
+  const [word, first, second] = line.trim().split(" ");
+  const number = Number(first);
+  switch (word) {
+    case "started":
+      return { kind: "started" };
+    case "pid":
+      return Number.isInteger(number) ? { kind: "pid", pid: number } : null;
+    case "exec-failed":
+      return { kind: "exec-failed", errno: second ?? `errno ${first ?? "unknown"}` };
+    case "exit":
+      return Number.isInteger(number) ? { kind: "exited", code: number } : null;
+    case "signal":
+      return Number.isInteger(number) ? { kind: "signaled", signal: signalName(number) } : null;
+    default:
+      return null;
+  }
+}

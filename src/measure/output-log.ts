@@ -1,0 +1,107 @@
+import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
+
+/** Kept of the beginning and of the end of what a command prints, bytes each. */
+export const OUTPUT_PART_BYTES = 256 * 1024;
+/** The end is brought to disk this often, so that a killed gate leaves nearly all of it. */
+const FLUSH_MS = 500;
+/** A cut tail starts at a line's start when one begins this early, bytes. */
+const LINE_SEARCH_BYTES = 4096;
+
+export interface OutputTotals {
+  readonly bytes: number;
+  readonly kept_bytes: number;
+}
+
+/**
+ * A log file of bounded size: the head of the output, one line that says how much was left out, and the tail. Writing
+ * costs a copy; it never waits and never throws: after a failed write (disk full) `error` says why and the log stays as it is.
+ */
+export class OutputLog {
+  readonly #fd: number;
+  readonly #part: number;
+  readonly #tail: Buffer;
+  #headBytes = 0;
+  /** Bytes that went past the head so far. */
+  #pastHead = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #error: string | null = null;
+  #closed = false;
+  #tailKept = 0;
+
+  /** Creates or empties the file; throws the error of the file system. */
+  constructor(file: string, partBytes = OUTPUT_PART_BYTES) {
+    this.#fd = openSync(file, "w");
+    this.#part = partBytes;
+    this.#tail = Buffer.alloc(partBytes);
+  }
+
+  get error(): string | null {
+    return this.#error;
+  }
+
+  write(chunk: Uint8Array): void {
+    if (this.#closed) return;
+    const head = chunk.subarray(0, this.#part - this.#headBytes);
+    if (head.length > 0) {
+      this.#put(head, this.#headBytes);
+      this.#headBytes += head.length;
+    }
+    let rest = chunk.subarray(head.length);
+    if (rest.length === 0) return;
+    this.#pastHead += rest.length;
+    rest = rest.subarray(Math.max(0, rest.length - this.#part));
+    // The byte number n past the head lies at n modulo the part's size.
+    const at = (this.#pastHead - rest.length) % this.#part;
+    const first = rest.subarray(0, this.#part - at);
+    this.#tail.set(first, at);
+    this.#tail.set(rest.subarray(first.length), 0);
+    this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref();
+  }
+
+  /** Bring everything to disk; later writes are ignored. */
+  close(): void {
+    if (this.#closed) return;
+    this.#flush();
+    this.#closed = true;
+    closeSync(this.#fd);
+  }
+
+  /** What was printed, and what is in the file of it, bytes; final after `close`. */
+  totals(): OutputTotals {
+    return { bytes: this.#headBytes + this.#pastHead, kept_bytes: this.#headBytes + this.#tailKept };
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#pastHead === 0 || this.#closed) return;
+    const tail = this.#orderedTail();
+    const left = this.#pastHead - tail.length;
+    const note = left === 0 ? "" : `\n[stormlog-gate: ${left} bytes of output left out here]\n`;
+    const bytes = Buffer.concat([Buffer.from(note), tail]);
+    this.#put(bytes, this.#headBytes);
+    // The note and the first line kept differ in length from one flush to the next.
+    if (this.#error !== null) return;
+    ftruncateSync(this.#fd, this.#headBytes + bytes.length);
+    this.#tailKept = tail.length;
+  }
+
+  #orderedTail(): Buffer {
+    if (this.#pastHead <= this.#part) return this.#tail.subarray(0, this.#pastHead);
+    const at = this.#pastHead % this.#part;
+    const tail = Buffer.concat([this.#tail.subarray(at), this.#tail.subarray(0, at)]);
+    const newline = tail.subarray(0, LINE_SEARCH_BYTES).indexOf(10);
+    return newline < 0 ? tail : tail.subarray(newline + 1);
+  }
+
+  #put(bytes: Uint8Array, at: number): void {
+    if (this.#error !== null) return;
+    try {
+      for (let done = 0; done < bytes.length; ) {
+        done += writeSync(this.#fd, bytes, done, bytes.length - done, at + done);
+      }
+    } catch (error) {
+      this.#error = error instanceof Error ? error.message : String(error);
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
+
+/** Reading and parsing `/proc` where no native code is at hand. Every function answers null where a process is gone or hidden. */
+
+export interface ProcStat {
+  readonly state: string;
+  readonly parent: number;
+  /** Clock ticks since boot: with the pid it names one process for good. */
+  readonly startTicks: number;
+}
+
+/** `/proc/<pid>/stat`; the command name may itself hold blanks and brackets, so fields are counted from the last one. */
+export function parseStat(text: string): ProcStat | null {
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const parent = Number(fields[1]);
+  const startTicks = Number(fields[19]);
+  const state = fields[0] ?? "";
+  return state !== "" && Number.isInteger(parent) && Number.isInteger(startTicks)
+    ? { state, parent, startTicks }
+    : null;
+}
+
+export function readStat(pid: number): ProcStat | null {
+  const text = readText(`/proc/${pid}/stat`);
+  return text === null ? null : parseStat(text);
+}
+
+export interface ProcStatus {
+  /** Bytes; null where the kernel does not show the line. */
+  readonly highWater: number | null;
+  readonly anon: number | null;
+  readonly shmem: number | null;
+  readonly file: number | null;
+}
+
+const STATUS_LINES = {
+  highWater: /^VmHWM:\s+(\d+) kB/m,
+  anon: /^RssAnon:\s+(\d+) kB/m,
+  shmem: /^RssShmem:\s+(\d+) kB/m,
+  file: /^RssFile:\s+(\d+) kB/m,
+};
+
+/** The memory lines of `/proc/<pid>/status`, bytes. */
+export function parseStatus(text: string): ProcStatus {
+  const read = (line: RegExp): number | null => {
+    const match = line.exec(text);
+    return match ? Number(match[1]) * 1024 : null;
+  };
+  return {
+    highWater: read(STATUS_LINES.highWater),
+    anon: read(STATUS_LINES.anon),
+    shmem: read(STATUS_LINES.shmem),
+    file: read(STATUS_LINES.file),
+  };
+}
+
+/** Resident and shared pages of `statm`. */
+export function parseStatm(text: string): { readonly resident: number; readonly shared: number } | null {
+  const [, resident, shared] = text.split(" ", 3).map(Number);
+  return Number.isInteger(resident) && Number.isInteger(shared) ? { resident: resident!, shared: shared! } : null;
+}
+
+/** Page size of the kernel, bytes: the first mapping's `KernelPageSize`; 4096 where that cannot be read. */
+export function pageSize(): number {
+  const head = Buffer.alloc(4096);
+  try {
+    const fd = openSync("/proc/self/smaps", "r");
+    try {
+      readSync(fd, head, 0, head.length, 0);
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return 4096;
+  }
+  const match = /^KernelPageSize:\s+(\d+) kB/m.exec(head.toString("latin1"));
+  return match ? Number(match[1]) * 1024 : 4096;
+}
+
+/** Pids of the machine, as far as this process may see them. */
+export function allPids(): number[] {
+  try {
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/** Children of every thread of a process; null when the kernel does not list them or the process is gone. */
+export function childrenOf(pid: number): number[] | null {
+  let tasks: string[];
+  try {
+    tasks = readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return null;
+  }
+  const children: number[] = [];
+  let listed = false;
+  for (const task of tasks) {
+    const text = readText(`/proc/${pid}/task/${task}/children`);
+    if (text === null) continue;
+    listed = true;
+    for (const word of text.split(" ")) if (word !== "") children.push(Number(word));
+  }
+  return listed ? children : null;
+}
+
+/** Whether the environment a process was started with holds exactly `NAME=value`; "empty" also when it cannot be read. */
+export function environmentHolds(pid: number, marker: string): "yes" | "no" | "empty" {
+  let environ: Buffer;
+  try {
+    environ = readFileSync(`/proc/${pid}/environ`);
+  } catch {
+    return "empty";
+  }
+  if (environ.length === 0) return "empty";
+  const length = Buffer.byteLength(marker);
+  for (let at = environ.indexOf(marker); at >= 0; at = environ.indexOf(marker, at + 1)) {
+    const end = at + length;
+    if ((at === 0 || environ[at - 1] === 0) && (end === environ.length || environ[end] === 0)) return "yes";
+  }
+  return "no";
+}
+
+export function readText(file: string): string | null {
+  try {
+    return readFileSync(file, "latin1");
+  } catch {
+    return null;
+  }
+}

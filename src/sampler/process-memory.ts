@@ -1,0 +1,59 @@
+import { closeSync, openSync, readSync } from "node:fs";
+import { type ProcStatus, parseStatm, parseStatus, readText } from "./proc.ts";
+
+const STATM_BYTES = 128;
+const buffer = Buffer.alloc(STATM_BYTES);
+
+/**
+ * Memory of one process through a kept `statm` descriptor. The descriptor belongs to the process, not to its pid: once it
+ * is reaped, reads fail instead of showing whoever got the pid next.
+ */
+export class ProcessMemory {
+  readonly pid: number;
+  /** Last `status` reading; null before the first. */
+  status: ProcStatus | null = null;
+  nextStatusNs = 0;
+  readonly #fd: number;
+
+  private constructor(pid: number, fd: number) {
+    this.pid = pid;
+    this.#fd = fd;
+  }
+
+  /** Null when the process is gone; throws when the descriptor cannot be had for another reason. */
+  static open(pid: number): ProcessMemory | null {
+    try {
+      return new ProcessMemory(pid, openSync(`/proc/${pid}/statm`, "r"));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "ENOENT" || code === "ESRCH") return null;
+      throw error;
+    }
+  }
+
+  /** Resident and shared pages; null once the process has ended (a zombie's memory is gone as well). */
+  read(): { readonly resident: number; readonly shared: number } | null {
+    let size: number;
+    try {
+      size = readSync(this.#fd, buffer, 0, STATM_BYTES, 0);
+    } catch {
+      return null;
+    }
+    const statm = parseStatm(buffer.toString("latin1", 0, size));
+    return statm === null || statm.resident === 0 ? null : statm;
+  }
+
+  /** Read `status` anew. The pid could have been reused; the caller has just read the kept descriptor, so it is not. */
+  readStatus(): ProcStatus | null {
+    const text = readText(`/proc/${this.pid}/status`);
+    if (text === null) return null;
+    const status = parseStatus(text);
+    if (status.highWater === null && status.anon === null) return null;
+    this.status = status;
+    return status;
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+}

@@ -1,0 +1,116 @@
+import { closeSync, openSync, writeSync } from "node:fs";
+import { HEADER_BYTES, RECORD_BYTES, RECORD_MAGIC, type RecordKind, RecordSource } from "./record-layout.ts";
+
+/** Samples are on disk this long after they were taken, so that a killed gate loses little. */
+const FLUSH_NS = 100_000_000;
+const BUFFERED_RECORDS = 1024;
+
+export interface RecordFileStart {
+  readonly monotonicStartNs: bigint;
+  readonly epochNs: bigint;
+  readonly hostPeriodNs: number;
+  readonly devicePeriodNs: number;
+  readonly rootPid: number;
+  readonly pageSize: number;
+}
+
+/** A value of a record; null = unknown. */
+type Value = number | null | undefined;
+
+/**
+ * Appends records to a new record file. Records are collected and written whole; after a failed write (disk full) the
+ * file stays as it is and `error` says why.
+ */
+export class RecordWriter {
+  readonly #fd: number;
+  readonly #buffer = Buffer.alloc(BUFFERED_RECORDS * RECORD_BYTES);
+  #filled = 0;
+  #flushedNs = 0;
+  #error: string | null = null;
+  #closed = false;
+
+  /** Creates the file, which must not exist; throws the error of the file system. */
+  constructor(file: string, start: RecordFileStart) {
+    this.#fd = openSync(file, "wx");
+    const header = Buffer.alloc(HEADER_BYTES);
+    header.write(RECORD_MAGIC, 0, "latin1");
+    header.writeUInt32LE(HEADER_BYTES, 8);
+    header.writeUInt32LE(RECORD_BYTES, 12);
+    header.writeBigUInt64LE(start.monotonicStartNs, 16);
+    header.writeBigInt64LE(start.epochNs, 24);
+    header.writeBigUInt64LE(BigInt(start.hostPeriodNs), 32);
+    header.writeBigUInt64LE(BigInt(start.devicePeriodNs), 40);
+    header.writeInt32LE(start.rootPid, 48);
+    header.writeUInt32LE(start.pageSize, 52);
+    try {
+      this.#writeAll(header);
+    } catch (error) {
+      closeSync(this.#fd);
+      throw error;
+    }
+  }
+
+  get error(): string | null {
+    return this.#error;
+  }
+
+  /** Append one record; `values` are v0 to v3, unknown ones null. */
+  add(
+    timeNs: number,
+    kind: RecordKind,
+    id: number,
+    values: readonly Value[],
+    source: RecordSource = RecordSource.fallback,
+  ): void {
+    if (this.#closed || this.#error !== null) return;
+    const at = this.#filled;
+    const buffer = this.#buffer;
+    writeU64(buffer, timeNs, at);
+    let valid = 0;
+    for (let i = 0; i < 4; i++) {
+      const value = values[i] ?? null;
+      if (value !== null) valid |= 1 << i;
+      writeU64(buffer, value ?? 0, at + 16 + 8 * i);
+    }
+    buffer.writeUInt8(kind, at + 8);
+    buffer.writeUInt8(valid, at + 9);
+    buffer.writeUInt16LE(source, at + 10);
+    buffer.writeInt32LE(id, at + 12);
+    this.#filled += RECORD_BYTES;
+    if (this.#filled === buffer.length) this.flush(timeNs);
+  }
+
+  /** Write what is buffered when the last flush is long enough ago; called once per tick. */
+  flushIfDue(timeNs: number): void {
+    if (timeNs - this.#flushedNs >= FLUSH_NS) this.flush(timeNs);
+  }
+
+  flush(timeNs: number): void {
+    this.#flushedNs = timeNs;
+    if (this.#filled === 0 || this.#error !== null) return;
+    try {
+      this.#writeAll(this.#buffer.subarray(0, this.#filled));
+    } catch (error) {
+      this.#error = error instanceof Error ? error.message : String(error);
+    }
+    this.#filled = 0;
+  }
+
+  close(timeNs: number): void {
+    if (this.#closed) return;
+    this.flush(timeNs);
+    this.#closed = true;
+    closeSync(this.#fd);
+  }
+
+  #writeAll(bytes: Buffer): void {
+    for (let at = 0; at < bytes.length; ) at += writeSync(this.#fd, bytes, at);
+  }
+}
+
+/** A non-negative integer up to 2^53 as little-endian u64, without BigInt: this is on the path of every sample. */
+function writeU64(buffer: Buffer, value: number, at: number): void {
+  const high = Math.floor(value / 2 ** 32);
+  buffer.writeUInt32LE(value - high * 2 ** 32, at);
+  buffer.writeUInt32LE(high, at + 4);
+}

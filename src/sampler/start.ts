@@ -1,0 +1,123 @@
+import { GateError } from "../core/errors.ts";
+import { FallbackSampler, fallbackSources } from "./fallback.ts";
+import { loadNative, startNative } from "./native.ts";
+import type { DeviceReport, Sampler, SamplerOptions, SourceReport } from "./sampler.ts";
+
+/** Environment variable that forces one of the two samplers; for tests and for a machine where the native one misbehaves. */
+export const SAMPLER_VARIABLE = "STORMLOG_GATE_SAMPLER";
+
+const WHAT_IS_LOST =
+  "the plain JavaScript sampler is used: its samples come late while the gate itself is busy, and devices and cgroups are not read";
+
+function forced(): "native" | "fallback" | null {
+  const value = process.env[SAMPLER_VARIABLE];
+  if (value === undefined || value === "") return null;
+  if (value === "native" || value === "fallback") return value;
+  throw new GateError("SAMPLER_UNKNOWN", `${SAMPLER_VARIABLE} is "${value}"`, {
+    kind: "usage",
+    hint: 'Set it to "native" or "fallback", or leave it out.',
+  });
+}
+
+const PERIOD_MIN_NS = 500_000;
+const PERIOD_MAX_NS = 1_000_000_000;
+
+function checked(options: SamplerOptions): SamplerOptions {
+  for (const [name, value] of [
+    ["host", options.hostPeriodNs],
+    ["device", options.devicePeriodNs],
+  ] as const) {
+    if (!(value >= PERIOD_MIN_NS && value <= PERIOD_MAX_NS)) {
+      throw new GateError("SAMPLER_PERIOD_INVALID", `a ${name} period of ${value / 1e6} ms cannot be sampled`, {
+        kind: "usage",
+        hint: "Choose from 0.5 ms (2 kHz) to 1000 ms (1 Hz).",
+      });
+    }
+  }
+  return {
+    ...options,
+    hostPeriodNs: Math.round(options.hostPeriodNs),
+    devicePeriodNs: Math.round(options.devicePeriodNs),
+  };
+}
+
+function unwritable(file: string, cause: unknown): GateError {
+  const code = errnoOf(cause) ?? "unknown error";
+  return new GateError("RECORD_FILE_UNWRITABLE", `the record file cannot be created (${code})`, {
+    kind: "error",
+    where: file,
+    hint: "Choose a directory that exists, is writable and has space left.",
+    cause,
+  });
+}
+
+function errnoOf(error: unknown): string | null {
+  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
+  return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : null;
+}
+
+function startFallback(options: SamplerOptions, cause: string): Sampler {
+  try {
+    return new FallbackSampler(options, `${cause}; ${WHAT_IS_LOST}`);
+  } catch (error) {
+    throw errnoOf(error) === null ? error : unwritable(options.file, error);
+  }
+}
+
+/**
+ * Start sampling the tree below `rootPid`, with the native sampler where it can be loaded, else with the plain-JavaScript
+ * one, whose `reason` says in one line what is lost by that.
+ * @throws GateError RECORD_FILE_UNWRITABLE, SAMPLER_PERIOD_INVALID, SAMPLER_UNKNOWN, SAMPLER_NATIVE_MISSING (forced native)
+ */
+export function startSampler(options: SamplerOptions): Sampler {
+  const choice = forced();
+  const wanted = checked(options);
+  if (choice === "fallback") return startFallback(wanted, `${SAMPLER_VARIABLE} asks for it`);
+  const native = loadNative();
+  if ("addon" in native) {
+    try {
+      return startNative(native.addon, wanted);
+    } catch (error) {
+      if (errnoOf(error) !== null) throw unwritable(wanted.file, error);
+      const text = error instanceof Error ? error.message : String(error);
+      if (choice === "native") throw nativeMissing(text);
+      return startFallback(wanted, `the native sampler did not start (${text})`);
+    }
+  }
+  if (choice === "native") throw nativeMissing(native.reason);
+  return startFallback(wanted, native.reason);
+}
+
+function nativeMissing(reason: string): GateError {
+  return new GateError("SAMPLER_NATIVE_MISSING", `the native sampler was asked for, but ${reason}`, {
+    kind: "error",
+    hint: `Unset ${SAMPLER_VARIABLE}, or build it with "npm run build:native".`,
+  });
+}
+
+export interface ProbeReport {
+  readonly kind: "native" | "fallback";
+  readonly reason: string | null;
+  readonly sources: readonly SourceReport[];
+  readonly devices: readonly DeviceReport[];
+}
+
+/** What can be sampled on this machine, without starting anything. */
+export function probeSources(): ProbeReport {
+  const choice = forced();
+  const native = choice === "fallback" ? { reason: `${SAMPLER_VARIABLE} asks for it` } : loadNative();
+  if ("addon" in native) return { kind: "native", reason: null, ...native.addon.probe() };
+  return { kind: "fallback", reason: `${native.reason}; ${WHAT_IS_LOST}`, sources: fallbackSources(), devices: [] };
+}
+
+/**
+ * Forbid other processes of this user to read this process's memory and environment (`/proc/<pid>/environ`), in which
+ * tokens of a CI job stand. Without effect for root's processes and without the native addon.
+ * @returns whether it was done
+ */
+export function denyInspection(): boolean {
+  const native = loadNative();
+  if (!("addon" in native)) return false;
+  native.addon.setDumpable(false);
+  return true;
+}

@@ -1,0 +1,84 @@
+import { allPids, childrenOf, environmentHolds, readStat } from "./proc.ts";
+
+export interface Found {
+  readonly pid: number;
+  readonly parent: number;
+}
+
+/** Within `exec` an environment reads as empty for a moment; kernel threads always have none. Look this often before believing it. */
+const EMPTY_READINGS = 3;
+
+/**
+ * Finds the members of a process tree: the descendants of a root, and every process that carries the marker in its
+ * environment although it left the tree. Linux only; elsewhere it finds nothing.
+ */
+export class TreeScan {
+  readonly #root: number;
+  readonly #marker: string | null;
+  readonly #perThreadLists: boolean;
+  /** Pid → how often its environment is still to be read; 0 = settled. */
+  #readings = new Map<number, number>();
+
+  constructor(root: number, marker: string | null) {
+    this.#root = root;
+    this.#marker = marker;
+    this.#perThreadLists = childrenOf(process.pid) !== null;
+  }
+
+  /** Descendants of the root and of `known` members, which may have been re-parented since; neither is repeated. */
+  descendants(known: Iterable<number>): Found[] {
+    const visited = new Set<number>([this.#root, ...known]);
+    const found: Found[] = [];
+    if (!this.#perThreadLists) return this.#byParents(visited);
+    const open = [...visited];
+    for (let pid = open.pop(); pid !== undefined; pid = open.pop()) {
+      for (const child of childrenOf(pid) ?? []) {
+        if (visited.has(child)) continue;
+        visited.add(child);
+        found.push({ pid: child, parent: pid });
+        open.push(child);
+      }
+    }
+    return found;
+  }
+
+  /** Kernels without per-thread lists: the parent of every process of the machine is read. */
+  #byParents(visited: Set<number>): Found[] {
+    const parents = new Map<number, number>();
+    for (const pid of allPids()) {
+      const stat = readStat(pid);
+      if (stat !== null) parents.set(pid, stat.parent);
+    }
+    const found: Found[] = [];
+    for (let grew = true; grew; ) {
+      grew = false;
+      for (const [pid, parent] of parents) {
+        if (visited.has(pid) || !visited.has(parent)) continue;
+        visited.add(pid);
+        found.push({ pid, parent });
+        grew = true;
+      }
+    }
+    return found;
+  }
+
+  /**
+   * Processes with the marker that were not settled at the previous call: the marker is inherited at fork, so a process
+   * once seen without it will not get one from us.
+   */
+  newlyMarked(): Found[] {
+    if (this.#marker === null) return [];
+    const readings = new Map<number, number>();
+    const found: Found[] = [];
+    for (const pid of allPids()) {
+      const left = this.#readings.get(pid) ?? EMPTY_READINGS;
+      readings.set(pid, left);
+      if (left === 0 || pid === this.#root || pid === process.pid) continue;
+      const answer = environmentHolds(pid, this.#marker);
+      readings.set(pid, answer === "empty" ? left - 1 : 0);
+      if (answer === "yes") found.push({ pid, parent: readStat(pid)?.parent ?? 0 });
+    }
+    this.#readings = readings;
+    return found;
+  }
+}
