@@ -19,7 +19,10 @@ export function analyze(recording: Recording, options: AnalysisOptions = {}): An
   const context: SeriesContext = { peaks: recording.peaks, horizon, deviceCapacityBytes };
   const collected = collectSeries(recording);
   const series = agreeingSources(collected.map((one) => analyseSeries(one, context)));
-  const gaps = hiddenGapSeries(collected).map((gap) => analyseSeries(gap, { ...context, peaks: [] }));
+  const gaps = collected.flatMap((one) => {
+    const gap = hiddenGapSeries(one, collected);
+    return gap ? [analyseSeries(gap, { ...context, peaks: [] })] : [];
+  });
   const findings: Finding[] = [
     ...oomFindings(recording),
     ...growthFindings(series),
@@ -52,18 +55,16 @@ function agreeingSources(all: readonly AnalysedSeries[]): AnalysedSeries[] {
   });
 }
 
-/** Used minus reserved per rank and device, where both were sampled together: unlike each of the two, it can fall. */
-function hiddenGapSeries(collected: readonly MetricSeries[]): MetricSeries[] {
-  return collected.flatMap((used): MetricSeries[] => {
-    if (used.metric !== "used" || used.device === "host") return [];
-    const reserved = collected.find(
-      (other) => other.metric === "reserved" && other.rank === used.rank && other.device === used.device,
-    );
-    if (!reserved) return [];
-    const bytes = new Float64Array(used.bytes.length);
-    for (let i = 0; i < bytes.length; i++) bytes[i] = used.bytes[i]! - reserved.bytes[i]!;
-    return [{ ...used, highwater: false, bytes }];
-  });
+/** Used minus reserved of one rank and device, where both were sampled together: unlike each of the two, it can fall. */
+function hiddenGapSeries(used: MetricSeries, collected: readonly MetricSeries[]): MetricSeries | null {
+  if (used.metric !== "used" || used.device === "host") return null;
+  const reserved = collected.find(
+    (other) => other.metric === "reserved" && other.rank === used.rank && other.device === used.device,
+  );
+  if (!reserved) return null;
+  const bytes = new Float64Array(used.bytes.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = used.bytes[i]! - reserved.bytes[i]!;
+  return { ...used, highwater: false, bytes };
 }
 
 function collectiveFindings(attributions: readonly CollectiveAttribution[]): Finding[] {

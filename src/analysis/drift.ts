@@ -37,7 +37,16 @@ export interface DriftInput {
   readonly change: number;
   /** Smallest growth over the observed span worth a word, bytes (smaller than `change` under a long horizon). */
   readonly growth: number;
+  /** Axis position before which the process was only starting; null when there is nothing to know. */
+  readonly startupEnd: number | null;
 }
+
+/** A ramp that has come to rest for this share of the points has ended. */
+const ENDED_SHARE = 0.4;
+/** ... and with this much rest it is no longer a steady leak. */
+const RESTING_SHARE = 0.25;
+/** The floor must rise with the level: this share of what is material, in the lows of the first and last parts. */
+const FLOOR_SHARE_OF_GROWTH = 0.75;
 
 const INSUFFICIENT: Drift = {
   class: "insufficient",
@@ -97,7 +106,10 @@ export function classifyDrift(input: DriftInput): Drift {
   const cells = kept < input.cells.count ? sliceCells(input.cells, 0, kept) : input.cells;
   const period = findPeriod(cells.middle);
   const blocks = mergeCells(cells, Math.max(1, Math.ceil(cells.count / MAX_BLOCKS), period));
-  const cut = warmupCut(blocks.x, period > 1 ? blocks.low : blocks.middle, noise);
+  const cut = Math.max(
+    warmupCut(blocks.x, period > 1 ? blocks.low : blocks.middle, noise),
+    startupCut(blocks, input.startupEnd),
+  );
   const settled = sliceCells(blocks, cut, blocks.count);
   const most = Math.min(PARTS, settled.count);
   if (most < MIN_PARTS) return INSUFFICIENT;
@@ -114,14 +126,16 @@ export function classifyDrift(input: DriftInput): Drift {
   const mde = detectable(standardError, parts, observed, seen, growth);
   const fine = kind === "middle" ? partition(settled, kind, Math.min(2 * PARTS, settled.count)) : trend.parts;
   const stories = compareStories(fine.y, Math.max(noise, growth / 50));
-  const story = stories[0]!.story;
+  const { story, flatShare } = stories[0]!;
+  const lows = kind === "low" ? y : partition(settled, "low", parts).y;
+  const floorRises = mean(lows, parts - 2, parts) - mean(lows, 0, 2) > FLOOR_SHARE_OF_GROWTH * growth;
 
   const shape = (): DriftClass => {
-    if (net > growth) {
-      const gradual = story !== "one-step" && story !== "two-steps" && story !== "saturating";
-      if (significant && gradual && risesThroughout(y) && stillRising(y, net)) return "leak";
-      if (story === "saturating") return significant && stillRising(y, net) ? "rising" : "plateau";
-      if (story === "one-step" || story === "two-steps" || story === "flat") return net > change ? "step" : "flat";
+    if (net > growth && floorRises) {
+      if (story === "saturating" && flatShare >= ENDED_SHARE) return "plateau";
+      if (story === "one-step" || story === "two-steps") return net > change ? "step" : "flat";
+      const steady = story !== "flat" && !(story === "saturating" && flatShare >= RESTING_SHARE);
+      if (significant && steady && risesThroughout(y) && stillRising(y, net)) return "leak";
       if (significant) return "rising";
     }
     if (net < -change) return "shrink";
@@ -135,6 +149,14 @@ export function classifyDrift(input: DriftInput): Drift {
     significant,
     story,
   };
+}
+
+/** Blocks that belong to the start of the process; at most half of them. */
+function startupCut(blocks: Cells, end: number | null): number {
+  if (end === null) return 0;
+  let cut = 0;
+  while (cut < blocks.count / 2 && blocks.x[cut]! < end) cut++;
+  return cut;
 }
 
 function boundedShape(

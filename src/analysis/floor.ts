@@ -1,6 +1,6 @@
 import { assertNever } from "../core/errors.ts";
 import type { Cells } from "./cells.ts";
-import { lowerMedian, mean, medianInPlace } from "./order-statistics.ts";
+import { lowerMedian, mean, medianInPlace, select } from "./order-statistics.ts";
 
 /**
  * Which value of each part stands for the level: its middle (robust), its mean (averages fast cycles out), or its lowest
@@ -28,6 +28,11 @@ export function partition(cells: Cells, kind: FloorKind, parts: number): Floor {
   return { kind, x, y };
 }
 
+/** The lowest of a few values, or the lower decile of ten and more: one dip is not a floor. */
+function lowest(values: Float64Array): number {
+  return select(values, 0, values.length, Math.floor(values.length / 10));
+}
+
 function levelOf(cells: Cells, kind: FloorKind, from: number, to: number): number {
   switch (kind) {
     case "middle":
@@ -35,7 +40,7 @@ function levelOf(cells: Cells, kind: FloorKind, from: number, to: number): numbe
     case "mean":
       return mean(cells.middle, from, to);
     case "low":
-      return Math.min(...cells.low.subarray(from, to));
+      return lowest(cells.low.slice(from, to));
     default:
       return assertNever(kind);
   }

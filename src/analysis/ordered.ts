@@ -2,7 +2,7 @@ import type { MetricSeries } from "./series.ts";
 
 /** Usable samples of one series, ascending along the axis they are judged on. */
 export interface OrderedSeries {
-  /** "step" where the source counts steps, "time" (seconds) with a clock only, "index" with neither. */
+  /** "step" where the source counts steps, "time" (nanoseconds) with a clock only, "index" with neither. */
   readonly axis: "step" | "time" | "index";
   readonly x: Float64Array;
   readonly bytes: Float64Array;
@@ -67,38 +67,34 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
   const hasTime = time !== null && time.count >= 2 && time.max > time.min && 2 * time.count >= usable;
   const restarts = hasTime && time.ascending && step !== null && !step.ascending;
   const hasSteps = step !== null && step.max > step.min && 2 * step.count >= usable && !restarts;
+  const inOrder = time?.ascending === true && time.count === bytes.length;
   const durationS = time && time.count > 0 ? (time.max - time.min) / 1e9 : null;
 
   if (hasSteps && steps) {
-    const ordered = arrange(steps, bytes, step.ascending && step.count === bytes.length, 1);
+    const ordered = arrange(steps, bytes, step.ascending && step.count === bytes.length);
     const distinct = step.ascending ? step.distinct : range(ordered.x, ordered.bytes).distinct;
     if (distinct >= MIN_STEPS || !hasTime) {
       return { axis: "step", ...ordered, durationS, steps: distinct, stepSpan: step.max - step.min };
     }
     if (timeNs) {
-      const byTime = arrange(timeNs, bytes, false, 1e-9);
+      const byTime = arrange(timeNs, bytes, inOrder);
       return { axis: "time", ...byTime, durationS, steps: distinct, stepSpan: step.max - step.min };
     }
   }
   if (hasTime && timeNs) {
-    return { axis: "time", ...arrange(timeNs, bytes, false, 1e-9), durationS, steps: null, stepSpan: null };
+    return { axis: "time", ...arrange(timeNs, bytes, inOrder), durationS, steps: null, stepSpan: null };
   }
   const index = Float64Array.from({ length: bytes.length }, (_, i) => i);
   return {
     axis: "index",
-    ...arrange(index, bytes, usable === bytes.length, 1),
+    ...arrange(index, bytes, usable === bytes.length),
     durationS,
     steps: null,
     stepSpan: null,
   };
 }
 
-function arrange(
-  axis: Float64Array,
-  bytes: Float64Array,
-  asIs: boolean,
-  scale: number,
-): { x: Float64Array; bytes: Float64Array } {
+function arrange(axis: Float64Array, bytes: Float64Array, asIs: boolean): { x: Float64Array; bytes: Float64Array } {
   if (asIs) return { x: axis, bytes };
   let count = 0;
   for (let i = 0; i < axis.length; i++) if (finite(axis[i]!) && finite(bytes[i]!)) count++;
@@ -107,7 +103,7 @@ function arrange(
   let ascending = true;
   for (let i = 0, k = 0; i < axis.length; i++) {
     if (!finite(axis[i]!) || !finite(bytes[i]!)) continue;
-    const at = axis[i]! * scale;
+    const at = axis[i]!;
     if (k > 0 && at < x[k - 1]!) ascending = false;
     x[k] = at;
     if (kept !== bytes) kept[k] = bytes[i]!;

@@ -1,5 +1,5 @@
-import type { KnownPeak } from "../telemetry/model.ts";
-import { toCells } from "./cells.ts";
+import type { KnownPeak, Metric } from "../telemetry/model.ts";
+import { type Cells, toCells } from "./cells.ts";
 import type { SeriesAnalysis } from "./document.ts";
 import { classifyDrift } from "./drift.ts";
 import { classifyHighwater } from "./highwater.ts";
@@ -11,6 +11,17 @@ import { largest, type MetricSeries } from "./series.ts";
 
 /** Fewer usable points than this are never judged, and never silently passed either. */
 export const MIN_SAMPLES = 24;
+
+/** Processes load code and grow their heaps for about this long before they do what they are measured for. */
+const STARTUP_NS = 1e9;
+/** The recording saw the process start when it began below this share of its usual level. */
+const STARTED_SHARE = 0.25;
+
+/** Where the start of a process ends, on the time axis; null for series that did not begin with one. */
+function startupEnd(metric: Metric, ordered: OrderedSeries, cells: Cells, level: number): number | null {
+  if (metric !== "host" || ordered.axis !== "time" || !(cells.low[0]! < STARTED_SHARE * level)) return null;
+  return ordered.x[0]! + STARTUP_NS;
+}
 
 export interface SeriesContext {
   readonly peaks: readonly KnownPeak[];
@@ -88,18 +99,28 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
   const level = median(cells.middle);
   const factor = horizonFactor(context.horizon, stepSpan, durationS);
   const change = materialChange(level);
+  const startup = startupEnd(series.metric, ordered, cells, level);
   const drift = series.highwater
     ? { ...classifyHighwater(cells, change), interval: null, significant: false }
-    : classifyDrift({ cells, metric: series.metric, change, growth: materialGrowth(level, factor) });
+    : classifyDrift({
+        cells,
+        metric: series.metric,
+        change,
+        growth: materialGrowth(level, factor),
+        startupEnd: startup,
+      });
   if (drift.class === "insufficient") return plain("insufficient", ordered);
 
+  // A run that ends while its process is still young shows a start, whatever its shape; the numbers stay comparable.
+  const young = startup !== null && span < 2 * STARTUP_NS && ["leak", "rising", "step"].includes(drift.class);
+  const driftClass = young ? "insufficient" : drift.class;
   const growth = drift.slope * span;
   // The axis may be time although steps exist (too few of them): both slopes come from the growth over the whole span.
   const perSecond = positive(durationS) ? growth / durationS : null;
   const perStep = positive(stepSpan) ? growth / stepSpan : null;
   const unit = positive(stepSpan) ? stepSpan : positive(durationS) ? durationS : span;
   const scale = span / unit;
-  const growing = growth > 0 && (drift.class === "leak" || drift.class === "rising");
+  const growing = growth > 0 && (driftClass === "leak" || driftClass === "rising");
   const room = totalBytes === null ? null : Math.max(0, totalBytes - bytes[bytes.length - 1]!);
   const until = (slope: number | null): number | null => (growing && room !== null && slope ? room / slope : null);
   const steps = until(perStep);
@@ -110,13 +131,13 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
       slope_bytes_per_step: perStep,
       slope_interval: drift.interval ? [drift.interval[0] * scale, drift.interval[1] * scale] : null,
       growth_bytes: Math.round(growth),
-      class: drift.class,
+      class: driftClass,
       mde_bytes: drift.mde === null ? null : Math.ceil(drift.mde),
       steps_to_oom: steps === null ? null : Math.floor(steps),
       seconds_to_oom: until(perSecond),
     },
     totalBytes,
     growthAtHorizon: factor === null ? null : growth * factor,
-    significant: drift.significant,
+    significant: drift.significant && !young,
   };
 }

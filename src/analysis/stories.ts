@@ -10,6 +10,8 @@ export interface StoryFit {
   readonly story: Story;
   readonly sse: number;
   readonly bic: number;
+  /** Share of the points after the ramp ends (`saturating`) or before it begins (`late-ramp`); 0 for the others. */
+  readonly flatShare: number;
 }
 
 /** Free parameters, break positions included. */
@@ -135,18 +137,25 @@ export function compareStories(y: Float64Array, noise: number): StoryFit[] {
     }
   }
   // A ramp needs three points of its own, or it is a step seen through one block.
+  const flat: Partial<Record<Story, number>> = {};
   for (let c = 2; c <= n - 4; c++) {
-    sse["late-ramp"] = Math.min(sse["late-ramp"], regress(y, (i) => Math.max(0, i - c)).sse);
-    sse.saturating = Math.min(sse.saturating, regress(y, (i) => Math.min(i, n - 1 - c)).sse);
+    for (const [story, fitted] of [
+      ["late-ramp", regress(y, (i) => Math.max(0, i - c)).sse],
+      ["saturating", regress(y, (i) => Math.min(i, n - 1 - c)).sse],
+    ] as const) {
+      if (fitted >= sse[story]) continue;
+      sse[story] = fitted;
+      flat[story] = c / (n - 1);
+    }
   }
   const criterion = (squares: number, parameters: number) =>
     n * Math.log(squares / n + noise * noise) + parameters * Math.log(n);
   const stairs = staircases(y, spread).map(({ sse: squares, steps }): StoryFit => {
     const parameters = PARAMETERS.staircase + 2 * (steps - MIN_STAIRS);
-    return { story: "staircase", sse: squares, bic: criterion(squares, parameters) };
+    return { story: "staircase", sse: squares, bic: criterion(squares, parameters), flatShare: 0 };
   });
   const others = STORIES.filter((story) => story !== "staircase").map((story): StoryFit => {
-    return { story, sse: sse[story], bic: criterion(sse[story], PARAMETERS[story]) };
+    return { story, sse: sse[story], bic: criterion(sse[story], PARAMETERS[story]), flatShare: flat[story] ?? 0 };
   });
   return [...others, ...stairs].sort((a, b) => a.bic - b.bic);
 }

@@ -70,14 +70,11 @@ const SEVERITY_ORDER: Readonly<Record<Severity, number>> = { critical: 0, warnin
  * kind, by severity, then confidence. A zero time span (all timestamps equal) yields no drift.
  */
 export function gapFindings(samples: GapSamples, thresholds: GapThresholds = DEFAULT_GAP_THRESHOLDS): Finding[] {
-  const rows: number[] = [];
-  for (let i = 0; i < samples.total.length; i++) {
-    const usable = samples.total[i]! > 0 && Number.isFinite(samples.used[i]!) && Number.isFinite(samples.reserved[i]!);
-    if (usable) rows.push(i);
-  }
+  const rows = usableRows(samples);
   if (rows.length < MIN_SAMPLES) return [];
-  const gap = Float64Array.from(rows, (i) => samples.used[i]! - samples.reserved[i]!);
+  const gap = new Float64Array(rows.length);
   let widest = 0;
+  for (let k = 0; k < gap.length; k++) gap[k] = samples.used[rows[k]!]! - samples.reserved[rows[k]!]!;
   for (let k = 0; k < gap.length; k++) widest = Math.max(widest, Math.abs(gap[k]! / samples.total[rows[k]!]!));
   if (widest < thresholds.ratio) return [];
   const findings = [
@@ -88,6 +85,15 @@ export function gapFindings(samples: GapSamples, thresholds: GapThresholds = DEF
   return findings.sort(
     (a, b) => SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity] || b.confidence - a.confidence,
   );
+}
+
+function usableRows({ total, used, reserved }: GapSamples): Uint32Array {
+  const rows = new Uint32Array(total.length);
+  let count = 0;
+  for (let i = 0; i < total.length; i++) {
+    if (total[i]! > 0 && Number.isFinite(used[i]!) && Number.isFinite(reserved[i]!)) rows[count++] = i;
+  }
+  return rows.subarray(0, count);
 }
 
 function average(values: Float64Array): number {
@@ -133,11 +139,12 @@ function spikes(samples: GapSamples, gap: Float64Array, thresholds: GapThreshold
   };
 }
 
-function drift(samples: GapSamples, rows: number[], gap: Float64Array, thresholds: GapThresholds): Finding | null {
+function drift(samples: GapSamples, rows: Uint32Array, gap: Float64Array, thresholds: GapThresholds): Finding | null {
   const n = gap.length;
   if (n < MIN_DRIFT_SAMPLES) return null;
   const origin = samples.timeNs[rows[0]!]!;
-  const x = Float64Array.from(rows, (i) => samples.timeNs[i]! - origin);
+  const x = new Float64Array(n);
+  for (let k = 0; k < n; k++) x[k] = samples.timeNs[rows[k]!]! - origin;
   const mx = average(x);
   const my = average(gap);
   let sxx = 0;
@@ -177,7 +184,7 @@ function drift(samples: GapSamples, rows: number[], gap: Float64Array, threshold
 
 function fragmentation(
   samples: GapSamples,
-  rows: number[],
+  rows: Uint32Array,
   gap: Float64Array,
   thresholds: GapThresholds,
 ): Finding | null {
