@@ -106,7 +106,12 @@ class StickyComments {
     const { owner, repo, pullRequest, headSha } = this.#target;
     if (headSha === null) return false;
     try {
-      const { data } = await this.#octokit.rest.pulls.get({ owner, repo, pull_number: pullRequest });
+      const { data } = await this.#octokit.rest.pulls.get({
+        owner,
+        repo,
+        pull_number: pullRequest,
+        request: { retries: 0 },
+      });
       return data.head.sha !== headSha;
     } catch {
       return false;

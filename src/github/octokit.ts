@@ -35,8 +35,8 @@ export async function connect(options: ConnectOptions): Promise<Octokit> {
     {
       baseUrl: options.context.apiUrl,
       request: { signal: options.signal },
-      // (n + 1)² seconds between tries: 1 and 4.
-      retry: { retries: 2 },
+      // Two more tries, 1.6 and 3.6 s apart: a hiccup passes in that time, and a job should not wait out an outage.
+      retry: { retries: 2, retryAfterBaseValue: 400 },
       throttle: {
         onRateLimit: (after: number, request: object, _octokit: unknown, retries: number) =>
           waitOut(after, request, retries),

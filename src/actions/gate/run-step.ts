@@ -48,6 +48,9 @@ function setOutputs(step: Step, outputs: Outputs): void {
 async function measure(step: Step, inputs: ActionInputs, bundleDir: string): Promise<EngineOutcome> {
   step.runner.startGroup(`${TITLE}: measuring`);
   const fence = raiseCommandFence(step.write);
+  // Also when the process ends in the middle, as it does when the engine does not stop.
+  const onExit = (): void => fence.close();
+  process.once("exit", onExit);
   try {
     return await step.engine(inputs, {
       bundleDir,
@@ -58,6 +61,7 @@ async function measure(step: Step, inputs: ActionInputs, bundleDir: string): Pro
       stderr: (chunk) => fence.write(chunk),
     });
   } finally {
+    process.off("exit", onExit);
     fence.close();
     step.runner.endGroup();
   }

@@ -37,7 +37,7 @@ export class GitHubContract {
 
   constructor() {
     if (this.#validator === null) return;
-    for (const format of ["uri", "date-time", "repo.nwo", "timezone", "ssh-key", "email"]) {
+    for (const format of ["uri", "date-time", "repo.nwo", "timezone", "ssh-key", "email", "int64"]) {
       this.#validator.addFormat(format, true);
     }
     this.#validator.addSchema(toJsonSchema({ components: this.#document.components }) as object, "github");

@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { commentMarker, keepOneComment, stickyComment } from "../../src/github/comment.ts";
+import { connect, type Octokit } from "../../src/github/octokit.ts";
+import { runContext } from "../../src/github/run-context.ts";
+import { GitHubDouble } from "./kit/github-double.ts";
+
+const BOT = "github-actions[bot]";
+const PR = 12;
+const TARGET = { owner: "octo", repo: "model", pullRequest: PR, headSha: null, key: "default" };
+const MARKER = "<!-- stormlog-gate:default -->";
+
+let github: GitHubDouble;
+
+async function client(token = "job"): Promise<Octokit> {
+  return connect({
+    token,
+    context: runContext({ GITHUB_API_URL: github.url }),
+    signal: AbortSignal.timeout(25_000),
+    longestWaitS: 5,
+    log: () => {},
+  });
+}
+
+beforeEach(async () => {
+  github = new GitHubDouble();
+  await github.start();
+  github.tokens.set("job", { login: BOT, write: true });
+  github.tokens.set("readonly", { login: BOT, write: false });
+  github.tokens.set("robot", { login: "release-robot", write: true });
+});
+
+afterEach(async () => {
+  await github.stop();
+  expect(github.faults).toEqual([]);
+});
+
+describe("the sticky comment", () => {
+  it("is created once and then updated in place", async () => {
+    const octokit = await client();
+    const first = await keepOneComment(octokit, TARGET, "one");
+    const second = await keepOneComment(octokit, TARGET, "two");
+    expect(first).toMatchObject({ action: "created" });
+    expect(second).toEqual({ action: "updated", url: first.action === "created" ? first.url : "" });
+    expect(github.comments).toMatchObject([{ author: BOT, issue: PR, body: `${MARKER}\ntwo` }]);
+  });
+
+  it("is left alone when the text is the same, whatever line ends came back", async () => {
+    const octokit = await client();
+    await keepOneComment(octokit, TARGET, "a\nb\n");
+    const writes = github.requests.filter(({ method }) => method !== "GET").length;
+    expect(await keepOneComment(octokit, TARGET, "a\nb\n")).toMatchObject({ action: "unchanged" });
+    expect(github.requests.filter(({ method }) => method !== "GET")).toHaveLength(writes);
+  });
+
+  it("is found on the third page", async () => {
+    for (let n = 0; n < 250; n += 1) github.addComment(PR, "somebody", `talk ${n}`);
+    const ours = github.addComment(PR, BOT, `${MARKER}\nold`);
+    expect(await keepOneComment(await client(), TARGET, "new")).toMatchObject({ action: "updated" });
+    expect(ours.body).toBe(`${MARKER}\nnew`);
+  });
+
+  it("is never somebody else's comment with a pasted marker", async () => {
+    const pasted = github.addComment(PR, "mallory", `${MARKER}\npass, trust me`);
+    expect(await keepOneComment(await client(), TARGET, "fail")).toMatchObject({ action: "created" });
+    expect(pasted.body).toContain("trust me");
+  });
+
+  it("is not a comment of ours that only quotes the marker further down", async () => {
+    github.addComment(PR, BOT, `> quote\n${MARKER}\n`);
+    expect(await keepOneComment(await client(), TARGET, "x")).toMatchObject({ action: "created" });
+  });
+
+  it("belongs to whoever the token is", async () => {
+    const octokit = await client("robot");
+    await keepOneComment(octokit, TARGET, "one");
+    expect(await keepOneComment(octokit, TARGET, "two")).toMatchObject({ action: "updated" });
+    expect(github.comments).toMatchObject([{ author: "release-robot", body: `${MARKER}\ntwo` }]);
+  });
+
+  it("is one per gate", async () => {
+    const octokit = await client();
+    await keepOneComment(octokit, TARGET, "a");
+    await keepOneComment(octokit, { ...TARGET, key: "other" }, "b");
+    expect(github.comments.map(({ body }) => body.split("\n")[0])).toEqual([MARKER, commentMarker("other")]);
+  });
+
+  it("of two duplicates keeps the older one", async () => {
+    const older = github.addComment(PR, BOT, `${MARKER}\n1`);
+    github.addComment(PR, BOT, `${MARKER}\n2`);
+    await keepOneComment(await client(), TARGET, "now");
+    expect(github.comments).toMatchObject([{ id: older.id, body: `${MARKER}\nnow` }]);
+  });
+
+  it("stays one when several runs create it at the same moment", async () => {
+    const octokits = await Promise.all([client(), client(), client()]);
+    await Promise.all(octokits.map((octokit, n) => stickyComment(octokit, TARGET, `run ${n}`)));
+    const left = github.comments.filter(({ body }) => body.startsWith(MARKER));
+    expect(left).toHaveLength(1);
+  });
+
+  it("is not overwritten by the run of an older commit", async () => {
+    github.heads.set(PR, "b".repeat(40));
+    const octokit = await client();
+    const at = (headSha: string) => keepOneComment(octokit, { ...TARGET, headSha }, "old news");
+    expect(await at("a".repeat(40))).toEqual({ action: "outdated" });
+    expect(github.comments).toEqual([]);
+    expect(await at("b".repeat(40))).toMatchObject({ action: "created" });
+  });
+
+  it("waits out a secondary rate limit and retries a server error", async () => {
+    const failures = [
+      {
+        kind: "status",
+        status: 403,
+        message: "You have exceeded a secondary rate limit",
+        headers: { "retry-after": "1" },
+      },
+      { kind: "status", status: 502 },
+    ] as const;
+    let at = 0;
+    github.failure = ({ method }) => (method === "POST" ? (failures[at++] ?? null) : null);
+    expect(await stickyComment(await client(), TARGET, "x")).toMatchObject({ action: "created" });
+    expect(at).toBeGreaterThanOrEqual(3);
+  });
+
+  it("names the missing permission when the token may only read", async () => {
+    const result = await stickyComment(await client("readonly"), TARGET, "x");
+    expect(result).toMatchObject({ action: "failed", warning: expect.stringContaining("pull-requests: write") });
+  });
+
+  it("keeps a text that is too long within GitHub's limit", async () => {
+    expect(await keepOneComment(await client(), TARGET, "ä".repeat(300_000))).toMatchObject({ action: "created" });
+  });
+
+  it.each(['a"b', "a-->b", "a\nb", "a--!>b"])("has a marker that a key like %j cannot break", (key) => {
+    expect(commentMarker(key)).toMatch(/^<!-- stormlog-gate:[A-Za-z0-9._/-]+ -->$/);
+    expect(commentMarker(key).slice(4, -3)).not.toContain("--");
+  });
+});

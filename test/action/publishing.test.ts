@@ -1,0 +1,293 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { GitHubDouble } from "./kit/github-double.ts";
+import type { Failure } from "./kit/http.ts";
+import { Job } from "./kit/job.ts";
+import { runStepFile, type StepOptions, type StepResult } from "./kit/mini-runner.ts";
+import { ResultsDouble } from "./kit/results-double.ts";
+import { actionNode, azuriteBlobScript } from "./kit/tools.ts";
+import { directoryHashes, zipHashes } from "./kit/unzip.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+// Within the package, so that the built file finds its package folder as dist/ does.
+const BUILT = path.join(ROOT, "build/test-action");
+const BOT = "github-actions[bot]";
+const PR = 12;
+const HEAD = "a".repeat(40);
+
+const node = actionNode();
+const azurite = azuriteBlobScript();
+const manifest = parse(readFileSync(path.join(ROOT, "action.yml"), "utf8"));
+
+let github: GitHubDouble;
+let results: ResultsDouble;
+let job: Job;
+
+beforeAll(async () => {
+  mkdirSync(BUILT, { recursive: true });
+  await build({
+    absWorkingDir: ROOT,
+    entryPoints: { main: "test/action/kit/prepared-main.ts", post: "src/actions/gate/post.ts" },
+    outdir: BUILT,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
+    logLevel: "error",
+  });
+  results = new ResultsDouble();
+  if (azurite !== null) await results.startWithBlobs(node, azurite);
+  else await results.start();
+});
+
+afterAll(() => results.stop());
+
+beforeEach(async () => {
+  github = new GitHubDouble();
+  await github.start();
+  github.tokens.set("job", { login: BOT, write: true });
+  github.tokens.set("readonly", { login: BOT, write: false });
+  github.heads.set(PR, HEAD);
+  results.artifacts.length = 0;
+  results.failure = () => null;
+  job = new Job(github.url, results.url).pullRequest(PR, HEAD);
+});
+
+afterEach(async () => {
+  job.remove();
+  await github.stop();
+  expect(github.faults).toEqual([]);
+  expect(results.faults).toEqual([]);
+});
+
+const main = (inputs: Record<string, string>, more: Partial<StepOptions> = {}): Promise<StepResult> =>
+  runStepFile({
+    node,
+    script: path.join(BUILT, "main.js"),
+    cwd: job.folder,
+    env: job.env,
+    inputs: { token: "job", run: "fail", ...inputs },
+    ...more,
+  });
+
+const post = (after: StepResult): Promise<StepResult> =>
+  runStepFile({ node, script: path.join(BUILT, "post.js"), cwd: job.folder, env: job.env, state: after.state });
+
+const warnings = (result: StepResult, about: RegExp): readonly string[] =>
+  result.commands.filter(({ command, message }) => command === "warning" && about.test(message)).map((c) => c.message);
+
+describe("publishing a verdict", () => {
+  it.skipIf(azurite === null)("uploads the bundle byte for byte, sets every output and keeps one comment", async () => {
+    const first = await main({});
+    expect(first.code).toBe(4);
+    expect(Object.keys(first.outputs).sort()).toEqual(Object.keys(manifest.outputs).sort());
+    expect(first.outputs).toMatchObject({ verdict: "fail", "exit-code": "4", confirmed: "true", class: "leak" });
+    expect(JSON.parse(first.outputs.results ?? "")[0].checks.length).toBeGreaterThan(0);
+    expect(Number(first.outputs["peak-bytes"])).toBeGreaterThan(0);
+    expect(first.outputs["artifact-url"]).toBe(
+      `https://github.com/octo/model/actions/runs/77/artifacts/${first.outputs["artifact-id"]}`,
+    );
+    expect(results.artifacts.map(({ name, mimeType }) => [name, mimeType])).toEqual([
+      ["stormlog-default", "application/zip"],
+      ["stormlog-default.html", "text/html"],
+    ]);
+    const stored = await results.read("stormlog-default");
+    expect(zipHashes(stored)).toEqual(directoryHashes(first.outputs["bundle-path"] ?? ""));
+    expect((await results.read("stormlog-default.html")).toString()).toContain("<title>timeline</title>");
+    expect(github.comments).toHaveLength(1);
+    expect(github.comments[0]?.body).toMatch(/^<!-- stormlog-gate:default -->\n/);
+    expect(github.comments[0]?.body).toContain("```mermaid");
+    expect(github.comments[0]?.body).toContain(first.outputs["artifact-url"] ?? "-");
+    expect(first.outputs["comment-url"]).toMatch(/#issuecomment-1000$/);
+    expect(first.summary).toContain("Memory gate: fail");
+    expect(warnings(first, /Could not/)).toEqual([]);
+    // What main uploaded, post leaves alone.
+    const requests = results.requests.length;
+    expect(await post(first)).toMatchObject({ code: 0, commands: [] });
+    expect(results.requests).toHaveLength(requests);
+  });
+
+  it.skipIf(azurite === null)(
+    "finds a free name on a re-run, whose first attempt's artifact is still there",
+    async () => {
+      await main({});
+      job.env.GITHUB_RUN_ATTEMPT = "2";
+      const again = await main({});
+      expect(warnings(again, /Could not/)).toEqual([]);
+      expect(results.artifacts.map(({ name }) => name)).toContain("stormlog-default-attempt-2");
+    },
+  );
+
+  it("passes with fail-on: never, but still says fail", async () => {
+    const result = await main({ "fail-on": "never", comment: "never" });
+    expect(result).toMatchObject({ code: 0, outputs: { verdict: "fail", "exit-code": "4", "comment-url": "" } });
+    expect(github.requests).toEqual([]);
+  });
+
+  it("does not exempt a command error with fail-on: never", async () => {
+    expect(await main({ run: "error", "fail-on": "never", comment: "never" })).toMatchObject({
+      code: 1,
+      outputs: { verdict: "error", "exit-code": "1" },
+    });
+  });
+
+  it("writes no comment without a pull request", async () => {
+    delete job.env.GITHUB_EVENT_PATH;
+    expect(await main({ run: "pass" })).toMatchObject({ code: 0, outputs: { verdict: "pass" } });
+    expect(github.requests).toEqual([]);
+  });
+
+  it("says what is wrong with an input, in outputs and one error", async () => {
+    const result = await main({ "gate-id": "a b" });
+    expect(result).toMatchObject({ code: 2, outputs: { verdict: "error", "exit-code": "2" } });
+    expect(result.commands.filter(({ command }) => command === "error")).toHaveLength(1);
+    expect(Object.keys(result.outputs).sort()).toEqual(Object.keys(manifest.outputs).sort());
+  });
+
+  it("replaces an older verdict by the error when the gate cannot start", async () => {
+    github.addComment(PR, BOT, "<!-- stormlog-gate:default -->\nall is well");
+    const result = await main({ run: "throw" });
+    expect(result).toMatchObject({ code: 2, outputs: { verdict: "error" } });
+    expect(github.comments[0]?.body).toContain("NO&#95;COMMAND");
+    expect(result.log).not.toMatch(/^\s+at /m);
+  });
+
+  it("shows a fault of its own without a stack trace", async () => {
+    const result = await main({ run: "crash", comment: "never" });
+    expect(result).toMatchObject({ code: 1, outputs: { verdict: "error", "exit-code": "1" } });
+    expect(result.log).not.toMatch(/^\s+at /m);
+  });
+
+  it("lets nothing the measured command prints act as a command", async () => {
+    const result = await main({ run: "spoof", comment: "never" });
+    expect(result.outputs.verdict).toBe("fail");
+    expect(result.log).toContain("::error::spoofed");
+    expect(result.commands.some(({ message }) => message.includes("spoofed"))).toBe(false);
+    expect(result.commands.some(({ command }) => command === "set-output")).toBe(false);
+    // Our own commands act again afterwards.
+    expect(result.commands.some(({ command }) => command === "error")).toBe(true);
+  });
+});
+
+describe("when GitHub does not play along, the verdict stands", () => {
+  it("with a token that may only read: one warning names the permission", async () => {
+    const result = await main({ token: "readonly" });
+    expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail", "comment-url": "" } });
+    expect(warnings(result, /comment/)).toEqual([expect.stringContaining("pull-requests: write")]);
+    expect(result.summary).toContain("Memory gate: fail");
+  });
+
+  it.each<[string, Failure]>([
+    ["401", { kind: "status", status: 401, message: "Bad credentials" }],
+    ["404", { kind: "status", status: 404, message: "Not Found" }],
+    ["422", { kind: "status", status: 422, message: "Validation Failed" }],
+    ["500", { kind: "status", status: 500, message: "oops" }],
+    ["a connection that is cut", { kind: "cut" }],
+  ])("with %s from the API", async (_name, failure) => {
+    github.failure = () => failure;
+    const result = await main({});
+    expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail", "comment-url": "" } });
+    expect(warnings(result, /comment/)).toHaveLength(1);
+  });
+
+  it("with an API that never answers: after 30 s", async () => {
+    github.failure = () => ({ kind: "hang" });
+    const result = await main({});
+    expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail" } });
+    expect(result.seconds).toBeLessThan(36);
+    expect(warnings(result, /comment/)).toEqual([expect.stringContaining("30 s")]);
+  }, 60_000);
+
+  it("with an address that nobody answers", async () => {
+    const gone = new GitHubDouble();
+    const dead = await gone.start();
+    await gone.stop();
+    Object.assign(job.env, { GITHUB_API_URL: dead, ACTIONS_RESULTS_URL: dead });
+    const result = await main({});
+    expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail", "artifact-id": "" } });
+    expect(warnings(result, /comment/)).toEqual([expect.stringContaining("ECONNREFUSED")]);
+    expect(warnings(result, /evidence/)).toHaveLength(1);
+  }, 60_000);
+
+  it("with a name that does not resolve", async () => {
+    job.env.GITHUB_API_URL = "http://github.invalid";
+    const result = await main({});
+    expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail" } });
+    expect(warnings(result, /comment/)).toHaveLength(1);
+  }, 60_000);
+
+  it("without an artifact service", async () => {
+    delete job.env.ACTIONS_RUNTIME_TOKEN;
+    const result = await main({ comment: "never" });
+    expect(result).toMatchObject({ code: 4, outputs: { "artifact-id": "", "artifact-url": "" } });
+    expect(warnings(result, /evidence/)).toEqual([expect.stringContaining("ACTIONS_RUNTIME_TOKEN")]);
+    expect(await post(result)).toMatchObject({ code: 0 });
+  });
+
+  it("on a server that has no such artifact service", async () => {
+    job.env.GITHUB_SERVER_URL = "https://git.example.org";
+    const result = await main({ comment: "never" });
+    expect(result.code).toBe(4);
+    expect(warnings(result, /evidence/)).toHaveLength(1);
+  });
+
+  it("when the artifact store is full", async () => {
+    results.failure = () => ({ kind: "status", status: 403, message: "insufficient usage" });
+    const result = await main({ comment: "never" });
+    expect(result.code).toBe(4);
+    expect(warnings(result, /evidence/)).toHaveLength(1);
+  });
+});
+
+describe("cancelling", () => {
+  const measuring = async (output: () => string): Promise<void> => {
+    while (!output().includes("measuring\n")) await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+
+  it.skipIf(azurite === null)(
+    "ends in time with 130, uploads nothing itself, and post uploads what is on disk",
+    async () => {
+      const cancelled = await main({ run: "wait" }, { cancel: measuring });
+      expect(cancelled).toMatchObject({ code: 130, signal: null, outputs: { verdict: "error", "exit-code": "130" } });
+      expect(cancelled.secondsAfterCancel).toBeLessThan(5);
+      expect(results.artifacts).toEqual([]);
+      expect(github.requests).toEqual([]);
+      const after = await post(cancelled);
+      expect(after.code).toBe(0);
+      expect(results.artifacts.map(({ name }) => name)).toEqual(["stormlog-default"]);
+      const stored = await results.read("stormlog-default");
+      expect(zipHashes(stored)).toEqual(directoryHashes(cancelled.outputs["bundle-path"] ?? ""));
+    },
+  );
+
+  it("gives up on an engine that does not stop, before the runner kills it", async () => {
+    const stuck = await main({ run: "stuck" }, { cancel: measuring });
+    expect(stuck).toMatchObject({ code: 130, signal: null });
+    expect(stuck.secondsAfterCancel).toBeLessThan(7.5);
+    expect(stuck.state["stormlog-post"]).toContain("stormlog-default");
+  });
+
+  it("while an upload hangs waits no longer than 3 s, and leaves it to post", async () => {
+    results.failure = () => ({ kind: "hang" });
+    const uploading = async (): Promise<void> => {
+      const before = results.requests.length;
+      while (results.requests.length === before) await new Promise((resolve) => setTimeout(resolve, 20));
+    };
+    const cancelled = await main({ comment: "never" }, { cancel: uploading });
+    expect(cancelled.secondsAfterCancel).toBeLessThan(5);
+    expect(cancelled.code).toBe(130);
+    expect(cancelled.state["stormlog-uploaded"]).toBeUndefined();
+  });
+
+  it("calls its own timeout by its name and fails", async () => {
+    const late = await main({ run: "wait", "timeout-minutes": "0.05" });
+    expect(late).toMatchObject({ code: 1, outputs: { verdict: "error", "exit-code": "1" } });
+    expect(late.log).toContain("STEP_TIMEOUT");
+  });
+});
