@@ -103,6 +103,7 @@ export function sampleCheck(overrides: Partial<Check> = {}): Check {
     needs_more_runs: 0,
     needs_base_runs: 0,
     improved: false,
+    confirmed: false,
     reason: "1.43 GiB is within 1.45 GiB, the baseline's middle plus its spread",
     ...overrides,
   };
