@@ -1,0 +1,115 @@
+import { existsSync, readdirSync } from "node:fs";
+import path from "node:path";
+import { GateError, invalidInput } from "../core/errors.ts";
+import { fileError } from "./input-file.ts";
+import type { Recording, RecordingInfo } from "./model.ts";
+import { readParquet } from "./parquet.ts";
+import { readJsonTelemetry } from "./read-json.ts";
+import { RAW_RECORD_FILE, readRecordFile } from "./record-file.ts";
+import { lossesOf, recordFileToRecording } from "./record-recording.ts";
+import { SAMPLES_FILE } from "./run-directory.ts";
+import { RECORDING_FILE, readRecordingInfo } from "./run-info.ts";
+import { readEventDirectory } from "./stormlog/event-source.ts";
+import { eventsToRecording } from "./stormlog/events-recording.ts";
+import type { NamedRecording, Telemetry } from "./telemetry.ts";
+
+const RUNS = "runs";
+/** Runs lie two levels below `runs` (`<scenario>/<n>`); scenario names with slashes add levels. */
+const MAX_DEPTH = 6;
+
+const has = (directory: string, name: string) => existsSync(path.join(directory, name));
+
+/** True for a directory that a run left, whole or not. */
+export function isRunDirectory(directory: string): boolean {
+  return has(directory, SAMPLES_FILE) || has(directory, RAW_RECORD_FILE);
+}
+
+/**
+ * The recording of one run: `samples.parquet`, or the sampler's own file when the gate was killed before it could write it.
+ * @throws GateError those of the two readers and of `recording.json`
+ */
+export async function readRunDirectory(directory: string): Promise<{ recording: Recording; notes: readonly string[] }> {
+  const info: RecordingInfo | null = has(directory, RECORDING_FILE) ? readRecordingInfo(directory) : null;
+  const notes: string[] = info ? [...info.lost] : [`${RECORDING_FILE} is missing`];
+  const raw = path.join(directory, RAW_RECORD_FILE);
+  if (has(directory, SAMPLES_FILE)) {
+    try {
+      const recording = await readParquet(path.join(directory, SAMPLES_FILE));
+      const worldSize = recording.worldSize ?? info?.identity.world_size ?? null;
+      return { recording: { ...recording, info, worldSize }, notes };
+    } catch (error) {
+      if (!(error instanceof GateError) || !existsSync(raw)) throw error;
+      notes.push(`${SAMPLES_FILE} cannot be read (${error.message}); ${RAW_RECORD_FILE} is used instead`);
+    }
+  }
+  const file = await readRecordFile(raw);
+  return { recording: recordFileToRecording(file, info), notes: [...notes, ...lossesOf(file)] };
+}
+
+function list(directory: string): string[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name)
+      .sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+  } catch (error) {
+    throw fileError(error, directory);
+  }
+}
+
+/** Run directories below a bundle's `runs`, by name, numbers in numeric order. */
+function runNames(directory: string, prefix = "", depth = 0): string[] {
+  if (depth > MAX_DEPTH) return [];
+  return list(directory).flatMap((name) => {
+    const child = path.join(directory, name);
+    const label = prefix === "" ? name : `${prefix}/${name}`;
+    return isRunDirectory(child) ? [label] : runNames(child, label, depth + 1);
+  });
+}
+
+/**
+ * Read a directory: a run, a bundle with its runs, or a directory of Stormlog telemetry (an export, an out-of-memory dump, a
+ * sink, the output of `diagnose`).
+ * @throws GateError INPUT_IS_DIRECTORY when it is none of these, BUNDLE_WITHOUT_RUNS, INPUT_NO_PERMISSION, those of the readers
+ */
+export async function readDirectory(directory: string): Promise<Telemetry> {
+  const children = list(directory);
+  if (isRunDirectory(directory)) {
+    return { kind: "recording", format: "run-directory", ...(await readRunDirectory(directory)) };
+  }
+  if (children.includes(RUNS)) {
+    const runs: NamedRecording[] = [];
+    const notes: string[] = [];
+    for (const name of runNames(path.join(directory, RUNS))) {
+      const run = await readRunDirectory(path.join(directory, RUNS, ...name.split("/")));
+      runs.push({ name, recording: run.recording });
+      notes.push(...run.notes.map((note) => `${name}: ${note}`));
+    }
+    if (runs.length === 0) {
+      throw invalidInput(
+        "BUNDLE_WITHOUT_RUNS",
+        "the bundle holds no run with samples",
+        directory,
+        "See its report.json.",
+      );
+    }
+    return { kind: "runs", runs, notes };
+  }
+  const source = readEventDirectory(directory);
+  if (source) {
+    return {
+      kind: "recording",
+      format: "stormlog-directory",
+      recording: eventsToRecording(source.events),
+      notes: source.notes,
+    };
+  }
+  if (has(directory, "telemetry_timeline.json"))
+    return readJsonTelemetry(path.join(directory, "telemetry_timeline.json"));
+  throw invalidInput(
+    "INPUT_IS_DIRECTORY",
+    "the directory is neither a run, nor a bundle, nor Stormlog telemetry",
+    directory,
+    "Name a file in it, or the bundle's own directory.",
+  );
+}

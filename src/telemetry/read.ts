@@ -1,0 +1,151 @@
+import { closeSync, openSync, readSync } from "node:fs";
+import { type GateError, invalidInput } from "../core/errors.ts";
+import { RECORD_MAGIC } from "../sampler/record-layout.ts";
+import { detectDelimiter, scanCsv, utf16Encoding } from "./csv/scan.ts";
+import { isGenericHeader, parseGenericCsv } from "./generic-csv.ts";
+import { readChunks, readHead, statInput } from "./input-file.ts";
+import { isNvidiaSmiHeader, parseNvidiaSmiCsv } from "./nvidia-smi.ts";
+import { readParquet } from "./parquet.ts";
+import { readDirectory } from "./read-directory.ts";
+import { readJsonTelemetry } from "./read-json.ts";
+import { readRecordFile } from "./record-file.ts";
+import { lossesOf, recordFileToRecording } from "./record-recording.ts";
+import { isEventHeader, readCsvEvents } from "./stormlog/event-source.ts";
+import { eventsToRecording, unorderedEvents } from "./stormlog/events-recording.ts";
+import type { Telemetry } from "./telemetry.ts";
+
+export type { NamedRecording, Telemetry } from "./telemetry.ts";
+
+const HEAD_BYTES = 64 << 10;
+
+const startsWith = (head: Uint8Array, text: string) =>
+  Buffer.from(head.buffer, head.byteOffset, head.byteLength)
+    .subarray(0, text.length)
+    .equals(Buffer.from(text, "latin1"));
+
+/** Binary formats that are known and not read, each with what to do instead. */
+function refused(head: Uint8Array, path: string): GateError | null {
+  if (startsWith(head, "SQLite format 3\u0000")) {
+    return invalidInput(
+      "INPUT_UNSUPPORTED",
+      "a SQLite database is not read by this version",
+      path,
+      "Export the table as CSV with the columns step, rank, allocated_bytes and reserved_bytes.",
+    );
+  }
+  if (head[0] === 0x80 && (head[1] ?? 0) >= 2 && (head[1] ?? 0) <= 5) {
+    return invalidInput(
+      "SNAPSHOT_UNSUPPORTED",
+      "a pickled PyTorch memory snapshot is not read by this version",
+      path,
+      "Give the telemetry of the run instead.",
+    );
+  }
+  if (head[0] === 0x1f && head[1] === 0x8b) {
+    return invalidInput("INPUT_COMPRESSED", "the file is gzip-compressed", path, "Decompress it first.");
+  }
+  if (startsWith(head, "PK\u0003\u0004")) {
+    return invalidInput("INPUT_COMPRESSED", "the file is a zip archive", path, "Unpack it first.");
+  }
+  return null;
+}
+
+function unknown(path: string, what: string): GateError {
+  return invalidInput(
+    "INPUT_UNKNOWN_FORMAT",
+    what,
+    path,
+    "Readable are recordings and bundles, Stormlog events (JSON, JSONL, CSV), nvidia-smi CSV, TraceML summaries, profiler " +
+      "traces, Parquet, and CSV with a header such as time_s,allocated_bytes.",
+  );
+}
+
+/** First row of a text as CSV, with its separator. */
+function headerOf(text: string): { header: string[]; delimiter: string } {
+  const line = text.split(/\r?\n/).find((candidate) => candidate.trim() !== "") ?? "";
+  const delimiter = detectDelimiter(line);
+  const header: string[] = [];
+  scanCsv([Buffer.from(`${line}\n`)], delimiter, "", (row) => {
+    for (let i = 0; i < row.count; i++) header.push(row.text(i));
+  });
+  return { header, delimiter };
+}
+
+/** Marks both ends of a Parquet file; one that lacks the second was cut. */
+function endsWithMagic(path: string, size: number): boolean {
+  const tail = Buffer.alloc(4);
+  const descriptor = openSync(path, "r");
+  try {
+    readSync(descriptor, tail, 0, 4, Math.max(0, size - 4));
+  } finally {
+    closeSync(descriptor);
+  }
+  return tail.toString("latin1") === "PAR1";
+}
+
+function readText(path: string, head: Buffer): Telemetry {
+  const encoding = utf16Encoding(head);
+  const text = (encoding ? new TextDecoder(encoding).decode(head) : head.toString("utf8")).replace(/^\ufeff/, "");
+  const trimmed = text.trimStart();
+  if (trimmed === "") {
+    throw invalidInput("INPUT_EMPTY", "the file holds nothing but white space", path, "Was anything recorded?");
+  }
+  if (trimmed.startsWith("{") || trimmed.startsWith("[")) return readJsonTelemetry(path);
+  if (encoding === null && head.includes(0)) throw unknown(path, "the file is binary and of no known format");
+  const { header, delimiter } = headerOf(text);
+  if (isEventHeader(header)) {
+    const { events, notes } = readCsvEvents(readChunks(path), delimiter, path);
+    const unordered = unorderedEvents(events);
+    return {
+      kind: "recording",
+      format: "stormlog-csv",
+      recording: eventsToRecording(events),
+      notes:
+        unordered > 0 ? [...notes, `${unordered} events are not later than the one before; file order kept`] : notes,
+    };
+  }
+  if (isNvidiaSmiHeader(header)) {
+    return { kind: "recording", format: "nvidia-smi-csv", ...parseNvidiaSmiCsv(readChunks(path), delimiter, path) };
+  }
+  if (isGenericHeader(header)) {
+    return { kind: "recording", format: "csv", ...parseGenericCsv(readChunks(path), delimiter, path) };
+  }
+  const names = header.slice(0, 12).map((field) => JSON.stringify(field.slice(0, 40)));
+  throw unknown(path, `the first line names no memory column (${names.join(", ")})`);
+}
+
+async function readFile(path: string, size: number): Promise<Telemetry> {
+  const head = readHead(path, HEAD_BYTES);
+  if (startsWith(head, RECORD_MAGIC.slice(0, 6))) {
+    const file = await readRecordFile(path);
+    const recording = recordFileToRecording(file, null);
+    return { kind: "recording", format: "record-file", recording, notes: lossesOf(file) };
+  }
+  if (startsWith(head, "PAR1")) {
+    if (!endsWithMagic(path, size)) {
+      throw invalidInput("INPUT_TRUNCATED", "the Parquet file is cut: its end is missing", path, "Copy it again.");
+    }
+    return { kind: "recording", format: "parquet", recording: await readParquet(path), notes: [] };
+  }
+  const refusal = refused(head, path);
+  if (refusal) throw refusal;
+  return readText(path, head);
+}
+
+/**
+ * Read anything that holds recorded memory: a run directory, a bundle, a record file, Stormlog events of any version, CSV,
+ * nvidia-smi logs, Parquet, TraceML summaries, profiler traces; measurement and baseline documents are handed back as they
+ * stand. What a file is, is decided by its content, never by its name.
+ * @throws GateError (invalid input, exit 5) INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY, INPUT_NOT_A_FILE,
+ *   INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, INPUT_UNKNOWN_FORMAT, INPUT_UNSUPPORTED, INPUT_SCHEMA_VERSION,
+ *   INPUT_TOO_LARGE, NEGATIVE_BYTES and the codes of the readers
+ */
+export async function readTelemetry(path: string): Promise<Telemetry> {
+  const stats = statInput(path);
+  if (stats.isDirectory()) return readDirectory(path);
+  if (!stats.isFile()) {
+    throw invalidInput("INPUT_NOT_A_FILE", "not a regular file", path, "Write the data to a file first.");
+  }
+  if (stats.size === 0) throw invalidInput("INPUT_EMPTY", "the file is empty", path, "Was anything recorded?");
+  return readFile(path, stats.size);
+}
