@@ -1,11 +1,12 @@
 import type { Metric } from "../telemetry/model.ts";
 import { type Cells, mergeCells, sliceCells } from "./cells.ts";
 import type { DriftClass } from "./document.ts";
+import { classifyFewCycles } from "./few-cycles.ts";
 import { fitLine, type LineFit, studentQuantile, theilSen } from "./fit.ts";
 import { chooseFloor, type Floor, partition } from "./floor.ts";
 import { quantumNoise } from "./materiality.ts";
 import { mean, median, normalMad } from "./order-statistics.ts";
-import { findPeriod } from "./period.ts";
+import { FEW_PERIODS, findPeriod } from "./period.ts";
 import { compareStories, type Story } from "./stories.ts";
 import { teardownStart, warmupCut } from "./warmup.ts";
 
@@ -13,8 +14,8 @@ import { teardownStart, warmupCut } from "./warmup.ts";
 const PARTS = 12;
 const MIN_PARTS = 6;
 const MAX_BLOCKS = 120;
-/** Two-sided 98 %, one-sided 99 %. */
-const SIGNIFICANCE = 0.99;
+/** One-sided level of the trend test. */
+export const SIGNIFICANCE = 0.99;
 const POWER = 0.9;
 
 /** What was found out about a series that can fall. Sizes in bytes, slopes per unit of the axis. */
@@ -91,11 +92,17 @@ function risesThroughout(y: Float64Array): boolean {
   return true;
 }
 
-/** The second half still grows: at least a fifth of the whole happens in it. */
+/**
+ * The second half still grows: at least a fifth of the whole happens between its two ends. One jump that makes up more than
+ * a third of the growth is left out of the whole, or a leak with a jump on top would look as if it levelled off.
+ */
 function stillRising(y: Float64Array, net: number): boolean {
   const width = Math.max(2, Math.floor(y.length / 6));
   const half = Math.floor(y.length / 2);
-  return mean(y, y.length - width, y.length) - mean(y, half, half + width) > 0.2 * net;
+  let jump = 0;
+  for (let i = 1; i < y.length; i++) jump = Math.max(jump, y[i]! - y[i - 1]!);
+  const whole = jump > net / 3 ? Math.max(net - jump, net / 4) : net;
+  return mean(y, y.length - width, y.length) - mean(y, half, half + width) > 0.2 * whole;
 }
 
 /** Slope, interval and class of a series that can fall (allocated, host, differences of two counters). */
@@ -105,6 +112,10 @@ export function classifyDrift(input: DriftInput): Drift {
   const kept = teardownStart(input.cells.low, input.cells.high, change);
   const cells = kept < input.cells.count ? sliceCells(input.cells, 0, kept) : input.cells;
   const period = findPeriod(cells.middle);
+  if (period === 1) {
+    const few = classifyFewCycles(cells, findPeriod(cells.middle, FEW_PERIODS), input);
+    if (few) return few;
+  }
   const blocks = mergeCells(cells, Math.max(1, Math.ceil(cells.count / MAX_BLOCKS), period));
   const cut = Math.max(
     warmupCut(blocks.x, period > 1 ? blocks.low : blocks.middle, noise),
@@ -187,7 +198,7 @@ function boundedShape(
  * (twice the bound of a plain line, because an unknown level step must be told apart from a slope) or what materiality
  * demands of the first-to-last difference, whichever is larger.
  */
-function detectable(
+export function detectable(
   standardError: number,
   parts: number,
   observed: number,

@@ -32,6 +32,7 @@ export function measuredRun(
       slope_bytes_per_s: series.slope_bytes_per_s,
       class: series.class,
     })),
+    ...(document.findings.some(({ classification }) => classification === "oom") ? { oom: true } : {}),
   };
 }
 
@@ -108,7 +109,7 @@ export function resolveMeasurements(input: MeasurementsInput, where = "measureme
           throw invalidInput("MEASUREMENTS_INVALID", `${seriesKey(series[i]!)} is given twice`, at);
         }
       }
-      return { session: run.session, commit: run.commit ?? null, series };
+      return { session: run.session, commit: run.commit ?? null, series, ...(run.oom === true ? { oom: true } : {}) };
     }),
   };
 }

@@ -24,6 +24,8 @@ export const MeasuredRunSchema = v.object({
   commit: v.optional(v.nullable(v.string())),
   series: v.optional(v.array(MeasuredSeriesSchema)),
   metrics: v.optional(v.record(v.string(), v.union([v.number(), v.string(), v.null()]))),
+  /** The run ran out of memory (its own word, the kernel's or the cgroup's). */
+  oom: v.optional(v.boolean()),
 });
 export type MeasuredRunInput = v.InferOutput<typeof MeasuredRunSchema>;
 
@@ -41,6 +43,8 @@ export interface MeasuredRun {
   readonly session: string;
   readonly commit: string | null;
   readonly series: readonly MeasuredSeries[];
+  /** The run ran out of memory; absent = it did not, as far as is known. */
+  readonly oom?: boolean;
 }
 
 /** Measurements of one scenario in one environment, shorthand resolved. */

@@ -1,0 +1,44 @@
+import { type Cells, mergeCells } from "./cells.ts";
+import { type Drift, type DriftInput, detectable, SIGNIFICANCE } from "./drift.ts";
+import { fitLine, studentQuantile, theilSen } from "./fit.ts";
+import { quantumNoise } from "./materiality.ts";
+import { median } from "./order-statistics.ts";
+
+const MIN_CYCLES = 4;
+
+/**
+ * A series of a few large cycles (a short run whose every step fills and empties memory): one floor point per cycle. Too
+ * few for a leak to be told from anything else, so growth is at most `rising`.
+ * @param period cells per cycle, 1 for none
+ * @returns null when the series is not made of such cycles
+ */
+export function classifyFewCycles(cells: Cells, period: number, input: DriftInput): Drift | null {
+  if (period <= 1) return null;
+  const cycles = mergeCells(cells, period);
+  const n = cycles.count;
+  const swing = median(Float64Array.from(cycles.high, (value, i) => value - cycles.low[i]!));
+  if (n < MIN_CYCLES || swing <= input.change) return null;
+  const fit = fitLine(cycles.x, cycles.low);
+  const noise = quantumNoise(input.metric);
+  const standardError = Math.sqrt((fit.sse / (n - 2) + noise * noise) / fit.sxx);
+  const seen = cycles.x[n - 1]! - cycles.x[0]!;
+  const net = fit.slope * seen;
+  const critical = studentQuantile(SIGNIFICANCE, n - 2) * standardError;
+  const half = studentQuantile(0.975, n - 2) * standardError;
+  const slope = theilSen(cycles.x, cycles.low);
+  const significant = fit.slope > critical;
+  const observed = input.cells.x[input.cells.count - 1]! - input.cells.x[0]!;
+  return {
+    class:
+      significant && net > input.growth
+        ? "rising"
+        : fit.slope < -critical && net < -input.change
+          ? "shrink"
+          : "sawtooth",
+    slope,
+    interval: [slope - half, slope + half],
+    mde: detectable(standardError, n, observed, seen, input.growth),
+    significant,
+    story: null,
+  };
+}
