@@ -30,6 +30,8 @@ export interface Check {
   readonly needs_more_runs: number;
   /** Base-commit runs in the candidate's session still wanted before a breach is red. */
   readonly needs_base_runs: number;
+  /** A fail that no further run could take back: confirmed by re-runs, or a limit that one run breaches for good. */
+  readonly confirmed: boolean;
   readonly improved: boolean;
   /** One sentence a person understands. */
   readonly reason: string;

@@ -1,0 +1,95 @@
+import { formatBytes, formatBytesDelta } from "../core/units.ts";
+import { checkOf } from "./check.ts";
+import { ANCHOR_CONFIRMATIONS, ANCHOR_MARGIN, METRIC_SCALES } from "./defaults.ts";
+import type { Check } from "./judgement.ts";
+import { peaks } from "./peak-rule.ts";
+import { pairSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
+import { median } from "./spread.ts";
+
+/** Anchor checks without a comparable anchor, one for each series that gates. */
+export function anchorUnjudged(
+  candidate: readonly SeriesHistory[],
+  gates: (key: SeriesKey) => boolean,
+  why: string,
+): readonly Check[] {
+  return candidate
+    .filter(({ key }) => gates(key))
+    .map(({ key, runs }) =>
+      checkOf(key, {
+        aspect: "peak",
+        limit: "anchor",
+        gating: true,
+        verdict: "unjudged",
+        candidate_bytes: peaks(runs)[0]?.value ?? null,
+        reason: why,
+      }),
+    );
+}
+
+/**
+ * Slow creep: the peak against the last release's, with one margin for the sum of all changes since. Regressions too small
+ * for the baseline's margin add up here. Two runs above make a breach.
+ */
+export function anchorRule(
+  candidate: readonly SeriesHistory[],
+  anchor: readonly SeriesHistory[],
+  gates: (key: SeriesKey) => boolean,
+): readonly Check[] {
+  return pairSeries(candidate, anchor).flatMap((pair): Check[] => {
+    const { key } = pair;
+    const base = { aspect: "peak", limit: "anchor", gating: gates(key) } as const;
+    const values = peaks(pair.candidate).map(({ value }) => value);
+    const anchors = peaks(pair.baseline).map(({ value }) => value);
+    const first = values[0];
+    if (first === undefined && anchors.length === 0) return [];
+    if (first === undefined || anchors.length === 0) {
+      return [
+        checkOf(key, {
+          ...base,
+          verdict: "unjudged",
+          candidate_bytes: first ?? null,
+          baseline_bytes: anchors.length === 0 ? null : median(anchors),
+          reason:
+            first === undefined
+              ? "the anchor has this series, the candidate has not"
+              : "the anchor does not have this series",
+        }),
+      ];
+    }
+    const level = median(anchors);
+    const margin = Math.max(METRIC_SCALES[key.metric].peakFloor, ANCHOR_MARGIN * Math.abs(level));
+    const threshold = level + margin;
+    const looked = values.slice(0, ANCHOR_CONFIRMATIONS);
+    const clean = looked.find((value) => value <= threshold);
+    const value = clean ?? median(looked);
+    const missing = clean === undefined ? ANCHOR_CONFIRMATIONS - looked.length : 0;
+    const against = `peak ${formatBytes(value)} is ${formatBytesDelta(value - level)} against the release anchor's ${formatBytes(level)}`;
+    const sizes = {
+      candidate_bytes: value,
+      baseline_bytes: level,
+      threshold_bytes: threshold,
+      mde_bytes: Math.ceil(margin),
+    };
+    if (clean !== undefined) {
+      return [
+        checkOf(key, {
+          ...base,
+          ...sizes,
+          verdict: "pass",
+          improved: value < level - margin,
+          reason: `${against}, the limit is ${formatBytes(threshold)}`,
+        }),
+      ];
+    }
+    return [
+      checkOf(key, {
+        ...base,
+        ...sizes,
+        verdict: base.gating ? "fail" : "warn",
+        needs_more_runs: base.gating ? missing : 0,
+        confirmed: base.gating && missing === 0,
+        reason: `${against}, the limit is ${formatBytes(threshold)} (${looked.length} of ${ANCHOR_CONFIRMATIONS} runs above it)`,
+      }),
+    ];
+  });
+}

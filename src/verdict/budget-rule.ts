@@ -1,0 +1,52 @@
+import { formatBytes } from "../core/units.ts";
+import { checkOf } from "./check.ts";
+import { budgetNoise } from "./config-lint.ts";
+import type { Check } from "./judgement.ts";
+import { peaks } from "./peak-rule.ts";
+import type { Policy } from "./policy.ts";
+import type { SeriesHistory } from "./series-index.ts";
+
+/**
+ * Absolute budgets: the highest peak of any run of any rank counts, and one run above is enough. A budget on a metric that
+ * was not measured is unjudged, never met.
+ */
+export function budgetRule(
+  policy: Policy,
+  candidate: readonly SeriesHistory[],
+  baseline: readonly SeriesHistory[],
+): readonly Check[] {
+  return policy.budgets.flatMap((budget): Check[] => {
+    const common = { aspect: "peak", limit: "budget", gating: true, threshold_bytes: budget.bytes } as const;
+    const unknown = (key: SeriesHistory["key"], what: string) =>
+      checkOf(key, {
+        ...common,
+        verdict: "unjudged",
+        reason: `the budget of ${formatBytes(budget.bytes)} for ${budget.metric} cannot be checked: ${what}`,
+      });
+    const series = candidate.filter(({ key }) => key.metric === budget.metric);
+    if (series.length === 0) {
+      return [
+        unknown(
+          { rank: 0, device: budget.metric === "host" ? "host" : "*", metric: budget.metric },
+          "it was not measured",
+        ),
+      ];
+    }
+    return series.map(({ key, runs }) => {
+      const known = peaks(runs).map(({ value }) => value);
+      if (known.length === 0) return unknown(key, "no run knows its peak");
+      const highest = Math.max(...known);
+      const tight = budgetNoise(key, budget, policy, baseline);
+      const note = tight === null ? "" : `; ${tight}`;
+      const over = highest > budget.bytes;
+      const distance = formatBytes(Math.abs(highest - budget.bytes));
+      return checkOf(key, {
+        ...common,
+        verdict: over ? "fail" : "pass",
+        confirmed: over,
+        candidate_bytes: highest,
+        reason: `peak ${formatBytes(highest)} is ${distance} ${over ? "over" : "under"} the budget of ${formatBytes(budget.bytes)}${note}`,
+      });
+    });
+  });
+}

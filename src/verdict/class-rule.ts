@@ -1,0 +1,113 @@
+import type { MeasuredSeries } from "../analysis/measurements.ts";
+import { formatBytes } from "../core/units.ts";
+import { checkOf } from "./check.ts";
+import { CLASS_CONFIRMATIONS, HORIZON_FLOOR_BYTES, LEAK_FLOOR_BYTES, LEAK_FLOOR_FRACTION } from "./defaults.ts";
+import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.ts";
+import type { Check } from "./judgement.ts";
+import type { Horizon, Policy } from "./policy.ts";
+import { commonClass, finite, type SeriesKey, type SeriesRun } from "./series-index.ts";
+
+export interface ClassContext {
+  readonly key: SeriesKey;
+  readonly candidate: readonly SeriesRun[];
+  /** Runs of the baseline; empty when there is no usable one. */
+  readonly baseline: readonly SeriesRun[];
+  readonly gating: boolean;
+  readonly policy: Policy;
+  /** The growth check of the same series, where growth could be judged against the baseline. */
+  readonly growth: Check | null;
+}
+
+/** Growth that matters, and whether this run's does; null when its growth is not known. */
+function materiality(series: MeasuredSeries, horizon: Horizon | null): { growth: number; material: boolean } | null {
+  const growth = horizon === null ? finite(series.growth_bytes) : projectedGrowth(series, horizon);
+  if (growth === null) return null;
+  const level = Math.abs(finite(series.peak_bytes) ?? 0);
+  const floor = horizon === null ? LEAK_FLOOR_BYTES : HORIZON_FLOOR_BYTES;
+  return { growth, material: growth > Math.max(floor, LEAK_FLOOR_FRACTION * level) };
+}
+
+/** A leak with nothing to compare it to: red when it is material, and two runs agree. */
+function aloneRule(context: ClassContext, base: Pick<Check, "aspect" | "limit" | "gating" | "candidate_class">): Check {
+  const { key, candidate, policy, gating } = context;
+  const horizon = applicableHorizon(
+    candidate.map(({ series }) => series),
+    policy.horizon,
+  );
+  const leaks = candidate.filter(({ series }) => series.class === "leak");
+  const sizes = leaks.map(({ series }) => materiality(series, horizon));
+  // The class is only given to material growth, so a leak whose size was not passed on still counts.
+  const material = sizes.filter((size) => size === null || size.material).length;
+  const growths = sizes.flatMap((size) => (size === null ? [] : [size.growth]));
+  const largest = growths.length === 0 ? null : Math.max(...growths);
+  const size =
+    largest === null ? "" : ` of ${formatBytes(largest)}${horizon === null ? "" : ` ${describeHorizon(horizon)}`}`;
+  const parts = { ...base, candidate_bytes: largest };
+  if (material === 0) {
+    return checkOf(key, {
+      ...parts,
+      verdict: "warn",
+      reason: `grows like a leak, but the growth${size} is below what matters`,
+    });
+  }
+  if (!gating) return checkOf(key, { ...parts, verdict: "warn", reason: `leak${size}; this metric does not gate` });
+  const missing = Math.max(0, CLASS_CONFIRMATIONS - candidate.length);
+  const confirmed = material >= CLASS_CONFIRMATIONS;
+  if (missing === 0 && !confirmed) {
+    return checkOf(key, { ...parts, verdict: "warn", reason: `leak${size} in one of ${candidate.length} runs only` });
+  }
+  return checkOf(key, {
+    ...parts,
+    verdict: "fail",
+    needs_more_runs: missing,
+    confirmed,
+    reason: `leak${size} in ${material} of ${candidate.length} runs, with no baseline to say that it was there before`,
+  });
+}
+
+/**
+ * The drift class. A series that turned into a leak is red only together with a growth breach; alone it warns, because a
+ * class drawn from one series still errs on random walks. Null when the candidate is not a leak and there is nothing to say.
+ */
+export function classRule(context: ClassContext): Check | null {
+  const { key, candidate, baseline, growth, gating } = context;
+  const now = commonClass(candidate);
+  if (now === null) return null;
+  const before = commonClass(baseline);
+  const base = {
+    aspect: "class",
+    limit: "baseline",
+    gating,
+    candidate_class: now,
+    baseline_class: before,
+    candidate_bytes: growth?.candidate_bytes ?? null,
+    baseline_bytes: growth?.baseline_bytes ?? null,
+  } as const;
+  const anyLeak = candidate.some(({ series }) => series.class === "leak");
+  const judged = growth !== null && growth.verdict !== "unjudged";
+  if (!judged) return anyLeak ? aloneRule(context, { ...base, candidate_class: "leak" }) : null;
+  if (now !== "leak")
+    return checkOf(key, {
+      ...base,
+      verdict: "pass",
+      reason: `class ${now}${before === null || before === now ? "" : `, ${before} in the baseline`}`,
+    });
+  if (growth.verdict === "fail") {
+    return checkOf(key, {
+      ...base,
+      verdict: "fail",
+      confirmed: growth.confirmed,
+      needs_more_runs: growth.needs_more_runs,
+      needs_base_runs: growth.needs_base_runs,
+      reason: `class leak, ${before ?? "unknown"} in the baseline, and the growth is above its limit`,
+    });
+  }
+  if (before === "leak") {
+    return checkOf(key, { ...base, verdict: "pass", reason: "leaks as the baseline does" });
+  }
+  return checkOf(key, {
+    ...base,
+    verdict: "warn",
+    reason: `class leak, ${before ?? "unknown"} in the baseline, but the growth is no larger than the baseline's`,
+  });
+}

@@ -1,0 +1,54 @@
+import { formatBytes } from "../core/units.ts";
+import type { Check, FingerprintDifference, Judgement, VerdictWord } from "./judgement.ts";
+import { describeSeries } from "./series-index.ts";
+
+/** Fail over unjudged (any gating check) over warn over pass. Nothing checked at all is unjudged. */
+export function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): VerdictWord {
+  if (checks.some(({ verdict, gating }) => verdict === "fail" && gating)) return "fail";
+  const gates = checks.filter(({ gating }) => gating);
+  if (gates.length === 0 || gates.some(({ verdict }) => verdict === "unjudged")) return "unjudged";
+  return checks.some(({ verdict }) => verdict === "warn") ? "warn" : "pass";
+}
+
+function sentence(verdict: VerdictWord, checks: readonly Check[]): string {
+  const named = (check: Check) => `${describeSeries(check)}: ${check.reason}`;
+  const worst = checks
+    .filter((check) => check.verdict === verdict && (verdict === "warn" || check.gating))
+    .sort((a, b) => Number(b.confirmed) - Number(a.confirmed));
+  if (verdict !== "pass") {
+    const [first, ...rest] = worst;
+    if (first === undefined) return "nothing that gates was measured";
+    return rest.length === 0 ? named(first) : `${named(first)} (and ${rest.length} more)`;
+  }
+  const gates = checks.filter(({ gating }) => gating);
+  const better = gates.find(({ improved }) => improved);
+  if (better !== undefined) return named(better);
+  const seen = gates.flatMap(({ mde_bytes, aspect, limit }) =>
+    mde_bytes === null || aspect !== "peak" || limit !== "baseline" ? [] : [mde_bytes],
+  );
+  const least = seen.length === 0 ? "" : `; a peak ${formatBytes(Math.max(...seen))} higher would have been seen`;
+  return `${gates.length} gating check${gates.length === 1 ? "" : "s"} within ${gates.length === 1 ? "its limit" : "their limits"}${least}`;
+}
+
+/**
+ * The judgement of all checks. Once one check has failed for good nothing more is asked for: further runs cost minutes and
+ * change no verdict.
+ */
+export function combine(given: readonly Check[], fingerprint: readonly FingerprintDifference[]): Judgement {
+  const settled = given.some(({ gating, verdict, confirmed }) => gating && verdict === "fail" && confirmed);
+  const checks = settled ? given.map((one) => ({ ...one, needs_more_runs: 0, needs_base_runs: 0 })) : given;
+  const verdict = combineVerdicts(checks);
+  const most = (need: (check: Check) => number) => checks.reduce((max, check) => Math.max(max, need(check)), 0);
+  const needsMore = most((check) => check.needs_more_runs);
+  const needsBase = most((check) => check.needs_base_runs);
+  return {
+    verdict,
+    final: needsMore === 0 && needsBase === 0,
+    confirmed: verdict === "fail" && settled,
+    checks,
+    fingerprint,
+    needs_more_runs: needsMore,
+    needs_base_runs: needsBase,
+    reason: sentence(verdict, checks),
+  };
+}

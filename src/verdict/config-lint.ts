@@ -1,0 +1,43 @@
+import type { Measurements } from "../analysis/measurements.ts";
+import { formatBytes } from "../core/units.ts";
+import { METRIC_SCALES } from "./defaults.ts";
+import { peakMargin, peaks } from "./peak-rule.ts";
+import type { Budget, Policy } from "./policy.ts";
+import { describeSeries, indexSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
+import { median, spread } from "./spread.ts";
+
+/**
+ * Why a budget will be red by chance: it stands below the highest baseline peak and one margin. Null when it does not, or
+ * when the baseline has too few runs to tell.
+ */
+export function budgetNoise(
+  key: SeriesKey,
+  budget: Budget,
+  policy: Policy,
+  baseline: readonly SeriesHistory[],
+): string | null {
+  const history = baseline.find(
+    (one) => one.key.rank === key.rank && one.key.device === key.device && one.key.metric === key.metric,
+  );
+  const known = peaks(history?.runs ?? []).map(({ value }) => value);
+  if (known.length < policy.minBaselineRuns) return null;
+  const margin = peakMargin(key, policy)(median(known), spread(known, METRIC_SCALES[key.metric].quantum));
+  const needed = Math.max(...known) + margin;
+  if (budget.bytes >= needed) return null;
+  return `the budget stands inside the noise of the baseline, ${formatBytes(Math.ceil(needed))} would be clear of it`;
+}
+
+/** Warnings about a policy that the baseline shows to be unwise: budgets inside the noise band. One sentence each. */
+export function lintPolicy(policy: Policy, baseline: Measurements | null): readonly string[] {
+  const histories = indexSeries(baseline);
+  return policy.budgets.flatMap((budget) =>
+    histories
+      .filter(({ key }) => key.metric === budget.metric)
+      .flatMap(({ key }) => {
+        const noise = budgetNoise(key, budget, policy, histories);
+        return noise === null
+          ? []
+          : [`budget ${budget.metric}=${formatBytes(budget.bytes)}, ${describeSeries(key)}: ${noise}`];
+      }),
+  );
+}

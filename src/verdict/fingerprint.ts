@@ -1,0 +1,72 @@
+import type { Fingerprint } from "../telemetry/model.ts";
+import type { FingerprintDifference } from "./judgement.ts";
+
+/**
+ * Fields that are shown when they differ and never stop a comparison. Every other field is identity: a new field a later
+ * version adds must not silently compare two different machines.
+ */
+const CONTEXT_FIELDS: ReadonlySet<string> = new Set([
+  "driver",
+  "driver_version",
+  "cuda",
+  "cuda_version",
+  "rocm",
+  "rocm_version",
+  "kernel",
+  "container_image",
+  "image",
+  "cpu",
+  "cpu_model",
+  "cpu_count",
+  "python",
+  "python_version",
+  "os",
+  "node",
+  "host",
+  "hostname",
+  "libc",
+  "framework_patch",
+  "tool_version",
+  "sampler",
+]);
+
+/** Whether a difference in this field makes two runs incomparable. */
+export function isIdentityField(field: string): boolean {
+  return !CONTEXT_FIELDS.has(field);
+}
+
+/** The fields that name an environment, without those that only describe it and without unknown ones. */
+export function identityOf(fingerprint: Fingerprint): Fingerprint {
+  return Object.fromEntries(
+    Object.entries(fingerprint)
+      .filter(([field, value]) => isIdentityField(field) && value !== null)
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+}
+
+/** Fields in which two fingerprints differ, in the order of their names. An absent fingerprint differs in nothing. */
+export function compareFingerprints(
+  baseline: Fingerprint | null,
+  candidate: Fingerprint | null,
+): readonly FingerprintDifference[] {
+  if (baseline === null || candidate === null) return [];
+  const fields = [...new Set([...Object.keys(baseline), ...Object.keys(candidate)])].sort();
+  return fields.flatMap((field): FingerprintDifference[] => {
+    const ours = Object.hasOwn(baseline, field) ? (baseline[field] ?? null) : null;
+    const theirs = Object.hasOwn(candidate, field) ? (candidate[field] ?? null) : null;
+    if (ours === theirs) return [];
+    return [{ field, kind: isIdentityField(field) ? "identity" : "context", baseline: ours, candidate: theirs }];
+  });
+}
+
+/** The differences that forbid a comparison: identity fields known, and different, on both sides. */
+export function mismatches(differences: readonly FingerprintDifference[]): readonly FingerprintDifference[] {
+  return differences.filter(
+    ({ kind, baseline, candidate }) => kind === "identity" && baseline !== null && candidate !== null,
+  );
+}
+
+/** "device_model (A100 → H100), world_size (1 → 8)": baseline first. */
+export function describeMismatches(differences: readonly FingerprintDifference[]): string {
+  return differences.map(({ field, baseline, candidate }) => `${field} (${baseline} → ${candidate})`).join(", ");
+}

@@ -1,0 +1,22 @@
+import type { Measurements } from "../analysis/measurements.ts";
+import type { Metric } from "../telemetry/model.ts";
+import type { Policy } from "./policy.ts";
+import { finite } from "./series-index.ts";
+
+/**
+ * Metrics whose peak, growth and class can fail the gate. Allocated is what the program holds; reserved and device-used
+ * move with the allocator's history for identical work. Host memory gates only where no allocator counter was read on any
+ * device.
+ */
+export function gatingMetrics(policy: Policy, candidate: Measurements): ReadonlySet<Metric> {
+  if (policy.gatingMetrics !== null) return new Set(policy.gatingMetrics);
+  const counted = candidate.runs.some((run) =>
+    run.series.some(
+      (series) =>
+        series.metric === "allocated" &&
+        series.class !== "unavailable" &&
+        (finite(series.peak_bytes) !== null || finite(series.growth_bytes) !== null),
+    ),
+  );
+  return new Set<Metric>(counted ? ["allocated"] : ["allocated", "host"]);
+}

@@ -1,0 +1,86 @@
+import type { MeasuredSeries } from "../analysis/measurements.ts";
+import {
+  GROWTH_FLOOR_BYTES,
+  GROWTH_FLOOR_FRACTION,
+  GROWTH_SPREAD_FACTOR,
+  HORIZON_FLOOR_BYTES,
+  LEAK_FLOOR_FRACTION,
+  METRIC_SCALES,
+} from "./defaults.ts";
+import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.ts";
+import type { Check } from "./judgement.ts";
+import { peaks, type RelativeContext, subject } from "./peak-rule.ts";
+import type { Horizon } from "./policy.ts";
+import { relativeCheck } from "./relative-check.ts";
+import { judgeRelative } from "./relative-rule.ts";
+import { finite, knownValues, type SeriesRun } from "./series-index.ts";
+import { median } from "./spread.ts";
+
+/** Growth of the floor of a run over its observed span, bytes. */
+export function observedGrowth(series: MeasuredSeries): number | null {
+  return finite(series.growth_bytes);
+}
+
+interface Growths {
+  readonly horizon: Horizon | null;
+  readonly candidate: readonly { readonly session: string; readonly value: number }[];
+  readonly baseline: readonly { readonly session: string; readonly value: number }[];
+}
+
+/**
+ * Growth to compare: at the horizon where one is set and both sides know a slope in its unit, else over the observed span.
+ * Runs of one comparison are never mixed between the two.
+ */
+function growths(context: RelativeContext): Growths {
+  const wanted = applicableHorizon(
+    context.candidate.map(({ series }) => series),
+    context.policy.horizon,
+  );
+  if (wanted !== null) {
+    const baseline = knownValues(context.baseline, (series) => projectedGrowth(series, wanted));
+    if (baseline.length >= Math.min(context.policy.minBaselineRuns, context.baseline.length)) {
+      const candidate = knownValues(context.candidate, (series) => projectedGrowth(series, wanted));
+      return { horizon: wanted, candidate, baseline };
+    }
+  }
+  return {
+    horizon: null,
+    candidate: knownValues(context.candidate, observedGrowth),
+    baseline: knownValues(context.baseline, observedGrowth),
+  };
+}
+
+/** Whether a growth of this series can be compared at all: at least one candidate run knows its growth. */
+export function hasGrowth(runs: readonly SeriesRun[]): boolean {
+  return runs.some(({ series }) => observedGrowth(series) !== null);
+}
+
+/**
+ * Growth of one series against the growth of the baseline's runs. Comparing runs with runs is what makes warm-up, caches
+ * that fill and steps harmless: the baseline has them too.
+ */
+export function growthRule(context: RelativeContext): Check {
+  const { horizon, candidate, baseline } = growths(context);
+  const level = Math.abs(median(peaks(context.baseline).map(({ value }) => value)) || 0);
+  const floor =
+    horizon === null
+      ? Math.max(GROWTH_FLOOR_BYTES, GROWTH_FLOOR_FRACTION * level)
+      : Math.max(HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION * level);
+  const outcome = judgeRelative({
+    candidate: candidate.map(({ value }) => value),
+    baseline,
+    session: context.session,
+    quantum: METRIC_SCALES[context.key.metric].quantum,
+    margin: (_, spread) => Math.max(floor, GROWTH_SPREAD_FACTOR * spread),
+    alpha: context.alpha,
+    maxConfirmations: context.policy.maxConfirmations,
+    minBaselineRuns: context.policy.minBaselineRuns,
+    baseRunsPossible: context.baseRunsPossible,
+  });
+  return relativeCheck(outcome, {
+    ...subject(context),
+    aspect: "growth",
+    name: horizon === null ? "growth" : `growth ${describeHorizon(horizon)}`,
+    first: candidate[0]?.value ?? Number.NaN,
+  });
+}

@@ -1,0 +1,29 @@
+import type { MeasuredSeries } from "../analysis/measurements.ts";
+import type { Horizon } from "./policy.ts";
+import { finite } from "./series-index.ts";
+
+/** Growth over the whole production length at the measured slope, bytes; null without a slope in the horizon's unit. */
+export function projectedGrowth(series: MeasuredSeries, horizon: Horizon): number | null {
+  const slope = finite(horizon.kind === "steps" ? series.slope_bytes_per_step : series.slope_bytes_per_s);
+  return slope === null ? null : slope * (horizon.kind === "steps" ? horizon.steps : horizon.seconds);
+}
+
+/** "at 1000000 steps", "after 72 h". */
+export function describeHorizon(horizon: Horizon): string {
+  return horizon.kind === "steps"
+    ? `at ${horizon.steps} steps`
+    : `after ${Number((horizon.seconds / 3600).toFixed(2))} h`;
+}
+
+/**
+ * The horizon as far as it applies to this series: null without one, without a slope in its unit, or when it is shorter than
+ * what was observed (then the observed growth is the larger and says it all).
+ */
+export function applicableHorizon(series: readonly MeasuredSeries[], horizon: Horizon | null): Horizon | null {
+  if (horizon === null || series.length === 0) return null;
+  const reaches = series.every((one) => {
+    const projected = projectedGrowth(one, horizon);
+    return projected !== null && Math.abs(projected) >= Math.abs(finite(one.growth_bytes) ?? 0);
+  });
+  return reaches ? horizon : null;
+}

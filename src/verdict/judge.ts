@@ -1,0 +1,147 @@
+import type { Measurements } from "../analysis/measurements.ts";
+import { anchorRule, anchorUnjudged } from "./anchor-rule.ts";
+import { budgetRule } from "./budget-rule.ts";
+import { checkOf } from "./check.ts";
+import { classRule } from "./class-rule.ts";
+import { combine } from "./combine.ts";
+import { compareFingerprints, describeMismatches, mismatches } from "./fingerprint.ts";
+import { gatingMetrics } from "./gating.ts";
+import { growthRule, hasGrowth, observedGrowth } from "./growth-rule.ts";
+import type { Check, FingerprintDifference, Judgement } from "./judgement.ts";
+import { oomRule } from "./oom-rule.ts";
+import { peakRule, peaks, type RelativeContext } from "./peak-rule.ts";
+import type { Policy } from "./policy.ts";
+import { indexSeries, knownValues, pairSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
+
+/** Everything a verdict depends on. Same input, same judgement. */
+export interface JudgeInput {
+  /** Runs of the change, in the order they were measured, all of one session. */
+  readonly candidate: Measurements;
+  /** Accepted runs, and re-runs of the base commit (those that carry the candidate's session). */
+  readonly baseline: Measurements | null;
+  /** The last release, against slow creep. */
+  readonly anchor: Measurements | null;
+  readonly policy: Policy;
+  /** Whether base runs in this session could still be had. */
+  readonly baseRunsPossible: boolean;
+  /** False once no candidate run can be had any more: nothing is asked for then. Default true. */
+  readonly moreRunsPossible?: boolean;
+  /** False when the user wants no comparison with a baseline at all: then only budgets and the anchor are checked. Default true. */
+  readonly baselineWanted?: boolean;
+}
+
+type Pair = ReturnType<typeof pairSeries>[number];
+
+/** Why nothing can be compared with the baseline; null when something can. */
+function incomparable(input: JudgeInput, differences: readonly FingerprintDifference[]): string | null {
+  if (input.baseline === null) return "there is no baseline to compare with: create one with `baseline refresh`";
+  const differing = mismatches(differences);
+  if (differing.length > 0) {
+    return `the baseline comes from another environment: ${describeMismatches(differing)}`;
+  }
+  return null;
+}
+
+/** Number of gating checks that share the alpha: peaks and growths that can be held against enough baseline runs. */
+function sharedBy(pairs: readonly Pair[], gates: (key: SeriesKey) => boolean, least: number): number {
+  let count = 0;
+  for (const { key, candidate, baseline } of pairs) {
+    if (!gates(key)) continue;
+    if (peaks(candidate).length > 0 && peaks(baseline).length >= least) count += 1;
+    if (hasGrowth(candidate) && knownValues(baseline, observedGrowth).length >= least) count += 1;
+  }
+  return Math.max(1, count);
+}
+
+/** Peak, growth and class of one series against the baseline. */
+function seriesChecks(pair: Pair, context: RelativeContext, why: string | null): readonly Check[] {
+  const { key, candidate, baseline } = pair;
+  const { gating, policy } = context;
+  const unjudged = (aspect: "peak" | "growth", reason: string, bytes: number | null = null) =>
+    checkOf(key, { aspect, limit: "baseline", gating, verdict: "unjudged", candidate_bytes: bytes, reason });
+  if (candidate.length === 0) {
+    return why === null ? [unjudged("peak", "the baseline has this series, the candidate has not")] : [];
+  }
+  const first = peaks(candidate)[0]?.value ?? null;
+  const grown = knownValues(candidate, observedGrowth)[0]?.value ?? null;
+  const missing = why ?? (baseline.length === 0 ? "the baseline does not have this series" : null);
+  const usable = missing === null ? baseline : [];
+  const checks: Check[] = [];
+  if (missing !== null) checks.push(unjudged("peak", missing, first));
+  else if (first === null) checks.push(unjudged("peak", "no run of the candidate knows its peak"));
+  else checks.push(peakRule(context));
+
+  let growth: Check | null = null;
+  if (missing === null) {
+    if (grown !== null) growth = growthRule(context);
+    else if (knownValues(baseline, observedGrowth).length >= policy.minBaselineRuns) {
+      growth = unjudged("growth", "the baseline knows its growth, no run of the candidate does");
+    }
+    if (growth !== null) checks.push(growth);
+  }
+  const drift = classRule({ key, candidate, baseline: usable, gating, policy, growth });
+  if (drift !== null) checks.push(drift);
+  return checks;
+}
+
+/** Needs that can no longer be met are not stated. */
+function withoutNeeds(checks: readonly Check[], input: JudgeInput): readonly Check[] {
+  if (input.moreRunsPossible !== false && input.baseRunsPossible) return checks;
+  return checks.map((one) => ({
+    ...one,
+    needs_more_runs: input.moreRunsPossible === false ? 0 : one.needs_more_runs,
+    needs_base_runs: input.moreRunsPossible === false || !input.baseRunsPossible ? 0 : one.needs_base_runs,
+  }));
+}
+
+function anchorChecks(
+  input: JudgeInput,
+  candidate: readonly SeriesHistory[],
+  gates: (key: SeriesKey) => boolean,
+): readonly Check[] {
+  if (input.anchor === null) return [];
+  const differing = mismatches(compareFingerprints(input.anchor.fingerprint, input.candidate.fingerprint));
+  if (differing.length > 0) {
+    return anchorUnjudged(
+      candidate,
+      gates,
+      `the anchor comes from another environment: ${describeMismatches(differing)}`,
+    );
+  }
+  return anchorRule(candidate, indexSeries(input.anchor), gates);
+}
+
+/**
+ * The verdict on a candidate: out-of-memory, absolute budgets, the baseline, the release anchor, each on its own, for every
+ * rank, device and metric. Total: unknown values make a check unjudged, never a pass.
+ */
+export function judge(input: JudgeInput): Judgement {
+  const { candidate, policy } = input;
+  const gating = gatingMetrics(policy, candidate);
+  const gates = (key: SeriesKey) => gating.has(key.metric);
+  const series = indexSeries(candidate);
+  const differences = compareFingerprints(input.baseline?.fingerprint ?? null, candidate.fingerprint);
+  const why = incomparable(input, differences);
+  const baseline = why === null ? indexSeries(input.baseline) : [];
+  const pairs = pairSeries(series, baseline);
+  const alpha = policy.alpha / sharedBy(pairs, gates, policy.minBaselineRuns);
+  const session = candidate.runs[0]?.session ?? "";
+
+  const relative =
+    input.baselineWanted === false
+      ? []
+      : pairs.flatMap((pair) =>
+          seriesChecks(
+            pair,
+            { ...pair, session, gating: gates(pair.key), policy, alpha, baseRunsPossible: input.baseRunsPossible },
+            why,
+          ),
+        );
+  const checks = [
+    ...oomRule(candidate, gating),
+    ...budgetRule(policy, series, baseline),
+    ...relative,
+    ...anchorChecks(input, series, gates),
+  ];
+  return combine(withoutNeeds(checks, input), differences);
+}

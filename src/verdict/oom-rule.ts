@@ -1,0 +1,37 @@
+import type { Measurements } from "../analysis/measurements.ts";
+import type { Metric } from "../telemetry/model.ts";
+import { checkOf } from "./check.ts";
+import type { Check } from "./judgement.ts";
+import { peaks } from "./peak-rule.ts";
+import { indexSeries } from "./series-index.ts";
+
+/**
+ * Running out of memory is red at once: the limit it breached is the machine's own. Shown on the gating series with the
+ * highest peak of the runs that died. Empty when no run did.
+ */
+export function oomRule(candidate: Measurements, gating: ReadonlySet<Metric>): readonly Check[] {
+  const died = candidate.runs.filter((run) => run.oom === true);
+  if (died.length === 0) return [];
+  const highest = indexSeries({ ...candidate, runs: died })
+    .filter(({ key }) => gating.has(key.metric))
+    .map(({ key, runs }) => ({
+      key,
+      peak: Math.max(Number.NEGATIVE_INFINITY, ...peaks(runs).map(({ value }) => value)),
+    }))
+    .reduce<{ key: { rank: number; device: string; metric: Metric }; peak: number } | null>(
+      (best, one) => (best === null || one.peak > best.peak ? one : best),
+      null,
+    );
+  const key = highest?.key ?? { rank: 0, device: "*", metric: [...gating][0] ?? "allocated" };
+  return [
+    checkOf(key, {
+      aspect: "oom",
+      limit: "budget",
+      gating: true,
+      verdict: "fail",
+      confirmed: true,
+      candidate_bytes: highest !== null && Number.isFinite(highest.peak) ? highest.peak : null,
+      reason: `ran out of memory in ${died.length} of ${candidate.runs.length} run${candidate.runs.length === 1 ? "" : "s"}`,
+    }),
+  ];
+}

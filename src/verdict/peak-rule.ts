@@ -1,0 +1,62 @@
+import { METRIC_SCALES } from "./defaults.ts";
+import type { Check } from "./judgement.ts";
+import type { Policy } from "./policy.ts";
+import { relativeCheck } from "./relative-check.ts";
+import { type BaselineValue, judgeRelative } from "./relative-rule.ts";
+import { finite, knownValues, type SeriesKey, type SeriesRun } from "./series-index.ts";
+
+/** One series of the candidate and the baseline, with what all relative checks of a judgement share. */
+export interface RelativeContext {
+  readonly key: SeriesKey;
+  readonly candidate: readonly SeriesRun[];
+  readonly baseline: readonly SeriesRun[];
+  readonly session: string;
+  readonly gating: boolean;
+  readonly policy: Policy;
+  /** This check's share of the policy's alpha. */
+  readonly alpha: number;
+  readonly baseRunsPossible: boolean;
+}
+
+/** Peaks known of a series, bytes, in the order of the runs. */
+export function peaks(runs: readonly SeriesRun[]): readonly BaselineValue[] {
+  return knownValues(runs, (series) => finite(series.peak_bytes));
+}
+
+/** How far a peak of this metric may lie above the baseline's centre, bytes. */
+export function peakMargin(key: SeriesKey, policy: Policy): (centre: number, spread: number) => number {
+  const floor = METRIC_SCALES[key.metric].peakFloor;
+  return (centre, spread) => Math.max(floor, policy.relativeMargin * Math.abs(centre), policy.spreadFactor * spread);
+}
+
+/** The peak of one series against the baseline's peaks. The candidate has at least one known peak. */
+export function peakRule(context: RelativeContext): Check {
+  const candidate = peaks(context.candidate).map(({ value }) => value);
+  const outcome = judgeRelative({
+    candidate,
+    baseline: peaks(context.baseline),
+    session: context.session,
+    quantum: METRIC_SCALES[context.key.metric].quantum,
+    margin: peakMargin(context.key, context.policy),
+    alpha: context.alpha,
+    maxConfirmations: context.policy.maxConfirmations,
+    minBaselineRuns: context.policy.minBaselineRuns,
+    baseRunsPossible: context.baseRunsPossible,
+  });
+  return relativeCheck(outcome, {
+    ...subject(context),
+    aspect: "peak",
+    name: "peak",
+    first: candidate[0] ?? Number.NaN,
+  });
+}
+
+/** What a relative check of this series needs to know besides the outcome. */
+export function subject(context: RelativeContext) {
+  return {
+    key: context.key,
+    gating: context.gating,
+    baseRunsPossible: context.baseRunsPossible,
+    minBaselineRuns: context.policy.minBaselineRuns,
+  };
+}

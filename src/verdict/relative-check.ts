@@ -1,0 +1,106 @@
+import { assertNever } from "../core/errors.ts";
+import { formatBytes, formatBytesDelta } from "../core/units.ts";
+import { checkOf } from "./check.ts";
+import type { Check } from "./judgement.ts";
+import { minimalDetectableChange } from "./mde.ts";
+import type { RelativeOutcome } from "./relative-rule.ts";
+import type { SeriesKey } from "./series-index.ts";
+
+/** What is compared, in words: "peak", "growth", "growth at 1000000 steps". */
+export interface RelativeSubject {
+  readonly key: SeriesKey;
+  readonly aspect: "peak" | "growth";
+  readonly gating: boolean;
+  readonly name: string;
+  readonly baseRunsPossible: boolean;
+  readonly minBaselineRuns: number;
+  /** First candidate value, for outcomes without one. */
+  readonly first: number;
+}
+
+function chance(value: number): string {
+  return value >= 0.0001 ? `${Number((100 * value).toPrecision(2))} %` : "under 0.01 %";
+}
+
+function times(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** The published check of a relative outcome. Only a gating check asks for runs; the others warn on what is there. */
+export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject): Check {
+  const { key, aspect, gating, name } = subject;
+  const base = { aspect, limit: "baseline", gating } as const;
+  if (outcome.kind === "too-few") {
+    return checkOf(key, {
+      ...base,
+      verdict: "unjudged",
+      candidate_bytes: subject.first,
+      baseline_bytes: Number.isFinite(outcome.centre) ? outcome.centre : null,
+      reason:
+        `the baseline has ${times(outcome.runs, "run")} with a ${name}, ${subject.minBaselineRuns} are needed: ` +
+        "refresh it with more runs",
+    });
+  }
+  const level = {
+    baseline_bytes: outcome.centre,
+    threshold_bytes: outcome.threshold,
+    mde_bytes: minimalDetectableChange(outcome.margin, outcome.spread),
+  };
+  const over = `${name} ${formatBytes(outcome.value)} is ${formatBytesDelta(outcome.value - outcome.centre)} against the baseline's ${formatBytes(outcome.centre)}`;
+  switch (outcome.kind) {
+    case "within": {
+      const first = { ...base, ...level, candidate_bytes: outcome.value, improved: outcome.improved };
+      if (outcome.improved) {
+        const lower = outcome.centre - outcome.value;
+        return checkOf(key, {
+          ...first,
+          verdict: "pass",
+          reason: `${name} is ${formatBytes(lower)} below the baseline: refresh the baseline to keep the gain`,
+        });
+      }
+      const earlier = outcome.used > 1 ? ` (run ${outcome.used}; those before it were above)` : "";
+      const reason = outcome.ownLevel
+        ? `${over}, a level that runs of the baseline reach too${earlier}`
+        : `${name} ${formatBytes(outcome.value)} is within ${formatBytes(outcome.margin)} of the baseline's ${formatBytes(outcome.centre)}${earlier}`;
+      return checkOf(key, { ...first, verdict: "pass", reason });
+    }
+    case "session-offset":
+      return checkOf(key, {
+        ...base,
+        ...level,
+        verdict: "pass",
+        candidate_bytes: outcome.value,
+        needs_base_runs: gating ? outcome.needsBaseRuns : 0,
+        reason:
+          `${over}, but so is the base commit in this session (${formatBytes(outcome.inSession.centre)}): the machine moved, ` +
+          "not the change; refresh the baseline",
+      });
+    case "breach": {
+      const needs = gating
+        ? { needs_more_runs: outcome.needsMoreRuns, needs_base_runs: outcome.needsBaseRuns }
+        : { needs_more_runs: 0, needs_base_runs: 0 };
+      const limit = `the limit is ${formatBytes(outcome.threshold)}`;
+      const runs = `${times(outcome.used, "run")} above it, an innocent breach has a chance of ${chance(outcome.bound)}`;
+      const open = !gating
+        ? ""
+        : outcome.needsMoreRuns > 0
+          ? "; not confirmed by enough runs"
+          : outcome.needsBaseRuns > 0
+            ? "; the base commit was not run in this session"
+            : outcome.confirmed
+              ? "; confirmed"
+              : "; unconfirmed, as the base commit cannot be run in this session";
+      return checkOf(key, {
+        ...base,
+        ...level,
+        ...needs,
+        verdict: gating ? "fail" : "warn",
+        candidate_bytes: outcome.value,
+        confirmed: gating && outcome.confirmed,
+        reason: `${over}; ${limit}, ${runs}${open}`,
+      });
+    }
+    default:
+      return assertNever(outcome);
+  }
+}

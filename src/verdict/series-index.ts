@@ -1,0 +1,99 @@
+import type { DriftClass } from "../analysis/document.ts";
+import type { MeasuredSeries, Measurements } from "../analysis/measurements.ts";
+import { METRICS, type Metric } from "../telemetry/model.ts";
+
+/** What identifies a series across runs. */
+export interface SeriesKey {
+  readonly rank: number;
+  readonly device: string;
+  readonly metric: Metric;
+}
+
+/** One series in one run. */
+export interface SeriesRun {
+  readonly session: string;
+  readonly series: MeasuredSeries;
+}
+
+/** One series in every run that has it, in the order of the runs. */
+export interface SeriesHistory {
+  readonly key: SeriesKey;
+  readonly runs: readonly SeriesRun[];
+}
+
+/** A number, or null for null, undefined, NaN and infinities: unknown is never 0. */
+export function finite(value: number | null | undefined): number | null {
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+/** "rank 0 allocated on cuda:0", for sentences. */
+export function describeSeries(key: SeriesKey): string {
+  return `rank ${key.rank} ${key.metric} on ${key.device}`;
+}
+
+function compareKeys(a: SeriesKey, b: SeriesKey): number {
+  if (a.rank !== b.rank) return a.rank - b.rank;
+  if (a.device !== b.device) return a.device < b.device ? -1 : 1;
+  return METRICS.indexOf(a.metric) - METRICS.indexOf(b.metric);
+}
+
+/** Every series of the measurements, by rank, device and metric. */
+export function indexSeries(measurements: Measurements | null): readonly SeriesHistory[] {
+  const found = new Map<string, { key: SeriesKey; runs: SeriesRun[] }>();
+  for (const run of measurements?.runs ?? []) {
+    for (const series of run.series) {
+      const key: SeriesKey = { rank: series.rank, device: series.device, metric: series.metric };
+      const name = JSON.stringify([key.rank, key.device, key.metric]);
+      const history = found.get(name) ?? { key, runs: [] };
+      history.runs.push({ session: run.session, series });
+      found.set(name, history);
+    }
+  }
+  return [...found.values()].sort((a, b) => compareKeys(a.key, b.key));
+}
+
+/** The same series in both, and those only one side has, in the order of the keys. */
+export function pairSeries(
+  candidate: readonly SeriesHistory[],
+  baseline: readonly SeriesHistory[],
+): readonly {
+  readonly key: SeriesKey;
+  readonly candidate: readonly SeriesRun[];
+  readonly baseline: readonly SeriesRun[];
+}[] {
+  const nameOf = (key: SeriesKey) => JSON.stringify([key.rank, key.device, key.metric]);
+  const others = new Map(baseline.map((history) => [nameOf(history.key), history]));
+  const pairs = candidate.map(({ key, runs }) => {
+    const other = others.get(nameOf(key));
+    others.delete(nameOf(key));
+    return { key, candidate: runs, baseline: other?.runs ?? [] };
+  });
+  const missing = [...others.values()].map(({ key, runs }) => ({ key, candidate: [], baseline: runs }));
+  return [...pairs, ...missing].sort((a, b) => compareKeys(a.key, b.key));
+}
+
+/** Known values of a quantity, with the session of each. */
+export function knownValues(
+  runs: readonly SeriesRun[],
+  quantity: (series: MeasuredSeries) => number | null,
+): readonly { readonly session: string; readonly value: number }[] {
+  return runs.flatMap(({ session, series }) => {
+    const value = quantity(series);
+    return value === null ? [] : [{ session, value }];
+  });
+}
+
+/** The class most runs agree on; among equals the one seen last. Null when no run has a class. */
+export function commonClass(runs: readonly SeriesRun[]): DriftClass | null {
+  const counts = new Map<DriftClass, number>();
+  let best: DriftClass | null = null;
+  for (const { series } of runs) {
+    if (series.class === undefined) continue;
+    counts.set(series.class, (counts.get(series.class) ?? 0) + 1);
+  }
+  for (const { series } of runs) {
+    if (series.class === undefined) continue;
+    if (best === null || (counts.get(series.class) ?? 0) >= (counts.get(best) ?? 0)) best = series.class;
+  }
+  return best;
+}
