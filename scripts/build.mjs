@@ -61,14 +61,12 @@ function licences(metafile) {
   for (const folder of folders) {
     const manifest = JSON.parse(readFileSync(path.join(root, folder, "package.json"), "utf8"));
     const title = `${manifest.name} ${manifest.version} (${manifest.license ?? "see below"})`;
-    sections.set(title, licenceText(folder));
+    const source = manifest.repository?.url ?? manifest.repository ?? manifest.homepage ?? "the npm registry";
+    sections.set(title, licenceText(folder) || `(the package has no licence file; its source is ${source})`);
   }
   return [...sections]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(
-      ([title, text]) =>
-        `${title}\n${"-".repeat(title.length)}\n${text === "" ? "(no licence file in the package)" : text}\n`,
-    )
+    .map(([title, text]) => `${title}\n${"-".repeat(title.length)}\n${text}\n`)
     .join("\n\n");
 }
 
@@ -106,10 +104,11 @@ function removeStale(outdir, written) {
 /**
  * Build into a directory; returns the metafile's start sizes.
  * @param {string} outdir absolute
+ * @param {Record<string, string>} entries output name without `.js` -> source, relative to the package
  */
-export async function buildInto(outdir) {
+export async function buildInto(outdir, entries = ENTRIES) {
   const entryPoints = Object.fromEntries(
-    Object.entries(ENTRIES).filter(([, source]) => existsSync(path.join(root, source))),
+    Object.entries(entries).filter(([, source]) => existsSync(path.join(root, source))),
   );
   // The metafile's names are relative to the output directory whatever it is, so that they do not reach the output.
   const virtual = path.join(root, "dist");

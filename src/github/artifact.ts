@@ -1,4 +1,4 @@
-import { copyFileSync, lstatSync, readdirSync } from "node:fs";
+import { copyFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { artifactNames } from "./artifact-name.ts";
 import { type Deadline, withDeadline } from "./deadline.ts";
@@ -40,12 +40,21 @@ export function actionsArtifactStore(): ArtifactStore {
   };
 }
 
-/** Regular files under a directory, absolute and sorted. Links are left out: they could point anywhere on the machine. */
+/**
+ * Regular files under a directory, absolute and sorted. Links are neither taken nor followed: the measured command could have
+ * left one that points anywhere on the machine.
+ */
 export function filesUnder(root: string): readonly string[] {
-  return readdirSync(root, { recursive: true, encoding: "utf8" })
-    .map((name) => path.join(root, name))
-    .filter((file) => lstatSync(file).isFile())
-    .sort();
+  const files: string[] = [];
+  const folders = [root];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const name = path.join(folder, entry.name);
+      if (entry.isDirectory()) folders.push(name);
+      else if (entry.isFile()) files.push(name);
+    }
+  }
+  return files.sort();
 }
 
 function isNameTaken(error: unknown): boolean {

@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { sampleCheck, sampleJudgement, sampleReport, sampleScenario } from "../report/testing/sample-report.ts";
+import { errorOutputs, outputsOf, worstGatingSeries } from "./outputs.ts";
+
+const PUBLISHED = {
+  bundlePath: "/b",
+  reportPath: "/b/report.json",
+  artifactId: 500,
+  artifactUrl: "https://x/500",
+  timelineUrl: null,
+  commentUrl: null,
+};
+
+describe("outputs", () => {
+  it("speak of the series of the worst gating check", () => {
+    const report = sampleReport("fail");
+    const series = worstGatingSeries(report);
+    expect(series).toMatchObject({ metric: "allocated", device: "cuda:0" });
+    expect(outputsOf(report, PUBLISHED)).toMatchObject({
+      verdict: "fail",
+      "exit-code": "4",
+      confirmed: "true",
+      "peak-bytes": String(series?.peak_bytes),
+      class: series?.class,
+      "artifact-id": "500",
+      "timeline-url": "",
+    });
+  });
+
+  it("prefer a failed check to one that is only nearer to its limit", () => {
+    const checks = [
+      sampleCheck({ metric: "reserved", verdict: "pass", candidate_bytes: 99, threshold_bytes: 100 }),
+      sampleCheck({ metric: "allocated", verdict: "fail", candidate_bytes: 5, threshold_bytes: 10 }),
+    ];
+    const scenario = sampleScenario("fail", { judgement: sampleJudgement("fail", { checks }) });
+    expect(worstGatingSeries(sampleReport("fail", { scenarios: [scenario] }))?.metric).toBe("allocated");
+  });
+
+  it("leave out checks that only explain", () => {
+    const checks = [sampleCheck({ metric: "reserved", gating: false, verdict: "warn" }), sampleCheck()];
+    const scenario = sampleScenario("warn", { judgement: sampleJudgement("warn", { checks }) });
+    expect(worstGatingSeries(sampleReport("warn", { scenarios: [scenario] }))?.metric).toBe("allocated");
+  });
+
+  it("are empty, never 0, where nothing is known", () => {
+    const outputs = outputsOf(sampleReport("error"), { ...PUBLISHED, artifactId: null, artifactUrl: null });
+    expect(outputs).toMatchObject({ verdict: "error", class: "", "peak-bytes": "", "slope-bytes-per-s": "" });
+    expect(outputs).toMatchObject({ "artifact-id": "", "artifact-url": "" });
+  });
+
+  it("hold every check as JSON", () => {
+    const [scenario] = JSON.parse(outputsOf(sampleReport("fail"), PUBLISHED).results);
+    expect(scenario).toMatchObject({ scenario: "train-mlp", verdict: "fail", error: null });
+    expect(scenario.checks[0]).toMatchObject({ aspect: "peak", limit: "baseline", verdict: "fail" });
+  });
+
+  it("stay below what the runner takes, and say when they were cut", () => {
+    const checks = Array.from({ length: 5000 }, (_, rank) => sampleCheck({ rank }));
+    const scenario = sampleScenario("pass", { judgement: sampleJudgement("pass", { checks }) });
+    const { results } = outputsOf(sampleReport("pass", { scenarios: [scenario] }), PUBLISHED);
+    expect(results.length).toBeLessThan(500_000);
+    expect(JSON.parse(results)[0]).toMatchObject({ truncated: true });
+  });
+
+  it("have the same names when the gate could not work", () => {
+    expect(Object.keys(errorOutputs(2, PUBLISHED)).sort()).toEqual(
+      Object.keys(outputsOf(sampleReport(), PUBLISHED)).sort(),
+    );
+  });
+});
