@@ -26,6 +26,8 @@ export interface Launched {
   readonly stderr: Readable;
   /** The command's pid as soon as the launcher told it. */
   commandPid(): number | null;
+  /** Resolves with it; the JavaScript guard tells it only after `g`, and never when the command does not start. */
+  readonly pidKnown: Promise<number>;
   send(order: LauncherOrder): void;
   readonly ended: Promise<CommandEnd>;
   /** The launcher is gone. */
@@ -136,6 +138,10 @@ async function follow(child: ChildProcess, program: Program, stdout: Readable, s
   // Writing to a launcher that has quit, or reading a reset socket, is no event of its own: `closed` tells.
   for (const stream of [control, status, stdout, stderr]) stream.on("error", () => {});
   let commandPid: number | null = null;
+  let tellPid: (pid: number) => void;
+  const pidKnown = new Promise<number>((resolve) => {
+    tellPid = resolve;
+  });
   let end: (value: CommandEnd) => void;
   const ended = new Promise<CommandEnd>((resolve) => {
     end = resolve;
@@ -162,6 +168,7 @@ async function follow(child: ChildProcess, program: Program, stdout: Readable, s
       switch (message?.kind) {
         case "pid":
           commandPid = message.pid;
+          tellPid(message.pid);
           settle();
           break;
         case "exited":
@@ -198,6 +205,7 @@ async function follow(child: ChildProcess, program: Program, stdout: Readable, s
     stdout,
     stderr,
     commandPid: () => commandPid,
+    pidKnown,
     send,
     ended,
     closed,

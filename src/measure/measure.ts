@@ -108,6 +108,13 @@ export async function measure(request: MeasureRequest): Promise<RecordingInfo> {
     });
     info = startedInfo(info, sampler, launched.commandPid() ?? -1, await describe(sampler.devices));
     writeRecordingInfo(request.directory, info);
+    if (launched.commandPid() === null) {
+      // Whoever reads the recording of a killed gate wants the pid; that it cannot be written is told at the end.
+      const early = info;
+      void launched.pidKnown
+        .then((pid) => writeRecordingInfo(request.directory, { ...early, identity: { ...early.identity, pid } }))
+        .catch(() => {});
+    }
     const end = await watch(request, launched, tree, sampler);
     exit = end.kind === "exec-failed" ? await explainStartFailure(end.errno, argv0, request.cwd, env.PATH) : end;
   } finally {

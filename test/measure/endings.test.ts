@@ -1,0 +1,157 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { GateError } from "../../src/core/errors.ts";
+import type { RecordingInfo } from "../../src/telemetry/model.ts";
+import { measured, node, temporaryFolder } from "./kit.ts";
+
+const isRoot = process.getuid?.() === 0;
+
+function script(folder: string, text: string, mode = 0o755): string {
+  const file = path.join(folder, "script");
+  writeFileSync(file, text);
+  chmodSync(file, mode);
+  return file;
+}
+
+describe.each(["native", "fallback"])("how a command ends, %s launcher", (launcher) => {
+  beforeEach(() => void vi.stubEnv("STORMLOG_GATE_LAUNCHER", launcher));
+  afterEach(() => void vi.unstubAllEnvs());
+
+  it("says with which status it exited", async () => {
+    const { info, directory } = await measured(["sh", "-c", "exit 7"]);
+    expect(info.exit).toEqual({ kind: "exited", code: 7 });
+    expect(info.complete).toBe(true);
+    expect(JSON.parse(readFileSync(path.join(directory, "recording.json"), "utf8"))).toEqual(info);
+  });
+
+  it("names the signal that killed it", async () => {
+    const { info } = await measured(["sh", "-c", "kill -SEGV $$"]);
+    expect(info.exit).toEqual({ kind: "signaled", signal: "SIGSEGV" });
+  });
+
+  it("says that the command is not on PATH", async () => {
+    const { info } = await measured(["no-such-command-here"]);
+    expect(info.exit).toMatchObject({ kind: "not-started", code: "COMMAND_NOT_FOUND" });
+    expect(info.complete).toBe(true);
+  });
+
+  it("says that the file does not exist", async () => {
+    const { info } = await measured(["./missing.py"]);
+    expect(info.exit).toMatchObject({ code: "COMMAND_NOT_FOUND", message: expect.stringContaining("./missing.py") });
+  });
+
+  it("says that the file is not executable", async () => {
+    const { info } = await measured([script(temporaryFolder(), "#!/bin/sh\n", 0o644)]);
+    expect(info.exit).toMatchObject({ kind: "not-started", code: "COMMAND_NOT_EXECUTABLE" });
+  });
+
+  it("says that the command is a directory", async () => {
+    const { info } = await measured([temporaryFolder()]);
+    expect(info.exit).toMatchObject({ kind: "not-started", code: "COMMAND_IS_DIRECTORY" });
+  });
+
+  it("says that the interpreter of a script is missing", async () => {
+    const { info } = await measured([script(temporaryFolder(), "#!/no/such/interpreter\n")]);
+    expect(info.exit).toMatchObject({ kind: "not-started", code: "COMMAND_INTERPRETER_MISSING" });
+  });
+
+  it("runs a string by sh, and an argument vector without any shell", async () => {
+    const shell = await measured([], { command: { kind: "shell", script: "echo $((1+1)) | tr 2 3" } });
+    expect(shell.stdout).toBe("3\n");
+    expect(shell.info.command.shell).toBe(true);
+    const argv = await measured(["echo", "$HOME", "a b", ";", "*"]);
+    expect(argv.stdout).toBe("$HOME a b ; *\n");
+  });
+
+  it("gives the command no stdin, its own environment and the marker", async () => {
+    const { stdout } = await measured(
+      node(
+        "process.stdin.on('data',()=>{}).on('end',()=>{const e=process.env;console.log(JSON.stringify([e.GITHUB_TOKEN,e.INPUT_RUN,e.NODE_OPTIONS,e.EXTRA,e.STORMLOG_GATE_RUN.length]))})",
+      ),
+      {
+        env: { ...process.env, GITHUB_TOKEN: "t", INPUT_RUN: "r", NODE_OPTIONS: "--no-warnings" },
+        extraEnv: { EXTRA: "x" },
+      },
+    );
+    expect(JSON.parse(stdout)).toEqual([null, null, "--no-warnings", "x", 32]);
+  });
+});
+
+describe("what cannot even be begun", () => {
+  const failure = async (promise: Promise<unknown>): Promise<GateError> => {
+    const error = await promise.then(
+      () => null,
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(GateError);
+    return error as GateError;
+  };
+
+  it("refuses a working directory that does not exist, or is a file", async () => {
+    expect((await failure(measured(["true"], { cwd: "/no/such/folder" }))).code).toBe("CWD_NOT_FOUND");
+    expect((await failure(measured(["true"], { cwd: "/etc/passwd" }))).code).toBe("CWD_NOT_DIRECTORY");
+  });
+
+  it("refuses an empty command", async () => {
+    const error = await failure(measured([]));
+    expect([error.code, error.exitCode]).toEqual(["COMMAND_MISSING", 2]);
+  });
+
+  it("refuses an argument with a NUL", async () => {
+    expect((await failure(measured(["echo", "a\0b"]))).code).toBe("COMMAND_INVALID");
+  });
+
+  it("does not write over a recording", async () => {
+    const { directory } = await measured(["true"]);
+    expect((await failure(measured(["true"], { directory }))).code).toBe("RUN_DIRECTORY_IN_USE");
+  });
+
+  it("refuses a directory that cannot be made", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(path.join(folder, "file"), "");
+    const error = await failure(measured(["true"], { directory: path.join(folder, "file", "run") }));
+    expect([error.code, error.exitCode]).toEqual(["RUN_DIRECTORY_UNWRITABLE", 1]);
+  });
+
+  it.skipIf(isRoot)("refuses a directory without permission", async () => {
+    const folder = temporaryFolder();
+    mkdirSync(path.join(folder, "locked"), { mode: 0o500 });
+    const error = await failure(measured(["true"], { directory: path.join(folder, "locked", "run") }));
+    expect(error.code).toBe("RUN_DIRECTORY_UNWRITABLE");
+  });
+
+  it("starts nothing when it is interrupted already", async () => {
+    const folder = temporaryFolder();
+    const file = path.join(folder, "ran");
+    const error = await failure(measured(["touch", file], { interrupt: AbortSignal.abort("SIGINT") }));
+    expect([error.code, error.exitCode]).toEqual(["INTERRUPTED", 130]);
+    expect(existsSync(file)).toBe(false);
+  });
+});
+
+describe("recording.json", () => {
+  it("is there, incomplete, while the command runs", async () => {
+    const folder = temporaryFolder();
+    const directory = path.join(folder, "run");
+    const { info, stdout } = await measured(["cat", path.join(directory, "recording.json")], { directory });
+    const during = JSON.parse(stdout) as RecordingInfo;
+    expect(during).toMatchObject({ complete: false, exit: { kind: "running" }, peaks: [] });
+    expect(during.identity.pid).toBeGreaterThan(0);
+    expect(during.clock.monotonic_start_ns).toBe(info.clock.monotonic_start_ns);
+  });
+
+  it("carries rank, session, commit and the rates that were reached", async () => {
+    const { info } = await measured(node("setTimeout(()=>{},300)"), {
+      extraEnv: { RANK: "3", WORLD_SIZE: "8", LOCAL_RANK: "1" },
+      commit: "c".repeat(40),
+    });
+    expect(info.identity).toMatchObject({ rank: 3, local_rank: 1, world_size: 8 });
+    expect(info).toMatchObject({ session: "s", commit: "c".repeat(40), run: 1 });
+    expect(info.fingerprint).toMatchObject({ backend: "cpu", world_size: 8, allocator_settings: "default" });
+    expect(info.clock.duration_s).toBeGreaterThan(0.3);
+    expect(info.sampler.host_rate_hz).toBeGreaterThan(100);
+    expect(info.peaks[0]).toMatchObject({ metric: "host", device: "host", rank: 3 });
+    expect(info.peaks[0]?.bytes).toBeGreaterThan(5e6);
+  });
+});

@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { findPrebuild } from "../../src/sampler/prebuild.ts";
+import type { RecordingInfo } from "../../src/telemetry/model.ts";
+import { readRecordFile } from "../../src/telemetry/record-file.ts";
+import { livingOfRun, livingWith, temporaryFolder, uniqueWord } from "./kit.ts";
+
+/** The full count is 200; here a few, since each takes a second. */
+const KILLS = Number(process.env.STORMLOG_GATE_KILLS ?? "10");
+const DRIVER = fileURLToPath(new URL("fixtures/gate-driver.ts", import.meta.url));
+const ORPHANS_GONE_MS = 2000;
+const LOST_MS = 250;
+
+const LOOP = `trap "" INT TERM HUP; while :; do sleep 60; done`;
+/** One that ignores signals, one in a session of its own, one that forked twice and lost its parent. */
+const STUBBORN_TREE = `setsid sh -c '${LOOP}' $0 & (setsid sh -c '${LOOP}' $0 & ) ; ${LOOP}`;
+
+interface Killed {
+  readonly killedNs: bigint;
+  readonly directory: string;
+  readonly orphans: readonly number[];
+}
+
+function startGate(directory: string, word: string, env: NodeJS.ProcessEnv): ChildProcess {
+  return spawn(process.execPath, ["--import", "tsx", DRIVER, directory, "sh", "-c", STUBBORN_TREE, word], {
+    stdio: "ignore",
+    env: { ...process.env, ...env },
+  });
+}
+
+function infoOf(directory: string): RecordingInfo | null {
+  const file = path.join(directory, "recording.json");
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as RecordingInfo) : null;
+}
+
+const markerOf = (pid: number): string | null =>
+  /STORMLOG_GATE_RUN=([0-9a-f]{32})/.exec(readFileSync(`/proc/${pid}/environ`, "latin1"))?.[1] ?? null;
+
+/** Kill a gate: `afterMs` past the start of sampling, or, when negative, that long after it was spawned. */
+async function killAt(afterMs: number, env: NodeJS.ProcessEnv): Promise<Killed> {
+  const directory = path.join(temporaryFolder(), "run");
+  const word = uniqueWord();
+  const gate = startGate(directory, word, env);
+  const exited = new Promise((resolve) => gate.once("exit", resolve));
+  let marker: string | null = null;
+  if (afterMs >= 0) {
+    const until = Date.now() + 20_000;
+    while (Date.now() < until && (infoOf(directory)?.identity.pid ?? -1) < 0) await sleep(10);
+    await sleep(afterMs);
+    const pid = infoOf(directory)?.identity.pid ?? -1;
+    if (pid > 0) marker = markerOf(pid);
+    expect(marker).not.toBeNull();
+  } else {
+    await sleep(-afterMs);
+  }
+  const killedNs = process.hrtime.bigint();
+  gate.kill("SIGKILL");
+  await exited;
+  const living = (): number[] => [...livingWith(word), ...(marker === null ? [] : livingOfRun(marker))];
+  while (living().length > 0 && Number(process.hrtime.bigint() - killedNs) / 1e6 < ORPHANS_GONE_MS) await sleep(50);
+  return { killedNs, directory, orphans: living() };
+}
+
+async function expectReadable({ directory, killedNs }: Killed): Promise<void> {
+  const raw = path.join(directory, "samples.rec");
+  if (!existsSync(raw)) return;
+  const file = await readRecordFile(raw);
+  const lostMs = Number(killedNs - file.header.monotonicStartNs - BigInt(file.lastNs)) / 1e6;
+  expect(lostMs).toBeLessThanOrEqual(LOST_MS);
+  expect(file.skippedRecords).toBe(0);
+  expect(file.stop).toBeNull();
+  expect(infoOf(directory)?.complete).toBe(false);
+}
+
+const native = !("reason" in findPrebuild());
+
+describe("a gate that is killed with SIGKILL", () => {
+  it.skipIf(!native)(
+    `leaves a readable recording and no orphan, ${KILLS} times at random moments`,
+    async () => {
+      for (let i = 0; i < KILLS; i++) {
+        const killed = await killAt(Math.random() * 900, {});
+        expect(killed.orphans).toEqual([]);
+        expect(existsSync(path.join(killed.directory, "samples.rec"))).toBe(true);
+        await expectReadable(killed);
+      }
+    },
+    KILLS * 8000,
+  );
+
+  it.skipIf(!native)(
+    "leaves no orphan when it dies while it starts",
+    async () => {
+      for (let i = 0; i < Math.ceil(KILLS / 3); i++) {
+        const killed = await killAt(-(300 + Math.random() * 500), {});
+        expect(killed.orphans).toEqual([]);
+        await expectReadable(killed);
+      }
+    },
+    KILLS * 8000,
+  );
+
+  it("leaves the same without any native code", async () => {
+    const fallback = { STORMLOG_GATE_SAMPLER: "fallback", STORMLOG_GATE_LAUNCHER: "fallback" };
+    for (let i = 0; i < 2; i++) {
+      // The guard looks around four times a second: children born just before the kill carry the marker all the same.
+      const killed = await killAt(500 + Math.random() * 400, fallback);
+      expect(killed.orphans).toEqual([]);
+      await expectReadable(killed);
+    }
+  });
+});

@@ -1,0 +1,90 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { onTestFinished } from "vitest";
+import { type MeasureRequest, measure } from "../../src/measure/measure.ts";
+import { MARKER_VARIABLE } from "../../src/measure/scrub-environment.ts";
+import { allPids, environmentHolds, readStat } from "../../src/sampler/proc.ts";
+import type { RecordingInfo } from "../../src/telemetry/model.ts";
+
+/** A folder that is gone after the test. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export interface Measured {
+  readonly info: RecordingInfo;
+  readonly directory: string;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly tookMs: number;
+}
+
+/** Measure a command with everything else at its default. */
+export async function measured(argv: readonly string[], overrides: Partial<MeasureRequest> = {}): Promise<Measured> {
+  const folder = temporaryFolder();
+  const directory = path.join(folder, "run", "1");
+  const out: Uint8Array[] = [];
+  const err: Uint8Array[] = [];
+  const started = performance.now();
+  const info = await measure({
+    scenario: "test",
+    run: 1,
+    session: "s",
+    commit: null,
+    command: { kind: "argv", argv },
+    cwd: folder,
+    env: process.env,
+    extraEnv: {},
+    directory,
+    timeoutS: null,
+    hostPeriodNs: 5e6,
+    devicePeriodNs: 20e6,
+    cpuBudget: null,
+    stdout: (chunk) => out.push(chunk),
+    stderr: (chunk) => err.push(chunk),
+    interrupt: new AbortController().signal,
+    scenarioDefinition: null,
+    ...overrides,
+  });
+  return {
+    info,
+    directory,
+    stdout: Buffer.concat(out).toString(),
+    stderr: Buffer.concat(err).toString(),
+    tookMs: performance.now() - started,
+  };
+}
+
+/** A Node script as a command line. */
+export const node = (script: string, ...args: string[]): string[] => [process.execPath, "-e", script, ...args];
+
+/** Living processes, by a word in their command line. The word is unique to a test, since others run beside it. */
+export function livingWith(word: string): number[] {
+  return allPids().filter((pid) => {
+    if (pid === process.pid) return false;
+    const state = readStat(pid)?.state;
+    return state !== undefined && state !== "Z" && state !== "X" && commandLine(pid).includes(word);
+  });
+}
+
+function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ");
+  } catch {
+    return "";
+  }
+}
+
+/** Living processes that carry the marker of one run. */
+export function livingOfRun(marker: string): number[] {
+  return allPids().filter(
+    (pid) => readStat(pid)?.state !== "Z" && environmentHolds(pid, `${MARKER_VARIABLE}=${marker}`) === "yes",
+  );
+}
+
+let words = 0;
+/** A word that no other process of this machine has on its command line. */
+export const uniqueWord = (): string => `slgtest${process.pid}x${words++}`;

@@ -1,0 +1,89 @@
+import { readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { measured, node } from "./kit.ts";
+
+const GIB = 2 ** 30;
+
+describe("the output of a measured command", () => {
+  it("is shown, split by stream, and kept in one log", async () => {
+    const { info, directory, stdout, stderr } = await measured(["sh", "-c", "echo one; echo two >&2"]);
+    expect([stdout, stderr]).toEqual(["one\n", "two\n"]);
+    expect(readFileSync(path.join(directory, "output.log"), "utf8").split("\n").sort()).toEqual(["", "one", "two"]);
+    expect(info.output).toEqual({ bytes: 8, kept_bytes: 8 });
+  });
+
+  it("can be opened again by name, as scripts do", async () => {
+    const { stderr, info } = await measured(["sh", "-c", "echo seen > /dev/stderr"]);
+    expect(stderr).toBe("seen\n");
+    expect(info.exit).toEqual({ kind: "exited", code: 0 });
+  });
+
+  it("of 1 GiB fills neither memory nor disk and does not hold the command up", async () => {
+    const before = process.memoryUsage().rss;
+    let shown = 0;
+    let peak = 0;
+    const { info, directory, tookMs } = await measured(
+      ["sh", "-c", "yes 0123456789abcde | head -c 1073741824; echo end"],
+      {
+        stdout: (chunk) => {
+          shown += chunk.length;
+          if (shown % (64 * 2 ** 20) < chunk.length) peak = Math.max(peak, process.memoryUsage().rss);
+        },
+        hostPeriodNs: 20e6,
+      },
+    );
+    expect(info.exit).toEqual({ kind: "exited", code: 0 });
+    expect(shown).toBe(GIB + 4);
+    expect(info.output?.bytes).toBe(GIB + 4);
+    expect(peak - before).toBeLessThan(200 * 2 ** 20);
+    expect(tookMs).toBeLessThan(25_000);
+    const log = path.join(directory, "output.log");
+    expect(statSync(log).size).toBeLessThan(600 * 1024);
+    const text = readFileSync(log, "utf8");
+    expect(text.startsWith("0123456789abcde\n")).toBe(true);
+    expect(text).toMatch(/\n\[stormlog-gate: \d+ bytes of output left out here\]\n0123456789abcde\n/);
+    expect(text.endsWith("0123456789abcde\nend\n")).toBe(true);
+  });
+
+  it("may end early: a command that closes stdout goes on", async () => {
+    const { info } = await measured(
+      node("require('fs').closeSync(1);require('fs').closeSync(2);setTimeout(()=>process.exit(5),200)"),
+    );
+    expect(info.exit).toEqual({ kind: "exited", code: 5 });
+  });
+
+  it("is no longer shown, but still kept, when showing it fails", async () => {
+    let calls = 0;
+    const { info, directory } = await measured(["sh", "-c", "echo a; sleep 0.2; echo b"], {
+      stdout: () => {
+        calls += 1;
+        throw new Error("EPIPE");
+      },
+    });
+    expect(calls).toBe(1);
+    expect(readFileSync(path.join(directory, "output.log"), "utf8")).toBe("a\nb\n");
+    expect(info.lost).toContain("output was no longer shown: EPIPE");
+  });
+
+  it("keeps bytes that are not text as they are", async () => {
+    const { directory } = await measured(node("process.stdout.write(Buffer.from([0,255,254,27,10,128]))"));
+    expect([...readFileSync(path.join(directory, "output.log"))]).toEqual([0, 255, 254, 27, 10, 128]);
+  });
+});
+
+describe("progress", () => {
+  it("comes at most ten times a second and shows the tree", async () => {
+    const views: number[] = [];
+    let processes = 0;
+    const { info } = await measured(["sh", "-c", "sleep 0.5 & sleep 0.6; wait"], {
+      onProgress: (view) => {
+        views.push(view.timeNs);
+        processes = Math.max(processes, view.processes);
+      },
+    });
+    expect(views.length).toBeGreaterThanOrEqual(3);
+    expect(views.length).toBeLessThanOrEqual(Math.ceil((info.clock.duration_s ?? 0) * 10));
+    expect(processes).toBe(3);
+  });
+});

@@ -1,0 +1,72 @@
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { findPrebuild } from "../../src/sampler/prebuild.ts";
+import { readRecordFile } from "../../src/telemetry/record-file.ts";
+import { measured, node } from "./kit.ts";
+
+/** The full count is 50. */
+const TRIES = Number(process.env.STORMLOG_GATE_PEAK_TRIES ?? "3");
+const HOLD = fileURLToPath(new URL("fixtures/hold.mjs", import.meta.url));
+const native = !("reason" in findPrebuild());
+
+const hold = (mib: number, holdMs: number, afterMs: number): string[] => [
+  process.execPath,
+  "--expose-gc",
+  HOLD,
+  String(mib),
+  String(holdMs),
+  String(afterMs),
+];
+
+describe.skipIf(!native)("the peak of a child that holds 1 GiB for 20 ms", () => {
+  it(
+    `is within 2 % and exact when the child lives 150 ms longer, ${TRIES} of ${TRIES} times`,
+    async () => {
+      for (let i = 0; i < TRIES; i++) {
+        const { info, stdout } = await measured(hold(1024, 20, 150));
+        const [peak] = info.peaks;
+        expect(peak?.kind).toBe("exact");
+        expect(Math.abs((peak?.bytes ?? 0) / Number(stdout) - 1)).toBeLessThan(0.02);
+      }
+    },
+    TRIES * 6000,
+  );
+
+  it(
+    `is within 2 % when the child ends at once, ${TRIES} of ${TRIES} times`,
+    async () => {
+      for (let i = 0; i < TRIES; i++) {
+        const { info, stdout } = await measured(hold(1024, 20, 0));
+        expect(Math.abs((info.peaks[0]?.bytes ?? 0) / Number(stdout) - 1)).toBeLessThan(0.02);
+      }
+    },
+    TRIES * 6000,
+  );
+
+  it("of a child of the command is sampled, since the kernel's marks do not add up", async () => {
+    const { info, stdout } = await measured(["sh", "-c", `${hold(512, 30, 150).join(" ")}; exit 0`]);
+    expect(info.peaks[0]?.kind).toBe("sampled");
+    expect(Math.abs((info.peaks[0]?.bytes ?? 0) / Number(stdout) - 1)).toBeLessThan(0.02);
+  });
+});
+
+describe.skipIf(!native)("a JavaScript main thread that is blocked", () => {
+  it("for 300 ms costs at most 5 % of the samples of that time", async () => {
+    let fromNs = 0n;
+    let toNs = 0n;
+    const timer = setTimeout(() => {
+      fromNs = process.hrtime.bigint();
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+      toNs = process.hrtime.bigint();
+    }, 400);
+    const { info, directory } = await measured(node("setTimeout(()=>{},1200)"));
+    clearTimeout(timer);
+    const { header, tree } = await readRecordFile(path.join(directory, "samples.rec"));
+    const at = (ns: bigint): number => Number(ns - header.monotonicStartNs);
+    const inside = tree.timeNs.filter((timeNs) => timeNs >= at(fromNs) && timeNs < at(toNs)).length;
+    const expected = Number(toNs - fromNs) / info.sampler.host_period_ns;
+    expect(expected).toBeGreaterThan(55);
+    expect(inside / expected).toBeGreaterThanOrEqual(0.95);
+  });
+});

@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { livingWith, measured, node, uniqueWord } from "./kit.ts";
+
+/** Ignores what it can ignore, and stays. */
+const STUBBORN = "process.on('SIGINT',()=>{});process.on('SIGTERM',()=>{});setInterval(()=>{},1000);";
+/** Starts a stubborn process in a session of its own and reports its word. */
+const spawnSession = (env: string) =>
+  `require('child_process').spawn(process.execPath,['-e',${JSON.stringify(STUBBORN)},process.argv[1]],{detached:true,stdio:'ignore',env:${env}}).unref();`;
+const hasPython = (await import("node:child_process")).spawnSync("python3", ["--version"]).status === 0;
+const DOUBLE_FORK = `
+import os, sys, time, signal
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+if "stay" in sys.argv: time.sleep(600)
+`;
+
+describe.each(["native", "fallback"])("ending a run, %s launcher", (launcher) => {
+  beforeEach(() => void vi.stubEnv("STORMLOG_GATE_LAUNCHER", launcher));
+  afterEach(() => void vi.unstubAllEnvs());
+
+  it("ends a command that is over its time, and says so", async () => {
+    const word = uniqueWord();
+    const { info, tookMs } = await measured(node("setTimeout(()=>{},60000)", word), { timeoutS: 0.6 });
+    expect(info.exit).toEqual({ kind: "timeout", after_s: 0.6 });
+    expect(info.complete).toBe(true);
+    expect(info.peaks).toHaveLength(1);
+    expect(livingWith(word)).toEqual([]);
+    expect(tookMs).toBeLessThan(4000);
+  });
+
+  it("lets a command clean up after SIGINT", async () => {
+    const interrupt = new AbortController();
+    setTimeout(() => interrupt.abort("SIGTERM"), 800);
+    const { info, stdout } = await measured(
+      node("process.on('SIGINT',()=>{console.log('cleaned');process.exit(3)});setInterval(()=>{},1000)"),
+      { interrupt: interrupt.signal },
+    );
+    expect(info.exit).toEqual({ kind: "interrupted", signal: "SIGTERM" });
+    expect(stdout).toBe("cleaned\n");
+  });
+
+  it("ends in less than 5 s a tree that ignores signals, with a child in its own session", async () => {
+    const word = uniqueWord();
+    const interrupt = new AbortController();
+    let abortedAt = 0;
+    setTimeout(() => {
+      abortedAt = performance.now();
+      interrupt.abort(new Error("the step was cancelled (SIGINT)"));
+    }, 800);
+    const { info } = await measured(node(spawnSession("process.env") + STUBBORN, word), {
+      interrupt: interrupt.signal,
+    });
+    expect(performance.now() - abortedAt).toBeLessThan(5000);
+    expect(info.exit).toEqual({ kind: "interrupted", signal: "SIGINT" });
+    expect(livingWith(word)).toEqual([]);
+  });
+
+  it("ends what a command leaves running, and tells", async () => {
+    const word = uniqueWord();
+    const { info } = await measured(node(spawnSession("process.env"), word));
+    expect(info.exit).toEqual({ kind: "exited", code: 0 });
+    expect(info.lost.join("\n")).toMatch(/ended 1 process that outlived the command: node/);
+    expect(livingWith(word)).toEqual([]);
+  });
+
+  it.skipIf(!hasPython)("ends a daemon that forked twice", async () => {
+    const word = uniqueWord();
+    const { info } = await measured(["python3", "-c", DOUBLE_FORK, word]);
+    expect(info.lost.join("\n")).toContain("outlived the command");
+    expect(livingWith(word)).toEqual([]);
+  });
+
+  it("says nothing of helpers that end by themselves", async () => {
+    const { info } = await measured(["sh", "-c", "sleep 0.1 & exit 0"]);
+    expect(info.lost.filter((note) => note.includes("outlived the command: sleep"))).toEqual([]);
+  });
+});
+
+describe("ending a run with the native launcher", () => {
+  it("finds a child that left the session, cleared its environment and lost its parent", async () => {
+    const word = uniqueWord();
+    const { info } = await measured(node(spawnSession("{}"), word));
+    expect(info.lost.join("\n")).toContain("outlived the command");
+    expect(livingWith(word)).toEqual([]);
+  });
+
+  it("ends 500 children", async () => {
+    const word = uniqueWord();
+    const { info, tookMs } = await measured(
+      [
+        "sh",
+        "-c",
+        `i=0; while [ $i -lt 500 ]; do sh -c 'trap "" INT TERM; while :; do sleep 100; done' ${word} & i=$((i+1)); done; wait`,
+      ],
+      { timeoutS: 3 },
+    );
+    expect(info.exit.kind).toBe("timeout");
+    expect(livingWith(word)).toEqual([]);
+    expect(tookMs).toBeLessThan(12_000);
+  });
+
+  it("notices that the launcher itself was killed, and ends the tree", async () => {
+    const word = uniqueWord();
+    const { info } = await measured(
+      node(`${spawnSession("process.env")}setTimeout(()=>process.kill(process.ppid,'SIGKILL'),300);${STUBBORN}`, word),
+    );
+    expect(info.exit).toEqual({ kind: "running" });
+    expect(info.lost.join("\n")).toContain("the launcher ended before the command");
+    expect(livingWith(word)).toEqual([]);
+  });
+});
