@@ -75,7 +75,7 @@ function singleProcessPeak(file: RecordFile): number {
 function provenByOneProcess(file: RecordFile): number {
   let bound = Number.NaN;
   for (const process of file.processes.all) {
-    if (process.replaced || process.readings < OWN_IMAGE_READINGS) continue;
+    if (process.readings < OWN_IMAGE_READINGS) continue;
     const bytes = process.highWater - process.fileLargest;
     if (!(bytes <= bound) && !Number.isNaN(bytes)) bound = bytes;
   }

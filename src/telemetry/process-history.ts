@@ -13,7 +13,7 @@ export interface ProcessRecord {
   lastReadingNs: number;
   /** Readings of the current program image. */
   readings: number;
-  /** The high-water mark fell: `exec` replaced the program image, and what the former one reached is unknown. */
+  /** The mark fell in mid-life: `exec` replaced the program image, and what the former one reached is unknown. */
   replaced: boolean;
 }
 
@@ -41,7 +41,8 @@ export class ProcessHistory {
     if (Number.isNaN(highWater)) return;
     process.lastReadingNs = timeNs;
     if (highWater < process.highWater) {
-      process.replaced = true;
+      // Seen once before: the launch itself. Later, the former program ran long enough to have had a peak of its own.
+      if (process.readings > 1) process.replaced = true;
       process.highWater = Number.NaN;
       process.fileLargest = Number.NaN;
       process.readings = 0;
