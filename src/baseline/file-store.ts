@@ -1,0 +1,135 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import path from "node:path";
+import { invalidInput } from "../core/errors.ts";
+import type { Fingerprint } from "../telemetry/model.ts";
+import type { BaselineRecord } from "./record.ts";
+import { pruneRecord, serializeRecord } from "./record-size.ts";
+import {
+  type BaselineStore,
+  busy,
+  parseStored,
+  recordName,
+  type StoreContent,
+  type StoredRecord,
+  unwritable,
+} from "./store.ts";
+
+/** A lock older than this was left by a writer that died: an update takes milliseconds. */
+const STALE_LOCK_MS = 10_000;
+const LOCK_TIMEOUT_MS = 30_000;
+
+const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
+
+async function acquire(lock: string, store: string): Promise<void> {
+  const deadline = Date.now() + LOCK_TIMEOUT_MS;
+  for (;;) {
+    try {
+      await (await open(lock, "wx")).close();
+      return;
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST") throw unwritable(store, (error as Error).message);
+    }
+    const age = await stat(lock).then(
+      ({ mtimeMs }) => Date.now() - mtimeMs,
+      () => 0,
+    );
+    if (age > STALE_LOCK_MS) {
+      // Taken away by renaming: of several writers that see it stale, one succeeds and the others find it gone.
+      const taken = `${lock}.${randomBytes(6).toString("hex")}`;
+      await rename(lock, taken).then(
+        () => rm(taken, { force: true }),
+        () => {},
+      );
+      continue;
+    }
+    if (Date.now() > deadline) throw busy(store);
+    await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 20));
+  }
+}
+
+async function writeAtomically(file: string, text: string): Promise<void> {
+  const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    const handle = await open(temporary, "wx");
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+class FileStore implements BaselineStore {
+  readonly name: string;
+  readonly #folder: string;
+
+  constructor(name: string, folder: string) {
+    this.name = name;
+    this.#folder = folder;
+  }
+
+  async list(): Promise<StoreContent> {
+    let names: string[];
+    try {
+      names = await readdir(this.#folder, { recursive: true });
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return { exists: false, records: [], skipped: [] };
+      throw invalidInput(
+        "BASELINE_STORE_UNREADABLE",
+        `${this.name} cannot be read: ${(error as Error).message}`,
+        this.#folder,
+      );
+    }
+    const records: StoredRecord[] = [];
+    const skipped: string[] = [];
+    for (const name of names.filter((one) => one.endsWith(".json")).sort()) {
+      const text = await readFile(path.join(this.#folder, name), "utf8").catch(() => "");
+      const parsed = parseStored(name.split(path.sep).join("/"), text);
+      if ("skipped" in parsed) skipped.push(parsed.skipped);
+      else records.push(parsed);
+    }
+    return { exists: true, records, skipped };
+  }
+
+  async update(
+    scenario: string,
+    fingerprint: Fingerprint,
+    change: (current: BaselineRecord | null) => BaselineRecord,
+  ): Promise<StoredRecord> {
+    const name = recordName(scenario, fingerprint);
+    const file = path.join(this.#folder, name);
+    try {
+      await mkdir(path.dirname(file), { recursive: true });
+    } catch (error) {
+      throw unwritable(this.name, (error as Error).message);
+    }
+    const lock = `${file}.lock`;
+    await acquire(lock, this.name);
+    try {
+      const text = await readFile(file, "utf8").catch(() => null);
+      const current = text === null ? null : parseStored(name, text);
+      // A record that cannot be read is not overwritten: it may be a newer version's.
+      if (current !== null && "skipped" in current) throw unwritable(this.name, current.skipped);
+      const record = pruneRecord(change(current?.record ?? null));
+      await writeAtomically(file, serializeRecord(record));
+      return { name, record };
+    } catch (error) {
+      throw codeOf(error) === undefined || !/^E[A-Z]+$/.test(codeOf(error) ?? "")
+        ? error
+        : unwritable(this.name, (error as Error).message);
+    } finally {
+      await rm(lock, { force: true });
+    }
+  }
+}
+
+/** `file:DIR`: one JSON file a record, reviewed in pull requests. `folder` is absolute. */
+export function openFileStore(name: string, folder: string): BaselineStore {
+  return new FileStore(name, folder);
+}

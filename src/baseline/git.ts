@@ -1,0 +1,26 @@
+import { execFile } from "node:child_process";
+
+export interface GitResult {
+  readonly ok: boolean;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Run git in a folder; never throws. Output is bounded at 64 MiB. */
+export function git(
+  cwd: string,
+  args: readonly string[],
+  options: { readonly input?: string; readonly env?: Readonly<Record<string, string>> } = {},
+): Promise<GitResult> {
+  return new Promise((resolve) => {
+    const child = execFile(
+      "git",
+      ["-C", cwd, ...args],
+      { maxBuffer: 64 * 1024 * 1024, env: { ...process.env, GIT_TERMINAL_PROMPT: "0", ...options.env } },
+      (error, stdout, stderr) => resolve({ ok: error === null, stdout: stdout.trim(), stderr: stderr.trim() }),
+    );
+    // git may end before it has read its input; that is git's answer, not an error of ours.
+    child.stdin?.on("error", () => {});
+    child.stdin?.end(options.input ?? "");
+  });
+}

@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+import type { Fingerprint } from "../telemetry/model.ts";
+
+/**
+ * Fields that are shown when they differ and never stop a comparison. Every other field is identity: a new field a later
+ * version adds must not silently compare two different machines.
+ */
+const CONTEXT_FIELDS: ReadonlySet<string> = new Set([
+  "driver",
+  "driver_version",
+  "cuda",
+  "cuda_version",
+  "rocm",
+  "rocm_version",
+  "kernel",
+  "container_image",
+  "image",
+  "cpu",
+  "cpu_model",
+  "cpu_count",
+  "python",
+  "python_version",
+  "os",
+  "node",
+  "host",
+  "hostname",
+  "libc",
+  "framework_patch",
+  "tool_version",
+  "sampler",
+]);
+
+/** Whether a difference in this field makes two runs incomparable. */
+export function isIdentityField(field: string): boolean {
+  return !CONTEXT_FIELDS.has(field);
+}
+
+/** The fields that name an environment, without those that only describe it and without unknown ones. */
+export function identityOf(fingerprint: Fingerprint): Fingerprint {
+  return Object.fromEntries(
+    Object.entries(fingerprint)
+      .filter(([field, value]) => isIdentityField(field) && value !== null)
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+}
+
+/** Identity fields known, and different, on both sides; their names in order. Empty = comparable. */
+export function identityConflicts(left: Fingerprint, right: Fingerprint): readonly string[] {
+  const ours = identityOf(left);
+  const theirs = identityOf(right);
+  return Object.keys(ours).filter((field) => Object.hasOwn(theirs, field) && ours[field] !== theirs[field]);
+}
+
+/** Name of an environment in a store: the first 64 bits of the SHA-256 of its identity fields, canonical JSON, in hex. */
+export function fingerprintHash(fingerprint: Fingerprint): string {
+  return createHash("sha256")
+    .update(JSON.stringify(identityOf(fingerprint)))
+    .digest("hex")
+    .slice(0, 16);
+}

@@ -1,0 +1,194 @@
+import * as v from "valibot";
+import { DRIFT_CLASSES } from "../analysis/document.ts";
+import type { MeasuredRun, MeasuredSeries, Measurements } from "../analysis/measurements.ts";
+import { invalidInput } from "../core/errors.ts";
+import { METRICS } from "../telemetry/model.ts";
+
+export const BASELINE_SCHEMA = "stormlog.baseline/1";
+
+const bytes = v.nullable(v.pipe(v.number(), v.finite()));
+const points = v.pipe(v.array(v.pipe(v.number(), v.finite())), v.maxLength(200));
+
+/** One value per series of the epoch: peak, growth, slope per second, slope per step, class. */
+const ValueSchema = v.tuple([bytes, bytes, bytes, bytes, v.nullable(v.picklist(DRIFT_CLASSES))]);
+
+export const BaselineRunSchema = v.object({
+  session: v.string(),
+  commit: v.nullable(v.string()),
+  /** ISO 8601, UTC, seconds. */
+  time: v.string(),
+  /** False = recorded, not yet accepted: never compared with. */
+  approved: v.boolean(),
+  values: v.array(v.nullable(ValueSchema)),
+});
+
+export const EpochSchema = v.object({
+  opened: v.string(),
+  /** Why the epoch was opened, in the words of whoever did. */
+  reason: v.string(),
+  /** Series the runs' values stand for, in order: rank, device, metric. */
+  series: v.array(v.tuple([v.pipe(v.number(), v.integer(), v.minValue(0)), v.string(), v.picklist(METRICS)])),
+  runs: v.array(BaselineRunSchema),
+});
+
+export const EnvelopeSchema = v.object({
+  rank: v.pipe(v.number(), v.integer(), v.minValue(0)),
+  device: v.string(),
+  metric: v.picklist(METRICS),
+  time_s: points,
+  low_bytes: points,
+  mid_bytes: points,
+  high_bytes: points,
+});
+
+/** `stormlog.baseline/1`: what one scenario measured in one environment. Epochs are oldest first; the last is current. */
+export const BaselineRecordSchema = v.object({
+  schema: v.literal(BASELINE_SCHEMA),
+  scenario: v.string(),
+  fingerprint: v.record(v.string(), v.nullable(v.union([v.string(), v.number()]))),
+  epochs: v.array(EpochSchema),
+  envelopes: v.array(EnvelopeSchema),
+});
+export type BaselineRecord = v.InferOutput<typeof BaselineRecordSchema>;
+export type BaselineEpoch = v.InferOutput<typeof EpochSchema>;
+export type BaselineRun = v.InferOutput<typeof BaselineRunSchema>;
+type BaselineValue = v.InferOutput<typeof ValueSchema>;
+
+/** A run on its way into a record. */
+export interface NewRun {
+  readonly measured: MeasuredRun;
+  readonly timeIso: string;
+  readonly approved: boolean;
+}
+
+/**
+ * Check a record read from outside.
+ * @throws GateError SCHEMA_VERSION for another version, BASELINE_INVALID for anything that does not fit (exit 5)
+ */
+export function parseBaselineRecord(json: unknown, where: string): BaselineRecord {
+  const schema = typeof json === "object" && json !== null ? (json as { schema?: unknown }).schema : undefined;
+  if (typeof schema === "string" && schema.startsWith("stormlog.baseline/") && schema !== BASELINE_SCHEMA) {
+    throw invalidInput(
+      "SCHEMA_VERSION",
+      `${where} has schema ${schema}; this version reads ${BASELINE_SCHEMA}`,
+      where,
+      "Use a newer stormlog-gate.",
+    );
+  }
+  const result = v.safeParse(BaselineRecordSchema, json);
+  if (!result.success) {
+    const issue = result.issues[0];
+    throw invalidInput(
+      "BASELINE_INVALID",
+      `${where} is not a baseline record: ${v.getDotPath(issue) ?? "document"}: ${issue.message}`,
+      where,
+    );
+  }
+  return result.output;
+}
+
+function valueOf(series: MeasuredSeries): BaselineValue {
+  return [
+    series.peak_bytes,
+    series.growth_bytes ?? null,
+    series.slope_bytes_per_s ?? null,
+    series.slope_bytes_per_step ?? null,
+    series.class ?? null,
+  ];
+}
+
+type SeriesKey = BaselineEpoch["series"][number];
+
+const same = (a: SeriesKey, b: SeriesKey): boolean => a[0] === b[0] && a[1] === b[1] && a[2] === b[2];
+
+/** The epoch with one more run; series it did not know are appended, those the run lacks are null. */
+function withRun(epoch: BaselineEpoch, run: NewRun): BaselineEpoch {
+  const keys: SeriesKey[] = run.measured.series.map(({ rank, device, metric }) => [rank, device, metric]);
+  const series = [...epoch.series, ...keys.filter((key) => !epoch.series.some((known) => same(known, key)))];
+  const values = series.map((key) => {
+    const found = run.measured.series.find(({ rank, device, metric }) => same(key, [rank, device, metric]));
+    return found === undefined ? null : valueOf(found);
+  });
+  const { session, commit } = run.measured;
+  const time = `${run.timeIso.slice(0, 19)}Z`;
+  return { ...epoch, series, runs: [...epoch.runs, { session, commit, time, approved: run.approved, values }] };
+}
+
+/** A record of a scenario in an environment that has none yet. */
+export function emptyRecord(scenario: string, fingerprint: BaselineRecord["fingerprint"]): BaselineRecord {
+  return { schema: BASELINE_SCHEMA, scenario, fingerprint, epochs: [], envelopes: [] };
+}
+
+function openEpoch(runs: readonly NewRun[], reason: string): BaselineEpoch {
+  const opened = runs[0]?.timeIso ?? "";
+  return runs.reduce(withRun, { opened: opened === "" ? "" : `${opened.slice(0, 19)}Z`, reason, series: [], runs: [] });
+}
+
+/** Append runs to the current epoch (the first runs open one). Runs already there (same session, time and values) stay once. */
+export function addRuns(record: BaselineRecord, runs: readonly NewRun[], reason = "refresh"): BaselineRecord {
+  const current = record.epochs.at(-1);
+  if (current === undefined) return { ...record, epochs: [openEpoch(runs, reason)] };
+  return { ...record, epochs: [...record.epochs.slice(0, -1), runs.reduce(withRun, current)] };
+}
+
+/** Accept a new level: a new epoch, seeded with the accepted runs. The old one is kept for the record, not compared with. */
+export function acceptRuns(record: BaselineRecord, runs: readonly NewRun[], reason: string): BaselineRecord {
+  const accepted = runs.map((run) => ({ ...run, approved: true }));
+  return { ...record, epochs: [...record.epochs, openEpoch(accepted, reason)], envelopes: [] };
+}
+
+/** Newest runs that are compared with, at most. */
+export const MAX_SELECTED_RUNS = 50;
+
+/**
+ * Runs to compare with: approved, of the current epoch, on an ancestor of the merge base when those are known (a run
+ * without a commit counts as one), the newest 50.
+ */
+export function selectRuns(record: BaselineRecord, ancestors: ReadonlySet<string> | null): readonly BaselineRun[] {
+  const current = record.epochs.at(-1);
+  if (current === undefined) return [];
+  return current.runs
+    .filter(({ approved }) => approved)
+    .filter(({ commit }) => ancestors === null || commit === null || ancestors.has(commit))
+    .slice(-MAX_SELECTED_RUNS);
+}
+
+function measuredRunOf(run: BaselineRun, epoch: BaselineEpoch): MeasuredRun {
+  const series = epoch.series.flatMap(([rank, device, metric], index): MeasuredSeries[] => {
+    const value = run.values[index];
+    if (value === undefined || value === null) return [];
+    const [peak_bytes, growth_bytes, slope_bytes_per_s, slope_bytes_per_step, driftClass] = value;
+    return [
+      {
+        rank,
+        device,
+        metric,
+        peak_bytes,
+        growth_bytes,
+        slope_bytes_per_s,
+        slope_bytes_per_step,
+        ...(driftClass === null ? {} : { class: driftClass }),
+      },
+    ];
+  });
+  return { session: run.session, commit: run.commit, series };
+}
+
+/** Selected runs of a record as measurements. */
+export function toMeasurements(record: BaselineRecord, runs: readonly BaselineRun[]): Measurements {
+  const epoch = record.epochs.at(-1);
+  return {
+    scenario: record.scenario,
+    fingerprint: record.fingerprint,
+    runs: epoch === undefined ? [] : runs.map((run) => measuredRunOf(run, epoch)),
+  };
+}
+
+/**
+ * A record read from outside, as measurements of its newest approved runs.
+ * @throws GateError SCHEMA_VERSION, BASELINE_INVALID (exit 5)
+ */
+export function recordToMeasurements(json: unknown, where: string): Measurements {
+  const record = parseBaselineRecord(json, where);
+  return toMeasurements(record, selectRuns(record, null));
+}

@@ -1,0 +1,65 @@
+import { GateError } from "../core/errors.ts";
+import type { Fingerprint } from "../telemetry/model.ts";
+import { fingerprintHash } from "./identity.ts";
+import { type BaselineRecord, parseBaselineRecord } from "./record.ts";
+import { scenarioDirectory } from "./scenario-name.ts";
+
+/** A record and its name in the store: `<scenario>/<fingerprint hash>.json`. */
+export interface StoredRecord {
+  readonly name: string;
+  readonly record: BaselineRecord;
+}
+
+export interface StoreContent {
+  /** False when there is no such store at all. */
+  readonly exists: boolean;
+  readonly records: readonly StoredRecord[];
+  /** Records that could not be used, each with its reason: skipped, never fatal. */
+  readonly skipped: readonly string[];
+}
+
+/** Where baselines live. Concurrent writers of one store lose nothing. */
+export interface BaselineStore {
+  /** As written in the spec: `file:baselines`, `ref:refs/stormlog/baselines`. */
+  readonly name: string;
+  list(): Promise<StoreContent>;
+  /**
+   * Read, change and write one record as a compare-and-swap; `change` may be called more than once.
+   * @throws GateError BASELINE_STORE_UNWRITABLE, BASELINE_STORE_BUSY
+   */
+  update(
+    scenario: string,
+    fingerprint: Fingerprint,
+    change: (current: BaselineRecord | null) => BaselineRecord,
+  ): Promise<StoredRecord>;
+}
+
+/** Name of a record within any store. */
+export function recordName(scenario: string, fingerprint: Fingerprint): string {
+  return `${scenarioDirectory(scenario)}/${fingerprintHash(fingerprint)}.json`;
+}
+
+/** Parse the text of one record of a store: a corrupt or future one is a reason to skip it, not to stop. */
+export function parseStored(name: string, text: string): StoredRecord | { readonly skipped: string } {
+  try {
+    return { name, record: parseBaselineRecord(JSON.parse(text), name) };
+  } catch (error) {
+    if (error instanceof GateError) return { skipped: `${error.message} (${error.code})` };
+    return { skipped: `${name} is not complete JSON` };
+  }
+}
+
+export function unwritable(store: string, reason: string): GateError {
+  return new GateError("BASELINE_STORE_UNWRITABLE", `${store} cannot be written: ${reason}`, {
+    kind: "error",
+    where: store,
+  });
+}
+
+export function busy(store: string): GateError {
+  return new GateError("BASELINE_STORE_BUSY", `${store} was changed by others at every attempt`, {
+    kind: "error",
+    where: store,
+    hint: "Try again when fewer jobs write baselines at once.",
+  });
+}
