@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
+import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { annotationsOf } from "../../github/annotations.ts";
 import { errorOutputs, type Outputs, outputsOf } from "../../github/outputs.ts";
@@ -81,7 +82,10 @@ function sayError(step: Step, error: GateError): void {
   const where = error.where === undefined || error.message.includes(error.where) ? "" : ` (${error.where})`;
   const hint = error.hint === undefined ? "" : ` ${error.hint}`;
   step.runner.error(`${error.message}${where}.${hint}`, { title: `${TITLE}: ${error.code}` });
-  if (step.env.RUNNER_DEBUG === "1" && error.stack) step.write(`${error.stack}\n`);
+  if (step.env.RUNNER_DEBUG === "1" && error.stack) {
+    // The runner takes an indented `::error::` for a command too, and a message may hold what somebody else wrote.
+    step.write(`${escapeTerminal(error.stack).replace(/^/gm, "| ")}\n`);
+  }
 }
 
 async function reportOutcome(step: Step, settings: PublishSettings, outcome: EngineOutcome): Promise<number> {
