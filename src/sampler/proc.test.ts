@@ -1,0 +1,74 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { describe, expect, it } from "vitest";
+import {
+  allPids,
+  childrenOf,
+  environmentHolds,
+  pageSize,
+  parseStat,
+  parseStatm,
+  parseStatus,
+  readStat,
+} from "./proc.ts";
+
+const STAT_TAIL = "S 41 42 42 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 987654 1000000 200";
+
+describe("parseStat", () => {
+  it("reads state, parent and start time behind a name with blanks and brackets", () => {
+    expect(parseStat(`42 (a) b (c) ${STAT_TAIL}`)).toEqual({ state: "S", parent: 41, startTicks: 987654 });
+  });
+
+  it.each(["", "42", "42 (x)", "42 (x) S", "nonsense without brackets"])("answers null for %j", (text) => {
+    expect(parseStat(text)).toBeNull();
+  });
+});
+
+describe("parseStatus", () => {
+  it("gives bytes, and null for lines a kernel does not show", () => {
+    expect(parseStatus("Name:\tx\nVmHWM:\t  10 kB\nRssAnon:\t   4 kB\nRssFile:\t 6 kB\n")).toEqual({
+      highWater: 10240,
+      anon: 4096,
+      shmem: null,
+      file: 6144,
+    });
+  });
+});
+
+describe("parseStatm", () => {
+  it("takes the second and the third number", () => {
+    expect(parseStatm("100 20 3 1 0 50 0\n")).toEqual({ resident: 20, shared: 3 });
+  });
+
+  it.each(["", "100", "a b c"])("answers null for %j", (text) => {
+    expect(parseStatm(text)).toBeNull();
+  });
+});
+
+describe.skipIf(process.platform !== "linux")("the processes of this machine", () => {
+  it("have the page size that getconf tells", () => {
+    expect(pageSize()).toBe(Number(execFileSync("getconf", ["PAGESIZE"]).toString()));
+  });
+
+  it("are found with parent, children and environment", async () => {
+    const child = spawn("sleep", ["60"], { env: { ...process.env, X: "AMARK=1", AMARK: "12" } });
+    try {
+      await once(child, "spawn");
+      const pid = child.pid!;
+      expect(allPids()).toContain(pid);
+      expect(readStat(pid)?.parent).toBe(process.pid);
+      const children = childrenOf(process.pid);
+      if (children !== null) expect(children).toContain(pid);
+      expect(environmentHolds(pid, "AMARK=12")).toBe("yes");
+      // Neither the beginning of a value nor the text within another variable counts.
+      expect(environmentHolds(pid, "AMARK=1")).toBe("no");
+    } finally {
+      child.kill("SIGKILL");
+    }
+  });
+
+  it("that do not exist answer nothing", () => {
+    const gone = 2 ** 22 + 1;
+    expect([readStat(gone), childrenOf(gone), environmentHolds(gone, "A=1")]).toEqual([null, null, "empty"]);
+  });
+});

@@ -1,0 +1,109 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { GateError } from "../core/errors.ts";
+import { findPrebuild } from "./prebuild.ts";
+import type { SamplerOptions } from "./sampler.ts";
+import { probeSources, startSampler } from "./start.ts";
+
+const kinds = "reason" in findPrebuild() ? ["fallback"] : ["native", "fallback"];
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
+});
+
+const options = (more: Partial<SamplerOptions> = {}): SamplerOptions => ({
+  file: path.join(folder, "samples.rec"),
+  rootPid: process.pid,
+  includeRoot: true,
+  hostPeriodNs: 10_000_000,
+  devicePeriodNs: 100_000_000,
+  cpuBudget: null,
+  marker: null,
+  ...more,
+});
+
+function codeOf(act: () => unknown): string {
+  try {
+    act();
+  } catch (error) {
+    return error instanceof GateError ? error.code : String(error);
+  }
+  return "no error";
+}
+
+describe.each(kinds)("the %s sampler", (kind) => {
+  beforeEach(() => void vi.stubEnv("STORMLOG_GATE_SAMPLER", kind));
+
+  it("measures this very process and shows it live", async () => {
+    const sampler = startSampler(options());
+    await sleep(250);
+    const view = sampler.live();
+    const rss = process.memoryUsage().rss;
+    expect(sampler.kind).toBe(kind);
+    expect(view.rssBytes! / rss).toBeGreaterThan(0.7);
+    expect(view.rssBytes! / rss).toBeLessThan(1.3);
+    expect(view.hostBytes).toBeLessThanOrEqual(view.rssBytes!);
+    expect(view.peakHostBytes).toBeGreaterThanOrEqual(view.hostBytes!);
+    expect(view.deviceUsedBytes).toBeNull();
+    const stats = sampler.stop();
+    expect(stats.ticks).toBeGreaterThan(15);
+    expect(stats.writeError).toBeNull();
+    expect(sampler.stop()).toEqual(stats);
+    expect(sampler.live().processes).toBeGreaterThanOrEqual(1);
+  });
+
+  it("tells the clocks of its time zero", () => {
+    const before = process.hrtime.bigint();
+    const sampler = startSampler(options());
+    sampler.stop();
+    expect(sampler.monotonicStartNs).toBeGreaterThanOrEqual(before);
+    expect(sampler.monotonicStartNs).toBeLessThan(before + 1_000_000_000n);
+    expect(Math.abs(Number(sampler.epochNs / 1_000_000n) - Date.now())).toBeLessThan(2000);
+  });
+
+  it("says which file it cannot make", () => {
+    expect(codeOf(() => startSampler(options({ file: path.join(folder, "no", "samples.rec") })))).toBe(
+      "RECORD_FILE_UNWRITABLE",
+    );
+    startSampler(options()).stop();
+    expect(codeOf(() => startSampler(options()))).toBe("RECORD_FILE_UNWRITABLE");
+  });
+
+  it("refuses periods outside 0.5 ms to 1 s", () => {
+    for (const hostPeriodNs of [0, 499_999, 1e9 + 1, Number.NaN]) {
+      expect(codeOf(() => startSampler(options({ hostPeriodNs })))).toBe("SAMPLER_PERIOD_INVALID");
+    }
+  });
+
+  it("says what can be read here", () => {
+    const probe = probeSources();
+    expect(probe.kind).toBe(kind);
+    expect(probe.sources.find(({ name }) => name === "host")?.available).toBe(true);
+    for (const { available, reason } of probe.sources) if (!available) expect(reason).toMatch(/\w/);
+  });
+});
+
+describe("choosing a sampler", () => {
+  it("says in one line what the fallback costs", () => {
+    vi.stubEnv("STORMLOG_GATE_SAMPLER", "fallback");
+    const sampler = startSampler(options());
+    sampler.stop();
+    expect(sampler.reason).toMatch(
+      /samples come late while the gate itself is busy, and devices and cgroups are not read$/,
+    );
+    expect(sampler.reason).not.toContain("\n");
+  });
+
+  it("refuses a name it does not know", () => {
+    vi.stubEnv("STORMLOG_GATE_SAMPLER", "best");
+    expect(codeOf(() => startSampler(options()))).toBe("SAMPLER_UNKNOWN");
+  });
+});
