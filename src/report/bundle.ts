@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import * as v from "valibot";
 import { GateError, invalidInput, usageError } from "../core/errors.ts";
@@ -120,7 +120,7 @@ export interface ReadBundle {
 
 /**
  * Read a bundle back. Every value is checked: the bundle may come from a stranger.
- * @throws GateError INPUT_NOT_FOUND, INPUT_TRUNCATED, BUNDLE_INCOMPLETE, REPORT_INVALID, SCHEMA_VERSION
+ * @throws GateError INPUT_NOT_FOUND, INPUT_TRUNCATED, INPUT_TOO_LARGE, BUNDLE_INVALID, BUNDLE_INCOMPLETE, REPORT_INVALID, SCHEMA_VERSION
  */
 export async function readBundle(directory: string): Promise<ReadBundle> {
   const manifest = await readManifest(directory);
@@ -150,11 +150,17 @@ async function readManifest(directory: string): Promise<BundleManifest> {
   );
 }
 
+/** A report of the largest allowed timelines is a tenth of this. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
 async function readJson(file: string): Promise<unknown> {
   let text: string;
   try {
+    const { size } = await stat(file);
+    if (size > MOST_BYTES) throw invalidInput("INPUT_TOO_LARGE", `${size} bytes are more than any report has`, file);
     text = await readFile(file, "utf8");
   } catch (cause) {
+    if (cause instanceof GateError) throw cause;
     throw new GateError("INPUT_NOT_FOUND", "this file of the bundle cannot be read", {
       kind: "invalid-input",
       where: file,

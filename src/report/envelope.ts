@@ -130,7 +130,7 @@ export function parseStormlogReport(json: unknown, where: string): { envelope: S
       "Update stormlog-gate.",
     );
   }
-  const envelope = v.safeParse(StormlogReportSchema, json);
+  const envelope = v.safeParse(StormlogReportSchema, json, FIRST);
   if (!envelope.success) throw invalid(envelope.issues[0], "", where);
   if (envelope.output.report_kind !== REPORT_KIND) {
     throw invalidInput(
@@ -139,7 +139,7 @@ export function parseStormlogReport(json: unknown, where: string): { envelope: S
       where,
     );
   }
-  const payload = v.safeParse(PayloadSchema, envelope.output.payload);
+  const payload = v.safeParse(PayloadSchema, envelope.output.payload, FIRST);
   if (!payload.success) throw invalid(payload.issues[0], "payload.", where);
   const { tool, generated_at_utc } = envelope.output;
   return {
@@ -151,6 +151,9 @@ export function parseStormlogReport(json: unknown, where: string): { envelope: S
     ),
   };
 }
+
+/** One problem is enough to refuse a document; collecting millions of them would take a stranger's file as long as it likes. */
+const FIRST = { abortEarly: true } as const;
 
 function invalid(issue: v.BaseIssue<unknown>, prefix: string, where: string) {
   return invalidInput("REPORT_INVALID", `${prefix}${v.getDotPath(issue) ?? "document"}: ${issue.message}`, where);

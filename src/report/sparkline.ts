@@ -23,11 +23,12 @@ export function sparkline(values: ArrayLike<number>, width: number): string {
   }
   if (high < low) return "";
   const floor = low > high * 0.6 && low < high ? low : Math.min(0, low);
-  const span = high - floor;
+  // Halved before the difference, which could otherwise exceed the largest number there is.
+  const span = high / 2 - floor / 2;
   let out = "";
   for (const value of highs) {
     if (Number.isNaN(value)) out += GAP;
-    else out += BLOCKS[span <= 0 ? 0 : Math.min(7, Math.floor(((value - floor) / span) * 8))]!;
+    else out += BLOCKS[span <= 0 ? 0 : Math.min(7, Math.floor(((value / 2 - floor / 2) / span) * 8))]!;
   }
   return out;
 }

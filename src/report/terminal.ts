@@ -71,9 +71,7 @@ function scenarioBlock(scenario: ScenarioReport, paint: Paint, width: number): s
   }
   lines.push(paint.dim(clip(`  ${safe(baselineText(scenario))}`, width)));
   const steps = nextSteps(scenario).flatMap((step) => {
-    const text = wrapText(`${paint.bold("→")} ${safe(step.text)}`, width, "    ").map((line, i) =>
-      i === 0 ? `  ${line}` : line,
-    );
+    const text = wrapText(`→ ${safe(step.text)}`, width - 2, "    ").map((line, i) => (i === 0 ? `  ${line}` : line));
     return step.command === undefined ? text : [...text, `      ${paint.cyan(step.command)}`];
   });
   if (steps.length > 0) lines.push("", ...steps);

@@ -1,3 +1,4 @@
+import { escapeTerminal } from "../core/escape.ts";
 import { decimate, type Line } from "./decimate.ts";
 import type { ScenarioReport, Timeline } from "./model.ts";
 import { BASELINE, BUDGET_LINE, LIMIT_LINE, LINE_STYLES } from "./palette.ts";
@@ -26,14 +27,13 @@ export interface PageLine {
 }
 
 export interface PageData {
-  readonly scenarios: readonly { readonly name: string; readonly lines: readonly PageLine[] }[];
+  readonly scenarios: readonly { readonly lines: readonly PageLine[] }[];
 }
 
 /** What the page's script draws, as JSON-safe values. */
 export function pageData(scenarios: readonly ScenarioReport[]): PageData {
   return {
     scenarios: scenarios.map((scenario) => ({
-      name: scenario.scenario,
       lines: scenario.timeline === null ? [] : linesOf(withUsableLimits(scenario.timeline)),
     })),
   };
@@ -59,8 +59,8 @@ function linesOf(timeline: Timeline): PageLine[] {
           alignedLine(envelope.time_s, values),
         ),
       );
-    add("baseline-high", "baseline highest", envelope.high_bytes, 1, []);
-    add("baseline-low", "baseline lowest", envelope.low_bytes, 1, []);
+    add("baseline-high", "baseline highest", envelope.high_bytes, 0.6, []);
+    add("baseline-low", "baseline lowest", envelope.low_bytes, 0.6, []);
     add("baseline-mid", "baseline middle", envelope.mid_bytes, 1.5, [7, 5]);
   }
   const all = [ranked.main, ...ranked.others, ...ranked.hidden].filter((item) => item !== null && item.peak !== null);
@@ -70,7 +70,7 @@ function linesOf(timeline: Timeline): PageLine[] {
     return pageLine(
       {
         role: "series",
-        label: seriesLabel(item!.series, timeline),
+        label: escapeTerminal(seriesLabel(item!.series, timeline)).slice(0, 80),
         color: style.color,
         width: index === 0 ? 2 : 1.3,
         dash,

@@ -104,7 +104,7 @@
       ],
       bands:
         high > 0 && low > 0
-          ? [{ series: [high, low], fill: dark ? "rgba(140,149,159,0.30)" : "rgba(140,149,159,0.38)" }]
+          ? [{ series: [high, low], fill: dark ? "rgba(140,149,159,0.42)" : "rgba(140,149,159,0.50)" }]
           : [],
       cursor: {
         drag: { x: true, y: false },
