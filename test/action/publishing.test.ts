@@ -154,6 +154,7 @@ describe("publishing a verdict", () => {
     github.addComment(PR, BOT, "<!-- stormlog-gate:default -->\nall is well");
     const result = await main({ run: "throw" });
     expect(result).toMatchObject({ code: 2, outputs: { verdict: "error" } });
+    expect(result.outputs["comment-url"]).toMatch(/#issuecomment-1000$/);
     expect(github.comments[0]?.body).toContain("NO&#95;COMMAND");
     expect(result.log).not.toMatch(/^\s+at /m);
   });

@@ -155,11 +155,11 @@ export async function publishError(
   step: Step,
   settings: PublishSettings,
   error: GateError,
-): Promise<readonly string[]> {
-  const warnings: string[] = [];
+): Promise<{ readonly commentUrl: string | null; readonly warnings: readonly string[] }> {
+  const warnings: string[] = [...settings.notices];
   const hint = error.hint === undefined ? "" : ` ${escapeMarkdown(error.hint)}`;
   const text = `## Stormlog Gate: error\n\n**${escapeMarkdown(error.code)}**: ${escapeMarkdown(error.message)}.${hint}\n`;
-  await comment(step, settings, text, warnings);
+  const commentUrl = await comment(step, settings, text, warnings);
   writeSummary(step.env.GITHUB_STEP_SUMMARY, text);
-  return warnings;
+  return { commentUrl, warnings };
 }

@@ -82,9 +82,10 @@ function sayError(step: Step, error: GateError): void {
   const where = error.where === undefined || error.message.includes(error.where) ? "" : ` (${error.where})`;
   const hint = error.hint === undefined ? "" : ` ${error.hint}`;
   step.runner.error(`${error.message}${where}.${hint}`, { title: `${TITLE}: ${error.code}` });
-  if (step.env.RUNNER_DEBUG === "1" && error.stack) {
+  const stack = error.cause instanceof Error ? error.cause.stack : error.stack;
+  if (step.env.RUNNER_DEBUG === "1" && stack) {
     // The runner takes an indented `::error::` for a command too, and a message may hold what somebody else wrote.
-    step.write(`${escapeTerminal(error.stack).replace(/^/gm, "| ")}\n`);
+    step.write(`${escapeTerminal(stack).replace(/^/gm, "| ")}\n`);
   }
 }
 
@@ -117,8 +118,9 @@ async function work(step: Step, inputs: ActionInputs, settings: PublishSettings)
   } catch (cause) {
     const error = asGateError(step.interrupt.aborted ? step.interrupt.reason : cause);
     sayError(step, error);
-    for (const warning of await publishError(step, settings, error)) step.runner.warning(warning, { title: TITLE });
-    setOutputs(step, errorOutputs(error.exitCode, nothingPublished(bundleDir)));
+    const { commentUrl, warnings } = await publishError(step, settings, error);
+    for (const warning of warnings) step.runner.warning(warning, { title: TITLE });
+    setOutputs(step, errorOutputs(error.exitCode, { ...nothingPublished(bundleDir), commentUrl }));
     return error.exitCode;
   }
   return reportOutcome(step, settings, outcome);
