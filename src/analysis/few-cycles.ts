@@ -5,6 +5,8 @@ import { quantumNoise } from "./materiality.ts";
 import { median } from "./order-statistics.ts";
 
 const MIN_CYCLES = 4;
+/** With as many the ordinary way, parts of several cycles each, sees more. */
+const MAX_CYCLES = 8;
 
 /**
  * A series of a few large cycles (a short run whose every step fills and empties memory): one floor point per cycle. Too
@@ -16,8 +18,10 @@ export function classifyFewCycles(cells: Cells, period: number, input: DriftInpu
   if (period <= 1) return null;
   const cycles = mergeCells(cells, period);
   const n = cycles.count;
-  const swing = median(Float64Array.from(cycles.high, (value, i) => value - cycles.low[i]!));
-  if (n < MIN_CYCLES || swing <= input.change) return null;
+  if (n < MIN_CYCLES || n >= MAX_CYCLES) return null;
+  // Each cycle falls back: a regular staircase repeats as well, but never does.
+  const falls = median(Float64Array.from(cycles.low.subarray(1), (low, i) => cycles.high[i]! - low));
+  if (falls <= input.change) return null;
   const fit = fitLine(cycles.x, cycles.low);
   const noise = quantumNoise(input.metric);
   const standardError = Math.sqrt((fit.sse / (n - 2) + noise * noise) / fit.sxx);

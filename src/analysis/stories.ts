@@ -3,7 +3,16 @@
  * told apart from a jump by which story explains the points better, not by how large single rises are: noise inflates the
  * latter.
  */
-export const STORIES = ["flat", "line", "late-ramp", "saturating", "one-step", "two-steps", "staircase"] as const;
+export const STORIES = [
+  "flat",
+  "line",
+  "late-ramp",
+  "saturating",
+  "one-step",
+  "two-steps",
+  "line-and-step",
+  "staircase",
+] as const;
 export type Story = (typeof STORIES)[number];
 
 export interface StoryFit {
@@ -22,6 +31,7 @@ const PARAMETERS: Readonly<Record<Story, number>> = {
   saturating: 3,
   "one-step": 3,
   "two-steps": 5,
+  "line-and-step": 4,
   // Two for each of at least three steps, and the first level; the fit adds two for each further step.
   staircase: 7,
 };
@@ -29,6 +39,10 @@ const PARAMETERS: Readonly<Record<Story, number>> = {
 /** A staircase has at least this many steps, all upwards: fewer may be caches that fill one after the other. */
 const MIN_STAIRS = 3;
 const MAX_STAIRS = 7;
+const MAX_SHARE_OF_TWO = 0.8;
+/** Stories this flexible must be clearly better than the simpler ones ("very strong" evidence). */
+const FLEXIBLE_MARGIN = 10;
+const FLEXIBLE: ReadonlySet<Story> = new Set<Story>(["line-and-step", "staircase"]);
 
 /** Sums over prefixes, so that the spread of any stretch around its own mean costs nothing. */
 function spreadTable(y: Float64Array): (from: number, to: number) => number {
@@ -73,23 +87,27 @@ function staircases(y: Float64Array, spread: (from: number, to: number) => numbe
     }
     cost = next;
     last.push(begin);
-    if (steps >= MIN_STAIRS && risesOnly(y, last, steps)) found.push({ sse: cost[n]!, steps });
+    if (steps >= MIN_STAIRS && isStaircase(y, last, steps)) found.push({ sse: cost[n]!, steps });
   }
   return found;
 }
 
-function risesOnly(y: Float64Array, last: readonly Uint32Array[], steps: number): boolean {
-  let above = Number.POSITIVE_INFINITY;
+/** Every step goes up, and no two of them make up nearly all of the rise: the others would be noise. */
+function isStaircase(y: Float64Array, last: readonly Uint32Array[], steps: number): boolean {
+  const rises: number[] = [];
+  let above = Number.NaN;
   for (let k = steps, to = y.length; k >= 0; k--) {
     const from = last[k]![to]!;
     let sum = 0;
     for (let i = from; i < to; i++) sum += y[i]!;
     const level = sum / (to - from);
-    if (!(level < above)) return false;
+    if (k < steps) rises.push(above - level);
     above = level;
     to = from;
   }
-  return true;
+  rises.sort((a, b) => b - a);
+  const total = rises.reduce((sum, rise) => sum + rise, 0);
+  return rises[rises.length - 1]! > 0 && rises[0]! + rises[1]! <= MAX_SHARE_OF_TWO * total;
 }
 
 /** SSE of y against one regressor and a constant. */
@@ -115,6 +133,44 @@ function regress(y: Float64Array, at: (i: number) => number): { sse: number; slo
   return { sse: Math.max(0, syy - slope * sxy), slope };
 }
 
+/** In a steady rise with a jump on top the steady part is at least this share of the whole. */
+const MIN_STEADY_SHARE = 0.4;
+
+/** Least SSE of one slope throughout with one upward jump somewhere; infinite when the slope is the lesser part of it. */
+function lineAndStep(y: Float64Array): number {
+  const n = y.length;
+  let best = Number.POSITIVE_INFINITY;
+  for (let c = 2; c <= n - 2; c++) {
+    // Both sides share the slope: each is centred on its own mean, which also takes the jump out.
+    let sxx = 0;
+    let sxy = 0;
+    let syy = 0;
+    const means: [number, number][] = [];
+    for (const [from, to] of [
+      [0, c],
+      [c, n],
+    ] as const) {
+      const mx = (from + to - 1) / 2;
+      let my = 0;
+      for (let i = from; i < to; i++) my += (y[i]! - y[0]!) / (to - from);
+      means.push([mx, my]);
+      for (let i = from; i < to; i++) {
+        const dy = y[i]! - y[0]! - my;
+        sxx += (i - mx) ** 2;
+        sxy += (i - mx) * dy;
+        syy += dy * dy;
+      }
+    }
+    const slope = sxy / sxx;
+    const jump = means[1]![1] - means[0]![1] - slope * (means[1]![0] - means[0]![0]);
+    const steady = slope * (n - 1);
+    if (jump > 0 && steady > 0 && steady >= MIN_STEADY_SHARE * (steady + jump)) {
+      best = Math.min(best, Math.max(0, syy - slope * sxy));
+    }
+  }
+  return best;
+}
+
 /**
  * Fit every story to equally spaced points, best first.
  * @param noise smallest standard deviation to believe in, in the unit of y
@@ -129,6 +185,7 @@ export function compareStories(y: Float64Array, noise: number): StoryFit[] {
     saturating: Number.POSITIVE_INFINITY,
     "one-step": Number.POSITIVE_INFINITY,
     "two-steps": Number.POSITIVE_INFINITY,
+    "line-and-step": lineAndStep(y),
   };
   for (let c = 1; c < n; c++) sse["one-step"] = Math.min(sse["one-step"], spread(0, c) + spread(c, n));
   for (let c = 1; c < n - 1; c++) {
@@ -148,14 +205,20 @@ export function compareStories(y: Float64Array, noise: number): StoryFit[] {
       flat[story] = c / (n - 1);
     }
   }
-  const criterion = (squares: number, parameters: number) =>
-    n * Math.log(squares / n + noise * noise) + parameters * Math.log(n);
+  const criterion = (squares: number, parameters: number, story: Story) =>
+    n * Math.log(squares / n + noise * noise) + parameters * Math.log(n) + (FLEXIBLE.has(story) ? FLEXIBLE_MARGIN : 0);
   const stairs = staircases(y, spread).map(({ sse: squares, steps }): StoryFit => {
     const parameters = PARAMETERS.staircase + 2 * (steps - MIN_STAIRS);
-    return { story: "staircase", sse: squares, bic: criterion(squares, parameters), flatShare: 0 };
+    const bic = criterion(squares, parameters, "staircase");
+    return { story: "staircase", sse: squares, bic, flatShare: 0 };
   });
   const others = STORIES.filter((story) => story !== "staircase").map((story): StoryFit => {
-    return { story, sse: sse[story], bic: criterion(sse[story], PARAMETERS[story]), flatShare: flat[story] ?? 0 };
+    return {
+      story,
+      sse: sse[story],
+      bic: criterion(sse[story], PARAMETERS[story], story),
+      flatShare: flat[story] ?? 0,
+    };
   });
   return [...others, ...stairs].sort((a, b) => a.bic - b.bic);
 }

@@ -52,6 +52,8 @@ export function teardownStart(low: Float64Array, high: Float64Array, material: n
   for (let i = to - Math.floor(n / 5); i < to; i++) reference = Math.min(reference, low[i]!);
   let keep = n;
   while (keep > to && low[keep - 1]! < reference - material / 2) keep--;
+  // The fall may have begun above everything seen before.
+  if (keep < n) while (keep > to && low[keep - 1]! < low[keep - 2]! - material / 4) keep--;
   // A dip from which the series returns is a saw-tooth's floor, not an end.
   return keep < n && low[n - 1]! <= high[keep - 1]! - material / 2 ? keep : n;
 }
