@@ -7,7 +7,7 @@ import * as v from "valibot";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseMeasurements } from "../analysis/measured-run.ts";
 import { prepareBundle, readBundle, writeBundle } from "./bundle.ts";
-import { StormlogReportSchema } from "./envelope.ts";
+import { parseStormlogReport, StormlogReportSchema, stormlogReport } from "./envelope.ts";
 import { BundleManifestSchema } from "./manifest.ts";
 import { renderTerminal } from "./terminal.ts";
 import { sampleRecordingInfo, sampleReport, sampleScenario } from "./testing/sample-report.ts";
@@ -181,13 +181,30 @@ describe("reading a bundle", () => {
     ["text where bytes belong", "payload.scenarios.0.judgement.checks.0.candidate_bytes", "1 GiB", "REPORT_INVALID"],
     ["a timeline of a million points", "payload.scenarios.0.timeline.marks", new Array(1e6).fill(0), "REPORT_INVALID"],
     ["no payload", "payload", undefined, "REPORT_INVALID"],
-  ])("refuses a report with %s", async (_, place, value, code) => {
-    await writeBundle(directory, sampleReport("fail"));
-    const report = await json("report.json");
+  ])("refuses a report with %s", (_, place, value, code) => {
+    const report = JSON.parse(JSON.stringify(stormlogReport(sampleReport("fail"))));
+    expect(() => parseStormlogReport(report, "report.json")).not.toThrow();
     const keys = place.split(".");
     const parent = keys.slice(0, -1).reduce((at, key) => at[key], report);
     parent[keys.at(-1)!] = value;
-    await writeFile(path.join(directory, "report.json"), JSON.stringify(report));
-    await expect(readBundle(directory)).rejects.toMatchObject({ code, exitCode: 5 });
+    expect(() => parseStormlogReport(report, "report.json")).toThrow(expect.objectContaining({ code, exitCode: 5 }));
+  });
+
+  it("pairs every verdict with the status and exit code of Stormlog's contract", () => {
+    const pairs = (["pass", "warn", "fail", "unjudged", "error"] as const).map((word) => {
+      const { verdict, payload } = stormlogReport(sampleReport(word));
+      return [word, verdict.status, verdict.exit_code, payload?.verdict];
+    });
+    expect(pairs).toEqual([
+      ["pass", "pass", 0, "pass"],
+      ["warn", "findings", 3, "warn"],
+      ["fail", "gate_failed", 4, "fail"],
+      ["unjudged", "findings", 3, "unjudged"],
+      ["error", "error", 1, "error"],
+    ]);
+    expect(stormlogReport(sampleReport("error", { exit_code: 130 })).verdict).toMatchObject({
+      status: "interrupted",
+      exit_code: 130,
+    });
   });
 });

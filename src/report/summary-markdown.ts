@@ -270,23 +270,22 @@ function footer(report: GateReport, options: SummaryOptions): string {
   return `<sub>${links.join(" · ")}</sub>`;
 }
 
+const NOTICE = "…some parts did not fit here; the evidence bundle has everything.";
+const BREAK = "\n\n";
+
 /** Join the parts within `most` characters: the least important of them go first, and a line says that they went. */
 function assemble(parts: readonly Part[], most: number): string {
   const kept = new Set(parts);
-  const notice = "…some parts did not fit here; the evidence bundle has everything.";
-  const text = () => {
-    const blocks = parts.filter((part) => kept.has(part)).map((part) => part.text);
-    if (kept.size < parts.length) blocks.push(notice);
-    return `${blocks.join("\n\n")}\n`;
-  };
-  const order = [...parts].sort((a, b) => b.rank - a.rank);
-  let whole = text();
-  for (const part of order) {
-    if (whole.length <= most || part.rank === 0) break;
+  let length = parts.reduce((total, part) => total + part.text.length + BREAK.length, 0);
+  for (const part of [...parts].sort((a, b) => b.rank - a.rank)) {
+    if (length <= most || part.rank === 0) break;
+    if (kept.size === parts.length) length += NOTICE.length + BREAK.length;
     kept.delete(part);
-    whole = text();
+    length -= part.text.length + BREAK.length;
   }
-  return whole.length <= most ? whole : whole.slice(0, Math.max(0, most));
+  const blocks = parts.filter((part) => kept.has(part)).map((part) => part.text);
+  if (kept.size < parts.length) blocks.push(NOTICE);
+  return `${blocks.join(BREAK)}\n`.slice(0, Math.max(0, most));
 }
 
 function capital(text: string): string {
