@@ -17,6 +17,16 @@ export interface ProcessRecord {
   replaced: boolean;
 }
 
+/**
+ * `VmHWM` is shown from counters that each CPU keeps for itself, so without any exec it falls by some pages per CPU from
+ * one reading to the next (200 KiB of 1 GiB seen on two CPUs). Only a fall beyond both limits is a new program image.
+ */
+const NEW_IMAGE_FRACTION = 0.05;
+const NEW_IMAGE_BYTES = 2 ** 20;
+
+const fell = (now: number, before: number): boolean =>
+  before - now > NEW_IMAGE_BYTES && before - now > before * NEW_IMAGE_FRACTION;
+
 /** Processes kept one by one; a fork storm beyond this is only counted. */
 const MAX_PROCESSES = 100_000;
 
@@ -40,7 +50,7 @@ export class ProcessHistory {
     const process = this.current.get(pid) ?? this.add(pid, timeNs, Number.NaN);
     if (Number.isNaN(highWater)) return;
     process.lastReadingNs = timeNs;
-    if (highWater < process.highWater) {
+    if (fell(highWater, process.highWater)) {
       // Seen once before: the launch itself. Later, the former program ran long enough to have had a peak of its own.
       if (process.readings > 1) process.replaced = true;
       process.highWater = Number.NaN;

@@ -80,11 +80,20 @@ export async function readDirectory(directory: string): Promise<Telemetry> {
   if (children.includes(RUNS)) {
     const runs: NamedRecording[] = [];
     const notes: string[] = [];
+    let firstError: GateError | null = null;
     for (const name of runNames(path.join(directory, RUNS))) {
-      const run = await readRunDirectory(path.join(directory, RUNS, ...name.split("/")));
-      runs.push({ name, recording: run.recording });
-      notes.push(...run.notes.map((note) => `${name}: ${note}`));
+      try {
+        const run = await readRunDirectory(path.join(directory, RUNS, ...name.split("/")));
+        runs.push({ name, recording: run.recording });
+        notes.push(...run.notes.map((note) => `${name}: ${note}`));
+      } catch (error) {
+        // One run that was killed at birth must not hide the others.
+        if (!(error instanceof GateError)) throw error;
+        firstError ??= error;
+        notes.push(`${name}: not read: ${error.message}`);
+      }
     }
+    if (runs.length === 0 && firstError) throw firstError;
     if (runs.length === 0) {
       throw invalidInput(
         "BUNDLE_WITHOUT_RUNS",

@@ -31,7 +31,9 @@ function timestampOf(fields: Fields): bigint {
   if (fields.has("timestamp_ns")) return BigInt(fields.exactInteger("timestamp_ns"));
   const seconds = fields.number("timestamp");
   if (seconds === null) throw new RecordProblem("Legacy record is missing a valid timestamp");
-  return BigInt(Math.trunc(seconds * NS_PER_S));
+  const nanoseconds = Math.trunc(seconds * NS_PER_S);
+  if (!Number.isFinite(nanoseconds)) throw new RecordProblem("Legacy record is missing a valid timestamp");
+  return BigInt(nanoseconds);
 }
 
 function deviceIdOf(fields: Fields): number {

@@ -1,0 +1,284 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { GateError } from "../core/errors.ts";
+import { RecordKind } from "../sampler/record-layout.ts";
+import { recordBytes } from "./fixtures/record-bytes.ts";
+import { recording, recordingInfo, table } from "./fixtures/recordings.ts";
+import { v2Record } from "./fixtures/stormlog-records.ts";
+import { mergeRecordings } from "./merge.ts";
+import { writeParquet } from "./parquet.ts";
+import { readTelemetry } from "./read.ts";
+import { writeRunFiles } from "./run-directory.ts";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(path.join(tmpdir(), "read-"));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+const put = (name: string, content: string | Uint8Array): string => {
+  const file = path.join(directory, name);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, content);
+  return file;
+};
+const failure = async (file: string): Promise<GateError | null> => {
+  try {
+    await readTelemetry(file);
+  } catch (error) {
+    if (error instanceof GateError) return error;
+    throw error;
+  }
+  return null;
+};
+const event = JSON.stringify(v2Record());
+const rec = recordBytes([
+  { timeNs: 0, kind: RecordKind.tree, values: [10, 5, 0, 1] },
+  { timeNs: 5e6, kind: RecordKind.stop, values: [1, 0, 0, 0] },
+]);
+
+describe("readTelemetry", () => {
+  it("tells formats by content, whatever the file is called", async () => {
+    const parquet = path.join(directory, "samples.txt");
+    writeParquet(parquet, recording());
+    const trace = {
+      traceEvents: [
+        {
+          name: "[memory]",
+          ts: 1.5,
+          args: { "Device Type": 1, "Device Id": 0, "Total Allocated": 5, "Total Reserved": 9 },
+        },
+      ],
+    };
+    const summary = {
+      schema_version: "1.7",
+      meta: { world_size: 2 },
+      step_memory: {
+        global: { window: { end_step: 90 } },
+        groups: {
+          rows: {
+            "1": {
+              identity: { global_rank: 1, local_rank: 1 },
+              metrics: { peak_allocated_bytes: 5.5, peak_reserved_bytes: null },
+            },
+          },
+        },
+      },
+    };
+    const expected: [string, string][] = [
+      [put("a", event), "stormlog-json"],
+      [put("b.csv", `\n  [${event}]`), "stormlog-json"],
+      [put("c.txt", `${event}\n${event}`), "stormlog-json"],
+      [
+        put("d.json", `${Object.keys(v2Record()).join(",")}\n2,17,sample,c,1,1,h,,0,0,1,0,1,2,,,0,3,,,,{}\n`),
+        "stormlog-csv",
+      ],
+      [put("e.json", "step,allocated_bytes\n1,2\n"), "csv"],
+      [put("e16.csv", Buffer.from("\ufeffstep;allocated_bytes\r\n1;2\r\n", "utf16le")), "csv"],
+      [put("f.log", "timestamp, memory.used [MiB]\n2026/01/01 00:00:00.0, 5 MiB\n"), "nvidia-smi-csv"],
+      [put("g.csv", rec), "record-file"],
+      [parquet, "parquet"],
+      [put("t", JSON.stringify(trace)), "profiler-trace"],
+      [put("s", JSON.stringify(summary)), "traceml-summary"],
+      [put("tl", '{"timestamps":[1.5,2.5],"allocated":[1,2],"reserved":[3,4]}'), "stormlog-timeline"],
+    ];
+    for (const [file, format] of expected)
+      expect(await readTelemetry(file), file).toMatchObject({ kind: "recording", format });
+  });
+
+  it("reads profiler traces and TraceML summaries for what they are", async () => {
+    const traceFile = put(
+      "t",
+      JSON.stringify({
+        distributedInfo: { rank: 3, world_size: 8 },
+        traceEvents: [
+          { name: "other" },
+          {
+            name: "[memory]",
+            ts: 10,
+            args: { "Device Type": 0, "Device Id": -1, "Total Allocated": 1, "Total Reserved": 0 },
+          },
+          {
+            name: "[memory]",
+            ts: 12.5,
+            args: { "Device Type": 1, "Device Id": 2, "Total Allocated": 5, "Total Reserved": 9 },
+          },
+        ],
+      }),
+    );
+    const trace = await readTelemetry(traceFile);
+    if (trace.kind !== "recording") throw new Error("not a recording");
+    expect(trace.recording.worldSize).toBe(8);
+    expect(
+      trace.recording.tables.map(({ rank, device, timeNs, columns }) => [
+        rank,
+        device,
+        [...timeNs!],
+        Object.keys(columns),
+      ]),
+    ).toEqual([
+      [3, "host", [0], ["allocated"]],
+      [3, "cuda:2", [2500], ["allocated", "reserved"]],
+    ]);
+    expect((await failure(put("n", '{"traceEvents":[{"name":"[memory]","ts":1,"args":{"Bytes":5}}]}')))?.code).toBe(
+      "TRACE_WITHOUT_MEMORY",
+    );
+    expect((await failure(put("v", '{"schema_version":"2.0","meta":{},"step_memory":{}}')))?.code).toBe(
+      "INPUT_SCHEMA_VERSION",
+    );
+    expect((await failure(put("w", '{"schema_version":"1.7","meta":{},"step_memory":{}}')))?.code).toBe("INPUT_EMPTY");
+  });
+
+  it("hands measurement and baseline documents back as they are", async () => {
+    const document = { schema: "stormlog.measurements/1", scenario: "s", runs: [] };
+    expect(await readTelemetry(put("m", JSON.stringify(document)))).toEqual({ kind: "measurements", document });
+    expect(await readTelemetry(put("b", '{"schema":"stormlog.baseline/1"}'))).toMatchObject({ kind: "baseline" });
+    expect((await failure(put("m2", '{"schema":"stormlog.measurements/2"}')))?.code).toBe("INPUT_SCHEMA_VERSION");
+    expect((await failure(put("b9", '{"schema":"stormlog.baseline/9"}')))?.code).toBe("INPUT_SCHEMA_VERSION");
+    expect((await failure(put("x", '{"schema":"stormlog.analysis/1"}')))?.code).toBe("INPUT_UNKNOWN_FORMAT");
+  });
+
+  it("answers each bad input with its own code, exit 5 and the file's name", async () => {
+    mkdirSync(path.join(directory, "somewhere"));
+    const bad: [string, string][] = [
+      [path.join(directory, "absent"), "INPUT_NOT_FOUND"],
+      [path.join(directory, "somewhere"), "INPUT_IS_DIRECTORY"],
+      [put("empty", ""), "INPUT_EMPTY"],
+      [put("blank", " \n\t\n"), "INPUT_EMPTY"],
+      [put("bom", "\ufeff"), "INPUT_EMPTY"],
+      [put("cut.json", `[${event},${event.slice(0, 90)}`), "INPUT_TRUNCATED"],
+      [put("cut.csv", "step,rank,allocated_bytes\n1,0,5\n2,"), "INPUT_TRUNCATED"],
+      [put("cut.parquet", "PAR1 and no more"), "INPUT_TRUNCATED"],
+      [put("cut.rec", rec.subarray(0, 30)), "INPUT_TRUNCATED"],
+      [put("wrong.json", "[{a:1}]"), "INPUT_MALFORMED"],
+      [put("v5.json", JSON.stringify(v2Record({ schema_version: 5 }))), "INPUT_SCHEMA_VERSION"],
+      [put("negative.json", JSON.stringify(v2Record({ allocator_reserved_bytes: -1 }))), "NEGATIVE_BYTES"],
+      [put("nan.json", event.replace(":3000", ":NaN")), "TELEMETRY_INVALID"],
+      [put("negative.csv", "step,allocated_bytes\n1,-5\n"), "NEGATIVE_BYTES"],
+      [put("zeros", Buffer.alloc(200_000)), "INPUT_UNKNOWN_FORMAT"],
+      [put("prose.txt", "Dear reader, this is no telemetry.\n"), "INPUT_UNKNOWN_FORMAT"],
+      [put("other.json", '{"loss": 1}'), "INPUT_UNKNOWN_FORMAT"],
+      [put("db", "SQLite format 3\u0000rest"), "INPUT_UNSUPPORTED"],
+      [put("snapshot.pickle", Buffer.from([0x80, 4, 0x95])), "SNAPSHOT_UNSUPPORTED"],
+      [put("snapshot.json", '{"segments": [], "device_traces": []}'), "SNAPSHOT_UNSUPPORTED"],
+      [put("a.gz", Buffer.from([0x1f, 0x8b, 8])), "INPUT_COMPRESSED"],
+      ["/dev/null", "INPUT_NOT_A_FILE"],
+    ];
+    for (const [file, code] of bad) {
+      const error = await failure(file);
+      expect([file, error?.code, error?.exitCode]).toEqual([file, code, 5]);
+      expect(error?.where).toContain(file);
+    }
+  });
+
+  it.skipIf(process.getuid?.() === 0)("says when a file may not be read", async () => {
+    const file = put("secret", event);
+    chmodSync(file, 0);
+    expect((await failure(file))?.code).toBe("INPUT_NO_PERMISSION");
+  });
+
+  it("reads a bundle, run by run in numeric order, and a run the gate did not live to finish", async () => {
+    for (const number of [1, 2, 10]) {
+      const run = path.join(directory, "runs", "train", String(number));
+      mkdirSync(run, { recursive: true });
+      await writeRunFiles(run, recording({ info: recordingInfo({ run: number }) }));
+    }
+    put("runs/nested/name/1/samples.rec", rec.subarray(0, rec.length - 10));
+    put("runs/nested/name/1/recording.json", JSON.stringify(recordingInfo({ complete: false })));
+    put("runs/train/3/samples.rec", "");
+    const bundle = await readTelemetry(directory);
+    if (bundle.kind !== "runs") throw new Error("not a bundle");
+    expect(bundle.runs.map((run) => run.name)).toEqual(["nested/name/1", "train/1", "train/2", "train/10"]);
+    expect(bundle.runs[0]!.recording.tables[0]!.timeNs).toHaveLength(1);
+    expect(bundle.notes.join("\n")).toContain("ends within a record");
+    expect(bundle.notes.join("\n")).toContain("train/3: not read: the record file is empty");
+    expect(bundle.runs[3]!.recording.info?.run).toBe(10);
+  });
+
+  it("falls back to the sampler's file when the Parquet file beside it is damaged", async () => {
+    put("recording.json", JSON.stringify(recordingInfo()));
+    put("samples.parquet", "PAR1");
+    put("samples.rec", rec);
+    const run = await readTelemetry(directory);
+    expect(run).toMatchObject({ kind: "recording", format: "run-directory" });
+    rmSync(path.join(directory, "samples.rec"));
+    expect((await failure(directory))?.code).toBe("PARQUET_UNREADABLE");
+  });
+
+  it("reads Stormlog's own directories: a dump, a sink's segments, a diagnosis", async () => {
+    put(
+      "dump/events.json",
+      JSON.stringify([{ timestamp: 1, memory_allocated: 5, memory_reserved: 6, device_used: 9, device_total: 10 }]),
+    );
+    const dump = await readTelemetry(path.join(directory, "dump"));
+    if (dump.kind !== "recording") throw new Error("not a recording");
+    expect([...dump.recording.tables[0]!.columns.used!]).toEqual([9]);
+    put("sink/0001.jsonl", `${event}\n`);
+    put("sink/0002.jsonl", `${event}\n${event}\n`);
+    const sink = await readTelemetry(path.join(directory, "sink"));
+    if (sink.kind !== "recording") throw new Error("not a recording");
+    expect(sink.recording.events).toHaveLength(3);
+    put("diagnose/telemetry_timeline.json", '{"timestamps":[1],"allocated":[1],"reserved":[1]}');
+    expect(await readTelemetry(path.join(directory, "diagnose"))).toMatchObject({ format: "stormlog-timeline" });
+  });
+
+  it("never fails with anything but a GateError", async () => {
+    const start = fc.constantFrom(
+      "",
+      "{",
+      "[",
+      "PAR1",
+      "SLGREC\u0001\n",
+      "step,allocated_bytes\n",
+      '{"traceEvents":[',
+      "\ufeff",
+    );
+    await fc.assert(
+      fc.asyncProperty(start, fc.uint8Array({ maxLength: 200 }), async (prefix, bytes) => {
+        await failure(put("any", Buffer.concat([Buffer.from(prefix), bytes])));
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe("mergeRecordings", () => {
+  it("puts shards on one clock, sums what is missing and keeps the largest world size", () => {
+    const shard = (rank: number, epochNs: bigint) =>
+      recording({
+        epochNs,
+        tables: [table({ rank, timeNs: Float64Array.of(0, 10, 20) })],
+        worldSize: rank + 1,
+        missing: { a: rank },
+        marks: [{ timeNs: 5, kind: "phase", text: String(rank) }],
+      });
+    const merged = mergeRecordings([shard(1, 2000n), shard(0, 1000n), shard(2, 1500n)]);
+    expect(merged.epochNs).toBe(1000n);
+    expect(merged.tables.map(({ rank, timeNs }) => [rank, timeNs![0]])).toEqual([
+      [0, 0],
+      [1, 1000],
+      [2, 500],
+    ]);
+    expect(merged.marks.map((mark) => [mark.text, mark.timeNs])).toEqual([
+      ["0", 5],
+      ["2", 505],
+      ["1", 1005],
+    ]);
+    expect(merged).toMatchObject({ worldSize: 3, missing: { a: 3 }, events: null });
+  });
+
+  it("leaves clocks alone where a shard has none", () => {
+    const merged = mergeRecordings([recording(), recording({ epochNs: null, tables: [table({ rank: 1 })] })]);
+    expect(merged.epochNs).toBeNull();
+    expect(merged.tables[1]!.timeNs![1]).toBe(5e6);
+  });
+
+  it("refuses two files with the same rank and device, naming both", () => {
+    expect(() => mergeRecordings([recording(), recording()], ["a.json", "b.json"])).toThrow(
+      "rank 0 on host is in two files: a.json and b.json",
+    );
+  });
+});
