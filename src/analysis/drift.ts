@@ -145,7 +145,8 @@ export function classifyDrift(input: DriftInput): Drift {
   const observed = input.cells.x[input.cells.count - 1]! - input.cells.x[0]!;
   const seen = settled.x[settled.count - 1]! - settled.x[0]!;
   const mde = detectable(standardError, parts, observed, seen, growth);
-  const fine = kind === "middle" ? partition(settled, kind, Math.min(2 * PARTS, settled.count)) : trend.parts;
+  const finer = kind === "middle" ? Math.min(2 * PARTS, settled.count) : settled.count >= 6 * PARTS ? 2 * PARTS : parts;
+  const fine = partition(settled, kind, finer);
   const stories = compareStories(fine.y, Math.max(noise, growth / 50));
   const { story, flatShare, bic } = stories[0]!;
   const lineBic = stories.find((one) => one.story === "line")!.bic;
