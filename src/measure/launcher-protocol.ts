@@ -14,7 +14,12 @@ export type LauncherStatus =
   | { readonly kind: "exited"; readonly code: number }
   | { readonly kind: "signaled"; readonly signal: string };
 
-const SIGNAL_NAMES = new Map<number, string>(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+// Some numbers have two names, the common one listed first (SIGABRT before SIGIOT): reversed, so that it is set last.
+const SIGNAL_NAMES = new Map<number, string>(
+  Object.entries(constants.signals)
+    .map(([name, number]) => [number, name] as const)
+    .reverse(),
+);
 
 /** "SIGKILL" for 9; "signal 34" for one without a name. */
 export function signalName(number: number): string {

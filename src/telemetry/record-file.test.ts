@@ -226,6 +226,18 @@ describe("peaksOf", () => {
     expect(peak(replaced)).toMatchObject({ kind: "sampled", bytes: 2 * MIB });
   });
 
+  it("stays exact when the mark falls by the few pages that the kernel's counters are off", () => {
+    const wobbling = [
+      start(0, 5),
+      tick(0, 2),
+      status(0, 5, 1),
+      status(100, 5, 1000),
+      status(200, 5, 999.8),
+      tick(250, 10),
+    ];
+    expect(peak(wobbling)).toMatchObject({ kind: "exact", bytes: 1000 * MIB });
+  });
+
   it("is exact from a cgroup only when the group is the job's own and page cache did not move", () => {
     const cgroup = (ms: number, current: number, peakMiB: number, anon: number): RecordInput => ({
       timeNs: ms * MS,

@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { MARKER_VARIABLE, scrubEnvironment } from "./scrub-environment.ts";
+
+describe("scrubEnvironment", () => {
+  const caller = {
+    PATH: "/bin",
+    HF_TOKEN: "the command's own business",
+    RUNNER_TRACKING_ID: "github_1",
+    GITHUB_SHA: "abc",
+    GITHUB_WORKSPACE: "/w",
+    ACTIONS_RUNTIME_TOKEN: "x",
+    "INPUT_GITHUB-TOKEN": "x",
+    STATE_pid: "x",
+    GITHUB_TOKEN: "x",
+    GH_TOKEN: "x",
+    GITHUB_ENV: "x",
+    GITHUB_OUTPUT: "x",
+    GITHUB_PATH: "x",
+    GITHUB_STATE: "x",
+    GITHUB_STEP_SUMMARY: "x",
+    EMPTY: "",
+    UNSET: undefined,
+  };
+
+  it("drops what belongs to the step alone, and keeps the rest", () => {
+    const { env, dropped } = scrubEnvironment(caller, {}, "m");
+    expect(env).toEqual({
+      PATH: "/bin",
+      HF_TOKEN: "the command's own business",
+      RUNNER_TRACKING_ID: "github_1",
+      GITHUB_SHA: "abc",
+      GITHUB_WORKSPACE: "/w",
+      EMPTY: "",
+      [MARKER_VARIABLE]: "m",
+    });
+    expect(dropped).toHaveLength(10);
+    expect(dropped).toEqual([...dropped].sort());
+  });
+
+  it("lets the scenario set a dropped name on purpose, but not the marker", () => {
+    const { env } = scrubEnvironment(caller, { GH_TOKEN: "mine", [MARKER_VARIABLE]: "forged" }, "m");
+    expect(env).toMatchObject({ GH_TOKEN: "mine", [MARKER_VARIABLE]: "m" });
+  });
+});
