@@ -232,7 +232,7 @@ describe("peaksOf", () => {
       tick(0, 2),
       status(0, 5, 1),
       status(100, 5, 1000),
-      status(200, 5, 999.8),
+      status(200, 5, 999),
       tick(250, 10),
     ];
     expect(peak(wobbling)).toMatchObject({ kind: "exact", bytes: 1000 * MIB });
