@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { parseMeasurements } from "../analysis/measured-run.ts";
@@ -8,6 +9,7 @@ import { comparableCommits } from "./ancestors.ts";
 import type { Envelope } from "./envelope.ts";
 import { fingerprintHash, identityConflicts, identityOf } from "./identity.ts";
 import { type BaselineRecord, type BaselineRun, parseBaselineRecord, selectRuns, toMeasurements } from "./record.ts";
+import { scenarioDirectory } from "./scenario-name.ts";
 import { type BaselineSpec, parseBaselineSpec } from "./spec.ts";
 import type { BaselineStore, StoredRecord } from "./store.ts";
 
@@ -153,6 +155,12 @@ async function fromFile(source: string, file: string): Promise<BaselineAnswer> {
   };
 }
 
+/** A bundle of several scenarios keeps one file for each beside its runs; of one scenario, only the file at the top. */
+function bundleFile(directory: string, scenario: string): string {
+  const own = path.join(directory, "runs", scenarioDirectory(scenario), "measurements.json");
+  return existsSync(own) ? own : path.join(directory, "measurements.json");
+}
+
 async function load(
   spec: BaselineSpec,
   scenario: string,
@@ -163,7 +171,7 @@ async function load(
     case "store":
       return fromStore(spec.store, scenario, fingerprint, context);
     case "bundle":
-      return fromFile(spec.text, path.join(spec.directory, "measurements.json"));
+      return fromFile(spec.text, bundleFile(spec.directory, scenario));
     case "file":
       return fromFile(spec.text, spec.file);
     default:

@@ -18,11 +18,12 @@ export const run: CommandSpec = {
     const request = requestOf(invocation, { baselines: ["file:baselines"], unjudged: "fail" });
     const interrupt = interruptSignal();
     try {
-      const { report, bundleDir } = await runGate(request, consolePorts(console, interrupt.signal));
+      const { report, bundleDir, bundleError } = await runGate(request, consolePorts(console, interrupt.signal));
       console.print(renderTerminal(report, { color: console.color, width: console.width }));
       console.print(
         `Evidence: ${path.relative(process.cwd(), bundleDir) || "."}  (stormlog-gate show, or open timeline.html)`,
       );
+      if (bundleError !== null) throw bundleError;
       if (console.json) console.document(JSON.parse(readFileSync(path.join(bundleDir, "report.json"), "utf8")));
       return report.exit_code;
     } finally {

@@ -34,6 +34,8 @@ export interface GateRequest {
   readonly scenarios: readonly ScenarioRequest[];
   /** Baseline specs, tried in order; empty = none wanted. */
   readonly baselines: readonly string[];
+  /** Absolute directory that relative baseline specs start from. */
+  readonly root: string;
   /** Absolute directory of the bundle. */
   readonly bundle: string;
   readonly hostPeriodNs: number;

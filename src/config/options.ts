@@ -216,6 +216,7 @@ export function gateRequest(input: GateRequestInput): GateRequest {
   return {
     scenarios,
     baselines: baselineSpecs(options, config, input.defaultBaselines),
+    root: input.root,
     bundle: path.resolve(input.root, options.bundle ?? config?.report?.bundle ?? DEFAULTS.bundle),
     hostPeriodNs: Math.round(number("interval", options.intervalMs ?? String(DEFAULTS.intervalMs), 0.5, 1000) * 1e6),
     devicePeriodNs: Math.round(

@@ -3,8 +3,9 @@ import { parseMeasurements } from "../analysis/measured-run.ts";
 import type { Measurements } from "../analysis/measurements.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
 import { invalidInput } from "../core/errors.ts";
+import { mergeRecordings } from "../telemetry/merge.ts";
 import type { Recording } from "../telemetry/model.ts";
-import { mergeRecordings, readTelemetry, type Telemetry } from "../telemetry/read.ts";
+import { readTelemetry, type Telemetry } from "../telemetry/read.ts";
 
 /** What `analyze` works on: samples, or a document whose features are already known. */
 export type AnalysisInput = { readonly notes: readonly string[] } & (
@@ -102,5 +103,9 @@ export async function analysisInput(files: readonly string[]): Promise<AnalysisI
       "Use --batch for a document per file.",
     );
   });
-  return { kind: "recording", recording: mergeRecordings(recordings), notes: inputs.flatMap(({ notes }) => notes) };
+  return {
+    kind: "recording",
+    recording: mergeRecordings(recordings, files),
+    notes: inputs.flatMap(({ notes }) => notes),
+  };
 }

@@ -1,11 +1,9 @@
-import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { promisify } from "node:util";
+import { mergeBase } from "../baseline/ancestors.ts";
+import { git } from "../baseline/git.ts";
 import type { BaseRun, Command, ScenarioRequest } from "../config/gate-request.ts";
-
-const execFileAsync = promisify(execFile);
 
 /** How the base commit can be run here, or why not. */
 export type BasePlan =
@@ -21,23 +19,10 @@ export interface BaseCheckout {
   readonly dispose: () => Promise<void>;
 }
 
-async function git(cwd: string, args: readonly string[]): Promise<string | null> {
-  try {
-    const { stdout } = await execFileAsync("git", ["-C", cwd, ...args], { maxBuffer: 16 * 1024 * 1024 });
-    return stdout.trim();
-  } catch {
-    return null;
-  }
-}
-
-async function mergeBase(cwd: string, env: Readonly<Record<string, string | undefined>>): Promise<string | null> {
-  const named = env.STORMLOG_GATE_BASE ?? (env.GITHUB_BASE_REF ? `origin/${env.GITHUB_BASE_REF}` : undefined);
-  const candidates = named === undefined ? ["origin/HEAD", "origin/main", "origin/master", "main", "master"] : [named];
-  for (const ref of candidates) {
-    const base = await git(cwd, ["merge-base", "HEAD", ref]);
-    if (base !== null && base !== "") return base;
-  }
-  return null;
+/** git's answer, or null when it has none. */
+async function answer(cwd: string, args: readonly string[]): Promise<string | null> {
+  const { ok, stdout } = await git(cwd, args);
+  return ok ? stdout : null;
 }
 
 /**
@@ -51,7 +36,7 @@ export async function planBaseRun(
 ): Promise<BasePlan> {
   if (mode.kind === "off") return { kind: "impossible", reason: "base runs are off" };
   if (mode.kind === "command") return { kind: "command", command: { kind: "shell", script: mode.script } };
-  const top = await git(scenario.cwd, ["rev-parse", "--show-toplevel"]);
+  const top = await answer(scenario.cwd, ["rev-parse", "--show-toplevel"]);
   if (top === null) return { kind: "impossible", reason: "the working directory is not in a git repository" };
   const commit = await mergeBase(scenario.cwd, env);
   if (commit === null)
@@ -59,10 +44,10 @@ export async function planBaseRun(
       kind: "impossible",
       reason: "no merge base with the main branch is known (a shallow clone needs fetch-depth: 0)",
     };
-  const head = await git(scenario.cwd, ["rev-parse", "HEAD"]);
+  const head = await answer(scenario.cwd, ["rev-parse", "HEAD"]);
   if (head === commit) {
     // Untracked files do not count: every run leaves some (caches, the bundle itself).
-    const changed = await git(scenario.cwd, ["status", "--porcelain", "--untracked-files=no"]);
+    const changed = await answer(scenario.cwd, ["status", "--porcelain", "--untracked-files=no"]);
     if (changed === "") return { kind: "impossible", reason: "the measured code is the base commit itself" };
   }
   return { kind: "worktree", commit, top };
@@ -82,16 +67,16 @@ export async function checkOutBase(
   const folder = await mkdtemp(path.join(tmpdir(), "stormlog-gate-base-"));
   const tree = path.join(folder, "tree");
   const dispose = async (): Promise<void> => {
-    await git(plan.top, ["worktree", "remove", "--force", tree]);
+    await answer(plan.top, ["worktree", "remove", "--force", tree]);
     await rm(folder, { recursive: true, force: true });
-    await git(plan.top, ["worktree", "prune"]);
+    await answer(plan.top, ["worktree", "prune"]);
   };
-  const added = await git(plan.top, ["worktree", "add", "--detach", "--force", tree, plan.commit]);
+  const added = await answer(plan.top, ["worktree", "add", "--detach", "--force", tree, plan.commit]);
   if (added === null) {
     await dispose();
     return { reason: `git could not check out the base commit ${plan.commit.slice(0, 12)} into a worktree` };
   }
   // Asked of git rather than computed: the working directory may be reached through a symbolic link.
-  const inside = (await git(scenario.cwd, ["rev-parse", "--show-prefix"])) ?? "";
+  const inside = (await answer(scenario.cwd, ["rev-parse", "--show-prefix"])) ?? "";
   return { command: scenario.command, cwd: path.join(tree, inside), commit: plan.commit, dispose };
 }

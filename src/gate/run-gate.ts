@@ -1,4 +1,5 @@
 import type { GateRequest } from "../config/gate-request.ts";
+import { GateError } from "../core/errors.ts";
 import { packageVersion } from "../core/package-root.ts";
 import { currentCommit } from "../measure/commit.ts";
 import { sessionId } from "../measure/session.ts";
@@ -12,6 +13,8 @@ export interface GateOutcome {
   readonly report: GateReport;
   /** Absolute directory of the bundle. */
   readonly bundleDir: string;
+  /** Why the bundle is not whole (disk full, no permission); null when it is. */
+  readonly bundleError: GateError | null;
 }
 
 /**
@@ -47,6 +50,13 @@ export async function runGate(request: GateRequest, ports: GatePorts): Promise<G
     cost: { runs, minutes: (ports.now().getTime() - started.getTime()) / 60_000 },
     warnings: [...new Set(warnings)],
   };
-  await writeBundle(request.bundle, report);
-  return { report, bundleDir: request.bundle };
+  try {
+    await writeBundle(request.bundle, report);
+  } catch (error) {
+    // The verdict stands without its evidence; whoever asked must still hear both.
+    if (!(error instanceof GateError)) throw error;
+    const told = { ...report, warnings: [...report.warnings, error.message] };
+    return { report: told, bundleDir: request.bundle, bundleError: error };
+  }
+  return { report, bundleDir: request.bundle, bundleError: null };
 }

@@ -37,7 +37,7 @@ class ScenarioStory {
   readonly warnings: string[] = [];
   /** Null until asked; then the checkout, or why there is none. */
   #checkout: BaseCheckout | { readonly reason: string } | null = null;
-  baseline: BaselineAnswer = { kind: "absent", reason: "no baseline was asked for", nextStep: "" };
+  baseline: BaselineAnswer = { kind: "absent", reason: "no baseline was looked for", nextStep: "", warnings: [] };
 
   constructor(request: GateRequest, scenario: ScenarioRequest, identity: GateIdentity, ports: GatePorts) {
     this.#request = request;
@@ -130,13 +130,15 @@ class ScenarioStory {
     return { ...this.baseline.measurements, runs: [...this.baseline.measurements.runs, ...reruns] };
   }
 
-  judge(baseRunsPossible: boolean): Judgement {
+  judge(possible: { readonly baseRuns: boolean; readonly moreRuns: boolean }): Judgement {
     return judge({
       candidate: this.candidateMeasurements(),
       baseline: this.#baselineMeasurements(),
       anchor: null,
       policy: this.#policy,
-      baseRunsPossible,
+      baseRunsPossible: possible.baseRuns,
+      moreRunsPossible: possible.moreRuns,
+      baselineWanted: this.#request.baselines.length > 0,
     });
   }
 }
@@ -172,24 +174,26 @@ async function tell(
     if (story.cost.exhausted(ports.now().getTime()) !== null) break;
   }
   const fingerprint = story.candidate[0]?.info.fingerprint ?? {};
-  story.baseline = await loadFirstBaseline(request.baselines, scenario.name, fingerprint, { cwd: scenario.cwd });
-  let baseRunsPossible = request.baseRun.kind !== "off";
-  let judgement = story.judge(baseRunsPossible);
+  story.baseline = await loadFirstBaseline(request.baselines, scenario.name, fingerprint, request);
+  story.warnings.push(...story.baseline.warnings);
+  const possible = { baseRuns: request.baseRun.kind !== "off", moreRuns: scenario.repeats === "auto" };
+  let judgement = story.judge(possible);
   while (!judgement.final && !ports.interrupt.aborted) {
     const stop = story.cost.exhausted(ports.now().getTime());
     if (stop !== null) {
       story.warnings.push(`${scenario.name}: ${stop}, so the breach stays unconfirmed`);
-      break;
-    }
-    if (judgement.needs_more_runs > 0) {
+      possible.moreRuns = false;
+    } else if (judgement.needs_more_runs > 0) {
       ports.log(`${scenario.name}: a limit is breached, run ${story.candidate.length + 1} to confirm`);
       const run = await story.runCandidate();
       if (run.ending.kind !== "ok") return failedScenario(request, scenario, story, run);
     } else {
-      ports.log(`${scenario.name}: the breach is repeatable, running the base commit in this session`);
-      if (!(await story.runBase())) baseRunsPossible = false;
+      ports.log(`${scenario.name}: the breach repeats itself, running the base commit in this session`);
+      if (!(await story.runBase())) possible.baseRuns = false;
     }
-    judgement = story.judge(baseRunsPossible);
+    judgement = story.judge(possible);
+    // Nothing more can be had and the rule still wants it: what it says now is the answer.
+    if (!possible.moreRuns && !judgement.final) break;
   }
   if (ports.interrupt.aborted) {
     const last = story.candidate.at(-1);

@@ -1,0 +1,163 @@
+import { storeOf } from "../baseline/load.ts";
+import { selectRuns } from "../baseline/record.ts";
+import { MAX_RECORD_BYTES, serializeRecord } from "../baseline/record-size.ts";
+import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
+import { usageError } from "../core/errors.ts";
+import { escapeTerminal } from "../core/escape.ts";
+import { ExitCode } from "../core/exit-codes.ts";
+import { formatBytes } from "../core/units.ts";
+import { acceptBundle } from "../gate/accept.ts";
+import { refreshScenario } from "../gate/refresh.ts";
+import type { CommandSpec, Invocation } from "./command.ts";
+import { configOf, MEASURE_OPTIONS, requestOf } from "./gate-options.ts";
+import { interruptSignal } from "./interrupt.ts";
+import { consolePorts } from "./ports.ts";
+
+const ACTIONS = ["refresh", "accept", "list", "show", "verify"] as const;
+type Action = (typeof ACTIONS)[number];
+
+function actionOf(text: string | undefined): Action {
+  const action = ACTIONS.find((one) => one === text);
+  if (action === undefined)
+    throw usageError("ACTION_UNKNOWN", `\`baseline ${text ?? ""}\` is unknown`, `Actions: ${ACTIONS.join(", ")}.`);
+  return action;
+}
+
+/** The named store, else the first one of the config file that can be written, else `file:baselines`. */
+function chosenStore(invocation: Invocation): BaselineStore {
+  const named = invocation.lists.baseline?.[0];
+  const configured = named === undefined ? [configOf(invocation, true)?.baseline ?? []].flat() : [];
+  const writable = configured.find((spec) => /^(file|ref):/.test(spec));
+  return storeOf(named ?? writable ?? "file:baselines", process.cwd());
+}
+
+function line({ name, record }: StoredRecord): string {
+  const runs = selectRuns(record, null);
+  const sessions = new Set(runs.map(({ session }) => session)).size;
+  const newest = runs.at(-1)?.time ?? "never";
+  return `${escapeTerminal(name)}  scenario "${escapeTerminal(record.scenario)}"  ${runs.length} runs, ${sessions} sessions, newest ${newest}, epoch ${record.epochs.length}`;
+}
+
+async function refresh(invocation: Invocation): Promise<number> {
+  const { console, text } = invocation;
+  const runs = Number(text.runs ?? "5");
+  if (!Number.isInteger(runs) || runs < 1 || runs > 100)
+    throw usageError("OPTION_INVALID", `--runs "${text.runs}" is not a whole number from 1 to 100`);
+  const store = chosenStore(invocation);
+  const request = requestOf(
+    { ...invocation, lists: { ...invocation.lists, baseline: [] } },
+    { baselines: [], unjudged: "pass" },
+  );
+  const interrupt = interruptSignal();
+  try {
+    const records: StoredRecord[] = [];
+    for (const scenario of request.scenarios) {
+      records.push(
+        await refreshScenario(request, scenario, { runs, store }, consolePorts(console, interrupt.signal, true)),
+      );
+    }
+    for (const record of records) console.print(`${store.name}/${line(record)}`);
+    console.document(records);
+    return ExitCode.pass;
+  } finally {
+    interrupt.dispose();
+  }
+}
+
+async function list(invocation: Invocation, details: boolean): Promise<number> {
+  const { console, positionals } = invocation;
+  const store = chosenStore(invocation);
+  const { exists, records, skipped } = await store.list();
+  const shown =
+    positionals[1] === undefined
+      ? records
+      : records.filter(({ name, record }) => [name, record.scenario].includes(positionals[1] as string));
+  if (!exists)
+    console.print(`There is no baseline store ${store.name}; \`stormlog-gate baseline refresh -- CMD\` makes one.`);
+  else if (shown.length === 0) console.print(`${store.name} has no such record.`);
+  for (const stored of shown) {
+    console.print(line(stored));
+    if (!details) continue;
+    for (const [field, value] of Object.entries(stored.record.fingerprint)) {
+      console.print(`  ${escapeTerminal(field)}: ${escapeTerminal(String(value ?? "unknown"))}`);
+    }
+    const epoch = stored.record.epochs.at(-1);
+    for (const run of selectRuns(stored.record, null)) {
+      const values = run.values.flatMap((value, index) => {
+        const key = epoch?.series[index];
+        return value === null || key === undefined
+          ? []
+          : [`${key[2]} ${value[0] === null ? "unknown" : formatBytes(value[0])} ${value[4] ?? ""}`];
+      });
+      console.print(`  ${run.time}  ${run.commit?.slice(0, 12) ?? "no commit   "}  ${values.join(", ")}`);
+    }
+  }
+  for (const reason of skipped) console.print(`skipped: ${escapeTerminal(reason)}`);
+  console.document(shown);
+  return ExitCode.pass;
+}
+
+/** Every record readable, in its right place and within its size. */
+async function verify(invocation: Invocation): Promise<number> {
+  const { console } = invocation;
+  const store = chosenStore(invocation);
+  const { exists, records, skipped } = await store.list();
+  const large = records
+    .filter(({ record }) => Buffer.byteLength(serializeRecord(record)) > MAX_RECORD_BYTES)
+    .map(({ name }) => `${name} is larger than ${MAX_RECORD_BYTES} bytes`);
+  const problems = [...(exists ? [] : [`there is no store ${store.name}`]), ...skipped, ...large];
+  for (const problem of problems) console.print(`problem: ${escapeTerminal(problem)}`);
+  console.print(`${records.length} records, ${problems.length} problems`);
+  console.document({ records: records.length, problems });
+  return problems.length === 0 ? ExitCode.pass : ExitCode.invalidInput;
+}
+
+async function accept(invocation: Invocation): Promise<number> {
+  const { console, positionals, text } = invocation;
+  const bundle = positionals[1];
+  if (bundle === undefined)
+    throw usageError(
+      "ARGUMENT_MISSING",
+      "`baseline accept` needs a bundle",
+      'For example: stormlog-gate baseline accept stormlog-bundle --reason "larger batch".',
+    );
+  const records = await acceptBundle(bundle, text.reason ?? "accepted", chosenStore(invocation));
+  for (const record of records) console.print(line(record));
+  console.document(records);
+  return ExitCode.pass;
+}
+
+export const baseline: CommandSpec = {
+  name: "baseline",
+  description: "The baseline store: refresh, accept, list, show, verify",
+  positionals: ["ACTION", "[ITEM…]"],
+  takesCommand: true,
+  options: {
+    ...MEASURE_OPTIONS,
+    baseline: {
+      type: "string",
+      multiple: true,
+      description: "The store (default file:baselines)",
+      valueHint: "file:DIR|ref:NAME",
+    },
+    runs: { type: "string", description: "Runs of one refresh (default 5)", valueHint: "N" },
+    reason: { type: "string", description: "Why a new level is accepted", valueHint: "TEXT" },
+  },
+  run: async (invocation) => {
+    const action = actionOf(invocation.positionals[0]);
+    switch (action) {
+      case "refresh":
+        return refresh(invocation);
+      case "accept":
+        return accept(invocation);
+      case "list":
+        return list(invocation, false);
+      case "show":
+        return list(invocation, true);
+      case "verify":
+        return verify(invocation);
+      default:
+        return action satisfies never;
+    }
+  },
+};

@@ -1,0 +1,77 @@
+import path from "node:path";
+import { GateError } from "../core/errors.ts";
+import { ExitCode } from "../core/exit-codes.ts";
+import { DEMO_STATES, type DemoState, runDemo } from "../gate/demo.ts";
+import type { GateReport } from "../report/model.ts";
+import { renderTerminal } from "../report/terminal.ts";
+import type { CommandSpec } from "./command.ts";
+import { interruptSignal } from "./interrupt.ts";
+import { consolePorts } from "./ports.ts";
+
+const FOLDER = "stormlog-demo";
+const EXPECTED: Readonly<Record<DemoState, string>> = { clean: "pass", leaky: "fail", fixed: "pass" };
+const CHAPTER: Readonly<Record<DemoState, string>> = {
+  clean: "A change that does not touch memory",
+  leaky: 'A change that keeps a copy of every step\'s activations "for debugging"',
+  fixed: "The fix: a bounded history of scalar summaries",
+};
+
+/** The verdict of one chapter for machines. */
+function verdictOf(report: GateReport | undefined): unknown {
+  if (report === undefined) return null;
+  const scenario = report.scenarios[0];
+  return {
+    verdict: report.word,
+    confirmed: report.confirmed,
+    exit_code: report.exit_code,
+    checks: scenario?.judgement?.checks ?? [],
+  };
+}
+
+export const demo: CommandSpec = {
+  name: "demo",
+  description:
+    "The whole story on this machine: a clean change passes, a leak fails with its growth named, the fix passes",
+  positionals: [],
+  options: {},
+  run: async ({ console, argv }) => {
+    const interrupt = interruptSignal();
+    const started = Date.now();
+    const folder = path.resolve(FOLDER);
+    try {
+      const reports = await runDemo(
+        folder,
+        argv,
+        process.env,
+        {
+          baseline: (runs) =>
+            console.print(
+              `Measuring the baseline: ${runs} clean runs of leak-lab/demo/workload.mjs, about two seconds each.\n`,
+            ),
+          judging: (state) => console.print(`\n── ${CHAPTER[state]} ──\n`),
+          judged: (state, report) => {
+            console.print(renderTerminal(report, { color: console.color, width: console.width }));
+            console.print(`Evidence: ${FOLDER}/${state}`);
+          },
+        },
+        consolePorts(console, interrupt.signal, true),
+      );
+      console.document(Object.fromEntries(DEMO_STATES.map((state) => [state, verdictOf(reports[state])])));
+      if (interrupt.signal.aborted) return ExitCode.interrupted;
+      const surprises = DEMO_STATES.filter((state) => reports[state]?.word !== EXPECTED[state]);
+      if (surprises.length > 0) {
+        throw new GateError("DEMO_SURPRISE", `the verdict on ${surprises.join(" and ")} was not what the story says`, {
+          kind: "error",
+          hint: `What was measured is in ${FOLDER}/; a very busy machine can do this.`,
+        });
+      }
+      console.print(
+        `\nPass, fail, pass in ${Math.round((Date.now() - started) / 1000)} s, by measurement. Open ${FOLDER}/leaky/timeline.html, then try your own:`,
+      );
+      console.print("  stormlog-gate baseline refresh -- <your command>\n  stormlog-gate run -- <your command>");
+      return ExitCode.pass;
+    } finally {
+      interrupt.dispose();
+    }
+  },
+};

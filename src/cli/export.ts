@@ -1,0 +1,46 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { GateError, usageError } from "../core/errors.ts";
+import { ExitCode } from "../core/exit-codes.ts";
+import { EXPORT_FORMATS, type ExportFormat, exportBundle } from "../gate/export-bundle.ts";
+import type { CommandSpec } from "./command.ts";
+import { writeAll } from "./console.ts";
+
+function formatOf(text: string | undefined): ExportFormat {
+  const format = EXPORT_FORMATS.find((one) => one === text);
+  if (format === undefined) {
+    throw usageError(
+      "FORMAT_UNKNOWN",
+      text === undefined ? "`export` needs --format" : `there is no format "${text}"`,
+      `Formats: ${EXPORT_FORMATS.join(", ")}.`,
+    );
+  }
+  return format;
+}
+
+export const exportCommand: CommandSpec = {
+  name: "export",
+  description: "Write a bundle in another format",
+  positionals: ["BUNDLE"],
+  options: {
+    format: { type: "string", description: "What to write", valueHint: EXPORT_FORMATS.join("|") },
+    output: { type: "string", description: "File to write (default stdout)", valueHint: "FILE" },
+  },
+  run: async ({ positionals, text, console }) => {
+    const bytes = await exportBundle(positionals[0] as string, formatOf(text.format));
+    if (text.output === undefined) {
+      writeAll(1, bytes);
+      return ExitCode.pass;
+    }
+    try {
+      writeFileSync(text.output, bytes);
+    } catch (error) {
+      throw new GateError("WRITE_FAILED", `${text.output} cannot be written: ${(error as Error).message}`, {
+        kind: "error",
+        where: text.output,
+      });
+    }
+    console.print(`wrote ${text.output} (${readFileSync(text.output).length} bytes)`);
+    console.document({ output: text.output, format: text.format, bytes: bytes.length });
+    return ExitCode.pass;
+  },
+};

@@ -1,0 +1,74 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { usageError } from "../core/errors.ts";
+import type { Command, GateRequest } from "./gate-request.ts";
+import { loadConfig } from "./load.ts";
+import { gateRequest } from "./options.ts";
+
+const CONFIG_FILE = "stormlog-gate.yml";
+
+/** Where the Action looks for a baseline when the workflow names none, in order. */
+const DEFAULT_BASELINES = ["ref:refs/stormlog/baselines", "file:baselines"];
+
+/** Lines or commas between entries of an input that takes several. */
+function entries(text: string | undefined): readonly string[] | undefined {
+  const found = text
+    ?.split(/[\n,]/)
+    .map((one) => one.trim())
+    .filter((one) => one !== "");
+  return found === undefined || found.length === 0 ? undefined : found;
+}
+
+function workingDirectory(input: string | undefined, env: Readonly<Record<string, string | undefined>>): string {
+  const root = path.resolve(env.GITHUB_WORKSPACE ?? ".", input ?? ".");
+  if (!existsSync(root)) throw usageError("DIRECTORY_NOT_FOUND", `working-directory "${input}" does not exist`);
+  return root;
+}
+
+/**
+ * The Action's inputs as one request, through the same function as the command line's options. Empty inputs count as not
+ * given, as the runner passes them.
+ * @throws GateError NO_COMMAND, DIRECTORY_NOT_FOUND, OPTION_INVALID, … (usage) and those of the config file
+ */
+export function gateRequestFromInputs(
+  inputs: Readonly<Record<string, string | undefined>>,
+  env: Readonly<Record<string, string | undefined>>,
+): GateRequest {
+  const input = (name: string): string | undefined => {
+    const text = inputs[name]?.trim();
+    return text === undefined || text === "" ? undefined : text;
+  };
+  const root = workingDirectory(input("working-directory"), env);
+  const script = inputs.run?.trim();
+  const command: Command | null = script ? { kind: "shell", script } : null;
+  const named = input("config");
+  const file = path.resolve(root, named ?? CONFIG_FILE);
+  const config = named !== undefined || (command === null && existsSync(file)) ? loadConfig(file) : null;
+  return gateRequest({
+    options: {
+      scenario: input("scenario"),
+      baseline: entries(input("baseline")),
+      intervalMs: input("interval-ms"),
+      repeats: input("repeats"),
+      baseRun: input("base-run"),
+      maxRuns: input("max-runs"),
+      maxMinutes: input("max-minutes"),
+      horizon: input("horizon"),
+      budget: entries(input("budget")),
+      probe: input("probe"),
+      attribute: input("attribute"),
+      unjudged: input("unjudged"),
+    },
+    command,
+    config,
+    root,
+    defaultBaselines: DEFAULT_BASELINES,
+    defaultUnjudged: "warn",
+    argv: [
+      "stormlog/gate",
+      ...(input("scenario") === undefined ? [] : ["--scenario", input("scenario") as string]),
+      ...(script ? ["--", script] : []),
+    ],
+    env,
+  });
+}

@@ -1,0 +1,87 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { assertNever, invalidInput } from "../core/errors.ts";
+import { readBundle } from "../report/bundle.ts";
+import { renderJUnit } from "../report/junit.ts";
+import { renderSarif } from "../report/sarif.ts";
+import type { Recording, SampleTable } from "../telemetry/model.ts";
+import { readTelemetry } from "../telemetry/read.ts";
+
+export const EXPORT_FORMATS = ["csv", "json", "parquet", "junit", "sarif", "html", "png"] as const;
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+const encoder = new TextEncoder();
+
+/** Rows of all tables of one run, one line a sample, in the column names our own generic CSV reader takes. */
+function csvRows(run: string, recording: Recording): string[] {
+  const columns = [...new Set(recording.tables.flatMap(({ columns }) => Object.keys(columns)))].sort();
+  const cell = (value: number | undefined): string => (value === undefined || Number.isNaN(value) ? "" : String(value));
+  const row = (table: SampleTable, index: number): string =>
+    [
+      `"${run.replaceAll('"', '""')}"`,
+      table.rank,
+      table.device,
+      cell((table.timeNs?.[index] ?? Number.NaN) / 1e9),
+      ...columns.map((name) => cell(table.columns[name as keyof SampleTable["columns"]]?.[index])),
+    ].join(",");
+  const lines = recording.tables.flatMap((table) => {
+    const length = table.timeNs?.length ?? Object.values(table.columns)[0]?.length ?? 0;
+    return Array.from({ length }, (_, index) => row(table, index));
+  });
+  return [["run", "rank", "device", "time_s", ...columns.map((name) => `${name}_bytes`)].join(","), ...lines];
+}
+
+async function csv(bundle: string): Promise<Uint8Array> {
+  const telemetry = await readTelemetry(bundle);
+  const runs =
+    telemetry.kind === "runs"
+      ? telemetry.runs
+      : telemetry.kind === "recording"
+        ? [{ name: path.basename(bundle), recording: telemetry.recording }]
+        : [];
+  const newest = runs.at(-1);
+  if (newest === undefined) throw invalidInput("INPUT_EMPTY", `${bundle} holds no samples`, bundle);
+  return encoder.encode(`${csvRows(newest.name, newest.recording).join("\n")}\n`);
+}
+
+/** A file of the bundle as it is. */
+function fileOf(bundle: string, name: string): Uint8Array {
+  const file = path.join(bundle, name);
+  if (!existsSync(file)) throw invalidInput("INPUT_NOT_FOUND", `${bundle} has no ${name}`, file);
+  return readFileSync(file);
+}
+
+/** The newest run's samples; a bundle with several runs keeps one file for each. */
+function newestParquet(bundle: string): Uint8Array {
+  const names = readdirSync(bundle, { recursive: true, encoding: "utf8" }).filter(
+    (name) => path.basename(name) === "samples.parquet",
+  );
+  const newest = names.sort(new Intl.Collator("en", { numeric: true }).compare).at(-1);
+  if (newest === undefined) throw invalidInput("INPUT_NOT_FOUND", `${bundle} has no samples.parquet`, bundle);
+  return fileOf(bundle, newest);
+}
+
+/**
+ * A bundle in another format, as bytes.
+ * @throws GateError INPUT_… (exit 5)
+ */
+export async function exportBundle(bundle: string, format: ExportFormat): Promise<Uint8Array> {
+  switch (format) {
+    case "csv":
+      return csv(bundle);
+    case "json":
+      return fileOf(bundle, "report.json");
+    case "parquet":
+      return newestParquet(bundle);
+    case "junit":
+      return encoder.encode(renderJUnit((await readBundle(bundle)).report));
+    case "sarif":
+      return encoder.encode(renderSarif((await readBundle(bundle)).report));
+    case "html":
+      return fileOf(bundle, "timeline.html");
+    case "png":
+      return fileOf(bundle, "timeline.png");
+    default:
+      return assertNever(format);
+  }
+}

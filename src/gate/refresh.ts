@@ -1,0 +1,108 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { seriesOf } from "../analysis/series.ts";
+import { buildEnvelope, type Envelope, type EnvelopeSeries } from "../baseline/envelope.ts";
+import { addRuns, type BaselineRecord, emptyRecord } from "../baseline/record.ts";
+import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
+import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { GateError } from "../core/errors.ts";
+import { currentCommit } from "../measure/commit.ts";
+import { sessionId } from "../measure/session.ts";
+import { type FinishedRun, oneRun } from "./one-run.ts";
+import type { GatePorts } from "./ports.ts";
+
+/** Series a chart may show the baseline of, at most: the record has a size to keep. */
+const MAX_ENVELOPES = 4;
+
+/** One envelope for each series of the runs, the judged ones first. */
+export function envelopesOf(runs: readonly FinishedRun[]): Envelope[] {
+  const groups = new Map<string, EnvelopeSeries[]>();
+  for (const run of runs) {
+    if (run.recording === null) continue;
+    for (const { rank, device, metric, timeS, bytes } of seriesOf(run.recording)) {
+      const key = `${rank} ${device} ${metric}`;
+      groups.set(key, [...(groups.get(key) ?? []), { rank, device, metric, time_s: timeS, bytes }]);
+    }
+  }
+  const envelopes = [...groups.values()].map(buildEnvelope).filter((envelope) => envelope !== null);
+  const weight = ({ metric }: Envelope): number => ["allocated", "host", "reserved", "used"].indexOf(metric);
+  return envelopes.sort((a, b) => weight(a) - weight(b)).slice(0, MAX_ENVELOPES);
+}
+
+/**
+ * Measure a scenario `runs` times and add them to the store as one session. Nothing is stored unless all runs ended well: a
+ * baseline with a failed run in it would be compared with.
+ * @throws GateError of the failed command, INTERRUPTED, and those of the store
+ */
+export async function refreshScenario(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  options: { readonly runs: number; readonly store: BaselineStore },
+  ports: GatePorts,
+): Promise<StoredRecord> {
+  const session = sessionId(request.env);
+  const commit = await currentCommit(scenario.cwd, request.env);
+  const folder = await mkdtemp(path.join(tmpdir(), "stormlog-gate-refresh-"));
+  try {
+    const finished: FinishedRun[] = [];
+    for (let number = 1; number <= options.runs; number += 1) {
+      const { command, cwd } = scenario;
+      const directory = path.join(folder, String(number));
+      const run = await oneRun(
+        request,
+        scenario,
+        { role: "candidate", number, directory, command, cwd, session, commit },
+        ports,
+      );
+      if (run.ending.kind === "interrupted")
+        throw new GateError("INTERRUPTED", `interrupted by ${run.ending.signal}, nothing was stored`, {
+          kind: "interrupted",
+        });
+      if (run.ending.kind === "failed") {
+        throw new GateError(
+          run.ending.code,
+          `${scenario.name}, run ${number} of ${options.runs}: ${run.ending.message}; nothing was stored`,
+          { kind: "error" },
+        );
+      }
+      if (run.measured === null)
+        throw new GateError("NOTHING_MEASURED", `${scenario.name}, run ${number}: ${run.warnings.join("; ")}`, {
+          kind: "error",
+        });
+      ports.log(`${scenario.name}: baseline run ${number} of ${options.runs}`);
+      finished.push(run);
+    }
+    return await store(options.store, scenario.name, finished, ports);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function store(
+  target: BaselineStore,
+  scenario: string,
+  runs: readonly FinishedRun[],
+  ports: GatePorts,
+): Promise<StoredRecord> {
+  const fingerprint = runs[0]?.info.fingerprint ?? {};
+  const timeIso = ports.now().toISOString();
+  const added = runs.flatMap(({ measured }) => (measured === null ? [] : [{ measured, timeIso, approved: true }]));
+  return target.update(scenario, fingerprint, (current): BaselineRecord => {
+    const record = addRuns(current ?? emptyRecord(scenario, { ...fingerprint }), added);
+    return { ...record, envelopes: envelopesOf(runs).map(mutable) };
+  });
+}
+
+function mutable(envelope: Envelope): BaselineRecord["envelopes"][number] {
+  const { rank, device, metric, time_s, low_bytes, mid_bytes, high_bytes } = envelope;
+  return {
+    rank,
+    device,
+    metric,
+    time_s: [...time_s],
+    low_bytes: [...low_bytes],
+    mid_bytes: [...mid_bytes],
+    high_bytes: [...high_bytes],
+  };
+}
