@@ -22,7 +22,7 @@ const HARMLESS: readonly (readonly [RegExp, string])[] = [
   [/(?<=\w)&#45;(?=\w)/g, "-"],
   [/(?<=\w)&#95;(?=[A-Za-z0-9])/g, "_"],
   // Not before a slash: "https:" stays broken.
-  [/(?<=\w)&#58;(?=[\w\s])/g, ":"],
+  [/(?<=\w)&#58;(?=[\w\s]|$)/g, ":"],
   [/(?<=\w)&#47;(?=\w)/g, "/"],
   [/(?<=\s)&#43;(?=\d)/g, "+"],
   [/(?<=\w)&#61;(?=\w)/g, "="],

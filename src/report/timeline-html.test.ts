@@ -1,10 +1,10 @@
-import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GIB } from "../core/units.ts";
+import { BrowserPage, findChromium } from "./testing/browser.ts";
 import { sampleReport, sampleScenario, sampleSeries, sampleTimeline } from "./testing/sample-report.ts";
 import { renderTimelineHtml } from "./timeline-html.ts";
 
@@ -26,27 +26,7 @@ function hostileReport() {
   });
 }
 
-const FLAGS = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-  "--enable-logging=stderr",
-  "--virtual-time-budget=3000",
-];
-
-const chromium = ["chromium", "chromium-browser", "google-chrome"].find((name) => {
-  try {
-    execFileSync(name, ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-});
+const chromium = findChromium();
 
 describe("renderTimelineHtml", () => {
   it("allows by digest exactly the scripts and styles it holds, and loads nothing", () => {
@@ -87,46 +67,93 @@ describe("renderTimelineHtml", () => {
   });
 });
 
-describe.skipIf(chromium === undefined)("the page in a browser", () => {
+describe.skipIf(chromium === null)("the page in a browser", () => {
   let folder: string;
-  beforeAll(async () => {
+  let page: BrowserPage | undefined;
+  beforeEach(async () => {
     folder = await mkdtemp(path.join(os.tmpdir(), "timeline-page-"));
   });
-  afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  afterEach(async () => {
+    await page?.close();
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
 
-  async function open(page: string): Promise<{ dom: string; log: string }> {
+  async function open(text: string): Promise<BrowserPage> {
     const file = path.join(folder, "page.html");
-    await writeFile(file, page);
-    const args = [...FLAGS, `--user-data-dir=${path.join(folder, "profile")}`, "--dump-dom", `file://${file}`];
-    return new Promise((resolve, reject) => {
-      const child = spawn(chromium!, args, { stdio: ["ignore", "pipe", "pipe"] });
-      let dom = "";
-      let log = "";
-      child.stdout.on("data", (chunk) => {
-        dom += chunk;
-      });
-      child.stderr.on("data", (chunk) => {
-        log += chunk;
-      });
-      child.on("error", reject);
-      child.on("close", () => resolve({ dom, log }));
-    });
+    await writeFile(file, text);
+    page = await BrowserPage.open(chromium!, folder, file);
+    return page;
   }
 
   it("draws every line without breaking its own policy, hostile names included", async () => {
-    const { dom, log } = await open(renderTimelineHtml(hostileReport()));
-    expect(/<html[^>]*>/.exec(dom)?.[0]).toContain('data-ready="true"');
+    const shown = await open(renderTimelineHtml(hostileReport()));
+    await shown.until('document.documentElement.dataset.ready === "true"');
     // Two series, three lines of the baseline, limit and budget.
-    expect(/<html[^>]*>/.exec(dom)?.[0]).toContain('data-series="7"');
-    expect(dom.includes("<canvas")).toBe(true);
-    expect(dom.includes("hacked</title>")).toBe(false);
-    expect(log.split("\n").filter((line) => /CONSOLE|Content Security Policy|Uncaught/.test(line))).toEqual([]);
+    expect(await shown.evaluate("document.documentElement.dataset.series")).toBe("7");
+    expect(await shown.evaluate("document.querySelectorAll('canvas, img, script').length")).toBe(4);
+    expect(await shown.evaluate("document.title")).not.toBe("hacked");
+    expect(shown.complaints).toEqual([]);
   });
 
-  it("opens a report without any samples", async () => {
-    const report = sampleReport("error", { scenarios: [sampleScenario("error", { timeline: null })] });
-    const { dom, log } = await open(renderTimelineHtml(report));
-    expect(dom).toContain("No memory samples were recorded.");
-    expect(log.split("\n").filter((line) => /CONSOLE|Uncaught/.test(line))).toEqual([]);
+  it("would be caught breaking its policy: a script that was slipped in is refused and reported", async () => {
+    const shown = await open(
+      renderTimelineHtml(sampleReport("pass")).replace("</main>", "<script>window.slipped = 1</script></main>"),
+    );
+    await shown.until('document.documentElement.dataset.ready === "true"');
+    expect(await shown.evaluate("window.slipped")).toBeUndefined();
+    expect(shown.complaints.join()).toContain("Content Security Policy");
+  });
+
+  it("shows values under the pointer, zooms by dragging, goes back on a double click, hides a line on a click", async () => {
+    const shown = await open(renderTimelineHtml(sampleReport("fail")));
+    await shown.until('document.documentElement.dataset.ready === "true"');
+    await shown.evaluate("document.querySelector('.chart').scrollIntoView()");
+    const box = (await shown.evaluate(
+      "(({x, y, width, height}) => ({x, y, width, height}))(document.querySelector('.u-over').getBoundingClientRect())",
+    )) as { x: number; y: number; width: number; height: number };
+    const middle = box.y + box.height / 2;
+    const seconds = async (share: number) => {
+      await shown.mouse("mouseMoved", box.x + box.width * share, middle);
+      const text = String(await shown.evaluate("document.querySelector('.u-legend .u-value').textContent"));
+      return Number.parseFloat(text);
+    };
+    await seconds(0.4);
+    await shown.until("document.querySelector('.u-legend').textContent.includes('s')");
+    expect(await seconds(0.5)).toBeCloseTo(21, 0);
+    const values = await shown.evaluate(
+      "[...document.querySelectorAll('.u-legend .u-value')].map((cell) => cell.textContent)",
+    );
+    expect(values).toContain("2.00 GiB");
+    expect((values as string[]).every((value) => /(B| s)$/.test(value))).toBe(true);
+
+    await shown.mouse("mouseMoved", box.x + box.width * 0.25, middle);
+    await shown.mouse("mousePressed", box.x + box.width * 0.25, middle);
+    await shown.mouse("mouseMoved", box.x + box.width * 0.5, middle);
+    await shown.mouse("mouseReleased", box.x + box.width * 0.5, middle);
+    expect(await seconds(0.99)).toBeCloseTo(21, 0);
+    for (const clicks of [1, 2]) {
+      await shown.mouse("mousePressed", box.x + box.width * 0.6, middle, clicks);
+      await shown.mouse("mouseReleased", box.x + box.width * 0.6, middle, clicks);
+    }
+    expect(await seconds(0.99)).toBeCloseTo(41.6, 0);
+
+    await shown.evaluate("document.querySelectorAll('.u-legend .u-series')[1].querySelector('th').click()");
+    expect(await shown.evaluate("document.querySelectorAll('.u-legend .u-off').length")).toBe(1);
+    expect(shown.complaints).toEqual([]);
+  });
+
+  it("switches between scenarios, and says so where one has no samples", async () => {
+    const shown = await open(renderTimelineHtml(hostileReport()));
+    await shown.until('document.documentElement.dataset.ready === "true"');
+    const visible = "[...document.querySelectorAll('section')].filter((one) => one.checkVisibility()).length";
+    expect(await shown.evaluate(visible)).toBe(1);
+    await shown.evaluate("document.querySelectorAll('nav button')[1].click()");
+    expect(await shown.evaluate(visible)).toBe(1);
+    expect(await shown.evaluate("document.querySelector('section:not([hidden])').textContent")).toContain(
+      "No memory samples were recorded.",
+    );
+    await shown.evaluate("document.querySelectorAll('nav button')[2].click()");
+    expect(await shown.evaluate("document.querySelector('section:not([hidden]) canvas') !== null")).toBe(true);
+    expect(shown.complaints).toEqual([]);
   });
 });
