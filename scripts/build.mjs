@@ -57,16 +57,18 @@ function licences(metafile) {
       if (folder !== null) folders.add(folder);
     }
   }
-  const sections = new Map();
+  // Many small packages share one text word for word: it stands once, under all their names.
+  const packages = new Map();
   for (const folder of folders) {
     const manifest = JSON.parse(readFileSync(path.join(root, folder, "package.json"), "utf8"));
-    const title = `${manifest.name} ${manifest.version} (${manifest.license ?? "see below"})`;
     const source = manifest.repository?.url ?? manifest.repository ?? manifest.homepage ?? "the npm registry";
-    sections.set(title, licenceText(folder) || `(the package has no licence file; its source is ${source})`);
+    const text = licenceText(folder) || `(the package has no licence file; its source is ${source})`;
+    const title = `${manifest.name} ${manifest.version} (${manifest.license ?? "see below"})`;
+    packages.set(text, [...(packages.get(text) ?? []), title].sort());
   }
-  return [...sections]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([title, text]) => `${title}\n${"-".repeat(title.length)}\n${text}\n`)
+  return [...packages]
+    .map(([text, titles]) => `${titles.join("\n")}\n${"-".repeat(80)}\n${text}\n`)
+    .sort()
     .join("\n\n");
 }
 

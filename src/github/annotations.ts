@@ -10,12 +10,20 @@ export interface Annotation {
   readonly message: string;
 }
 
+function sentence(text: string): string {
+  return /[.!?…]$/.test(text) ? text : `${text}.`;
+}
+
 function ofScenario(scenario: ScenarioReport): readonly Annotation[] {
   const name = scenario.scenario;
   const all: Annotation[] = [];
   if (scenario.error !== null) {
     const { code, message, hint } = scenario.error;
-    all.push({ level: "error", title: `${name}: ${code}`, message: hint === null ? message : `${message} ${hint}` });
+    all.push({
+      level: "error",
+      title: `${name}: ${code}`,
+      message: hint === null ? message : `${sentence(message)} ${hint}`,
+    });
   }
   for (const check of scenario.judgement?.checks ?? []) {
     const where = `rank ${check.rank}, ${check.device}, ${check.metric}`;

@@ -92,12 +92,14 @@ function sayError(step: Step, error: GateError): void {
 async function reportOutcome(step: Step, settings: PublishSettings, outcome: EngineOutcome): Promise<number> {
   const { report, bundleDir } = outcome;
   const { published, warnings } = await publishReport(step, settings, report, bundleDir);
-  for (const { level, title, message } of annotationsOf({ ...report, warnings: [...report.warnings, ...warnings] })) {
+  // The engine reports an interruption as such; that it was our own timeout is known here.
+  const stopped = step.interrupt.aborted ? asGateError(step.interrupt.reason) : null;
+  const exitCode = stopped?.exitCode ?? report.exit_code;
+  if (stopped !== null) sayError(step, stopped);
+  const shown = { ...report, scenarios: stopped === null ? report.scenarios : [] };
+  for (const { level, title, message } of annotationsOf({ ...shown, warnings: [...report.warnings, ...warnings] })) {
     step.runner[level](message, { title });
   }
-  // The engine reports an interruption as such; that it was our own timeout is known here.
-  const exitCode = step.interrupt.aborted ? asGateError(step.interrupt.reason).exitCode : report.exit_code;
-  if (step.interrupt.aborted) sayError(step, asGateError(step.interrupt.reason));
   setOutputs(step, { ...outputsOf(report, published), "exit-code": String(exitCode) });
   const { runs, minutes } = report.cost;
   step.runner.info(`${TITLE}: ${report.word} (${runs} ${runs === 1 ? "run" : "runs"}, ${minutes.toFixed(1)} min)`);
