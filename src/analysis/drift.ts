@@ -55,8 +55,8 @@ const ENDED_SHARE = 0.4;
 const RESTING_SHARE = 0.25;
 /** Jumps must explain a rise this much better than a line (difference of the information criterion), or it stays open. */
 const STRONG_EVIDENCE = 6;
-/** The floor must rise with the level: this share of what is material, in the lows of the first and last parts. */
-const FLOOR_SHARE_OF_GROWTH = 0.75;
+/** The floor must rise or fall with the level: this share of what is material, in the lows of the first and last parts. */
+const FLOOR_SHARE = 0.75;
 
 const INSUFFICIENT: Drift = {
   class: "insufficient",
@@ -151,10 +151,10 @@ export function classifyDrift(input: DriftInput): Drift {
   const { story, flatShare, bic } = stories[0]!;
   const lineBic = stories.find((one) => one.story === "line")!.bic;
   const lows = kind === "low" ? y : partition(settled, "low", parts).y;
-  const floorRises = mean(lows, parts - 2, parts) - mean(lows, 0, 2) > FLOOR_SHARE_OF_GROWTH * growth;
+  const floorNet = mean(lows, parts - 2, parts) - mean(lows, 0, 2);
 
   const shape = (): DriftClass => {
-    if (net > growth && floorRises) {
+    if (net > growth && floorNet > FLOOR_SHARE * growth) {
       if (story === "saturating" && flatShare >= ENDED_SHARE) return "plateau";
       if (story === "one-step" || story === "two-steps") {
         if (significant && lineBic - bic < STRONG_EVIDENCE) return "rising";
@@ -164,7 +164,7 @@ export function classifyDrift(input: DriftInput): Drift {
       if (significant && steady && risesThroughout(y) && stillRising(y, net)) return "leak";
       if (significant) return "rising";
     }
-    if (net < -change) return "shrink";
+    if (net < -change && floorNet < -FLOOR_SHARE * change) return "shrink";
     return boundedShape(blocks, settled, cut, period, kind, change);
   };
   return {

@@ -112,7 +112,7 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
   if (drift.class === "insufficient") return plain("insufficient", ordered);
 
   // A run that ends while its process is still young shows a start, whatever its shape; the numbers stay comparable.
-  const young = startup !== null && span < 2 * STARTUP_NS && ["leak", "rising", "step"].includes(drift.class);
+  const young = startup !== null && span < 2 * STARTUP_NS && ["leak", "rising", "step", "shrink"].includes(drift.class);
   const driftClass = young ? "insufficient" : drift.class;
   const growth = drift.slope * span;
   // The axis may be time although steps exist (too few of them): both slopes come from the growth over the whole span.
