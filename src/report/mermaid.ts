@@ -35,7 +35,7 @@ export function renderMermaid(given: Timeline): string | null {
   if (timeline.envelope !== null) {
     add(
       "baseline",
-      { word: "grey", hex: "#8c959f" },
+      { word: "light grey", hex: "#8c959f" },
       stretch(timeline.envelope.time_s, timeline.envelope.mid_bytes, grid),
     );
   }
@@ -43,7 +43,7 @@ export function renderMermaid(given: Timeline): string | null {
     add("limit", { word: "orange", hex: "#d55e00" }, flat(timeline.threshold_bytes));
   }
   if (domain.showsBudget && timeline.budget_bytes !== null) {
-    add("budget", { word: "black", hex: "#57606a" }, flat(timeline.budget_bytes));
+    add("budget", { word: "dark grey", hex: "#57606a" }, flat(timeline.budget_bytes));
   }
   for (const other of ranked.others.slice(0, MOST_OTHERS)) {
     const label = seriesLabel(other.series, timeline);
