@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
@@ -8,6 +8,7 @@ import { RecordKind } from "../sampler/record-layout.ts";
 import { recordBytes } from "./fixtures/record-bytes.ts";
 import { recording, recordingInfo, table } from "./fixtures/recordings.ts";
 import { v2Record } from "./fixtures/stormlog-records.ts";
+import { fileError } from "./input-file.ts";
 import { mergeRecordings } from "./merge.ts";
 import { writeParquet } from "./parquet.ts";
 import { readTelemetry } from "./read.ts";
@@ -174,10 +175,16 @@ describe("readTelemetry", () => {
     }
   });
 
-  it.skipIf(process.getuid?.() === 0)("says when a file may not be read", async () => {
-    const file = put("secret", event);
-    chmodSync(file, 0);
-    expect((await failure(file))?.code).toBe("INPUT_NO_PERMISSION");
+  it("says when the system refuses a file, and why", () => {
+    const refusal = (code: string) => fileError(Object.assign(new Error("no"), { code }), "f");
+    expect(["EACCES", "EPERM", "ENOENT", "EISDIR", "EIO"].map((code) => refusal(code).code)).toEqual([
+      "INPUT_NO_PERMISSION",
+      "INPUT_NO_PERMISSION",
+      "INPUT_NOT_FOUND",
+      "INPUT_IS_DIRECTORY",
+      "INPUT_UNREADABLE",
+    ]);
+    expect(refusal("EIO")).toMatchObject({ exitCode: 5, where: "f" });
   });
 
   it("reads a bundle, run by run in numeric order, and a run the gate did not live to finish", async () => {

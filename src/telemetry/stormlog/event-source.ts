@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import path from "node:path";
 import { invalidInput } from "../../core/errors.ts";
-import { isMissing } from "../csv/cells.ts";
+import { digitsIn, isMissing } from "../csv/cells.ts";
 import { type CsvRow, scanCsv } from "../csv/scan.ts";
 import { readChunks } from "../input-file.ts";
 import { isObject, type JsonText, jsonValues, parseRecord, type SourceRecord } from "../json-values.ts";
@@ -13,6 +13,7 @@ import { eventOf, type RecordOptions } from "./validate.ts";
 /** Events are objects (about 400 bytes each): more than this would not fit the memory of a usual process. */
 const MAX_EVENTS = 6_000_000;
 const MAX_SHARED = 10_000;
+const NO_FRACTIONS: ReadonlySet<string> = new Set();
 
 /** What a source of telemetry holds. */
 export interface EventSource {
@@ -59,7 +60,10 @@ class EventCollector {
   readonly events: TelemetryEvent[] = [];
   readonly notes = new Set<string>();
   private readonly metadata = new Map<string, Readonly<Record<string, unknown>>>();
+  private readonly seen = new WeakSet<Readonly<Record<string, unknown>>>();
   private readonly texts = new Map<string, string>();
+  /** Metadata cells of a CSV file by their text. */
+  readonly cells = new Map<string, Record<string, unknown>>();
   private readonly name: string;
   private readonly options: RecordOptions;
 
@@ -108,10 +112,14 @@ class EventCollector {
   }
 
   private shared(metadata: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    if (this.seen.has(metadata)) return metadata;
     const key = JSON.stringify(metadata, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
     const known = this.metadata.get(key);
     if (known) return known;
-    if (this.metadata.size < MAX_SHARED) this.metadata.set(key, metadata);
+    if (this.metadata.size < MAX_SHARED) {
+      this.metadata.set(key, metadata);
+      this.seen.add(metadata);
+    }
     return metadata;
   }
 }
@@ -208,6 +216,14 @@ export function isEventHeader(header: readonly string[]): boolean {
 }
 
 function metadataCell(text: string, collector: EventCollector): Record<string, unknown> {
+  let cell = collector.cells.get(text);
+  if (cell) return cell;
+  cell = parseMetadata(text, collector);
+  if (collector.cells.size < MAX_SHARED) collector.cells.set(text, cell);
+  return cell;
+}
+
+function parseMetadata(text: string, collector: EventCollector): Record<string, unknown> {
   if (text === "" || text === "{}") return {};
   try {
     const parsed: unknown = JSON.parse(text);
@@ -261,11 +277,14 @@ export function readCsvEvents(chunks: Iterable<Uint8Array>, delimiter: string, n
       );
     }
     const values: Record<string, unknown> = {};
-    for (const [i, field] of header.entries()) {
-      values[field] = i < row.count ? csvCell(field, row.text(i), collector) : null;
+    for (let i = 0; i < header.length; i++) {
+      const field = header[i]!;
+      const digits = i < row.count && INTEGER_COLUMNS.has(field) ? digitsIn(row, i) : -1;
+      if (digits >= 0) values[field] = digits;
+      else values[field] = i < row.count ? csvCell(field, row.text(i), collector) : null;
     }
     if (values.schema_version === null) delete values.schema_version;
-    collector.add({ values, fractions: new Set() }, `line ${row.line}`);
+    collector.add({ values, fractions: NO_FRACTIONS }, `line ${row.line}`);
   };
   scanCsv(chunks, delimiter, name, read);
   return collector.source();

@@ -11,6 +11,9 @@ const NULLABLE_IN_V2: ReadonlySet<string> = new Set([
   "device_total_bytes",
 ]);
 const COUNTERS = EVENT_FIELDS.filter((field) => field.endsWith("_bytes"));
+/** Counters in the order of checks: the types of a group come before its signs. */
+const COUNTER_GROUPS = ["allocator_", "device_"].map((group) => COUNTERS.filter((field) => field.startsWith(group)));
+const IDENTITY = ["job_id", "rank", "local_rank", "world_size"] as const;
 
 /** Capability that says whether a version 4 counter can be known; `change` follows `allocated`. */
 const CAPABILITY_OF: Readonly<Record<string, string>> = {
@@ -43,7 +46,13 @@ function versionOf(fields: Fields): Version {
   return version;
 }
 
+/** Key lists that were found right, as one text each: a file repeats the same one for every record. */
+const CHECKED_KEYS = new Map<string, Version>();
+const MAX_CHECKED = 1000;
+
 function checkKeys(fields: Fields, version: Version): void {
+  const signature = Object.keys(fields.values).join();
+  if (CHECKED_KEYS.get(signature) === version) return;
   const required = version === 2 ? REQUIRED_FIELDS : [...REQUIRED_FIELDS, "session_id"];
   const missing = required.filter((field) => !fields.has(field));
   if (missing.length > 0) throw new RecordProblem(`Missing required telemetry fields: ${missing.join(", ")}`);
@@ -52,6 +61,7 @@ function checkKeys(fields: Fields, version: Version): void {
     .filter((field) => !known.has(field))
     .sort();
   if (unknown.length > 0) throw new RecordProblem(`Unknown telemetry fields: ${unknown.join(", ")}`);
+  if (CHECKED_KEYS.size < MAX_CHECKED) CHECKED_KEYS.set(signature, version);
 }
 
 /** A counter that must be there in versions 2 and 3 and may be null in version 4. */
@@ -117,12 +127,10 @@ export function versionedEvent(record: SourceRecord): TelemetryEvent {
   if (pid < -1) throw new RecordProblem("pid must be >= -1");
   const host = fields.requiredText("host");
   if (version !== 2) fields.requiredText("session_id");
-  const explicit = ["job_id", "rank", "local_rank", "world_size"].filter((field) => fields.has(field));
-  checkExplicitIdentity(fields, explicit);
+  checkExplicitIdentity(fields);
   const deviceId = fields.integer("device_id");
   const values = new Map<string, number | null>();
-  for (const group of ["allocator_", "device_"]) {
-    const counters = COUNTERS.filter((field) => field.startsWith(group));
+  for (const counters of COUNTER_GROUPS) {
     for (const field of counters) values.set(field, counter(fields, field, version));
     for (const field of counters) checkSign(field, values.get(field) ?? null);
   }
@@ -160,8 +168,9 @@ export function versionedEvent(record: SourceRecord): TelemetryEvent {
 }
 
 /** Identity keys that are present must have their type; only job_id may be null. */
-function checkExplicitIdentity(fields: Fields, present: readonly string[]): void {
-  for (const field of present) {
+function checkExplicitIdentity(fields: Fields): void {
+  for (const field of IDENTITY) {
+    if (!fields.has(field)) continue;
     if (field === "job_id") {
       if (fields.values.job_id !== null) fields.requiredText("job_id");
       continue;
