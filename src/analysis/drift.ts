@@ -1,5 +1,6 @@
 import type { Metric } from "../telemetry/model.ts";
 import { type Cells, mergeCells, sliceCells } from "./cells.ts";
+import { detectable, SIGNIFICANCE } from "./detectable.ts";
 import type { DriftClass } from "./document.ts";
 import { classifyFewCycles } from "./few-cycles.ts";
 import { fitLine, type LineFit, studentQuantile, theilSen } from "./fit.ts";
@@ -14,16 +15,8 @@ import { teardownStart, warmupCut } from "./warmup.ts";
 const PARTS = 12;
 const MIN_PARTS = 6;
 const MAX_BLOCKS = 120;
-/** One-sided level of the trend test. */
-export const SIGNIFICANCE = 0.99;
-/** ... when the floor was looked for in several ways, which gives chance several tries. */
+/** Level of the trend test when the floor was looked for in several ways, which gives chance several tries. */
 const CHOSEN_SIGNIFICANCE = 0.998;
-const POWER = 0.9;
-/**
- * A plain line needs half of what a line needs that must be told from a level step at an unknown place (the variance
- * inflation 1/(1 − 3f(1 − f)) is 4 in the middle); the rest is what the story comparison costs, measured.
- */
-const STEP_FACTOR = 2.75;
 
 /** What was found out about a series that can fall. Sizes in bytes, slopes per unit of the axis. */
 export interface Drift {
@@ -206,23 +199,4 @@ function boundedShape(
     if (early - start > change) return "plateau";
   }
   return "flat";
-}
-
-/**
- * Smallest growth over the whole observed span that this series would have shown nine times in ten: what the noise allows
- * times {@link STEP_FACTOR}, or what materiality demands of the first-to-last difference, whichever is larger.
- */
-export function detectable(
-  standardError: number,
-  parts: number,
-  observed: number,
-  seen: number,
-  growth: number,
-): number | null {
-  if (!Number.isFinite(standardError) || !(seen > 0)) return null;
-  const degrees = parts - 2;
-  const noise = (studentQuantile(SIGNIFICANCE, degrees) + studentQuantile(POWER, degrees)) * standardError * observed;
-  // The difference of the outer pairs of parts sees (parts − 2) of `parts` of the growth after the warm-up.
-  const material = growth * (parts / (parts - 2)) * (observed / seen);
-  return Math.max(STEP_FACTOR * noise, material);
 }

@@ -1,5 +1,6 @@
 import { type Cells, mergeCells } from "./cells.ts";
-import { type Drift, type DriftInput, detectable, SIGNIFICANCE } from "./drift.ts";
+import { detectable, SIGNIFICANCE } from "./detectable.ts";
+import type { Drift, DriftInput } from "./drift.ts";
 import { fitLine, studentQuantile, theilSen } from "./fit.ts";
 import { quantumNoise } from "./materiality.ts";
 import { median } from "./order-statistics.ts";
