@@ -1,48 +1,6 @@
+import { isIdentityField } from "../baseline/identity.ts";
 import type { Fingerprint } from "../telemetry/model.ts";
 import type { FingerprintDifference } from "./judgement.ts";
-
-/**
- * Fields that are shown when they differ and never stop a comparison. Every other field is identity: a new field a later
- * version adds must not silently compare two different machines.
- */
-const CONTEXT_FIELDS: ReadonlySet<string> = new Set([
-  "driver",
-  "driver_version",
-  "cuda",
-  "cuda_version",
-  "rocm",
-  "rocm_version",
-  "kernel",
-  "container_image",
-  "image",
-  "cpu",
-  "cpu_model",
-  "cpu_count",
-  "python",
-  "python_version",
-  "os",
-  "node",
-  "host",
-  "hostname",
-  "libc",
-  "framework_patch",
-  "tool_version",
-  "sampler",
-]);
-
-/** Whether a difference in this field makes two runs incomparable. */
-export function isIdentityField(field: string): boolean {
-  return !CONTEXT_FIELDS.has(field);
-}
-
-/** The fields that name an environment, without those that only describe it and without unknown ones. */
-export function identityOf(fingerprint: Fingerprint): Fingerprint {
-  return Object.fromEntries(
-    Object.entries(fingerprint)
-      .filter(([field, value]) => isIdentityField(field) && value !== null)
-      .sort(([a], [b]) => (a < b ? -1 : 1)),
-  );
-}
 
 /** Fields in which two fingerprints differ, in the order of their names. An absent fingerprint differs in nothing. */
 export function compareFingerprints(
