@@ -18,6 +18,9 @@ export interface CliOptions {
   readonly onStart?: (pid: number) => void;
 }
 
+/** Output kept of each stream. */
+const KEPT_BYTES = 64 * 1024 * 1024;
+
 /** The command line as shipped: the committed bundle, not the sources. */
 export const CLI = path.join(packageRoot(), "dist", "cli.js");
 
@@ -32,8 +35,14 @@ export function cli(args: readonly string[], options: CliOptions): Promise<CliRe
     const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "/", NO_COLOR: "1", ...options.env };
     const child = spawn(process.execPath, [CLI, ...args], { cwd: options.cwd, env, stdio: ["ignore", "pipe", "pipe"] });
     const chunks = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
-    child.stdout.on("data", (chunk: Buffer) => chunks.stdout.push(chunk));
-    child.stderr.on("data", (chunk: Buffer) => chunks.stderr.push(chunk));
+    for (const name of ["stdout", "stderr"] as const) {
+      let kept = 0;
+      child[name].on("data", (chunk: Buffer) => {
+        // A command that prints a gigabyte is read to its end, but not kept.
+        if (kept < KEPT_BYTES) chunks[name].push(chunk);
+        kept += chunk.length;
+      });
+    }
     child.on("error", reject);
     child.on("spawn", () => options.onStart?.(child.pid as number));
     child.on("close", (code, signal) =>

@@ -99,9 +99,9 @@ describe("the demo's workload", () => {
       growth.push(series.find((one: { metric: string }) => one.metric === "host").growth_bytes);
     }
     const [once, twice] = growth as [number, number];
-    // 110 steps of 512 KiB are 55 MiB; the observed span is a little shorter than the run.
-    expect(once / 1024 ** 2).toBeGreaterThan(40);
-    expect(once / 1024 ** 2).toBeLessThan(62);
+    // 110 steps of 512 KiB in 2.2 s are 25 MiB/s; the observed span includes start-up and exit, so it is a little longer.
+    expect(once / 1024 ** 2).toBeGreaterThan(50);
+    expect(once / 1024 ** 2).toBeLessThan(75);
     expect(twice / once).toBeGreaterThan(1.8);
     expect(twice / once).toBeLessThan(2.2);
   }, 60_000);

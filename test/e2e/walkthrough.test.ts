@@ -58,7 +58,7 @@ describe.skipIf(!hasTorch)("the walkthrough in PyTorch", () => {
     const result = await gate("leaky", "leaky");
     expect(result.code).toBe(4);
     const { payload } = JSON.parse(result.stdout);
-    expect(payload.verdict.verdict ?? payload.verdict.word).toBe("fail");
+    expect(payload.verdict).toBe("fail");
     const summary = readFileSync(path.join(folder, "leaky", "summary.md"), "utf8");
     expect(summary).toMatch(/growth/i);
     expect(summary).toMatch(/leak/);
