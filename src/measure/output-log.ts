@@ -21,6 +21,7 @@ export class OutputLog {
   readonly #part: number;
   readonly #tail: Buffer;
   #headBytes = 0;
+  #headKept = 0;
   /** Bytes that went past the head so far. */
   #pastHead = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -43,7 +44,7 @@ export class OutputLog {
     if (this.#closed) return;
     const head = chunk.subarray(0, this.#part - this.#headBytes);
     if (head.length > 0) {
-      this.#put(head, this.#headBytes);
+      if (this.#put(head, this.#headBytes)) this.#headKept += head.length;
       this.#headBytes += head.length;
     }
     let rest = chunk.subarray(head.length);
@@ -68,7 +69,7 @@ export class OutputLog {
 
   /** What was printed, and what is in the file of it, bytes; final after `close`. */
   totals(): OutputTotals {
-    return { bytes: this.#headBytes + this.#pastHead, kept_bytes: this.#headBytes + this.#tailKept };
+    return { bytes: this.#headBytes + this.#pastHead, kept_bytes: this.#headKept + this.#tailKept };
   }
 
   #flush(): void {
@@ -79,9 +80,8 @@ export class OutputLog {
     const left = this.#pastHead - tail.length;
     const note = left === 0 ? "" : `\n[stormlog-gate: ${left} bytes of output left out here]\n`;
     const bytes = Buffer.concat([Buffer.from(note), tail]);
-    this.#put(bytes, this.#headBytes);
+    if (!this.#put(bytes, this.#headBytes)) return;
     // The note and the first line kept differ in length from one flush to the next.
-    if (this.#error !== null) return;
     ftruncateSync(this.#fd, this.#headBytes + bytes.length);
     this.#tailKept = tail.length;
   }
@@ -94,8 +94,9 @@ export class OutputLog {
     return newline < 0 ? tail : tail.subarray(newline + 1);
   }
 
-  #put(bytes: Uint8Array, at: number): void {
-    if (this.#error !== null) return;
+  /** @returns whether all of it was written */
+  #put(bytes: Uint8Array, at: number): boolean {
+    if (this.#error !== null) return false;
     try {
       for (let done = 0; done < bytes.length; ) {
         done += writeSync(this.#fd, bytes, done, bytes.length - done, at + done);
@@ -103,5 +104,6 @@ export class OutputLog {
     } catch (error) {
       this.#error = error instanceof Error ? error.message : String(error);
     }
+    return this.#error === null;
   }
 }

@@ -2,7 +2,7 @@ import { getSystemErrorMap, getSystemErrorName } from "node:util";
 import { RecordSource } from "../sampler/record-layout.ts";
 import { hostBytesAt, peaksOf } from "./host-peak.ts";
 import type { Column, Recording, RecordingInfo, RecordingMark, SampleTable } from "./model.ts";
-import type { CgroupColumns, DeviceColumns, RecordedError, RecordFile } from "./record-file.ts";
+import type { CgroupColumns, DeviceColumns, RecordedError, RecordFile, TreeColumns } from "./record-file.ts";
 
 const SOURCE_NAMES = new Map<number, string>(Object.entries(RecordSource).map(([name, id]) => [id, name]));
 
@@ -32,8 +32,24 @@ function onTicks(timeNs: Float64Array, cgroup: CgroupColumns): Float64Array {
 
 const someKnown = (column: Float64Array) => column.some((value) => !Number.isNaN(value));
 
+/** The ticks at which the job had a process: a tick before the first or after the last says nothing about its memory. */
+function livingTicks(tree: TreeColumns): TreeColumns {
+  let from = 0;
+  let to = tree.timeNs.length;
+  while (from < to && tree.processes[from] === 0) from++;
+  while (to > from && tree.processes[to - 1] === 0) to--;
+  return {
+    timeNs: tree.timeNs.subarray(from, to),
+    rss: tree.rss.subarray(from, to),
+    anon: tree.anon.subarray(from, to),
+    shmem: tree.shmem.subarray(from, to),
+    processes: tree.processes.subarray(from, to),
+    latenessUs: tree.latenessUs.subarray(from, to),
+  };
+}
+
 function hostTable(file: RecordFile, rank: number): SampleTable | null {
-  const { tree } = file;
+  const tree = livingTicks(file.tree);
   if (tree.timeNs.length === 0) return null;
   const host = Float64Array.from(tree.timeNs, (_, i) => hostBytesAt(tree, i));
   const columns: Partial<Record<Column, Float64Array>> = { host, rss: tree.rss, anon: tree.anon };

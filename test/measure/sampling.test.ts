@@ -7,7 +7,8 @@ import { type Measured, measured, node } from "./kit.ts";
 const kinds = "reason" in findPrebuild() ? ["fallback"] : ["native", "fallback"];
 const MIB = 2 ** 20;
 const recordOf = ({ directory }: Measured): Promise<RecordFile> => readRecordFile(path.join(directory, "samples.rec"));
-const largest = (column: Float64Array): number => column.reduce((max, value) => (value > max ? value : max), 0);
+const largest = (column: Float64Array): number =>
+  column.reduce((max, value) => (Number.isNaN(value) ? max : Math.max(max, value)), 0);
 
 /** Holds 100 MiB of its own until it is killed. */
 const HOLD = "const b=Buffer.alloc(100*2**20,1);process.stdout.write('x');setInterval(()=>b,1000);";
