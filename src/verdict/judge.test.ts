@@ -1,0 +1,381 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { MeasuredRun } from "../analysis/measurements.ts";
+import { GIB, MIB } from "../core/units.ts";
+import { DEFAULT_POLICY } from "./defaults.ts";
+import { type JudgeInput, judge } from "./judge.ts";
+import type { Aspect, Judgement, Limit } from "./judgement.ts";
+import { measured, nights, runOf } from "./testing/measurements.ts";
+
+const BASE = measured(nights(10, { peak_bytes: GIB }));
+const GROWTHLESS = measured(nights(10, { peak_bytes: GIB, growth_bytes: 0, class: "flat" }));
+
+function ask(candidate: readonly MeasuredRun[], more: Partial<JudgeInput> = {}): Judgement {
+  return judge({
+    candidate: measured(candidate),
+    baseline: BASE,
+    anchor: null,
+    policy: DEFAULT_POLICY,
+    baseRunsPossible: true,
+    ...more,
+  });
+}
+
+const check = (judgement: Judgement, aspect: Aspect, limit: Limit = "baseline") =>
+  judgement.checks.find((one) => one.aspect === aspect && one.limit === limit);
+
+/** Measure what is asked for, always the same, until the judgement is final. */
+function settle(candidate: MeasuredRun, base: MeasuredRun, more: Partial<JudgeInput> = {}): Judgement {
+  const runs = [candidate];
+  const stored = [...(more.baseline ?? BASE).runs];
+  for (let round = 0; round < 30; round += 1) {
+    const judgement = ask(runs, { ...more, baseline: measured(stored) });
+    if (judgement.final) return judgement;
+    for (let i = 0; i < judgement.needs_more_runs; i += 1) runs.push(candidate);
+    for (let i = 0; i < judgement.needs_base_runs; i += 1) stored.push(base);
+  }
+  throw new Error("never final");
+}
+
+describe("peak against the baseline", () => {
+  it("passes a run equal to a constant baseline at once and says what it would have seen", () => {
+    const judgement = ask([runOf("pr", { peak_bytes: GIB })]);
+    expect(judgement).toMatchObject({ verdict: "pass", final: true, confirmed: false });
+    const peak = check(judgement, "peak");
+    expect(peak?.mde_bytes).toBeGreaterThan(5 * MIB);
+    expect(peak?.mde_bytes).toBeLessThan(6 * MIB);
+    expect(judgement.reason).toContain("would have been seen");
+  });
+
+  it("does not alarm on noise below the floor over a baseline without any variance", () => {
+    expect(ask([runOf("pr", { peak_bytes: GIB + 2 * MIB })]).verdict).toBe("pass");
+    expect(ask([runOf("pr", { peak_bytes: GIB + 512 })]).verdict).toBe("pass");
+  });
+
+  it("fails one run above a constant baseline, asks for another, and is not yet confirmed", () => {
+    const judgement = ask([runOf("pr", { peak_bytes: GIB + 20 * MIB })]);
+    expect(judgement).toMatchObject({ verdict: "fail", final: false, confirmed: false, needs_base_runs: 0 });
+    expect(judgement.needs_more_runs).toBeGreaterThan(0);
+  });
+
+  it("asks for three base runs in this session once the breach is repeated, and is red only after them", () => {
+    const high = runOf("pr", { peak_bytes: GIB + 60 * MIB });
+    const asked = ask([high, high, high]);
+    expect(asked).toMatchObject({ verdict: "fail", final: false, confirmed: false, needs_base_runs: 3 });
+    expect(settle(high, runOf("pr", { peak_bytes: GIB }))).toMatchObject({
+      verdict: "fail",
+      final: true,
+      confirmed: true,
+    });
+  });
+
+  it("passes when the base commit peaks as high in this session", () => {
+    const high = runOf("pr", { peak_bytes: GIB + 60 * MIB });
+    const judgement = settle(high, high);
+    expect(judgement).toMatchObject({ verdict: "pass", final: true });
+    expect(check(judgement, "peak")?.reason).toContain("so is the base commit");
+  });
+
+  it("is a fail without confirmation when the base cannot be run", () => {
+    const high = runOf("pr", { peak_bytes: GIB + 60 * MIB });
+    const judgement = ask([high, high, high], { baseRunsPossible: false });
+    expect(judgement).toMatchObject({ verdict: "fail", final: true, confirmed: false, needs_base_runs: 0 });
+  });
+
+  it("needs no base re-run when three sessions and this one are in the baseline", () => {
+    const high = runOf("night-0", { peak_bytes: GIB + 60 * MIB });
+    const judgement = ask([high, high, high]);
+    expect(judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true });
+  });
+
+  it("takes a baseline that was measured in this very session as the base re-runs", () => {
+    const here = measured(Array.from({ length: 5 }, () => runOf("pr", { peak_bytes: GIB })));
+    const judgement = settle(runOf("pr", { peak_bytes: GIB + 60 * MIB }), runOf("pr", { peak_bytes: GIB }), {
+      baseline: here,
+    });
+    expect(judgement).toMatchObject({ verdict: "fail", confirmed: true });
+  });
+
+  it("ends with the first run at or below the limit", () => {
+    const judgement = ask([runOf("pr", { peak_bytes: GIB + 60 * MIB }), runOf("pr", { peak_bytes: GIB })]);
+    expect(judgement).toMatchObject({ verdict: "pass", final: true });
+  });
+
+  it("never fails an improvement and proposes to keep it", () => {
+    const judgement = ask([runOf("pr", { peak_bytes: GIB / 2 })]);
+    expect(judgement.verdict).toBe("pass");
+    expect(check(judgement, "peak")).toMatchObject({ improved: true });
+    expect(judgement.reason).toContain("refresh the baseline");
+  });
+
+  it("does not call a level that the baseline itself reaches a regression", () => {
+    const modes = measured(
+      Array.from({ length: 10 }, (_, i) => runOf(`night-${i}`, { peak_bytes: i < 7 ? GIB : GIB + 40 * MIB })),
+    );
+    const judgement = ask([runOf("pr", { peak_bytes: GIB + 40 * MIB })], { baseline: modes });
+    expect(judgement).toMatchObject({ verdict: "pass", final: true });
+    expect(ask([runOf("pr", { peak_bytes: GIB + 80 * MIB })], { baseline: modes }).verdict).toBe("fail");
+  });
+
+  it("stops asking when no run can be had any more, and says what chance it reached", () => {
+    const judgement = ask([runOf("pr", { peak_bytes: 2 * GIB })], { moreRunsPossible: false });
+    expect(judgement).toMatchObject({ verdict: "fail", final: true, confirmed: false, needs_more_runs: 0 });
+    expect(judgement.reason).toMatch(/chance of .* %/);
+  });
+});
+
+describe("when nothing can be compared", () => {
+  it.each([
+    ["no baseline", null, "no baseline"],
+    ["four baseline runs", measured(nights(4, { peak_bytes: GIB })), "4 runs"],
+    ["an empty baseline", measured([]), "does not have this series"],
+  ] as const)("is unjudged with %s", (_, baseline, words) => {
+    const judgement = ask([runOf("pr", { peak_bytes: 2 * GIB })], { baseline });
+    expect(judgement).toMatchObject({ verdict: "unjudged", final: true });
+    expect(judgement.reason).toContain(words);
+  });
+
+  it("names the identity field that differs, and shows context fields without minding them", () => {
+    const from = { device_model: "A100", driver: "550", world_size: 1, mig_profile: null };
+    const to = { device_model: "H100", driver: "560", world_size: 1, mig_profile: "1g" };
+    const judgement = judge({
+      candidate: measured([runOf("pr", { peak_bytes: GIB })], to),
+      baseline: measured(BASE.runs, from),
+      anchor: null,
+      policy: DEFAULT_POLICY,
+      baseRunsPossible: true,
+    });
+    expect(judgement.verdict).toBe("unjudged");
+    expect(judgement.reason).toContain("device_model (A100 → H100)");
+    expect(judgement.fingerprint.map(({ field, kind }) => [field, kind])).toEqual([
+      ["device_model", "identity"],
+      ["driver", "context"],
+      ["mig_profile", "identity"],
+    ]);
+  });
+
+  it("compares when an identity field is unknown on one side", () => {
+    const judgement = judge({
+      candidate: measured([runOf("pr", { peak_bytes: GIB })], { device_model: "H100", driver: "560" }),
+      baseline: measured(BASE.runs, { device_model: null, driver: "550" }),
+      anchor: null,
+      policy: DEFAULT_POLICY,
+      baseRunsPossible: true,
+    });
+    expect(judgement.verdict).toBe("pass");
+    expect(judgement.fingerprint).toHaveLength(2);
+  });
+
+  it("names a rank that the candidate lost", () => {
+    const two = measured(
+      nights(6, { peak_bytes: GIB }).map((run) => ({
+        ...run,
+        series: [...run.series, { rank: 1, device: "cuda:1", metric: "allocated" as const, peak_bytes: GIB }],
+      })),
+    );
+    const judgement = ask([runOf("pr", { peak_bytes: GIB })], { baseline: two });
+    expect(judgement.verdict).toBe("unjudged");
+    expect(judgement.reason).toContain("rank 1 allocated on cuda:1");
+  });
+
+  it.each([[null], [Number.NaN], [Number.POSITIVE_INFINITY]])("does not take the peak %s for a value", (peak_bytes) => {
+    expect(ask([runOf("pr", { peak_bytes })]).verdict).toBe("unjudged");
+  });
+
+  it("is unjudged without any candidate run", () => {
+    expect(ask([])).toMatchObject({ verdict: "unjudged", final: true });
+  });
+});
+
+describe("growth and class", () => {
+  const leaky = runOf("pr", { peak_bytes: GIB + 300 * MIB, growth_bytes: 300 * MIB, class: "leak" });
+  const clean = runOf("pr", { peak_bytes: GIB, growth_bytes: 0, class: "flat" });
+
+  it("fails a leak by growth and class once the base is clean here", () => {
+    const judgement = settle(leaky, clean, { baseline: GROWTHLESS });
+    expect(judgement).toMatchObject({ verdict: "fail", confirmed: true });
+    expect(check(judgement, "growth")).toMatchObject({ verdict: "fail", gating: true });
+    expect(check(judgement, "class")).toMatchObject({
+      verdict: "fail",
+      candidate_class: "leak",
+      baseline_class: "flat",
+    });
+  });
+
+  it("is unjudged when the candidate does not know the growth that the baseline knows", () => {
+    const judgement = ask([runOf("pr", { peak_bytes: GIB })], { baseline: GROWTHLESS });
+    expect(judgement.verdict).toBe("unjudged");
+    expect(check(judgement, "peak")?.verdict).toBe("pass");
+    expect(check(judgement, "growth")?.verdict).toBe("unjudged");
+  });
+
+  it("only warns of the class leak without a growth above its limit", () => {
+    const judgement = ask([runOf("pr", { peak_bytes: GIB, growth_bytes: 4 * MIB, class: "leak" })], {
+      baseline: GROWTHLESS,
+    });
+    expect(judgement).toMatchObject({ verdict: "warn", final: true });
+    expect(check(judgement, "class")?.verdict).toBe("warn");
+  });
+
+  it("fails a material leak without a baseline, confirmed by a second run", () => {
+    const once = ask([leaky], { baseline: null });
+    expect(once).toMatchObject({ verdict: "fail", final: false, needs_more_runs: 1 });
+    expect(ask([leaky, leaky], { baseline: null })).toMatchObject({ verdict: "fail", final: true, confirmed: true });
+    expect(ask([leaky, clean], { baseline: null }).verdict).toBe("unjudged");
+  });
+
+  it("leaves a leak below the material floor unjudged without a baseline", () => {
+    const small = runOf("pr", { peak_bytes: GIB, growth_bytes: 15 * MIB, class: "leak" });
+    expect(ask([small], { baseline: null }).verdict).toBe("unjudged");
+  });
+
+  it("judges growth by what it becomes at the horizon", () => {
+    const slow = (perStep: number, session = "pr") =>
+      runOf(session, { peak_bytes: GIB, growth_bytes: perStep * 400, slope_bytes_per_step: perStep, class: "flat" });
+    const baseline = measured(Array.from({ length: 10 }, (_, i) => slow(0, `night-${i}`)));
+    const horizon = { ...DEFAULT_POLICY, horizon: { kind: "steps", steps: 1_000_000 } } as const;
+    expect(ask([slow(1300)], { baseline }).verdict).toBe("pass");
+    const judgement = ask([slow(1300)], { baseline, policy: horizon });
+    expect(judgement.verdict).toBe("fail");
+    expect(judgement.reason).toContain("1.21 GiB");
+    expect(ask([slow(100)], { baseline, policy: horizon }).verdict).toBe("pass");
+  });
+});
+
+describe("limits of their own", () => {
+  const budget = (bytes: number) => ({ ...DEFAULT_POLICY, budgets: [{ metric: "allocated" as const, bytes }] });
+
+  it("fails a breached budget for good, with or without a baseline, and asks for nothing", () => {
+    for (const baseline of [BASE, null]) {
+      const judgement = ask([runOf("pr", { peak_bytes: 2 * GIB })], { baseline, policy: budget(GIB) });
+      expect(judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true, needs_more_runs: 0 });
+    }
+  });
+
+  it("warns in words of a budget inside the baseline's noise", () => {
+    const judgement = ask([runOf("pr", { peak_bytes: GIB })], { policy: budget(GIB + MIB) });
+    expect(judgement.verdict).toBe("pass");
+    expect(check(judgement, "peak", "budget")?.reason).toContain("inside the noise");
+  });
+
+  it("is unjudged when the budget's metric was not measured", () => {
+    const policy = { ...DEFAULT_POLICY, budgets: [{ metric: "used" as const, bytes: GIB }] };
+    expect(ask([runOf("pr", { peak_bytes: GIB })], { policy }).verdict).toBe("unjudged");
+  });
+
+  it("fails slow creep against the anchor that the baseline followed", () => {
+    const anchor = measured(nights(5, { peak_bytes: 0.9 * GIB }));
+    const run = runOf("pr", { peak_bytes: GIB });
+    expect(ask([run], { anchor })).toMatchObject({ verdict: "fail", final: false, needs_more_runs: 1 });
+    const judgement = ask([run, run], { anchor });
+    expect(judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true });
+    expect(check(judgement, "peak", "baseline")?.verdict).toBe("pass");
+    expect(check(judgement, "peak", "anchor")?.verdict).toBe("fail");
+  });
+
+  it("fails a run that ran out of memory at once", () => {
+    const judgement = ask([{ ...runOf("pr", { peak_bytes: GIB }), oom: true }], { baseline: null });
+    expect(judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true });
+    expect(check(judgement, "oom", "budget")?.gating).toBe(true);
+  });
+});
+
+describe("which metrics gate", () => {
+  const all = (session: string, used: number, host: number) =>
+    runOf(session, { peak_bytes: GIB }, [
+      { metric: "used", peak_bytes: used },
+      { metric: "host", device: "host", peak_bytes: host },
+    ]);
+  const baseline = measured(Array.from({ length: 6 }, (_, i) => all(`night-${i}`, 2 * GIB, GIB)));
+
+  it("only warns of device-used and host memory while an allocator counter exists", () => {
+    expect(ask([all("pr", 3 * GIB, GIB)], { baseline })).toMatchObject({ verdict: "warn", final: true });
+    expect(ask([all("pr", 2 * GIB, 2 * GIB)], { baseline }).verdict).toBe("warn");
+  });
+
+  it("lets host memory gate where no allocator counter exists", () => {
+    const host = (session: string, peak_bytes: number) =>
+      runOf(session, { metric: "host", device: "host", peak_bytes });
+    const hosts = measured(Array.from({ length: 6 }, (_, i) => host(`night-${i}`, GIB)));
+    expect(ask([host("pr", 2 * GIB)], { baseline: hosts }).verdict).toBe("fail");
+    expect(ask([host("pr", GIB)], { baseline: hosts }).verdict).toBe("pass");
+  });
+
+  it("fails one bad rank among eight, whatever the median says", () => {
+    const ranks = (session: string, worst: number): MeasuredRun => ({
+      session,
+      commit: null,
+      series: Array.from({ length: 8 }, (_, rank) => ({
+        rank,
+        device: `cuda:${rank}`,
+        metric: "allocated" as const,
+        peak_bytes: rank === 5 ? worst : GIB,
+      })),
+    });
+    const eight = measured(Array.from({ length: 10 }, (_, i) => ranks(`night-${i}`, GIB)));
+    const judgement = ask([ranks("pr", 1.2 * GIB)], { baseline: eight });
+    expect(judgement.verdict).toBe("fail");
+    expect(judgement.reason).toContain("rank 5");
+  });
+});
+
+describe("any input", () => {
+  const bytes = fc.oneof(
+    fc.constant(null),
+    fc.constant(0),
+    fc.constant(Number.NaN),
+    fc.double({ min: -1e12, max: 1e12, noNaN: true }),
+    fc.integer({ min: 0, max: 2 ** 40 }),
+  );
+  const run = fc
+    .record({ session: fc.constantFrom("a", "b", "c"), peak: bytes, growth: bytes, slope: bytes })
+    .map(({ session, peak, growth, slope }) =>
+      runOf(session, { peak_bytes: peak, growth_bytes: growth, slope_bytes_per_step: slope, class: "leak" }),
+    );
+
+  it("gets a judgement whose needs and finality agree, twice the same", () => {
+    fc.assert(
+      fc.property(
+        fc.array(run, { maxLength: 6 }),
+        fc.array(run, { maxLength: 12 }),
+        fc.boolean(),
+        (own, stored, possible) => {
+          const input: JudgeInput = {
+            candidate: measured(own),
+            baseline: measured(stored),
+            anchor: measured(stored.slice(0, 2)),
+            policy: {
+              ...DEFAULT_POLICY,
+              budgets: [{ metric: "allocated", bytes: GIB }],
+              horizon: { kind: "steps", steps: 1e6 },
+            },
+            baseRunsPossible: possible,
+          };
+          const judgement = judge(input);
+          expect(judge(input)).toEqual(judgement);
+          expect(judgement.final).toBe(judgement.needs_more_runs === 0 && judgement.needs_base_runs === 0);
+          expect(judgement.confirmed && judgement.verdict !== "fail").toBe(false);
+          expect(JSON.parse(JSON.stringify(judgement)).checks).toHaveLength(judgement.checks.length);
+          for (const one of judgement.checks) {
+            expect(one.reason).not.toMatch(/NaN|undefined|Infinity/);
+            for (const size of [one.candidate_bytes, one.baseline_bytes, one.threshold_bytes, one.mde_bytes]) {
+              expect(size === null || Number.isFinite(size)).toBe(true);
+            }
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it("never fails a candidate for using less", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 1023 }), fc.integer({ min: 0, max: 50 }), (less, jitter) => {
+        const baseline = measured(
+          Array.from({ length: 10 }, (_, i) => runOf(`n${i}`, { peak_bytes: GIB + ((i * jitter) % 7) * MIB })),
+        );
+        return ask([runOf("pr", { peak_bytes: GIB - less * MIB })], { baseline }).verdict === "pass";
+      }),
+    );
+  });
+});

@@ -1,0 +1,49 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { median, pooledDeviation, qn, spread, spreadWithin, standardDeviation } from "./spread.ts";
+
+describe("spread", () => {
+  it("is the rounding error of the counter for constant values", () => {
+    expect(spread([5, 5, 5, 5, 5], 512)).toBeCloseTo(512 / Math.sqrt(12));
+    expect(spread([], 512)).toBeCloseTo(512 / Math.sqrt(12));
+  });
+
+  it("shrugs off one wild run of ten", () => {
+    const calm = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+    expect(spread([...calm.slice(0, 9), 1e9], 0)).toBeLessThan(2 * spread(calm, 0));
+  });
+
+  it("estimates the standard deviation of a normal", () => {
+    // Quantiles of a normal at 0.5 / 99 .. 98.5 / 99 stand for a sample of 99.
+    const sample = [-2.57, -1.96, -1.64, -1.28, -1.04, -0.84, -0.67, -0.52, -0.39, -0.25, -0.13];
+    const both = [...sample, 0, ...sample.map((x) => -x)];
+    expect(qn(both)).toBeGreaterThan(0.8);
+    expect(qn(both)).toBeLessThan(1.3);
+  });
+
+  it("within sessions does not see the offset between them", () => {
+    const groups = [
+      [0, 1, 2],
+      [1000, 1001, 1002],
+      [5, 5],
+    ];
+    expect(spreadWithin(groups, 0)).toBeLessThan(3);
+    expect(pooledDeviation([[1], [2]])).toBeNull();
+    expect(spreadWithin([[1], [2]], 0)).toBeNull();
+  });
+
+  it("never exceeds the standard deviation nor falls below the rounding error", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 1e9 }), { minLength: 2, maxLength: 30 }), (values) => {
+        const found = spread(values, 512);
+        const least = 512 / Math.sqrt(12);
+        return found >= least && found <= Math.max(least, standardDeviation(values));
+      }),
+    );
+  });
+
+  it("takes the middle of an even number of values and NaN of none", () => {
+    expect(median([4, 1, 3, 2])).toBe(2.5);
+    expect(median([])).toBeNaN();
+  });
+});
