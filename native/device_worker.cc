@@ -80,11 +80,13 @@ void* DeviceWorker::run(void* argument) {
         now = monotonicNs();
         schedule.advance(now);
         shared->missed.store(schedule.missed(), std::memory_order_relaxed);
-        const uint64_t cpu = threadCpuNs();
-        shared->cpu.store(cpu, std::memory_order_relaxed);
-        if (governor.update(now, cpu)) {
-          schedule.setPeriod(governor.periodNs());
-          shared->period.store(governor.periodNs(), std::memory_order_relaxed);
+        if (governor.due(now)) {
+          const uint64_t cpu = threadCpuNs();
+          shared->cpu.store(cpu, std::memory_order_relaxed);
+          if (governor.update(now, cpu)) {
+            schedule.setPeriod(governor.periodNs());
+            shared->period.store(governor.periodNs(), std::memory_order_relaxed);
+          }
         }
       }
       const uint64_t slice = now + kSliceNs;

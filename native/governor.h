@@ -17,7 +17,10 @@ class Governor {
 
   uint64_t periodNs() const { return period_; }
 
-  // To be called at every tick. Looks once per window; true when the period changed.
+  // True when a window is over, so that the CPU time is worth asking for.
+  bool due(uint64_t nowNs) const { return !started_ || nowNs - windowStartNs_ >= kWindowNs; }
+
+  // Looks once per window; true when the period changed.
   bool update(uint64_t nowNs, uint64_t cpuNs);
 
  private:

@@ -111,13 +111,12 @@ void Sampler::hostLoop() {
     const uint64_t devicePeriod = device_->periodNs();
     bool rateChanged = devicePeriod != devicePeriod_;
     devicePeriod_ = devicePeriod;
-    const uint64_t cpu = device_->cpuNs() + threadCpuNs();
-    if (governor.update(now, cpu)) {
+    if (governor.due(now) && governor.update(now, device_->cpuNs() + threadCpuNs())) {
       schedule.setPeriod(governor.periodNs());
       period_ = governor.periodNs();
       rateChanged = true;
     }
-    if (rateChanged) pushRate(now - startNs_, cpu);
+    if (rateChanged) pushRate(now - startNs_, device_->cpuNs() + threadCpuNs());
     const uint64_t next = schedule.nextNs() < now + kServiceNs ? schedule.nextNs() : now + kServiceNs;
     if (next - lastFlushNs >= kFlushNs) {
       writer_.flush();

@@ -15,19 +15,27 @@ namespace stormlog {
 namespace {
 
 constexpr uint64_t kStatusPeriodNs = 100 * kMillisecond;
-// Asking whether anything was born costs a microsecond, so it is asked often; without that answer a pass is made at 40 Hz.
-constexpr uint64_t kBornCheckNs = 5 * kMillisecond;
-constexpr uint64_t kBlindPassNs = 25 * kMillisecond;
+// A pass over the tree comes when something was born, at most every 10 ms; a dear one (many processes) less often, so that passes use a
+// thousandth of a core, but at least every 50 ms; and where even that is too dear, a twentieth of the time.
+constexpr uint64_t kShortestPassNs = 10 * kMillisecond;
+constexpr uint64_t kLongestPassNs = 50 * kMillisecond;
+constexpr uint64_t kCheapPassFactor = 1000;
+constexpr uint64_t kDearPassFactor = 20;
 // A full read of every parent on the machine is dear.
 constexpr uint64_t kParentScanNs = 200 * kMillisecond;
 // Even when nothing was born: covers what a pass can miss when processes change parents under it.
 constexpr uint64_t kForcedPassNs = 250 * kMillisecond;
-// A pass may use at most this part of the time until the next one.
-constexpr uint64_t kPassCostFactor = 20;
 constexpr uint64_t kMarkerPeriodNs = 1 * kSecond;
 // smaps_rollup takes about 11 ms per GiB; the end of a run must not.
 constexpr uint64_t kRollupBudgetNs = 200 * kMillisecond;
 constexpr int kKcmpVm = 1;
+// A process whose memory did not move in this many readings is quiet. Where there are more than a few, a quiet one is asked every 5 ms
+// whether it ran at all, which costs a third of reading, and read if so; thus a thousand readings a second go to the processes that do
+// something. The kernel may tell of a running process one scheduler tick (4 ms) late; what a spike reached meanwhile stays exact in the
+// high-water mark.
+constexpr uint8_t kQuietAfter = 16;
+constexpr uint64_t kQuietPeriodNs = 5 * kMillisecond;
+constexpr size_t kFewQuiet = 4;
 
 class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
  public:
@@ -50,7 +58,11 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
   void found(int pid, int parent) override;
   void refreshTree(uint64_t timeNs, RecordSink& out);
   // False when the process is gone and its entry must be removed.
-  bool readProcess(ProcessEntry& entry, uint64_t timeNs, RecordSink& out);
+  bool readProcess(ProcessEntry& entry, uint8_t& quietReads, uint64_t timeNs, RecordSink& out);
+  void readAll(uint64_t timeNs, RecordSink& out);
+  void count(ProcessEntry& entry);
+  void discount(ProcessEntry& entry);
+  bool ranSince(const ProcessEntry& entry, uint64_t& lastCpuNs) const;
   void readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSink& out);
   void markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink& out);
   bool followLivingThread(ProcessEntry& entry);
@@ -72,11 +84,17 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
   // Set for the duration of a pass, when `found` may be called.
   RecordSink* out_ = nullptr;
   uint64_t timeNs_ = 0;
-  uint64_t rssSum_ = 0;
-  uint64_t anonSum_ = 0;
-  uint64_t shmemSum_ = 0;
-  bool shmemKnown_ = true;
-  uint32_t alive_ = 0;
+  // Sums over the counted processes, in pages and bytes, kept up to date by difference.
+  uint64_t rssPages_ = 0;
+  uint64_t anonPages_ = 0;
+  uint64_t shmemBytes_ = 0;
+  uint32_t shmemUnknown_ = 0;
+  uint64_t lastSampleNs_ = 0;
+  size_t quietCursor_ = 0;
+  uint64_t quietDue_ = 0;
+  size_t quietCount_ = 0;
+  // Entries that have ended and wait to be reaped.
+  uint32_t ended_ = 0;
 };
 
 SourceReport LinuxHostSource::probe() {
@@ -99,8 +117,8 @@ SourceReport LinuxHostSource::probe() {
   Status status;
   const ssize_t m = proc_.read(rootPid_, "status", text, sizeof text);
   if (m > 0 && parseStatus(text, static_cast<size_t>(m), status)) {
-    if (status.valid & 1) report.capabilities.push_back("high-water");
-    if (status.valid & 4) report.capabilities.push_back("shared-memory");
+    if (status.valid & kStatusHighWater) report.capabilities.push_back("high-water");
+    if (status.valid & kStatusShmem) report.capabilities.push_back("shared-memory");
   }
   report.capabilities.push_back(scan_.usesChildrenFiles() ? "tree:children" : "tree:parents");
   if (proc_.isReal()) {
@@ -168,9 +186,12 @@ void LinuxHostSource::refreshTree(uint64_t timeNs, RecordSink& out) {
     marker_.pass(*this);
     nextMarkerNs_ = timeNs + kMarkerPeriodNs;
   }
-  const uint64_t cost = (monotonicNs() - begin) * kPassCostFactor;
-  const uint64_t shortest = !scan_.usesChildrenFiles() ? kParentScanNs : scan_.canTellBirths() ? kBornCheckNs : kBlindPassNs;
-  nextPassNs_ = timeNs + (cost > shortest ? cost : shortest);
+  const uint64_t cost = monotonicNs() - begin;
+  uint64_t pause = cost * kCheapPassFactor;
+  if (pause > kLongestPassNs) pause = kLongestPassNs;
+  if (pause < cost * kDearPassFactor) pause = cost * kDearPassFactor;
+  const uint64_t shortest = !scan_.usesChildrenFiles() ? kParentScanNs : kShortestPassNs;
+  nextPassNs_ = timeNs + (pause > shortest ? pause : shortest);
 }
 
 bool LinuxHostSource::followLivingThread(ProcessEntry& entry) {
@@ -201,11 +222,29 @@ bool LinuxHostSource::borrows(ProcessEntry& entry, const Statm& now) {
     entry.borrowCheckByText = true;
   }
   // Where the kernel does not answer: the very same three numbers as the parent's, soon after birth.
-  return timeNs_ - entry.firstSeenNs < kSecond && now.sizePages == parent->sizePages &&
-         now.residentPages == parent->residentPages && now.sharedPages == parent->sharedPages;
+  return timeNs_ - entry.firstSeenNs < kSecond && now == parent->pages;
 }
 
-bool LinuxHostSource::readProcess(ProcessEntry& entry, uint64_t timeNs, RecordSink& out) {
+uint64_t anonOf(const Statm& pages) { return pages.residentPages > pages.sharedPages ? pages.residentPages - pages.sharedPages : 0; }
+
+void LinuxHostSource::count(ProcessEntry& entry) {
+  entry.counted = true;
+  rssPages_ += entry.pages.residentPages;
+  anonPages_ += anonOf(entry.pages);
+  shmemBytes_ += entry.statusValues.shmem;
+  if ((entry.statusValues.valid & kStatusShmem) == 0) ++shmemUnknown_;
+}
+
+void LinuxHostSource::discount(ProcessEntry& entry) {
+  if (!entry.counted) return;
+  entry.counted = false;
+  rssPages_ -= entry.pages.residentPages;
+  anonPages_ -= anonOf(entry.pages);
+  shmemBytes_ -= entry.statusValues.shmem;
+  if ((entry.statusValues.valid & kStatusShmem) == 0) --shmemUnknown_;
+}
+
+bool LinuxHostSource::readProcess(ProcessEntry& entry, uint8_t& quietReads, uint64_t timeNs, RecordSink& out) {
   char text[128];
   const ssize_t n = preadText(entry.statm.get(), text, sizeof text);
   if (n <= 0) {
@@ -221,106 +260,145 @@ bool LinuxHostSource::readProcess(ProcessEntry& entry, uint64_t timeNs, RecordSi
     if (!entry.ended && !followLivingThread(entry)) markEnded(entry, timeNs, out);
     return true;
   }
-  entry.sizePages = now.sizePages;
-  entry.residentPages = now.residentPages;
-  entry.sharedPages = now.sharedPages;
-  ++alive_;
+  if (now == entry.pages) {
+    if (quietReads < kQuietAfter) ++quietReads;
+  } else {
+    quietReads = 0;
+    const bool counted = entry.counted;
+    discount(entry);
+    entry.pages = now;
+    if (counted) count(entry);
+  }
   if (entry.borrowsMemory) {
     entry.borrowsMemory = borrows(entry, now);
+    quietReads = 0;
     if (entry.borrowsMemory) return true;
   }
   if (timeNs >= entry.nextStatusNs) readStatus(entry, timeNs, out);
-  rssSum_ += now.residentPages;
-  if (now.residentPages > now.sharedPages) anonSum_ += now.residentPages - now.sharedPages;
-  shmemSum_ += entry.shmem;
-  shmemKnown_ &= entry.shmemKnown;
+  if (!entry.counted) count(entry);
   return true;
+}
+
+// True when the process may have run since `lastCpuNs` was noted, which is brought up to date. One that did not run cannot have touched
+// memory, so what was read then still stands.
+bool LinuxHostSource::ranSince(const ProcessEntry& entry, uint64_t& lastCpuNs) const {
+  const uint64_t cpu = proc_.isReal() ? processCpuNs(entry.pid) : 0;
+  const bool ran = cpu == 0 || cpu != lastCpuNs;
+  lastCpuNs = cpu;
+  return ran;
 }
 
 void LinuxHostSource::readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSink& out) {
   entry.nextStatusNs = timeNs + kStatusPeriodNs;
-  if (!entry.status) entry.status = proc_.open(entry.pid, "status");
-  char text[4096];
-  const ssize_t n = entry.status ? preadText(entry.status.get(), text, sizeof text) : -1;
-  if (n < 0) {
-    if (errno != ESRCH && errno != ENOENT) errors_.note(out, timeNs, RecordSource::kStatus, entry.pid, errno, 0);
-    return;
+  if (ranSince(entry, entry.statusCpuNs) || entry.statusValues.valid == 0) {
+    if (!entry.status) entry.status = proc_.open(entry.pid, "status");
+    char text[4096];
+    const ssize_t n = entry.status ? preadText(entry.status.get(), text, sizeof text) : -1;
+    if (n < 0) {
+      if (errno != ESRCH && errno != ENOENT) errors_.note(out, timeNs, RecordSource::kStatus, entry.pid, errno, 0);
+      return;
+    }
+    Status status;
+    if (!parseStatus(text, static_cast<size_t>(n), status)) return;
+    discount(entry);
+    entry.statusValues = status;
   }
-  Status status;
-  if (!parseStatus(text, static_cast<size_t>(n), status)) return;
   Record record;
   record.timeNs = timeNs;
   record.kind = RecordKind::kProcess;
   record.source = RecordSource::kStatus;
   record.id = entry.pid;
-  record.valid = status.valid;
-  record.v[0] = status.highWater;
-  record.v[1] = status.anon;
-  record.v[2] = status.shmem;
-  record.v[3] = status.file;
+  record.valid = entry.statusValues.valid;
+  record.v[0] = entry.statusValues.highWater;
+  record.v[1] = entry.statusValues.anon;
+  record.v[2] = entry.statusValues.shmem;
+  record.v[3] = entry.statusValues.file;
   out.push(record);
-  if (status.valid & 1) {
-    entry.highWater = status.highWater;
-    entry.highWaterKnown = true;
-  }
-  if (status.valid & 4) {
-    entry.shmem = status.shmem;
-    entry.shmemKnown = true;
-  }
 }
 
 void LinuxHostSource::markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink& out) {
   if (entry.ended) return;
   entry.ended = true;
+  ++ended_;
+  discount(entry);
   someoneVanished_ = true;
   Record record;
   record.timeNs = timeNs;
   record.kind = RecordKind::kProcessExit;
   record.source = RecordSource::kTree;
   record.id = entry.pid;
-  if (entry.highWaterKnown) record.set(0, entry.highWater);
+  if (entry.statusValues.valid & kStatusHighWater) record.set(0, entry.statusValues.highWater);
   out.push(record);
 }
 
-void LinuxHostSource::sample(uint64_t timeNs, RecordSink& out) {
-  refreshTree(timeNs, out);
-  rssSum_ = anonSum_ = shmemSum_ = 0;
-  shmemKnown_ = true;
-  alive_ = 0;
-  timeNs_ = timeNs;
-  bool removed = false;
+void LinuxHostSource::readAll(uint64_t timeNs, RecordSink& out) {
+  const uint64_t elapsed = timeNs - lastSampleNs_;
+  lastSampleNs_ = timeNs;
+  // How many quiet ones to visit so that all come round in time; they are taken in turn, from where the last tick ended.
+  const bool few = quietCount_ <= kFewQuiet;
+  size_t visits = quietCount_;
+  if (!few && elapsed < kQuietPeriodNs) {
+    // What does not make a whole visit is carried over to the next tick.
+    quietDue_ += quietCount_ * elapsed;
+    visits = static_cast<size_t>(quietDue_ / kQuietPeriodNs);
+    quietDue_ %= kQuietPeriodNs;
+  }
+  const size_t from = quietCursor_ < quietCount_ ? quietCursor_ : 0;
+  const size_t to = from + visits;
+  quietCount_ = 0;
   for (size_t i = 0; i < table_.size();) {
-    if (readProcess(table_[i], timeNs, out)) {
+    uint8_t& quiet = table_.quietReads(i);
+    if (quiet >= kQuietAfter) {
+      const size_t ordinal = quietCount_++;
+      ProcessEntry& entry = table_[i];
+      const bool visit = few || (ordinal >= from && ordinal < to);
+      if (!visit || (!few && timeNs < entry.nextStatusNs && !ranSince(entry, entry.readCpuNs))) {
+        ++i;
+        continue;
+      }
+    }
+    if (readProcess(table_[i], quiet, timeNs, out)) {
       ++i;
       continue;
     }
     markEnded(table_[i], timeNs, out);
+    --ended_;
     table_.removeAt(i);
-    removed = true;
     // At once, because the next process of this very tick may look its parent up.
     table_.rehash();
+    someoneVanished_ = true;
   }
-  if (removed) someoneVanished_ = true;
-  totals_.rssBytes = rssSum_ * pageSize_;
-  totals_.hostKnown = shmemKnown_;
-  totals_.hostBytes = anonSum_ * pageSize_ + shmemSum_;
-  totals_.processes = alive_;
+  quietCursor_ = to;
+}
+
+void LinuxHostSource::sample(uint64_t timeNs, RecordSink& out) {
+  refreshTree(timeNs, out);
+  timeNs_ = timeNs;
+  readAll(timeNs, out);
+  totals_.rssBytes = rssPages_ * pageSize_;
+  totals_.hostKnown = shmemUnknown_ == 0;
+  totals_.hostBytes = anonPages_ * pageSize_ + shmemBytes_;
+  totals_.processes = static_cast<uint32_t>(table_.size()) - ended_;
   Record record;
   record.timeNs = timeNs;
   record.kind = RecordKind::kTree;
   record.source = RecordSource::kStatm;
   record.set(0, totals_.rssBytes);
-  record.set(1, anonSum_ * pageSize_);
-  if (shmemKnown_) record.set(2, shmemSum_);
+  record.set(1, anonPages_ * pageSize_);
+  if (totals_.hostKnown) record.set(2, shmemBytes_);
   const uint64_t late = latenessNs_ / kMicrosecond;
-  record.set(3, alive_ | (late < UINT32_MAX ? late : UINT32_MAX) << 32);
+  record.set(3, totals_.processes | (late < UINT32_MAX ? late : UINT32_MAX) << 32);
   out.push(record);
 }
 
 void LinuxHostSource::finish(uint64_t timeNs, RecordSink& out) {
   nextPassNs_ = 0;
   someoneVanished_ = true;
-  for (size_t i = 0; i < table_.size(); ++i) table_[i].nextStatusNs = 0;
+  for (size_t i = 0; i < table_.size(); ++i) {
+    table_[i].nextStatusNs = 0;
+    table_[i].statusCpuNs = 0;
+    table_.quietReads(i) = 0;
+  }
   sample(timeNs, out);
   const uint64_t begin = monotonicNs();
   char text[4096];

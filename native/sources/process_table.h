@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "../support/unique_fd.h"
+#include "procfs.h"
 
 namespace stormlog {
 
@@ -17,33 +18,38 @@ struct ProcessEntry {
   UniqueFd status;
   // Children of the main thread; other threads are opened when there are any.
   UniqueFd children;
+  // The task directory, for its link count.
+  UniqueFd tasks;
+  // The last statm reading.
+  Statm pages;
+  // How much the process had run when it was last read as a quiet one.
+  uint64_t readCpuNs = 0;
+  // The last status reading, and how much the process had run by then.
+  Status statusValues;
+  uint64_t statusCpuNs = 0;
   uint64_t nextStatusNs = 0;
-  uint64_t shmem = 0;
-  uint64_t highWater = 0;
-  // The last statm reading, in pages.
-  uint64_t sizePages = 0;
-  uint64_t residentPages = 0;
-  uint64_t sharedPages = 0;
-  bool shmemKnown = false;
-  bool highWaterKnown = false;
+  uint64_t firstSeenNs = 0;
+  // True while `pages` and `statusValues` are part of the tree's sums.
+  bool counted = false;
   // Ended but not yet reaped: no memory, kept so that a rescan does not take it for new.
   bool ended = false;
   // Still in its parent's address space (between vfork and exec): its pages are the parent's and must not count twice.
   bool borrowsMemory = false;
-  // How the borrowing is known: by kcmp, or by an identical statm line.
+  // How borrowing is told: by kcmp, or by an identical statm line.
   bool borrowCheckByText = false;
-  uint64_t firstSeenNs = 0;
 };
 
 class ProcessTable {
  public:
   static constexpr size_t kCapacity = 4096;
 
-  ProcessTable() : entries_(new ProcessEntry[kCapacity]), slots_(new int16_t[kSlots]) { rehash(); }
+  ProcessTable() : entries_(new ProcessEntry[kCapacity]), quiet_(new uint8_t[kCapacity]()), slots_(new int16_t[kSlots]) { rehash(); }
 
   size_t size() const { return size_; }
   bool full() const { return size_ == kCapacity; }
   ProcessEntry& operator[](size_t index) { return entries_[index]; }
+  // Readings in a row that changed nothing. Apart from the entries, so that one cache line answers for 64 of them.
+  uint8_t& quietReads(size_t index) { return quiet_[index]; }
 
   ProcessEntry* find(int pid) {
     for (size_t slot = start(pid);; slot = (slot + 1) & (kSlots - 1)) {
@@ -58,6 +64,7 @@ class ProcessTable {
     ProcessEntry& entry = entries_[size_];
     entry = ProcessEntry{};
     entry.pid = pid;
+    quiet_[size_] = 0;
     place(size_++);
     return entry;
   }
@@ -66,7 +73,10 @@ class ProcessTable {
   // the next `find`.
   void removeAt(size_t index) {
     --size_;
-    if (index != size_) entries_[index] = static_cast<ProcessEntry&&>(entries_[size_]);
+    if (index != size_) {
+      entries_[index] = static_cast<ProcessEntry&&>(entries_[size_]);
+      quiet_[index] = quiet_[size_];
+    }
     entries_[size_] = ProcessEntry{};
   }
 
@@ -88,6 +98,7 @@ class ProcessTable {
   }
 
   std::unique_ptr<ProcessEntry[]> entries_;
+  std::unique_ptr<uint8_t[]> quiet_;
   std::unique_ptr<int16_t[]> slots_;
   size_t size_ = 0;
 };

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 namespace stormlog {
 namespace {
@@ -41,6 +42,12 @@ void eachLine(const char* text, size_t size, Visit visit) {
   }
 }
 
+// By system call: the stat() wrapper of current C libraries needs a newer glibc than this is allowed to.
+unsigned linkCountAt(int directory, const char* path, int flags) {
+  struct statx info {};
+  return syscall(SYS_statx, directory, path, flags, STATX_NLINK, &info) == 0 ? info.stx_nlink : 0;
+}
+
 }  // namespace
 
 bool parseNumber(const char*& at, const char* end, uint64_t& out) {
@@ -68,10 +75,10 @@ bool parseStatus(const char* text, size_t size, Status& out) {
   out = Status{};
   eachLine(text, size, [&](const char* line, const char* end) {
     if (end - line < 6 || (line[0] != 'V' && line[0] != 'R')) return;
-    if (lineBytes(line, end, "VmHWM", out.highWater)) out.valid |= 1;
-    if (lineBytes(line, end, "RssAnon", out.anon)) out.valid |= 2;
-    if (lineBytes(line, end, "RssShmem", out.shmem)) out.valid |= 4;
-    if (lineBytes(line, end, "RssFile", out.file)) out.valid |= 8;
+    if (lineBytes(line, end, "VmHWM", out.highWater)) out.valid |= kStatusHighWater;
+    if (lineBytes(line, end, "RssAnon", out.anon)) out.valid |= kStatusAnon;
+    if (lineBytes(line, end, "RssShmem", out.shmem)) out.valid |= kStatusShmem;
+    if (lineBytes(line, end, "RssFile", out.file)) out.valid |= kStatusFile;
   });
   return out.valid != 0;
 }
@@ -145,10 +152,16 @@ ssize_t preadText(int fd, char* buffer, size_t size) {
   return n;
 }
 
-unsigned linkCount(const char* path) {
-  // By system call: the stat() wrapper of current C libraries needs a newer glibc than this is allowed to.
-  struct statx info {};
-  return syscall(SYS_statx, AT_FDCWD, path, 0, STATX_NLINK, &info) == 0 ? info.stx_nlink : 0;
+unsigned linkCount(const char* path) { return linkCountAt(AT_FDCWD, path, 0); }
+
+unsigned linkCount(int directory) { return linkCountAt(directory, "", AT_EMPTY_PATH); }
+
+uint64_t processCpuNs(int pid) {
+  // The kernel's encoding of "scheduler clock of this process", as clock_getcpuclockid builds it.
+  const clockid_t clock = static_cast<clockid_t>(~static_cast<unsigned>(pid) << 3 | 2u);
+  timespec t{};
+  if (clock_gettime(clock, &t) != 0) return 0;
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000ULL + static_cast<uint64_t>(t.tv_nsec);
 }
 
 ProcFs::ProcFs(const std::string& root) {
@@ -160,6 +173,12 @@ UniqueFd ProcFs::open(int pid, const char* name) const {
   char path[600];
   snprintf(path, sizeof path, "%s/%d/%s", root_, pid, name);
   return UniqueFd(::open(path, O_RDONLY | O_CLOEXEC));
+}
+
+UniqueFd ProcFs::openDirectory(int pid, const char* name) const {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%d/%s", root_, pid, name);
+  return UniqueFd(::open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 UniqueFd ProcFs::openTop(const char* name) const {

@@ -13,10 +13,18 @@ struct Statm {
   uint64_t sizePages = 0;
   uint64_t residentPages = 0;
   uint64_t sharedPages = 0;
+  bool operator==(const Statm& other) const {
+    return sizePages == other.sizePages && residentPages == other.residentPages && sharedPages == other.sharedPages;
+  }
 };
 
+constexpr uint8_t kStatusHighWater = 1;
+constexpr uint8_t kStatusAnon = 2;
+constexpr uint8_t kStatusShmem = 4;
+constexpr uint8_t kStatusFile = 8;
+
 struct Status {
-  // Bytes; a bit of `valid` per field, in this order, for kernels and processes that do not show it.
+  // Bytes; a bit of `valid` per field, because old kernels and some processes do not show them all.
   uint64_t highWater = 0;
   uint64_t anon = 0;
   uint64_t shmem = 0;
@@ -53,6 +61,10 @@ ssize_t preadText(int fd, char* buffer, size_t size);
 
 // Link count of a directory (2 + its subdirectories on procfs and cgroupfs); 0 when it cannot be told.
 unsigned linkCount(const char* path);
+unsigned linkCount(int directory);
+
+// CPU time the process has used so far, all threads together; 0 when it cannot be told.
+uint64_t processCpuNs(int pid);
 
 class ProcFs {
  public:
@@ -64,6 +76,8 @@ class ProcFs {
 
   // Opens <root>/<pid>/<name>; an invalid descriptor with errno on failure.
   UniqueFd open(int pid, const char* name) const;
+  // A handle on a directory that is only asked about, not read.
+  UniqueFd openDirectory(int pid, const char* name) const;
   UniqueFd openTop(const char* name) const;
   UniqueFd openTaskFile(int pid, int tid, const char* name) const;
 

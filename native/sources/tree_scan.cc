@@ -43,23 +43,23 @@ void TreeScan::pass(ProcessTable& table, Visitor& visitor) {
     scanParents(table, visitor);
     return;
   }
-  scanChildren(rootPid_, rootChildren_, visitor);
+  scanChildren(rootPid_, rootChildren_, rootTasks_, visitor);
   // New entries are appended while this runs, so grandchildren are reached in the same pass.
   for (size_t i = 0; i < table.size(); ++i) {
     ProcessEntry& entry = table[i];
-    if (!entry.ended && entry.pid != rootPid_) scanChildren(entry.pid, entry.children, visitor);
+    if (!entry.ended && entry.pid != rootPid_) scanChildren(entry.pid, entry.children, entry.tasks, visitor);
   }
 }
 
-void TreeScan::scanChildren(int pid, UniqueFd& mainThread, Visitor& visitor) {
+void TreeScan::scanChildren(int pid, UniqueFd& mainThread, UniqueFd& tasks, Visitor& visitor) {
   if (!mainThread) mainThread = proc_.openTaskFile(pid, pid, "children");
   if (mainThread) readChildren(mainThread.get(), pid, visitor);
-  // The file of a thread lists only what that thread forked.
-  if (proc_.threads(pid) == 1) return;
-  char path[32] = "task";
-  PidDirectory tasks(proc_.open(pid, path));
-  if (!tasks.valid()) return;
-  for (int tid = tasks.next(); tid != 0; tid = tasks.next()) {
+  // The file of a thread lists only what that thread forked. The link count of the task directory is 2 + the number of threads.
+  if (!tasks) tasks = proc_.openDirectory(pid, "task");
+  if (tasks && linkCount(tasks.get()) == 3) return;
+  PidDirectory threads(proc_.open(pid, "task"));
+  if (!threads.valid()) return;
+  for (int tid = threads.next(); tid != 0; tid = threads.next()) {
     if (tid == pid && mainThread) continue;
     const UniqueFd fd = proc_.openTaskFile(pid, tid, "children");
     if (fd) readChildren(fd.get(), pid, visitor);

