@@ -19,7 +19,12 @@ const usesProc = process.platform === "linux";
 /** What the plain-JavaScript sampler can read here. */
 export function fallbackSources(): SourceReport[] {
   const host: SourceReport = usesProc
-    ? { name: "host", available: true, reason: null, capabilities: ["rss", "anon", "shmem", "highwater"] }
+    ? {
+        name: "host",
+        available: true,
+        reason: null,
+        capabilities: ["rss", "anonymous", "high-water", "shared-memory", "marker"],
+      }
     : {
         name: "host",
         available: true,
