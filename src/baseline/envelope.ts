@@ -31,7 +31,8 @@ function highestPerSpan(series: EnvelopeSeries, duration: number): Float64Array 
   const highest = new Float64Array(POINTS).fill(Number.NaN);
   for (let index = 0; index < series.time_s.length; index += 1) {
     const value = series.bytes[index] as number;
-    if (Number.isNaN(value)) continue;
+    // Nothing held any memory: the run had not begun or was over, which is no low point of it.
+    if (Number.isNaN(value) || value === 0) continue;
     const span = Math.min(POINTS - 1, Math.floor(((series.time_s[index] as number) / duration) * POINTS));
     const known = highest[span] as number;
     if (!(known >= value)) highest[span] = value;

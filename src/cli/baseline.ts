@@ -137,8 +137,8 @@ export const baseline: CommandSpec = {
     baseline: {
       type: "string",
       multiple: true,
-      description: "The store (default file:baselines)",
-      valueHint: "file:DIR|ref:NAME",
+      description: "The store: file:DIR or ref:NAME (default file:baselines)",
+      valueHint: "SPEC",
     },
     runs: { type: "string", description: "Runs of one refresh (default 5)", valueHint: "N" },
     reason: { type: "string", description: "Why a new level is accepted", valueHint: "TEXT" },

@@ -40,8 +40,8 @@ export const JUDGE_OPTIONS = {
   baseline: {
     type: "string",
     multiple: true,
-    description: "Baseline to judge against",
-    valueHint: "file:DIR|ref:NAME|bundle:DIR|FILE|none",
+    description: "Baseline: file:DIR, ref:NAME, bundle:DIR, a file, or none; repeatable",
+    valueHint: "SPEC",
   },
   bundle: {
     type: "string",

@@ -60,13 +60,13 @@ export function analysisOfMeasurements(measurements: Measurements): AnalysisDocu
 function single(telemetry: Telemetry, file: string): AnalysisInput {
   switch (telemetry.kind) {
     case "recording":
-      return { kind: "recording", recording: telemetry.recording, notes: [] };
+      return { kind: "recording", recording: telemetry.recording, notes: telemetry.notes };
     case "runs": {
       const newest = telemetry.runs.at(-1);
       if (newest === undefined) throw invalidInput("INPUT_EMPTY", `${file} holds no runs`, file);
-      const notes =
+      const several =
         telemetry.runs.length > 1 ? [`${file} holds ${telemetry.runs.length} runs; this is ${newest.name}`] : [];
-      return { kind: "recording", recording: newest.recording, notes };
+      return { kind: "recording", recording: newest.recording, notes: [...several, ...telemetry.notes] };
     }
     case "measurements":
       return {

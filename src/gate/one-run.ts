@@ -12,7 +12,7 @@ import type { RunReport, RunRole } from "../report/model.ts";
 import type { Recording, RecordingInfo } from "../telemetry/model.ts";
 import { RAW_RECORD_FILE, readRecordFile } from "../telemetry/record-file.ts";
 import { recordFileToRecording } from "../telemetry/record-recording.ts";
-import { writeRunFiles } from "../telemetry/run-directory.ts";
+import { readRecordingInfo, writeRunFiles } from "../telemetry/run-directory.ts";
 import type { GatePorts } from "./ports.ts";
 import { type RunEnding, runEnding } from "./run-ending.ts";
 
@@ -63,7 +63,7 @@ export async function oneRun(
   plan: RunPlan,
   ports: GatePorts,
 ): Promise<FinishedRun> {
-  const info = await measure({
+  let info = await measure({
     scenario: scenario.name,
     run: plan.number,
     session: plan.session,
@@ -99,6 +99,8 @@ export async function oneRun(
         criticalPercent: request.criticalPercent,
         telemetry: plan.role === "candidate",
       });
+      // The files know the peaks better than the measurement did: take what is on disk.
+      info = await readRecordingInfo(plan.directory);
     } catch (error) {
       if (!(error instanceof GateError)) throw error;
       warnings.push(`${path.basename(plan.directory)}: ${error.message}`);

@@ -1,3 +1,5 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import path from "node:path";
 import type { Finding } from "../analysis/document.ts";
 import type { Measurements } from "../analysis/measurements.ts";
 import type { BaselineAnswer } from "../baseline/load.ts";
@@ -72,6 +74,33 @@ export interface ReportedScenario {
   readonly warnings: readonly string[];
 }
 
+/** Bytes of the command's output that an error shows. */
+const TAIL_BYTES = 2048;
+
+/** The end of what the command printed, whole lines; null when it printed nothing or nothing was kept. */
+function outputTail(runDirectory: string): string | null {
+  try {
+    const fd = openSync(path.join(runDirectory, "output.log"), "r");
+    try {
+      const size = fstatSync(fd).size;
+      const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
+      readSync(fd, bytes, 0, bytes.length, size - bytes.length);
+      const text = bytes.toString("utf8");
+      const whole = size > TAIL_BYTES ? text.slice(text.indexOf("\n") + 1) : text;
+      return whole.trim() === "" ? null : whole.trimEnd();
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return null;
+  }
+}
+
+function tailOf(run: FinishedRun): { readonly output_tail?: string } {
+  const tail = outputTail(run.directory);
+  return tail === null ? {} : { output_tail: tail };
+}
+
 /** A scenario that was measured and judged. */
 export function judgedScenario(
   request: GateRequest,
@@ -99,7 +128,7 @@ export function failedScenario(
 ): ReportedScenario {
   const error =
     run.ending.kind === "failed"
-      ? { code: run.ending.code, message: run.ending.message, hint: run.ending.hint }
+      ? { code: run.ending.code, message: run.ending.message, hint: run.ending.hint, ...tailOf(run) }
       : run.ending.kind === "interrupted"
         ? {
             code: "INTERRUPTED",

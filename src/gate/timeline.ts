@@ -4,6 +4,7 @@ import type { GateWord, Timeline, TimelineSeries } from "../report/model.ts";
 import type { Recording } from "../telemetry/model.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
+import { decidingCheck } from "./headline.ts";
 
 /** Marks worth a line in a chart; a process that starts or ends is not. */
 const SHOWN_MARKS = new Set(["phase", "oom", "source-error"]);
@@ -24,6 +25,9 @@ export function buildTimeline(input: TimelineInput): Timeline {
   const allocated = all.some(({ metric }) => metric === "allocated");
   const gating = (metric: string): boolean =>
     input.policy.gatingMetrics?.some((name) => name === metric) ?? metric === (allocated ? "allocated" : "host");
+  const decided = input.judgement === null ? null : decidingCheck(input.judgement.checks);
+  const decides = ({ rank, device, metric }: { rank: number; device: string; metric: string }): boolean =>
+    decided !== null && rank === decided.rank && device === decided.device && metric === decided.metric;
   const series: TimelineSeries[] = all
     .map(({ rank, device, metric, timeS, bytes }) => ({
       rank,
@@ -33,7 +37,8 @@ export function buildTimeline(input: TimelineInput): Timeline {
       time_s: timeS,
       bytes,
     }))
-    .sort((a, b) => Number(b.gating) - Number(a.gating));
+    // The series that decided comes first: envelope, budget and threshold are drawn for it.
+    .sort((a, b) => Number(decides(b)) - Number(decides(a)) || Number(b.gating) - Number(a.gating));
   const main = series[0];
   const same = (other: { readonly rank: number; readonly device: string; readonly metric: string }): boolean =>
     main !== undefined && other.rank === main.rank && other.device === main.device && other.metric === main.metric;

@@ -11,7 +11,8 @@ export function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating
 }
 
 function sentence(verdict: VerdictWord, checks: readonly Check[]): string {
-  const named = (check: Check) => `${describeSeries(check)}: ${check.reason}`;
+  const ranks = new Set(checks.map(({ rank }) => rank)).size > 1 ? "many" : "one";
+  const named = (check: Check) => `${describeSeries(check, ranks)}: ${check.reason}`;
   const worst = checks
     .filter((check) => check.verdict === verdict && (verdict === "warn" || check.gating))
     .sort((a, b) => Number(b.confirmed) - Number(a.confirmed));

@@ -27,8 +27,9 @@ export function finite(value: number | null | undefined): number | null {
 }
 
 /** "rank 0 allocated on cuda:0", for sentences. */
-export function describeSeries(key: SeriesKey): string {
-  return `rank ${key.rank} ${key.metric} on ${key.device}`;
+export function describeSeries(key: SeriesKey, ranks: "one" | "many" = "many"): string {
+  const metric = key.metric === key.device ? key.metric : `${key.metric} on ${key.device}`;
+  return ranks === "one" ? metric : `rank ${key.rank} ${metric}`;
 }
 
 function compareKeys(a: SeriesKey, b: SeriesKey): number {
