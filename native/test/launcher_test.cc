@@ -1,0 +1,186 @@
+// The launcher as a program: what it says, and that nothing of a job outlives it.
+#include <poll.h>
+
+#include "harness.h"
+#include "support.h"
+
+using testing_support::built;
+using testing_support::sleepMs;
+
+namespace {
+
+class Launch {
+ public:
+  explicit Launch(std::vector<std::string> command, const char* marker = "STORMLOG_GATE_RUN=launcher-test") {
+    int control[2];
+    int status[2];
+    if (pipe2(control, O_CLOEXEC) != 0 || pipe2(status, O_CLOEXEC) != 0) return;
+    control_ = control[1];
+    status_ = status[0];
+    pid_ = fork();
+    if (pid_ == 0) {
+      // High numbers first, so that neither overwrites the other.
+      const int c = fcntl(control[0], F_DUPFD, 100);
+      const int s = fcntl(status[1], F_DUPFD, 100);
+      const std::string cText = std::to_string(c);
+      const std::string sText = std::to_string(s);
+      const std::string program = built("launcher");
+      std::vector<const char*> argv = {program.c_str(), cText.c_str(), sText.c_str(), "--"};
+      for (const std::string& each : command) argv.push_back(each.c_str());
+      argv.push_back(nullptr);
+      const char* environment[] = {marker, "PATH=/usr/bin:/bin", nullptr};
+      execve(program.c_str(), const_cast<char**>(argv.data()), const_cast<char**>(environment));
+      _exit(126);
+    }
+    close(control[0]);
+    close(status[1]);
+  }
+  ~Launch() {
+    hangUp();
+    if (pid_ > 0) waitpid(pid_, nullptr, 0);
+    close(status_);
+  }
+  void send(char byte) { CHECK(write(control_, &byte, 1) == 1); }
+  void hangUp() {
+    if (control_ >= 0) close(control_);
+    control_ = -1;
+  }
+  // The next line, or "" after five seconds or at the end.
+  std::string line() {
+    std::string text;
+    for (;;) {
+      pollfd wait = {status_, POLLIN, 0};
+      if (poll(&wait, 1, 5000) <= 0) return text;
+      char c = 0;
+      if (read(status_, &c, 1) != 1 || c == '\n') return text;
+      text += c;
+    }
+  }
+  // Exit status of the launcher; -1 when it did not end in time.
+  int wait(uint64_t ms) {
+    for (uint64_t i = 0; i < ms; i += 5) {
+      int status = 0;
+      if (waitpid(pid_, &status, WNOHANG) == pid_) {
+        pid_ = -1;
+        return status;
+      }
+      sleepMs(5);
+    }
+    return -1;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int control_ = -1;
+  int status_ = -1;
+};
+
+// Processes that run our child program with this number in their arguments.
+int running(const std::string& number) {
+  FILE* pipe = popen(("for p in /proc/[0-9]*; do [ -r $p/exe ] && [ \"$(readlink $p/exe)\" = \"$(readlink -f " + built("child") +
+                      ")\" ] && tr '\\0' ' ' <$p/cmdline | grep -qF ' " + number + "' && echo x; done 2>/dev/null | wc -l").c_str(), "r");
+  int count = -1;
+  if (std::fscanf(pipe, "%d", &count) != 1) count = -1;
+  pclose(pipe);
+  return count;
+}
+
+bool startsWith(const std::string& text, const char* start) { return text.rfind(start, 0) == 0; }
+
+}  // namespace
+
+TEST("the command waits for its go and its exit code is told") {
+  Launch launch({"sh", "-c", "exit 7"});
+  CHECK(startsWith(launch.line(), "pid "));
+  launch.send('g');
+  CHECK(launch.line() == "started");
+  CHECK(launch.line() == "exit 7");
+  launch.send('q');
+  CHECK_EQ(launch.wait(2000), 0);
+}
+
+TEST("death by a signal is told with its number") {
+  Launch launch({"sh", "-c", "kill -USR1 $$"});
+  launch.line();
+  launch.send('g');
+  launch.line();
+  CHECK(launch.line() == "signal 10 0");
+}
+
+TEST("a command that cannot run is told with its errno, and nothing after it") {
+  Launch missing({"/no/such/program"});
+  missing.line();
+  missing.send('g');
+  CHECK(missing.line() == "exec-failed 2 ENOENT");
+  missing.send('q');
+  CHECK(missing.line().empty());
+  Launch denied({"/etc/passwd"});
+  denied.line();
+  denied.send('g');
+  CHECK(denied.line() == "exec-failed 13 EACCES");
+}
+
+TEST("the command gets default signal dispositions and no extra descriptors") {
+  Launch launch({"sh", "-c", "test \"$(grep -E '^Sig(Ign|Blk)' /proc/self/status | tr -d '0\\t\\n')\" = 'SigBlk:SigIgn:' && test ! -e /proc/self/fd/100 -a ! -e /proc/self/fd/101"});
+  launch.line();
+  launch.send('g');
+  launch.line();
+  CHECK(launch.line() == "exit 0");
+}
+
+TEST("when the gate dies the whole job ends within two seconds, stubborn and detached ones too") {
+  Launch launch({built("child"), "stubborn", "31337001"});
+  launch.line();
+  launch.send('g');
+  CHECK(launch.line() == "started");
+  sleepMs(300);
+  CHECK_EQ(running("31337001"), 2);
+  const uint64_t begin = stormlog::monotonicNs();
+  launch.hangUp();
+  CHECK_EQ(launch.wait(3000), 0);
+  CHECK(stormlog::monotonicNs() - begin < 2 * stormlog::kSecond);
+  CHECK_EQ(running("31337001"), 0);
+}
+
+TEST("a daemon that double-forked is ended with the job") {
+  Launch launch({built("child"), "daemon", "1", "31337002"});
+  launch.line();
+  launch.send('g');
+  launch.line();
+  sleepMs(300);
+  CHECK_EQ(running("31337002"), 2);
+  launch.send('q');
+  CHECK_EQ(launch.wait(3000), 0);
+  CHECK_EQ(running("31337002"), 0);
+}
+
+TEST("five hundred children are ended at one word") {
+  Launch launch({built("child"), "fork", "500", "31337003"});
+  launch.line();
+  launch.send('g');
+  launch.line();
+  sleepMs(700);
+  launch.send('k');
+  CHECK(launch.line() == "signal 9 0");
+  launch.send('q');
+  CHECK_EQ(launch.wait(3000), 0);
+  CHECK_EQ(running("31337003"), 0);
+}
+
+TEST("a job that was never told to go ends quietly with the gate") {
+  Launch launch({built("child"), "sleep", "31337004"});
+  launch.line();
+  launch.hangUp();
+  CHECK_EQ(launch.wait(3000), 0);
+  CHECK_EQ(running("31337004"), 0);
+}
+
+TEST("an interrupt reaches the command, and its answer is told") {
+  Launch launch({"sh", "-c", "trap 'exit 9' INT; while :; do sleep 0.05; done"});
+  launch.line();
+  launch.send('g');
+  launch.line();
+  sleepMs(200);
+  launch.send('i');
+  CHECK(launch.line() == "exit 9");
+}

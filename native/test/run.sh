@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Builds and runs the C++ tests: plain, under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer.
+# Needs g++ and its sanitizer libraries (Debian: g++). Usage: native/test/run.sh [plain] [asan] [tsan] [-- name-part]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+variants=()
+filter=()
+while [ $# -gt 0 ]; do
+  case "$1" in --) shift; filter=("$@"); break ;; *) variants+=("$1"); shift ;; esac
+done
+[ ${#variants[@]} -gt 0 ] || variants=(plain asan tsan)
+
+out=$PWD/../build/native-test
+common=$out/common
+mkdir -p "$common/full" "$common/v1" "$common/nocount"
+${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/child" test/child.c
+for fake in full: v1:-DFAKE_V1_ONLY nocount:-DFAKE_NO_COUNT; do
+  ${CC:-gcc} -O1 -Wall -Wextra -Werror -shared -fPIC ${fake#*:} -o "$common/${fake%%:*}/libnvidia-ml.so.1" fake-nvml/fake_nvml.c
+done
+${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror -o "$common/launcher" launcher/launcher.cc launcher/descendants.cc support/errno_name.cc
+
+sources=(record_writer.cc sampler.cc device_worker.cc support/errno_name.cc sources/nvml.cc sources/nvml_api.cc sources/host_linux.cc
+  sources/cgroup_linux.cc sources/procfs.cc sources/tree_scan.cc sources/marker_scan.cc test/*.cc)
+passed=0
+failed=0
+for variant in "${variants[@]}"; do
+  case "$variant" in
+    plain) flags=(-O2) ;;
+    asan) flags=(-O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer) ;;
+    tsan) flags=(-O1 -fsanitize=thread) ;;
+    *) echo "run.sh: unknown variant '$variant' (plain, asan, tsan)" >&2; exit 2 ;;
+  esac
+  folder=$out/$variant
+  mkdir -p "$folder"
+  printf '%s\n' "${sources[@]}" | xargs -P 2 -I{} bash -c '
+    object="$1/$(echo "$2" | tr / _).o"; source=$2; shift 2
+    newest=$(ls -t "$source" *.h */*.h | head -1)
+    [ "$object" -nt "$newest" ] || "${CXX:-g++}" -std=c++17 -g -Wall -Wextra -Wshadow -Werror "$@" -c "$source" -o "$object"' _ "$folder" {} "${flags[@]}"
+  ${CXX:-g++} "${flags[@]}" "$folder"/*.o -o "$folder/tests" -pthread -ldl
+  echo "== $variant"
+  status=0
+  NATIVE_TEST_BUILT=$common ASAN_OPTIONS=detect_leaks=1 TSAN_OPTIONS=halt_on_error=0:exitcode=66 \
+    "$folder/tests" "${filter[@]}" >"$folder/log" 2>&1 || status=$?
+  cat "$folder/log"
+  summary=$(grep -E '^passed [0-9]+ failed [0-9]+$' "$folder/log" || echo "passed 0 failed 1")
+  passed=$((passed + $(echo "$summary" | cut -d' ' -f2)))
+  these=$(echo "$summary" | cut -d' ' -f4)
+  # A sanitizer's complaint ends the program with an error even when every check held.
+  if [ "$status" -ne 0 ] && [ "$these" -eq 0 ]; then these=1; echo "$variant: ended with status $status"; fi
+  failed=$((failed + these))
+done
+echo "native: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,195 @@
+#include "../sampler.h"
+
+#include <cerrno>
+#include <cmath>
+#include <sys/resource.h>
+
+#include "harness.h"
+#include "support.h"
+
+using namespace stormlog;
+using testing_support::built;
+using testing_support::Child;
+using testing_support::readRecords;
+using testing_support::RecordFile;
+using testing_support::sleepMs;
+using testing_support::TempFolder;
+
+namespace {
+
+SamplerOptions optionsFor(int pid, const std::string& file) {
+  SamplerOptions options;
+  options.rootPid = pid;
+  options.file = file;
+  options.cpuBudget = -1;
+  options.nvmlPath = "/no/such/library";
+  return options;
+}
+
+size_t countOf(const RecordFile& file, RecordKind kind) {
+  size_t n = 0;
+  for (const Record& record : file.records) n += record.kind == kind ? 1 : 0;
+  return n;
+}
+
+uint64_t peakOf(const RecordFile& file) {
+  uint64_t peak = 0;
+  for (const Record& record : file.records) {
+    if (record.kind == RecordKind::kTree && (record.valid & 6) == 6 && record.v[1] + record.v[2] > peak) peak = record.v[1] + record.v[2];
+  }
+  return peak;
+}
+
+}  // namespace
+
+TEST("a whole measurement leaves a file that tells the same as the live view and the statistics") {
+  TempFolder folder;
+  Child child({"alloc", "64", "5000"});
+  Sampler sampler(optionsFor(child.pid(), folder / "a.slg"));
+  CHECK_EQ(sampler.start(), 0);
+  sleepMs(500);
+  double live[LiveValues::kCount];
+  sampler.live(live);
+  const SamplerStats stats = sampler.stop();
+  const RecordFile file = readRecords(folder / "a.slg");
+  CHECK_EQ(file.tail, 0);
+  CHECK_EQ(file.header.rootPid, child.pid());
+  CHECK_EQ(file.header.monotonicStartNs, sampler.monotonicStartNs());
+  CHECK_EQ(countOf(file, RecordKind::kTree), stats.ticks);
+  CHECK(file.records.back().kind == RecordKind::kStop);
+  CHECK_EQ(file.records.back().v[0], stats.ticks);
+  CHECK(stats.ticks > 50 && stats.ticks < 120);
+  CHECK_EQ(stats.writeError, 0);
+  CHECK(live[LiveValues::kProcesses] == 1);
+  CHECK(live[LiveValues::kPeakHost] > 64.0 * 1024 * 1024 && live[LiveValues::kPeakHost] < 70.0 * 1024 * 1024);
+  CHECK(std::isnan(live[LiveValues::kDeviceUsed]));
+  CHECK(peakOf(file) >= static_cast<uint64_t>(live[LiveValues::kPeakHost]));
+  CHECK_EQ(countOf(file, RecordKind::kRollup), 1);
+  // Again: the same, and nothing is written any more.
+  CHECK_EQ(sampler.stop().ticks, stats.ticks);
+  CHECK_EQ(readRecords(folder / "a.slg").records.size(), file.records.size());
+  bool ordered = true;
+  for (size_t i = 1; i < file.records.size(); ++i) {
+    if (file.records[i].kind == RecordKind::kTree) ordered &= file.records[i].timeNs >= file.records[i - 1].timeNs;
+  }
+  CHECK(ordered);
+}
+
+TEST("while running, the file is never more than a quarter of a second behind") {
+  TempFolder folder;
+  Child child({"sleep", "5000"});
+  for (const uint64_t period : {1 * kMillisecond, 5 * kMillisecond, 60 * kMillisecond}) {
+    SamplerOptions options = optionsFor(child.pid(), folder / std::to_string(period));
+    options.hostPeriodNs = period;
+    Sampler sampler(options);
+    CHECK_EQ(sampler.start(), 0);
+    for (int i = 0; i < 6; ++i) {
+      sleepMs(93);
+      const uint64_t now = monotonicNs() - sampler.monotonicStartNs();
+      const RecordFile file = readRecords(options.file);
+      CHECK(!file.records.empty() && now - file.records.back().timeNs < 250 * kMillisecond);
+    }
+  }
+}
+
+TEST("the governor widens the period and says so in the stream") {
+  TempFolder folder;
+  Child child({"sleep", "5000"});
+  SamplerOptions options = optionsFor(child.pid(), folder / "a.slg");
+  options.hostPeriodNs = 1 * kMillisecond;
+  // No machine wakes a thousand times a second for a hundred-thousandth of a core.
+  options.cpuBudget = 0.00001;
+  Sampler sampler(options);
+  CHECK_EQ(sampler.start(), 0);
+  sleepMs(2300);
+  const SamplerStats stats = sampler.stop();
+  CHECK_EQ(stats.hostPeriodNs, 4 * kMillisecond);
+  const RecordFile file = readRecords(folder / "a.slg");
+  CHECK_EQ(countOf(file, RecordKind::kRate), 3);
+  uint64_t last = 0;
+  for (const Record& record : file.records) {
+    if (record.kind == RecordKind::kRate) last = record.v[0];
+  }
+  CHECK_EQ(last, stats.hostPeriodNs);
+}
+
+TEST("a hanging driver stops neither host sampling nor the stop") {
+  TempFolder folder;
+  folder.write("scenario", "devices 1\nat 0 0 1000 0 10000\nhang 100 2500\n");
+  setenv("FAKE_NVML_SCENARIO", (folder / "scenario").c_str(), 1);
+  Child child({"sleep", "5000"});
+  SamplerOptions options = optionsFor(child.pid(), folder / "a.slg");
+  options.nvmlPath = built("full/libnvidia-ml.so.1");
+  Sampler sampler(options);
+  CHECK_EQ(sampler.start(), 0);
+  CHECK_EQ(sampler.devices().size(), 1);
+  sleepMs(600);
+  const uint64_t begin = monotonicNs();
+  const SamplerStats stats = sampler.stop();
+  CHECK(monotonicNs() - begin < 1500 * kMillisecond);
+  CHECK(stats.ticks > 60);
+  CHECK(stats.deviceTicks < 20);
+  const RecordFile file = readRecords(folder / "a.slg");
+  CHECK(countOf(file, RecordKind::kDevice) > 1);
+  CHECK(file.records.back().kind == RecordKind::kStop);
+  // Let the abandoned thread end, so that the leak checker sees its state freed.
+  sleepMs(1800);
+}
+
+TEST("device records reach the file also when the host is sampled once a second") {
+  TempFolder folder;
+  folder.write("scenario", "devices 1\nat 0 0 1000 0 10000\n");
+  setenv("FAKE_NVML_SCENARIO", (folder / "scenario").c_str(), 1);
+  Child child({"sleep", "5000"});
+  SamplerOptions options = optionsFor(child.pid(), folder / "a.slg");
+  options.nvmlPath = built("full/libnvidia-ml.so.1");
+  options.hostPeriodNs = kSecond;
+  Sampler sampler(options);
+  CHECK_EQ(sampler.start(), 0);
+  sleepMs(500);
+  CHECK(countOf(readRecords(options.file), RecordKind::kDevice) > 5);
+  const uint64_t begin = monotonicNs();
+  sampler.stop();
+  CHECK(monotonicNs() - begin < 400 * kMillisecond);
+}
+
+TEST("a full disk is reported and the live view goes on") {
+  TempFolder folder;
+  Child child({"sleep", "5000"});
+  const std::string path = folder / "a.slg";
+  // In a child process, because the limit is the process's.
+  const pid_t forked = fork();
+  if (forked == 0) {
+    const rlimit limit{4096, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    signal(SIGXFSZ, SIG_IGN);
+    Sampler sampler(optionsFor(child.pid(), path));
+    if (sampler.start() != 0) _exit(2);
+    sleepMs(600);
+    double live[LiveValues::kCount];
+    sampler.live(live);
+    const SamplerStats stats = sampler.stop();
+    _exit(stats.writeError == EFBIG && live[LiveValues::kTicks] > 50 && live[LiveValues::kRss] > 0 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(forked, &status, 0);
+  CHECK_EQ(status, 0);
+  CHECK_EQ(readRecords(path).tail, 0);
+}
+
+TEST("a spike of three periods in a quiet process is never missed") {
+  TempFolder folder;
+  for (const uint64_t period : {5 * kMillisecond, 2 * kMillisecond}) {
+    for (int i = 0; i < 5; ++i) {
+      Child child({"spike", "48", std::to_string(3 * period / kMillisecond)});
+      SamplerOptions options = optionsFor(child.pid(), folder / (std::to_string(period) + "-" + std::to_string(i)));
+      options.hostPeriodNs = period;
+      Sampler sampler(options);
+      CHECK_EQ(sampler.start(), 0);
+      child.reap();
+      sampler.stop();
+      const uint64_t peak = peakOf(readRecords(options.file));
+      CHECK(peak > 48ull * 1024 * 1024 && peak < 50ull * 1024 * 1024);
+    }
+  }
+}

@@ -1,0 +1,129 @@
+#include "../governor.h"
+#include "../sampler.h"
+#include "../support/clock.h"
+#include "../support/spsc_ring.h"
+#include "../support/thread.h"
+#include "../tick_schedule.h"
+#include "harness.h"
+
+using namespace stormlog;
+
+TEST("a schedule that is on time misses nothing") {
+  TickSchedule schedule(1000, 100);
+  for (uint64_t now = 1000; now < 2000; now += 100) {
+    CHECK(schedule.due(now));
+    schedule.advance(now + 10);
+  }
+  CHECK_EQ(schedule.missed(), 0);
+  CHECK_EQ(schedule.nextNs(), 2000);
+}
+
+TEST("an overrun drops the deadlines it covered, counts them and keeps the phase") {
+  TickSchedule schedule(1000, 100);
+  // The tick of 1000 took until 1350: 1100, 1200 and 1300 are gone.
+  schedule.advance(1350);
+  CHECK_EQ(schedule.missed(), 3);
+  CHECK_EQ(schedule.nextNs(), 1400);
+  CHECK(!schedule.due(1399));
+  // Exactly on a deadline counts as missed too: it cannot be met any more without a burst.
+  schedule.advance(1500);
+  CHECK_EQ(schedule.missed(), 4);
+  CHECK_EQ(schedule.nextNs(), 1600);
+}
+
+TEST("a new period counts from the last deadline") {
+  TickSchedule schedule(1000, 100);
+  schedule.advance(1000);
+  schedule.setPeriod(400);
+  CHECK_EQ(schedule.nextNs(), 1400);
+  CHECK_EQ(schedule.missed(), 0);
+}
+
+TEST("the governor widens above its budget, narrows with room below, and stays within its bounds") {
+  Governor governor(5000000, 0.01);
+  uint64_t now = 0;
+  uint64_t cpu = 0;
+  CHECK(!governor.update(now, cpu));
+  const auto second = [&](double share) {
+    now += kSecond;
+    cpu += static_cast<uint64_t>(share * 1e9);
+    return governor.update(now, cpu);
+  };
+  CHECK(second(0.02));
+  CHECK_EQ(governor.periodNs(), 10000000);
+  // Half of it would be 0.9 %: within the budget but without room.
+  CHECK(!second(0.0045));
+  CHECK_EQ(governor.periodNs(), 10000000);
+  CHECK(second(0.003));
+  CHECK_EQ(governor.periodNs(), 5000000);
+  CHECK(!second(0.0001));
+  CHECK_EQ(governor.periodNs(), 5000000);
+  for (int i = 0; i < 20; ++i) second(0.5);
+  CHECK_EQ(governor.periodNs(), Governor::kLongestPeriodNs);
+  CHECK(!second(0.5));
+}
+
+TEST("the governor looks once a second and not at all without a budget") {
+  Governor governor(5000000, 0.01);
+  governor.update(0, 0);
+  CHECK(!governor.due(kSecond / 2));
+  CHECK(!governor.update(kSecond / 2, kSecond / 2));
+  Governor off(5000000, -1);
+  off.update(0, 0);
+  CHECK(!off.update(kSecond, kSecond));
+  CHECK_EQ(off.periodNs(), 5000000);
+}
+
+namespace {
+
+using Ring = SpscRing<uint64_t, 64>;
+constexpr uint64_t kItems = 100000;
+
+void* produce(void* argument) {
+  Ring* ring = static_cast<Ring*>(argument);
+  for (uint64_t i = 1; i <= kItems;) {
+    if (ring->push(i)) {
+      ++i;
+    } else {
+      sched_yield();
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+TEST("the ring hands over every item once and in order between two threads") {
+  Ring ring;
+  Thread thread;
+  CHECK_EQ(thread.start(&produce, &ring), 0);
+  uint64_t expected = 1;
+  bool ordered = true;
+  while (expected <= kItems) {
+    uint64_t item = 0;
+    if (!ring.pop(item)) {
+      sched_yield();
+      continue;
+    }
+    ordered &= item == expected;
+    ++expected;
+  }
+  thread.join();
+  CHECK(ordered);
+}
+
+TEST("a full ring refuses instead of overwriting") {
+  Ring ring;
+  for (uint64_t i = 0; i < 64; ++i) CHECK(ring.push(i));
+  CHECK(!ring.push(64));
+  uint64_t first = 99;
+  CHECK(ring.pop(first));
+  CHECK_EQ(first, 0);
+  CHECK(ring.push(64));
+}
+
+TEST("the empty loop wakes about as often as asked") {
+  const EmptyLoopResult loop = runEmptyLoop(2000000, 200000000);
+  CHECK(loop.ticks > 30 && loop.ticks <= 101);
+  CHECK(loop.cpuNs > 0);
+}

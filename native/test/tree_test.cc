@@ -1,0 +1,213 @@
+#include <sys/prctl.h>
+
+#include "../sources/host_source.h"
+#include "../sources/procfs.h"
+#include "harness.h"
+#include "support.h"
+
+using namespace stormlog;
+using testing_support::Capture;
+using testing_support::Child;
+using testing_support::sleepMs;
+using testing_support::TempFolder;
+
+namespace {
+
+constexpr double kMiB = 1024.0 * 1024.0;
+
+struct Watch {
+  explicit Watch(int rootPid, bool includeRoot = true, const std::string& marker = "", const std::string& procRoot = "/proc") {
+    HostOptions options;
+    options.rootPid = rootPid;
+    options.includeRoot = includeRoot;
+    options.marker = marker;
+    options.procRoot = procRoot;
+    source = HostSource::create(options);
+    report = source->probe();
+    start = monotonicNs();
+  }
+  void sample() { source->sample(monotonicNs() - start, out); }
+  // Samples at 200 Hz; the largest host sum seen.
+  double watch(uint64_t ms) {
+    const uint64_t end = monotonicNs() + ms * kMillisecond;
+    while (monotonicNs() < end) {
+      sample();
+      const double host = static_cast<double>(source->totals().hostBytes) / kMiB;
+      if (host > peak) peak = host;
+      sleepMs(5);
+    }
+    return peak;
+  }
+  std::unique_ptr<HostSource> source;
+  SourceReport report;
+  Capture out;
+  uint64_t start = 0;
+  double peak = 0;
+};
+
+bool near(double actual, double expected, double tolerance) { return actual > expected - tolerance && actual < expected + tolerance; }
+
+}  // namespace
+
+TEST("a real child that allocates is seen with its size, its high-water mark and its end") {
+  Child child({"alloc", "100", "400"});
+  Watch watch(child.pid());
+  CHECK(watch.report.available);
+  CHECK(near(watch.watch(300), 100, 5));
+  CHECK_EQ(watch.source->totals().processes, 1);
+  const Record* process = watch.out.last(RecordKind::kProcess, child.pid());
+  CHECK(process != nullptr && (process->valid & 1) && near(static_cast<double>(process->v[0]) / kMiB, 101, 5));
+  const int pid = child.pid();
+  sleepMs(400);
+  watch.watch(50);
+  const Record* exit = watch.out.last(RecordKind::kProcessExit, pid);
+  CHECK(exit != nullptr && (exit->valid & 1) && exit->v[0] > 99 * 1024 * 1024);
+  // A zombie that nobody has reaped yet: no memory, no process, no second exit.
+  CHECK_EQ(watch.source->totals().processes, 0);
+  CHECK_EQ(watch.source->totals().hostBytes, 0);
+  child.reap();
+  watch.watch(50);
+  CHECK_EQ(watch.out.count(RecordKind::kProcessExit), 1);
+}
+
+TEST("the child of a thread other than the main one is found") {
+  Child child({"thread-child", "60", "600"});
+  Watch watch(child.pid());
+  CHECK(near(watch.watch(400), 60, 5));
+  CHECK_EQ(watch.source->totals().processes, 2);
+}
+
+TEST("a child in a session of its own is found") {
+  Child child({"setsid", "60", "600"});
+  Watch watch(child.pid());
+  CHECK(near(watch.watch(400), 60, 5));
+  CHECK_EQ(watch.out.count(RecordKind::kProcessStart), 2);
+}
+
+TEST("a process that double-forked away stays in the tree of its subreaper") {
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  Child child({"daemon", "60", "700"});
+  Watch watch(getpid(), false);
+  watch.watch(400);
+  // This test program is the root and not counted; its child and the daemon, now its child too, are.
+  CHECK_EQ(watch.source->totals().processes, 2);
+  CHECK(near(watch.peak, 60, 5));
+  prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+  sleepMs(500);
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
+TEST("a process outside the tree is found by the marker in its environment") {
+  Child root({"sleep", "1500"});
+  Child stray({"alloc", "60", "1500"}, testing_support::built("child"), "STORMLOG_GATE_RUN=test-marker");
+  Child other({"sleep", "1500"}, testing_support::built("child"), "STORMLOG_GATE_RUN=test-marker-of-another");
+  Watch watch(root.pid(), true, "STORMLOG_GATE_RUN=test-marker");
+  sleepMs(150);
+  watch.watch(200);
+  CHECK_EQ(watch.source->totals().processes, 2);
+  CHECK(near(watch.peak, 60, 5));
+  CHECK(watch.source->owns(stray.pid()));
+  CHECK(!watch.source->owns(other.pid()));
+}
+
+TEST("memory borrowed between vfork and exec is not counted twice") {
+  Child child({"vfork", "80", "400"});
+  Watch watch(child.pid());
+  watch.watch(900);
+  CHECK_EQ(watch.out.count(RecordKind::kProcessStart), 2);
+  CHECK(near(watch.peak, 80, 5));
+}
+
+TEST("a process whose main thread ended is still measured") {
+  Child child({"leader-exit", "60", "600"});
+  Watch watch(child.pid());
+  CHECK(near(watch.watch(400), 60, 5));
+  CHECK_EQ(watch.out.count(RecordKind::kProcessExit), 0);
+}
+
+TEST("a crowd of processes comes, is counted, and goes") {
+  Child child({"fork", "150", "700"});
+  Watch watch(child.pid());
+  uint32_t most = 0;
+  for (int i = 0; i < 100; ++i) {
+    watch.sample();
+    if (watch.source->totals().processes > most) most = watch.source->totals().processes;
+    sleepMs(5);
+  }
+  CHECK_EQ(most, 151);
+  child.end();
+  child.reap();
+  watch.watch(100);
+  CHECK_EQ(watch.source->totals().processes, 0);
+  CHECK_EQ(watch.source->totals().rssBytes, 0);
+  CHECK_EQ(watch.out.count(RecordKind::kProcessExit), 151);
+}
+
+TEST("many quiet processes do not hide the one that grows") {
+  Child crowd({"fork", "30", "1500"});
+  Watch watch(crowd.pid());
+  watch.watch(400);
+  const double before = static_cast<double>(watch.source->totals().hostBytes) / kMiB;
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  Watch both(getpid(), false);
+  both.watch(300);
+  Child grower({"alloc", "60", "600"});
+  both.watch(200);
+  CHECK(near(both.peak - before, 60, 8));
+  prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
+TEST("made-up proc content of any kind is survived and reported") {
+  for (const char* content : {"", "garbage", "1 2", "\xff\xfe\x00", "99999999999999999999 1 1", "18446744073709551615 18446744073709551615 0\n"}) {
+    TempFolder proc;
+    proc.write("10/statm", content);
+    proc.write("10/status", content);
+    proc.write("10/stat", content);
+    proc.write("10/cgroup", content);
+    proc.write("10/environ", content);
+    proc.write("10/task/10/children", std::string("11 x 12 99999999999999 -4 11 10 ") + content);
+    proc.write("11/statm", "100 50 20 0 0 0 0\n");
+    proc.write("11/status", "VmHWM: 4000 kB\nRssShmem: 8 kB\n");
+    proc.write("11/task/11/children", "");
+    proc.write("loadavg", content);
+    Watch watch(10, true, "A=b", proc.path());
+    watch.watch(60);
+    CHECK(watch.source->owns(11));
+    CHECK(watch.out.last(RecordKind::kTree) != nullptr);
+    watch.source->finish(monotonicNs() - watch.start, watch.out);
+  }
+}
+
+TEST("parents are scanned where the kernel has no children files") {
+  TempFolder proc;
+  const auto process = [&](int pid, int parent, int residentPages) {
+    const std::string folder = std::to_string(pid) + "/";
+    proc.write(folder + "statm", "1000 " + std::to_string(residentPages) + " 10 0 0 0 0\n");
+    proc.write(folder + "status", "VmHWM: 4000 kB\nRssShmem: 0 kB\n");
+    proc.write(folder + "stat", std::to_string(pid) + " (x) S " + std::to_string(parent) + " 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 55 0 0\n");
+  };
+  process(10, 1, 110);
+  // The grandchild's pid is below its parent's, as after a wrap of the pid counter.
+  process(30, 10, 210);
+  process(20, 30, 310);
+  process(40, 1, 910);
+  Watch watch(10, true, "", proc.path());
+  watch.sample();
+  CHECK_EQ(watch.source->totals().processes, 3);
+  CHECK_EQ(watch.source->totals().hostBytes, 600ull * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
+  // A changed number is seen through the kept descriptor.
+  process(20, 30, 410);
+  sleepMs(1);
+  watch.watch(30);
+  CHECK_EQ(watch.source->totals().hostBytes, 700ull * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
+}
+
+TEST("an absent root is a source that is not available, with the reason") {
+  TempFolder proc;
+  Watch watch(10, true, "", proc.path());
+  CHECK(!watch.report.available);
+  CHECK(watch.report.reason.find("10/statm") != std::string::npos);
+  watch.sample();
+  CHECK_EQ(watch.source->totals().processes, 0);
+}
