@@ -1,4 +1,4 @@
-import type { BaselineEpoch, BaselineRecord } from "./record.ts";
+import type { BaselineEpoch, BaselineRecord, BaselineRun } from "./record.ts";
 
 /** Size caps of a record file, bytes of its JSON text. */
 export const MAX_RECORD_BYTES = 20_000;
@@ -43,15 +43,46 @@ function withoutOldestRun(record: BaselineRecord): BaselineRecord {
   return { ...record, epochs: [{ ...first, runs: first.runs.slice(1) }] };
 }
 
+type SeriesValue = BaselineRun["values"][number];
+
+/** What is left out of a run that is too large, in this order: first what only explains, never what gates. */
+const SLIMMER: readonly ((value: NonNullable<SeriesValue>, metric: string, counted: boolean) => SeriesValue)[] = [
+  ([peak, growth, , , drift]) => [peak, growth, null, null, drift],
+  (value, metric) => (metric === "reserved" || metric === "used" ? null : value),
+  (value, metric, counted) => (metric === "host" && counted ? null : value),
+];
+
+/**
+ * A run of at most {@link MAX_RUN_BYTES}: slopes go first, then reserved and device-used memory, then host memory where an
+ * allocator was counted. A run of more ranks than that keeps peak, growth and class of each, whatever it takes.
+ */
+function fitRun(run: BaselineRun, series: BaselineEpoch["series"]): BaselineRun {
+  const counted = series.some(([, , metric], index) => metric === "allocated" && run.values[index] != null);
+  let fitted = run;
+  for (const slimmer of SLIMMER) {
+    if (Buffer.byteLength(JSON.stringify(fitted)) <= MAX_RUN_BYTES) return fitted;
+    fitted = {
+      ...fitted,
+      values: fitted.values.map((value, index) =>
+        value == null ? null : slimmer(value, series[index]?.[2] ?? "", counted),
+      ),
+    };
+  }
+  return fitted;
+}
+
 /** The smallest number of runs worth keeping when a record is over its size: fewer could not block. */
 const KEEP_RUNS = 10;
 
 /**
- * Cut a record to its size: envelopes get coarser first (they are only drawn), then old epochs and the oldest runs go.
+ * Cut a record to its size: large runs get slimmer, envelopes get coarser first (they are only drawn), then old epochs and the oldest runs go.
  * At least {@link KEEP_RUNS} runs of the current epoch stay, also where many ranks make them large.
  */
 export function pruneRecord(record: BaselineRecord): BaselineRecord {
-  let pruned = record;
+  let pruned: BaselineRecord = {
+    ...record,
+    epochs: record.epochs.map((epoch) => ({ ...epoch, runs: epoch.runs.map((run) => fitRun(run, epoch.series)) })),
+  };
   for (;;) {
     if (Buffer.byteLength(serializeRecord(pruned)) <= MAX_RECORD_BYTES) return pruned;
     const points = Math.max(0, ...pruned.envelopes.map(({ time_s }) => time_s.length));

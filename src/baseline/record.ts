@@ -87,12 +87,18 @@ export function parseBaselineRecord(json: unknown, where: string): BaselineRecor
   return result.output;
 }
 
-function valueOf(series: MeasuredSeries): BaselineValue {
+const whole = (value: number | null | undefined): number | null => (value == null ? null : Math.round(value));
+
+/** Slopes are estimates: six significant digits are all they know. */
+const short = (value: number | null | undefined): number | null =>
+  value == null ? null : Number(value.toPrecision(6));
+
+function storedValue(series: MeasuredSeries): BaselineValue {
   return [
-    series.peak_bytes,
-    series.growth_bytes ?? null,
-    series.slope_bytes_per_s ?? null,
-    series.slope_bytes_per_step ?? null,
+    whole(series.peak_bytes),
+    whole(series.growth_bytes),
+    short(series.slope_bytes_per_s),
+    short(series.slope_bytes_per_step),
     series.class ?? null,
   ];
 }
@@ -107,7 +113,7 @@ function withRun(epoch: BaselineEpoch, run: NewRun): BaselineEpoch {
   const series = [...epoch.series, ...keys.filter((key) => !epoch.series.some((known) => same(known, key)))];
   const values = series.map((key) => {
     const found = run.measured.series.find(({ rank, device, metric }) => same(key, [rank, device, metric]));
-    return found === undefined ? null : valueOf(found);
+    return found === undefined ? null : storedValue(found);
   });
   const { session, commit } = run.measured;
   const time = `${run.timeIso.slice(0, 19)}Z`;

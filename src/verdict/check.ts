@@ -6,7 +6,7 @@ export function checkOf(
   key: SeriesKey,
   parts: Pick<Check, "aspect" | "limit" | "gating" | "verdict" | "reason"> & Partial<Check>,
 ): Check {
-  return {
+  const check: Check = {
     rank: key.rank,
     device: key.device,
     metric: key.metric,
@@ -22,4 +22,17 @@ export function checkOf(
     improved: false,
     ...parts,
   };
+  return {
+    ...check,
+    candidate_bytes: wholeBytes(check.candidate_bytes),
+    baseline_bytes: wholeBytes(check.baseline_bytes),
+    threshold_bytes: wholeBytes(check.threshold_bytes),
+    mde_bytes: wholeBytes(check.mde_bytes),
+  };
+}
+
+/** Bytes are whole; medians of two runs and projected growths need not be. */
+function wholeBytes(bytes: number | null): number | null {
+  // Adding 0 turns the -0 that rounding a small negative number gives into 0.
+  return bytes === null || !Number.isFinite(bytes) ? null : Math.round(bytes) + 0;
 }

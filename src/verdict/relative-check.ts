@@ -79,7 +79,7 @@ export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject
       const needs = gating
         ? { needs_more_runs: outcome.needsMoreRuns, needs_base_runs: outcome.needsBaseRuns }
         : { needs_more_runs: 0, needs_base_runs: 0 };
-      const limit = `the limit is ${formatBytes(outcome.threshold)}`;
+      const limit = `the limit is ${formatBytesDelta(outcome.margin)}`;
       const runs = `${times(outcome.used, "run")} above it, an innocent breach has a chance of ${chance(outcome.bound)}`;
       const open = !gating
         ? ""

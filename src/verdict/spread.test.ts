@@ -14,11 +14,11 @@ describe("spread", () => {
   });
 
   it("estimates the standard deviation of a normal", () => {
-    // Quantiles of a normal at 0.5 / 99 .. 98.5 / 99 stand for a sample of 99.
-    const sample = [-2.57, -1.96, -1.64, -1.28, -1.04, -0.84, -0.67, -0.52, -0.39, -0.25, -0.13];
+    // The quantiles of a normal at 1/20, 2/20 .. 19/20 stand for a sample.
+    const sample = [-1.645, -1.282, -1.036, -0.842, -0.674, -0.524, -0.385, -0.253, -0.126];
     const both = [...sample, 0, ...sample.map((x) => -x)];
-    expect(qn(both)).toBeGreaterThan(0.8);
-    expect(qn(both)).toBeLessThan(1.3);
+    expect(qn(both)).toBeGreaterThan(0.85);
+    expect(qn(both)).toBeLessThan(1.15);
   });
 
   it("within sessions does not see the offset between them", () => {

@@ -1,0 +1,130 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { DRIFT_CLASSES } from "../analysis/document.ts";
+import type { MeasuredSeries } from "../analysis/measurements.ts";
+import { METRICS } from "../telemetry/model.ts";
+import { fingerprintHash } from "./identity.ts";
+import {
+  acceptRuns,
+  addRuns,
+  emptyRecord,
+  type NewRun,
+  parseBaselineRecord,
+  recordToMeasurements,
+  selectRuns,
+  toMeasurements,
+} from "./record.ts";
+import { MAX_RECORD_BYTES, MAX_RUN_BYTES, pruneRecord, serializeRecord } from "./record-size.ts";
+import { scenarioDirectory } from "./scenario-name.ts";
+
+function newRun(index: number, series: readonly MeasuredSeries[], commit: string | null = null): NewRun {
+  const timeIso = new Date(Date.UTC(2026, 0, 1, 0, index)).toISOString();
+  return { measured: { session: `session-${index}`, commit, series }, timeIso, approved: true };
+}
+
+function everySeries(ranks: number): MeasuredSeries[] {
+  return Array.from({ length: ranks }, (_, rank) =>
+    METRICS.map((metric) => ({
+      rank,
+      device: metric === "host" ? "host" : `cuda:${rank}`,
+      metric,
+      peak_bytes: 78_123_456_789,
+      growth_bytes: 123_456_789,
+      slope_bytes_per_step: 1234.567890123,
+      slope_bytes_per_s: 98765.43210987,
+      class: "sawtooth" as const,
+    })),
+  ).flat();
+}
+
+const EMPTY = emptyRecord("train", { backend: "cuda" });
+
+describe("a baseline record", () => {
+  it("gives back what was put in, through its file", () => {
+    const value = fc.option(fc.integer({ min: 0, max: 2 ** 45 }), { nil: null });
+    const series = fc.record({
+      peak_bytes: value,
+      growth_bytes: value,
+      slope_bytes_per_step: fc.constant(null),
+      slope_bytes_per_s: fc.constant(1.5),
+      class: fc.constantFrom(...DRIFT_CLASSES),
+    });
+    fc.assert(
+      fc.property(fc.array(series, { minLength: 1, maxLength: 8 }), fc.string(), (many, scenario) => {
+        const runs = many.map((one, i) => newRun(i, [{ rank: 0, device: "cuda:0", metric: "allocated", ...one }]));
+        const record = pruneRecord(addRuns(emptyRecord(scenario, {}), runs));
+        const read = recordToMeasurements(JSON.parse(serializeRecord(record)), "record");
+        expect(read.scenario).toBe(scenario);
+        expect(read.runs).toEqual(runs.map(({ measured }) => measured));
+      }),
+    );
+  });
+
+  it.each([1, 2, 8])("of %i ranks stays within 400 bytes a run and 20 kB, newest runs kept", (ranks) => {
+    const commit = "0123456789abcdef0123456789abcdef01234567";
+    const many = Array.from({ length: 80 }, (_, i) => newRun(i, everySeries(ranks), commit));
+    const column = Array.from({ length: 200 }, (_, i) => 78_000_000_000 + i * 1_000_003);
+    const envelope = { rank: 0, device: "cuda:0", metric: "allocated" as const, time_s: column.map((_, i) => i / 7) };
+    const record = pruneRecord({
+      ...addRuns(EMPTY, many),
+      envelopes: [{ ...envelope, low_bytes: column, mid_bytes: column, high_bytes: column }],
+    });
+    expect(Buffer.byteLength(serializeRecord(record))).toBeLessThanOrEqual(MAX_RECORD_BYTES);
+    const runs = selectRuns(record, null);
+    expect(runs.length).toBeGreaterThanOrEqual(10);
+    expect(runs.at(-1)?.session).toBe("session-79");
+    if (ranks < 8) for (const run of runs) expect(JSON.stringify(run).length).toBeLessThanOrEqual(MAX_RUN_BYTES);
+    const kept = toMeasurements(record, runs)
+      .runs.at(-1)
+      ?.series.filter(({ metric }) => metric === "allocated");
+    expect(kept).toHaveLength(ranks);
+    expect(kept?.[0]).toMatchObject({ peak_bytes: 78_123_456_789, growth_bytes: 123_456_789, class: "sawtooth" });
+  });
+
+  it("compares with approved runs on ancestors only, the newest fifty", () => {
+    const one: MeasuredSeries = { rank: 0, device: "host", metric: "host", peak_bytes: 1 };
+    const runs = Array.from({ length: 60 }, (_, i) => newRun(i, [one], i % 2 === 0 ? "a" : "b"));
+    const record = addRuns(EMPTY, [...runs, { ...newRun(60, [one], "a"), approved: false }]);
+    expect(selectRuns(record, null)).toHaveLength(50);
+    expect(selectRuns(record, new Set(["a"]))).toHaveLength(30);
+    expect(selectRuns(record, new Set())).toHaveLength(0);
+  });
+
+  it("compares with the accepted runs alone after a change of level was accepted", () => {
+    const old = newRun(1, [{ rank: 0, device: "host", metric: "host", peak_bytes: 1 }]);
+    const next = newRun(2, [{ rank: 0, device: "host", metric: "host", peak_bytes: 9 }]);
+    const record = acceptRuns(addRuns(EMPTY, [old]), [next], "larger batch");
+    expect(selectRuns(record, null).map(({ session }) => session)).toEqual(["session-2"]);
+    expect(record.epochs).toHaveLength(2);
+  });
+
+  it.each([
+    [null, "BASELINE_INVALID"],
+    [{ schema: "stormlog.baseline/2" }, "SCHEMA_VERSION"],
+    [{ schema: "stormlog.baseline/1", scenario: 3 }, "BASELINE_INVALID"],
+  ])("refuses %j with a stable code", (json, code) => {
+    expect(() => parseBaselineRecord(json, "x.json")).toThrow(expect.objectContaining({ code }));
+  });
+});
+
+describe("names in a store", () => {
+  it("depend on identity fields only", () => {
+    const one = fingerprintHash({ backend: "cuda", world_size: 2, driver: "550", mig_profile: null });
+    expect(one).toMatch(/^[0-9a-f]{16}$/);
+    expect(fingerprintHash({ world_size: 2, backend: "cuda", driver: "560" })).toBe(one);
+    expect(fingerprintHash({ world_size: 1, backend: "cuda" })).not.toBe(one);
+  });
+
+  it("are one safe path component, and differ for different scenarios", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (a, b) => {
+        const name = scenarioDirectory(a);
+        expect(name).toMatch(/^[A-Za-z0-9_][A-Za-z0-9._~-]*$/);
+        expect(name.length).toBeLessThan(120);
+        if (a !== b) expect(scenarioDirectory(b)).not.toBe(name);
+      }),
+    );
+    expect(scenarioDirectory("train-gpt2")).toBe("train-gpt2");
+    expect(scenarioDirectory("../../x")).not.toContain("..");
+  });
+});

@@ -1,0 +1,110 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import type { MeasuredRun } from "../analysis/measurements.ts";
+import { addRuns, emptyRecord, type NewRun, selectRuns } from "./record.ts";
+import { parseBaselineSpec } from "./spec.ts";
+import { type BaselineStore, recordName } from "./store.ts";
+
+const FINGERPRINT = { backend: "cpu", world_size: 1 };
+const folders: string[] = [];
+
+function folder(): string {
+  const made = mkdtempSync(path.join(tmpdir(), "stormlog-store-"));
+  folders.push(made);
+  return made;
+}
+
+afterEach(() => {
+  for (const made of folders.splice(0)) rmSync(made, { recursive: true, force: true });
+});
+
+function storeAt(spec: string, root: string): BaselineStore {
+  const parsed = parseBaselineSpec(spec, root);
+  if (parsed.kind !== "store") throw new Error("not a store");
+  return parsed.store;
+}
+
+function newRun(session: string): NewRun {
+  const measured: MeasuredRun = {
+    session,
+    commit: null,
+    series: [{ rank: 0, device: "host", metric: "host", peak_bytes: 1 }],
+  };
+  return { measured, timeIso: "2026-09-21T03:00:00Z", approved: true };
+}
+
+const add = (store: BaselineStore, session: string) =>
+  store.update("train", FINGERPRINT, (current) =>
+    addRuns(current ?? emptyRecord("train", FINGERPRINT), [newRun(session)]),
+  );
+
+function repository(): string {
+  const root = folder();
+  execFileSync("git", ["init", "-q", root]);
+  return root;
+}
+
+describe.each([
+  ["file:baselines", folder],
+  ["ref:refs/stormlog/baselines", repository],
+])("the store %s", (spec, place) => {
+  it("does not exist before the first run is written", async () => {
+    expect(await storeAt(spec, place()).list()).toEqual({ exists: false, records: [], skipped: [] });
+  });
+
+  it("keeps what 32 writers add at once, each through a store of its own", async () => {
+    const root = place();
+    const writers = spec.startsWith("file:") ? 32 : 12;
+    const sessions = Array.from({ length: writers }, (_, i) => `session-${i}`);
+    await Promise.all(sessions.map((session) => add(storeAt(spec, root), session)));
+    const { records, skipped } = await storeAt(spec, root).list();
+    expect(skipped).toEqual([]);
+    expect(records).toHaveLength(1);
+    const kept = records.flatMap(({ record }) => selectRuns(record, null).map(({ session }) => session));
+    expect(kept.sort()).toEqual(sessions.sort());
+  });
+
+  it("gives every scenario and environment its own record", async () => {
+    const store = storeAt(spec, place());
+    await add(store, "one");
+    for (const scenario of ["../../x", "a/b", "", "ß"]) {
+      await store.update(scenario, FINGERPRINT, () => addRuns(emptyRecord(scenario, FINGERPRINT), [newRun("s")]));
+    }
+    const other = { ...FINGERPRINT, world_size: 8 };
+    await store.update("train", other, () => addRuns(emptyRecord("train", other), [newRun("s")]));
+    const { records } = await store.list();
+    expect(records.map(({ record }) => record.scenario).sort()).toEqual(["", "../../x", "a/b", "train", "train", "ß"]);
+    expect(new Set(records.map(({ name }) => name)).size).toBe(6);
+  });
+});
+
+describe("a file store", () => {
+  it("skips a corrupt record and one of a future schema, with the reason, and overwrites neither", async () => {
+    const root = folder();
+    const store = storeAt("file:baselines", root);
+    await add(store, "one");
+    writeFileSync(path.join(root, "baselines", "train", "broken.json"), '{"schema":');
+    const future = path.join(root, "baselines", recordName("later", FINGERPRINT));
+    mkdirSync(path.dirname(future), { recursive: true });
+    writeFileSync(future, '{"schema":"stormlog.baseline/9"}');
+    const { records, skipped } = await store.list();
+    expect(records).toHaveLength(1);
+    expect(skipped.join()).toMatch(/broken.*SCHEMA_VERSION|SCHEMA_VERSION.*broken/s);
+    const write = store.update("later", FINGERPRINT, () => emptyRecord("later", FINGERPRINT));
+    await expect(write).rejects.toMatchObject({ code: "BASELINE_STORE_UNWRITABLE" });
+  });
+
+  it("takes over the lock of a writer that died, and leaves no lock or temporary file behind", async () => {
+    const root = folder();
+    const store = storeAt("file:baselines", root);
+    const lock = path.join(root, "baselines", `${recordName("train", FINGERPRINT)}.lock`);
+    mkdirSync(path.dirname(lock), { recursive: true });
+    writeFileSync(lock, "");
+    utimesSync(lock, new Date(0), new Date(0));
+    await add(store, "one");
+    expect(readdirSync(path.dirname(lock))).toEqual([path.basename(recordName("train", FINGERPRINT))]);
+  });
+});
