@@ -2,6 +2,7 @@ import { storeOf } from "../baseline/load.ts";
 import { selectRuns } from "../baseline/record.ts";
 import { MAX_RECORD_BYTES, serializeRecord } from "../baseline/record-size.ts";
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
+import { DEFAULTS } from "../config/options.ts";
 import { usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
@@ -114,13 +115,7 @@ async function verify(invocation: Invocation): Promise<number> {
 
 async function accept(invocation: Invocation): Promise<number> {
   const { console, positionals, text } = invocation;
-  const bundle = positionals[1];
-  if (bundle === undefined)
-    throw usageError(
-      "ARGUMENT_MISSING",
-      "`baseline accept` needs a bundle",
-      'For example: stormlog-gate baseline accept stormlog-bundle --reason "larger batch".',
-    );
+  const bundle = positionals[1] ?? DEFAULTS.bundle;
   const records = await acceptBundle(bundle, text.reason ?? "accepted", chosenStore(invocation));
   for (const record of records) console.print(line(record));
   console.document(records);

@@ -18,7 +18,7 @@ function sentence(verdict: VerdictWord, checks: readonly Check[]): string {
     .sort((a, b) => Number(b.confirmed) - Number(a.confirmed));
   if (verdict !== "pass") {
     const [first, ...rest] = worst;
-    if (first === undefined) return "nothing that gates was measured";
+    if (first === undefined) return "there is nothing to judge by: no baseline, no budget";
     return rest.length === 0 ? named(first) : `${named(first)} (and ${rest.length} more)`;
   }
   const gates = checks.filter(({ gating }) => gating);

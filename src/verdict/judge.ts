@@ -26,7 +26,10 @@ export interface JudgeInput {
   readonly baseRunsPossible: boolean;
   /** False once no candidate run can be had any more: nothing is asked for then. Default true. */
   readonly moreRunsPossible?: boolean;
-  /** False when the user wants no comparison with a baseline at all: then only budgets and the anchor are checked. Default true. */
+  /**
+   * False when the user wants no comparison with a baseline at all: then budgets, the anchor, out-of-memory and a leak that
+   * needs no comparison are checked. Default true.
+   */
   readonly baselineWanted?: boolean;
 }
 
@@ -129,7 +132,10 @@ export function judge(input: JudgeInput): Judgement {
 
   const relative =
     input.baselineWanted === false
-      ? []
+      ? pairs.flatMap(({ key, candidate: runs }) => {
+          const drift = classRule({ key, candidate: runs, baseline: [], gating: gates(key), policy, growth: null });
+          return drift === null ? [] : [drift];
+        })
       : pairs.flatMap((pair) =>
           seriesChecks(
             pair,
