@@ -21,6 +21,17 @@ export async function mergeBase(cwd: string, env: Environment): Promise<string |
   return null;
 }
 
+/** Commits of the list that this clone does not hold, as after a squash merge or a force push. */
+export async function unknownCommits(cwd: string, commits: readonly string[]): Promise<ReadonlySet<string>> {
+  const listed = [...new Set(commits)];
+  if (listed.length === 0) return new Set();
+  const { ok, stdout } = await git(cwd, ["cat-file", "--batch-check"], { input: `${listed.join("\n")}\n` });
+  if (!ok) return new Set();
+  return new Set(
+    stdout.split("\n").flatMap((line) => (line.endsWith(" missing") ? [line.slice(0, -" missing".length)] : [])),
+  );
+}
+
 /** Commits looked back over; a baseline older than this is not one. */
 const MAX_ANCESTORS = 20_000;
 

@@ -67,6 +67,7 @@ async function writeAtomically(file: string, text: string): Promise<void> {
 
 class FileStore implements BaselineStore {
   readonly name: string;
+  readonly kind = "file";
   readonly #folder: string;
 
   constructor(name: string, folder: string) {

@@ -28,6 +28,7 @@ const AUTHOR = {
 
 class GitStore implements BaselineStore {
   readonly name: string;
+  readonly kind = "ref";
   readonly #cwd: string;
   readonly #ref: string;
 

@@ -5,7 +5,7 @@ import { parseMeasurements } from "../analysis/measured-run.ts";
 import type { Measurements } from "../analysis/measurements.ts";
 import { GateError, invalidInput } from "../core/errors.ts";
 import type { Fingerprint } from "../telemetry/model.ts";
-import { comparableCommits } from "./ancestors.ts";
+import { comparableCommits, unknownCommits } from "./ancestors.ts";
 import type { Envelope } from "./envelope.ts";
 import { fingerprintHash, identityConflicts, identityOf } from "./identity.ts";
 import { type BaselineRecord, type BaselineRun, parseBaselineRecord, selectRuns, toMeasurements } from "./record.ts";
@@ -93,6 +93,22 @@ function nearest(records: readonly StoredRecord[], fingerprint: Fingerprint): St
   })[0];
 }
 
+/**
+ * Commits whose runs count. A file store is part of the measured tree and was reviewed with it, so runs of commits this
+ * clone no longer knows (squashed, force-pushed away) count as well; commits it knows must be ancestors.
+ */
+async function comparable(
+  store: BaselineStore,
+  record: BaselineRecord,
+  context: LoadContext,
+): Promise<ReadonlySet<string> | null> {
+  const ancestors = await comparableCommits(context.root, context.env);
+  if (ancestors === null || store.kind !== "file") return ancestors;
+  const commits = (record.epochs.at(-1)?.runs ?? []).flatMap(({ commit }) => (commit === null ? [] : [commit]));
+  const strangers = commits.filter((commit) => !ancestors.has(commit));
+  return new Set([...ancestors, ...(await unknownCommits(context.root, strangers))]);
+}
+
 async function fromStore(
   store: BaselineStore,
   scenario: string,
@@ -107,7 +123,7 @@ async function fromStore(
     fingerprint,
   );
   if (chosen === undefined) return absent(`${store.name} has no usable baseline for scenario "${scenario}"`, warnings);
-  const runs = selectRuns(chosen.record, await comparableCommits(context.root, context.env));
+  const runs = selectRuns(chosen.record, await comparable(store, chosen.record, context));
   if (runs.length === 0) return absent(`no approved run in ${store.name} is on an ancestor of this commit`, warnings);
   return found(store.name, chosen.record, runs, warnings);
 }

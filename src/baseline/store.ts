@@ -22,6 +22,7 @@ export interface StoreContent {
 export interface BaselineStore {
   /** As written in the spec: `file:baselines`, `ref:refs/stormlog/baselines`. */
   readonly name: string;
+  readonly kind: "file" | "ref";
   list(): Promise<StoreContent>;
   /**
    * Read, change and write one record as a compare-and-swap; `change` may be called more than once.

@@ -4,6 +4,7 @@ import { type BaselineAnswer, loadFirstBaseline } from "../baseline/load.ts";
 import { scenarioDirectory } from "../baseline/scenario-name.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import type { ScenarioReport } from "../report/model.ts";
+import { lintPolicy } from "../verdict/config-lint.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
@@ -130,6 +131,12 @@ class ScenarioStory {
     return { ...this.baseline.measurements, runs: [...this.baseline.measurements.runs, ...reruns] };
   }
 
+  /** Notes on the policy itself: a budget inside the noise band of what was measured before. */
+  lint(): readonly string[] {
+    const known = this.baseline.kind === "found" ? this.baseline.measurements : null;
+    return lintPolicy(this.#policy, known).map((note) => `${this.#scenario.name}: ${note}`);
+  }
+
   judge(possible: { readonly baseRuns: boolean; readonly moreRuns: boolean }): Judgement {
     return judge({
       candidate: this.candidateMeasurements(),
@@ -175,7 +182,7 @@ async function tell(
   }
   const fingerprint = story.candidate[0]?.info.fingerprint ?? {};
   story.baseline = await loadFirstBaseline(request.baselines, scenario.name, fingerprint, request);
-  story.warnings.push(...story.baseline.warnings);
+  story.warnings.push(...story.baseline.warnings, ...story.lint());
   const possible = { baseRuns: request.baseRun.kind !== "off", moreRuns: scenario.repeats === "auto" };
   let judgement = story.judge(possible);
   while (!judgement.final && !ports.interrupt.aborted) {

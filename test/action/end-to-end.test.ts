@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -11,7 +11,39 @@ import { actionNode, azuriteBlobScript } from "./kit/tools.ts";
 import { directoryHashes, zipHashes } from "./kit/unzip.ts";
 
 const DIST = path.join(packageRoot(), "dist");
-const WORKLOAD = path.join(packageRoot(), "leak-lab/demo/workload.mjs");
+const PYTHON = "/usr/bin/python3";
+
+/** What is trained: the script a scenario runs, in the state that a commit leaves it in. */
+interface Workload {
+  readonly name: string;
+  readonly file: string;
+  readonly argv: readonly string[];
+  readonly source: (state: "clean" | "leaky" | "fixed") => string;
+}
+
+const NODE_WORKLOAD: Workload = {
+  name: "the demo's loop in Node",
+  file: "train.mjs",
+  argv: [process.execPath, "train.mjs"],
+  source: (state) =>
+    `process.argv[2] = ${JSON.stringify(state)};\nawait import(${JSON.stringify(path.join(packageRoot(), "leak-lab/demo/workload.mjs"))});\n`,
+};
+
+const TORCH_WORKLOAD: Workload = {
+  name: "the walkthrough in PyTorch",
+  file: "train.py",
+  argv: [PYTHON, "train.py"],
+  source: (state) =>
+    [
+      "import runpy, sys",
+      `sys.argv = ["train.py", "--device", "cpu", "--state", ${JSON.stringify(state === "clean" ? "baseline" : state)}]`,
+      `runpy.run_path(${JSON.stringify(path.join(packageRoot(), "leak-lab/walkthrough/train.py"))}, run_name="__main__")`,
+      "",
+    ].join("\n"),
+};
+
+const hasTorch = existsSync(PYTHON) && spawnSync(PYTHON, ["-c", "import torch"]).status === 0;
+const WORKLOADS = hasTorch ? [NODE_WORKLOAD, TORCH_WORKLOAD] : [NODE_WORKLOAD];
 const BOT = "github-actions[bot]";
 const PR = 7;
 
@@ -19,7 +51,7 @@ const node = actionNode();
 const azurite = azuriteBlobScript();
 
 /** The story of a pull request: a change that leaks is pushed twice, then its fix. All by the built Action, all measured. */
-describe("the built Action on a pull request", () => {
+describe.each(WORKLOADS)("the built Action on a pull request, with $name", (workload) => {
   const github = new GitHubDouble();
   const results = new ResultsDouble();
   let job: Job;
@@ -31,12 +63,8 @@ describe("the built Action on a pull request", () => {
       encoding: "utf8",
     }).trim();
 
-  /** The script a scenario runs, in the state that a commit leaves it in. */
   const write = (state: "clean" | "leaky" | "fixed"): void =>
-    writeFileSync(
-      path.join(workspace, "train.mjs"),
-      `process.argv[2] = ${JSON.stringify(state)};\nawait import(${JSON.stringify(WORKLOAD)});\n`,
-    );
+    writeFileSync(path.join(workspace, workload.file), workload.source(state));
 
   const commit = (message: string): string => {
     git("add", "--all");
@@ -76,7 +104,7 @@ describe("the built Action on a pull request", () => {
     git("init", "--quiet", "--initial-branch=main");
     writeFileSync(
       path.join(workspace, "stormlog-gate.yml"),
-      `scenarios:\n  - name: train\n    run: [${JSON.stringify(process.execPath)}, train.mjs]\nbaseline: file:baselines\n`,
+      `scenarios:\n  - name: train\n    run: ${JSON.stringify(workload.argv)}\nbaseline: file:baselines\n`,
     );
     write("clean");
     commit("a clean training script");
