@@ -1,6 +1,5 @@
 // Host memory of a process tree from procfs: statm of every process at every tick through kept descriptors, status at 10 Hz.
 #include <cerrno>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../error_log.h"
@@ -10,6 +9,7 @@
 #include "process_table.h"
 #include "procfs.h"
 #include "tree_scan.h"
+#include "tree_sums.h"
 
 namespace stormlog {
 namespace {
@@ -28,7 +28,6 @@ constexpr uint64_t kForcedPassNs = 250 * kMillisecond;
 constexpr uint64_t kMarkerPeriodNs = 1 * kSecond;
 // smaps_rollup takes about 11 ms per GiB; the end of a run must not.
 constexpr uint64_t kRollupBudgetNs = 200 * kMillisecond;
-constexpr int kKcmpVm = 1;
 // A process whose memory did not move in this many readings is quiet. Where there are more than a few, a quiet one is asked every 5 ms
 // whether it ran at all, which costs a third of reading, and read if so; thus a thousand readings a second go to the processes that do
 // something. The kernel may tell of a running process one scheduler tick (4 ms) late; what a spike reached meanwhile stays exact in the
@@ -53,15 +52,11 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
   bool owns(int pid) override { return pid == rootPid_ || table_.find(pid) != nullptr; }
 
  private:
-  enum class Borrow { kNo, kYes, kByText };
-
   void found(int pid, int parent) override;
   void refreshTree(uint64_t timeNs, RecordSink& out);
   // False when the process is gone and its entry must be removed.
   bool readProcess(ProcessEntry& entry, uint8_t& quietReads, uint64_t timeNs, RecordSink& out);
   void readAll(uint64_t timeNs, RecordSink& out);
-  void count(ProcessEntry& entry);
-  void discount(ProcessEntry& entry);
   bool ranSince(const ProcessEntry& entry, uint64_t& lastCpuNs) const;
   void readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSink& out);
   void markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink& out);
@@ -84,11 +79,7 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
   // Set for the duration of a pass, when `found` may be called.
   RecordSink* out_ = nullptr;
   uint64_t timeNs_ = 0;
-  // Sums over the counted processes, in pages and bytes, kept up to date by difference.
-  uint64_t rssPages_ = 0;
-  uint64_t anonPages_ = 0;
-  uint64_t shmemBytes_ = 0;
-  uint32_t shmemUnknown_ = 0;
+  TreeSums sums_;
   uint64_t lastSampleNs_ = 0;
   size_t quietCursor_ = 0;
   uint64_t quietDue_ = 0;
@@ -103,12 +94,9 @@ SourceReport LinuxHostSource::probe() {
   char text[4096];
   const ssize_t n = proc_.read(rootPid_, "statm", text, sizeof text);
   Statm statm;
-  if (n < 0) {
-    report.reason = std::string(proc_.root()) + "/" + std::to_string(rootPid_) + "/statm cannot be read";
-    return report;
-  }
-  if (!parseStatm(text, static_cast<size_t>(n), statm)) {
-    report.reason = std::string(proc_.root()) + "/" + std::to_string(rootPid_) + "/statm is not in the known form";
+  if (n < 0 || !parseStatm(text, static_cast<size_t>(n), statm)) {
+    report.reason = std::string(proc_.root()) + "/" + std::to_string(rootPid_) + "/statm " +
+                    (n < 0 ? "cannot be read" : "is not in the known form");
     return report;
   }
   report.available = true;
@@ -122,7 +110,7 @@ SourceReport LinuxHostSource::probe() {
   }
   report.capabilities.push_back(scan_.usesChildrenFiles() ? "tree:children" : "tree:parents");
   if (proc_.isReal()) {
-    kcmpWorks_ = syscall(SYS_kcmp, getpid(), getpid(), kKcmpVm, 0, 0) == 0;
+    kcmpWorks_ = shareMemory(getpid(), getpid()) == SameMemory::kYes;
     report.capabilities.push_back(kcmpWorks_ ? "vfork:kcmp" : "vfork:text");
   } else {
     kcmpWorks_ = false;
@@ -216,32 +204,12 @@ bool LinuxHostSource::borrows(ProcessEntry& entry, const Statm& now) {
   ProcessEntry* parent = table_.find(entry.parent);
   if (parent == nullptr || parent->ended) return false;
   if (!entry.borrowCheckByText) {
-    const long order = syscall(SYS_kcmp, parent->pid, entry.pid, kKcmpVm, 0, 0);
-    if (order >= 0) return order == 0;
-    if (errno == ESRCH) return false;
+    const SameMemory same = shareMemory(parent->pid, entry.pid);
+    if (same != SameMemory::kUnknown) return same == SameMemory::kYes;
     entry.borrowCheckByText = true;
   }
   // Where the kernel does not answer: the very same three numbers as the parent's, soon after birth.
   return timeNs_ - entry.firstSeenNs < kSecond && now == parent->pages;
-}
-
-uint64_t anonOf(const Statm& pages) { return pages.residentPages > pages.sharedPages ? pages.residentPages - pages.sharedPages : 0; }
-
-void LinuxHostSource::count(ProcessEntry& entry) {
-  entry.counted = true;
-  rssPages_ += entry.pages.residentPages;
-  anonPages_ += anonOf(entry.pages);
-  shmemBytes_ += entry.statusValues.shmem;
-  if ((entry.statusValues.valid & kStatusShmem) == 0) ++shmemUnknown_;
-}
-
-void LinuxHostSource::discount(ProcessEntry& entry) {
-  if (!entry.counted) return;
-  entry.counted = false;
-  rssPages_ -= entry.pages.residentPages;
-  anonPages_ -= anonOf(entry.pages);
-  shmemBytes_ -= entry.statusValues.shmem;
-  if ((entry.statusValues.valid & kStatusShmem) == 0) --shmemUnknown_;
 }
 
 bool LinuxHostSource::readProcess(ProcessEntry& entry, uint8_t& quietReads, uint64_t timeNs, RecordSink& out) {
@@ -265,9 +233,9 @@ bool LinuxHostSource::readProcess(ProcessEntry& entry, uint8_t& quietReads, uint
   } else {
     quietReads = 0;
     const bool counted = entry.counted;
-    discount(entry);
+    sums_.remove(entry);
     entry.pages = now;
-    if (counted) count(entry);
+    if (counted) sums_.add(entry);
   }
   if (entry.borrowsMemory) {
     entry.borrowsMemory = borrows(entry, now);
@@ -275,7 +243,7 @@ bool LinuxHostSource::readProcess(ProcessEntry& entry, uint8_t& quietReads, uint
     if (entry.borrowsMemory) return true;
   }
   if (timeNs >= entry.nextStatusNs) readStatus(entry, timeNs, out);
-  if (!entry.counted) count(entry);
+  sums_.add(entry);
   return true;
 }
 
@@ -300,7 +268,7 @@ void LinuxHostSource::readStatus(ProcessEntry& entry, uint64_t timeNs, RecordSin
     }
     Status status;
     if (!parseStatus(text, static_cast<size_t>(n), status)) return;
-    discount(entry);
+    sums_.remove(entry);
     entry.statusValues = status;
   }
   Record record;
@@ -320,7 +288,7 @@ void LinuxHostSource::markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink
   if (entry.ended) return;
   entry.ended = true;
   ++ended_;
-  discount(entry);
+  sums_.remove(entry);
   someoneVanished_ = true;
   Record record;
   record.timeNs = timeNs;
@@ -375,17 +343,17 @@ void LinuxHostSource::sample(uint64_t timeNs, RecordSink& out) {
   refreshTree(timeNs, out);
   timeNs_ = timeNs;
   readAll(timeNs, out);
-  totals_.rssBytes = rssPages_ * pageSize_;
-  totals_.hostKnown = shmemUnknown_ == 0;
-  totals_.hostBytes = anonPages_ * pageSize_ + shmemBytes_;
+  totals_.rssBytes = sums_.rssPages * pageSize_;
+  totals_.hostKnown = sums_.shmemUnknown == 0;
+  totals_.hostBytes = sums_.anonPages * pageSize_ + sums_.shmemBytes;
   totals_.processes = static_cast<uint32_t>(table_.size()) - ended_;
   Record record;
   record.timeNs = timeNs;
   record.kind = RecordKind::kTree;
   record.source = RecordSource::kStatm;
   record.set(0, totals_.rssBytes);
-  record.set(1, anonPages_ * pageSize_);
-  if (totals_.hostKnown) record.set(2, shmemBytes_);
+  record.set(1, sums_.anonPages * pageSize_);
+  if (totals_.hostKnown) record.set(2, sums_.shmemBytes);
   const uint64_t late = latenessNs_ / kMicrosecond;
   record.set(3, totals_.processes | (late < UINT32_MAX ? late : UINT32_MAX) << 32);
   out.push(record);

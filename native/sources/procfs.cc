@@ -156,6 +156,14 @@ unsigned linkCount(const char* path) { return linkCountAt(AT_FDCWD, path, 0); }
 
 unsigned linkCount(int directory) { return linkCountAt(directory, "", AT_EMPTY_PATH); }
 
+SameMemory shareMemory(int pid, int other) {
+  constexpr int kKcmpVm = 1;
+  const long order = syscall(SYS_kcmp, pid, other, kKcmpVm, 0, 0);
+  if (order >= 0) return order == 0 ? SameMemory::kYes : SameMemory::kNo;
+  // One of them is gone.
+  return errno == ESRCH ? SameMemory::kNo : SameMemory::kUnknown;
+}
+
 uint64_t processCpuNs(int pid) {
   // The kernel's encoding of "scheduler clock of this process", as clock_getcpuclockid builds it.
   const clockid_t clock = static_cast<clockid_t>(~static_cast<unsigned>(pid) << 3 | 2u);

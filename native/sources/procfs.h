@@ -63,6 +63,10 @@ ssize_t preadText(int fd, char* buffer, size_t size);
 unsigned linkCount(const char* path);
 unsigned linkCount(int directory);
 
+// Whether two processes have one address space; unknown where the kernel does not answer (kcmp missing or not allowed).
+enum class SameMemory { kNo, kYes, kUnknown };
+SameMemory shareMemory(int pid, int other);
+
 // CPU time the process has used so far, all threads together; 0 when it cannot be told.
 uint64_t processCpuNs(int pid);
 
