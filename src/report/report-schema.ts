@@ -54,7 +54,8 @@ const FindingSchema = v.object({
   remediation: list(text),
 });
 
-const AnalysisSchema = v.object({
+/** `stormlog.analysis/1`: the answer of `analyze`. */
+export const AnalysisSchema = v.object({
   schema: v.literal("stormlog.analysis/1"),
   series: list(SeriesSchema),
   findings: list(FindingSchema),
@@ -120,7 +121,8 @@ const CheckSchema = v.object({
   reason: text,
 });
 
-const JudgementSchema = v.object({
+/** The answer of `judge`. */
+export const JudgementSchema = v.object({
   verdict: verdictWord,
   final: v.boolean(),
   confirmed: v.boolean(),

@@ -1,0 +1,134 @@
+// Writes schema/: the published JSON Schemas, made from the validators that the programme itself uses, so that the two
+// cannot differ. `npm run schemas` writes; a test compares what is committed with a fresh result.
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { type ConversionConfig, type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
+import * as v from "valibot";
+import { MeasurementsSchema } from "../src/analysis/measurements.ts";
+import { BaselineRecordSchema } from "../src/baseline/record.ts";
+import { ConfigSchema } from "../src/config/schema.ts";
+import { packageRoot } from "../src/core/package-root.ts";
+import { REPORT_KIND, StormlogReportSchema } from "../src/report/envelope.ts";
+import { BundleManifestSchema } from "../src/report/manifest.ts";
+import { AnalysisSchema, JudgementSchema, PayloadSchema } from "../src/report/report-schema.ts";
+import { RecordingInfoSchema } from "../src/telemetry/run-info.ts";
+
+interface Published {
+  readonly title: string;
+  readonly description: string;
+  readonly schema: v.GenericSchema;
+}
+
+/** A gate's report: the envelope of every Stormlog report, with the gate's kind and payload. */
+const GateReportSchema = v.strictObject({
+  ...StormlogReportSchema.entries,
+  report_kind: v.literal(REPORT_KIND),
+  payload: PayloadSchema,
+});
+
+/** File name without `.schema.json` -> what is published under it. */
+const PUBLISHED: Readonly<Record<string, Published>> = {
+  config: {
+    title: "stormlog.config/1",
+    description: "stormlog-gate.yml: the scenarios to measure, their budgets, and how to judge them.",
+    schema: ConfigSchema,
+  },
+  recording: {
+    title: "stormlog.recording/1",
+    description: "recording.json of a run directory: what was run, how it ended, what was measured and what was lost.",
+    schema: RecordingInfoSchema,
+  },
+  measurements: {
+    title: "stormlog.measurements/1",
+    description: "The features of runs of one scenario that are judged and stored. Sizes in bytes; null is unknown.",
+    schema: MeasurementsSchema,
+  },
+  baseline: {
+    title: "stormlog.baseline/1",
+    description: "Accepted measurements of one scenario in one environment, in epochs; the last epoch is current.",
+    schema: BaselineRecordSchema,
+  },
+  manifest: {
+    title: "Manifest of an evidence bundle",
+    description:
+      "manifest.json: every file of the bundle with size and digest, how the gate ended, and what is missing.",
+    schema: BundleManifestSchema,
+  },
+  report: {
+    title: "stormlog.report, version 1, kind memory_gate",
+    description: "report.json of an evidence bundle; payload.verdict and payload.exit_code hold the whole truth.",
+    schema: GateReportSchema,
+  },
+  analysis: {
+    title: "stormlog.analysis/1",
+    description: "The answer of `stormlog-gate analyze --json`.",
+    schema: AnalysisSchema,
+  },
+  judgement: {
+    title: "Judgement",
+    description: "The answer of `stormlog-gate judge --json`; `compare --json` adds both sides as `a` and `b`.",
+    schema: JudgementSchema,
+  },
+};
+
+const CONVERSION: ConversionConfig = {
+  target: "draft-2020-12",
+  typeMode: "input",
+  // JSON has no infinities, so a finite number is any number.
+  ignoreActions: ["finite"],
+  overrideSchema: ({ valibotSchema: one }) =>
+    isRecord(one) ? recordSchema(one) : isTuple(one) ? tupleSchema(one) : null,
+};
+
+type AnyRecord = v.RecordSchema<v.GenericSchema<string, string | number | symbol>, v.GenericSchema, undefined>;
+
+function isRecord(schema: { readonly type: string }): schema is AnyRecord {
+  return schema.type === "record";
+}
+
+type AnyTuple = v.TupleSchema<v.TupleItems, undefined>;
+
+function isTuple(schema: { readonly type: string }): schema is AnyTuple {
+  return schema.type === "tuple";
+}
+
+/** The converter does not say how many items a tuple has. */
+function tupleSchema({ items }: AnyTuple): JsonSchema {
+  return { type: "array", prefixItems: items.map(bodyOf), items: false, minItems: items.length };
+}
+
+/** The converter knows records with free keys only; what keys may be is said in `propertyNames`. */
+function recordSchema({ key, value }: AnyRecord): JsonSchema {
+  return { type: "object", propertyNames: bodyOf(key), additionalProperties: bodyOf(value) };
+}
+
+function bodyOf(schema: v.GenericSchema): JsonSchema {
+  const { $schema, ...body } = toJsonSchema(schema, CONVERSION);
+  return body;
+}
+
+function textOf(name: string, { title, description, schema }: Published): string {
+  const head = { $schema: "https://json-schema.org/draft/2020-12/schema", $id: `${name}.schema.json` };
+  return `${JSON.stringify({ ...head, title, description, ...bodyOf(schema) }, null, 2)}\n`;
+}
+
+/** Every published schema by file name. */
+export function schemaFiles(): ReadonlyMap<string, string> {
+  return new Map(Object.entries(PUBLISHED).map(([name, one]) => [`${name}.schema.json`, textOf(name, one)]));
+}
+
+/** Where they are published. */
+export const SCHEMA_FOLDER = path.join(packageRoot(), "schema");
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  mkdirSync(SCHEMA_FOLDER, { recursive: true });
+  const files = schemaFiles();
+  for (const name of readdirSync(SCHEMA_FOLDER)) {
+    if (name.endsWith(".schema.json") && !files.has(name)) rmSync(path.join(SCHEMA_FOLDER, name));
+  }
+  for (const [name, text] of files) {
+    writeFileSync(path.join(SCHEMA_FOLDER, name), text);
+    console.log(`schema/${name} (${Buffer.byteLength(text)} bytes)`);
+  }
+}

@@ -1,0 +1,138 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { SCHEMA_FOLDER, schemaFiles } from "../scripts/generate-schemas.ts";
+import { cli, freshFolder } from "./e2e/cli.ts";
+
+type Document = Record<string, unknown>;
+
+const validators = new Map<string, ValidateFunction>();
+
+function validator(name: string): ValidateFunction {
+  const known = validators.get(name);
+  if (known !== undefined) return known;
+  const schema: Document = JSON.parse(readFileSync(path.join(SCHEMA_FOLDER, `${name}.schema.json`), "utf8"));
+  const made = new Ajv2020({ allErrors: true, strictTypes: false }).compile(schema);
+  validators.set(name, made);
+  return made;
+}
+
+/** What the published schema has against a document; empty = nothing. */
+function problems(name: string, document: unknown): readonly string[] {
+  const validate = validator(name);
+  validate(document);
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
+/** A workload that holds memory for a moment, quick enough to be measured five times in a test. */
+const WORKLOAD = `
+const kept = [];
+for (let step = 0; step < 6; step += 1) {
+  kept.push(Buffer.alloc((process.argv[2] === "more" ? 24 : 4) << 20, 1));
+  await new Promise((resolve) => setTimeout(resolve, 25));
+}
+`;
+
+const CONFIG = `
+schema: stormlog.config/1
+scenarios:
+  - name: small
+    run: [node, work.mjs]
+    horizon: 72h
+    budget: { host: 4GiB }
+    repeats: auto
+policy: { unjudged: warn, max-runs: 2, base-run: "off" }
+report: { bundle: configured, warning-percent: 70 }
+`;
+
+const folder = freshFolder();
+const json = (...parts: string[]): Document => JSON.parse(readFileSync(path.join(folder, ...parts), "utf8"));
+const answer = async ([command = "", ...args]: readonly string[]): Promise<Document> => {
+  const { stdout, stderr, code } = await cli([command, "--json", ...args], { cwd: folder });
+  if (stdout === "") throw new Error(`no document (exit ${code}): ${stderr}`);
+  return JSON.parse(stdout);
+};
+
+describe("the published schemas", () => {
+  it("are those the validators give", () => {
+    const fresh = schemaFiles();
+    const committed = readdirSync(SCHEMA_FOLDER).filter((name) => name.endsWith(".schema.json"));
+    expect(committed.sort()).toEqual([...fresh.keys()].sort());
+    for (const [name, text] of fresh) expect(readFileSync(path.join(SCHEMA_FOLDER, name), "utf8"), name).toBe(text);
+  });
+
+  it("refuse what is not such a document", () => {
+    for (const name of schemaFiles().keys()) {
+      expect(problems(name.replace(".schema.json", ""), { schema: "something else" }), name).not.toEqual([]);
+    }
+    expect(problems("config", { scenarios: [{ name: "a", run: "true", budgt: {} }] })).not.toEqual([]);
+    expect(problems("config", { scenarios: [{ name: "a", run: "true", budget: { memory: 1 } }] })).not.toEqual([]);
+  });
+
+  describe("fit what the programme writes", () => {
+    let record: Document;
+    let report: Document;
+
+    beforeAll(async () => {
+      writeFileSync(path.join(folder, "work.mjs"), WORKLOAD);
+      writeFileSync(path.join(folder, "gate.yml"), CONFIG);
+      const records: unknown = await answer(["baseline", "refresh", "--", "node", "work.mjs"]);
+      record = (records as { record: Document }[])[0]?.record ?? {};
+      report = await answer(["run", "--base-run", "off", "--max-runs", "2", "--", "node", "work.mjs", "more"]);
+    });
+
+    it("a configuration file that uses most keys", () => {
+      expect(problems("config", parse(CONFIG))).toEqual([]);
+    });
+
+    it("the record of a refresh, on stdout and in the store", () => {
+      expect(problems("baseline", record)).toEqual([]);
+      const [file = ""] = readdirSync(path.join(folder, "baselines", "default"));
+      expect(problems("baseline", json("baselines", "default", file))).toEqual([]);
+    });
+
+    it("the report of a failed gate, on stdout and in the bundle", () => {
+      expect((report.payload as Document).verdict).toBe("fail");
+      expect(problems("report", report)).toEqual([]);
+      expect(problems("report", json("stormlog-bundle", "report.json"))).toEqual([]);
+    });
+
+    it("the report of a command that fails", async () => {
+      const failed = await answer(["run", "--bundle", "failed", "--", "node", "-e", "process.exit(7)"]);
+      expect((failed.payload as Document).verdict).toBe("error");
+      expect(problems("report", failed)).toEqual([]);
+      expect(problems("manifest", json("failed", "manifest.json"))).toEqual([]);
+    });
+
+    it("the report and manifest of a configured run", async () => {
+      const configured = await answer(["run", "--config", "gate.yml"]);
+      expect(problems("report", configured)).toEqual([]);
+      expect(problems("manifest", json("configured", "manifest.json"))).toEqual([]);
+    });
+
+    it("the other documents of a bundle", () => {
+      expect(problems("manifest", json("stormlog-bundle", "manifest.json"))).toEqual([]);
+      expect(problems("measurements", json("stormlog-bundle", "measurements.json"))).toEqual([]);
+      expect(problems("recording", json("stormlog-bundle", "runs", "default", "1", "recording.json"))).toEqual([]);
+    });
+
+    it("an analysis of a run, and of somebody else's table", async () => {
+      expect(problems("analysis", await answer(["analyze", "stormlog-bundle/runs/default/1"]))).toEqual([]);
+      const rows = Array.from({ length: 60 }, (_, step) => `${step},${step % 2},cuda:0,${(step + 1) << 22},`);
+      const header = "step,rank,device,allocated_bytes,used_bytes";
+      writeFileSync(path.join(folder, "table.csv"), `${[header, ...rows].join("\n")}\n`);
+      const analysis = await answer(["analyze", "table.csv"]);
+      expect(analysis.series).toHaveLength(4);
+      expect(problems("analysis", analysis)).toEqual([]);
+    });
+
+    it("the answers of judge and compare", async () => {
+      const sides = ["--baseline", `bundle.json`, "--candidate", "stormlog-bundle"];
+      writeFileSync(path.join(folder, "bundle.json"), JSON.stringify(record));
+      expect(problems("judgement", await answer(["judge", ...sides]))).toEqual([]);
+      expect(problems("judgement", await answer(["compare", "bundle.json", "stormlog-bundle"]))).toEqual([]);
+    });
+  });
+});
