@@ -63,7 +63,8 @@ const observers = {
   leaky() {
     // The copy looks careful: it is detached from the loop. It is also kept for ever.
     const copy = Buffer.alloc(LEAK_BYTES_PER_STEP);
-    for (let offset = 0; offset < copy.length; offset += 4096) copy.writeFloatLE(hidden[offset % hidden.length], offset);
+    for (let offset = 0; offset < copy.length; offset += 4096)
+      copy.writeFloatLE(hidden[offset % hidden.length], offset);
     retained.push(copy);
   },
   fixed() {

@@ -239,7 +239,7 @@ describe("findings", () => {
       device: "cuda:0",
       metric: "allocated",
     });
-    expect(Number(finding?.evidence["growth_bytes"]) / MIB).toBeCloseTo(200, -1);
+    expect(Number(finding?.evidence.growth_bytes) / MIB).toBeCloseTo(200, -1);
     expect(finding?.remediation.length).toBeGreaterThan(0);
   });
 

@@ -20,13 +20,15 @@ export function escapeHtml(text: string): string {
  * comment survives. Newlines become spaces.
  */
 export function escapeMarkdown(text: string): string {
-  return text
-    .replace(/[\r\n]+/g, " ")
-    .replace(CONTROL_AND_BIDI, "\ufffd")
-    .replace(/[\\`*_{}[\]()<>#+\-.!|~&@:$"'^=/]/g, (c) => `&#${c.charCodeAt(0)};`)
-    // GitHub looks for mentions and issue numbers in the rendered text, where the entity is a letter again: a zero-width
-    // space after it keeps "@name" and "#12" from becoming links.
-    .replace(/&#(?:35|64);/g, "$&&#8203;");
+  return (
+    text
+      .replace(/[\r\n]+/g, " ")
+      .replace(CONTROL_AND_BIDI, "\ufffd")
+      .replace(/[\\`*_{}[\]()<>#+\-.!|~&@:$"'^=/]/g, (c) => `&#${c.charCodeAt(0)};`)
+      // GitHub looks for mentions and issue numbers in the rendered text, where the entity is a letter again: a zero-width
+      // space after it keeps "@name" and "#12" from becoming links.
+      .replace(/&#(?:35|64);/g, "$&&#8203;")
+  );
 }
 
 /** For text inside a mermaid double-quoted string. */
