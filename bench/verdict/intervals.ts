@@ -1,0 +1,48 @@
+const Z = 1.959963985;
+
+/** 95 % interval of a proportion (Wilson), as shares. */
+export function wilsonInterval(hits: number, of: number): readonly [number, number] {
+  if (of === 0) return [0, 1];
+  const p = hits / of;
+  const scale = 1 + Z ** 2 / of;
+  const centre = (p + Z ** 2 / (2 * of)) / scale;
+  const half = (Z / scale) * Math.sqrt((p * (1 - p)) / of + Z ** 2 / (4 * of ** 2));
+  return [Math.max(0, centre - half), Math.min(1, centre + half)];
+}
+
+/** Hits among tries. */
+export interface Share {
+  readonly hits: number;
+  readonly of: number;
+}
+
+const percent = (share: number): string => {
+  const value = 100 * share;
+  return value >= 10 || value === 0 ? value.toFixed(value % 1 === 0 ? 0 : 1) : value.toFixed(2);
+};
+
+/** `12.3 % (37 of 300; 9.1 to 16.5)`. */
+export function describeShare({ hits, of }: Share): string {
+  if (of === 0) return "no case";
+  const [low, high] = wilsonInterval(hits, of);
+  return `${percent(hits / of)} % (${hits} of ${of}; ${percent(low)} to ${percent(high)})`;
+}
+
+/** `12.3 %`. */
+export const shortShare = ({ hits, of }: Share): string => (of === 0 ? "–" : `${percent(hits / of)} %`);
+
+/** Counts hits by name. */
+export class Tally {
+  readonly #counts = new Map<string, { hits: number; of: number }>();
+
+  add(name: string, hit: boolean): void {
+    const entry = this.#counts.get(name) ?? { hits: 0, of: 0 };
+    entry.hits += Number(hit);
+    entry.of += 1;
+    this.#counts.set(name, entry);
+  }
+
+  get(name: string): Share {
+    return this.#counts.get(name) ?? { hits: 0, of: 0 };
+  }
+}

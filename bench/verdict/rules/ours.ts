@@ -1,0 +1,46 @@
+import { analyze } from "../../../src/analysis/analyze.ts";
+import type { SeriesAnalysis } from "../../../src/analysis/document.ts";
+import type { Recording } from "../../../src/telemetry/model.ts";
+import type { Answer, Rule, SeriesKind } from "./rule.ts";
+
+/** What the product says of one series, steps given or counted. Calls what users call: the whole analysis. */
+export function analysisOf(bytes: Float64Array, kind: SeriesKind = "level", steps?: Float64Array): SeriesAnalysis {
+  const recording: Recording = {
+    epochNs: null,
+    tables: [
+      {
+        rank: 0,
+        device: "cuda:0",
+        timeNs: null,
+        steps: steps ?? Float64Array.from({ length: bytes.length }, (_, i) => i),
+        columns: { allocated: bytes },
+        highwater: new Set(kind === "highwater" ? (["allocated"] as const) : []),
+      },
+    ],
+    peaks: [],
+    marks: [],
+    events: null,
+    worldSize: null,
+    missing: {},
+    info: null,
+  };
+  return analyze(recording).series[0]!;
+}
+
+export function answerOf(analysis: Pick<SeriesAnalysis, "class">): Answer {
+  switch (analysis.class) {
+    case "leak":
+    case "rising":
+      return analysis.class;
+    case "insufficient":
+    case "unavailable":
+      return "none";
+    default:
+      return "other";
+  }
+}
+
+export const ours: Rule = {
+  name: "Stormlog Gate",
+  judge: (bytes, kind) => answerOf(analysisOf(bytes, kind)),
+};
