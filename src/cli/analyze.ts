@@ -33,7 +33,7 @@ async function batch(
     let line: unknown;
     try {
       const document = await documentOf([file], horizon, console);
-      findings ||= document.findings.length > 0;
+      findings ||= document.findings.some(({ severity }) => severity !== "info");
       line = { file, ...document };
     } catch (error) {
       if (!(error instanceof GateError)) throw error;

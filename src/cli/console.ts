@@ -9,7 +9,10 @@ export interface Console {
   readonly interactive: boolean;
   /** Text for a person. */
   readonly print: (text: string) => void;
-  /** The answer of the command: the JSON document when asked, nothing else on stdout. */
+  /**
+   * The answer of the command: the JSON document when asked, nothing else on stdout. The first one counts: what a command
+   * answered before it failed is worth more than the failure, which stderr tells.
+   */
   readonly document: (value: unknown) => void;
   /** Raw bytes of the measured command. */
   readonly childOutput: (stream: "stdout" | "stderr") => (chunk: Uint8Array) => void;
@@ -42,6 +45,7 @@ const encoder = new TextEncoder();
 export function processConsole(options: { readonly json: boolean; readonly color: boolean }): Console {
   const humanFd = options.json ? 2 : 1;
   const stream = options.json ? process.stderr : process.stdout;
+  let answered = false;
   const interactive = process.stderr.isTTY === true && process.env.CI === undefined;
   return {
     json: options.json,
@@ -50,7 +54,9 @@ export function processConsole(options: { readonly json: boolean; readonly color
     interactive,
     print: (text) => writeAll(humanFd, encoder.encode(`${text}\n`)),
     document: (value) => {
-      if (options.json) writeAll(1, encoder.encode(`${JSON.stringify(value, null, 2)}\n`));
+      if (!options.json || answered) return;
+      answered = true;
+      writeAll(1, encoder.encode(`${JSON.stringify(value, null, 2)}\n`));
     },
     childOutput: (name) => (chunk) => writeAll(options.json ? 2 : name === "stdout" ? 1 : 2, chunk),
     progress: interactive

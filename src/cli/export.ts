@@ -5,6 +5,9 @@ import { EXPORT_FORMATS, type ExportFormat, exportBundle } from "../gate/export-
 import type { CommandSpec } from "./command.ts";
 import { writeAll } from "./console.ts";
 
+/** Formats that are one JSON document themselves, so that `--json` has nothing to add. */
+const JSON_FORMATS: ReadonlySet<ExportFormat> = new Set<ExportFormat>(["json", "sarif"]);
+
 function formatOf(text: string | undefined): ExportFormat {
   const format = EXPORT_FORMATS.find((one) => one === text);
   if (format === undefined) {
@@ -26,7 +29,15 @@ export const exportCommand: CommandSpec = {
     output: { type: "string", description: "File to write (default stdout)", valueHint: "FILE" },
   },
   run: async ({ positionals, text, console }) => {
-    const bytes = await exportBundle(positionals[0] as string, formatOf(text.format));
+    const format = formatOf(text.format);
+    if (console.json && text.output === undefined && !JSON_FORMATS.has(format)) {
+      throw usageError(
+        "OUTPUT_MISSING",
+        `\`--json\` and a ${format} file cannot both go to stdout`,
+        "Name the file with --output FILE, or leave --json out.",
+      );
+    }
+    const bytes = await exportBundle(positionals[0] as string, format);
     if (text.output === undefined) {
       writeAll(1, bytes);
       return ExitCode.pass;

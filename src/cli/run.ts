@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import { runGate } from "../gate/run-gate.ts";
+import { stormlogReport } from "../report/envelope.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import type { CommandSpec } from "./command.ts";
 import { JUDGE_OPTIONS, MEASURE_OPTIONS, requestOf } from "./gate-options.ts";
@@ -23,8 +23,8 @@ export const run: CommandSpec = {
       console.print(
         `Evidence: ${path.relative(process.cwd(), bundleDir) || "."}  (stormlog-gate show, or open timeline.html)`,
       );
+      if (console.json) console.document(stormlogReport(report));
       if (bundleError !== null) throw bundleError;
-      if (console.json) console.document(JSON.parse(readFileSync(path.join(bundleDir, "report.json"), "utf8")));
       return report.exit_code;
     } finally {
       interrupt.dispose();

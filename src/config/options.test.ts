@@ -135,4 +135,14 @@ describe("budgets and horizons", () => {
     expect(parseHorizon("1e6")).toEqual({ kind: "steps", steps: 1e6 });
     expect(parseHorizon("1.5h")).toEqual({ kind: "seconds", seconds: 5400 });
   });
+
+  it("calls a bad value of the config file invalid input, and one of the command line a usage error", () => {
+    const config = (lines: string) => parseConfig(`scenarios: [{ name: a, run: "true", ${lines} }]`, "bad.yml");
+    for (const lines of ["horizon: soon", "budget: { host: lots }"]) {
+      const given = input({ command: null, config: config(lines) });
+      expect(() => gateRequest(given), lines).toThrow(expect.objectContaining({ code: "CONFIG_INVALID", exitCode: 5 }));
+    }
+    const given = input({ options: { horizon: "soon" } });
+    expect(() => gateRequest(given)).toThrow(expect.objectContaining({ code: "HORIZON_INVALID", exitCode: 2 }));
+  });
 });

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { GateError, usageError } from "../core/errors.ts";
+import { GateError, invalidInput, usageError } from "../core/errors.ts";
 import { parseSize } from "../core/units.ts";
 import type { Budget, Horizon } from "../verdict/policy.ts";
 import type { BaseRun, Command, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
@@ -106,19 +106,34 @@ function parseCpuBudget(text: string): number | null {
   return text === "off" ? null : number("cpu-budget", text.replace(/%$/, ""), 0.01, 100) / 100;
 }
 
+/** A value of the configuration file: what is a usage error on the command line is invalid input there. */
+function fromFile<T>(place: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof GateError) || error.kind !== "usage") throw error;
+    throw invalidInput("CONFIG_INVALID", `the configuration's ${place}: ${error.message}`, undefined, error.hint);
+  }
+}
+
 function scenarioFromConfig(scenario: ConfigScenario, root: string, options: GateOptions): ScenarioRequest {
   const command: Command =
     typeof scenario.run === "string" ? { kind: "shell", script: scenario.run } : { kind: "argv", argv: scenario.run };
   const env = Object.fromEntries(Object.entries(scenario.env ?? {}).map(([key, value]) => [key, String(value)]));
-  const budgets = Object.entries(scenario.budget ?? {}).map(([metric, value]) => parseBudget(`${metric}=${value}`));
-  const horizon = options.horizon ?? (scenario.horizon === undefined ? undefined : String(scenario.horizon));
+  const budgets = Object.entries(scenario.budget ?? {}).map(([metric, value]) =>
+    fromFile(`budget of "${scenario.name}"`, () => parseBudget(`${metric}=${value}`)),
+  );
+  const ownHorizon = (): Horizon | null =>
+    scenario.horizon === undefined
+      ? null
+      : fromFile(`horizon of "${scenario.name}"`, () => parseHorizon(String(scenario.horizon)));
   return {
     name: scenario.name,
     command,
     cwd: path.resolve(root, scenario.cwd ?? "."),
     env,
     timeoutS: options.timeout !== undefined ? number("timeout", options.timeout, 0.1, 1e7) : (scenario.timeout ?? null),
-    horizon: horizon === undefined ? null : parseHorizon(horizon),
+    horizon: options.horizon === undefined ? ownHorizon() : parseHorizon(options.horizon),
     // The command line comes last, so that for one metric it wins.
     budgets: mergeBudgets(budgets, (options.budget ?? []).map(parseBudget)),
     repeats: parseRepeats(options.repeats ?? (scenario.repeats === undefined ? undefined : String(scenario.repeats))),
@@ -174,7 +189,7 @@ export interface GateRequestInput {
 
 /**
  * Fold options over the config file into one request.
- * @throws GateError OPTION_INVALID, NO_COMMAND, SCENARIO_UNKNOWN, PROBE_UNAVAILABLE, … (usage)
+ * @throws GateError OPTION_INVALID, NO_COMMAND, SCENARIO_UNKNOWN, PROBE_UNAVAILABLE, … (usage), CONFIG_INVALID (exit 5)
  */
 export function gateRequest(input: GateRequestInput): GateRequest {
   const { options, config } = input;

@@ -30,7 +30,7 @@ export const ConfigSchema = v.strictObject({
   policy: v.optional(
     v.strictObject({
       unjudged: v.optional(unjudged),
-      "base-run": v.optional(v.string()),
+      "base-run": v.optional(names),
       gating: v.optional(v.pipe(v.array(metric), v.minLength(1))),
       "relative-margin-percent": v.optional(v.pipe(percent, v.gtValue(0))),
       "max-runs": v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(100))),

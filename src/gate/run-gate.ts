@@ -5,6 +5,7 @@ import { currentCommit } from "../measure/commit.ts";
 import { sessionId } from "../measure/session.ts";
 import { prepareBundle, writeBundle } from "../report/bundle.ts";
 import type { GateReport, ScenarioReport } from "../report/model.ts";
+import { checkBaselines } from "./baseline-preflight.ts";
 import { exitCodeOf, overallWord } from "./exit-code.ts";
 import type { GatePorts } from "./ports.ts";
 import { judgeScenario } from "./scenario.ts";
@@ -24,6 +25,7 @@ export interface GateOutcome {
 export async function runGate(request: GateRequest, ports: GatePorts): Promise<GateOutcome> {
   const session = sessionId(request.env);
   const started = ports.now();
+  await checkBaselines(request);
   await prepareBundle(request.bundle, { argv: request.argv, createdIso: started.toISOString() });
   const commit = await currentCommit(request.scenarios[0]?.cwd ?? ".", request.env);
   const scenarios: ScenarioReport[] = [];

@@ -82,6 +82,12 @@ export const StormlogReportSchema = v.strictObject({
 });
 export type StormlogReport = v.InferOutput<typeof StormlogReportSchema>;
 
+/** The command of a command line that begins with the programme's name; the Action has but one. */
+function commandOf(argv: readonly string[]): string {
+  const second = argv[1];
+  return second === undefined || second.startsWith("-") ? "run" : second;
+}
+
 /** A gate's report as the document Stormlog's tools read. */
 export function stormlogReport(report: GateReport): StormlogReport {
   const status = statusOf(report);
@@ -92,7 +98,7 @@ export function stormlogReport(report: GateReport): StormlogReport {
     generated_at_utc: report.generated_at_utc,
     tool: {
       name: report.tool.name,
-      command: report.tool.argv[0] ?? "run",
+      command: commandOf(report.tool.argv),
       version: report.tool.version,
       argv: [...report.tool.argv],
     },

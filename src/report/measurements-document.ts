@@ -27,8 +27,8 @@ function documentOf(scenario: ScenarioReport): MeasurementsInput {
   const runs = scenario.runs.flatMap(({ role, info, analysis }) => {
     const succeeded = info.exit.kind === "exited" && info.exit.code === 0;
     if (role !== "candidate" || analysis === null || !succeeded) return [];
-    const { session, commit, series } = measuredRun(analysis, { session: info.session, commit: info.commit });
-    return [{ session, commit, series: [...series] }];
+    const { series, ...run } = measuredRun(analysis, { session: info.session, commit: info.commit });
+    return [{ ...run, series: [...series] }];
   });
   return {
     schema: "stormlog.measurements/1",

@@ -366,7 +366,7 @@ export function sampleReport(word: GateWord = "fail", overrides: Partial<GateRep
     tool: {
       name: "stormlog-gate",
       version: "0.1.0",
-      argv: ["run", "--scenario", "train-mlp", "--", "python", "train.py"],
+      argv: ["stormlog-gate", "run", "--scenario", "train-mlp", "--", "python", "train.py"],
     },
     generated_at_utc: "2026-11-20T09:41:12.000Z",
     word,

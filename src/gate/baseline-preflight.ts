@@ -1,0 +1,30 @@
+import path from "node:path";
+import { loadFirstBaseline } from "../baseline/load.ts";
+import { parseBaselineSpec } from "../baseline/spec.ts";
+import type { GateRequest } from "../config/gate-request.ts";
+import { usageError } from "../core/errors.ts";
+
+const isWithin = (folder: string, file: string): boolean => {
+  const relative = path.relative(folder, file);
+  return relative === "" || (!relative.startsWith("..") && !path.isAbsolute(relative));
+};
+
+/**
+ * Everything that can be wrong with the named baselines, before a run of an hour finds out. Which record of a store fits is
+ * only known afterwards, but whether one is there, and whether a file can be read, is not a matter of the environment.
+ * @throws GateError BASELINE_SPEC_INVALID, BASELINE_IN_BUNDLE (usage), and those of a baseline file named directly (exit 5)
+ */
+export async function checkBaselines(request: GateRequest): Promise<void> {
+  for (const text of request.baselines) {
+    const spec = parseBaselineSpec(text, request.root);
+    const place = spec.kind === "bundle" ? spec.directory : spec.kind === "file" ? spec.file : null;
+    if (place !== null && isWithin(request.bundle, place)) {
+      throw usageError(
+        "BASELINE_IN_BUNDLE",
+        `the baseline "${text}" lies in the bundle this run replaces`,
+        "Choose another directory with --bundle, or copy the baseline away first.",
+      );
+    }
+  }
+  for (const scenario of request.scenarios) await loadFirstBaseline(request.baselines, scenario.name, {}, request);
+}

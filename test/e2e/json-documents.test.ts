@@ -1,0 +1,53 @@
+import { rmSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type CliResult, cli, freshFolder } from "./cli.ts";
+
+const folder = freshFolder();
+const run = (...args: string[]): Promise<CliResult> => cli(args, { cwd: folder });
+const document = ({ stdout }: CliResult): Record<string, unknown> => JSON.parse(stdout);
+
+beforeAll(async () => {
+  await run("run", "--bundle", "bundle", "--baseline", "none", "--", "node", "-e", "setTimeout(() => {}, 200)");
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("--json", () => {
+  it("prints the recording, and nothing after it, of a command that fails", async () => {
+    const result = await run("record", "--json", "--output", "failed", "--", "node", "-e", "process.exit(7)");
+    expect(result.code).toBe(1);
+    expect(document(result)).toMatchObject({ schema: "stormlog.recording/1", exit: { kind: "exited", code: 7 } });
+    expect(result.stderr).toContain("COMMAND_FAILED");
+  });
+
+  it("prints the error as a document where there is no answer", async () => {
+    const result = await run("show", "--json", "absent");
+    expect(result.code).toBe(5);
+    expect(document(result)).toMatchObject({ error: { code: "INPUT_NOT_FOUND" } });
+  });
+
+  it("prints the report that is in the bundle, which names the command it came from", async () => {
+    const result = await run("run", "--json", "--bundle", "again", "--baseline", "none", "--", "true");
+    expect(document(result)).toMatchObject({ tool: { name: "stormlog-gate", command: "run" } });
+    expect(document(await run("show", "--json", "again"))).toEqual(document(result));
+  });
+
+  it("is refused where an export that is no JSON would share stdout with it", async () => {
+    const refused = await run("export", "bundle", "--format", "csv", "--json");
+    expect(refused.code).toBe(2);
+    expect(document(refused)).toMatchObject({ error: { code: "OUTPUT_MISSING" } });
+    const written = await run("export", "bundle", "--format", "csv", "--json", "--output", path.join(folder, "a.csv"));
+    expect(document(written)).toMatchObject({ format: "csv" });
+    expect(document(await run("export", "bundle", "--format", "json", "--json"))).toMatchObject({
+      format: "stormlog.report",
+    });
+  });
+
+  it("names the bad baseline before the command has run", async () => {
+    const args = ["--baseline", "absent.json", "--bundle", "early", "--", "node", "-e", "console.log('it ran')"];
+    const result = await run("run", "--json", ...args);
+    expect(result.code).toBe(5);
+    expect(document(result)).toMatchObject({ error: { code: "INPUT_NOT_FOUND" } });
+    expect(result.stderr).not.toContain("it ran");
+  });
+});
