@@ -2,13 +2,16 @@ import type { GateRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
 import { packageVersion } from "../core/package-root.ts";
 import { currentCommit } from "../measure/commit.ts";
+import { checkWorkingDirectory } from "../measure/run-directory.ts";
 import { sessionId } from "../measure/session.ts";
 import { prepareBundle, writeBundle } from "../report/bundle.ts";
+import { unlockBundle } from "../report/bundle-lock.ts";
 import type { GateReport, ScenarioReport } from "../report/model.ts";
 import { checkBaselines } from "./baseline-preflight.ts";
 import { exitCodeOf, overallWord } from "./exit-code.ts";
 import type { GatePorts } from "./ports.ts";
 import { judgeScenario } from "./scenario.ts";
+import { brokenScenario } from "./scenario-report.ts";
 
 export interface GateOutcome {
   readonly report: GateReport;
@@ -25,6 +28,7 @@ export interface GateOutcome {
 export async function runGate(request: GateRequest, ports: GatePorts): Promise<GateOutcome> {
   const session = sessionId(request.env);
   const started = ports.now();
+  for (const { cwd } of request.scenarios) checkWorkingDirectory(cwd);
   await checkBaselines(request);
   await prepareBundle(request.bundle, { argv: request.argv, createdIso: started.toISOString() });
   const commit = await currentCommit(request.scenarios[0]?.cwd ?? ".", request.env);
@@ -33,7 +37,11 @@ export async function runGate(request: GateRequest, ports: GatePorts): Promise<G
   let runs = 0;
   for (const scenario of request.scenarios) {
     if (ports.interrupt.aborted) break;
-    const outcome = await judgeScenario(request, scenario, { session, commit }, ports);
+    const outcome = await judgeScenario(request, scenario, { session, commit }, ports).catch((error: unknown) => {
+      // What earlier scenarios measured must not be lost with a later one.
+      if (error instanceof GateError && error.kind === "error") return brokenScenario(scenario, error);
+      throw error;
+    });
     scenarios.push(outcome.report);
     warnings.push(...outcome.warnings);
     runs += outcome.report.runs.length;
@@ -59,6 +67,8 @@ export async function runGate(request: GateRequest, ports: GatePorts): Promise<G
     if (!(error instanceof GateError)) throw error;
     const told = { ...report, warnings: [...report.warnings, error.message] };
     return { report: told, bundleDir: request.bundle, bundleError: error };
+  } finally {
+    await unlockBundle(request.bundle).catch(() => {});
   }
   return { report, bundleDir: request.bundle, bundleError: null };
 }

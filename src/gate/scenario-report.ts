@@ -5,6 +5,7 @@ import type { Measurements } from "../analysis/measurements.ts";
 import type { BaselineAnswer } from "../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import type { BaselineSummary, GateWord, ScenarioReport } from "../report/model.ts";
+import type { GateError } from "../core/errors.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import { headline } from "./headline.ts";
@@ -43,7 +44,10 @@ interface Assembly {
 }
 
 function assemble(request: GateRequest, scenario: ScenarioRequest, story: StoryFacts, parts: Assembly): ScenarioReport {
-  const shown = story.candidate.findLast(({ recording }) => recording !== null);
+  // A command that never started has no memory: what was sampled then is the launcher's own.
+  const shown = story.candidate.findLast(
+    ({ recording, info }) => recording !== null && info.exit.kind !== "not-started",
+  );
   const timeline =
     shown?.recording == null
       ? null
@@ -158,5 +162,24 @@ export function failedScenario(
       subtitle: error?.message ?? "",
     }),
     warnings: story.warnings,
+  };
+}
+
+/** A scenario whose measurement could not even begin (no space for its directory, say). */
+export function brokenScenario(scenario: ScenarioRequest, error: GateError): ReportedScenario {
+  const where = error.where === undefined ? "" : ` (${error.where})`;
+  return {
+    report: {
+      scenario: scenario.name,
+      word: "error",
+      judgement: null,
+      error: { code: error.code, message: `${error.message}${where}`, hint: error.hint ?? null },
+      runs: [],
+      baseline: null,
+      fingerprint: {},
+      findings: [],
+      timeline: null,
+    },
+    warnings: [],
   };
 }

@@ -116,7 +116,7 @@ describe("a bundle", () => {
     await writeBundle(directory, sampleReport("fail"));
     await mkdir(path.join(directory, "runs/old/1"), { recursive: true });
     await prepareBundle(directory, START);
-    expect(await readdir(directory)).toEqual(["manifest.json"]);
+    expect(await readdir(directory)).toEqual([".writing", "manifest.json"]);
 
     const foreign = path.join(path.dirname(directory), "foreign");
     await mkdir(foreign);

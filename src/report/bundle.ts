@@ -3,6 +3,7 @@ import path from "node:path";
 import * as v from "valibot";
 import { GateError, invalidInput, usageError } from "../core/errors.ts";
 import { listFiles, writeAtomically, writeError } from "./bundle-files.ts";
+import { LOCK_FILE, lockBundle, unlockBundle } from "./bundle-lock.ts";
 import { parseStormlogReport, type StormlogReport, stormlogReport } from "./envelope.ts";
 import { type BundleManifest, BundleManifestSchema, MANIFEST_FILE } from "./manifest.ts";
 import { measurementDocuments } from "./measurements-document.ts";
@@ -23,17 +24,20 @@ export interface BundleStart {
 /**
  * Make the bundle's directory and leave a manifest that says it is not complete, so that even a killed gate leaves a bundle that
  * explains itself. An earlier bundle in the same place is replaced; a directory with anything else in it is left alone.
- * @throws GateError BUNDLE_NOT_EMPTY (usage), DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED
+ * @throws GateError BUNDLE_NOT_EMPTY (usage), BUNDLE_IN_USE, DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED
  */
 export async function prepareBundle(directory: string, start: BundleStart): Promise<void> {
   try {
     await mkdir(directory, { recursive: true });
-    const entries = await readdir(directory);
+    const entries = (await readdir(directory)).filter((name) => name !== LOCK_FILE);
     if (entries.length > 0) {
       if (!entries.includes(MANIFEST_FILE)) throw notEmpty(directory);
       await readManifest(directory).catch(() => {
         throw notEmpty(directory);
       });
+    }
+    await lockBundle(directory);
+    if (entries.length > 0) {
       for (const name of [MANIFEST_FILE, ...REPORT_FILES, "runs"]) {
         await rm(path.join(directory, name), { recursive: true, force: true });
       }
@@ -104,13 +108,14 @@ export async function writeBundle(directory: string, report: GateReport): Promis
     version: 1,
     created_iso: report.generated_at_utc,
     command_line: [...report.tool.argv],
-    files: await listFiles(directory, new Set([MANIFEST_FILE])),
+    files: await listFiles(directory, new Set([MANIFEST_FILE, LOCK_FILE])),
     exit_code: report.exit_code,
     risk_detected: report.word === "fail" || report.word === "warn",
     complete,
     missing,
   };
   await writeAtomically(path.join(directory, MANIFEST_FILE), json(manifest));
+  await unlockBundle(directory);
   if (failure !== undefined) throw failure;
   return manifest;
 }
@@ -165,12 +170,19 @@ async function readJson(file: string): Promise<unknown> {
     text = await readFile(file, "utf8");
   } catch (cause) {
     if (cause instanceof GateError) throw cause;
-    throw new GateError("INPUT_NOT_FOUND", "this file of the bundle cannot be read", {
-      kind: "invalid-input",
-      where: file,
-      hint: "Give the directory that `stormlog-gate run --bundle` wrote.",
-      cause,
-    });
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
+    const absent = code === "ENOENT" || code === "ENOTDIR";
+    const name = path.basename(file);
+    throw new GateError(
+      absent ? "INPUT_NOT_FOUND" : "INPUT_UNREADABLE",
+      absent ? `this is no bundle: it has no ${name}` : `${name} of the bundle cannot be read (${code})`,
+      {
+        kind: "invalid-input",
+        where: path.dirname(file),
+        hint: "Give the directory that `stormlog-gate run` wrote (default stormlog-bundle).",
+        cause,
+      },
+    );
   }
   try {
     return JSON.parse(text);
