@@ -6,7 +6,7 @@ import { GitHubContract } from "./openapi.ts";
 /** The kit itself: a referee that lets everything through would make every test behind it worthless. */
 const contract = new GitHubContract();
 
-describe.skipIf(!contract.checks)("GitHub's description as a referee", () => {
+describe("GitHub's description as a referee", () => {
   it("refuses a request without its body, or with a wrong one", () => {
     expect(contract.requestProblem("POST", COMMENTS, { bod: "x" })).toMatch(/body/);
     expect(contract.requestProblem("PATCH", COMMENT, { body: 5 })).toMatch(/string/);
