@@ -3,51 +3,8 @@ import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { packageVersion } from "../core/package-root.ts";
 import { type CommandSpec, type GLOBAL_OPTIONS, helpArguments, parseArguments } from "./command.ts";
+import { COMMANDS } from "./commands.ts";
 import { type Console, processConsole } from "./console.ts";
-
-interface CommandEntry {
-  readonly description: string;
-  /** Loaded only when asked for: start-up pays for one command. */
-  readonly load: () => Promise<CommandSpec>;
-}
-
-const COMMANDS: Readonly<Record<string, CommandEntry>> = {
-  demo: {
-    description: "The whole story on this machine in under a minute",
-    load: async () => (await import("./demo.ts")).demo,
-  },
-  init: {
-    description: "Write a commented stormlog-gate.yml and the workflow",
-    load: async () => (await import("./init.ts")).init,
-  },
-  doctor: {
-    description: "What can be measured here, and why not",
-    load: async () => (await import("./doctor.ts")).doctor,
-  },
-  record: { description: "Measure one run, leave a recording", load: async () => (await import("./record.ts")).record },
-  run: { description: "Measure, judge, leave a bundle: the gate", load: async () => (await import("./run.ts")).run },
-  analyze: {
-    description: "Features, class and findings of recordings or telemetry",
-    load: async () => (await import("./analyze.ts")).analyzeCommand,
-  },
-  judge: {
-    description: "The verdict engine alone, on measurement files",
-    load: async () => (await import("./judge.ts")).judgeCommand,
-  },
-  compare: {
-    description: "Two recordings or bundles side by side",
-    load: async () => (await import("./compare.ts")).compare,
-  },
-  baseline: {
-    description: "Refresh, accept, list, show or verify baselines",
-    load: async () => (await import("./baseline.ts")).baseline,
-  },
-  show: { description: "Print what a bundle says", load: async () => (await import("./show.ts")).show },
-  export: {
-    description: "Write a bundle in another format",
-    load: async () => (await import("./export.ts")).exportCommand,
-  },
-};
 
 function overview(): string {
   const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
@@ -67,11 +24,12 @@ async function help(spec: CommandSpec): Promise<string> {
   // citty decides about colours when it is loaded.
   if (process.stdout.isTTY !== true) process.env.NO_COLOR = "1";
   const { renderUsage } = await import("citty");
-  const trailer = spec.takesCommand ? " -- COMMAND…" : "";
-  return renderUsage({
-    meta: { name: `stormlog-gate ${spec.name}${trailer}`, description: spec.description },
+  const text = await renderUsage({
+    meta: { name: `stormlog-gate ${spec.name}`, description: spec.description },
     args: helpArguments(spec),
   });
+  // citty knows no command behind `--`.
+  return spec.takesCommand ? text.replace(/^(.*USAGE.*?)\s*$/m, "$1 [-- COMMAND…]") : text;
 }
 
 async function dispatch(args: readonly string[], console: Console): Promise<number> {
@@ -85,12 +43,17 @@ async function dispatch(args: readonly string[], console: Console): Promise<numb
     return ExitCode.pass;
   }
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (entry === undefined && name.startsWith("-")) {
+    throw usageError("COMMAND_MISSING", `"${name}" stands where a command should`, "Options come after the command.");
+  }
   if (entry === undefined)
     throw usageError("COMMAND_UNKNOWN", `there is no command "${name}"`, "`stormlog-gate --help` lists them.");
   const spec = await entry.load();
   const parsed = parseArguments(spec, args.slice(1));
   if (parsed.flags.help === true) {
-    console.print(await help(spec));
+    const text = await help(spec);
+    console.print(text);
+    console.document({ help: text });
     return ExitCode.pass;
   }
   return spec.run({ ...parsed, console, argv: ["stormlog-gate", ...args] });

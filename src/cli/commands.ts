@@ -1,0 +1,46 @@
+import type { CommandSpec } from "./command.ts";
+
+export interface CommandEntry {
+  readonly description: string;
+  /** Loaded only when asked for: start-up pays for one command. */
+  readonly load: () => Promise<CommandSpec>;
+}
+
+/** Every command by name, in the order of the overview. */
+export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  demo: {
+    description: "The whole story on this machine in under a minute",
+    load: async () => (await import("./demo.ts")).demo,
+  },
+  init: {
+    description: "Write a commented stormlog-gate.yml and the workflow",
+    load: async () => (await import("./init.ts")).init,
+  },
+  doctor: {
+    description: "What can be measured here, and why not",
+    load: async () => (await import("./doctor.ts")).doctor,
+  },
+  record: { description: "Measure one run, leave a recording", load: async () => (await import("./record.ts")).record },
+  run: { description: "Measure, judge, leave a bundle: the gate", load: async () => (await import("./run.ts")).run },
+  analyze: {
+    description: "Features, class and findings of recordings or telemetry",
+    load: async () => (await import("./analyze.ts")).analyzeCommand,
+  },
+  judge: {
+    description: "The verdict engine alone, on measurement files",
+    load: async () => (await import("./judge.ts")).judgeCommand,
+  },
+  compare: {
+    description: "Two recordings or bundles side by side",
+    load: async () => (await import("./compare.ts")).compare,
+  },
+  baseline: {
+    description: "Refresh, accept, list, show or verify baselines",
+    load: async () => (await import("./baseline.ts")).baseline,
+  },
+  show: { description: "Print what a bundle says", load: async () => (await import("./show.ts")).show },
+  export: {
+    description: "Write a bundle in another format",
+    load: async () => (await import("./export.ts")).exportCommand,
+  },
+};

@@ -1,0 +1,127 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { GLOBAL_OPTIONS } from "../src/cli/command.ts";
+import { COMMANDS } from "../src/cli/commands.ts";
+import { packageRoot } from "../src/core/package-root.ts";
+import * as defaults from "../src/verdict/defaults.ts";
+
+const root = packageRoot();
+const read = (file: string): string => readFileSync(path.join(root, file), "utf8");
+
+const PAGES = [
+  ...["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"],
+  ...readdirSync(path.join(root, "docs"))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
+];
+
+/** The page without its code blocks, whose text is not the page's own. */
+const prose = (page: string): string => read(page).replace(/^```[\s\S]*?^```$/gm, "");
+
+/** Anchors of a page as GitHub makes them from its headings. */
+function anchors(page: string): readonly string[] {
+  return [...prose(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+function sourceText(folder: string): string {
+  return readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.(ts|cc|h)$/.test(name) && !name.endsWith(".test.ts"))
+    .map((name) => read(path.join(folder, name)))
+    .join("\n");
+}
+
+describe("the documentation", () => {
+  it.each(PAGES)("of %s links only to what exists", (page) => {
+    const broken = [...prose(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target = ""]) => {
+      if (/^https?:/.test(target)) return [];
+      const [file = "", anchor] = target.split("#");
+      const linked = file === "" ? page : path.join(path.dirname(page), file);
+      if (!existsSync(path.join(root, linked))) return [target];
+      return anchor !== undefined && !anchors(linked).includes(anchor) ? [target] : [];
+    });
+    expect(broken).toEqual([]);
+  });
+
+  it("names only codes, variables and constants that the sources have", () => {
+    const sources = sourceText("src") + sourceText("native");
+    const strangers = PAGES.flatMap((page) =>
+      [...prose(page).matchAll(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`/g)]
+        .map(([, word = ""]) => word)
+        .filter((word) => !sources.includes(word))
+        .map((word) => `${page}: ${word}`),
+    );
+    expect(strangers).toEqual([]);
+  });
+
+  it("shows errors by codes that exist", () => {
+    const sources = sourceText("src");
+    const strangers = PAGES.flatMap((page) =>
+      [...read(page).matchAll(/^error ([A-Z_]+):/gm)]
+        .map(([, code = ""]) => code)
+        .filter((code) => !sources.includes(`"${code}"`)),
+    );
+    expect(strangers).toEqual([]);
+  });
+
+  it("is linked from the README, page by page", () => {
+    const pages = PAGES.filter((page) => page.startsWith("docs/"));
+    expect(pages.filter((page) => !read("README.md").includes(`(${page})`))).toEqual([]);
+  });
+
+  it("names only npm scripts and files of the project that there are", () => {
+    const { scripts }: { scripts: Readonly<Record<string, string>> } = JSON.parse(read("package.json"));
+    const strangers = PAGES.flatMap((page) => {
+      const text = read(page);
+      const run = [...text.matchAll(/npm run (?:-s )?([a-z:]+)/g)].map(([, name = ""]) => name);
+      const files = [
+        ...text.matchAll(/(?:`|tsx |bash )((?:src|bench|test|scripts|native|leak-lab|docs)\/[\w./-]*\w)/g),
+      ];
+      return [
+        ...run.filter((name) => scripts[name] === undefined),
+        ...files.map(([, file = ""]) => file).filter((file) => !existsSync(path.join(root, file))),
+      ].map((name) => `${page}: ${name}`);
+    });
+    expect(strangers).toEqual([]);
+  });
+
+  it("speaks of no machine of ours", () => {
+    const paths = PAGES.filter((page) => /(?:^|[\s`("'])\/(?:work|home|tmp|root|Users)\//m.test(read(page)));
+    expect(paths).toEqual([]);
+  });
+});
+
+describe("docs/commands.md", () => {
+  const page = read("docs/commands.md");
+
+  it("has every command of the command line, and no other", () => {
+    const [table = ""] = page.split("\n## ");
+    const named = [...table.matchAll(/^\| `([a-z]+)/gm)].map(([, name]) => name);
+    expect(named.sort()).toEqual(Object.keys(COMMANDS).sort());
+  });
+
+  it("has every option of every command, and no other", async () => {
+    const options = new Set(Object.keys(GLOBAL_OPTIONS));
+    for (const { load } of Object.values(COMMANDS)) {
+      for (const name of Object.keys((await load()).options)) options.add(name);
+    }
+    const named = new Set([...page.matchAll(/--([a-z][a-z-]+)/g)].map(([, name]) => name));
+    expect([...named].sort()).toEqual([...options].sort());
+  });
+});
+
+describe("docs/verdicts.md", () => {
+  it("states the numbers the verdict uses", () => {
+    const { DEFAULT_POLICY, METRIC_SCALES, ...constants } = defaults;
+    const known: Readonly<Record<string, unknown>> = { ...constants, ...DEFAULT_POLICY };
+    const rows = [...read("docs/verdicts.md").matchAll(/^\| `([A-Za-z_]+)` \| ([\d.]+) \|/gm)];
+    expect(rows.length).toBeGreaterThan(10);
+    for (const [, name = "", value] of rows) expect(known[name], name).toBe(Number(value));
+    expect(METRIC_SCALES.allocated.peakFloor).toBe(2 * 1024 ** 2);
+  });
+});
