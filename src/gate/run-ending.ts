@@ -8,7 +8,7 @@ export type RunEnding =
   | { readonly kind: "failed"; readonly code: string; readonly message: string; readonly hint: string | null }
   | { readonly kind: "interrupted"; readonly signal: string };
 
-const OUTPUT_HINT = "The end of its output is in output.log of the run's directory.";
+const OUTPUT_HINT = "What it printed is in output.log of the run's directory.";
 
 /** Translate the state of the measured command into an ending with a stable code and a message. */
 export function runEnding(exit: ExitState): RunEnding {
@@ -40,7 +40,12 @@ export function runEnding(exit: ExitState): RunEnding {
     case "interrupted":
       return { kind: "interrupted", signal: exit.signal };
     case "not-started":
-      return { kind: "failed", code: exit.code, message: exit.message, hint: null };
+      return {
+        kind: "failed",
+        code: exit.code,
+        message: exit.message,
+        hint: exit.code === "COMMAND_NOT_FOUND" ? "Check the spelling, or give the full path." : null,
+      };
     case "running":
       return { kind: "failed", code: "COMMAND_LOST", message: "the command's end was not seen", hint: null };
     default:

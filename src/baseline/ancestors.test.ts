@@ -1,0 +1,59 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { comparableCommits, mergeBase, unknownCommits } from "./ancestors.ts";
+
+let top: string;
+const git = (...args: string[]): string =>
+  execFileSync("git", ["-C", top, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args], {
+    encoding: "utf8",
+  }).trim();
+const commit = (message: string): string => {
+  git("commit", "--quiet", "--allow-empty", "-m", message);
+  return git("rev-parse", "HEAD");
+};
+
+beforeEach(() => {
+  top = mkdtempSync(path.join(tmpdir(), "stormlog-gate-ancestors-"));
+  git("init", "--quiet", "--initial-branch=main");
+});
+afterEach(() => rmSync(top, { recursive: true, force: true }));
+
+describe("commits a baseline may come from", () => {
+  it("are the ancestors of HEAD, itself included, outside a pull request", async () => {
+    const first = commit("first");
+    const second = commit("second");
+    expect(await comparableCommits(top, {})).toEqual(new Set([first, second]));
+  });
+
+  it("are the ancestors of the merge base on a pull request: its own commits cannot be their own baseline", async () => {
+    const base = commit("base");
+    git("update-ref", "refs/remotes/origin/main", base);
+    git("checkout", "--quiet", "-b", "feature");
+    commit("change");
+    expect(await comparableCommits(top, { GITHUB_BASE_REF: "main" })).toEqual(new Set([base]));
+    expect(await mergeBase(top, { GITHUB_BASE_REF: "main" })).toBe(base);
+  });
+
+  it("are not filtered where history is not known", async () => {
+    expect(await comparableCommits(tmpdir(), {})).toBeNull();
+    const folder = `${top}-shallow`;
+    commit("first");
+    commit("second");
+    execFileSync("git", ["clone", "--quiet", "--depth=1", `file://${top}`, folder]);
+    try {
+      expect(await comparableCommits(folder, {})).toBeNull();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("are told from those the clone does not hold", async () => {
+    const known = commit("known");
+    const stranger = "0123456789abcdef0123456789abcdef01234567";
+    expect(await unknownCommits(top, [known, stranger])).toEqual(new Set([stranger]));
+    expect(await unknownCommits(top, [])).toEqual(new Set());
+  });
+});

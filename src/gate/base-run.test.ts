@@ -1,0 +1,130 @@
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ScenarioRequest } from "../config/gate-request.ts";
+import { checkOutBase, planBaseRun } from "./base-run.ts";
+
+let folder: string;
+
+function git(cwd: string, ...args: string[]): string {
+  return execFileSync("git", ["-C", cwd, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args], {
+    encoding: "utf8",
+  }).trim();
+}
+
+const scenario = (cwd: string): ScenarioRequest => ({
+  name: "s",
+  command: { kind: "argv", argv: ["true"] },
+  cwd,
+  env: {},
+  timeoutS: null,
+  horizon: null,
+  budgets: [],
+  repeats: "auto",
+  definition: null,
+});
+
+/** A repository whose main branch has one commit and whose feature branch changes the file of a subfolder. */
+function repository(): { readonly top: string; readonly base: string } {
+  const top = path.join(folder, "repo");
+  mkdirSync(path.join(top, "sub"), { recursive: true });
+  git(folder, "init", "--quiet", "--initial-branch=main", top);
+  writeFileSync(path.join(top, "sub", "train.txt"), "clean");
+  git(top, "add", ".");
+  git(top, "commit", "--quiet", "-m", "base");
+  const base = git(top, "rev-parse", "HEAD");
+  return { top, base };
+}
+
+function feature(top: string): void {
+  git(top, "checkout", "--quiet", "-b", "feature");
+  writeFileSync(path.join(top, "sub", "train.txt"), "leaky");
+  git(top, "commit", "--quiet", "-am", "leak");
+}
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(path.join(tmpdir(), "stormlog-gate-base-test-")));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("running the base commit", () => {
+  it("checks the merge base out beside the repository, in the same subfolder, and cleans up", async () => {
+    const { top, base } = repository();
+    feature(top);
+    const plan = await planBaseRun({ kind: "auto" }, scenario(path.join(top, "sub")), {});
+    expect(plan).toMatchObject({ kind: "worktree", commit: base });
+    const checkout = await checkOutBase(plan, scenario(path.join(top, "sub")));
+    if (!("dispose" in checkout)) throw new Error(checkout.reason);
+    expect(readFileSync(path.join(checkout.cwd, "train.txt"), "utf8")).toBe("clean");
+    expect(readFileSync(path.join(top, "sub", "train.txt"), "utf8")).toBe("leaky");
+    await checkout.dispose();
+    expect(existsSync(checkout.cwd)).toBe(false);
+    expect(git(top, "worktree", "list").split("\n")).toHaveLength(1);
+  });
+
+  it("finds the subfolder also through a symbolic link", async () => {
+    const { top } = repository();
+    feature(top);
+    const link = path.join(folder, "link");
+    symlinkSync(path.join(top, "sub"), link);
+    const checkout = await checkOutBase(await planBaseRun({ kind: "auto" }, scenario(link), {}), scenario(link));
+    if (!("dispose" in checkout)) throw new Error(checkout.reason);
+    expect(readFileSync(path.join(checkout.cwd, "train.txt"), "utf8")).toBe("clean");
+    await checkout.dispose();
+  });
+
+  it("is of no use on the base commit itself: it would acquit the candidate by its own leak", async () => {
+    const { top } = repository();
+    expect(await planBaseRun({ kind: "auto" }, scenario(top), {})).toMatchObject({
+      kind: "impossible",
+      reason: expect.stringMatching(/base commit itself/),
+    });
+  });
+
+  it("is of use on the base commit when the working tree was changed", async () => {
+    const { top, base } = repository();
+    writeFileSync(path.join(top, "sub", "train.txt"), "leaky, not committed");
+    expect(await planBaseRun({ kind: "auto" }, scenario(top), {})).toMatchObject({ kind: "worktree", commit: base });
+  });
+
+  it("takes the pull request's base branch where the runner names one", async () => {
+    const { top, base } = repository();
+    git(top, "update-ref", "refs/remotes/origin/release", base);
+    git(top, "commit", "--quiet", "--allow-empty", "-m", "main moved on");
+    feature(top);
+    expect(await planBaseRun({ kind: "auto" }, scenario(top), { GITHUB_BASE_REF: "release" })).toMatchObject({
+      commit: base,
+    });
+  });
+
+  it("says why it cannot be done outside a repository, without a main branch, and when it is off", async () => {
+    expect(await planBaseRun({ kind: "auto" }, scenario(folder), {})).toMatchObject({
+      reason: expect.stringMatching(/git repository/),
+    });
+    const { top } = repository();
+    git(top, "branch", "-m", "trunk");
+    expect(await planBaseRun({ kind: "auto" }, scenario(top), {})).toMatchObject({
+      reason: expect.stringMatching(/merge base/),
+    });
+    expect(await planBaseRun({ kind: "off" }, scenario(top), {})).toMatchObject({ kind: "impossible" });
+  });
+
+  it("runs a command of the user's as it is", async () => {
+    const plan = await planBaseRun({ kind: "command", script: "./run-base.sh" }, scenario(folder), {});
+    expect(await checkOutBase(plan, scenario(folder))).toMatchObject({
+      command: { kind: "shell", script: "./run-base.sh" },
+      cwd: folder,
+    });
+  });
+});

@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import type { GateWord, ScenarioReport } from "../report/model.ts";
+import { exitCodeOf, overallWord } from "./exit-code.ts";
+
+type CheckKind = "budget" | "oom" | "peak";
+
+/** A scenario with one word and, where given, one failed check. */
+function scenario(word: GateWord, failed?: CheckKind): ScenarioReport {
+  const check = {
+    rank: 0,
+    device: "host",
+    metric: "host",
+    aspect: failed === "oom" ? "oom" : "peak",
+    limit: failed === "peak" ? "baseline" : "budget",
+    verdict: "fail",
+  };
+  const judgement = failed === undefined ? null : { verdict: "fail", checks: [check] };
+  return { scenario: "s", word, judgement } as unknown as ScenarioReport;
+}
+
+describe("the word of an invocation", () => {
+  it("is the worst of its scenarios", () => {
+    expect(overallWord(["pass", "warn", "pass"])).toBe("warn");
+    expect(overallWord(["pass", "unjudged", "warn"])).toBe("unjudged");
+    expect(overallWord(["error", "unjudged"])).toBe("error");
+    expect(overallWord(["error", "fail"])).toBe("fail");
+  });
+
+  it("is unjudged, never pass, when nothing ran", () => {
+    expect(overallWord([])).toBe("unjudged");
+  });
+});
+
+describe("the exit status of an invocation", () => {
+  it.each([
+    [[scenario("pass")], 0],
+    [[scenario("warn")], 0],
+    [[scenario("fail", "peak")], 4],
+    [[scenario("unjudged")], 6],
+    [[scenario("error")], 1],
+    // An error comes before a relative breach, but after a breached budget or an out-of-memory.
+    [[scenario("fail", "peak"), scenario("error")], 1],
+    [[scenario("fail", "budget"), scenario("error")], 4],
+    [[scenario("fail", "oom"), scenario("error")], 4],
+    [[scenario("fail", "peak"), scenario("unjudged")], 4],
+    [[], 6],
+  ])("of case %# is as the order of exit codes says", (scenarios, code) => {
+    expect(exitCodeOf(scenarios, "fail", false)).toBe(code);
+  });
+
+  it("is 0 for an unjudged verdict only where that was asked for", () => {
+    expect(exitCodeOf([scenario("unjudged")], "warn", false)).toBe(0);
+    expect(exitCodeOf([scenario("unjudged")], "pass", false)).toBe(0);
+  });
+
+  it("is 130 for an interruption, whatever was found before", () => {
+    expect(exitCodeOf([scenario("fail", "budget")], "fail", true)).toBe(130);
+  });
+});
