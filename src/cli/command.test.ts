@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { type CommandSpec, parseArguments, splitCommand } from "./command.ts";
+
+const SPEC: CommandSpec = {
+  name: "run",
+  description: "",
+  positionals: [],
+  takesCommand: true,
+  options: {
+    budget: { type: "string", multiple: true, description: "" },
+    bundle: { type: "string", description: "" },
+    force: { type: "boolean", description: "" },
+  },
+  run: async () => 0,
+};
+const FILES: CommandSpec = { ...SPEC, name: "analyze", positionals: ["FILE…"] };
+const { takesCommand: _, ...NO_COMMAND } = { ...SPEC, name: "show", positionals: ["BUNDLE", "[ITEM]"] };
+
+describe("the command line", () => {
+  it("never reads what stands behind the first bare --", () => {
+    expect(splitCommand(["--json", "--", "python", "--", "--budget", "x"])).toEqual({
+      own: ["--json"],
+      rest: ["python", "--", "--budget", "x"],
+    });
+  });
+
+  it("collects repeated options and keeps single ones", () => {
+    const parsed = parseArguments(SPEC, [
+      "--budget",
+      "host=1GiB",
+      "--budget=used=2GiB",
+      "--bundle",
+      "b",
+      "--force",
+      "--",
+      "true",
+    ]);
+    expect(parsed.lists.budget).toEqual(["host=1GiB", "used=2GiB"]);
+    expect(parsed.text.bundle).toBe("b");
+    expect(parsed.flags.force).toBe(true);
+    expect(parsed.rest).toEqual(["true"]);
+  });
+
+  it.each([
+    [SPEC, ["--bugdet", "x"], "OPTION_UNKNOWN"],
+    [SPEC, ["--bundle"], "OPTION_UNKNOWN"],
+    [SPEC, ["--force=yes"], "OPTION_UNKNOWN"],
+    [SPEC, ["python", "train.py"], "ARGUMENT_UNEXPECTED"],
+    [SPEC, ["--"], "NO_COMMAND"],
+    [FILES, [], "ARGUMENT_MISSING"],
+    [NO_COMMAND, ["a", "b", "c"], "ARGUMENT_UNEXPECTED"],
+    [NO_COMMAND, ["a", "--", "true"], "ARGUMENT_UNEXPECTED"],
+  ])("refuses case %# as a usage error", (spec, args, code) => {
+    expect(() => parseArguments(spec as CommandSpec, args)).toThrowError(
+      expect.objectContaining({ code, exitCode: 2 }),
+    );
+  });
+
+  it("asks for nothing when only help is wanted", () => {
+    expect(parseArguments(FILES, ["--help"]).flags.help).toBe(true);
+  });
+
+  it("takes any number of files, and an optional last argument", () => {
+    expect(parseArguments(FILES, ["a", "b", "c"]).positionals).toEqual(["a", "b", "c"]);
+    expect(parseArguments(NO_COMMAND as CommandSpec, ["a"]).positionals).toEqual(["a"]);
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { analyze } from "../analysis/analyze.ts";
+import { measuredRun } from "../analysis/measured-run.ts";
+import type { Measurements } from "../analysis/measurements.ts";
+import type { Recording, SampleTable } from "../telemetry/model.ts";
+import { DEFAULT_POLICY } from "../verdict/defaults.ts";
+import { judge } from "../verdict/judge.ts";
+import { decidingCheck, headline } from "./headline.ts";
+import { buildTimeline } from "./timeline.ts";
+
+const MIB = 1024 ** 2;
+const SAMPLES = 400;
+
+/** Host memory at 100 Hz: a quick start to 100 MiB, then `perSecond` bytes more every second. */
+function recording(perSecond: number): Recording {
+  const timeNs = Float64Array.from({ length: SAMPLES }, (_, i) => i * 1e7);
+  const host = Float64Array.from({ length: SAMPLES }, (_, i) => Math.round(100 * MIB + (i / 100) * perSecond));
+  const table: SampleTable = {
+    rank: 0,
+    device: "host",
+    timeNs,
+    steps: null,
+    columns: { host, rss: host },
+    highwater: new Set(),
+  };
+  return { epochNs: 0n, tables: [table], peaks: [], marks: [], events: null, worldSize: 1, missing: {}, info: null };
+}
+
+const measurements = (rates: readonly number[], session: string): Measurements => ({
+  scenario: "s",
+  fingerprint: null,
+  runs: rates.map((rate) => measuredRun(analyze(recording(rate)), { session, commit: null })),
+});
+
+function judged(rate: number, budget: number | null) {
+  const policy = { ...DEFAULT_POLICY, budgets: budget === null ? [] : [{ metric: "host" as const, bytes: budget }] };
+  const candidate = measurements([rate, rate, rate, rate, rate, rate], "here");
+  const baseline = measurements([0, 0, 0, 0, 0], "here");
+  return { policy, judgement: judge({ candidate, baseline, anchor: null, policy, baseRunsPossible: false }) };
+}
+
+describe("the headline of a chart", () => {
+  it("names the growth and its class when it leaks", () => {
+    const { judgement } = judged(20 * MIB, null);
+    expect(judgement.verdict).toBe("fail");
+    expect(headline(judgement, analyze(recording(20 * MIB)))).toMatch(
+      /^host peak 179\.\d\d MiB.*growing \+20\.\d\d MiB\/s, class leak$/,
+    );
+  });
+
+  it("gives peak and baseline when all is well", () => {
+    const { judgement } = judged(0, null);
+    expect(judgement.verdict).toBe("pass");
+    expect(decidingCheck(judgement.checks)).toMatchObject({ verdict: "pass" });
+    expect(headline(judgement, analyze(recording(0)))).toContain("host peak 100.00 MiB");
+  });
+});
+
+describe("the timeline of a run", () => {
+  it("draws the judged series first, with the threshold and the budget it was held against", () => {
+    const { judgement, policy } = judged(20 * MIB, 150 * MIB);
+    const timeline = buildTimeline({
+      scenario: "s",
+      word: "fail",
+      subtitle: "",
+      recording: recording(20 * MIB),
+      judgement,
+      policy,
+      envelopes: [],
+    });
+    expect(timeline.series[0]).toMatchObject({ metric: "host", gating: true });
+    expect(timeline.series[0]?.bytes).toHaveLength(SAMPLES);
+    expect(timeline.budget_bytes).toBe(150 * MIB);
+    expect(timeline.threshold_bytes).toBeGreaterThan(100 * MIB);
+    expect(timeline.threshold_bytes).toBeLessThan(120 * MIB);
+  });
+});
