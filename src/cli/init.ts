@@ -38,7 +38,7 @@ jobs:
       contents: read
       pull-requests: write           # for the one comment; without it the verdict is in the job summary
     steps:
-      - uses: actions/checkout@v5
+      - uses: actions/checkout@de0fac2e4500dabe0009e67214ff5f5447ce83dd # v6.0.2
         with:
           fetch-depth: 0             # the merge base is run again before a red verdict
           persist-credentials: false
