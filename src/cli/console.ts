@@ -50,7 +50,8 @@ export function processConsole(options: { readonly json: boolean; readonly color
   return {
     json: options.json,
     color: options.color && stream.isTTY === true && process.env.NO_COLOR === undefined,
-    width: stream.columns ?? 100,
+    // A pseudo-terminal without a size says 0.
+    width: stream.columns || 100,
     interactive,
     print: (text) => writeAll(humanFd, encoder.encode(`${text}\n`)),
     document: (value) => {
