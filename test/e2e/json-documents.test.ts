@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type CliResult, cli, freshFolder } from "./cli.ts";
@@ -49,5 +49,25 @@ describe("--json", () => {
     expect(result.code).toBe(5);
     expect(document(result)).toMatchObject({ error: { code: "INPUT_NOT_FOUND" } });
     expect(result.stderr).not.toContain("it ran");
+  });
+});
+
+describe("analyze --exit-code", () => {
+  const table = (name: string, growthPerStep: number): string => {
+    const rows = Array.from({ length: 200 }, (_, step) => `${step},${2 ** 30 + step * growthPerStep}`);
+    writeFileSync(path.join(folder, name), `step,allocated_bytes\n${rows.join("\n")}\n`);
+    return name;
+  };
+
+  it("exits 3 on a leak and 0 on growth too slow to matter, with and without --batch", async () => {
+    const leak = table("leak.csv", 2 ** 20);
+    const slow = table("slow.csv", 2 ** 14);
+    const { findings } = document(await run("analyze", slow, "--json")) as { findings: { severity: string }[] };
+    expect(findings).toMatchObject([{ classification: "slow_growth", severity: "info" }]);
+    for (const batch of [[], ["--batch"]]) {
+      expect((await run("analyze", ...batch, "--exit-code", leak)).code).toBe(3);
+      expect((await run("analyze", ...batch, "--exit-code", slow)).code).toBe(0);
+      expect((await run("analyze", ...batch, leak)).code).toBe(0);
+    }
   });
 });
