@@ -10,7 +10,7 @@ import { formatBytes } from "../core/units.ts";
 import { acceptBundle } from "../gate/accept.ts";
 import { refreshScenario } from "../gate/refresh.ts";
 import type { CommandSpec, Invocation } from "./command.ts";
-import { configOf, MEASURE_OPTIONS, requestOf } from "./gate-options.ts";
+import { configOf, MEASURE_OPTIONS, requestOf, rootOf } from "./gate-options.ts";
 import { interruptSignal } from "./interrupt.ts";
 import { consolePorts } from "./ports.ts";
 
@@ -29,14 +29,23 @@ function chosenStore(invocation: Invocation): BaselineStore {
   const named = invocation.lists.baseline?.[0];
   const configured = named === undefined ? [configOf(invocation, true)?.baseline ?? []].flat() : [];
   const writable = configured.find((spec) => /^(file|ref):/.test(spec));
-  return storeOf(named ?? writable ?? "file:baselines", process.cwd());
+  return storeOf(named ?? writable ?? "file:baselines", rootOf(invocation));
+}
+
+/** Outside text on one line. */
+function one(text: string): string {
+  return escapeTerminal(text.replace(/[\r\n]+/g, " "));
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 function line({ name, record }: StoredRecord): string {
   const runs = selectRuns(record, null);
   const sessions = new Set(runs.map(({ session }) => session)).size;
   const newest = runs.at(-1)?.time ?? "never";
-  return `${escapeTerminal(name)}  scenario "${escapeTerminal(record.scenario)}"  ${runs.length} runs, ${sessions} sessions, newest ${newest}, epoch ${record.epochs.length}`;
+  return `${one(name)}  scenario "${one(record.scenario)}"  ${count(runs.length, "run")}, ${count(sessions, "session")}, newest ${newest}, epoch ${record.epochs.length}`;
 }
 
 async function refresh(invocation: Invocation): Promise<number> {
@@ -57,7 +66,7 @@ async function refresh(invocation: Invocation): Promise<number> {
         await refreshScenario(request, scenario, { runs, store }, consolePorts(console, interrupt.signal, true)),
       );
     }
-    for (const record of records) console.print(`${store.name}/${line(record)}`);
+    for (const record of records) console.print(`${one(store.name)}/${line(record)}`);
     console.document(records);
     return ExitCode.pass;
   } finally {
@@ -75,12 +84,15 @@ async function list(invocation: Invocation, details: boolean): Promise<number> {
       : records.filter(({ name, record }) => [name, record.scenario].includes(positionals[1] as string));
   if (!exists)
     console.print(`There is no baseline store ${store.name}; \`stormlog-gate baseline refresh -- CMD\` makes one.`);
-  else if (shown.length === 0) console.print(`${store.name} has no such record.`);
+  else if (shown.length === 0) {
+    const which = positionals[1] === undefined ? "" : ` of "${one(positionals[1])}"`;
+    console.print(`${one(store.name)} has no usable record${which}.`);
+  }
   for (const stored of shown) {
     console.print(line(stored));
     if (!details) continue;
     for (const [field, value] of Object.entries(stored.record.fingerprint)) {
-      console.print(`  ${escapeTerminal(field)}: ${escapeTerminal(String(value ?? "unknown"))}`);
+      console.print(`  ${one(field)}: ${one(String(value ?? "unknown"))}`);
     }
     const epoch = stored.record.epochs.at(-1);
     for (const run of selectRuns(stored.record, null)) {
@@ -108,7 +120,7 @@ async function verify(invocation: Invocation): Promise<number> {
     .map(({ name }) => `${name} is larger than ${MAX_RECORD_BYTES} bytes`);
   const problems = [...(exists ? [] : [`there is no store ${store.name}`]), ...skipped, ...large];
   for (const problem of problems) console.print(`problem: ${escapeTerminal(problem)}`);
-  console.print(`${records.length} records, ${problems.length} problems`);
+  console.print(`${count(records.length, "record")}, ${count(problems.length, "problem")}`);
   console.document({ records: records.length, problems });
   return problems.length === 0 ? ExitCode.pass : ExitCode.invalidInput;
 }

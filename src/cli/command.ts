@@ -73,7 +73,7 @@ export function parseArguments(spec: CommandSpec, args: readonly string[]): Pars
       options: Object.fromEntries(
         Object.entries(options).map(([name, option]) => [
           name,
-          { type: option.type, multiple: option.multiple ?? false },
+          { type: option.type, multiple: option.multiple ?? false, ...(name === "help" ? { short: "h" } : {}) },
         ]),
       ),
     });
@@ -119,7 +119,7 @@ function checkPositionals(spec: CommandSpec, given: readonly string[], rest: rea
 /** The command's options in the form citty renders help from. */
 export function helpArguments(spec: CommandSpec): ArgsDef {
   const entries: [string, ArgsDef[string]][] = spec.positionals.map((name) => [
-    name.replace(/[[\]…]/g, "").toLowerCase(),
+    name.replace(/[[\]]/g, "").toLowerCase(),
     { type: "positional", required: !name.startsWith("["), description: "" },
   ]);
   for (const [name, option] of Object.entries({ ...spec.options, ...GLOBAL_OPTIONS } as Record<string, OptionSpec>)) {

@@ -50,7 +50,12 @@ export const demo: CommandSpec = {
             ),
           judging: (state) => console.print(`\n── ${CHAPTER[state]} ──\n`),
           judged: (state, report) => {
-            console.print(renderTerminal(report, { color: console.color, width: console.width }));
+            const store = `--baseline file:${FOLDER}/baseline`;
+            const commands = {
+              accept: `stormlog-gate baseline accept ${FOLDER}/${state} ${store}`,
+              refresh: `stormlog-gate baseline refresh ${store}`,
+            };
+            console.print(renderTerminal(report, { color: console.color, width: console.width, commands }));
             console.print(`Evidence: ${FOLDER}/${state}`);
           },
         },

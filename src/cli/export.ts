@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
+import { DEFAULTS } from "../config/options.ts";
 import { GateError, usageError } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportBundle } from "../gate/export-bundle.ts";
@@ -23,7 +24,7 @@ function formatOf(text: string | undefined): ExportFormat {
 export const exportCommand: CommandSpec = {
   name: "export",
   description: "Write a bundle in another format",
-  positionals: ["BUNDLE"],
+  positionals: ["[BUNDLE]"],
   options: {
     format: { type: "string", description: "What to write", valueHint: EXPORT_FORMATS.join("|") },
     output: { type: "string", description: "File to write (default stdout)", valueHint: "FILE" },
@@ -37,7 +38,7 @@ export const exportCommand: CommandSpec = {
         "Name the file with --output FILE, or leave --json out.",
       );
     }
-    const bytes = await exportBundle(positionals[0] as string, format);
+    const bytes = await exportBundle(positionals[0] ?? DEFAULTS.bundle, format);
     if (text.output === undefined) {
       writeAll(1, bytes);
       return ExitCode.pass;

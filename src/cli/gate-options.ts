@@ -75,6 +75,11 @@ export function configOf(invocation: Invocation, wanted: boolean): ConfigFile | 
   return wanted && existsSync(CONFIG_FILE) ? loadConfig(CONFIG_FILE) : null;
 }
 
+/** Where the relative paths of this invocation start: at a named config file, unless a command replaces its scenarios. */
+export function rootOf({ text, rest }: Pick<Invocation, "text" | "rest">): string {
+  return text.config !== undefined && rest === null ? path.dirname(path.resolve(text.config)) : process.cwd();
+}
+
 export interface RequestDefaults {
   readonly baselines: readonly string[];
   readonly unjudged: UnjudgedMode;
@@ -88,7 +93,6 @@ export function requestOf(invocation: Invocation, defaults: RequestDefaults): Ga
   const { text, lists, rest } = invocation;
   const command: Command | null = rest === null ? null : { kind: "argv", argv: rest };
   const config = configOf(invocation, command === null);
-  const root = config !== null && text.config !== undefined ? path.dirname(path.resolve(text.config)) : process.cwd();
   return gateRequest({
     options: {
       scenario: text.scenario,
@@ -112,7 +116,7 @@ export function requestOf(invocation: Invocation, defaults: RequestDefaults): Ga
     },
     command,
     config,
-    root: command === null ? root : process.cwd(),
+    root: rootOf(invocation),
     defaultBaselines: defaults.baselines,
     defaultUnjudged: defaults.unjudged,
     argv: invocation.argv,

@@ -24,12 +24,24 @@ async function help(spec: CommandSpec): Promise<string> {
   // citty decides about colours when it is loaded.
   if (process.stdout.isTTY !== true) process.env.NO_COLOR = "1";
   const { renderUsage } = await import("citty");
-  const text = await renderUsage({
+  const usage = await renderUsage({
     meta: { name: `stormlog-gate ${spec.name}`, description: spec.description },
     args: helpArguments(spec),
   });
+  const text = usage.replace(/[ \t]+$/gm, "").trimEnd();
   // citty knows no command behind `--`.
   return spec.takesCommand ? text.replace(/^(.*USAGE.*?)\s*$/m, "$1 [-- COMMAND…]") : text;
+}
+
+function checkOwnDirectory(): void {
+  try {
+    process.cwd();
+  } catch {
+    throw new GateError("CWD_GONE", "the working directory does not exist any more", {
+      kind: "error",
+      hint: "Change to a directory that exists.",
+    });
+  }
 }
 
 async function dispatch(args: readonly string[], console: Console): Promise<number> {
@@ -48,6 +60,7 @@ async function dispatch(args: readonly string[], console: Console): Promise<numb
   }
   if (entry === undefined)
     throw usageError("COMMAND_UNKNOWN", `there is no command "${name}"`, "`stormlog-gate --help` lists them.");
+  checkOwnDirectory();
   const spec = await entry.load();
   const parsed = parseArguments(spec, args.slice(1));
   if (parsed.flags.help === true) {

@@ -1,5 +1,6 @@
 import path from "node:path";
 import { GateError, usageError } from "../core/errors.ts";
+import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { formatBytes, formatDuration } from "../core/units.ts";
 import { recordOnce } from "../gate/record-once.ts";
@@ -7,6 +8,7 @@ import type { CommandSpec } from "./command.ts";
 import { MEASURE_OPTIONS, requestOf } from "./gate-options.ts";
 import { interruptSignal } from "./interrupt.ts";
 import { consolePorts } from "./ports.ts";
+import { shownPath } from "./shown-path.ts";
 
 export const record: CommandSpec = {
   name: "record",
@@ -29,14 +31,12 @@ export const record: CommandSpec = {
     try {
       const finished = await recordOnce(request, scenario, directory, consolePorts(console, interrupt.signal));
       const { info, ending } = finished;
-      for (const warning of finished.warnings) console.print(`warning: ${warning}`);
+      for (const warning of finished.warnings) console.print(`warning: ${escapeTerminal(warning)}`);
       for (const peak of info.peaks) {
         console.print(`${peak.device} ${peak.metric}  peak ${formatBytes(peak.bytes)} (${peak.kind}, ${peak.source})`);
       }
       const rate = info.sampler.host_rate_hz === null ? "" : ` at ${info.sampler.host_rate_hz.toFixed(0)} Hz`;
-      console.print(
-        `Recorded ${formatDuration(info.clock.duration_s ?? 0)}${rate}: ${path.relative(process.cwd(), directory) || "."}`,
-      );
+      console.print(`Recorded ${formatDuration(info.clock.duration_s ?? 0)}${rate}: ${shownPath(directory)}`);
       console.document(info);
       if (ending.kind === "interrupted") return ExitCode.interrupted;
       if (ending.kind === "failed") {

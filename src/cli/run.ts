@@ -1,11 +1,13 @@
-import path from "node:path";
+import { escapeTerminal } from "../core/escape.ts";
 import { runGate } from "../gate/run-gate.ts";
 import { stormlogReport } from "../report/envelope.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import type { CommandSpec } from "./command.ts";
 import { JUDGE_OPTIONS, MEASURE_OPTIONS, requestOf } from "./gate-options.ts";
 import { interruptSignal } from "./interrupt.ts";
+import { nextCommands } from "./next-commands.ts";
 import { consolePorts } from "./ports.ts";
+import { shownPath } from "./shown-path.ts";
 
 export const run: CommandSpec = {
   name: "run",
@@ -19,10 +21,10 @@ export const run: CommandSpec = {
     const interrupt = interruptSignal();
     try {
       const { report, bundleDir, bundleError } = await runGate(request, consolePorts(console, interrupt.signal));
-      console.print(renderTerminal(report, { color: console.color, width: console.width }));
-      console.print(
-        `Evidence: ${path.relative(process.cwd(), bundleDir) || "."}  (stormlog-gate show, or open timeline.html)`,
-      );
+      const commands = nextCommands(invocation, bundleDir);
+      console.print(renderTerminal(report, { color: console.color, width: console.width, commands }));
+      const shown = escapeTerminal(shownPath(bundleDir));
+      console.print(`Evidence: ${shown}  (open its timeline.html, or \`stormlog-gate show ${shown}\`)`);
       if (console.json) console.document(stormlogReport(report));
       if (bundleError !== null) throw bundleError;
       return report.exit_code;

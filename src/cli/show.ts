@@ -1,3 +1,4 @@
+import { DEFAULTS } from "../config/options.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { readBundle } from "../report/bundle.ts";
 import { renderTerminal } from "../report/terminal.ts";
@@ -6,10 +7,10 @@ import type { CommandSpec } from "./command.ts";
 export const show: CommandSpec = {
   name: "show",
   description: "Print what a bundle says",
-  positionals: ["BUNDLE"],
+  positionals: ["[BUNDLE]"],
   options: { "exit-code": { type: "boolean", description: "Exit as the bundle's gate did" } },
   run: async ({ positionals, flags, console }) => {
-    const { report, envelope } = await readBundle(positionals[0] as string);
+    const { report, envelope } = await readBundle(positionals[0] ?? DEFAULTS.bundle);
     if (!console.json) console.print(renderTerminal(report, { color: console.color, width: console.width }));
     console.document(envelope);
     return flags["exit-code"] === true ? report.exit_code : ExitCode.pass;

@@ -125,6 +125,14 @@ describe("the config file", () => {
   });
 });
 
+describe("the scenario's name", () => {
+  it("cannot be empty", () => {
+    expect(() => gateRequest(input({ options: { scenario: " " } }))).toThrow(
+      expect.objectContaining({ code: "OPTION_INVALID", exitCode: 2 }),
+    );
+  });
+});
+
 describe("budgets and horizons", () => {
   it("reads METRIC=SIZE", () => {
     expect(parseBudget("used=80GiB")).toEqual({ metric: "used", bytes: 80 * 1024 ** 3 });

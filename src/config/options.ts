@@ -200,6 +200,9 @@ export function gateRequest(input: GateRequestInput): GateRequest {
       "Give a command after `--`, or write a stormlog-gate.yml (`stormlog-gate init`).",
     );
   }
+  if (options.scenario?.trim() === "") {
+    throw usageError("OPTION_INVALID", "--scenario is empty", "Give the scenario a name, or leave the option out.");
+  }
   const probe = choice("probe", options.probe ?? "auto", ["auto", "off", "require"]);
   if (probe === "require") {
     throw new GateError("PROBE_UNAVAILABLE", "this version has no in-process probe, so --probe require cannot be met", {

@@ -64,7 +64,8 @@ export async function checkOutBase(
   if (plan.kind === "impossible") return { reason: plan.reason };
   if (plan.kind === "command")
     return { command: plan.command, cwd: scenario.cwd, commit: null, dispose: async () => {} };
-  const folder = await mkdtemp(path.join(tmpdir(), "stormlog-gate-base-"));
+  const folder = await mkdtemp(path.join(tmpdir(), "stormlog-gate-base-")).catch(() => null);
+  if (folder === null) return { reason: `no temporary folder can be made in ${tmpdir()}` };
   const tree = path.join(folder, "tree");
   const dispose = async (): Promise<void> => {
     await answer(plan.top, ["worktree", "remove", "--force", tree]);

@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { openFileStore } from "../baseline/file-store.ts";
 import { gateRequest } from "../config/options.ts";
-import { usageError } from "../core/errors.ts";
+import { GateError, usageError } from "../core/errors.ts";
 import { packageRoot } from "../core/package-root.ts";
 import { randomId } from "../measure/session.ts";
 import type { GateReport } from "../report/model.ts";
@@ -35,16 +35,25 @@ async function freshFolder(folder: string): Promise<void> {
   if (existsSync(folder) && !existsSync(path.join(folder, MARKER))) {
     throw usageError("DEMO_FOLDER_TAKEN", `${folder} exists and is not a demo's`, "Run the demo in another folder.");
   }
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
-  await writeFile(path.join(folder, MARKER), "");
+  try {
+    await rm(folder, { recursive: true, force: true });
+    await mkdir(folder, { recursive: true });
+    await writeFile(path.join(folder, MARKER), "");
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    throw new GateError("DEMO_FOLDER_UNWRITABLE", `the demo's folder cannot be written (${code})`, {
+      kind: "error",
+      where: folder,
+      hint: "Run the demo in a directory that this user may write.",
+    });
+  }
 }
 
 /**
  * The whole story on this machine: five clean runs become the baseline, then a clean, a leaky and a fixed change are judged
  * by the same engine as anybody's. Everything is measured; nothing is scripted but the order.
  * @returns the three reports; fewer when interrupted
- * @throws GateError DEMO_FOLDER_TAKEN (usage), and those of the gate
+ * @throws GateError DEMO_FOLDER_TAKEN (usage), DEMO_FOLDER_UNWRITABLE, and those of the gate
  */
 export async function runDemo(
   folder: string,

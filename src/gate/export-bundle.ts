@@ -28,7 +28,12 @@ function csvRows(run: string, recording: Recording): string[] {
     const length = table.timeNs?.length ?? Object.values(table.columns)[0]?.length ?? 0;
     return Array.from({ length }, (_, index) => row(table, index));
   });
-  return [["run", "rank", "device", "time_s", ...columns.map((name) => (name === "processes" ? name : `${name}_bytes`))].join(","), ...lines];
+  return [
+    ["run", "rank", "device", "time_s", ...columns.map((name) => (name === "processes" ? name : `${name}_bytes`))].join(
+      ",",
+    ),
+    ...lines,
+  ];
 }
 
 async function csv(bundle: string): Promise<Uint8Array> {

@@ -10,6 +10,7 @@ import { GateError } from "../core/errors.ts";
 import { currentCommit } from "../measure/commit.ts";
 import { sessionId } from "../measure/session.ts";
 import { type FinishedRun, oneRun } from "./one-run.ts";
+import { outputTail } from "./output-tail.ts";
 import type { GatePorts } from "./ports.ts";
 
 /** Series a chart may show the baseline of, at most: the record has a size to keep. */
@@ -30,6 +31,29 @@ export function envelopesOf(runs: readonly FinishedRun[]): Envelope[] {
   return envelopes.sort((a, b) => weight(a) - weight(b)).slice(0, MAX_ENVELOPES);
 }
 
+/** The runs are kept only until their features are stored. */
+async function temporaryFolder(): Promise<string> {
+  try {
+    return await mkdtemp(path.join(tmpdir(), "stormlog-gate-refresh-"));
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    throw new GateError("TEMPORARY_FOLDER_UNWRITABLE", `no temporary folder can be made in ${tmpdir()} (${code})`, {
+      kind: "error",
+      hint: "Set TMPDIR to a directory that this user may write.",
+    });
+  }
+}
+
+/** Lines of output that explain a failed run. */
+const TAIL_LINES = 12;
+
+/** What to look at: the run's directory will be gone, so the end of its output is told here. */
+function failureHint(directory: string, hint: string | null): string {
+  const tail = outputTail(directory);
+  if (tail === null) return hint === null || hint.includes("output.log") ? "The command printed nothing." : hint;
+  return ["It printed last:", ...tail.split("\n").slice(-TAIL_LINES)].join("\n  │ ");
+}
+
 /**
  * Measure a scenario `runs` times and add them to the store as one session. Nothing is stored unless all runs ended well: a
  * baseline with a failed run in it would be compared with.
@@ -43,7 +67,7 @@ export async function refreshScenario(
 ): Promise<StoredRecord> {
   const session = sessionId(request.env);
   const commit = await currentCommit(scenario.cwd, request.env);
-  const folder = await mkdtemp(path.join(tmpdir(), "stormlog-gate-refresh-"));
+  const folder = await temporaryFolder();
   try {
     const finished: FinishedRun[] = [];
     for (let number = 1; number <= options.runs; number += 1) {
@@ -63,14 +87,14 @@ export async function refreshScenario(
         throw new GateError(
           run.ending.code,
           `${scenario.name}, run ${number} of ${options.runs}: ${run.ending.message}; nothing was stored`,
-          { kind: "error" },
+          { kind: "error", hint: failureHint(directory, run.ending.hint) },
         );
       }
       if (run.measured === null)
         throw new GateError("NOTHING_MEASURED", `${scenario.name}, run ${number}: ${run.warnings.join("; ")}`, {
           kind: "error",
         });
-      ports.log(`${scenario.name}: baseline run ${number} of ${options.runs}`);
+      ports.log(`${scenario.name.replace(/[\r\n]+/g, " ")}: baseline run ${number} of ${options.runs}`);
       finished.push(run);
     }
     return await store(options.store, scenario.name, finished, ports);

@@ -1,5 +1,3 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import path from "node:path";
 import type { Finding } from "../analysis/document.ts";
 import type { Measurements } from "../analysis/measurements.ts";
 import type { BaselineAnswer } from "../baseline/load.ts";
@@ -10,6 +8,7 @@ import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import { headline } from "./headline.ts";
 import { type FinishedRun, runReport } from "./one-run.ts";
+import { outputTail } from "./output-tail.ts";
 import { policyOf } from "./policy.ts";
 import { buildTimeline } from "./timeline.ts";
 
@@ -76,28 +75,6 @@ function assemble(request: GateRequest, scenario: ScenarioRequest, story: StoryF
 export interface ReportedScenario {
   readonly report: ScenarioReport;
   readonly warnings: readonly string[];
-}
-
-/** Bytes of the command's output that an error shows. */
-const TAIL_BYTES = 2048;
-
-/** The end of what the command printed, whole lines; null when it printed nothing or nothing was kept. */
-function outputTail(runDirectory: string): string | null {
-  try {
-    const fd = openSync(path.join(runDirectory, "output.log"), "r");
-    try {
-      const size = fstatSync(fd).size;
-      const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
-      readSync(fd, bytes, 0, bytes.length, size - bytes.length);
-      const text = bytes.toString("utf8");
-      const whole = size > TAIL_BYTES ? text.slice(text.indexOf("\n") + 1) : text;
-      return whole.trim() === "" ? null : whole.trimEnd();
-    } finally {
-      closeSync(fd);
-    }
-  } catch {
-    return null;
-  }
 }
 
 function tailOf(run: FinishedRun): { readonly output_tail?: string } {

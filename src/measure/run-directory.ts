@@ -6,6 +6,19 @@ import type { RecordingInfo } from "../telemetry/model.ts";
 export const RECORDING_FILE = "recording.json";
 export const OUTPUT_FILE = "output.log";
 
+/** Names a recording writes, and would replace. */
+const RUN_FILES = [
+  RECORDING_FILE,
+  "samples.rec",
+  "samples.parquet",
+  "events.json",
+  "events.csv",
+  "timeline.json",
+  "stats.json",
+  "alerts.json",
+  OUTPUT_FILE,
+] as const;
+
 export function unwritable(where: string, cause: unknown): GateError {
   const code = (cause as NodeJS.ErrnoException)?.code ?? String(cause);
   return new GateError("RUN_DIRECTORY_UNWRITABLE", `the run's directory cannot be written (${code})`, {
@@ -29,8 +42,9 @@ export function createRunDirectory(directory: string): void {
   } catch (error) {
     throw unwritable(directory, error);
   }
-  if (existsSync(path.join(directory, RECORDING_FILE)) || existsSync(path.join(directory, "samples.rec"))) {
-    throw new GateError("RUN_DIRECTORY_IN_USE", "there is a recording in this directory already", {
+  const taken = RUN_FILES.find((name) => existsSync(path.join(directory, name)));
+  if (taken !== undefined) {
+    throw new GateError("RUN_DIRECTORY_IN_USE", `there is a recording in this directory already: it has ${taken}`, {
       kind: "error",
       where: directory,
       hint: "Choose another directory, or remove the old recording.",

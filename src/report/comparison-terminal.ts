@@ -32,6 +32,11 @@ function middle(side: Measurements, key: string, feature: Key): number | null {
   return median(values.filter((value): value is number => typeof value === "number"));
 }
 
+function runsText({ measurements }: ComparisonSide): string {
+  const count = measurements.runs.length;
+  return `${count} run${count === 1 ? "" : "s"}`;
+}
+
 function cell(value: number | null): string {
   return value === null ? "unknown" : formatBytes(value);
 }
@@ -61,9 +66,6 @@ export function renderComparisonTerminal(
       .map((text, column) => (column < 2 ? text.padEnd(widths[column] ?? 0) : text.padStart(widths[column] ?? 0)))
       .join("  "),
   );
-  const head = [
-    `A  ${escapeTerminal(a.name)} (${a.measurements.runs.length} runs)`,
-    `B  ${escapeTerminal(b.name)} (${b.measurements.runs.length} runs)`,
-  ];
+  const head = [`A  ${escapeTerminal(a.name)} (${runsText(a)})`, `B  ${escapeTerminal(b.name)} (${runsText(b)})`];
   return [...head, "", ...lines, "", renderJudgementTerminal(judgement, options)].join("\n");
 }

@@ -9,6 +9,7 @@ import { findingLines } from "./terminal-findings.ts";
 import { alignRows, cell, clip, wrapText } from "./terminal-table.ts";
 import { rankSeries, seriesLabel, urgency } from "./timeline-model.ts";
 import {
+  ACCEPT,
   baselineText,
   checkCells,
   checkName,
@@ -17,6 +18,7 @@ import {
   exitText,
   headlineOf,
   nextSteps,
+  REFRESH,
   sensitivity,
   sortChecks,
 } from "./wording.ts";
@@ -27,6 +29,8 @@ export interface TerminalOptions {
   readonly color: boolean;
   /** Columns of the terminal. */
   readonly width: number;
+  /** The commands to copy, where bundle, baseline or command are not the default ones. */
+  readonly commands?: { readonly accept: string; readonly refresh: string };
 }
 
 const MOST_CHECKS = 16;
@@ -38,7 +42,7 @@ export function renderTerminal(report: GateReport, options: TerminalOptions): st
   const width = usableWidth(options);
   // The worst last: that is where a terminal's reader looks first.
   const scenarios = [...report.scenarios].sort((a, b) => urgency(b) - urgency(a));
-  const blocks = scenarios.map((scenario) => scenarioBlock(scenario, paint, width).join("\n"));
+  const blocks = scenarios.map((scenario) => scenarioBlock(scenario, paint, width, options.commands).join("\n"));
   const end: string[] = [];
   for (const warning of report.warnings) end.push(...wrapText(`note: ${safe(warning)}`, width, "  ").map(paint.dim));
   if (report.scenarios.length !== 1) {
@@ -57,7 +61,12 @@ export function renderJudgementTerminal(judgement: Judgement, options: TerminalO
   return lines.join("\n").trimEnd();
 }
 
-function scenarioBlock(scenario: ScenarioReport, paint: Paint, width: number): string[] {
+function scenarioBlock(
+  scenario: ScenarioReport,
+  paint: Paint,
+  width: number,
+  commands: TerminalOptions["commands"],
+): string[] {
   const { judgement } = scenario;
   const lines = [verdictLine(scenario.word, scenario.scenario, headlineOf(scenario), paint, width), ""];
   lines.push(...sparkLines(scenario, paint, width));
@@ -72,7 +81,9 @@ function scenarioBlock(scenario: ScenarioReport, paint: Paint, width: number): s
   lines.push(paint.dim(clip(`  ${safe(baselineText(scenario))}`, width)));
   const steps = nextSteps(scenario).flatMap((step) => {
     const text = wrapText(`→ ${safe(step.text)}`, width - 2, "    ").map((line, i) => (i === 0 ? `  ${line}` : line));
-    return step.command === undefined ? text : [...text, `      ${paint.cyan(step.command)}`];
+    if (step.command === undefined) return text;
+    const exact = step.command === ACCEPT ? commands?.accept : step.command === REFRESH ? commands?.refresh : undefined;
+    return [...text, `      ${paint.cyan(safe(exact ?? step.command))}`];
   });
   if (steps.length > 0) lines.push("", ...steps);
   return lines;
@@ -154,7 +165,9 @@ function errorLines(scenario: ScenarioReport, paint: Paint, width: number): stri
   const { error } = scenario;
   if (error === null) return [];
   const failed = scenario.runs.findLast((run) => run.info.exit.kind !== "exited" || run.info.exit.code !== 0);
-  const state = failed === undefined ? "" : `  ${safe(exitText(failed.info.exit))}`;
+  // The headline says why it did not start.
+  const exit = failed === undefined || failed.info.exit.kind === "not-started" ? "" : exitText(failed.info.exit);
+  const state = exit === "" ? "" : `  ${safe(exit)}`;
   const lines = [clip(`  ${safe(error.code)}${state}`, width)];
   const output = (error.output_tail ?? "").trimEnd().split("\n").slice(-TAIL_LINES);
   if (output.some((line) => line.trim() !== "")) {

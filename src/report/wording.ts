@@ -119,7 +119,7 @@ export function nextSteps(scenario: ScenarioReport): Step[] {
       });
       const relative = judgement?.checks.some((check) => check.verdict === "fail" && check.limit !== "budget") ?? false;
       const budget = judgement?.checks.some((check) => check.verdict === "fail" && check.limit === "budget") ?? false;
-      if (budget) steps.push({ text: "If it has to be that large, raise its budget in stormlog-gate.yml." });
+      if (budget) steps.push({ text: "If it has to be that large, raise its budget." });
       if (relative) steps.push({ text: "If the change is meant, accept it as the new baseline:", command: ACCEPT });
       return steps;
     }
@@ -144,8 +144,9 @@ export function nextSteps(scenario: ScenarioReport): Step[] {
   }
 }
 
-const ACCEPT = "stormlog-gate baseline accept";
-const REFRESH = "stormlog-gate baseline refresh";
+/** Commands of {@link nextSteps} as they are for the default places. */
+export const ACCEPT = "stormlog-gate baseline accept";
+export const REFRESH = "stormlog-gate baseline refresh";
 
 /** "4 runs in 3.1 min". */
 export function costText(report: GateReport): string {

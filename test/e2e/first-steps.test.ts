@@ -1,0 +1,125 @@
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { CLI, cli, freshFolder } from "./cli.ts";
+
+const SHORT = ["--", process.execPath, "-e", "setTimeout(() => {}, 150)"];
+
+describe("a new user's first steps", () => {
+  it("finds help with -h, in JSON, and the command's place in the usage line", async () => {
+    const cwd = freshFolder();
+    const short = await cli(["run", "-h"], { cwd });
+    expect(short.code).toBe(0);
+    expect(short.stdout).toContain("run [OPTIONS] [-- COMMAND…]");
+    const json = await cli(["run", "--help", "--json"], { cwd });
+    expect(JSON.parse(json.stdout).help).toBe(short.stdout.trimEnd());
+  });
+
+  it("is told that options come after the command", async () => {
+    const { code, stderr } = await cli(["--json", "run", "--", "true"], { cwd: freshFolder() });
+    expect(code).toBe(2);
+    expect(stderr).toContain("Options come after the command");
+  });
+
+  it("shows no memory for a command that never started", async () => {
+    const { code, stdout } = await cli(["run", "--", "no-such-command"], { cwd: freshFolder() });
+    expect(code).toBe(1);
+    expect(stdout).toContain("Check the spelling");
+    expect(stdout).not.toMatch(/up to .*iB/);
+  });
+
+  it("shows what the command printed when a baseline run fails", async () => {
+    const cwd = freshFolder();
+    const script = "console.error('no such data set'); process.exit(3)";
+    const { code, stderr } = await cli(["baseline", "refresh", "--", process.execPath, "-e", script], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toContain("│ no such data set");
+    expect(existsSync(path.join(cwd, "baselines"))).toBe(false);
+  });
+
+  it("keeps baselines beside a config file named from elsewhere, where run looks for them", async () => {
+    const cwd = freshFolder();
+    mkdirSync(path.join(cwd, "sub"));
+    writeFileSync(path.join(cwd, "sub", "g.yml"), 'scenarios: [{ name: a, run: "sleep 0.1" }]\n');
+    const refreshed = await cli(["baseline", "refresh", "--runs", "1", "--config", "sub/g.yml"], { cwd });
+    expect(refreshed.stdout).toContain("1 run, 1 session,");
+    const { code, stdout } = await cli(["run", "--config", "sub/g.yml"], { cwd });
+    expect(code).toBe(6);
+    expect(stdout).toContain("the baseline has 1 run");
+    expect(stdout).toContain("stormlog-gate baseline refresh --config sub/g.yml");
+  });
+
+  it("refuses a scenario whose directory is missing before it measures the others", async () => {
+    const cwd = freshFolder();
+    const scenarios = ['{ name: a, run: "sleep 0.1" }', '{ name: b, run: "sleep 0.1", cwd: absent }'];
+    writeFileSync(path.join(cwd, "stormlog-gate.yml"), `scenarios: [${scenarios.join(", ")}]\n`);
+    const { code, stderr } = await cli(["run"], { cwd });
+    expect(code).toBe(2);
+    expect(stderr).toContain("CWD_NOT_FOUND");
+    expect(existsSync(path.join(cwd, "stormlog-bundle"))).toBe(false);
+  });
+
+  it("does not record over files of another recording", async () => {
+    const cwd = freshFolder();
+    writeFileSync(path.join(cwd, "events.json"), "mine");
+    const { code, stderr } = await cli(["record", "--output", ".", ...SHORT], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toContain("RUN_DIRECTORY_IN_USE");
+    expect(readFileSync(path.join(cwd, "events.json"), "utf8")).toBe("mine");
+  });
+
+  it("is told plainly that the demo cannot write here", async () => {
+    // Nobody can make a folder there, root included.
+    const { code, stderr } = await cli(["demo"], { cwd: "/sys" });
+    expect(code).toBe(1);
+    expect(stderr).toContain("DEMO_FOLDER_UNWRITABLE");
+  });
+
+  it("is told plainly that the working directory is gone", async () => {
+    const cwd = freshFolder();
+    const script = `cd "${cwd}" && rmdir "${cwd}" && exec "${process.execPath}" "${CLI}" run -- true`;
+    const { status, stderr } = spawnSync("sh", ["-c", script], { encoding: "utf8" });
+    expect(status).toBe(1);
+    expect(stderr).toContain("CWD_GONE");
+  });
+
+  it("is told plainly when there is no temporary folder", async () => {
+    const env = { TMPDIR: "/no/such/folder" };
+    const { code, stderr } = await cli(["baseline", "refresh", "--", "true"], { cwd: freshFolder(), env });
+    expect(code).toBe(1);
+    expect(stderr).toContain("TEMPORARY_FOLDER_UNWRITABLE");
+    expect(stderr).not.toContain("INTERNAL");
+  });
+});
+
+describe("two gates at once", () => {
+  it("leave the first one's evidence alone", async () => {
+    const cwd = freshFolder();
+    const first = spawn(process.execPath, [CLI, "run", "--", "sleep", "1.5"], { cwd, stdio: "ignore" });
+    const ended = new Promise<number | null>((resolve) => first.on("close", resolve));
+    while (!existsSync(path.join(cwd, "stormlog-bundle", "runs"))) await sleep(20);
+    const second = await cli(["run", ...SHORT], { cwd });
+    expect(second.code).toBe(1);
+    expect(second.stderr).toContain("BUNDLE_IN_USE");
+    expect(await ended).toBe(6);
+    const manifest = JSON.parse(readFileSync(path.join(cwd, "stormlog-bundle", "manifest.json"), "utf8"));
+    expect(manifest.complete).toBe(true);
+    expect(JSON.stringify(manifest.files)).not.toContain(".writing");
+  });
+});
+
+describe("export", () => {
+  it("calls the number of processes what it is, and analyze reads the file", async () => {
+    const cwd = freshFolder();
+    await cli(["run", ...SHORT], { cwd });
+    const { stdout } = await cli(["export", "--format", "csv", "--output", "out.csv"], { cwd });
+    expect(stdout).toContain("wrote out.csv");
+    const header = readFileSync(path.join(cwd, "out.csv"), "utf8").split("\n")[0];
+    expect(header).toContain("processes");
+    expect(header).not.toContain("processes_bytes");
+    const { code } = await cli(["analyze", "out.csv"], { cwd });
+    expect(code).toBe(0);
+  });
+});
