@@ -45,7 +45,7 @@ function line({ name, record }: StoredRecord): string {
   const runs = selectRuns(record, null);
   const sessions = new Set(runs.map(({ session }) => session)).size;
   const newest = runs.at(-1)?.time ?? "never";
-  return `${one(name)}  scenario "${one(record.scenario)}"  ${count(runs.length, "run")}, ${count(sessions, "session")}, newest ${newest}, epoch ${record.epochs.length}`;
+  return `${one(name)}  scenario "${one(record.scenario)}"  ${count(runs.length, "run")}, ${count(sessions, "session")}, newest ${one(newest)}, epoch ${record.epochs.length}`;
 }
 
 async function refresh(invocation: Invocation): Promise<number> {
@@ -83,7 +83,9 @@ async function list(invocation: Invocation, details: boolean): Promise<number> {
       ? records
       : records.filter(({ name, record }) => [name, record.scenario].includes(positionals[1] as string));
   if (!exists)
-    console.print(`There is no baseline store ${store.name}; \`stormlog-gate baseline refresh -- CMD\` makes one.`);
+    console.print(
+      `There is no baseline store ${one(store.name)}; \`stormlog-gate baseline refresh -- CMD\` makes one.`,
+    );
   else if (shown.length === 0) {
     const which = positionals[1] === undefined ? "" : ` of "${one(positionals[1])}"`;
     console.print(`${one(store.name)} has no usable record${which}.`);
@@ -102,7 +104,7 @@ async function list(invocation: Invocation, details: boolean): Promise<number> {
           ? []
           : [`${key[2]} ${value[0] === null ? "unknown" : formatBytes(value[0])} ${value[4] ?? ""}`];
       });
-      console.print(`  ${run.time}  ${run.commit?.slice(0, 12) ?? "no commit   "}  ${values.join(", ")}`);
+      console.print(`  ${one(run.time)}  ${one(run.commit?.slice(0, 12) ?? "no commit   ")}  ${values.join(", ")}`);
     }
   }
   for (const reason of skipped) console.print(`skipped: ${escapeTerminal(reason)}`);
