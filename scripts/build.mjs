@@ -16,10 +16,22 @@ const ENTRIES = {
 };
 
 /** Files read at run time beside the code: our own assets and those of packages. */
-const PACKAGE_ASSETS = ["@resvg/resvg-wasm/index_bg.wasm", "uplot/dist/uPlot.iife.min.js", "uplot/dist/uPlot.min.css"];
+const PACKAGE_ASSETS = [
+  "@resvg/resvg-wasm/index_bg.wasm",
+  "sql.js/dist/sql-wasm.wasm",
+  "uplot/dist/uPlot.iife.min.js",
+  "uplot/dist/uPlot.min.css",
+];
 
 /** Packages that are shipped without passing through the bundler: assets, the font, headers in the native prebuilds. */
-const SHIPPED_PACKAGES = ["@resvg/resvg-wasm", "uplot", "dejavu-fonts-ttf", "node-addon-api", "node-api-headers"];
+const SHIPPED_PACKAGES = [
+  "@resvg/resvg-wasm",
+  "sql.js",
+  "uplot",
+  "dejavu-fonts-ttf",
+  "node-addon-api",
+  "node-api-headers",
+];
 
 /** Native prebuilds come from another build and stay. */
 export const KEPT = "prebuilds";

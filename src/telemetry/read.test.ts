@@ -162,7 +162,7 @@ describe("readTelemetry", () => {
       [put("zeros", Buffer.alloc(200_000)), "INPUT_UNKNOWN_FORMAT"],
       [put("prose.txt", "Dear reader, this is no telemetry.\n"), "INPUT_UNKNOWN_FORMAT"],
       [put("other.json", '{"loss": 1}'), "INPUT_UNKNOWN_FORMAT"],
-      [put("db", "SQLite format 3\u0000rest"), "INPUT_UNSUPPORTED"],
+      [put("db", "SQLite format 3\u0000rest"), "SQLITE_UNREADABLE"],
       [put("snapshot.pickle", Buffer.from([0x80, 4, 0x95])), "SNAPSHOT_UNSUPPORTED"],
       [put("snapshot.json", '{"segments": [], "device_traces": []}'), "SNAPSHOT_UNSUPPORTED"],
       [put("a.gz", Buffer.from([0x1f, 0x8b, 8])), "INPUT_COMPRESSED"],

@@ -10,9 +10,11 @@ import { readDirectory } from "./read-directory.ts";
 import { readJsonTelemetry } from "./read-json.ts";
 import { readRecordFile } from "./record-file.ts";
 import { lossesOf, recordFileToRecording } from "./record-recording.ts";
+import { SQLITE_MAGIC } from "./sqlite.ts";
 import { isEventHeader, readCsvEvents } from "./stormlog/event-source.ts";
 import { eventsToRecording, unorderedEvents } from "./stormlog/events-recording.ts";
 import type { Telemetry } from "./telemetry.ts";
+import { readTraceMlDatabase } from "./traceml-sqlite.ts";
 
 export type { NamedRecording, Telemetry } from "./telemetry.ts";
 
@@ -25,14 +27,6 @@ const startsWith = (head: Uint8Array, text: string) =>
 
 /** Binary formats that are known and not read, each with what to do instead. */
 function refused(head: Uint8Array, path: string): GateError | null {
-  if (startsWith(head, "SQLite format 3\u0000")) {
-    return invalidInput(
-      "INPUT_UNSUPPORTED",
-      "a SQLite database is not read by this version",
-      path,
-      "Export the table as CSV with the columns step, rank, allocated_bytes and reserved_bytes.",
-    );
-  }
   if (head[0] === 0x80 && (head[1] ?? 0) >= 2 && (head[1] ?? 0) <= 5) {
     return invalidInput(
       "SNAPSHOT_UNSUPPORTED",
@@ -55,7 +49,7 @@ function unknown(path: string, what: string): GateError {
     "INPUT_UNKNOWN_FORMAT",
     what,
     path,
-    "Readable are recordings and bundles, Stormlog events (JSON, JSONL, CSV), nvidia-smi CSV, TraceML summaries, profiler " +
+    "Readable are recordings and bundles, Stormlog events (JSON, JSONL, CSV), nvidia-smi CSV, TraceML summaries and databases, profiler " +
       "traces, Parquet, and CSV with a header such as time_s,allocated_bytes.",
   );
 }
@@ -127,6 +121,9 @@ async function readFile(path: string, size: number): Promise<Telemetry> {
     }
     return { kind: "recording", format: "parquet", recording: await readParquet(path), notes: [] };
   }
+  if (startsWith(head, SQLITE_MAGIC)) {
+    return { kind: "recording", format: "traceml-sqlite", ...(await readTraceMlDatabase(path)) };
+  }
   const refusal = refused(head, path);
   if (refusal) throw refusal;
   return readText(path, head);
@@ -134,7 +131,7 @@ async function readFile(path: string, size: number): Promise<Telemetry> {
 
 /**
  * Read anything that holds recorded memory: a run directory, a bundle, a record file, Stormlog events of any version, CSV,
- * nvidia-smi logs, Parquet, TraceML summaries, profiler traces; measurement and baseline documents are handed back as they
+ * nvidia-smi logs, Parquet, TraceML summaries and databases, profiler traces; measurement and baseline documents are handed back as they
  * stand. What a file is, is decided by its content, never by its name.
  * @throws GateError (invalid input, exit 5) INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY, INPUT_NOT_A_FILE,
  *   INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, INPUT_UNKNOWN_FORMAT, INPUT_UNSUPPORTED, INPUT_SCHEMA_VERSION,
