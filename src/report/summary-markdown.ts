@@ -76,7 +76,7 @@ export function renderSummary(report: GateReport, options: SummaryOptions = {}):
 function title(report: GateReport): string {
   const counts = report.scenarios.length > 1 ? ` (${report.scenarios.length} scenarios)` : "";
   const only = report.scenarios.length === 1 ? ` · ${md(report.scenarios[0]!.scenario, 120)}` : "";
-  const unconfirmed = report.word === "fail" && !report.confirmed ? ", not confirmed by another run" : "";
+  const unconfirmed = report.word === "fail" && !report.confirmed ? ", unconfirmed" : "";
   return `## ${SIGN[report.word]} Memory gate: ${report.word}${unconfirmed}${only}${counts}`;
 }
 

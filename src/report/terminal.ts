@@ -151,7 +151,7 @@ function judgementNotes(judgement: Judgement, paint: Paint, width: number): stri
     notes.push(`Not final: wants ${wants.length === 0 ? "more runs" : wants.join(" and ")}.`);
   }
   if (judgement.verdict === "fail" && judgement.final && !judgement.confirmed)
-    notes.push("Not confirmed by another run.");
+    notes.push("Not confirmed: it wants more runs, or the base commit in this session, than there could be.");
   for (const difference of judgement.fingerprint) {
     const prefix = difference.kind === "identity" ? "Another environment: " : "Context differs: ";
     notes.push(prefix + differenceText(difference));

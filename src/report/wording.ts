@@ -44,8 +44,9 @@ export function sensitivity(judgement: Judgement): string | null {
   const worst = (aspect: Check["aspect"]) => {
     let most: number | null = null;
     for (const check of judgement.checks) {
-      if (!check.gating || check.aspect !== aspect || check.mde_bytes === null || !Number.isFinite(check.mde_bytes))
-        continue;
+      // An anchor's margin says how far releases may drift, not what this run can see.
+      if (!check.gating || check.limit === "anchor" || check.aspect !== aspect) continue;
+      if (check.mde_bytes === null || !Number.isFinite(check.mde_bytes)) continue;
       if (most === null || check.mde_bytes > most) most = check.mde_bytes;
     }
     return most;
