@@ -33,11 +33,10 @@ function tableSamples(
   epochNs: bigint,
   worldSize: number,
 ): RankSample[] {
-  const used =
-    joinColumn(group.tables, (table) => table.columns.used) ??
-    joinColumn(group.tables, (table) => table.columns.reserved) ??
-    joinColumn(group.tables, (table) => table.columns.allocated) ??
-    joinColumn(group.tables, (table) => table.columns.host);
+  // The first that has a value: a column without one must not make its rank look absent.
+  const used = (["used", "reserved", "allocated", "host"] as const)
+    .map((metric) => joinColumn(group.tables, (table) => table.columns[metric]))
+    .find((column) => column?.some(Number.isFinite));
   const timeNs = joinColumn(group.tables, (table) => table.timeNs);
   const length = group.tables.reduce((sum, table) => sum + tableLength(table), 0);
   const stride = Math.max(1, Math.ceil(length / MAX_SAMPLES_PER_RANK));

@@ -1,6 +1,7 @@
 import { parseHorizon } from "../config/options.ts";
+import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { measurementsInput } from "../gate/measurements-input.ts";
+import { notedMeasurements } from "../gate/measurements-input.ts";
 import { renderComparisonTerminal } from "../report/comparison-terminal.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
@@ -21,8 +22,9 @@ export const compare: CommandSpec = {
   run: async ({ positionals, text, flags, console }) => {
     const unjudged = unjudgedOption(text.unjudged);
     const [first, second] = positionals as [string, string];
-    const a = await measurementsInput(first);
-    const b = await measurementsInput(second);
+    const { measurements: a, notes: notesOfA } = await notedMeasurements(first);
+    const { measurements: b, notes: notesOfB } = await notedMeasurements(second);
+    for (const note of new Set([...notesOfA, ...notesOfB])) console.print(`note: ${escapeTerminal(note)}`);
     const judgement = judge({
       candidate: b,
       baseline: a,
@@ -34,7 +36,11 @@ export const compare: CommandSpec = {
       const sides = { a: { name: first, measurements: a }, b: { name: second, measurements: b } };
       console.print(renderComparisonTerminal(sides, judgement, { color: console.color, width: console.width }));
     }
-    console.document({ ...judgement, a: { file: first, ...a }, b: { file: second, ...b } });
+    console.document({
+      ...judgement,
+      a: { file: first, notes: notesOfA, ...a },
+      b: { file: second, notes: notesOfB, ...b },
+    });
     return flags["exit-code"] === true ? answerExit(judgement.verdict, unjudged) : ExitCode.pass;
   },
 };

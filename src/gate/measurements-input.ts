@@ -37,24 +37,38 @@ function measurementsOfBundle(directory: string): Measurements | null {
   }
 }
 
+/** What can be judged, with what its reader had to say about it. */
+export interface NotedMeasurements {
+  readonly measurements: Measurements;
+  readonly notes: readonly string[];
+}
+
 /**
  * Anything that can be judged: a measurements file, a baseline record, a bundle, a run directory, a recording, telemetry.
  * @throws GateError INPUT_… and SCHEMA_VERSION (exit 5)
  */
-export async function measurementsInput(file: string): Promise<Measurements> {
+export async function notedMeasurements(file: string): Promise<NotedMeasurements> {
   const ofBundle = measurementsOfBundle(file);
-  if (ofBundle !== null) return ofBundle;
+  if (ofBundle !== null) return { measurements: ofBundle, notes: [] };
   const telemetry = await readTelemetry(file);
   switch (telemetry.kind) {
     case "measurements":
-      return parseMeasurements(telemetry.document, file);
+      return { measurements: parseMeasurements(telemetry.document, file), notes: [] };
     case "baseline":
-      return recordToMeasurements(telemetry.document, file);
+      return { measurements: recordToMeasurements(telemetry.document, file), notes: [] };
     case "recording":
-      return fromRecordings([{ name: file, recording: telemetry.recording }], file);
+      return {
+        measurements: fromRecordings([{ name: file, recording: telemetry.recording }], file),
+        notes: telemetry.notes,
+      };
     case "runs":
-      return fromRecordings(telemetry.runs, file);
+      return { measurements: fromRecordings(telemetry.runs, file), notes: telemetry.notes };
     default:
       return telemetry satisfies never;
   }
+}
+
+/** {@link notedMeasurements} without the notes. */
+export async function measurementsInput(file: string): Promise<Measurements> {
+  return (await notedMeasurements(file)).measurements;
 }
