@@ -1,5 +1,7 @@
 import { writeSync } from "node:fs";
+import { GateError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
+import { clip } from "../report/terminal-table.ts";
 
 /** Where a command prints: with `--json` stdout holds one document and everything a person reads goes to stderr. */
 export interface Console {
@@ -22,6 +24,7 @@ export interface Console {
 /**
  * Write all bytes, also when the pipe is full (EAGAIN) or has gone (EPIPE ends the output, not the work). Synchronous, so
  * that nothing is lost when the process ends right after.
+ * @throws GateError OUTPUT_UNWRITABLE when the bytes are lost otherwise, as on a full disk
  */
 export function writeAll(fd: number, bytes: Uint8Array): void {
   let offset = 0;
@@ -34,18 +37,37 @@ export function writeAll(fd: number, bytes: Uint8Array): void {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
         continue;
       }
-      return;
+      if (code === "EPIPE") return;
+      throw new GateError("OUTPUT_UNWRITABLE", `the output cannot be written (${code})`, {
+        kind: "error",
+        hint: code === "ENOSPC" ? "The disk behind it is full." : "Check where it is redirected to.",
+      });
     }
   }
 }
 
 const encoder = new TextEncoder();
 
+/** Narration and a command's own output: what cannot be written there must not end the work. */
+function tell(fd: number, bytes: Uint8Array): void {
+  try {
+    writeAll(fd, bytes);
+  } catch (error) {
+    if (!(error instanceof GateError)) throw error;
+  }
+}
+
 /** The console of this process. */
 export function processConsole(options: { readonly json: boolean; readonly color: boolean }): Console {
   const humanFd = options.json ? 2 : 1;
   const stream = options.json ? process.stderr : process.stdout;
   let answered = false;
+  let progressShown = false;
+  /** The status line gives way to whatever else is printed. */
+  const clearProgress = (): void => {
+    if (progressShown) tell(2, encoder.encode("\r\u001b[2K"));
+    progressShown = false;
+  };
   const interactive = process.stderr.isTTY === true && process.env.CI === undefined;
   return {
     json: options.json,
@@ -53,15 +75,27 @@ export function processConsole(options: { readonly json: boolean; readonly color
     // A pseudo-terminal without a size says 0.
     width: stream.columns || 100,
     interactive,
-    print: (text) => writeAll(humanFd, encoder.encode(`${text}\n`)),
+    print: (text) => {
+      clearProgress();
+      tell(humanFd, encoder.encode(`${text}\n`));
+    },
     document: (value) => {
       if (!options.json || answered) return;
       answered = true;
       writeAll(1, encoder.encode(`${JSON.stringify(value, null, 2)}\n`));
     },
-    childOutput: (name) => (chunk) => writeAll(options.json ? 2 : name === "stdout" ? 1 : 2, chunk),
+    childOutput: (name) => (chunk) => {
+      clearProgress();
+      tell(options.json ? 2 : name === "stdout" ? 1 : 2, chunk);
+    },
     progress: interactive
-      ? (text) => writeAll(2, encoder.encode(text === null ? "\r\u001b[2K" : `\r\u001b[2K${escapeTerminal(text)}`))
+      ? (text) => {
+          clearProgress();
+          if (text === null) return;
+          const line = escapeTerminal(text.replace(/[\r\n]+/g, " "));
+          tell(2, encoder.encode(clip(line, (process.stderr.columns ?? 80) - 1)));
+          progressShown = true;
+        }
       : null,
   };
 }

@@ -92,6 +92,30 @@ describe("running the base commit", () => {
     });
   });
 
+  it("names the shallow clone, not the code, when the main branch is unknown", async () => {
+    const { top } = repository();
+    feature(top);
+    const clone = path.join(folder, "clone");
+    git(folder, "clone", "--quiet", "--depth", "1", "--branch", "feature", `file://${top}`, clone);
+    expect(await planBaseRun({ kind: "auto" }, scenario(clone), {})).toMatchObject({
+      kind: "impossible",
+      reason: expect.stringMatching(/shallow.*fetch-depth: 0/),
+    });
+  });
+
+  it("cannot run in a directory that the base commit does not have", async () => {
+    const { top } = repository();
+    git(top, "checkout", "--quiet", "-b", "feature");
+    mkdirSync(path.join(top, "new"));
+    writeFileSync(path.join(top, "new", "train.txt"), "new");
+    git(top, "add", ".");
+    git(top, "commit", "--quiet", "-m", "new directory");
+    const there = scenario(path.join(top, "new"));
+    const checkout = await checkOutBase(await planBaseRun({ kind: "auto" }, there, {}), there);
+    expect(checkout).toMatchObject({ reason: expect.stringMatching(/has no directory new/) });
+    expect(git(top, "worktree", "list").split("\n")).toHaveLength(1);
+  });
+
   it("is of use on the base commit when the working tree was changed", async () => {
     const { top, base } = repository();
     writeFileSync(path.join(top, "sub", "train.txt"), "leaky, not committed");

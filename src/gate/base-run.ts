@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -48,7 +49,14 @@ export async function planBaseRun(
   if (head === commit) {
     // Untracked files do not count: every run leaves some (caches, the bundle itself).
     const changed = await answer(scenario.cwd, ["status", "--porcelain", "--untracked-files=no"]);
-    if (changed === "") return { kind: "impossible", reason: "the measured code is the base commit itself" };
+    if (changed === "") {
+      // A shallow clone often knows no branch but the measured one, which then looks like the main branch.
+      const shallow = (await answer(scenario.cwd, ["rev-parse", "--is-shallow-repository"])) === "true";
+      const reason = shallow
+        ? "the clone is shallow and its main branch is not known (fetch-depth: 0 gets both)"
+        : "the measured code is the base commit itself";
+      return { kind: "impossible", reason };
+    }
   }
   return { kind: "worktree", commit, top };
 }
@@ -79,5 +87,10 @@ export async function checkOutBase(
   }
   // Asked of git rather than computed: the working directory may be reached through a symbolic link.
   const inside = (await answer(scenario.cwd, ["rev-parse", "--show-prefix"])) ?? "";
-  return { command: scenario.command, cwd: path.join(tree, inside), commit: plan.commit, dispose };
+  const cwd = path.join(tree, inside);
+  if (!existsSync(cwd)) {
+    await dispose();
+    return { reason: `the base commit ${plan.commit.slice(0, 12)} has no directory ${inside}` };
+  }
+  return { command: scenario.command, cwd, commit: plan.commit, dispose };
 }

@@ -111,6 +111,15 @@ describe("two gates at once", () => {
 });
 
 describe("export", () => {
+  it.skipIf(process.platform !== "linux")("fails when its output goes to a full disk", async () => {
+    const cwd = freshFolder();
+    await cli(["run", ...SHORT], { cwd });
+    const script = `exec "${process.execPath}" "${CLI}" export --format csv > /dev/full`;
+    const { status, stderr } = spawnSync("sh", ["-c", script], { cwd, encoding: "utf8" });
+    expect(status).toBe(1);
+    expect(stderr).toContain("OUTPUT_UNWRITABLE");
+  });
+
   it("calls the number of processes what it is, and analyze reads the file", async () => {
     const cwd = freshFolder();
     await cli(["run", ...SHORT], { cwd });
