@@ -7,6 +7,20 @@ import { type ConfigFile, ConfigSchema } from "./schema.ts";
 /** Larger files are not configuration; the cap keeps a wrong path from being read whole. */
 const MAX_CONFIG_BYTES = 1024 * 1024;
 
+const EXAMPLE_HINT = "`stormlog-gate init` in an empty folder writes a commented example.";
+
+/** One problem in words: the validator's own speak of types and lengths, not of what to correct. */
+function problemText(issue: v.BaseIssue<unknown>): string {
+  const place = v.getDotPath(issue);
+  if (place === null) return issue.input === null ? "it is empty" : "it has no keys such as scenarios";
+  // A strict object expects "never" for a key that it does not know.
+  if (issue.expected === "never") return `${place} is an unknown key`;
+  if (issue.input === undefined) return `${place} is missing`;
+  const [, expected, received] = /^Invalid \w+: Expected (.+) but received (.+)$/.exec(issue.message) ?? [];
+  if (expected === undefined) return `${place} ${issue.message}`;
+  return `${place} must be ${expected.replace(/^\((.*)\)$/, "$1").replaceAll(" | ", " or ")}, not ${received}`;
+}
+
 /**
  * Check the text of a configuration file.
  * @throws GateError CONFIG_SYNTAX, CONFIG_INVALID, CONFIG_DUPLICATE_SCENARIO (exit 5)
@@ -22,11 +36,8 @@ export function parseConfig(text: string, where: string): ConfigFile {
   }
   const result = v.safeParse(ConfigSchema, document);
   if (!result.success) {
-    const problems = result.issues.map((issue) => {
-      const place = v.getDotPath(issue);
-      return place === null ? issue.message : `${place}: ${issue.message}`;
-    });
-    throw invalidInput("CONFIG_INVALID", `${where} does not fit stormlog.config/1: ${problems.join("; ")}`, where);
+    const problems = result.issues.map(problemText).join("; ");
+    throw invalidInput("CONFIG_INVALID", `${where} is not a configuration: ${problems}`, where, EXAMPLE_HINT);
   }
   const seen = new Set<string>();
   for (const { name } of result.output.scenarios) {
@@ -60,6 +71,8 @@ export function loadConfig(file: string): ConfigFile {
         "Run `stormlog-gate init` to write one.",
       );
     }
+    if (code === "EISDIR")
+      throw invalidInput("CONFIG_UNREADABLE", `${file} is a directory`, file, "Name the file in it.");
     throw invalidInput("CONFIG_UNREADABLE", `${file} cannot be read: ${(error as Error).message}`, file);
   }
   return parseConfig(text, file);

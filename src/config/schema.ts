@@ -4,7 +4,7 @@ const names = v.pipe(v.string(), v.nonEmpty("must not be empty"));
 const seconds = v.pipe(v.number(), v.finite(), v.gtValue(0, "must be above 0"));
 const percent = v.pipe(v.number(), v.minValue(0), v.maxValue(100));
 const sizeText = v.union([v.string(), v.pipe(v.number(), v.integer(), v.minValue(0))]);
-const baselineSpec = v.union([names, v.pipe(v.array(names), v.minLength(1))]);
+const baselineSpec = v.union([names, v.pipe(v.array(names), v.minLength(1, "must not be empty"))]);
 
 const unjudged = v.picklist(["fail", "warn", "pass"]);
 const metric = v.picklist(["allocated", "reserved", "used", "host"]);
@@ -13,7 +13,7 @@ const repeats = v.union([v.literal("auto"), v.pipe(v.number(), v.integer(), v.mi
 /** One named command to measure. A string `run` is given to `sh -c`; a list is started as it is, without a shell. */
 export const ScenarioSchema = v.strictObject({
   name: names,
-  run: v.union([names, v.pipe(v.array(v.string()), v.minLength(1))]),
+  run: v.union([names, v.pipe(v.array(v.string()), v.minLength(1, "must not be empty"))]),
   cwd: v.optional(names),
   env: v.optional(v.record(v.string(), v.union([v.string(), v.number(), v.boolean()]))),
   timeout: v.optional(seconds),
@@ -25,13 +25,13 @@ export const ScenarioSchema = v.strictObject({
 /** `stormlog-gate.yml`, schema `stormlog.config/1`. Unknown keys are refused: a misspelt budget must not be a missing one. */
 export const ConfigSchema = v.strictObject({
   schema: v.optional(v.literal("stormlog.config/1")),
-  scenarios: v.pipe(v.array(ScenarioSchema), v.minLength(1)),
+  scenarios: v.pipe(v.array(ScenarioSchema), v.minLength(1, "must not be empty")),
   baseline: v.optional(baselineSpec),
   policy: v.optional(
     v.strictObject({
       unjudged: v.optional(unjudged),
       "base-run": v.optional(names),
-      gating: v.optional(v.pipe(v.array(metric), v.minLength(1))),
+      gating: v.optional(v.pipe(v.array(metric), v.minLength(1, "must not be empty"))),
       "relative-margin-percent": v.optional(v.pipe(percent, v.gtValue(0))),
       "max-runs": v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(100))),
       "max-minutes": v.optional(seconds),
