@@ -22,9 +22,10 @@ export interface TimelineInput {
 /** The chart of one run: the judged series first, the baseline's envelope, budget and threshold of the main one. */
 export function buildTimeline(input: TimelineInput): Timeline {
   const all = seriesOf(input.recording);
-  const allocated = all.some(({ metric }) => metric === "allocated");
+  const allocated = all.some(({ metric, device }) => metric === "allocated" && device !== "host");
   const gating = (metric: string): boolean =>
-    input.policy.gatingMetrics?.some((name) => name === metric) ?? metric === (allocated ? "allocated" : "host");
+    input.policy.gatingMetrics?.some((name) => name === metric) ??
+    (metric === "allocated" || (metric === "host" && !allocated));
   const decided = input.judgement === null ? null : decidingCheck(input.judgement.checks);
   const decides = ({ rank, device, metric }: { rank: number; device: string; metric: string }): boolean =>
     decided !== null && rank === decided.rank && device === decided.device && metric === decided.metric;

@@ -5,8 +5,8 @@ import { finite } from "./series-index.ts";
 
 /**
  * Metrics whose peak, growth and class can fail the gate. Allocated is what the program holds; reserved and device-used
- * move with the allocator's history for identical work. Host memory gates only where no allocator counter was read on any
- * device.
+ * move with the allocator's history for identical work. Host memory gates only where no allocator counter of a device was
+ * read; a CPU run's heap counters (device "host") gate beside it.
  */
 export function gatingMetrics(policy: Policy, candidate: Measurements): ReadonlySet<Metric> {
   if (policy.gatingMetrics !== null) return new Set(policy.gatingMetrics);
@@ -14,6 +14,7 @@ export function gatingMetrics(policy: Policy, candidate: Measurements): Readonly
     run.series.some(
       (series) =>
         series.metric === "allocated" &&
+        series.device !== "host" &&
         series.class !== "unavailable" &&
         (finite(series.peak_bytes) !== null || finite(series.growth_bytes) !== null),
     ),
