@@ -141,7 +141,8 @@ export async function buildInto(outdir, entries = ENTRIES) {
     legalComments: "none",
     chunkNames: "chunks/[name]-[hash]",
     banner: { js: BANNER },
-    define: { "process.env.NODE_ENV": '"production"' },
+    // sql.js asks where its module lies, to look for a file that it is given.
+    define: { "process.env.NODE_ENV": '"production"', __dirname: '"."' },
     metafile: true,
     logLevel: "warning",
   });

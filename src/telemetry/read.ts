@@ -134,7 +134,7 @@ async function readFile(path: string, size: number): Promise<Telemetry> {
  * nvidia-smi logs, Parquet, TraceML summaries and databases, profiler traces; measurement and baseline documents are handed back as they
  * stand. What a file is, is decided by its content, never by its name.
  * @throws GateError (invalid input, exit 5) INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY, INPUT_NOT_A_FILE,
- *   INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, INPUT_UNKNOWN_FORMAT, INPUT_UNSUPPORTED, INPUT_SCHEMA_VERSION,
+ *   INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, INPUT_UNKNOWN_FORMAT, INPUT_SCHEMA_VERSION,
  *   INPUT_TOO_LARGE, NEGATIVE_BYTES and the codes of the readers
  */
 export async function readTelemetry(path: string): Promise<Telemetry> {
