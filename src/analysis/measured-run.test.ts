@@ -96,7 +96,7 @@ describe("parseMeasurements", () => {
 
   it("knows a file of the future", () => {
     const error = errorOf({ ...document({}), schema: "stormlog.measurements/2" });
-    expect(error.code).toBe("SCHEMA_VERSION");
+    expect(error.code).toBe("INPUT_SCHEMA_VERSION");
     expect(error.exitCode).toBe(5);
   });
 });

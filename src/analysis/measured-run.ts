@@ -116,13 +116,13 @@ export function resolveMeasurements(input: MeasurementsInput, where = "measureme
 
 /**
  * A measurements document from parsed JSON.
- * @throws GateError SCHEMA_VERSION when it was written by a newer release, MEASUREMENTS_INVALID when it is not one
+ * @throws GateError INPUT_SCHEMA_VERSION when it was written by a newer release, MEASUREMENTS_INVALID when it is not one
  */
 export function parseMeasurements(json: unknown, where: string): Measurements {
   const schema = typeof json === "object" && json !== null && "schema" in json ? json.schema : undefined;
   if (typeof schema === "string" && schema.startsWith(SCHEMA_NAME) && schema !== `${SCHEMA_NAME}1`) {
     throw invalidInput(
-      "SCHEMA_VERSION",
+      "INPUT_SCHEMA_VERSION",
       `the schema ${schema} is not known to this version, which reads ${SCHEMA_NAME}1`,
       where,
       "Update stormlog-gate, or write the file again with this version.",

@@ -100,7 +100,7 @@ describe("a baseline record", () => {
 
   it.each([
     [null, "BASELINE_INVALID"],
-    [{ schema: "stormlog.baseline/2" }, "SCHEMA_VERSION"],
+    [{ schema: "stormlog.baseline/2" }, "INPUT_SCHEMA_VERSION"],
     [{ schema: "stormlog.baseline/1", scenario: 3 }, "BASELINE_INVALID"],
   ])("refuses %j with a stable code", (json, code) => {
     expect(() => parseBaselineRecord(json, "x.json")).toThrow(expect.objectContaining({ code }));

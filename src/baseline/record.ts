@@ -63,13 +63,13 @@ export interface NewRun {
 
 /**
  * Check a record read from outside.
- * @throws GateError SCHEMA_VERSION for another version, BASELINE_INVALID for anything that does not fit (exit 5)
+ * @throws GateError INPUT_SCHEMA_VERSION for another version, BASELINE_INVALID for anything that does not fit (exit 5)
  */
 export function parseBaselineRecord(json: unknown, where: string): BaselineRecord {
   const schema = typeof json === "object" && json !== null ? (json as { schema?: unknown }).schema : undefined;
   if (typeof schema === "string" && schema.startsWith("stormlog.baseline/") && schema !== BASELINE_SCHEMA) {
     throw invalidInput(
-      "SCHEMA_VERSION",
+      "INPUT_SCHEMA_VERSION",
       `${where} has schema ${schema}; this version reads ${BASELINE_SCHEMA}`,
       where,
       "Use a newer stormlog-gate.",
@@ -192,7 +192,7 @@ export function toMeasurements(record: BaselineRecord, runs: readonly BaselineRu
 
 /**
  * A record read from outside, as measurements of its newest approved runs.
- * @throws GateError SCHEMA_VERSION, BASELINE_INVALID (exit 5)
+ * @throws GateError INPUT_SCHEMA_VERSION, BASELINE_INVALID (exit 5)
  */
 export function recordToMeasurements(json: unknown, where: string): Measurements {
   const record = parseBaselineRecord(json, where);

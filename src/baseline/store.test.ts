@@ -92,7 +92,7 @@ describe("a file store", () => {
     writeFileSync(future, '{"schema":"stormlog.baseline/9"}');
     const { records, skipped } = await store.list();
     expect(records).toHaveLength(1);
-    expect(skipped.join()).toMatch(/broken.*SCHEMA_VERSION|SCHEMA_VERSION.*broken/s);
+    expect(skipped.join()).toMatch(/broken.*INPUT_SCHEMA_VERSION|INPUT_SCHEMA_VERSION.*broken/s);
     const write = store.update("later", FINGERPRINT, () => emptyRecord("later", FINGERPRINT));
     await expect(write).rejects.toMatchObject({ code: "BASELINE_STORE_UNWRITABLE" });
   });

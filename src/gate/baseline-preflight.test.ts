@@ -33,7 +33,7 @@ describe("the check of baselines before anything runs", () => {
     writeFileSync(path.join(root, "future.json"), '{"schema": "stormlog.baseline/9"}');
     await expect(check("absent.json")).rejects.toMatchObject({ code: "INPUT_NOT_FOUND", exitCode: 5 });
     await expect(check("cut.json")).rejects.toMatchObject({ code: "INPUT_TRUNCATED", exitCode: 5 });
-    await expect(check("future.json")).rejects.toMatchObject({ code: "SCHEMA_VERSION", exitCode: 5 });
+    await expect(check("future.json")).rejects.toMatchObject({ code: "INPUT_SCHEMA_VERSION", exitCode: 5 });
   });
 
   it("refuses a spec that names nothing", async () => {

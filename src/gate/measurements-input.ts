@@ -45,7 +45,7 @@ export interface NotedMeasurements {
 
 /**
  * Anything that can be judged: a measurements file, a baseline record, a bundle, a run directory, a recording, telemetry.
- * @throws GateError INPUT_… and SCHEMA_VERSION (exit 5)
+ * @throws GateError INPUT_… and INPUT_SCHEMA_VERSION (exit 5)
  */
 export async function notedMeasurements(file: string): Promise<NotedMeasurements> {
   const ofBundle = measurementsOfBundle(file);

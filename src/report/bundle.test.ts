@@ -173,7 +173,7 @@ describe("reading a bundle", () => {
   });
 
   it.each<[string, string, unknown, string]>([
-    ["a future schema", "schema_version", 2, "SCHEMA_VERSION"],
+    ["a future schema", "schema_version", 2, "INPUT_SCHEMA_VERSION"],
     ["another kind of report", "report_kind", "diagnose", "REPORT_INVALID"],
     ["an extra key in the closed envelope", "extra", 1, "REPORT_INVALID"],
     ["a status that does not go with its exit code", "verdict.exit_code", 0, "REPORT_INVALID"],

@@ -129,7 +129,7 @@ export interface ReadBundle {
 
 /**
  * Read a bundle back. Every value is checked: the bundle may come from a stranger.
- * @throws GateError INPUT_NOT_FOUND, INPUT_TRUNCATED, INPUT_TOO_LARGE, BUNDLE_INVALID, BUNDLE_INCOMPLETE, REPORT_INVALID, SCHEMA_VERSION
+ * @throws GateError INPUT_NOT_FOUND, INPUT_TRUNCATED, INPUT_TOO_LARGE, BUNDLE_INVALID, BUNDLE_INCOMPLETE, REPORT_INVALID, INPUT_SCHEMA_VERSION
  */
 export async function readBundle(directory: string): Promise<ReadBundle> {
   const manifest = await readManifest(directory);

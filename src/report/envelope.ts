@@ -124,13 +124,13 @@ export function stormlogReport(report: GateReport): StormlogReport {
 /**
  * A gate's report from a parsed `report.json`; its timelines are thinned. The document may come from a stranger: it is checked
  * whole before anything of it is used.
- * @throws GateError REPORT_INVALID, SCHEMA_VERSION
+ * @throws GateError REPORT_INVALID, INPUT_SCHEMA_VERSION
  */
 export function parseStormlogReport(json: unknown, where: string): { envelope: StormlogReport; report: GateReport } {
   const version = v.safeParse(v.object({ format: v.literal("stormlog.report"), schema_version: v.number() }), json);
   if (version.success && version.output.schema_version > 1) {
     throw invalidInput(
-      "SCHEMA_VERSION",
+      "INPUT_SCHEMA_VERSION",
       `this report has schema version ${version.output.schema_version}; this release reads version 1`,
       where,
       "Update stormlog-gate.",
