@@ -1,4 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a as l}from"./chunk-5I4SKBWJ.js";import{writeSync as i}from"node:fs";function s(n,r){let o=0;for(;o<r.length;)try{o+=i(n,r,o)}catch(t){if(t.code==="EAGAIN"){Atomics.wait(new Int32Array(new SharedArrayBuffer(4)),0,0,2);continue}return}}var d=new TextEncoder;function y(n){let r=n.json?2:1,o=n.json?process.stderr:process.stdout,t=process.stderr.isTTY===!0&&process.env.CI===void 0;return{json:n.json,color:n.color&&o.isTTY===!0&&process.env.NO_COLOR===void 0,width:o.columns??100,interactive:t,print:e=>s(r,d.encode(`${e}
-`)),document:e=>{n.json&&s(1,d.encode(`${JSON.stringify(e,null,2)}
-`))},childOutput:e=>c=>s(n.json?2:e==="stdout"?1:2,c),progress:t?e=>s(2,d.encode(e===null?"\r\x1B[2K":`\r\x1B[2K${l(e)}`)):null}}export{s as a,y as b};
