@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { DEFAULTS } from "../config/options.ts";
 import { GateError, usageError } from "../core/errors.ts";
+import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { EXPORT_FORMATS, type ExportFormat, exportBundle } from "../gate/export-bundle.ts";
 import type { CommandSpec } from "./command.ts";
@@ -38,7 +39,8 @@ export const exportCommand: CommandSpec = {
         "Name the file with --output FILE, or leave --json out.",
       );
     }
-    const bytes = await exportBundle(positionals[0] ?? DEFAULTS.bundle, format);
+    const { bytes, note } = await exportBundle(positionals[0] ?? DEFAULTS.bundle, format);
+    if (note !== null) process.stderr.write(`note: ${escapeTerminal(note)}\n`);
     if (text.output === undefined) {
       writeAll(1, bytes);
       return ExitCode.pass;

@@ -10,6 +10,12 @@ import { readTelemetry } from "../telemetry/read.ts";
 export const EXPORT_FORMATS = ["csv", "json", "parquet", "junit", "sarif", "html", "png"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
+export interface Exported {
+  readonly bytes: Uint8Array;
+  /** What the file does not say of itself: which run of several it holds. */
+  readonly note: string | null;
+}
+
 const encoder = new TextEncoder();
 
 /** Rows of all tables of one run, one line a sample, in the column names our own generic CSV reader takes. */
@@ -36,7 +42,12 @@ function csvRows(run: string, recording: Recording): string[] {
   ];
 }
 
-async function csv(bundle: string): Promise<Uint8Array> {
+/** What a format holds of a bundle with several runs: one of them. */
+function noteOf(shown: string, runs: number): string | null {
+  return runs > 1 ? `the bundle holds ${runs} runs; this is ${shown}` : null;
+}
+
+async function csv(bundle: string): Promise<Exported> {
   const telemetry = await readTelemetry(bundle);
   const runs =
     telemetry.kind === "runs"
@@ -46,31 +57,39 @@ async function csv(bundle: string): Promise<Uint8Array> {
         : [];
   const newest = runs.at(-1);
   if (newest === undefined) throw invalidInput("INPUT_EMPTY", `${bundle} holds no samples`, bundle);
-  return encoder.encode(`${csvRows(newest.name, newest.recording).join("\n")}\n`);
+  const text = `${csvRows(newest.name, newest.recording).join("\n")}\n`;
+  return { bytes: encoder.encode(text), note: noteOf(newest.name, runs.length) };
 }
 
 /** A file of the bundle as it is. */
-function fileOf(bundle: string, name: string): Uint8Array {
+function fileOf(bundle: string, name: string): Exported {
   const file = path.join(bundle, name);
   if (!existsSync(file)) throw invalidInput("INPUT_NOT_FOUND", `${bundle} has no ${name}`, file);
-  return readFileSync(file);
+  return { bytes: readFileSync(file), note: null };
 }
 
-/** The newest run's samples; a bundle with several runs keeps one file for each. */
-function newestParquet(bundle: string): Uint8Array {
-  const names = readdirSync(bundle, { recursive: true, encoding: "utf8" }).filter(
+function text(bytes: string): Exported {
+  return { bytes: encoder.encode(bytes), note: null };
+}
+
+/** The candidate's newest samples; a bundle with several runs keeps one file for each. */
+function newestParquet(bundle: string): Exported {
+  if (!existsSync(bundle)) throw invalidInput("INPUT_NOT_FOUND", `${bundle} does not exist`, bundle);
+  const files = readdirSync(bundle, { recursive: true, encoding: "utf8" }).filter(
     (name) => path.basename(name) === "samples.parquet",
   );
-  const newest = names.sort(new Intl.Collator("en", { numeric: true }).compare).at(-1);
+  const isBase = (file: string): boolean => /^base-\d+$/.test(path.basename(path.dirname(file)));
+  const own = files.some((file) => !isBase(file)) ? files.filter((file) => !isBase(file)) : files;
+  const newest = own.sort(new Intl.Collator("en", { numeric: true }).compare).at(-1);
   if (newest === undefined) throw invalidInput("INPUT_NOT_FOUND", `${bundle} has no samples.parquet`, bundle);
-  return fileOf(bundle, newest);
+  return { ...fileOf(bundle, newest), note: noteOf(path.dirname(newest), own.length) };
 }
 
 /**
  * A bundle in another format, as bytes.
  * @throws GateError INPUT_… (exit 5)
  */
-export async function exportBundle(bundle: string, format: ExportFormat): Promise<Uint8Array> {
+export async function exportBundle(bundle: string, format: ExportFormat): Promise<Exported> {
   switch (format) {
     case "csv":
       return csv(bundle);
@@ -79,9 +98,9 @@ export async function exportBundle(bundle: string, format: ExportFormat): Promis
     case "parquet":
       return newestParquet(bundle);
     case "junit":
-      return encoder.encode(renderJUnit((await readBundle(bundle)).report));
+      return text(renderJUnit((await readBundle(bundle)).report));
     case "sarif":
-      return encoder.encode(renderSarif((await readBundle(bundle)).report));
+      return text(renderSarif((await readBundle(bundle)).report));
     case "html":
       return fileOf(bundle, "timeline.html");
     case "png":

@@ -67,6 +67,12 @@ function runNames(directory: string, prefix = "", depth = 0): string[] {
   });
 }
 
+/** Runs of the base commit, made to confirm a breach, are no runs of the candidate; alone they are better than nothing. */
+function candidateRuns(names: readonly string[]): readonly string[] {
+  const own = names.filter((name) => !/\/base-\d+$/.test(name));
+  return own.length === 0 ? names : own;
+}
+
 /**
  * Read a directory: a run, a bundle with its runs, or a directory of Stormlog telemetry (an export, an out-of-memory dump, a
  * sink, the output of `diagnose`).
@@ -81,7 +87,7 @@ export async function readDirectory(directory: string): Promise<Telemetry> {
     const runs: NamedRecording[] = [];
     const notes: string[] = [];
     let firstError: GateError | null = null;
-    for (const name of runNames(path.join(directory, RUNS))) {
+    for (const name of candidateRuns(runNames(path.join(directory, RUNS)))) {
       try {
         const run = await readRunDirectory(path.join(directory, RUNS, ...name.split("/")));
         runs.push({ name, recording: run.recording });

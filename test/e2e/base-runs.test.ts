@@ -1,0 +1,41 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { cli, freshFolder } from "./cli.ts";
+
+const WORKLOAD = (mebibytes: number) =>
+  `const keep = Buffer.alloc(${mebibytes} * 2 ** 20, 1); setTimeout(() => keep.length, 250);\n`;
+
+describe("a bundle with runs of the base commit", () => {
+  it("is read as what the candidate did", { timeout: 60_000 }, async () => {
+    const cwd = freshFolder();
+    const git = (...args: string[]) =>
+      execFileSync("git", ["-C", cwd, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args]);
+    git("init", "--quiet", "--initial-branch=main");
+    writeFileSync(path.join(cwd, "work.mjs"), WORKLOAD(1));
+    git("add", ".");
+    git("commit", "--quiet", "-m", "base");
+    const command = ["--", process.execPath, "work.mjs"];
+    expect((await cli(["baseline", "refresh", ...command], { cwd })).code).toBe(0);
+    git("checkout", "--quiet", "-b", "feature");
+    writeFileSync(path.join(cwd, "work.mjs"), WORKLOAD(64));
+    git("commit", "--quiet", "-am", "sixty-three mebibytes more");
+
+    const { code, stdout } = await cli(["run", ...command], { cwd });
+    expect(code).toBe(4);
+    expect(stdout).toContain("confirmed");
+    expect(existsSync(path.join(cwd, "stormlog-bundle", "runs", "default", "base-1"))).toBe(true);
+
+    const analysis = JSON.parse((await cli(["analyze", "stormlog-bundle", "--json"], { cwd })).stdout);
+    expect(analysis.series[0].peak_bytes).toBeGreaterThan(60 * 2 ** 20);
+    const csv = await cli(["export", "--format", "csv"], { cwd });
+    expect(csv.stdout).toContain('"default/4"');
+    expect(csv.stdout).not.toContain("base-");
+    expect(csv.stderr).toContain("the bundle holds 4 runs; this is default/4");
+    const parquet = await cli(["export", "--format", "parquet", "--output", "out.parquet"], { cwd });
+    expect(parquet.stderr).toContain("this is runs/default/4");
+    const exported = JSON.parse((await cli(["analyze", "out.parquet", "--json"], { cwd })).stdout);
+    expect(exported.series[0].peak_bytes).toBe(analysis.series[0].peak_bytes);
+  });
+});
