@@ -63,6 +63,12 @@ const where = (series: SeriesAnalysis): Pick<Finding, "rank" | "device" | "metri
   metric: series.metric,
 });
 
+/** The speed of the growth, which is true from the first steady sample on; its product with the span also counts the start-up. */
+function rate(analysis: SeriesAnalysis): string {
+  if (analysis.slope_bytes_per_step !== null) return `${formatBytes(analysis.slope_bytes_per_step)} per step`;
+  return analysis.slope_bytes_per_s === null ? "an unknown amount" : `${formatBytes(analysis.slope_bytes_per_s)}/s`;
+}
+
 /** Leak, rising, and steady growth too small to matter yet. */
 export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
   return all.flatMap(({ analysis, growthAtHorizon, significant }): Finding[] => {
@@ -77,7 +83,7 @@ export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
           confidence: 0.99,
           ...where(analysis),
           evidence,
-          description: `${analysis.metric} memory grows steadily by ${amount} and does not level off.`,
+          description: `${analysis.metric} memory grows steadily, by ${rate(analysis)}, and does not level off.`,
           remediation: hints("leak"),
         },
       ];

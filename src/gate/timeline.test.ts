@@ -43,6 +43,7 @@ describe("the headline of a chart", () => {
   it("names the growth and its class when it leaks", () => {
     const { judgement } = judged(20 * MIB, null);
     expect(judgement.verdict).toBe("fail");
+    expect(judgement.reason).toMatch(/^host leaks: growth 79\.\d\d MiB/);
     expect(headline(judgement, analyze(recording(20 * MIB)))).toMatch(
       /^host peak 179\.\d\d MiB.*growing \+20\.\d\d MiB\/s, class leak$/,
     );

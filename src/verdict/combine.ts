@@ -10,12 +10,21 @@ export function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating
   return checks.some(({ verdict }) => verdict === "warn") ? "warn" : "pass";
 }
 
+function sameSeries(a: Check, b: Check): boolean {
+  return a.rank === b.rank && a.device === b.device && a.metric === b.metric;
+}
+
 function sentence(verdict: VerdictWord, checks: readonly Check[]): string {
   const ranks = new Set(checks.map(({ rank }) => rank)).size > 1 ? "many" : "one";
-  const named = (check: Check) => `${describeSeries(check, ranks)}: ${check.reason}`;
+  const leaks = (check: Check) =>
+    checks.some((one) => one.aspect === "class" && one.verdict === "fail" && sameSeries(one, check));
+  // A leak explains the peak it causes, so it is told first and by its growth.
+  const order = (check: Check) => (check.aspect === "oom" ? 0 : check.aspect === "growth" && leaks(check) ? 1 : 2);
+  const named = (check: Check) =>
+    `${describeSeries(check, ranks)}${check.aspect === "growth" && leaks(check) ? " leaks" : ""}: ${check.reason}`;
   const worst = checks
     .filter((check) => check.verdict === verdict && (verdict === "warn" || check.gating))
-    .sort((a, b) => Number(b.confirmed) - Number(a.confirmed));
+    .sort((a, b) => Number(b.confirmed) - Number(a.confirmed) || order(a) - order(b));
   if (verdict !== "pass") {
     const [first, ...rest] = worst;
     if (first === undefined) return "there is nothing to judge by: no baseline, no budget";
