@@ -42,8 +42,7 @@ export interface AnalysedSeries {
 type Peak = Pick<SeriesAnalysis, "peak_bytes" | "peak_kind">;
 
 /** The best known peak: an exact one, else the largest of the given and the sampled. A sampled value above it wins. */
-function peakOf(series: MetricSeries, known: readonly KnownPeak[]): Peak {
-  const sampled = largest(series.bytes);
+function peakOf(series: MetricSeries, sampled: number | null, known: readonly KnownPeak[]): Peak {
   const own = known
     .filter((peak) => peak.rank === series.rank && peak.device === series.device && peak.metric === series.metric)
     .sort((a, b) => Number(b.kind === "exact") - Number(a.kind === "exact") || b.bytes - a.bytes)[0];
@@ -80,7 +79,8 @@ const positive = (value: number | null): value is number => value !== null && va
 
 /** All features of one series. */
 export function analyseSeries(series: MetricSeries, context: SeriesContext): AnalysedSeries {
-  const peak = peakOf(series, context.peaks);
+  const sampled = largest(series.bytes);
+  const peak = peakOf(series, sampled, context.peaks);
   const totalBytes = series.device === "host" ? series.totalBytes : (series.totalBytes ?? context.deviceCapacityBytes);
   const plain = (klass: "insufficient" | "unavailable", ordered: OrderedSeries | null): AnalysedSeries => ({
     analysis: { ...firstPart(series, peak, ordered), ...UNKNOWN_GROWTH, class: klass },
@@ -88,7 +88,7 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
     growthAtHorizon: null,
     significant: false,
   });
-  if (largest(series.bytes) === null) return plain("unavailable", null);
+  if (sampled === null) return plain("unavailable", null);
   const ordered = orderSeries(series);
   const { x, bytes, durationS, stepSpan } = ordered;
   const span = bytes.length > 0 ? x[x.length - 1]! - x[0]! : 0;

@@ -95,7 +95,13 @@ const columnOf =
 /** Largest finite value of a column; null when there is none. Capacity can only be reported too low (a MIG slice, a limit). */
 export function largest(values: Float64Array | null): number | null {
   let max = Number.NEGATIVE_INFINITY;
-  if (values) for (const value of values) if (value > max && value < Number.POSITIVE_INFINITY) max = value;
+  if (values) {
+    // By index: the iterator costs three times as much, and this sees every sample.
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i]!;
+      if (value > max && value < Number.POSITIVE_INFINITY) max = value;
+    }
+  }
   return max === Number.NEGATIVE_INFINITY ? null : max;
 }
 

@@ -1,0 +1,101 @@
+/**
+ * What analysing costs once a recording is read: time, memory, and how both grow. Eight ranks, four metrics each, a clock and a
+ * step counter. Every figure comes from a fresh process; the least disturbed of several rounds counts.
+ * Usage: npx tsx bench/analyze/index.ts [--json] [--rounds N] [--sizes 1e6,1e7,1e8]. Exits 1 when a limit is missed.
+ */
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import type { OneResult } from "./one.ts";
+
+/** Seconds that ten million values may take, from a cold start. */
+const LIMIT_S = 1;
+const LIMIT_AT = 1e7;
+/** Resident set, runtime and columns included, over the bytes of the columns; from ten million values on. */
+const LIMIT_MEMORY = 3;
+/** How much more a value may cost at the largest size than at ten million. */
+const LIMIT_GROWTH = 1.3;
+
+const { values: options } = parseArgs({
+  options: {
+    json: { type: "boolean", default: false },
+    rounds: { type: "string", default: "3" },
+    sizes: { type: "string", default: "1e6,1e7,1e8" },
+  },
+});
+const sizes = options.sizes.split(",").map(Number);
+
+function once(size: number): OneResult {
+  const script = fileURLToPath(new URL("./one.ts", import.meta.url));
+  const child = spawnSync(process.execPath, [...process.execArgv, script, String(size)], { encoding: "utf8" });
+  if (child.status !== 0) throw new Error(`analysing ${size} values failed: ${child.stderr}`);
+  return JSON.parse(child.stdout);
+}
+
+/** Time is the fastest round's, memory the largest of all rounds. */
+function least(size: number): OneResult {
+  const rounds = Array.from({ length: Number(options.rounds) }, () => once(size));
+  const fastest = rounds.reduce((best, next) => (next.wallMs < best.wallMs ? next : best));
+  return {
+    ...fastest,
+    cpuMs: Math.min(...rounds.map(({ cpuMs }) => cpuMs)),
+    warmMs: Math.min(...rounds.map(({ warmMs }) => warmMs)),
+    residentPeak: Math.max(...rounds.map(({ residentPeak }) => residentPeak)),
+  };
+}
+
+const results = sizes.map(least);
+const at = results.find(({ values }) => Math.abs(values / LIMIT_AT - 1) < 0.01);
+const last = results.at(-1);
+const perValue = ({ wallMs, values }: OneResult) => wallMs / values;
+const limits = [
+  ...(at ? [{ what: "seconds for ten million values", value: at.wallMs / 1000, limit: LIMIT_S }] : []),
+  ...results
+    .filter(({ values }) => values >= 0.99 * LIMIT_AT)
+    .map((one) => ({
+      what: `resident set over columns, ${one.values.toExponential(0)} values`,
+      value: one.residentPeak / one.columnBytes,
+      limit: LIMIT_MEMORY,
+    })),
+  ...(at && last && last !== at
+    ? [{ what: "cost of a value, largest over ten million", value: perValue(last) / perValue(at), limit: LIMIT_GROWTH }]
+    : []),
+];
+const missed = limits.filter(({ value, limit }) => !(value <= limit));
+
+if (options.json) {
+  console.log(JSON.stringify({ results, limits, missed: missed.length }, null, 2));
+} else {
+  const mib = (bytes: number) => (bytes / 2 ** 20).toFixed(0);
+  const rows = [
+    [
+      "values",
+      "columns MiB",
+      "cold ms",
+      "CPU ms",
+      "warm ms",
+      "ns a value",
+      "RSS before MiB",
+      "RSS peak MiB",
+      "peak/columns",
+    ],
+    ...results.map((one) => [
+      one.values.toExponential(0),
+      mib(one.columnBytes),
+      one.wallMs.toFixed(0),
+      one.cpuMs.toFixed(0),
+      one.warmMs.toFixed(0),
+      (perValue(one) * 1e6).toFixed(1),
+      mib(one.residentBefore),
+      mib(one.residentPeak),
+      (one.residentPeak / one.columnBytes).toFixed(2),
+    ]),
+  ];
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  for (const row of rows) console.log(row.map((text, column) => text.padStart(widths[column]!)).join("  "));
+  console.log(`found: ${last?.classes ?? "nothing"}\n`);
+  for (const { what, value, limit } of limits) {
+    console.log(`${value <= limit ? "ok    " : "MISSED"}  ${what}: ${value.toFixed(2)} (at most ${limit})`);
+  }
+}
+process.exitCode = missed.length > 0 ? 1 : 0;

@@ -1,0 +1,42 @@
+/** One analysis in a process of its own, so that nothing before it is warm and its memory is its own. Prints one line of JSON. */
+import { analyze } from "../../src/analysis/analyze.ts";
+import { benchRecording, columnBytes } from "./recording.ts";
+
+export interface OneResult {
+  /** Values analysed, over all series. */
+  readonly values: number;
+  readonly columnBytes: number;
+  readonly wallMs: number;
+  /** CPU of the process meanwhile, its compiler and collector threads included. */
+  readonly cpuMs: number;
+  /** The same again, with compiled code. */
+  readonly warmMs: number;
+  /** Resident set with the columns in memory, before the first analysis. */
+  readonly residentBefore: number;
+  /** Largest resident set up to the end of the first analysis. */
+  readonly residentPeak: number;
+  /** What came out; tells that the work was done. */
+  readonly classes: string;
+}
+
+const recording = benchRecording(Number(process.argv[2]));
+const residentBefore = process.memoryUsage.rss();
+const cpu = process.cpuUsage();
+const start = performance.now();
+const document = analyze(recording);
+const wallMs = performance.now() - start;
+const { user, system } = process.cpuUsage(cpu);
+const residentPeak = process.resourceUsage().maxRSS * 1024;
+const again = performance.now();
+analyze(recording);
+const result: OneResult = {
+  values: document.series.reduce((sum, series) => sum + series.samples, 0),
+  columnBytes: columnBytes(recording),
+  wallMs,
+  cpuMs: (user + system) / 1000,
+  warmMs: performance.now() - again,
+  residentBefore,
+  residentPeak,
+  classes: [...new Set(document.series.map((series) => `${series.metric} ${series.class}`))].sort().join(", "),
+};
+console.log(JSON.stringify(result));
