@@ -26,7 +26,7 @@ export interface FinishedRun {
   readonly analysis: AnalysisDocument | null;
   readonly measured: MeasuredRun | null;
   readonly ending: RunEnding;
-  /** What went wrong after the measurement (a file that could not be written), in words. */
+  /** What could not be measured or written, in words: a lesser sampler, lost samples, a file that could not be written. */
   readonly warnings: readonly string[];
 }
 
@@ -107,6 +107,8 @@ export async function oneRun(
     }
     if (recording !== null) analysis = analyze(recording, { horizon: scenario.horizon });
   }
+  // Told without the run's number, so that one cause is one notice however many runs there were.
+  warnings.push(...(info.sampler.reason === null ? [] : [info.sampler.reason]), ...info.lost);
   const measured = analysis === null ? null : measuredRun(analysis, { session: plan.session, commit: plan.commit });
   return { role: plan.role, directory: plan.directory, info, recording, analysis, measured, ending, warnings };
 }

@@ -97,6 +97,7 @@ export async function refreshScenario(
       ports.log(`${scenario.name.replace(/[\r\n]+/g, " ")}: baseline run ${number} of ${options.runs}`);
       finished.push(run);
     }
+    for (const warning of new Set(finished.flatMap(({ warnings }) => warnings))) ports.log(`note: ${warning}`);
     return await store(options.store, scenario.name, finished, ports);
   } finally {
     await rm(folder, { recursive: true, force: true });

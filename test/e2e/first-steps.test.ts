@@ -17,6 +17,16 @@ describe("a new user's first steps", () => {
     expect(JSON.parse(json.stdout).help).toBe(short.stdout.trimEnd());
   });
 
+  it("is told in one line what a lesser sampler cannot see", async () => {
+    const cwd = freshFolder();
+    const env = { STORMLOG_GATE_SAMPLER: "fallback" };
+    const notice = /note: STORMLOG_GATE_SAMPLER asks for it; the plain JavaScript/g;
+    const run = await cli(["run", "--repeats", "2", ...SHORT], { cwd, env });
+    expect(run.stdout.match(notice)).toHaveLength(1);
+    const refresh = await cli(["baseline", "refresh", "--runs", "2", ...SHORT], { cwd, env });
+    expect(refresh.stdout.match(notice)).toHaveLength(1);
+  });
+
   it("is told that options come after the command", async () => {
     const { code, stderr } = await cli(["--json", "run", "--", "true"], { cwd: freshFolder() });
     expect(code).toBe(2);
