@@ -178,7 +178,10 @@ async function tell(
   for (let number = 1; number <= wanted; number += 1) {
     const run = await story.runCandidate();
     if (run.ending.kind !== "ok") return failedScenario(request, scenario, story, run);
-    if (story.cost.exhausted(ports.now().getTime()) !== null) break;
+    const stop = story.cost.exhausted(ports.now().getTime());
+    if (stop === null || number === wanted) continue;
+    story.warnings.push(`${scenario.name}: ${stop}, so ${number} of ${wanted} runs were made`);
+    break;
   }
   const fingerprint = story.candidate[0]?.info.fingerprint ?? {};
   story.baseline = await loadFirstBaseline(request.baselines, scenario.name, fingerprint, request);

@@ -27,6 +27,13 @@ describe("a new user's first steps", () => {
     expect(refresh.stdout.match(notice)).toHaveLength(1);
   });
 
+  it("is told when a limit cuts the repeats", async () => {
+    const { stdout } = await cli(["run", "--repeats", "3", "--max-runs", "2", ...SHORT], { cwd: freshFolder() });
+    expect(stdout).toContain("the limit of 2 runs is reached, so 2 of 3 runs were made");
+    const whole = await cli(["run", "--repeats", "2", "--max-runs", "2", ...SHORT], { cwd: freshFolder() });
+    expect(whole.stdout).not.toContain("the limit of");
+  });
+
   it("is told that options come after the command", async () => {
     const { code, stderr } = await cli(["--json", "run", "--", "true"], { cwd: freshFolder() });
     expect(code).toBe(2);
