@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { OneResult } from "./one.ts";
 
-/** Seconds that ten million values may take, from a cold start. */
+/** Processor seconds that ten million values may take, from a cold start: what the clock shows where nothing else runs. */
 const LIMIT_S = 1;
 const LIMIT_AT = 1e7;
 /** Resident set, runtime and columns included, over the bytes of the columns; from ten million values on. */
@@ -35,10 +35,10 @@ function once(size: number): OneResult {
 /** Time is the fastest round's, memory the largest of all rounds. */
 function least(size: number): OneResult {
   const rounds = Array.from({ length: Number(options.rounds) }, () => once(size));
-  const fastest = rounds.reduce((best, next) => (next.wallMs < best.wallMs ? next : best));
+  const fastest = rounds.reduce((best, next) => (next.cpuMs < best.cpuMs ? next : best));
   return {
     ...fastest,
-    cpuMs: Math.min(...rounds.map(({ cpuMs }) => cpuMs)),
+    wallMs: Math.min(...rounds.map(({ wallMs }) => wallMs)),
     warmMs: Math.min(...rounds.map(({ warmMs }) => warmMs)),
     residentPeak: Math.max(...rounds.map(({ residentPeak }) => residentPeak)),
   };
@@ -47,9 +47,9 @@ function least(size: number): OneResult {
 const results = sizes.map(least);
 const at = results.find(({ values }) => Math.abs(values / LIMIT_AT - 1) < 0.01);
 const last = results.at(-1);
-const perValue = ({ wallMs, values }: OneResult) => wallMs / values;
+const perValue = ({ cpuMs, values }: OneResult) => cpuMs / values;
 const limits = [
-  ...(at ? [{ what: "seconds for ten million values", value: at.wallMs / 1000, limit: LIMIT_S }] : []),
+  ...(at ? [{ what: "processor seconds for ten million values", value: at.cpuMs / 1000, limit: LIMIT_S }] : []),
   ...results
     .filter(({ values }) => values >= 0.99 * LIMIT_AT)
     .map((one) => ({
@@ -74,7 +74,7 @@ if (options.json) {
       "cold ms",
       "CPU ms",
       "warm ms",
-      "ns a value",
+      "CPU ns a value",
       "RSS before MiB",
       "RSS peak MiB",
       "peak/columns",

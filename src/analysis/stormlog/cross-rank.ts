@@ -1,5 +1,6 @@
 import { MIB } from "../../core/units.ts";
 import type { FirstCauseSuspect, RanksAnalysis } from "../document.ts";
+import { medianInPlace } from "../order-statistics.ts";
 
 /** One sample of device memory; Unix nanoseconds as BigInt because they exceed 2^53. */
 export interface RankSample {
@@ -24,9 +25,13 @@ interface Candidate {
   readonly rises: number;
 }
 
-function mostCommon<T>(values: Iterable<T>): T | null {
+/** The value most samples have, of those that have one. */
+function mostCommon<T>(samples: readonly RankSample[], valueOf: (sample: RankSample) => T | null): T | null {
   const counts = new Map<T, number>();
-  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  for (const sample of samples) {
+    const value = valueOf(sample);
+    if (value !== null) counts.set(value, (counts.get(value) ?? 0) + 1);
+  }
   let best: T | null = null;
   let most = 0;
   for (const [value, count] of counts) {
@@ -40,19 +45,20 @@ function mostCommon<T>(values: Iterable<T>): T | null {
 
 const compareBigInt = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
 
+const compareSamples = (a: RankSample, b: RankSample): number =>
+  compareBigInt(a.timestampNs, b.timestampNs) || a.pid - b.pid || (a.host < b.host ? -1 : a.host > b.host ? 1 : 0);
+
 /** Median of the positive intervals between neighbouring samples of each rank, nanoseconds; 0 when there is none. */
 function medianInterval(byRank: ReadonlyMap<number, readonly RankSample[]>): bigint {
-  const intervals: bigint[] = [];
+  const intervals: number[] = [];
   for (const samples of byRank.values()) {
     for (let i = 1; i < samples.length; i++) {
-      const interval = samples[i]!.timestampNs - samples[i - 1]!.timestampNs;
-      if (interval > 0n) intervals.push(interval);
+      // Exact below 104 days; as a number it sorts a hundred times faster.
+      const interval = Number(samples[i]!.timestampNs - samples[i - 1]!.timestampNs);
+      if (interval > 0) intervals.push(interval);
     }
   }
-  intervals.sort(compareBigInt);
-  const n = intervals.length;
-  if (n === 0) return 0n;
-  return n % 2 === 1 ? intervals[n >> 1]! : (intervals[(n >> 1) - 1]! + intervals[n >> 1]!) / 2n;
+  return intervals.length === 0 ? 0n : BigInt(Math.floor(medianInPlace(Float64Array.from(intervals))));
 }
 
 /** The first time that consecutive rises of device memory add up to a tenth of the rank's peak, and at least 64 MiB. */
@@ -86,7 +92,7 @@ function firstSpike(rank: number, samples: readonly RankSample[], offset: bigint
 export function crossRank(allSamples: readonly RankSample[], ignoredOthers: boolean): RanksAnalysis {
   const notes: string[] = [];
   if (ignoredOthers) notes.push("Ignored non-sample events during cross-rank analysis.");
-  const jobId = mostCommon(allSamples.flatMap((sample) => (sample.jobId ? [sample.jobId] : [])));
+  const jobId = mostCommon(allSamples, (sample) => sample.jobId || null);
   const samples = jobId === null ? allSamples : allSamples.filter((sample) => sample.jobId === jobId);
   if (samples.length === 0) {
     notes.push("No sample telemetry events were available for distributed analysis.");
@@ -99,15 +105,10 @@ export function crossRank(allSamples: readonly RankSample[], ignoredOthers: bool
     else byRank.set(sample.rank, [sample]);
   }
   for (const own of byRank.values()) {
-    own.sort(
-      (a, b) =>
-        compareBigInt(a.timestampNs, b.timestampNs) ||
-        a.pid - b.pid ||
-        (a.host < b.host ? -1 : a.host > b.host ? 1 : 0),
-    );
+    if (own.some((sample, i) => i > 0 && sample.timestampNs <= own[i - 1]!.timestampNs)) own.sort(compareSamples);
   }
   const ranks = [...byRank.keys()].sort((a, b) => a - b);
-  const claimed = mostCommon(samples.flatMap((sample) => (sample.worldSize > 1 ? [sample.worldSize] : []))) ?? 1;
+  const claimed = mostCommon(samples, (sample) => (sample.worldSize > 1 ? sample.worldSize : null)) ?? 1;
   const worldSize = Math.max(claimed, ranks[ranks.length - 1]! + 1);
   const missing = Array.from({ length: worldSize }, (_, rank) => rank).filter((rank) => !byRank.has(rank));
 
