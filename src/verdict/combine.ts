@@ -6,8 +6,10 @@ import { describeSeries } from "./series-index.ts";
 export function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): VerdictWord {
   if (checks.some(({ verdict, gating }) => verdict === "fail" && gating)) return "fail";
   const gates = checks.filter(({ gating }) => gating);
-  if (gates.length === 0 || gates.some(({ verdict }) => verdict === "unjudged")) return "unjudged";
-  return checks.some(({ verdict }) => verdict === "warn") ? "warn" : "pass";
+  if (gates.some(({ verdict }) => verdict === "unjudged")) return "unjudged";
+  if (checks.some(({ verdict }) => verdict === "warn")) return "warn";
+  // Only metrics that do not gate, and nothing to say about them: that is not a pass of what should have been measured.
+  return gates.length === 0 ? "unjudged" : "pass";
 }
 
 function sameSeries(a: Check, b: Check): boolean {
@@ -27,7 +29,11 @@ function sentence(verdict: VerdictWord, checks: readonly Check[]): string {
     .sort((a, b) => Number(b.confirmed) - Number(a.confirmed) || order(a) - order(b));
   if (verdict !== "pass") {
     const [first, ...rest] = worst;
-    if (first === undefined) return "there is nothing to judge by: no baseline, no budget";
+    if (first === undefined) {
+      return checks.length === 0
+        ? "there is nothing to judge by: no baseline, no budget"
+        : "only metrics that do not gate were measured";
+    }
     return rest.length === 0 ? named(first) : `${named(first)} (and ${rest.length} more)`;
   }
   const gates = checks.filter(({ gating }) => gating);

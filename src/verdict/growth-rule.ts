@@ -27,8 +27,26 @@ interface Growths {
   readonly baseline: readonly { readonly session: string; readonly value: number }[];
 }
 
+/** Steps or seconds a run of this scenario observes, from growth = slope x length; null when no run grew. */
+function observedLength(runs: readonly MeasuredSeries[], horizon: Horizon): number | null {
+  const lengths = runs.flatMap((series) => {
+    const slope = finite(horizon.kind === "steps" ? series.slope_bytes_per_step : series.slope_bytes_per_s);
+    const growth = observedGrowth(series);
+    return slope === null || growth === null || slope === 0 || growth / slope <= 0 ? [] : [growth / slope];
+  });
+  return lengths.length === 0 ? null : median(lengths);
+}
+
+/** A baseline run at the horizon. One that kept its growth but no slope observed as much as the candidate's runs did. */
+function projectedBaseline(series: MeasuredSeries, horizon: Horizon, length: number | null): number | null {
+  const known = projectedGrowth(series, horizon);
+  const growth = observedGrowth(series);
+  if (known !== null || growth === null || length === null) return known;
+  return (growth / length) * (horizon.kind === "steps" ? horizon.steps : horizon.seconds);
+}
+
 /**
- * Growth to compare: at the horizon where one is set and both sides know a slope in its unit, else over the observed span.
+ * Growth to compare: at the horizon where one is set and both sides can be projected to it, else over the observed span.
  * Runs of one comparison are never mixed between the two.
  */
 function growths(context: RelativeContext): Growths {
@@ -37,7 +55,11 @@ function growths(context: RelativeContext): Growths {
     context.policy.horizon,
   );
   if (wanted !== null) {
-    const baseline = knownValues(context.baseline, (series) => projectedGrowth(series, wanted));
+    const span = observedLength(
+      context.candidate.map(({ series }) => series),
+      wanted,
+    );
+    const baseline = knownValues(context.baseline, (series) => projectedBaseline(series, wanted, span));
     if (baseline.length >= Math.min(context.policy.minBaselineRuns, context.baseline.length)) {
       const candidate = knownValues(context.candidate, (series) => projectedGrowth(series, wanted));
       return { horizon: wanted, candidate, baseline };

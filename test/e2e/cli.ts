@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { packageRoot } from "../../src/core/package-root.ts";
@@ -24,9 +24,11 @@ const KEPT_BYTES = 64 * 1024 * 1024;
 /** The command line as shipped: the committed bundle, not the sources. */
 export const CLI = path.join(packageRoot(), "dist", "cli.js");
 
-/** A fresh folder outside the repository, so that no git or configuration of it is found by accident. */
+/** A fresh folder outside the repository, so that no git or configuration of it is found by accident; gone with the process. */
 export function freshFolder(): string {
-  return mkdtempSync(path.join(tmpdir(), "stormlog-gate-e2e-"));
+  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-e2e-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
 }
 
 /** Run the shipped command line to its end. */
