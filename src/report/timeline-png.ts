@@ -17,9 +17,17 @@ async function loadEngine(): Promise<typeof import("@resvg/resvg-wasm")> {
  * @throws GateError ASSET_MISSING when the installation is incomplete
  */
 export async function renderTimelinePng(timeline: Timeline): Promise<Uint8Array> {
+  return svgToPng(renderTimelineSvg(timeline));
+}
+
+/**
+ * An SVG document as an indexed PNG of its own size, in the shipped font.
+ * @throws GateError ASSET_MISSING when the installation is incomplete
+ */
+export async function svgToPng(svg: string): Promise<Uint8Array> {
   engine ??= loadEngine();
   const { Resvg } = await engine;
-  const picture = new Resvg(renderTimelineSvg(timeline), {
+  const picture = new Resvg(svg, {
     font: { fontBuffers: [readAsset("dejavu-sans-subset.ttf")], defaultFontFamily: "DejaVu Sans" },
   });
   try {

@@ -1,0 +1,154 @@
+import type { DriftClass } from "../../src/analysis/document.ts";
+import { warmupCut } from "../../src/analysis/warmup.ts";
+import { formatBytes, formatBytesDelta } from "../../src/core/units.ts";
+import {
+  axes,
+  type Chip,
+  COLORS,
+  type Frame,
+  frameOf,
+  heading,
+  label,
+  legend,
+  lineMark,
+  picture,
+  polyline,
+  xOf,
+  yOf,
+} from "./frame.ts";
+import { analysed, type StoryOfMemory } from "./series.ts";
+
+const TICK_ROOM = 84;
+/** Points the eye gets, and the cut is looked for in. */
+const BLOCK = 5;
+
+const BAD: readonly DriftClass[] = ["leak"];
+const OPEN: readonly DriftClass[] = ["rising"];
+
+export function chipOf(klass: DriftClass): Chip {
+  return { text: klass, color: BAD.includes(klass) ? COLORS.bad : OPEN.includes(klass) ? COLORS.open : COLORS.good };
+}
+
+function means(bytes: Float64Array): { x: Float64Array; y: Float64Array } {
+  const count = Math.floor(bytes.length / BLOCK);
+  const y = Float64Array.from({ length: count }, (_, k) => {
+    let sum = 0;
+    for (let i = 0; i < BLOCK; i++) sum += bytes[k * BLOCK + i]!;
+    return sum / BLOCK;
+  });
+  return { x: Float64Array.from({ length: count }, (_, k) => (k + 0.5) * BLOCK), y };
+}
+
+/** Where warm-up ends, in steps; 0 when nothing is cut. */
+function warmUpEnd({ bytes, metric }: StoryOfMemory): number {
+  if (metric === "reserved") return 0;
+  const { x, y } = means(bytes);
+  return warmupCut(x, y, 512) * BLOCK;
+}
+
+function extent(stories: readonly StoryOfMemory[]): readonly [number, number] {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const { bytes } of stories) {
+    for (const value of bytes) {
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+    }
+  }
+  return [low - 0.06 * (high - low), high + 0.1 * (high - low)];
+}
+
+/** The growth line through the middle of the lower half of what the line leaves over: under a saw-tooth it lies on the floor. */
+function growthLine(story: StoryOfMemory, slope: number, from: number, frame: Frame): string {
+  const left = story.bytes.subarray(from).map((value, i) => value - slope * i);
+  const sorted = Float64Array.from(left).sort();
+  const level = sorted[Math.floor(sorted.length * (story.name.startsWith("saw-tooth") ? 0.06 : 0.5))]!;
+  const last = story.bytes.length - 1;
+  return polyline(
+    [
+      [xOf(from, frame), yOf(level, frame)],
+      [xOf(last, frame), yOf(level + slope * (last - from), frame)],
+    ],
+    COLORS.mark,
+    3,
+    "10 6",
+  );
+}
+
+function panel(story: StoryOfMemory, side: 0 | 1, y: readonly [number, number]): string {
+  const analysis = analysed(story);
+  if (analysis.class !== story.expected) {
+    throw new Error(`${story.name} is called ${analysis.class}; the page says ${story.expected}`);
+  }
+  const frame = frameOf(side, [0, story.bytes.length], y, TICK_ROOM);
+  const cut = warmUpEnd(story);
+  const detail = [
+    `growth ${formatBytesDelta(analysis.growth_bytes ?? 0)}`,
+    story.metric === "reserved"
+      ? "a running maximum: no slope is tested"
+      : `a leak of ${formatBytes(analysis.mde_bytes ?? 0)} would show`,
+  ].join(", ");
+  const warm =
+    cut === 0
+      ? ""
+      : `<rect x="${frame.left}" y="${frame.top}" width="${(xOf(cut, frame) - frame.left).toFixed(1)}" height="${frame.bottom - frame.top}" fill="#bcc4cd" fill-opacity="0.45"/>`;
+  const points = [...story.bytes].map((value, step) => [xOf(step, frame), yOf(value, frame)] as const);
+  return [
+    heading(frame, TICK_ROOM, chipOf(analysis.class), story.caption, detail),
+    axes(
+      frame,
+      [0, 200, 400, 600].map((step) => [step, step === 600 ? "step 600" : String(step)] as const),
+    ),
+    warm,
+    polyline(points, COLORS.data, 2),
+    story.metric === "reserved"
+      ? records(story, frame)
+      : growthLine(story, analysis.slope_bytes_per_step ?? 0, cut, frame),
+    cut === 0 ? "" : label("warm-up, cut", xOf(cut, frame) + 8, frame.bottom - 12, COLORS.plain),
+  ].join("");
+}
+
+/** New maxima in the second half, which is where they count. */
+function records({ bytes }: StoryOfMemory, frame: Frame): string {
+  const half = bytes.length / 2;
+  let top = Number.NEGATIVE_INFINITY;
+  const out: string[] = [
+    polyline(
+      [
+        [xOf(half, frame), frame.top],
+        [xOf(half, frame), frame.bottom],
+      ],
+      COLORS.plain,
+      1.5,
+      "3 5",
+    ),
+  ];
+  bytes.forEach((value, step) => {
+    if (value > top && step >= half) {
+      out.push(
+        `<circle cx="${xOf(step, frame).toFixed(1)}" cy="${yOf(value, frame).toFixed(1)}" r="5" fill="${COLORS.mark}" stroke="#ffffff" stroke-width="1.5"/>`,
+      );
+    }
+    top = Math.max(top, value);
+  });
+  out.push(label("second half", xOf(half, frame) + 8, frame.bottom - 12, COLORS.plain));
+  return out.join("");
+}
+
+/** Two stories on one scale, as the engine reads them; throws when it reads them otherwise than the page says. */
+export function storyPicture(pair: readonly [StoryOfMemory, StoryOfMemory]): string {
+  const y = extent(pair);
+  const highwater = pair[0].metric === "reserved";
+  return picture(
+    panel(pair[0], 0, y),
+    panel(pair[1], 1, y),
+    legend([
+      { mark: lineMark(COLORS.data, 3), words: pair[0].metric },
+      highwater
+        ? {
+            mark: (x, at) => `<circle cx="${x + 15}" cy="${at}" r="5" fill="${COLORS.mark}"/>`,
+            words: "new maximum in the second half: four or more are not chance",
+          }
+        : { mark: lineMark(COLORS.mark, 3, "10 6"), words: "growth of the floor, as measured" },
+    ]),
+  );
+}

@@ -1,0 +1,29 @@
+/**
+ * Draws the pictures of docs/how-verdicts-are-made.md: seeded series, read by the real analysis and judged by the real verdict.
+ * Fails when the engine no longer says what the page says. Usage: npx tsx scripts/make-doc-pictures.ts
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { svgToPng } from "../src/report/timeline-png.ts";
+import { breachPicture } from "./doc-pictures/breach-picture.ts";
+import { powerPicture } from "./doc-pictures/power-picture.ts";
+import { PAIRS } from "./doc-pictures/series.ts";
+import { storyPicture } from "./doc-pictures/story-picture.ts";
+
+const MOST_BYTES = 40_000;
+const folder = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../docs/images");
+mkdirSync(folder, { recursive: true });
+
+const pictures: Readonly<Record<string, () => string>> = {
+  ...Object.fromEntries(Object.entries(PAIRS).map(([name, pair]) => [name, () => storyPicture(pair)])),
+  breach: breachPicture,
+  "blind-spot": powerPicture,
+};
+
+for (const [name, draw] of Object.entries(pictures)) {
+  const png = await svgToPng(draw());
+  if (png.length > MOST_BYTES) throw new Error(`${name}.png has ${png.length} bytes, more than ${MOST_BYTES}`);
+  writeFileSync(path.join(folder, `${name}.png`), png);
+  console.log(`docs/images/${name}.png ${png.length} bytes`);
+}
