@@ -1,4 +1,4 @@
-import { closeSync, mkdtempSync, openSync, readFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
@@ -6,11 +6,13 @@ import { writeAll } from "./console.ts";
 
 describe("writing the output", () => {
   it("writes all of it", () => {
-    const file = path.join(mkdtempSync(path.join(tmpdir(), "console-")), "out");
+    const folder = mkdtempSync(path.join(tmpdir(), "console-"));
+    const file = path.join(folder, "out");
     const fd = openSync(file, "w");
     writeAll(fd, new Uint8Array(3_000_000).fill(65));
     closeSync(fd);
     expect(readFileSync(file).length).toBe(3_000_000);
+    rmSync(folder, { recursive: true });
   });
 
   it.skipIf(process.platform !== "linux")("says so when a full disk swallows an answer", () => {

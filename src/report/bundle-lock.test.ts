@@ -1,11 +1,20 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import path from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { prepareBundle } from "./bundle.ts";
 import { LOCK_FILE, lockBundle, unlockBundle } from "./bundle-lock.ts";
 
-const fresh = () => mkdtempSync(path.join(tmpdir(), "bundle-lock-"));
+const folders: string[] = [];
+const fresh = () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "bundle-lock-"));
+  folders.push(folder);
+  return folder;
+};
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
 const START = { argv: ["stormlog-gate", "run"], createdIso: "2026-01-01T00:00:00Z" };
 
 describe("the lock of a bundle", () => {
