@@ -1,5 +1,6 @@
 import type { Metric } from "../telemetry/model.ts";
 import { type Cells, mergeCells, sliceCells } from "./cells.ts";
+import { findCycle } from "./cycle.ts";
 import { detectable, SIGNIFICANCE } from "./detectable.ts";
 import type { DriftClass } from "./document.ts";
 import { classifyFewCycles } from "./few-cycles.ts";
@@ -8,7 +9,7 @@ import { chooseFloor, type Floor, partition } from "./floor.ts";
 import { quantumNoise } from "./materiality.ts";
 import { mean, median, normalMad } from "./order-statistics.ts";
 import { FEW_PERIODS, findPeriod } from "./period.ts";
-import { compareStories, type Story } from "./stories.ts";
+import { compareStories, type Story, type StoryFit } from "./stories.ts";
 import { teardownStart, warmupCut } from "./warmup.ts";
 
 /** Parts a series is summed up in for the trend test. Twelve keep batch means of AR(1) 0.9 nearly independent from n = 300 on. */
@@ -48,6 +49,15 @@ const ENDED_SHARE = 0.4;
 const RESTING_SHARE = 0.25;
 /** Jumps must explain a rise this much better than a line (difference of the information criterion), or it stays open. */
 const STRONG_EVIDENCE = 6;
+/** How many standard errors of a difference of levels may hide that one lies above the other. */
+const QUARTER_SLACK = 1;
+const TAIL_SLACK = 1;
+/** Lag-one correlation of 24 residuals that independent ones often show. */
+const CHANCE_CORRELATION = 0.2;
+/** The same for a ramp that rests; after a warm-up nothing that has ended may explain the rise better. */
+const ENDED_EVIDENCE = 2;
+/** One-sided level at which a slope is a leak; `rising` needs 0.99 only. Slow noise is the harder case, and its size less well known. */
+const LEAK_SIGNIFICANCE = { plain: 0.997, slowNoise: 0.998 } as const;
 /** The floor must rise or fall with the level: this share of what is material, in the lows of the first and last parts. */
 const FLOOR_SHARE = 0.75;
 
@@ -64,7 +74,8 @@ interface Trend {
   readonly parts: Floor;
   readonly fit: LineFit;
   readonly standardError: number;
-  readonly significant: boolean;
+  /** Student's t from which on the slope is taken for one. */
+  readonly critical: number;
   /** Last two parts minus first two. */
   readonly net: number;
 }
@@ -79,17 +90,19 @@ function trendOf(cells: Cells, kind: Floor["kind"], parts: number, noise: number
     parts: floor,
     fit,
     standardError,
-    significant: fit.slope > studentQuantile(level, parts - 2) * standardError,
+    critical: studentQuantile(level, parts - 2),
     net: mean(floor.y, parts - 2, parts) - mean(floor.y, 0, 2),
   };
 }
 
-/** Medians of four equal parts rise strictly: growth is not confined to one stretch. */
-function risesThroughout(y: Float64Array): boolean {
+/** Levels of four equal parts rise strictly, as far as the noise lets one see: growth is not confined to one stretch. */
+function risesThroughout(y: Float64Array, noise: number): boolean {
+  const slack = QUARTER_SLACK * noise * Math.sqrt(8 / y.length);
   let previous = Number.NEGATIVE_INFINITY;
   for (let q = 0; q < 4; q++) {
-    const quarter = median(y.subarray(Math.floor((q * y.length) / 4), Math.floor(((q + 1) * y.length) / 4)));
-    if (!(quarter > previous)) return false;
+    const part = y.subarray(Math.floor((q * y.length) / 4), Math.floor(((q + 1) * y.length) / 4));
+    const quarter = slack > 0 ? mean(part) : median(part);
+    if (!(quarter > previous - slack)) return false;
     previous = quarter;
   }
   return true;
@@ -99,13 +112,16 @@ function risesThroughout(y: Float64Array): boolean {
  * The second half still grows: at least a fifth of the whole happens between its two ends. One jump that makes up more than
  * a third of the growth is left out of the whole, or a leak with a jump on top would look as if it levelled off.
  */
-function stillRising(y: Float64Array, net: number): boolean {
+function stillRising(y: Float64Array, net: number, noise: number): boolean {
   const width = Math.max(2, Math.floor(y.length / 6));
   const half = Math.floor(y.length / 2);
   let jump = 0;
   for (let i = 1; i < y.length; i++) jump = Math.max(jump, y[i]! - y[i - 1]!);
   const whole = jump > net / 3 ? Math.max(net - jump, net / 4) : net;
-  return mean(y, y.length - width, y.length) - mean(y, half, half + width) > 0.2 * whole;
+  return (
+    mean(y, y.length - width, y.length) - mean(y, half, half + width) >
+    0.2 * whole - TAIL_SLACK * noise * Math.sqrt(2 / width)
+  );
 }
 
 /** Slope, interval and class of a series that can fall (allocated, host, differences of two counters). */
@@ -113,13 +129,16 @@ export function classifyDrift(input: DriftInput): Drift {
   const { metric, change, growth } = input;
   const noise = quantumNoise(metric);
   const kept = teardownStart(input.cells.low, input.cells.high, change);
-  const cells = kept < input.cells.count ? sliceCells(input.cells, 0, kept) : input.cells;
-  const period = findPeriod(cells.middle);
-  if (period === 1) {
+  const raw = kept < input.cells.count ? sliceCells(input.cells, 0, kept) : input.cells;
+  const cycle = findCycle(raw.middle, growth / 16);
+  const cells = cycle ? { ...raw, low: cycle.floor, middle: cycle.floor, high: cycle.floor } : raw;
+  const period = cycle ? 1 : findPeriod(cells.middle);
+  if (period === 1 && !cycle) {
     const few = classifyFewCycles(cells, findPeriod(cells.middle, FEW_PERIODS), input);
     if (few) return few;
   }
-  const blocks = mergeCells(cells, Math.max(1, Math.ceil(cells.count / MAX_BLOCKS), period));
+  const size = Math.max(1, Math.ceil(cells.count / MAX_BLOCKS), period);
+  const blocks = mergeCells(cells, size);
   const cut = Math.max(
     warmupCut(blocks.x, period > 1 ? blocks.low : blocks.middle, noise),
     startupCut(blocks, input.startupEnd),
@@ -129,36 +148,55 @@ export function classifyDrift(input: DriftInput): Drift {
   if (most < MIN_PARTS) return INSUFFICIENT;
 
   const { kind, parts } = period > 1 ? ({ kind: "low", parts: most } as const) : chooseFloor(settled, most, growth / 8);
-  const trend = trendOf(settled, kind, parts, noise);
-  const { net, significant, standardError } = trend;
+  // Levels of parts come from the cells themselves: a median of medians wastes what a mean of the cells knows.
+  const source = kind === "middle" ? sliceCells(cells, cells.count - settled.count * size, cells.count) : settled;
+  const trend = trendOf(source, kind, parts, noise);
   const y = trend.parts.y;
   const points = kind === "middle" ? partition(settled, kind, settled.count) : trend.parts;
   const slope = theilSen(points.x, points.y);
+  const finer = kind === "middle" ? Math.min(2 * PARTS, settled.count) : settled.count >= 6 * PARTS ? 2 * PARTS : parts;
+  const fine = partition(source, kind, finer);
+  const standardError = trend.standardError;
+  const significant = trend.fit.slope > trend.critical * standardError;
+  const uneven = unevenness(fine);
+  const sure = uneven > 1 ? LEAK_SIGNIFICANCE.slowNoise : LEAK_SIGNIFICANCE.plain;
+  const strict = trend.fit.slope > studentQuantile(sure, parts - 2) * standardError * uneven;
+  const { net } = trend;
   const half = studentQuantile(0.975, parts - 2) * standardError;
   const observed = input.cells.x[input.cells.count - 1]! - input.cells.x[0]!;
   const seen = settled.x[settled.count - 1]! - settled.x[0]!;
-  const mde = detectable(standardError, parts, observed, seen, growth);
-  const finer = kind === "middle" ? Math.min(2 * PARTS, settled.count) : settled.count >= 6 * PARTS ? 2 * PARTS : parts;
-  const fine = partition(settled, kind, finer);
+  const mde = detectable(standardError * uneven, parts, observed, seen, growth);
   const stories = compareStories(fine.y, Math.max(noise, growth / 50));
-  const { story, flatShare, bic } = stories[0]!;
-  const lineBic = stories.find((one) => one.story === "line")!.bic;
+  const best = stories[0]!;
+  const steadiest = stories.find(isSteady);
+  const scatter = steadiest ? Math.sqrt((steadiest.sse / finer) * (parts / finer)) : 0;
   const lows = kind === "low" ? y : partition(settled, "low", parts).y;
-  const floorNet = mean(lows, parts - 2, parts) - mean(lows, 0, 2);
+  const unseen = seen > 0 ? observed / seen : 1;
+  const floorNet = (mean(lows, parts - 2, parts) - mean(lows, 0, 2)) * unseen;
+  const grown = Math.max(net, slope * observed);
 
   const shape = (): DriftClass => {
-    if (net > growth && floorNet > FLOOR_SHARE * growth) {
-      if (story === "saturating" && flatShare >= ENDED_SHARE) return "plateau";
-      if (story === "one-step" || story === "two-steps") {
-        if (significant && lineBic - bic < STRONG_EVIDENCE) return "rising";
+    if (grown > growth && floorNet > FLOOR_SHARE * growth) {
+      if (
+        significant &&
+        (kind === "middle" || cut === 0 || medianRange(settled, parts) < net) &&
+        (strict || best.story === "staircase" || best.story === "line-and-step") &&
+        steadiest &&
+        steadiest.bic - best.bic <= (cut > 0 ? 0 : best.story === "saturating" ? ENDED_EVIDENCE : STRONG_EVIDENCE) &&
+        risesThroughout(y, scatter) &&
+        stillRising(y, net, scatter)
+      ) {
+        return "leak";
+      }
+      if (best.story === "saturating" && best.flatShare >= ENDED_SHARE) return "plateau";
+      if (best.story === "one-step" || best.story === "two-steps") {
+        if (significant && steadiest && steadiest.bic - best.bic < STRONG_EVIDENCE) return "rising";
         return net > change ? "step" : "flat";
       }
-      const steady = story !== "flat" && !(story === "saturating" && flatShare >= RESTING_SHARE);
-      if (significant && steady && risesThroughout(y) && stillRising(y, net)) return "leak";
       if (significant) return "rising";
     }
     if (net < -change && floorNet < -FLOOR_SHARE * change) return "shrink";
-    return boundedShape(blocks, settled, cut, period, kind, change);
+    return boundedShape(blocks, settled, cut, cycle ? cycle.swing : period > 1 || kind !== "middle" ? null : 0, change);
   };
   return {
     class: shape(),
@@ -166,8 +204,57 @@ export function classifyDrift(input: DriftInput): Drift {
     interval: Number.isFinite(half) ? [slope - half, slope + half] : null,
     mde,
     significant,
-    story,
+    story: best.story,
   };
+}
+
+/** A story of growth that goes on: not flat, no jump or two, no ramp that has rested for long. */
+function isSteady({ story, flatShare }: StoryFit): boolean {
+  switch (story) {
+    case "flat":
+    case "one-step":
+    case "two-steps":
+      return false;
+    case "saturating":
+      return flatShare < RESTING_SHARE;
+    default:
+      return true;
+  }
+}
+
+/**
+ * How much larger the standard error of a slope is than independent parts would have it: neighbouring parts of a slow noise
+ * resemble each other. From the lag-one correlation of the finer parts around their line; 1 for independent ones.
+ */
+function unevenness({ x, y }: Floor): number {
+  const n = y.length;
+  const { slope, intercept, sse } = fitLine(x, y);
+  if (!(sse > 0)) return 1;
+  let product = 0;
+  let previous = y[0]! - intercept - slope * x[0]!;
+  for (let i = 1; i < n; i++) {
+    const rest = y[i]! - intercept - slope * x[i]!;
+    product += rest * previous;
+    previous = rest;
+  }
+  const rough = product / sse;
+  // Few points around a fitted line look less alike than they are.
+  const correlation = Math.min(0.8, rough + (2 + 4 * Math.max(0, rough)) / n);
+  if (correlation <= CHANCE_CORRELATION) return 1;
+  // Pairs of finer parts make the parts that are tested.
+  const lag = (correlation * (1 + correlation)) / 2;
+  return Math.sqrt((1 + lag) / (1 - lag));
+}
+
+/** How far the points of one part lie apart, in the middle of all parts. */
+function medianRange(cells: Cells, parts: number): number {
+  return median(
+    Float64Array.from({ length: parts }, (_, k) => {
+      const from = Math.floor((k * cells.count) / parts);
+      const to = Math.floor(((k + 1) * cells.count) / parts);
+      return Math.max(...cells.high.subarray(from, to)) - Math.min(...cells.low.subarray(from, to));
+    }),
+  );
 }
 
 /** Blocks that belong to the start of the process; at most half of them. */
@@ -182,17 +269,18 @@ function boundedShape(
   blocks: Cells,
   settled: Cells,
   cut: number,
-  period: number,
-  kind: Floor["kind"],
+  /** Swing of what repeats; null when something cycles without a fixed shape, 0 when nothing does. */
+  cycleSwing: number | null,
   change: number,
 ): DriftClass {
+  if (cycleSwing !== null && cycleSwing > change) return "sawtooth";
   const high = settled.high;
   const top = median(high);
   const excess = Math.max(...high) - top;
   const above = high.reduce((count, value) => count + (value - top > excess / 2 ? 1 : 0), 0);
   if (excess > Math.max(10 * normalMad(high), 5 * change) && above < Math.max(2, 0.05 * high.length)) return "spike";
-  const swing = median(Float64Array.from(high, (value, i) => value - settled.low[i]!));
-  if ((period > 1 || kind !== "middle") && swing > change) return "sawtooth";
+  const swing = cycleSwing ?? median(Float64Array.from(high, (value, i) => value - settled.low[i]!));
+  if (swing > change) return "sawtooth";
   if (cut > 0) {
     const early = median(settled.middle.subarray(0, Math.max(3, Math.floor(settled.count / 6))));
     const start = mean(blocks.middle, 0, Math.max(1, Math.floor(blocks.count / 50)));

@@ -1,6 +1,6 @@
 import { assertNever } from "../core/errors.ts";
 import type { Cells } from "./cells.ts";
-import { lowerMedian, mean, medianInPlace, select } from "./order-statistics.ts";
+import { lowerMedian, mean, medianInPlace, normalMad, select } from "./order-statistics.ts";
 
 /**
  * Which value of each part stands for the level: its middle (robust), its mean (averages fast cycles out), or its lowest
@@ -33,10 +33,26 @@ function lowest(values: Float64Array): number {
   return select(values, 0, values.length, Math.floor(values.length / 10));
 }
 
+/** Fewer values than this have no shape to speak of. */
+const SHAPED = 4;
+
+/**
+ * The mean where the values look like noise around one level, which is where it is the sharper of the two; else the lower
+ * median, which stays on one side of a jump and ignores spikes.
+ */
+function centre(values: Float64Array): number {
+  const middle = lowerMedian(values);
+  if (values.length < SHAPED) return middle;
+  const spread = normalMad(values);
+  const average = mean(values);
+  if (Math.abs(average - middle) > (1.5 * spread) / Math.sqrt(values.length)) return middle;
+  return values.every((value) => Math.abs(value - middle) <= 4 * spread) ? average : middle;
+}
+
 function levelOf(cells: Cells, kind: FloorKind, from: number, to: number): number {
   switch (kind) {
     case "middle":
-      return lowerMedian(cells.middle.subarray(from, to));
+      return centre(cells.middle.subarray(from, to));
     case "mean":
       return mean(cells.middle, from, to);
     case "low":

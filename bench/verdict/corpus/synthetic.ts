@@ -132,7 +132,11 @@ const both =
   (first: Story, second: Story): Story =>
   (setting) => {
     const programs = [first(setting), second(setting)];
-    return { keep: (step) => programs.forEach((program) => program.keep(step)) };
+    return {
+      keep: (step) => {
+        for (const program of programs) program.keep(step);
+      },
+    };
   };
 
 /** Total growth of every leak: two to twelve times what is material. */

@@ -6,7 +6,7 @@ import type { Part } from "./part.ts";
 
 /** Far above the floor, so that only the noise decides. */
 const SIGMA = 400 * MIB;
-const LEVEL = 20_000 * MIB;
+const LEVEL = 8000 * MIB;
 const POWER = 0.9;
 /** Standard normal quantiles of 0.99 and 0.9. */
 const Z = 2.326347874 + 1.281551566;
