@@ -115,11 +115,11 @@ describe("docs/commands.md", () => {
   });
 });
 
-describe("docs/verdicts.md", () => {
+describe("docs/how-verdicts-are-made.md", () => {
   it("states the numbers the verdict uses", () => {
     const { DEFAULT_POLICY, METRIC_SCALES, ...constants } = defaults;
     const known: Readonly<Record<string, unknown>> = { ...constants, ...DEFAULT_POLICY };
-    const rows = [...read("docs/verdicts.md").matchAll(/^\| `([A-Za-z_]+)` \| ([\d.]+) \|/gm)];
+    const rows = [...read("docs/how-verdicts-are-made.md").matchAll(/^\| `([A-Za-z_]+)` \| ([\d.]+) \|/gm)];
     expect(rows.length).toBeGreaterThan(10);
     for (const [, name = "", value] of rows) expect(known[name], name).toBe(Number(value));
     expect(METRIC_SCALES.allocated.peakFloor).toBe(2 * 1024 ** 2);

@@ -101,7 +101,7 @@ function panel(breach: Breach, side: 0 | 1, caption: string, y: readonly [number
         color: bad ? COLORS.bad : COLORS.good,
       },
       caption,
-      `${runs} ${runs === 1 ? "run" : "runs"} of the change, ${base.length} of its base; smaller than +${formatBytes(check.mde_bytes ?? 0)} is not seen`,
+      `${runs} ${runs === 1 ? "run" : "runs"} of the change, ${base.length} of its base; sees ≥ ${formatBytes(check.mde_bytes ?? 0)}`,
     ),
     axes(frame, []),
     `<rect x="${frame.left}" y="${frame.top}" width="${frame.right - frame.left}" height="${Math.max(0, limit - frame.top).toFixed(1)}" fill="${COLORS.mark}" fill-opacity="0.09"/>`,
@@ -114,13 +114,13 @@ function panel(breach: Breach, side: 0 | 1, caption: string, y: readonly [number
       2.5,
       "8 5",
     ),
-    label(`limit ${formatBytes(check.threshold_bytes)}`, frame.right - 6, limit - 9, COLORS.mark, "end"),
+    label(`limit ${Math.round(check.threshold_bytes / MIB)} MiB`, frame.right - 6, limit - 9, COLORS.mark, "end"),
     place(1, baseline, COLORS.plain),
-    place(14.5, candidates, COLORS.data),
-    place(19.5, base, COLORS.plain, false),
+    place(14, candidates, COLORS.data),
+    place(20, base, COLORS.plain, false),
     group(1, 12, "baseline, three nights"),
-    group(14.5, 14.5 + Math.max(1.6, candidates.length - 1), "change"),
-    base.length > 0 ? group(19.5, 19.5 + Math.max(1.6, base.length - 1), "base") : "",
+    group(14, 14 + Math.max(1.6, candidates.length - 1), "change"),
+    base.length > 0 ? group(20, 20 + Math.max(1.6, base.length - 1), "base") : "",
   ].join("");
 }
 
