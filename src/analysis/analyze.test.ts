@@ -248,6 +248,7 @@ describe("findings", () => {
     expect(kinds(recordingOf([tableOf({ used, reserved: steady(120, 2 * GIB), allocated: steady(120) })]))).toEqual([
       "rising",
       "hidden_gap",
+      "allocator_slack",
     ]);
   });
 

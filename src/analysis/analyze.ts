@@ -1,4 +1,5 @@
 import type { Recording } from "../telemetry/model.ts";
+import { slackFindings } from "./capacity.ts";
 import type { AnalysisDocument, Finding } from "./document.ts";
 import { growthFindings, hiddenGapFindings, oomFindings, pressureFindings, rankSkewFindings } from "./findings.ts";
 import { gapSamples } from "./gap-source.ts";
@@ -31,6 +32,7 @@ export function analyze(recording: Recording, options: AnalysisOptions = {}): An
     ...collectiveFindings(attributeCollectives(recording.events ?? [])),
     ...pressureFindings(series),
     ...rankSkewFindings(series),
+    ...slackFindings(series),
   ];
   return {
     schema: "stormlog.analysis/1",

@@ -1,5 +1,6 @@
 import { formatBytes } from "../core/units.ts";
 import type { Recording } from "../telemetry/model.ts";
+import { fillTimes } from "./capacity.ts";
 import type { Finding, SeriesAnalysis } from "./document.ts";
 import { median } from "./order-statistics.ts";
 import type { AnalysedSeries } from "./series-analysis.ts";
@@ -71,10 +72,15 @@ function rate(analysis: SeriesAnalysis): string {
 
 /** Leak, rising, and steady growth too small to matter yet. */
 export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
-  return all.flatMap(({ analysis, growthAtHorizon, significant }): Finding[] => {
+  return all.flatMap((entry): Finding[] => {
+    const { analysis, growthAtHorizon, significant } = entry;
     const growth = analysis.growth_bytes ?? 0;
     const amount = `${formatBytes(growth)} over ${span(analysis)}`;
-    const evidence = { ...growthEvidence(analysis), growth_at_horizon_bytes: growthAtHorizon };
+    const evidence = {
+      ...growthEvidence(analysis),
+      growth_at_horizon_bytes: growthAtHorizon,
+      ...(analysis.class === "leak" || analysis.class === "rising" ? fillTimes(entry) : {}),
+    };
     if (analysis.class === "leak") {
       return [
         {
@@ -115,8 +121,11 @@ export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
         confidence: 0.9,
         ...where(analysis),
         evidence: { ...evidence, projected_bytes: projected, projected_over: unit },
-        description: `${analysis.metric} memory grows slowly (${amount}); at this rate ${formatBytes(projected)} in a${unit === "hour" ? "n hour" : " million steps"}.`,
-        remediation: hints("slow_growth"),
+        description:
+          growthAtHorizon === null
+            ? `${analysis.metric} memory grows slowly (${amount}); at this rate ${formatBytes(projected)} in a${unit === "hour" ? "n hour" : " million steps"}.`
+            : `${analysis.metric} memory grows slowly (${amount}); at this rate ${formatBytes(growthAtHorizon)} at the stated horizon, which is below what matters there.`,
+        remediation: growthAtHorizon === null ? hints("slow_growth") : [],
       },
     ];
   });

@@ -33,6 +33,8 @@ export interface SeriesContext {
 export interface AnalysedSeries {
   readonly analysis: SeriesAnalysis;
   readonly totalBytes: number | null;
+  /** The last usable sample; null when there is none. */
+  readonly lastBytes: number | null;
   /** Growth reached at the stated horizon, bytes; null without one. */
   readonly growthAtHorizon: number | null;
   /** Growth differs from zero at the 1 % level; false for running maxima. */
@@ -85,6 +87,7 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
   const plain = (klass: "insufficient" | "unavailable", ordered: OrderedSeries | null): AnalysedSeries => ({
     analysis: { ...firstPart(series, peak, ordered), ...UNKNOWN_GROWTH, class: klass },
     totalBytes,
+    lastBytes: ordered?.bytes.at(-1) ?? null,
     growthAtHorizon: null,
     significant: false,
   });
@@ -137,6 +140,7 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
       seconds_to_oom: until(perSecond),
     },
     totalBytes,
+    lastBytes: bytes[bytes.length - 1]!,
     growthAtHorizon: factor === null ? null : growth * factor,
     significant: drift.significant && !young,
   };
