@@ -26,10 +26,10 @@ interface Candidate {
 }
 
 /** The value most samples have, of those that have one. */
-function mostCommon<T>(samples: readonly RankSample[], valueOf: (sample: RankSample) => T | null): T | null {
+function mostCommon<T>(samples: readonly RankSample[], pick: (sample: RankSample) => T | null): T | null {
   const counts = new Map<T, number>();
   for (const sample of samples) {
-    const value = valueOf(sample);
+    const value = pick(sample);
     if (value !== null) counts.set(value, (counts.get(value) ?? 0) + 1);
   }
   let best: T | null = null;
