@@ -95,14 +95,19 @@ function trendOf(cells: Cells, kind: Floor["kind"], parts: number, noise: number
   };
 }
 
-/** Levels of four equal parts rise strictly, as far as the noise lets one see: growth is not confined to one stretch. */
-function risesThroughout(y: Float64Array, noise: number): boolean {
+/**
+ * Levels of four equal parts rise strictly, as far as the noise lets one see: growth is not confined to one stretch. A
+ * staircase of few steps may rest for a quarter.
+ */
+function risesThroughout(y: Float64Array, noise: number, restsAllowed: number): boolean {
   const slack = QUARTER_SLACK * noise * Math.sqrt(8 / y.length);
   let previous = Number.NEGATIVE_INFINITY;
+  let rests = 0;
   for (let q = 0; q < 4; q++) {
     const part = y.subarray(Math.floor((q * y.length) / 4), Math.floor(((q + 1) * y.length) / 4));
     const quarter = slack > 0 ? mean(part) : median(part);
-    if (!(quarter > previous - slack)) return false;
+    if (!(quarter >= previous - slack)) return false;
+    if (quarter === previous - slack && ++rests > restsAllowed) return false;
     previous = quarter;
   }
   return true;
@@ -183,7 +188,7 @@ export function classifyDrift(input: DriftInput): Drift {
         (strict || best.story === "staircase" || best.story === "line-and-step") &&
         steadiest &&
         steadiest.bic - best.bic <= (cut > 0 ? 0 : best.story === "saturating" ? ENDED_EVIDENCE : STRONG_EVIDENCE) &&
-        risesThroughout(y, scatter) &&
+        risesThroughout(y, scatter, best.story === "staircase" && cut === 0 ? 1 : 0) &&
         stillRising(y, net, scatter)
       ) {
         return "leak";

@@ -122,10 +122,11 @@ const evaluation: Story = (setting) => {
   return { keep: (step) => pile.resize(step % every >= every - lasts ? size : 0) };
 };
 
+/** Two steps, so that every second sample still sees it. */
 const spike: Story = (setting) => {
   const pile = new Pile(setting);
   const at = Math.floor(between(setting.random, 0.2, 0.95) * setting.steps);
-  return { keep: (step) => pile.resize(step === at ? 12 * setting.material : 0) };
+  return { keep: (step) => pile.resize(step === at || step === at + 1 ? 12 * setting.material : 0) };
 };
 
 const both =
