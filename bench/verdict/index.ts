@@ -1,11 +1,11 @@
-import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { accuracyPage } from "./accuracy-page.ts";
 import { efficiency } from "./parts/efficiency.ts";
 import { healthy } from "./parts/healthy.ts";
 import { injected } from "./parts/injected.ts";
 import type { BenchSettings, Part, Table } from "./parts/part.ts";
+import { peaks } from "./parts/peaks.ts";
 import { stability } from "./parts/stability.ts";
 import { synthetic } from "./parts/synthetic.ts";
 import { markdown } from "./report.ts";
@@ -13,7 +13,7 @@ import { RULES } from "./rules/all.ts";
 import { SEEDS } from "./seeds.ts";
 
 /**
- * How good the verdict is, measured: `npm run bench:verdict -- --data DIR [--quick] [--json FILE] [--markdown FILE]
+ * How good the verdict is, measured: `npm run bench:verdict -- --data DIR [--quick] [--json FILE] [--page FILE]
  * [--only PART,…] [--ours-only] [--seed N]`. `--data` is a folder with `megatron-lm/golden_mem_series.jsonl`; without it the parts that
  * need real series are left out.
  */
@@ -23,15 +23,15 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly needsData: 
   synthetic: { part: synthetic, needsData: false },
   efficiency: { part: efficiency, needsData: false },
   stability: { part: stability, needsData: true },
+  peaks: { part: peaks, needsData: false },
 };
-const PEAKS = "peaks";
 
 const { values } = parseArgs({
   options: {
     data: { type: "string" },
     quick: { type: "boolean", default: false },
     json: { type: "string" },
-    markdown: { type: "string" },
+    page: { type: "string" },
     only: { type: "string" },
     "ours-only": { type: "boolean", default: false },
     seed: { type: "string", default: String(SEEDS.report) },
@@ -43,11 +43,11 @@ const settings: BenchSettings = {
   seed: Number(values.seed),
   rules: values["ours-only"] ? RULES.slice(0, 1) : RULES,
 };
-const chosen = values.only?.split(",") ?? [...Object.keys(PARTS), PEAKS];
-const unknown = chosen.filter((name) => name !== PEAKS && !(name in PARTS));
+const chosen = values.only?.split(",") ?? Object.keys(PARTS);
+const unknown = chosen.filter((name) => !(name in PARTS));
 if (unknown.length > 0 || !Number.isSafeInteger(settings.seed)) {
   console.error(
-    `unknown part or seed: ${[...unknown, values.seed].join(", ")}; parts: ${Object.keys(PARTS).join(", ")}, ${PEAKS}`,
+    `unknown part or seed: ${[...unknown, values.seed].join(", ")}; parts: ${Object.keys(PARTS).join(", ")}`,
   );
   process.exit(2);
 }
@@ -66,11 +66,11 @@ for (const [name, { part, needsData }] of Object.entries(PARTS)) {
 }
 if (values.json !== undefined)
   writeFileSync(values.json, `${JSON.stringify({ seed: settings.seed, quick: settings.quick, results }, null, 1)}\n`);
-if (values.markdown !== undefined) writeFileSync(values.markdown, markdown(Object.values(results).flat()));
-
-if (chosen.includes(PEAKS)) {
-  const worlds = fileURLToPath(new URL("worlds.ts", import.meta.url));
-  const args = ["--import", "tsx", worlds, values.quick ? "300" : "3000"];
-  const { status } = spawnSync(process.execPath, args, { stdio: "inherit" });
-  if (status !== 0) process.exit(1);
+if (values.page !== undefined) {
+  const command = [
+    "npm run bench:verdict -- --data DIR",
+    ...(values.quick ? ["--quick"] : []),
+    `--page ${values.page}`,
+  ];
+  writeFileSync(values.page, accuracyPage(results, { seed: settings.seed, command: command.join(" ") }));
 }
