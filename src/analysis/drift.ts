@@ -178,7 +178,8 @@ export function classifyDrift(input: DriftInput): Drift {
   const lows = kind === "low" ? y : partition(settled, "low", parts).y;
   const unseen = seen > 0 ? observed / seen : 1;
   const floorNet = (mean(lows, parts - 2, parts) - mean(lows, 0, 2)) * unseen;
-  const grown = Math.max(net, slope * observed);
+  // A slope that begins after the cut holds for the whole span only as far as the level really rose that much.
+  const grown = Math.max(net, cut > 0 ? Math.min(slope * observed, endToEnd(blocks)) : slope * observed);
 
   const shape = (): DriftClass => {
     if (grown > growth && floorNet > FLOOR_SHARE * growth) {
@@ -249,6 +250,12 @@ function unevenness({ x, y }: Floor): number {
   // Pairs of finer parts make the parts that are tested.
   const lag = (correlation * (1 + correlation)) / 2;
   return Math.sqrt((1 + lag) / (1 - lag));
+}
+
+/** Level of the last blocks minus that of the first. */
+function endToEnd({ middle, count }: Cells): number {
+  const width = Math.max(1, Math.round(count / 24));
+  return median(middle.subarray(count - width)) - median(middle.subarray(0, width));
 }
 
 /** How far the points of one part lie apart, in the middle of all parts. */
