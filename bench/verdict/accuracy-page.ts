@@ -40,8 +40,8 @@ ${markdown(shown(results))}
   \`rising\`, \`step\` or \`plateau\`. Fewer than four are not counted at all.
 - **Short runs under a saw-tooth.** With 50 samples and a period near a ratio of small numbers (3.8, 2.86), the cycle can
   neither be folded nor averaged out; below four cycles nothing is folded.
-- **Slow noise in short runs.** AR(1) noise of 0.9 over 60 samples is the hardest healthy case: a few in a hundred such series
-  drift enough to be called a leak, which is nearly all of the false leaks of the synthetic corpus.
+- **Slow noise in short runs.** AR(1) noise of 0.9 over 60 samples, much larger than the floor, is the hardest healthy case: a
+  few in a hundred such series drift enough to be called a leak. Over 300 samples it is one in a hundred or fewer.
 - **Late onset** is usually \`rising\`, not \`leak\`: what began in the last third could still end.
 - **With a horizon of a million steps**, real "healthy" series that grow by 50 kB at every step are leaks. They are: it is 50 GB.
 `;
