@@ -33,7 +33,7 @@ Without \`--quick\` the bench takes several minutes; it prints more tables than 
 ${markdown(shown(results))}
 ## What is missed, and why
 
-- **Leaks below the floor.** Growth of less than 16 MiB and less than 1 % of the level is no \`leak\` however steady it is. Two
+- **Leaks below the floor.** Growth below the larger of 16 MiB and 1 % of the level is no \`leak\` however steady it is. Two
   thirds of the real series are so small that 2 % of them is below it. A stated horizon lowers the floor; without one, steady
   growth is a note.
 - **A few random stairs.** Four to seven jumps of 20 MiB at random times often look like caches that fill, a jump and a rest:
