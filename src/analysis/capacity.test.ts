@@ -16,16 +16,16 @@ describe("the time until common devices are full", () => {
   it("stands in a leak's evidence, in steps", () => {
     // 1 GiB and 100 MiB over 100 steps: 15 GiB less 100 MiB are left of 16.
     const evidence = finding({ allocated: growing(noisy(0), 100)(101, prng(1)) }, "leak")!.evidence;
-    expect(evidence["steps_to_oom_16_gb"]).toBe(15 * 1024 - 100);
-    expect(evidence["steps_to_oom_141_gb"]).toBe(140 * 1024 - 100);
-    expect(evidence["steps_to_oom"]).toBeNull();
+    expect(evidence.steps_to_oom_16_gb).toBe(15 * 1024 - 100);
+    expect(evidence.steps_to_oom_141_gb).toBe(140 * 1024 - 100);
+    expect(evidence.steps_to_oom).toBeNull();
   });
 
   it("is in seconds without steps, 0 where it is too late, and of no use on the host", () => {
     const values = growing(noisy(0), 400)(101, prng(1)).map((value) => value + 17 * GIB);
     const evidence = finding({ allocated: values }, "leak", false)!.evidence;
-    expect(evidence["seconds_to_oom_16_gb"]).toBe(0);
-    expect(Number(evidence["seconds_to_oom_24_gb"])).toBeCloseTo((6 * 1024 - 400) / 40, 0);
+    expect(evidence.seconds_to_oom_16_gb).toBe(0);
+    expect(Number(evidence.seconds_to_oom_24_gb)).toBeCloseTo((6 * 1024 - 400) / 40, 0);
     expect(finding({ host: values }, "leak", false, "host")!.evidence).not.toHaveProperty("seconds_to_oom_24_gb");
   });
 });
@@ -47,8 +47,8 @@ describe("allocator slack", () => {
 
   it("speaks of the smallest leak that would have been seen where nothing grows", () => {
     const slack = finding({ allocated: noisy(1)(101, prng(1)), reserved }, "allocator_slack")!;
-    expect(slack.evidence["leak"]).toBe("smallest detectable");
-    expect(Number(slack.evidence["hidden_units"])).toBeGreaterThan(1000);
+    expect(slack.evidence.leak).toBe("smallest detectable");
+    expect(Number(slack.evidence.hidden_units)).toBeGreaterThan(1000);
   });
 
   it("is not worth a word when it is small, or when one of the two is unknown", () => {
@@ -70,7 +70,7 @@ describe("a horizon of a million steps", () => {
     const now = judged(1300, null);
     expect(now.series[0]?.class).toBe("flat");
     expect(now.findings.map((one) => [one.classification, one.severity])).toEqual([["slow_growth", "info"]]);
-    expect(Number(now.findings[0]?.evidence["projected_bytes"])).toBeCloseTo(1.3e9, -7);
+    expect(Number(now.findings[0]?.evidence.projected_bytes)).toBeCloseTo(1.3e9, -7);
   });
 
   it("leaves 100 bytes a step alone: 100 MB are below its floor of 128 MiB", () => {

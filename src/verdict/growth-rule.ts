@@ -32,7 +32,9 @@ function observedLength(runs: readonly MeasuredSeries[], horizon: Horizon): numb
   const lengths = runs.flatMap((series) => {
     const slope = finite(horizon.kind === "steps" ? series.slope_bytes_per_step : series.slope_bytes_per_s);
     const growth = observedGrowth(series);
-    return slope === null || growth === null || slope === 0 || growth / slope <= 0 ? [] : [growth / slope];
+    const length = slope === null || growth === null || slope === 0 ? Number.NaN : growth / slope;
+    // No run observes less than a millisecond: such a quotient is rounding of a growth that is none.
+    return length >= 1e-3 ? [length] : [];
   });
   return lengths.length === 0 ? null : median(lengths);
 }

@@ -21,6 +21,8 @@ const HEAD = "a".repeat(40);
 
 const node = actionNode();
 const azurite = azuriteBlobScript();
+/** Every step uploads its bundle, so all of this needs the blob service. */
+const suite = describe.skipIf(azurite === null);
 const manifest = parse(readFileSync(path.join(ROOT, "action.yml"), "utf8"));
 
 let github: GitHubDouble;
@@ -42,8 +44,7 @@ beforeAll(async () => {
     logLevel: "error",
   });
   results = new ResultsDouble();
-  if (azurite !== null) await results.startWithBlobs(node, azurite);
-  else await results.start();
+  await results.startWithBlobs(node, azurite as string);
 });
 
 afterAll(() => results.stop());
@@ -82,8 +83,8 @@ const post = (after: StepResult): Promise<StepResult> =>
 const warnings = (result: StepResult, about: RegExp): readonly string[] =>
   result.commands.filter(({ command, message }) => command === "warning" && about.test(message)).map((c) => c.message);
 
-describe("publishing a verdict", () => {
-  it.skipIf(azurite === null)("uploads the bundle byte for byte, sets every output and keeps one comment", async () => {
+suite("publishing a verdict", () => {
+  it("uploads the bundle byte for byte, sets every output and keeps one comment", async () => {
     const first = await main({});
     expect(first.code).toBe(4);
     expect(Object.keys(first.outputs).sort()).toEqual(Object.keys(manifest.outputs).sort());
@@ -113,16 +114,13 @@ describe("publishing a verdict", () => {
     expect(results.requests).toHaveLength(requests);
   });
 
-  it.skipIf(azurite === null)(
-    "finds a free name on a re-run, whose first attempt's artifact is still there",
-    async () => {
-      await main({});
-      job.env.GITHUB_RUN_ATTEMPT = "2";
-      const again = await main({});
-      expect(warnings(again, /Could not/)).toEqual([]);
-      expect(results.artifacts.map(({ name }) => name)).toContain("stormlog-default-attempt-2");
-    },
-  );
+  it("finds a free name on a re-run, whose first attempt's artifact is still there", async () => {
+    await main({});
+    job.env.GITHUB_RUN_ATTEMPT = "2";
+    const again = await main({});
+    expect(warnings(again, /Could not/)).toEqual([]);
+    expect(results.artifacts.map(({ name }) => name)).toContain("stormlog-default-attempt-2");
+  });
 
   it("passes with fail-on: never, but still says fail", async () => {
     const result = await main({ "fail-on": "never", comment: "never" });
@@ -176,7 +174,7 @@ describe("publishing a verdict", () => {
   });
 });
 
-describe("when GitHub does not play along, the verdict stands", () => {
+suite("when GitHub does not play along, the verdict stands", () => {
   it("with a token that may only read: one warning names the permission", async () => {
     const result = await main({ token: "readonly" });
     expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail", "comment-url": "" } });
@@ -246,26 +244,23 @@ describe("when GitHub does not play along, the verdict stands", () => {
   });
 });
 
-describe("cancelling", () => {
+suite("cancelling", () => {
   const measuring = async (output: () => string): Promise<void> => {
     while (!output().includes("measuring\n")) await new Promise((resolve) => setTimeout(resolve, 20));
   };
 
-  it.skipIf(azurite === null)(
-    "ends in time with 130, uploads nothing itself, and post uploads what is on disk",
-    async () => {
-      const cancelled = await main({ run: "wait" }, { cancel: measuring });
-      expect(cancelled).toMatchObject({ code: 130, signal: null, outputs: { verdict: "error", "exit-code": "130" } });
-      expect(cancelled.secondsAfterCancel).toBeLessThan(5);
-      expect(results.artifacts).toEqual([]);
-      expect(github.requests).toEqual([]);
-      const after = await post(cancelled);
-      expect(after.code).toBe(0);
-      expect(results.artifacts.map(({ name }) => name)).toEqual(["stormlog-default"]);
-      const stored = await results.read("stormlog-default");
-      expect(zipHashes(stored)).toEqual(directoryHashes(cancelled.outputs["bundle-path"] ?? ""));
-    },
-  );
+  it("ends in time with 130, uploads nothing itself, and post uploads what is on disk", async () => {
+    const cancelled = await main({ run: "wait" }, { cancel: measuring });
+    expect(cancelled).toMatchObject({ code: 130, signal: null, outputs: { verdict: "error", "exit-code": "130" } });
+    expect(cancelled.secondsAfterCancel).toBeLessThan(5);
+    expect(results.artifacts).toEqual([]);
+    expect(github.requests).toEqual([]);
+    const after = await post(cancelled);
+    expect(after.code).toBe(0);
+    expect(results.artifacts.map(({ name }) => name)).toEqual(["stormlog-default"]);
+    const stored = await results.read("stormlog-default");
+    expect(zipHashes(stored)).toEqual(directoryHashes(cancelled.outputs["bundle-path"] ?? ""));
+  });
 
   it("gives up on an engine that does not stop, before the runner kills it", async () => {
     const stuck = await main({ run: "stuck" }, { cancel: measuring });
