@@ -193,6 +193,7 @@ async function tell(
     if (stop !== null) {
       story.warnings.push(`${scenario.name}: ${stop}, so the breach stays unconfirmed`);
       possible.moreRuns = false;
+      possible.baseRuns = false;
     } else if (judgement.needs_more_runs > 0) {
       ports.log(`${scenario.name}: a limit is breached, run ${story.candidate.length + 1} to confirm`);
       const run = await story.runCandidate();
@@ -201,9 +202,8 @@ async function tell(
       ports.log(`${scenario.name}: the breach repeats itself, running the base commit in this session`);
       if (!(await story.runBase())) possible.baseRuns = false;
     }
+    // Once neither kind of run can be had, nothing is asked for and the answer is final.
     judgement = story.judge(possible);
-    // Nothing more can be had and the rule still wants it: what it says now is the answer.
-    if (!possible.moreRuns && !judgement.final) break;
   }
   if (ports.interrupt.aborted) {
     const last = story.candidate.at(-1);

@@ -24,7 +24,7 @@ export interface JudgeInput {
   readonly policy: Policy;
   /** Whether base runs in this session could still be had. */
   readonly baseRunsPossible: boolean;
-  /** False once no candidate run can be had any more: nothing is asked for then. Default true. */
+  /** False once no candidate run can be had any more: none is asked for then; base runs still may be. Default true. */
   readonly moreRunsPossible?: boolean;
   /**
    * False when the user wants no comparison with a baseline at all: then budgets, the anchor, out-of-memory and a leak that
@@ -93,7 +93,7 @@ function withoutNeeds(checks: readonly Check[], input: JudgeInput): readonly Che
   return checks.map((one) => ({
     ...one,
     needs_more_runs: input.moreRunsPossible === false ? 0 : one.needs_more_runs,
-    needs_base_runs: input.moreRunsPossible === false || !input.baseRunsPossible ? 0 : one.needs_base_runs,
+    needs_base_runs: input.baseRunsPossible ? one.needs_base_runs : 0,
   }));
 }
 
