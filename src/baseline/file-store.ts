@@ -8,6 +8,7 @@ import { pruneRecord, serializeRecord } from "./record-size.ts";
 import {
   type BaselineStore,
   busy,
+  contentOf,
   parseStored,
   recordName,
   type StoreContent,
@@ -87,15 +88,14 @@ class FileStore implements BaselineStore {
         this.#folder,
       );
     }
-    const records: StoredRecord[] = [];
-    const skipped: string[] = [];
-    for (const name of names.filter((one) => one.endsWith(".json")).sort()) {
-      const text = await readFile(path.join(this.#folder, name), "utf8").catch(() => "");
-      const parsed = parseStored(name.split(path.sep).join("/"), text);
-      if ("skipped" in parsed) skipped.push(parsed.skipped);
-      else records.push(parsed);
-    }
-    return { exists: true, records, skipped };
+    const texts = names
+      .filter((one) => one.endsWith(".json"))
+      .sort()
+      .map(async (name) => ({
+        name: name.split(path.sep).join("/"),
+        text: await readFile(path.join(this.#folder, name), "utf8").catch(() => null),
+      }));
+    return contentOf(await Promise.all(texts));
   }
 
   async update(
@@ -113,7 +113,11 @@ class FileStore implements BaselineStore {
     const lock = `${file}.lock`;
     await acquire(lock, this.name);
     try {
-      const text = await readFile(file, "utf8").catch(() => null);
+      const text = await readFile(file, "utf8").catch((error: unknown) => {
+        // Only a record that is not there may be made anew: one that cannot be read holds somebody's runs.
+        if (codeOf(error) === "ENOENT") return null;
+        throw error;
+      });
       const current = text === null ? null : parseStored(name, text);
       // A record that cannot be read is not overwritten: it may be a newer version's.
       if (current !== null && "skipped" in current) throw unwritable(this.name, current.skipped);

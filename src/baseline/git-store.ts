@@ -9,6 +9,7 @@ import { pruneRecord, serializeRecord } from "./record-size.ts";
 import {
   type BaselineStore,
   busy,
+  contentOf,
   parseStored,
   recordName,
   type StoreContent,
@@ -50,14 +51,12 @@ class GitStore implements BaselineStore {
     const listing = await git(this.#cwd, ["ls-tree", "-r", "--name-only", "-z", tip]);
     if (!listing.ok)
       throw invalidInput("BASELINE_STORE_UNREADABLE", `${this.name} cannot be read: ${listing.stderr}`, this.#ref);
-    const records: StoredRecord[] = [];
-    const skipped: string[] = [];
+    const texts: { name: string; text: string | null }[] = [];
     for (const name of listing.stdout.split("\0").filter((one) => one.endsWith(".json"))) {
-      const parsed = parseStored(name, (await git(this.#cwd, ["cat-file", "blob", `${tip}:${name}`])).stdout);
-      if ("skipped" in parsed) skipped.push(parsed.skipped);
-      else records.push(parsed);
+      const blob = await git(this.#cwd, ["cat-file", "blob", `${tip}:${name}`]);
+      texts.push({ name, text: blob.ok ? blob.stdout : null });
     }
-    return { exists: true, records, skipped };
+    return contentOf(texts);
   }
 
   async update(

@@ -97,6 +97,15 @@ describe("a file store", () => {
     await expect(write).rejects.toMatchObject({ code: "BASELINE_STORE_UNWRITABLE" });
   });
 
+  it("never writes over a record that is there but cannot be read", async () => {
+    const root = folder();
+    const store = storeAt("file:baselines", root);
+    // A folder in its place cannot be read by anybody, root included.
+    mkdirSync(path.join(root, "baselines", recordName("train", FINGERPRINT)), { recursive: true });
+    await expect(add(store, "one")).rejects.toMatchObject({ code: "BASELINE_STORE_UNWRITABLE" });
+    expect((await store.list()).skipped.join()).toMatch(/cannot be read/);
+  });
+
   it("takes over the lock of a writer that died, and leaves no lock or temporary file behind", async () => {
     const root = folder();
     const store = storeAt("file:baselines", root);

@@ -50,6 +50,18 @@ export function parseStored(name: string, text: string): StoredRecord | { readon
   }
 }
 
+/** The content of a store that exists, from the texts of its records in order; null = that record cannot be read. */
+export function contentOf(texts: readonly { readonly name: string; readonly text: string | null }[]): StoreContent {
+  const records: StoredRecord[] = [];
+  const skipped: string[] = [];
+  for (const { name, text } of texts) {
+    const parsed = text === null ? { skipped: `${name} cannot be read` } : parseStored(name, text);
+    if ("skipped" in parsed) skipped.push(parsed.skipped);
+    else records.push(parsed);
+  }
+  return { exists: true, records, skipped };
+}
+
 export function unwritable(store: string, reason: string): GateError {
   return new GateError("BASELINE_STORE_UNWRITABLE", `${store} cannot be written: ${reason}`, {
     kind: "error",
