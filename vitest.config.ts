@@ -1,7 +1,12 @@
 import { defineConfig } from "vitest/config";
 
 /** Tests that time real processes, or judge what was measured of them: they need the machine to themselves. */
-const TIMED = ["test/measure/**/*.test.ts", "test/e2e/**/*.test.ts"];
+const TIMED = [
+  "test/measure/**/*.test.ts",
+  "test/e2e/**/*.test.ts",
+  "test/cluster/**/*.test.ts",
+  "test/devices/**/*.test.ts",
+];
 
 export default defineConfig({
   test: {

@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "device_backends.h"
 #include "sampler.h"
 #include "sources/cgroup_source.h"
+#include "support/clock.h"
 #include "support/errno_name.h"
 
 #if defined(__linux__)
@@ -105,6 +107,12 @@ Napi::Value stringOrNull(Napi::Env env, const std::string& text) {
   return text.empty() ? env.Null() : Napi::Value(Napi::String::New(env, text));
 }
 
+Napi::Array textsToJs(Napi::Env env, const std::vector<std::string>& texts) {
+  Napi::Array list = Napi::Array::New(env, texts.size());
+  for (uint32_t i = 0; i < texts.size(); ++i) list.Set(i, texts[i]);
+  return list;
+}
+
 Napi::Array sourcesToJs(Napi::Env env, const std::vector<SourceReport>& sources) {
   Napi::Array list = Napi::Array::New(env, sources.size());
   for (uint32_t i = 0; i < sources.size(); ++i) {
@@ -112,12 +120,20 @@ Napi::Array sourcesToJs(Napi::Env env, const std::vector<SourceReport>& sources)
     row.Set("name", sources[i].name);
     row.Set("available", Napi::Boolean::New(env, sources[i].available));
     row.Set("reason", stringOrNull(env, sources[i].reason));
-    Napi::Array capabilities = Napi::Array::New(env, sources[i].capabilities.size());
-    for (uint32_t k = 0; k < sources[i].capabilities.size(); ++k) capabilities.Set(k, sources[i].capabilities[k]);
-    row.Set("capabilities", capabilities);
+    row.Set("capabilities", textsToJs(env, sources[i].capabilities));
     list.Set(i, row);
   }
   return list;
+}
+
+Napi::Value number(Napi::Env env, uint64_t value) { return Napi::Number::New(env, static_cast<double>(value)); }
+
+Napi::Value processListToJs(Napi::Env env, const DeviceReport& device) {
+  if (device.listEntries < 0) return env.Null();
+  Napi::Object row = Napi::Object::New(env);
+  row.Set("entries", Napi::Number::New(env, device.listEntries));
+  row.Set("unknown_memory", Napi::Number::New(env, device.listUnknown));
+  return row;
 }
 
 Napi::Array devicesToJs(Napi::Env env, const std::vector<DeviceReport>& devices) {
@@ -129,14 +145,20 @@ Napi::Array devicesToJs(Napi::Env env, const std::vector<DeviceReport>& devices)
     row.Set("name", device.name);
     row.Set("model", stringOrNull(env, device.model));
     row.Set("uuid", stringOrNull(env, device.uuid));
-    row.Set("total_bytes", device.totalBytes == 0 ? env.Null() : Napi::Value(Napi::Number::New(env, static_cast<double>(device.totalBytes))));
+    row.Set("total_bytes", device.totalBytes == 0 ? env.Null() : number(env, device.totalBytes));
     row.Set("driver", stringOrNull(env, device.driver));
+    if (!device.backend.empty()) row.Set("backend", device.backend);
+    row.Set("pci_bus_id", stringOrNull(env, device.pciBusId));
+    row.Set("parent", device.parent < 0 ? env.Null() : Napi::Value(Napi::Number::New(env, device.parent)));
+    row.Set("mig_profile", stringOrNull(env, device.migProfile));
+    row.Set("unified", Napi::Boolean::New(env, device.unified));
+    row.Set("capabilities", textsToJs(env, device.capabilities));
+    row.Set("reason", stringOrNull(env, device.reason));
+    row.Set("process_list", processListToJs(env, device));
     list.Set(i, row);
   }
   return list;
 }
-
-Napi::Value number(Napi::Env env, uint64_t value) { return Napi::Number::New(env, static_cast<double>(value)); }
 
 Napi::Value start(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
@@ -155,7 +177,9 @@ Napi::Value start(const Napi::CallbackInfo& info) {
   reader.number("devicePeriodNs", kShortest, kLongest, devicePeriod, false);
   reader.number("cpuBudget", 0, 64, budget, true);
   reader.text("marker", options.marker, false);
+  reader.text("probeDirectory", options.probeDirectory, false);
   reader.text("procRoot", options.procRoot, false);
+  reader.text("sysRoot", options.sysRoot, false);
   reader.text("nvmlPath", options.nvmlPath, false);
   if (!reader.ok()) return env.Undefined();
   const size_t equals = options.marker.find('=');
@@ -217,6 +241,21 @@ Napi::Value stop(const Napi::CallbackInfo& info) {
   std::string error;
   if (stats.writeError != 0) error = std::string(stormlog::errnoName(stats.writeError)) + ": " + stormlog::errnoText(stats.writeError);
   result.Set("writeError", stringOrNull(env, error));
+  Napi::Array workers = Napi::Array::New(env, stats.workers.size());
+  for (uint32_t i = 0; i < stats.workers.size(); ++i) {
+    const stormlog::DeviceWorkerStats& worker = stats.workers[i];
+    Napi::Object row = Napi::Object::New(env);
+    row.Set("name", worker.name);
+    row.Set("devices", number(env, worker.devices));
+    row.Set("ticks", number(env, worker.ticks));
+    row.Set("missedTicks", number(env, worker.missed));
+    row.Set("lists", number(env, worker.lists));
+    row.Set("periodNs", number(env, worker.periodNs));
+    row.Set("cpuNs", number(env, worker.cpuNs));
+    row.Set("lostRecords", number(env, worker.lostRecords));
+    workers.Set(i, row);
+  }
+  result.Set("workers", workers);
   return result;
 }
 
@@ -232,34 +271,53 @@ Napi::Value describe(const Napi::CallbackInfo& info) {
   return result;
 }
 
+// What the backends find and read once, each in a thread of its own, all within `timeoutNs` together.
+void probeDevices(const stormlog::BackendOptions& options, uint64_t timeoutNs, std::vector<SourceReport>& sources,
+                  std::vector<DeviceReport>& devices) {
+  stormlog::DeviceOptions once;
+  once.probeOnly = true;
+  once.timeZeroNs = stormlog::monotonicNs();
+  once.periodNs = stormlog::kLongestPeriodNs;
+  std::vector<std::unique_ptr<stormlog::DeviceWorker>> workers;
+  for (stormlog::NamedBackend& each : stormlog::createDeviceBackends(options)) {
+    workers.emplace_back(
+        new stormlog::DeviceWorker(each.name, static_cast<std::unique_ptr<stormlog::DeviceBackend>&&>(each.backend), once));
+    workers.back()->start();
+  }
+  for (const auto& worker : workers) {
+    worker->waitReady(once.timeZeroNs + timeoutNs);
+    sources.push_back(worker->report());
+    for (const DeviceReport& device : worker->devices()) devices.push_back(device);
+  }
+}
+
 Napi::Value probe(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   stormlog::HostOptions host;
-  stormlog::DeviceOptions device;
+  stormlog::BackendOptions backends;
   host.rootPid = static_cast<int>(getpid());
-  device.probeOnly = true;
-  device.periodNs = stormlog::kLongestPeriodNs;
   double timeoutMs = 5000;
   if (info.Length() > 0 && !info[0].IsUndefined()) {
     OptionReader reader(env, info[0]);
     double rootPid = host.rootPid;
     reader.text("procRoot", host.procRoot, false);
-    reader.text("nvmlPath", device.nvmlPath, false);
+    reader.text("sysRoot", backends.sysRoot, false);
+    reader.text("nvmlPath", backends.nvmlPath, false);
     reader.number("rootPid", 1, INT32_MAX, rootPid, true);
     reader.number("timeoutMs", 0, 600000, timeoutMs, true);
     if (!reader.ok()) return env.Undefined();
     host.rootPid = static_cast<int>(rootPid);
   }
+  backends.procRoot = host.procRoot;
   std::vector<SourceReport> sources;
+  std::vector<DeviceReport> devices;
   const std::unique_ptr<stormlog::HostSource> hostSource = stormlog::HostSource::create(host);
   sources.push_back(hostSource->probe());
   sources.push_back(stormlog::createCgroupSource(host.procRoot, host.rootPid, nullptr)->probe());
-  stormlog::DeviceWorker worker(device);
-  if (worker.start() == 0) worker.waitProbed(static_cast<uint64_t>(timeoutMs * 1e6));
-  sources.push_back(worker.report());
+  probeDevices(backends, static_cast<uint64_t>(timeoutMs * 1e6), sources, devices);
   Napi::Object result = Napi::Object::New(env);
   result.Set("sources", sourcesToJs(env, sources));
-  result.Set("devices", devicesToJs(env, worker.devices()));
+  result.Set("devices", devicesToJs(env, devices));
   return result;
 }
 

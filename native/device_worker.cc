@@ -1,7 +1,7 @@
 #include "device_worker.h"
 
 #include "governor.h"
-#include "sources/nvml.h"
+#include "list_pacing.h"
 #include "support/clock.h"
 #include "tick_schedule.h"
 
@@ -11,36 +11,85 @@ namespace {
 // Sleeping in slices bounds how long a stop waits at slow rates.
 constexpr uint64_t kSliceNs = 50 * kMillisecond;
 constexpr uint64_t kPollNs = 1 * kMillisecond;
+// What a device's reading is taken to cost before it has been seen (NVIDIA's memory query takes 11.6 µs), and a wake-up.
+constexpr uint64_t kReadingNs = 12 * kMicrosecond;
+constexpr uint64_t kWakeNs = 20 * kMicrosecond;
+
+// The period at which reading `devices` at the expected cost stays within the budget: many devices begin slower, rather than spend their
+// first second above it.
+uint64_t startPeriodNs(uint64_t configuredNs, size_t devices, double budget) {
+  if (budget <= 0) return configuredNs;
+  const double cost = static_cast<double>(devices * kReadingNs + kWakeNs);
+  const double period = cost / (budget * Governor::kHeadroom);
+  const double longest = static_cast<double>(Governor::kLongestPeriodNs);
+  const uint64_t bounded = static_cast<uint64_t>(period < longest ? period : longest);
+  return bounded > configuredNs ? bounded : configuredNs;
+}
 
 }  // namespace
 
-// Owned by the worker and by its thread; the last of them frees it.
-struct DeviceWorker::Shared final : RecordSink {
-  explicit Shared(const DeviceOptions& o) : options(o), period(o.periodNs), nvml(o.nvmlPath) {}
+// Owned by the worker and by its threads; the last of them frees it.
+struct DeviceWorker::Shared {
+  Shared(const char* n, std::unique_ptr<DeviceBackend> b, const DeviceOptions& o)
+      : name(n), options(o), period(o.periodNs), budget(o.cpuBudget), backend(static_cast<std::unique_ptr<DeviceBackend>&&>(b)) {}
 
-  void push(const Record& record) override {
-    if (!ring.push(record)) lost.fetch_add(1, std::memory_order_relaxed);
-  }
+  template <size_t Capacity>
+  struct Ring final : RecordSink {
+    void push(const Record& record) override {
+      if (!records.push(record)) lost.fetch_add(1, std::memory_order_relaxed);
+    }
+    SpscRing<Record, Capacity> records;
+    std::atomic<uint64_t> lost{0};
+  };
 
+  // While it lives, the thread is in the driver.
+  struct Call {
+    explicit Call(Shared& s) : shared(s) { shared.callSinceNs.store(monotonicNs(), std::memory_order_release); }
+    ~Call() { shared.callSinceNs.store(0, std::memory_order_release); }
+    Shared& shared;
+  };
+
+  void work();
+  void startWatching();
+  void sample(uint64_t nowNs);
+  void readLists(uint64_t nowNs);
+  uint64_t sinceZero(uint64_t nowNs) const { return nowNs - options.timeZeroNs; }
+
+  const char* const name;
   const DeviceOptions options;
   std::atomic<int> owners{1};
   std::atomic<bool> stopAsked{false};
   std::atomic<bool> probed{false};
+  std::atomic<bool> ready{false};
   std::atomic<bool> finished{false};
+  // False only while there is a second thread.
+  std::atomic<bool> watchFinished{true};
+  std::atomic<uint64_t> callSinceNs{0};
   std::atomic<uint64_t> ticks{0};
   std::atomic<uint64_t> missed{0};
+  std::atomic<uint64_t> lists{0};
   std::atomic<uint64_t> cpu{0};
+  std::atomic<uint64_t> watchCpu{0};
   std::atomic<uint64_t> period;
-  std::atomic<uint64_t> lost{0};
+  std::atomic<double> budget;
   std::atomic<uint64_t> used{0};
   std::atomic<bool> usedKnown{false};
   // Written by the thread before `probed` is set, never after.
   SourceReport report;
-  NvmlSource nvml;
-  SpscRing<Record, 4096> ring;
+  std::vector<DeviceReport> described;
+  // The same before `ready`: what the first process list showed is in it.
+  std::vector<DeviceReport> listed;
+  JobPids pids;
+  std::unique_ptr<DeviceBackend> backend;
+  Ring<4096> ring;
+  Ring<256> events;
+  // The worker's thread only.
+  ListPacing pacing;
+  uint64_t listedVersion = 0;
 };
 
-DeviceWorker::DeviceWorker(const DeviceOptions& options) : shared_(new Shared(options)) {}
+DeviceWorker::DeviceWorker(const char* name, std::unique_ptr<DeviceBackend> backend, const DeviceOptions& options)
+    : shared_(new Shared(name, static_cast<std::unique_ptr<DeviceBackend>&&>(backend), options)) {}
 
 DeviceWorker::~DeviceWorker() {
   stop(0);
@@ -58,52 +107,117 @@ int DeviceWorker::start() {
   return error;
 }
 
+void DeviceWorker::Shared::sample(uint64_t nowNs) {
+  {
+    const Call call(*this);
+    backend->sample(sinceZero(nowNs), ring);
+  }
+  uint64_t sum = 0;
+  const bool known = backend->usedBytes(sum);
+  used.store(sum, std::memory_order_relaxed);
+  usedKnown.store(known, std::memory_order_relaxed);
+  ticks.fetch_add(1, std::memory_order_relaxed);
+}
+
+void DeviceWorker::Shared::readLists(uint64_t nowNs) {
+  listedVersion = pids.version();
+  const uint64_t cpuBefore = threadCpuNs();
+  {
+    const Call call(*this);
+    backend->sampleProcesses(sinceZero(nowNs), ring);
+  }
+  const uint64_t cpuAfter = threadCpuNs();
+  pacing.done(nowNs, monotonicNs() - nowNs, cpuAfter - cpuBefore);
+  cpu.store(cpuAfter, std::memory_order_relaxed);
+  lists.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Left to itself from the start: it ends by `stopAsked`, says so in `watchFinished`, and its state lives as long as it does.
+void DeviceWorker::Shared::startWatching() {
+  owners.fetch_add(1, std::memory_order_relaxed);
+  watchFinished.store(false, std::memory_order_relaxed);
+  Thread watcher;
+  if (watcher.start(&DeviceWorker::watch, this) == 0) {
+    watcher.detach();
+  } else {
+    watchFinished.store(true, std::memory_order_relaxed);
+    owners.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+void DeviceWorker::Shared::work() {
+  backend->follow(&pids);
+  report = backend->probe();
+  described = backend->devices();
+  probed.store(true, std::memory_order_release);
+  // What is there before the measured command begins to run is the baseline of everything that follows.
+  if (report.available) {
+    sample(monotonicNs());
+    readLists(monotonicNs());
+  }
+  listed = backend->devices();
+  cpu.store(threadCpuNs(), std::memory_order_relaxed);
+  ready.store(true, std::memory_order_release);
+  if (!report.available || options.probeOnly) return;
+  if (backend->watches()) startWatching();
+  const uint64_t firstPeriodNs = startPeriodNs(options.periodNs, described.size(), budget.load(std::memory_order_relaxed));
+  period.store(firstPeriodNs, std::memory_order_relaxed);
+  Governor governor(options.periodNs, budget.load(std::memory_order_relaxed), firstPeriodNs);
+  TickSchedule schedule(monotonicNs() + firstPeriodNs, firstPeriodNs);
+  while (!stopAsked.load(std::memory_order_acquire)) {
+    uint64_t now = monotonicNs();
+    if (schedule.due(now)) {
+      sample(now);
+      now = monotonicNs();
+      schedule.advance(now);
+      missed.store(schedule.missed(), std::memory_order_relaxed);
+      if (governor.due(now)) {
+        const uint64_t used_ = threadCpuNs();
+        cpu.store(used_, std::memory_order_relaxed);
+        governor.setBudget(budget.load(std::memory_order_relaxed));
+        if (governor.update(now, used_ + watchCpu.load(std::memory_order_relaxed))) {
+          schedule.setPeriod(governor.periodNs());
+          period.store(governor.periodNs(), std::memory_order_relaxed);
+        }
+      }
+    }
+    const bool wanted = pids.version() != listedVersion || backend->wantsProcesses();
+    if (pacing.due(now, wanted, budget.load(std::memory_order_relaxed))) {
+      readLists(now);
+      now = monotonicNs();
+    }
+    const uint64_t slice = now + kSliceNs;
+    sleepUntilNs(schedule.nextNs() < slice ? schedule.nextNs() : slice);
+  }
+  const Call call(*this);
+  backend->finish(sinceZero(monotonicNs()), ring);
+}
+
 void* DeviceWorker::run(void* argument) {
   Shared* shared = static_cast<Shared*>(argument);
   Thread::nameCurrent("slg-device");
   Thread::setTimerSlackFor(shared->options.periodNs);
-  shared->report = shared->nvml.probe();
-  shared->cpu.store(threadCpuNs(), std::memory_order_relaxed);
-  shared->probed.store(true, std::memory_order_release);
-  if (shared->report.available && !shared->options.probeOnly) {
-    Governor governor(shared->options.periodNs, shared->options.cpuBudget);
-    TickSchedule schedule(monotonicNs(), shared->options.periodNs);
-    while (!shared->stopAsked.load(std::memory_order_acquire)) {
-      uint64_t now = monotonicNs();
-      if (schedule.due(now)) {
-        shared->nvml.sample(now - shared->options.timeZeroNs, *shared);
-        uint64_t used = 0;
-        const bool known = shared->nvml.usedBytes(used);
-        shared->used.store(used, std::memory_order_relaxed);
-        shared->usedKnown.store(known, std::memory_order_relaxed);
-        shared->ticks.fetch_add(1, std::memory_order_relaxed);
-        now = monotonicNs();
-        schedule.advance(now);
-        shared->missed.store(schedule.missed(), std::memory_order_relaxed);
-        if (governor.due(now)) {
-          const uint64_t cpu = threadCpuNs();
-          shared->cpu.store(cpu, std::memory_order_relaxed);
-          if (governor.update(now, cpu)) {
-            schedule.setPeriod(governor.periodNs());
-            shared->period.store(governor.periodNs(), std::memory_order_relaxed);
-          }
-        }
-      }
-      const uint64_t slice = now + kSliceNs;
-      sleepUntilNs(schedule.nextNs() < slice ? schedule.nextNs() : slice);
-    }
-  }
+  shared->work();
   shared->cpu.store(threadCpuNs(), std::memory_order_relaxed);
   shared->finished.store(true, std::memory_order_release);
   release(shared);
   return nullptr;
 }
 
-bool DeviceWorker::waitProbed(uint64_t timeoutNs) const {
-  const uint64_t deadline = monotonicNs() + timeoutNs;
-  while (!shared_->probed.load(std::memory_order_acquire)) {
+void* DeviceWorker::watch(void* argument) {
+  Shared* shared = static_cast<Shared*>(argument);
+  Thread::nameCurrent("slg-health");
+  shared->backend->watch(shared->options.timeZeroNs, shared->events, shared->stopAsked);
+  shared->watchCpu.store(threadCpuNs(), std::memory_order_relaxed);
+  shared->watchFinished.store(true, std::memory_order_release);
+  release(shared);
+  return nullptr;
+}
+
+bool DeviceWorker::waitReady(uint64_t deadlineNs) const {
+  while (!shared_->ready.load(std::memory_order_acquire)) {
     const uint64_t now = monotonicNs();
-    if (now >= deadline) return false;
+    if (now >= deadlineNs) return false;
     sleepUntilNs(now + kPollNs / 4);
   }
   return true;
@@ -112,33 +226,75 @@ bool DeviceWorker::waitProbed(uint64_t timeoutNs) const {
 SourceReport DeviceWorker::report() const {
   if (shared_->probed.load(std::memory_order_acquire)) return shared_->report;
   SourceReport report;
-  report.name = "nvml";
-  report.reason = "the NVIDIA driver has not answered yet";
+  report.name = shared_->name;
+  report.reason = "its driver has not answered yet";
   return report;
 }
 
 std::vector<DeviceReport> DeviceWorker::devices() const {
-  if (!shared_->probed.load(std::memory_order_acquire)) return {};
-  return shared_->nvml.devices();
+  if (shared_->ready.load(std::memory_order_acquire)) return shared_->listed;
+  if (shared_->probed.load(std::memory_order_acquire)) return shared_->described;
+  return {};
 }
 
-bool DeviceWorker::take(Record& out) { return shared_->ring.pop(out); }
-uint64_t DeviceWorker::ticks() const { return shared_->ticks.load(std::memory_order_relaxed); }
-uint64_t DeviceWorker::missed() const { return shared_->missed.load(std::memory_order_relaxed); }
-uint64_t DeviceWorker::cpuNs() const { return shared_->cpu.load(std::memory_order_relaxed); }
+bool DeviceWorker::active() const { return shared_->probed.load(std::memory_order_acquire) && shared_->report.available; }
+void DeviceWorker::setCpuBudget(double budget) { shared_->budget.store(budget, std::memory_order_relaxed); }
+void DeviceWorker::publishPids(const int* pids, size_t count) { shared_->pids.publish(pids, count); }
+bool DeviceWorker::take(Record& out) { return shared_->ring.records.pop(out) || shared_->events.records.pop(out); }
+
+bool DeviceWorker::watchdog(uint64_t nowNs, Record& out) {
+  const uint64_t since = shared_->callSinceNs.load(std::memory_order_acquire);
+  const bool ended = toldNs_ != 0 && since != toldNs_;
+  // The probe is no such call: it may rightly take seconds, when a GPU that nobody uses has to be woken up.
+  const bool stalls = toldNs_ == 0 && since != 0 && nowNs > since + kStallNs;
+  if (!ended && !stalls) return false;
+  if (stalls) {
+    toldDevice_ = shared_->backend->workingOn();
+    if (toldDevice_ < 0 && shared_->described.size() == 1) toldDevice_ = shared_->described[0].index;
+  }
+  out = Record{};
+  out.timeNs = shared_->sinceZero(nowNs);
+  out.kind = RecordKind::kDeviceEvent;
+  out.id = toldDevice_;
+  out.set(0, static_cast<uint64_t>(stalls ? DeviceEvent::kStalled : DeviceEvent::kRecovered));
+  out.set(1, nowNs - (stalls ? since : toldNs_));
+  toldNs_ = stalls ? since : 0;
+  return true;
+}
+
+uint64_t DeviceWorker::cpuNs() const {
+  return shared_->cpu.load(std::memory_order_relaxed) + shared_->watchCpu.load(std::memory_order_relaxed);
+}
+
 uint64_t DeviceWorker::periodNs() const { return shared_->period.load(std::memory_order_relaxed); }
-uint64_t DeviceWorker::lostRecords() const { return shared_->lost.load(std::memory_order_relaxed); }
+
+DeviceWorkerStats DeviceWorker::stats() const {
+  DeviceWorkerStats stats;
+  stats.name = report().name;
+  stats.devices = devices().size();
+  stats.ticks = shared_->ticks.load(std::memory_order_relaxed);
+  stats.missed = shared_->missed.load(std::memory_order_relaxed);
+  stats.lists = shared_->lists.load(std::memory_order_relaxed);
+  stats.periodNs = periodNs();
+  stats.cpuNs = cpuNs();
+  stats.lostRecords = shared_->ring.lost.load(std::memory_order_relaxed) + shared_->events.lost.load(std::memory_order_relaxed);
+  return stats;
+}
 
 bool DeviceWorker::usedBytes(uint64_t& out) const {
   out = shared_->used.load(std::memory_order_relaxed);
   return shared_->usedKnown.load(std::memory_order_relaxed);
 }
 
-void DeviceWorker::stop(uint64_t timeoutNs) {
+void DeviceWorker::askStop() { shared_->stopAsked.store(true, std::memory_order_release); }
+
+void DeviceWorker::stop(uint64_t deadlineNs) {
   if (!thread_.running()) return;
-  shared_->stopAsked.store(true, std::memory_order_release);
-  const uint64_t deadline = monotonicNs() + timeoutNs;
-  while (!shared_->finished.load(std::memory_order_acquire) && monotonicNs() < deadline) sleepUntilNs(monotonicNs() + kPollNs);
+  askStop();
+  const auto ended = [&] {
+    return shared_->finished.load(std::memory_order_acquire) && shared_->watchFinished.load(std::memory_order_acquire);
+  };
+  while (!ended() && monotonicNs() < deadlineNs) sleepUntilNs(monotonicNs() + kPollNs);
   if (shared_->finished.load(std::memory_order_acquire)) {
     thread_.join();
   } else {

@@ -1,5 +1,5 @@
-// The thread that talks to device drivers. Apart from host sampling because a driver call may hang for seconds or for good; nothing here
-// ever waits for it longer than a stated time.
+// The thread that talks to the driver of one maker's devices. Apart from host sampling because a driver call may hang for seconds or for
+// good; nothing here ever waits for it longer than a stated time.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sources/source.h"
+#include "sources/device_backend.h"
 #include "support/spsc_ring.h"
 #include "support/thread.h"
 
@@ -18,47 +18,77 @@ struct DeviceOptions {
   uint64_t periodNs = 0;
   // Fraction of one core, or below 0 for no governor.
   double cpuBudget = -1;
-  std::string nvmlPath;
-  // Stop after the probe: somebody only asks what is there.
+  // Stop after the first reading: somebody only asks what is there.
   bool probeOnly = false;
+};
+
+// What one worker did.
+struct DeviceWorkerStats {
+  std::string name;
+  size_t devices = 0;
+  uint64_t ticks = 0;
+  uint64_t missed = 0;
+  // Rounds of process lists.
+  uint64_t lists = 0;
+  uint64_t periodNs = 0;
+  uint64_t cpuNs = 0;
+  // Records that found no room because the host thread was held up.
+  uint64_t lostRecords = 0;
 };
 
 class DeviceWorker {
  public:
-  explicit DeviceWorker(const DeviceOptions& options);
+  // A call that takes longer than this is told as a stall.
+  static constexpr uint64_t kStallNs = 1000000000ULL;
+
+  // `name` stands for the backend while it has not answered.
+  DeviceWorker(const char* name, std::unique_ptr<DeviceBackend> backend, const DeviceOptions& options);
   ~DeviceWorker();
   DeviceWorker(const DeviceWorker&) = delete;
   DeviceWorker& operator=(const DeviceWorker&) = delete;
 
   // Returns 0 or an errno.
   int start();
-  // True when the probe ended within `timeoutNs`.
-  bool waitProbed(uint64_t timeoutNs) const;
+  // True when, before `deadlineNs`, there were a first sample and a first process list of every device, or it was known that there are none.
+  bool waitReady(uint64_t deadlineNs) const;
   // What is known so far; a driver that has not answered yet is "not available" for that reason.
   SourceReport report() const;
   std::vector<DeviceReport> devices() const;
+  // True when devices were found.
+  bool active() const;
 
-  // Consumer side of the ring; host thread only.
+  // What the thread may use from now on; as in the options.
+  void setCpuBudget(double budget);
+
+  // Host thread only, all of the following up to the statistics.
+  void publishPids(const int* pids, size_t count);
   bool take(Record& out);
+  // True when a stall or its end has to be told; `out` is then the record of it.
+  bool watchdog(uint64_t nowNs, Record& out);
 
-  uint64_t ticks() const;
-  uint64_t missed() const;
+  // Any thread.
   uint64_t cpuNs() const;
   uint64_t periodNs() const;
-  uint64_t lostRecords() const;
+  DeviceWorkerStats stats() const;
   // Sum of used bytes over the devices; false when unknown.
   bool usedBytes(uint64_t& out) const;
 
-  // Asks the thread to end and waits at most `timeoutNs`. A thread that hangs in the driver is left to itself with the state it uses.
-  void stop(uint64_t timeoutNs);
+  // Asks the threads to end.
+  void askStop();
+  // Waits for that until `deadlineNs` at most. Threads that hang in the driver are left to themselves with the state they use.
+  void stop(uint64_t deadlineNs);
 
  private:
   struct Shared;
   static void* run(void* shared);
+  static void* watch(void* shared);
   static void release(Shared* shared);
 
   Shared* shared_;
   Thread thread_;
+  // Host thread only: the call that was told as stalled, by the moment it began; 0 = none.
+  uint64_t toldNs_ = 0;
+  int toldDevice_ = -1;
 };
 
 }  // namespace stormlog

@@ -11,17 +11,27 @@ class Governor {
   static constexpr uint64_t kLongestPeriodNs = 1000000000ULL;
   // Halving the period about doubles the cost; asking for this much room below the budget keeps the period from swinging.
   static constexpr double kHeadroom = 0.8;
+  // What was used above the budget (a start at full rate, a burst of processes) is owed, and paid back within about this time, so that
+  // the budget holds for the run and not only for its last second. What was not used is not saved up.
+  static constexpr double kRepayNs = 10e9;
 
   // `budget` is a fraction of one core (0.01 = 1 %); below 0 there is no governor and the period never changes.
-  Governor(uint64_t configuredPeriodNs, double budget) : configured_(configuredPeriodNs), period_(configuredPeriodNs), budget_(budget) {}
+  Governor(uint64_t configuredPeriodNs, double budget) : Governor(configuredPeriodNs, budget, configuredPeriodNs) {}
+
+  // Begins at another, longer period than the configured one, to which it returns where the budget allows.
+  Governor(uint64_t configuredPeriodNs, double budget, uint64_t firstPeriodNs)
+      : configured_(configuredPeriodNs), period_(firstPeriodNs), budget_(budget) {}
+
+  void setBudget(double budget) { budget_ = budget; }
 
   uint64_t periodNs() const { return period_; }
 
   // True when a window is over, so that the CPU time is worth asking for.
   bool due(uint64_t nowNs) const { return !started_ || nowNs - windowStartNs_ >= kWindowNs; }
 
-  // Looks once per window; true when the period changed.
-  bool update(uint64_t nowNs, uint64_t cpuNs);
+  // Looks once per window; true when the period changed. `othersCpuNs` is CPU time that counts against the budget and that a shorter
+  // period would not raise.
+  bool update(uint64_t nowNs, uint64_t cpuNs, uint64_t othersCpuNs = 0);
 
  private:
   uint64_t configured_;
@@ -29,27 +39,39 @@ class Governor {
   double budget_;
   uint64_t windowStartNs_ = 0;
   uint64_t windowCpuNs_ = 0;
+  uint64_t windowOthersNs_ = 0;
+  double owedNs_ = 0;
   bool started_ = false;
 };
 
-inline bool Governor::update(uint64_t nowNs, uint64_t cpuNs) {
+inline bool Governor::update(uint64_t nowNs, uint64_t cpuNs, uint64_t othersCpuNs) {
   if (!started_) {
     started_ = true;
     windowStartNs_ = nowNs;
     windowCpuNs_ = cpuNs;
+    windowOthersNs_ = othersCpuNs;
     return false;
   }
   const uint64_t elapsed = nowNs - windowStartNs_;
   if (elapsed < kWindowNs) return false;
-  const double share = static_cast<double>(cpuNs - windowCpuNs_) / static_cast<double>(elapsed);
+  const double own = static_cast<double>(cpuNs - windowCpuNs_) / static_cast<double>(elapsed);
+  const double others = static_cast<double>(othersCpuNs - windowOthersNs_) / static_cast<double>(elapsed);
   windowStartNs_ = nowNs;
   windowCpuNs_ = cpuNs;
+  windowOthersNs_ = othersCpuNs;
   if (budget_ < 0) return false;
   const uint64_t before = period_;
-  if (share > budget_) {
+  const double spent = own + others;
+  owedNs_ += (spent - budget_) * static_cast<double>(elapsed);
+  if (owedNs_ < 0) owedNs_ = 0;
+  const double repay = owedNs_ / kRepayNs < budget_ / 2 ? owedNs_ / kRepayNs : budget_ / 2;
+  if (spent > budget_ - repay) {
     period_ = period_ * 2 < kLongestPeriodNs ? period_ * 2 : (kLongestPeriodNs > period_ ? kLongestPeriodNs : period_);
-  } else if (period_ > configured_ && share * 2 < budget_ * kHeadroom) {
+  } else if (period_ > configured_ && own * 2 + others < budget_ * kHeadroom - repay) {
     period_ = period_ / 2 > configured_ ? period_ / 2 : configured_;
+  } else if (period_ > configured_ && own * 1.5 + others < budget_ * kHeadroom - repay) {
+    // Where half the period is too dear, two thirds may not be.
+    period_ = period_ * 2 / 3 > configured_ ? period_ * 2 / 3 : configured_;
   }
   return period_ != before;
 }

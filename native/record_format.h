@@ -36,6 +36,13 @@ enum class RecordKind : uint8_t {
   kRate = 9,
   kStop = 10,
   kRollup = 11,
+  kAllocator = 12,
+  kAllocatorPeaks = 13,
+  kStream = 14,
+  kStep = 15,
+  kDeviceProcessPeak = 16,
+  kDeviceEvent = 17,
+  kDeviceList = 18,
 };
 
 enum class RecordSource : uint16_t {
@@ -48,6 +55,24 @@ enum class RecordSource : uint16_t {
   kNvml = 6,
   kFile = 7,
   kFallback = 8,
+  kProbe = 9,
+  kAmd = 10,
+  kKfd = 11,
+  kFdinfo = 12,
+  kDmem = 13,
+  kApple = 14,
+};
+
+// v0 of a device event.
+enum class DeviceEvent : uint64_t {
+  kXid = 1,
+  kDoubleBitEcc = 2,
+  kUnavailable = 3,
+  kRowRemap = 4,
+  kCapacityChanged = 5,
+  kCountChanged = 6,
+  kStalled = 7,
+  kRecovered = 8,
 };
 
 struct Record {
@@ -63,6 +88,9 @@ struct Record {
     v[index] = value;
     valid = static_cast<uint8_t>(valid | (1u << index));
   }
+
+  // Why an allocator record was taken (ProbeReason), in the upper half of the valid bits.
+  void setReason(unsigned reason) { valid = static_cast<uint8_t>((valid & 15u) | ((reason & 15u) << 4)); }
 };
 
 static_assert(sizeof(FileHeader) == kHeaderBytes, "header size");

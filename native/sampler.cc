@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "device_backends.h"
 #include "governor.h"
 #include "sources/cgroup_source.h"
 #include "support/clock.h"
@@ -18,7 +19,7 @@ constexpr uint64_t kFlushNs = 90 * kMillisecond;
 constexpr uint64_t kServiceNs = 50 * kMillisecond;
 constexpr uint64_t kCgroupPeriodNs = 100 * kMillisecond;
 constexpr uint64_t kDeviceStopNs = 1 * kSecond;
-// The device thread widens its own period above half the budget; the host thread answers for the sum of both.
+// The device threads widen their own periods above half the budget; the host thread answers for the sum of all.
 constexpr double kDeviceBudgetShare = 0.5;
 
 uint64_t bitsOf(double value) {
@@ -61,15 +62,26 @@ int Sampler::start() {
   host.marker = options_.marker;
   host_ = HostSource::create(host);
   hostReport_ = host_->probe();
+  if (!options_.probeDirectory.empty()) {
+    probe_.reset(new ProbeSource(options_.probeDirectory, startNs_, options_.includeRoot ? 0 : options_.rootPid));
+    probeReport_ = probe_->probe();
+  }
 
   DeviceOptions device;
   device.timeZeroNs = startNs_;
   device.periodNs = options_.devicePeriodNs;
   device.cpuBudget = options_.cpuBudget < 0 ? -1 : options_.cpuBudget * kDeviceBudgetShare;
-  device.nvmlPath = options_.nvmlPath;
-  device_.reset(new DeviceWorker(device));
-  const int deviceError = device_->start();
-  if (deviceError != 0) return deviceError;
+  owners_.reset(new DeviceOwners(*host_));
+  members_.reset(new int[JobPids::kCapacity]);
+  BackendOptions backends;
+  backends.nvmlPath = options_.nvmlPath;
+  backends.sysRoot = options_.sysRoot;
+  backends.procRoot = options_.procRoot;
+  for (NamedBackend& each : createDeviceBackends(backends)) {
+    workers_.emplace_back(new DeviceWorker(each.name, static_cast<std::unique_ptr<DeviceBackend>&&>(each.backend), device));
+    const int deviceError = workers_.back()->start();
+    if (deviceError != 0) return deviceError;
+  }
 
   pushRate(0, 0);
   hostTick(monotonicNs(), 0);
@@ -80,8 +92,9 @@ int Sampler::start() {
   const int threadError = thread_.start(&Sampler::runHost, this);
   if (threadError != 0) return threadError;
   stopped_ = false;
-  // The host is being sampled while the driver makes up its mind.
-  device_->waitProbed(options_.deviceProbeTimeoutNs);
+  // The host is being sampled while the drivers make up their minds.
+  const uint64_t deadline = monotonicNs() + options_.deviceProbeTimeoutNs;
+  for (const auto& worker : workers_) worker->waitReady(deadline);
   return 0;
 }
 
@@ -107,16 +120,17 @@ void Sampler::hostLoop() {
       schedule.advance(now);
       missed_ = schedule.missed();
     }
-    drainDevices();
-    const uint64_t devicePeriod = device_->periodNs();
+    serveDevices(now);
+    if (probe_ != nullptr) probe_->sample(now - startNs_, writer_);
+    const uint64_t devicePeriod = devicePeriodNs();
     bool rateChanged = devicePeriod != devicePeriod_;
     devicePeriod_ = devicePeriod;
-    if (governor.due(now) && governor.update(now, device_->cpuNs() + threadCpuNs())) {
+    if (governor.due(now) && governor.update(now, threadCpuNs(), deviceCpuNs())) {
       schedule.setPeriod(governor.periodNs());
       period_ = governor.periodNs();
       rateChanged = true;
     }
-    if (rateChanged) pushRate(now - startNs_, device_->cpuNs() + threadCpuNs());
+    if (rateChanged) pushRate(now - startNs_, deviceCpuNs() + threadCpuNs());
     const uint64_t next = schedule.nextNs() < now + kServiceNs ? schedule.nextNs() : now + kServiceNs;
     if (next - lastFlushNs >= kFlushNs) {
       writer_.flush();
@@ -139,9 +153,47 @@ void Sampler::hostTick(uint64_t nowNs, uint64_t latenessNs) {
   publish(timeNs);
 }
 
-void Sampler::drainDevices() {
+void Sampler::serveDevices(uint64_t nowNs) {
+  const uint64_t timeNs = nowNs - startNs_;
+  shareMembers(timeNs);
   Record record;
-  while (device_->take(record)) writer_.push(record);
+  for (const auto& worker : workers_) {
+    while (worker->take(record)) {
+      if (record.kind == RecordKind::kDeviceProcess) owners_->tell(record, timeNs, writer_);
+      writer_.push(record);
+    }
+    if (worker->watchdog(nowNs, record)) writer_.push(record);
+  }
+}
+
+void Sampler::shareMembers(uint64_t timeNs) {
+  size_t active = 0;
+  for (const auto& worker : workers_) active += worker->active() ? 1 : 0;
+  if (active == 0 || (active == sharedWith_ && host_->membership() == sharedMembership_)) return;
+  if (active != sharedWith_ && options_.cpuBudget >= 0) {
+    for (const auto& worker : workers_) worker->setCpuBudget(options_.cpuBudget * kDeviceBudgetShare / static_cast<double>(active));
+  }
+  sharedWith_ = active;
+  sharedMembership_ = host_->membership();
+  const size_t count = host_->members(members_.get(), JobPids::kCapacity);
+  owners_->update(members_.get(), count, timeNs);
+  for (const auto& worker : workers_) worker->publishPids(members_.get(), count);
+}
+
+uint64_t Sampler::deviceCpuNs() const {
+  uint64_t sum = 0;
+  for (const auto& worker : workers_) sum += worker->cpuNs();
+  return sum;
+}
+
+// Of the slowest worker that has devices; as configured when none has.
+uint64_t Sampler::devicePeriodNs() const {
+  uint64_t longest = 0;
+  for (const auto& worker : workers_) {
+    const uint64_t period = worker->active() ? worker->periodNs() : 0;
+    if (period > longest) longest = period;
+  }
+  return longest == 0 ? options_.devicePeriodNs : longest;
 }
 
 void Sampler::pushRate(uint64_t timeNs, uint64_t cpuNs) {
@@ -163,7 +215,13 @@ void Sampler::publish(uint64_t timeNs) {
     peakKnown_ = true;
   }
   uint64_t used = 0;
-  const bool usedKnown = device_->usedBytes(used);
+  bool usedKnown = false;
+  for (const auto& worker : workers_) {
+    uint64_t bytes = 0;
+    if (!worker->usedBytes(bytes)) continue;
+    used += bytes;
+    usedKnown = true;
+  }
   const double values[LiveValues::kCount] = {
       static_cast<double>(timeNs),
       static_cast<double>(totals.rssBytes),
@@ -187,14 +245,18 @@ void Sampler::live(double out[LiveValues::kCount]) const {
 SamplerStats Sampler::stop() {
   if (stopped_) return stats_;
   stopped_ = true;
-  device_->stop(kDeviceStopNs);
+  // All drivers are waited for together: one that hangs takes no more of the end than several.
+  for (const auto& worker : workers_) worker->askStop();
+  const uint64_t deadline = monotonicNs() + kDeviceStopNs;
+  for (const auto& worker : workers_) worker->stop(deadline);
   stopAsked_.store(true, std::memory_order_release);
   thread_.join();
   const uint64_t timeNs = monotonicNs() - startNs_;
-  drainDevices();
+  serveDevices(startNs_ + timeNs);
   host_->setLatenessNs(0);
   host_->finish(timeNs, writer_);
   if (cgroup_ != nullptr) cgroup_->sample(timeNs, writer_);
+  if (probe_ != nullptr) probe_->finish(timeNs, writer_);
   ++ticks_;
   publish(timeNs);
   Record record;
@@ -203,23 +265,39 @@ SamplerStats Sampler::stop() {
   record.set(0, ticks_);
   record.set(1, missed_);
   record.set(2, cpu_);
-  record.set(3, device_->cpuNs());
+  record.set(3, deviceCpuNs());
   writer_.push(record);
   writer_.close();
   stats_.ticks = ticks_;
   stats_.missedTicks = missed_;
-  stats_.deviceTicks = device_->ticks();
+  for (const auto& worker : workers_) {
+    if (!worker->active()) continue;
+    DeviceWorkerStats one = worker->stats();
+    if (stats_.workers.empty() || one.ticks < stats_.deviceTicks) stats_.deviceTicks = one.ticks;
+    stats_.workers.push_back(static_cast<DeviceWorkerStats&&>(one));
+  }
   stats_.durationNs = timeNs;
   stats_.hostPeriodNs = period_;
-  stats_.devicePeriodNs = device_->periodNs();
-  stats_.cpuNs = cpu_ + device_->cpuNs();
+  stats_.devicePeriodNs = devicePeriodNs();
+  stats_.cpuNs = cpu_ + deviceCpuNs();
   stats_.writeError = writer_.error();
   return stats_;
 }
 
-std::vector<SourceReport> Sampler::sources() const { return {hostReport_, cgroupReport_, device_->report()}; }
+std::vector<SourceReport> Sampler::sources() const {
+  std::vector<SourceReport> all = {hostReport_, cgroupReport_};
+  for (const auto& worker : workers_) all.push_back(worker->report());
+  if (probe_ != nullptr) all.push_back(probeReport_);
+  return all;
+}
 
-std::vector<DeviceReport> Sampler::devices() const { return device_->devices(); }
+std::vector<DeviceReport> Sampler::devices() const {
+  std::vector<DeviceReport> all;
+  for (const auto& worker : workers_) {
+    for (const DeviceReport& device : worker->devices()) all.push_back(device);
+  }
+  return all;
+}
 
 namespace {
 

@@ -1,4 +1,4 @@
-// A running measurement: one thread for the host, one for devices, one record file.
+// A running measurement: one thread for the host, one for the devices of each maker, one record file.
 #pragma once
 
 #include <atomic>
@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "device_owners.h"
 #include "device_worker.h"
 #include "record_writer.h"
 #include "sources/host_source.h"
+#include "sources/probe_source.h"
 #include "support/thread.h"
 
 namespace stormlog {
@@ -26,15 +28,19 @@ struct SamplerOptions {
   double cpuBudget = 0.01;
   std::string marker;
   std::string procRoot = "/proc";
+  std::string sysRoot = "/sys";
   // "" = the usual places.
   std::string nvmlPath;
-  // How long the start waits for the driver; it goes on without devices after that, and takes them when they come.
+  // Where probes inside the measured processes leave their rings; "" = there are none.
+  std::string probeDirectory;
+  // How long the start waits for the drivers; it goes on without devices after that, and takes them when they come.
   uint64_t deviceProbeTimeoutNs = 5ULL * 1000 * 1000 * 1000;
 };
 
 struct SamplerStats {
   uint64_t ticks = 0;
   uint64_t missedTicks = 0;
+  // Of the slowest maker that has devices.
   uint64_t deviceTicks = 0;
   uint64_t durationNs = 0;
   uint64_t hostPeriodNs = 0;
@@ -42,6 +48,8 @@ struct SamplerStats {
   uint64_t cpuNs = 0;
   // 0 or an errno.
   int writeError = 0;
+  // Those that have devices.
+  std::vector<DeviceWorkerStats> workers;
 };
 
 // The latest values, readable from any thread at any time without a lock. NaN = unknown.
@@ -57,7 +65,7 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  // Creates the file, probes the sources, takes the first sample and starts the threads. Returns 0 or an errno.
+  // Creates the file, probes the sources, takes the first samples of host and devices and starts the threads. Returns 0 or an errno.
   int start();
   // Takes the last sample, ends the threads and closes the file. Again: the same numbers.
   SamplerStats stop();
@@ -72,7 +80,11 @@ class Sampler {
   static void* runHost(void* self);
   void hostLoop();
   void hostTick(uint64_t nowNs, uint64_t latenessNs);
-  void drainDevices();
+  // What the device threads left for the host thread, and what it tells them.
+  void serveDevices(uint64_t nowNs);
+  void shareMembers(uint64_t timeNs);
+  uint64_t deviceCpuNs() const;
+  uint64_t devicePeriodNs() const;
   void pushRate(uint64_t timeNs, uint64_t cpuNs);
   void publish(uint64_t timeNs);
 
@@ -82,9 +94,12 @@ class Sampler {
   RecordWriter writer_;
   std::unique_ptr<HostSource> host_;
   std::unique_ptr<Source> cgroup_;
-  std::unique_ptr<DeviceWorker> device_;
+  std::unique_ptr<ProbeSource> probe_;
+  std::unique_ptr<DeviceOwners> owners_;
+  std::vector<std::unique_ptr<DeviceWorker>> workers_;
   SourceReport hostReport_;
   SourceReport cgroupReport_;
+  SourceReport probeReport_;
   Thread thread_;
   std::atomic<bool> stopAsked_{false};
   // Doubles as bits.
@@ -96,6 +111,10 @@ class Sampler {
   uint64_t devicePeriod_ = 0;
   uint64_t cpu_ = 0;
   uint64_t nextCgroupNs_ = 0;
+  // What the device threads were told last, and how many they were.
+  uint64_t sharedMembership_ = 0;
+  size_t sharedWith_ = 0;
+  std::unique_ptr<int[]> members_;
   double peakHost_ = 0;
   bool peakKnown_ = false;
   bool stopped_ = false;

@@ -9,6 +9,8 @@ import { MeasurementsSchema } from "../src/analysis/measurements.ts";
 import { BaselineRecordSchema } from "../src/baseline/record.ts";
 import { ConfigSchema } from "../src/config/schema.ts";
 import { packageRoot } from "../src/core/package-root.ts";
+import { AnchorsSchema } from "../src/gate/anchor.ts";
+import { NightlyStateSchema } from "../src/gate/refresh-state.ts";
 import { REPORT_KIND, StormlogReportSchema } from "../src/report/envelope.ts";
 import { BundleManifestSchema } from "../src/report/manifest.ts";
 import { AnalysisSchema, JudgementSchema, PayloadSchema } from "../src/report/report-schema.ts";
@@ -48,6 +50,18 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
     title: "stormlog.baseline/1",
     description: "Accepted measurements of one scenario in one environment, in epochs; the last epoch is current.",
     schema: BaselineRecordSchema,
+  },
+  anchors: {
+    title: "stormlog.anchors/1",
+    description:
+      "stormlog-anchors.json: levels that people accepted, against which slow creep is measured. Peaks in bytes.",
+    schema: AnchorsSchema,
+  },
+  nightly: {
+    title: "stormlog.nightly/1",
+    description:
+      "`.nightly/<gate>.json` on the baseline ref: what the nights of one gate came to. Told, never judged by.",
+    schema: NightlyStateSchema,
   },
   manifest: {
     title: "Manifest of an evidence bundle",

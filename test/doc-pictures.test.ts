@@ -17,7 +17,7 @@ describe("the pictures of docs/how-verdicts-are-made.md", () => {
     expect(innocent.judgement).toMatchObject({ verdict: "pass", final: true });
     expect([innocent.candidates.length, innocent.base.length]).toEqual([2, 0]);
     expect(guilty.judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true });
-    expect([guilty.candidates.length, guilty.base.length]).toEqual([5, 1]);
+    expect([guilty.candidates.length, guilty.base.length]).toEqual([5, 3]);
   });
 
   it("are small and have words for those who cannot see them", () => {

@@ -1,11 +1,15 @@
 /**
- * What analysing costs once a recording is read: time, memory, and how both grow. Eight ranks, four metrics each, a clock and a
- * step counter. Every figure comes from a fresh process; the least disturbed of several rounds counts.
- * Usage: npx tsx bench/analyze/index.ts [--json] [--rounds N] [--sizes 1e6,1e7,1e8]. Exits 1 when a limit is missed.
+ * What analysing costs once a recording is read, and what reading it from a file costs besides: time, memory, and how both
+ * grow. Eight ranks, four metrics each, a clock and a step counter. Every figure comes from a fresh process; of analysing the
+ * least disturbed of several rounds counts, files are read once.
+ * Usage: npx tsx bench/analyze/index.ts [--json] [--rounds N] [--sizes 1e6,1e7,1e8] [--formats parquet,record,csv]
+ * (`--formats none` leaves the files out, `--rounds 0` the rest). Exits 1 when a limit is missed.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { FILE_FORMATS } from "./files.ts";
+import { type FormatResult, fromFile } from "./from-files.ts";
 import type { OneResult } from "./one.ts";
 
 /** Processor seconds that ten million values may take, from a cold start: what the clock shows where nothing else runs. */
@@ -21,6 +25,7 @@ const { values: options } = parseArgs({
     json: { type: "boolean", default: false },
     rounds: { type: "string", default: "3" },
     sizes: { type: "string", default: "1e6,1e7,1e8" },
+    formats: { type: "string", default: FILE_FORMATS.join(",") },
   },
 });
 const sizes = options.sizes.split(",").map(Number);
@@ -44,10 +49,22 @@ function least(size: number): OneResult {
   };
 }
 
-const results = sizes.map(least);
+const results = Number(options.rounds) > 0 ? sizes.map(least) : [];
+const formats = FILE_FORMATS.filter((format) => options.formats.split(",").includes(format));
+const files = formats.flatMap((format) => sizes.map((size) => fromFile(format, size)));
 const at = results.find(({ values }) => Math.abs(values / LIMIT_AT - 1) < 0.01);
 const last = results.at(-1);
 const perValue = ({ cpuMs, values }: OneResult) => cpuMs / values;
+const filePerByte = ({ cpuMs, columnBytes }: FormatResult) => cpuMs / columnBytes;
+/** Cost of the largest file against that of the one of ten million values, by format. */
+const fileGrowth = formats.flatMap((format) => {
+  const own = files.filter((one) => one.format === format);
+  const ten = own[sizes.indexOf(LIMIT_AT)];
+  const largest = own.at(-1);
+  if (ten === undefined || largest === undefined || largest === ten) return [];
+  const value = filePerByte(largest) / filePerByte(ten);
+  return [{ what: `cost of a value from ${format}, largest over ten million`, value, limit: LIMIT_GROWTH }];
+});
 const limits = [
   ...(at ? [{ what: "processor seconds for ten million values", value: at.cpuMs / 1000, limit: LIMIT_S }] : []),
   ...results
@@ -60,11 +77,19 @@ const limits = [
   ...(at && last && last !== at
     ? [{ what: "cost of a value, largest over ten million", value: perValue(last) / perValue(at), limit: LIMIT_GROWTH }]
     : []),
+  ...files
+    .filter((_, i) => (sizes[i % sizes.length] ?? 0) > LIMIT_AT)
+    .map((one) => ({
+      what: `resident set over columns, read from ${one.format}, ${one.values.toExponential(0)} values`,
+      value: one.residentPeak / one.columnBytes,
+      limit: LIMIT_MEMORY,
+    })),
+  ...fileGrowth,
 ];
 const missed = limits.filter(({ value, limit }) => !(value <= limit));
 
 if (options.json) {
-  console.log(JSON.stringify({ results, limits, missed: missed.length }, null, 2));
+  console.log(JSON.stringify({ results, files, limits, missed: missed.length }, null, 2));
 } else {
   const mib = (bytes: number) => (bytes / 2 ** 20).toFixed(0);
   const rows = [
@@ -91,9 +116,39 @@ if (options.json) {
       (one.residentPeak / one.columnBytes).toFixed(2),
     ]),
   ];
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  for (const row of rows) console.log(row.map((text, column) => text.padStart(widths[column]!)).join("  "));
-  console.log(`found: ${last?.classes ?? "nothing"}\n`);
+  const print = (table: readonly (readonly string[])[]) => {
+    const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
+    for (const row of table) console.log(row.map((text, column) => text.padStart(widths[column] ?? 0)).join("  "));
+  };
+  if (results.length > 0) print(rows);
+  console.log(`found: ${last?.classes ?? files.at(-1)?.classes ?? "nothing"}\n`);
+  if (files.length > 0) {
+    print([
+      [
+        "file",
+        "values",
+        "file MiB",
+        "columns MiB",
+        "read ms",
+        "analyse ms",
+        "CPU ns a value",
+        "RSS peak MiB",
+        "peak/columns",
+      ],
+      ...files.map((one) => [
+        one.format,
+        one.values.toExponential(0),
+        mib(one.fileBytes),
+        mib(one.columnBytes),
+        one.readMs.toFixed(0),
+        one.analyzeMs.toFixed(0),
+        ((one.cpuMs / one.values) * 1e6).toFixed(1),
+        mib(one.residentPeak),
+        (one.residentPeak / one.columnBytes).toFixed(2),
+      ]),
+    ]);
+    console.log("");
+  }
   for (const { what, value, limit } of limits) {
     console.log(`${value <= limit ? "ok    " : "MISSED"}  ${what}: ${value.toFixed(2)} (at most ${limit})`);
   }

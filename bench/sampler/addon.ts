@@ -1,6 +1,5 @@
 import { createRequire } from "node:module";
-import path from "node:path";
-import { packageRoot } from "../../src/core/package-root.ts";
+import { findPrebuild } from "../../src/sampler/prebuild.ts";
 
 /** The part of the native addon the benchmark drives directly, below the product's own loader and policies. */
 export interface Addon {
@@ -12,9 +11,23 @@ export interface Addon {
     devicePeriodNs: number;
     cpuBudget: number | null;
     marker: string | null;
+    nvmlPath?: string | null;
   }): number;
   live(handle: number): Float64Array;
-  stop(handle: number): { ticks: number; missedTicks: number; cpuNs: number; durationNs: number };
+  stop(handle: number): {
+    ticks: number;
+    missedTicks: number;
+    cpuNs: number;
+    durationNs: number;
+    workers: readonly {
+      name: string;
+      devices: number;
+      ticks: number;
+      cpuNs: number;
+      lists: number;
+      periodNs: number;
+    }[];
+  };
   emptyLoop(periodNs: number, durationNs: number): { ticks: number; cpuNs: number };
 }
 
@@ -22,6 +35,7 @@ export interface Addon {
 export const LIVE_PROCESSES = 4;
 
 export function loadAddon(): Addon {
-  const file = path.join(packageRoot(), "dist", "prebuilds", `${process.platform}-${process.arch}`, "sampler.node");
-  return createRequire(import.meta.url)(file) as Addon;
+  const prebuild = findPrebuild();
+  if ("reason" in prebuild) throw new Error(prebuild.reason);
+  return createRequire(import.meta.url)(prebuild.addon) as Addon;
 }

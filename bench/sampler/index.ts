@@ -1,100 +1,28 @@
 /**
  * What sampling costs, as ratios inside one run: absolute numbers belong to the machine, ratios travel.
- * Usage: npm run bench:sampler [-- --json] [--rounds N] [--seconds S]. Exits 1 when a limit is missed.
+ * Usage: npm run bench:sampler [-- --json] [--rounds N] [--seconds S] [--devices [--governed SECONDS]]. With --devices what reading GPUs
+ * costs, instead. Exits 1 when a limit is missed.
  */
 import { parseArgs } from "node:util";
 import { loadAddon } from "./addon.ts";
-import { emptyLoopCost, PERIOD_NS, psutilCost, samplerCost } from "./measure.ts";
-import { growTree } from "./tree.ts";
-
-/** Sampler over 16 processes against a loop that only wakes. */
-const LIMIT_EMPTY = 1.4;
-/** Sampler against psutil, same processes, same rate. */
-const LIMIT_PSUTIL = 0.25;
-/** µs of CPU each further process may add to a tick. */
-const LIMIT_MARGINAL_US = 1.2;
-const SIZES = [1, 16, 64] as const;
+import { reportDevices } from "./devices-report.ts";
+import { reportHost } from "./host.ts";
 
 const { values } = parseArgs({
   options: {
     json: { type: "boolean", default: false },
     rounds: { type: "string", default: "5" },
     seconds: { type: "string", default: "1.5" },
+    devices: { type: "boolean", default: false },
+    governed: { type: "string", default: "30" },
   },
 });
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
-
-/** The middle of the rounds: one round disturbed by a neighbour does not decide. */
-function median(samples: readonly number[]): number {
-  const sorted = [...samples].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
-}
+const { json } = values;
 
 const addon = loadAddon();
-const trees = [];
-try {
-  for (const size of SIZES) trees.push(await growTree(size));
-  const [one, sixteen, sixtyFour] = trees as [(typeof trees)[0], (typeof trees)[0], (typeof trees)[0]];
-  const cost = {
-    empty: [] as number[],
-    one: [] as number[],
-    sixteen: [] as number[],
-    sixtyFour: [] as number[],
-    psutil: [] as number[],
-  };
-  // All in turn, several times: whatever else the machine does falls on every competitor alike.
-  for (let round = 0; round < rounds; round += 1) {
-    cost.empty.push(emptyLoopCost(addon, seconds));
-    cost.sixteen.push(await samplerCost(addon, sixteen, seconds));
-    cost.one.push(await samplerCost(addon, one, seconds));
-    cost.sixtyFour.push(await samplerCost(addon, sixtyFour, seconds));
-    const psutil = psutilCost(sixteen, seconds);
-    if (psutil !== null) cost.psutil.push(psutil);
-  }
-  const us = {
-    empty: median(cost.empty),
-    one: median(cost.one),
-    sixteen: median(cost.sixteen),
-    sixtyFour: median(cost.sixtyFour),
-    psutil: cost.psutil.length > 0 ? median(cost.psutil) : null,
-  };
-  const perRound = (numerator: readonly number[], denominator: readonly number[]) =>
-    median(numerator.map((value, round) => value / denominator[round]!));
-  const limits = [
-    { name: "sampler, 16 processes / empty wake loop", value: perRound(cost.sixteen, cost.empty), limit: LIMIT_EMPTY },
-    {
-      name: "sampler / psutil loop, 16 processes",
-      value: us.psutil === null ? null : perRound(cost.sixteen, cost.psutil),
-      limit: LIMIT_PSUTIL,
-    },
-    {
-      name: "µs per further process and tick",
-      value: (us.sixtyFour - us.one) / (SIZES[2] - SIZES[0]),
-      limit: LIMIT_MARGINAL_US,
-    },
-  ];
-  const missed = limits.filter(({ value, limit }) => value !== null && value > limit);
-  if (values.json) {
-    console.log(JSON.stringify({ period_ns: PERIOD_NS, rounds, cpu_us_per_tick: us, limits, ok: missed.length === 0 }));
-  } else {
-    console.log(`CPU per tick at ${1e9 / PERIOD_NS} Hz, governor off, median of ${rounds} rounds of ${seconds} s`);
-    const row = (name: string, value: number | null) =>
-      console.log(
-        `  ${name.padEnd(42)} ${value === null ? "skipped: /usr/bin/python3 has no psutil" : `${value.toFixed(2)} µs`}`,
-      );
-    row("empty wake loop", us.empty);
-    row("sampler, 1 process", us.one);
-    row("sampler, 16 processes", us.sixteen);
-    row("sampler, 64 processes", us.sixtyFour);
-    row("psutil loop, 16 processes", us.psutil);
-    for (const { name, value, limit } of limits) {
-      if (value === null) continue;
-      console.log(`  ${name.padEnd(42)} ${value.toFixed(3)} (limit ${limit}) ${value > limit ? "MISSED" : "ok"}`);
-    }
-  }
-  process.exitCode = missed.length === 0 ? 0 : 1;
-} finally {
-  for (const tree of trees) tree.end();
-}
+const ok = values.devices
+  ? await reportDevices(addon, { rounds, seconds, json, governedSeconds: Number(values.governed) })
+  : await reportHost(addon, { rounds, seconds, json });
+process.exitCode = ok ? 0 : 1;

@@ -38,8 +38,8 @@ export async function samplerCost(addon: Addon, tree: ProcessTree, seconds: numb
 }
 
 /** CPU per tick of a thread that only wakes. */
-export function emptyLoopCost(addon: Addon, seconds: number): CostUs {
-  const loop = addon.emptyLoop(PERIOD_NS, seconds * 1e9);
+export function emptyLoopCost(addon: Addon, seconds: number, periodNs = PERIOD_NS): CostUs {
+  const loop = addon.emptyLoop(periodNs, seconds * 1e9);
   return loop.cpuNs / loop.ticks / 1e3;
 }
 

@@ -1,74 +1,62 @@
-import type { Measurements } from "../../src/analysis/measurements.ts";
+import type { MeasuredRun, MeasuredSeries, Measurements } from "../../src/analysis/measurements.ts";
+import type { Metric } from "../../src/telemetry/model.ts";
 import { DEFAULT_POLICY } from "../../src/verdict/defaults.ts";
 import { judge } from "../../src/verdict/judge.ts";
 import type { Judgement } from "../../src/verdict/judgement.ts";
 
-/** A peak and, where growth is part of the story, a growth; bytes. */
-export interface Drawn {
-  readonly peak: number;
-  readonly growth?: number;
-}
-
 export interface StoryInput {
   /** Baseline runs, by session. */
-  readonly baseline: readonly (readonly Drawn[])[];
-  readonly candidate: () => Drawn;
-  /** A run of the base commit in the candidate's session. */
-  readonly base: () => Drawn;
+  readonly baseline: readonly (readonly MeasuredSeries[])[];
+  readonly candidate: () => MeasuredSeries;
+  /** A run of the base commit in the candidate's session; null where none can be had. */
+  readonly base: (() => MeasuredSeries) | null;
+  /** Metric that gates; default: the policy's own choice. */
+  readonly gating?: Metric;
+  /**
+   * Runs measured before the judgement is asked again: one, as the gate does it (the default), or as many as were asked for, as
+   * one does who calls `judge` by hand.
+   */
+  readonly pace?: "one" | "asked";
 }
 
 export interface StoryEnd {
   readonly judgement: Judgement;
-  /** A breach was repeated until the base commit was asked for: what would be red if sessions did not matter. */
-  readonly breached: boolean;
   readonly candidateRuns: number;
   readonly baseRuns: number;
 }
 
 const SESSION = "candidate";
+/** No story is longer: six candidate runs and six of the base are the most that is ever asked for. */
+const MOST_ROUNDS = 60;
 
-function measurements(runs: readonly { readonly session: string; readonly drawn: Drawn }[]): Measurements {
-  return {
-    scenario: "story",
-    fingerprint: null,
-    runs: runs.map(({ session, drawn }) => ({
-      session,
-      commit: null,
-      series: [
-        {
-          rank: 0,
-          device: "cuda:0",
-          metric: "allocated",
-          peak_bytes: drawn.peak,
-          ...(drawn.growth === undefined ? {} : { growth_bytes: drawn.growth }),
-        },
-      ],
-    })),
-  };
+/** The peak of a run and nothing else, bytes. */
+export function peakOnly(peak: number, metric: Metric = "allocated"): MeasuredSeries {
+  return { rank: 0, device: "cuda:0", metric, peak_bytes: peak };
 }
 
+const runOf = (session: string, series: MeasuredSeries): MeasuredRun => ({ session, commit: null, series: [series] });
+
+const measurements = (runs: readonly MeasuredRun[]): Measurements => ({ scenario: "story", fingerprint: null, runs });
+
 /** One pull request, told as the gate tells it: measure once, then exactly what the judgement asks for, until it is final. */
-export function tellStory(input: StoryInput): StoryEnd {
-  const baseline = input.baseline.flatMap((runs, index) => runs.map((drawn) => ({ session: `night-${index}`, drawn })));
+export function tellStory({ baseline: nights, candidate: draw, base, gating, pace = "one" }: StoryInput): StoryEnd {
+  const baseline = nights.flatMap((runs, night) => runs.map((series) => runOf(`night-${night}`, series)));
   const stored = baseline.length;
-  const candidate = [{ session: SESSION, drawn: input.candidate() }];
-  let breached = false;
-  for (;;) {
+  const candidate = [runOf(SESSION, draw())];
+  for (let round = 0; round < MOST_ROUNDS; round += 1) {
     const judgement = judge({
       candidate: measurements(candidate),
       baseline: measurements(baseline),
       anchor: null,
-      policy: DEFAULT_POLICY,
-      baseRunsPossible: true,
+      policy: gating === undefined ? DEFAULT_POLICY : { ...DEFAULT_POLICY, gatingMetrics: [gating] },
+      baseRunsPossible: base !== null,
     });
-    breached ||= judgement.needs_base_runs > 0;
-    if (judgement.final) {
-      return { judgement, breached, candidateRuns: candidate.length, baseRuns: baseline.length - stored };
-    }
-    for (let i = 0; i < judgement.needs_more_runs; i += 1) {
-      candidate.push({ session: SESSION, drawn: input.candidate() });
-    }
-    for (let i = 0; i < judgement.needs_base_runs; i += 1) baseline.push({ session: SESSION, drawn: input.base() });
-    if (candidate.length + baseline.length > stored + 60) throw new Error("the judgement never becomes final");
+    const { needs_more_runs: more, needs_base_runs: bases, final } = judgement;
+    if (final) return { judgement, candidateRuns: candidate.length, baseRuns: baseline.length - stored };
+    const count = (asked: number) => (pace === "one" ? Math.min(1, asked) : asked);
+    for (let i = 0; i < count(more); i += 1) candidate.push(runOf(SESSION, draw()));
+    if (base === null || (pace === "one" && more > 0)) continue;
+    for (let i = 0; i < count(bases); i += 1) baseline.push(runOf(SESSION, base()));
   }
+  throw new Error("the judgement never becomes final");
 }

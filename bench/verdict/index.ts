@@ -2,12 +2,17 @@ import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { accuracyPage } from "./accuracy-page.ts";
 import { efficiency } from "./parts/efficiency.ts";
+import { growth } from "./parts/growth.ts";
 import { healthy } from "./parts/healthy.ts";
+import { heldout } from "./parts/heldout.ts";
 import { injected } from "./parts/injected.ts";
 import type { BenchSettings, Part, Table } from "./parts/part.ts";
 import { peaks } from "./parts/peaks.ts";
+import { reruns } from "./parts/reruns.ts";
+import { sessions } from "./parts/sessions.ts";
 import { stability } from "./parts/stability.ts";
 import { synthetic } from "./parts/synthetic.ts";
+import { tradeOffs } from "./parts/trade-offs.ts";
 import { markdown } from "./report.ts";
 import { RULES } from "./rules/all.ts";
 import { SEEDS } from "./seeds.ts";
@@ -21,9 +26,14 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly needsData: 
   healthy: { part: healthy, needsData: true },
   injected: { part: injected, needsData: true },
   synthetic: { part: synthetic, needsData: false },
+  heldout: { part: heldout, needsData: false },
   efficiency: { part: efficiency, needsData: false },
   stability: { part: stability, needsData: true },
+  "trade-offs": { part: tradeOffs, needsData: true },
   peaks: { part: peaks, needsData: false },
+  sessions: { part: sessions, needsData: false },
+  growth: { part: growth, needsData: false },
+  reruns: { part: reruns, needsData: true },
 };
 
 const { values } = parseArgs({

@@ -12,7 +12,8 @@
 //   i  SIGINT to the whole job     k  SIGKILL to the whole job, again until nothing is left
 //   q  kill what is left and exit 0
 //   end of file: the gate is gone. SIGTERM to the job, after 500 ms SIGKILL until nothing is left, then exit.
-// The marker of the job is read from its own environment: STORMLOG_GATE_RUN.
+// The marker of the job is read from its own environment: STORMLOG_GATE_RUN. What stands there as STORMLOG_GATE_LD_PRELOAD becomes the
+// command's LD_PRELOAD: it is meant for the job, and the launcher is no part of it.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -34,6 +35,8 @@ namespace {
 using stormlog_launcher::Descendants;
 
 constexpr char kMarkerName[] = "STORMLOG_GATE_RUN";
+constexpr char kPutAside[] = "STORMLOG_GATE_";
+constexpr char kPreload[] = "LD_PRELOAD=";
 constexpr long kTermGraceMs = 500;
 // The job must be gone 2 s after the gate; processes stuck in the kernel are waited for no longer than this after SIGKILL.
 constexpr long kKillMs = 1400;
@@ -139,6 +142,23 @@ void endOrphanedJob(Descendants& job) {
   killAll(job, kKillMs);
 }
 
+// The entry loses the first part of its name; one that had the name already goes.
+void restorePreload() {
+  char** found = nullptr;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (strncmp(*entry, kPutAside, sizeof kPutAside - 1) == 0 && strncmp(*entry + sizeof kPutAside - 1, kPreload, sizeof kPreload - 1) == 0) {
+      found = entry;
+    }
+  }
+  if (found == nullptr) return;
+  char** kept = environ;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (strncmp(*entry, kPreload, sizeof kPreload - 1) == 0) continue;
+    *kept++ = entry == found ? *entry + sizeof kPutAside - 1 : *entry;
+  }
+  *kept = nullptr;
+}
+
 [[noreturn]] void runCommand(char** argv, int go, int failed) {
   // Before anything else: if the launcher is killed, the command goes with it. (Its descendants have the marker only.)
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -156,6 +176,7 @@ void endOrphanedJob(Descendants& job) {
   } while (n < 0 && errno == EINTR);
   // Never told to go: the gate died or gave up before.
   if (n != 1) _exit(127);
+  restorePreload();
   execvp(argv[0], argv);
   const int error = errno;
   if (write(failed, &error, sizeof error) < 0) _exit(126);

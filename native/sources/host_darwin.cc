@@ -45,6 +45,14 @@ class DarwinHostSource final : public HostSource {
 
   bool owns(int pid) override { return pid == rootPid_ || indexOf(pid) < size_; }
 
+  size_t members(int* out, size_t most) override {
+    const size_t count = size_ < most ? size_ : most;
+    for (size_t i = 0; i < count; ++i) out[i] = entries_[i].pid;
+    return count;
+  }
+
+  void lookAgain(uint64_t timeNs, RecordSink& out) override { refresh(timeNs, out); }
+
   void sample(uint64_t timeNs, RecordSink& out) override {
     if (timeNs >= nextTreeNs_ || someoneVanished_) {
       refresh(timeNs, out);
@@ -125,6 +133,7 @@ class DarwinHostSource final : public HostSource {
     }
     entries_[size_] = Entry{pid, usage.ri_proc_start_abstime, usage.ri_lifetime_max_phys_footprint, 0};
     ++size_;
+    ++membership_;
     Record record;
     record.timeNs = timeNs;
     record.kind = RecordKind::kProcessStart;
@@ -144,6 +153,7 @@ class DarwinHostSource final : public HostSource {
     record.set(0, entries_[index].highWater);
     out.push(record);
     entries_[index] = entries_[--size_];
+    ++membership_;
     someoneVanished_ = true;
   }
 

@@ -8,6 +8,7 @@
 #include "marker_scan.h"
 #include "process_table.h"
 #include "procfs.h"
+#include "rollup.h"
 #include "tree_scan.h"
 #include "tree_sums.h"
 
@@ -50,6 +51,12 @@ class LinuxHostSource final : public HostSource, private TreeScan::Visitor {
   void sample(uint64_t timeNs, RecordSink& out) override;
   void finish(uint64_t timeNs, RecordSink& out) override;
   bool owns(int pid) override { return pid == rootPid_ || table_.find(pid) != nullptr; }
+  size_t members(int* out, size_t most) override;
+  void lookAgain(uint64_t timeNs, RecordSink& out) override {
+    nextPassNs_ = 0;
+    nextForcedNs_ = 0;
+    refreshTree(timeNs, out);
+  }
 
  private:
   void found(int pid, int parent) override;
@@ -133,6 +140,7 @@ void LinuxHostSource::found(int pid, int parent) {
     return;
   }
   ProcessEntry& entry = table_.add(pid);
+  ++membership_;
   entry.statm = static_cast<UniqueFd&&>(statm);
   entry.parent = parent;
   entry.firstSeenNs = timeNs_;
@@ -288,6 +296,7 @@ void LinuxHostSource::markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink
   if (entry.ended) return;
   entry.ended = true;
   ++ended_;
+  ++membership_;
   sums_.remove(entry);
   someoneVanished_ = true;
   Record record;
@@ -359,6 +368,14 @@ void LinuxHostSource::sample(uint64_t timeNs, RecordSink& out) {
   out.push(record);
 }
 
+size_t LinuxHostSource::members(int* out, size_t most) {
+  size_t count = 0;
+  for (size_t i = 0; i < table_.size() && count < most; ++i) {
+    if (!table_[i].ended) out[count++] = table_[i].pid;
+  }
+  return count;
+}
+
 void LinuxHostSource::finish(uint64_t timeNs, RecordSink& out) {
   nextPassNs_ = 0;
   someoneVanished_ = true;
@@ -369,23 +386,8 @@ void LinuxHostSource::finish(uint64_t timeNs, RecordSink& out) {
   }
   sample(timeNs, out);
   const uint64_t begin = monotonicNs();
-  char text[4096];
   for (size_t i = 0; i < table_.size() && monotonicNs() - begin < kRollupBudgetNs; ++i) {
-    if (table_[i].ended || table_[i].borrowsMemory) continue;
-    const ssize_t n = proc_.read(table_[i].pid, "smaps_rollup", text, sizeof text);
-    Rollup rollup;
-    if (n <= 0 || !parseRollup(text, static_cast<size_t>(n), rollup)) continue;
-    Record record;
-    record.timeNs = timeNs;
-    record.kind = RecordKind::kRollup;
-    record.source = RecordSource::kStatus;
-    record.id = table_[i].pid;
-    record.valid = rollup.valid;
-    record.v[0] = rollup.pss;
-    record.v[1] = rollup.rss;
-    record.v[2] = rollup.anonymous;
-    record.v[3] = rollup.shared;
-    out.push(record);
+    if (!table_[i].ended && !table_[i].borrowsMemory) pushRollup(proc_, table_[i].pid, timeNs, out);
   }
 }
 

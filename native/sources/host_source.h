@@ -33,6 +33,15 @@ class HostSource : public Source {
   // True when `pid` is the root or in the tree.
   virtual bool owns(int pid) = 0;
 
+  // Rises when a process joined or left the tree.
+  uint64_t membership() const { return membership_; }
+
+  // Writes the pids of the tree's living processes, at most `most`, and returns how many.
+  virtual size_t members(int* out, size_t most) = 0;
+
+  // Looks for new processes now rather than when it is due.
+  virtual void lookAgain(uint64_t timeNs, RecordSink& out) = 0;
+
   // The last look: high-water marks and, while it stays cheap, the rollup of what is still alive. May take some 100 ms.
   virtual void finish(uint64_t timeNs, RecordSink& out) = 0;
 
@@ -41,6 +50,7 @@ class HostSource : public Source {
  protected:
   HostTotals totals_;
   uint64_t latenessNs_ = 0;
+  uint64_t membership_ = 0;
 };
 
 }  // namespace stormlog

@@ -1,9 +1,14 @@
 #include "nvml.h"
 
-#include <cstring>
+#include "../support/clock.h"
 
 namespace stormlog {
 namespace {
+
+constexpr uint64_t kFirstRetryNs = 20 * kMillisecond;
+constexpr uint64_t kLongestRetryNs = 1 * kSecond;
+// Lists of graphics and MPS processes that were empty are asked again in every so many rounds: each asked kind costs as much as the first.
+constexpr uint64_t kSeldomRounds = 8;
 
 // After these the device does not come back without a new process or a reset; asking on would only press the driver.
 bool isFinal(int code) {
@@ -15,7 +20,6 @@ bool isFinal(int code) {
     case kNvmlFunctionNotFound:
     case kNvmlGpuIsLost:
     case kNvmlResetRequired:
-    case kNvmlVersionMismatch:
     case kNvmlGpuNotFound:
       return true;
     default:
@@ -23,78 +27,25 @@ bool isFinal(int code) {
   }
 }
 
-// A library may leave its buffer without an end; what is past it is not ours to read.
-std::string textOf(const char* buffer, size_t size) { return std::string(buffer, strnlen(buffer, size)); }
+// The driver was exchanged under the library, or a container lost its devices: nothing answers any more, whichever device is asked.
+bool endsAll(int code) { return code == kNvmlVersionMismatch || code == kNvmlUnknown; }
+
+// What a handle of a MIG device answers after its instance was made anew.
+bool handleDied(int code) { return code == kNvmlInvalidArgument || code == kNvmlNotFound || code == kNvmlGpuNotFound; }
+
+Record eventOf(DeviceEvent event, int device, uint64_t timeNs) {
+  Record record;
+  record.timeNs = timeNs;
+  record.kind = RecordKind::kDeviceEvent;
+  record.source = RecordSource::kNvml;
+  record.id = device;
+  record.set(0, static_cast<uint64_t>(event));
+  return record;
+}
 
 }  // namespace
 
-void NvmlSource::describe(unsigned index, NvmlDevice handle, const std::string& driver) {
-  DeviceReport report;
-  report.index = static_cast<int>(index);
-  report.name = "cuda:" + std::to_string(index);
-  report.driver = driver;
-  char text[128] = "";
-  if (api_.deviceName != nullptr && api_.deviceName(handle, text, sizeof text) == kNvmlSuccess) report.model = textOf(text, sizeof text);
-  text[0] = '\0';
-  if (api_.deviceUuid != nullptr && api_.deviceUuid(handle, text, sizeof text) == kNvmlSuccess) report.uuid = textOf(text, sizeof text);
-  devices_.push_back(report);
-}
-
-SourceReport NvmlSource::probe() {
-  SourceReport report;
-  report.name = "nvml";
-  report.reason = api_.load(path_);
-  if (!report.reason.empty()) return report;
-  int code = api_.init();
-  if (code != kNvmlSuccess) {
-    report.reason = "the NVIDIA driver does not answer: " + nvmlCodeName(code);
-    return report;
-  }
-  std::string driver;
-  char text[96] = "";
-  if (api_.driverVersion != nullptr && api_.driverVersion(text, sizeof text) == kNvmlSuccess) driver = textOf(text, sizeof text);
-  unsigned count = 0;
-  code = api_.deviceCount(&count);
-  if (code != kNvmlSuccess || count == 0) {
-    report.reason = code != kNvmlSuccess ? "the NVIDIA devices cannot be counted: " + nvmlCodeName(code) : "no NVIDIA device is visible";
-    return report;
-  }
-  // No machine has more; a library that says so is not to be believed.
-  constexpr unsigned kMostDevices = 256;
-  bool anyV2 = false;
-  std::string lastError;
-  for (unsigned i = 0; i < count && i < kMostDevices; ++i) {
-    Device device;
-    // Asking for a handle initialises the device, which is dear: once, here.
-    code = api_.deviceByIndex(i, &device.handle);
-    if (code != kNvmlSuccess || device.handle == nullptr) {
-      lastError = "cuda:" + std::to_string(i) + ": " + nvmlCodeName(code);
-      continue;
-    }
-    device.index = static_cast<int>(i);
-    device.useV2 = api_.memoryV2 != nullptr;
-    describe(i, device.handle, driver);
-    Record record;
-    code = read(device, record);
-    if (code == kNvmlSuccess && (record.valid & 2)) devices_.back().totalBytes = record.v[1];
-    if (code != kNvmlSuccess) lastError = "cuda:" + std::to_string(i) + ": " + nvmlCodeName(code);
-    anyV2 |= device.useV2;
-    handles_.push_back(device);
-  }
-  if (handles_.empty()) {
-    report.reason = "no NVIDIA device gives a handle: " + lastError;
-    return report;
-  }
-  report.available = true;
-  report.capabilities.push_back("memory");
-  // The older query counts what the driver reserves for itself as used.
-  report.capabilities.push_back(anyV2 ? "memory:v2" : "memory:v1");
-  if (!driver.empty()) report.capabilities.push_back("driver");
-  if (!lastError.empty()) report.reason = lastError;
-  return report;
-}
-
-int NvmlSource::read(Device& device, Record& record) {
+int NvmlBackend::read(NvmlState& device, Record& record) {
   if (device.useV2) {
     NvmlMemoryV2 memory{};
     memory.version = kNvmlMemoryV2Version;
@@ -109,6 +60,10 @@ int NvmlSource::read(Device& device, Record& record) {
     }
     const bool refused = code == kNvmlFunctionNotFound || code == kNvmlArgumentVersionMismatch || code == kNvmlInvalidArgument;
     if (!refused || api_.memoryV1 == nullptr) return code;
+    // Only if the older one does better: an argument may also be invalid because its handle died.
+    NvmlMemoryV1 older{};
+    const int olderCode = api_.memoryV1(device.handle, &older);
+    if (olderCode != kNvmlSuccess) return olderCode;
     device.useV2 = false;
   }
   if (api_.memoryV1 == nullptr) return kNvmlFunctionNotFound;
@@ -122,28 +77,189 @@ int NvmlSource::read(Device& device, Record& record) {
   return code;
 }
 
-void NvmlSource::sample(uint64_t timeNs, RecordSink& out) {
+void NvmlBackend::fail(NvmlState& device, int code, uint64_t timeNs, RecordSink& out) {
+  if (over_) return;
+  errors_.note(out, timeNs, RecordSource::kNvml, endsAll(code) ? -1 : device.index, 0, static_cast<uint64_t>(code));
+  if (endsAll(code)) {
+    over_ = true;
+    return;
+  }
+  device.stale = device.parent >= 0 && handleDied(code);
+  if (isFinal(code) && !device.stale) {
+    device.lost = true;
+    return;
+  }
+  if (!device.failing) {
+    device.failing = true;
+    device.failingSinceNs = timeNs;
+    // The first time it is asked again at once: most failures that pass have passed by then.
+    device.distanceNs = kFirstRetryNs;
+    return;
+  }
+  device.nextTryNs = timeNs + device.distanceNs;
+  device.distanceNs = device.distanceNs * 2 < kLongestRetryNs ? device.distanceNs * 2 : kLongestRetryNs;
+}
+
+void NvmlBackend::answers(NvmlState& device, uint64_t timeNs, RecordSink& out) {
+  device.failing = false;
+  Record record = eventOf(DeviceEvent::kRecovered, device.index, timeNs);
+  record.set(1, timeNs - device.failingSinceNs);
+  out.push(record);
+}
+
+void NvmlBackend::checkCapacity(NvmlState& device, uint64_t total, uint64_t timeNs, RecordSink& out) {
+  const bool first = device.total == 0;
+  device.total = total;
+  if (first) return;
+  Record record = eventOf(DeviceEvent::kCapacityChanged, device.index, timeNs);
+  record.set(1, total);
+  out.push(record);
+}
+
+void NvmlBackend::sample(uint64_t timeNs, RecordSink& out) {
   usedSum_ = 0;
   usedKnown_ = false;
-  for (Device& device : handles_) {
-    if (device.lost) continue;
+  accounting_.follow(pids_);
+  for (NvmlState& device : states_) {
+    if (over_) return;
+    if (device.lost || timeNs < device.nextTryNs) continue;
+    working(device.index);
+    if (device.stale) {
+      NvmlHandle handle = nullptr;
+      if (api_.deviceByUuid != nullptr && api_.deviceByUuid(device.uuid.c_str(), &handle) == kNvmlSuccess && handle != nullptr) {
+        device.handle = handle;
+      }
+    }
     Record record;
     record.timeNs = timeNs;
     record.kind = RecordKind::kDevice;
     record.source = RecordSource::kNvml;
     record.id = device.index;
-    const int code = read(device, record);
+    const int code = device.sampled ? read(device, record) : kNvmlSuccess;
     if (code != kNvmlSuccess) {
-      errors_.note(out, timeNs, RecordSource::kNvml, device.index, 0, static_cast<uint64_t>(code));
-      device.lost = isFinal(code);
+      device.usedKnown = false;
+      fail(device, code, timeNs, out);
       continue;
     }
+    if (device.failing) answers(device, timeNs, out);
+    device.stale = false;
     out.push(record);
-    if (record.valid & 1) {
-      usedSum_ += record.v[0];
-      usedKnown_ = true;
+    device.usedKnown = (record.valid & 1) != 0;
+    if (!device.usedKnown) continue;
+    if (record.v[1] != device.total) checkCapacity(device, record.v[1], timeNs, out);
+    device.used = record.v[0];
+    usedSum_ += device.used;
+    usedKnown_ = true;
+    if (!device.listed) continue;
+    const uint64_t change = device.used > device.usedAtList ? device.used - device.usedAtList : device.usedAtList - device.used;
+    if (change >= kUnexplainedBytes) unexplained_ = true;
+  }
+}
+
+void NvmlBackend::checkCount(uint64_t timeNs, RecordSink& out) {
+  unsigned count = 0;
+  if (api_.deviceCount(&count) != kNvmlSuccess || count == count_) return;
+  count_ = count;
+  Record record = eventOf(DeviceEvent::kCountChanged, -1, timeNs);
+  record.set(1, count);
+  out.push(record);
+}
+
+void NvmlBackend::sampleProcesses(uint64_t timeNs, RecordSink& out) {
+  if (over_) return;
+  const uint64_t version = pids_ != nullptr ? pids_->version() : 0;
+  const bool everything = unexplained_ || version != listedVersion_ || listRounds_ % kSeldomRounds == 0;
+  unexplained_ = false;
+  listedVersion_ = version;
+  ++listRounds_;
+  working(-1);
+  if (listRounds_ > 1) checkCount(timeNs, out);
+  accounting_.follow(pids_);
+  for (NvmlState& device : states_) {
+    if (over_) return;
+    if (device.lost || device.failing) continue;
+    working(device.index);
+    listDevice(device, everything, timeNs, out);
+  }
+  accounting_.read(states_, timeNs, false, out);
+}
+
+void NvmlBackend::listDevice(NvmlState& device, bool everything, uint64_t timeNs, RecordSink& out) {
+  const uint64_t began = monotonicNs();
+  lists_.clear();
+  bool compute = false;
+  bool partial = false;
+  int trouble = kNvmlSuccess;
+  for (unsigned kind = 0; kind < NvmlProcessLists::kKinds; ++kind) {
+    if (device.refused[kind] || !lists_.has(kind)) continue;
+    if (kind != 0 && !everything && !device.hadEntries[kind]) continue;
+    const int code = lists_.read(device.handle, kind);
+    if (code == kNvmlSuccess) {
+      compute |= kind == 0;
+      device.hadEntries[kind] = lists_.lastRows() > 0;
+      continue;
+    }
+    if (kind == 0) trouble = code;
+    // A list alone may answer UNKNOWN, as in WSL: that nothing answers any more is for the memory query to say.
+    if (code == kNvmlVersionMismatch || code == kNvmlGpuIsLost || code == kNvmlResetRequired) {
+      fail(device, code, timeNs, out);
+      return;
+    }
+    // A MIG device that was made anew is found again by the next memory query.
+    const bool remade = device.parent >= 0 && handleDied(code);
+    device.refused[kind] = (isFinal(code) && !remade) || code == kNvmlStrangeLayout;
+    // A list without what this kind had before would tell less than there is.
+    partial |= device.hadEntries[kind] && !device.refused[kind];
+    if (device.refused[kind]) device.hadEntries[kind] = false;
+    // That a GPU of servers lists no graphics processes is no trouble.
+    if (kind == 0 && listRounds_ > 1 && code != kNvmlUnknown) errors_.note(out, timeNs, RecordSource::kNvml, device.index, 0, static_cast<uint64_t>(code));
+  }
+  if (listRounds_ == 1) {
+    DeviceReport& report = *reportOf(device.index);
+    if (compute) report.capabilities.push_back("processes");
+    if (trouble != kNvmlSuccess) {
+      report.reason += (report.reason.empty() ? "" : "; ") + std::string("its processes cannot be listed: ") + nvmlCodeName(trouble);
     }
   }
+  if (!compute || partial) return;
+  uint64_t unknown = 0;
+  for (const NvmlProcess& process : lists_.processes()) {
+    Record record;
+    record.timeNs = timeNs;
+    record.kind = RecordKind::kDeviceProcess;
+    record.source = RecordSource::kNvml;
+    record.id = static_cast<int>(process.pid);
+    if (process.known) record.set(0, process.used);
+    record.set(1, static_cast<uint64_t>(device.index));
+    if (foreignPids_) record.v[2] = kOwnerUntold;
+    record.set(3, process.kinds);
+    unknown += process.known ? 0 : 1;
+    out.push(record);
+    accounting_.seen(device, process.pid);
+  }
+  Record list;
+  list.timeNs = timeNs;
+  list.kind = RecordKind::kDeviceList;
+  list.source = RecordSource::kNvml;
+  list.id = device.index;
+  list.set(0, lists_.processes().size());
+  list.set(1, monotonicNs() - began);
+  list.set(2, unknown);
+  out.push(list);
+  device.listed = device.usedKnown;
+  device.usedAtList = device.used;
+  if (listRounds_ == 1) {
+    DeviceReport& report = *reportOf(device.index);
+    report.listEntries = static_cast<int>(lists_.processes().size());
+    report.listUnknown = static_cast<int>(unknown);
+  }
+}
+
+void NvmlBackend::finish(uint64_t timeNs, RecordSink& out) {
+  if (over_) return;
+  working(-1);
+  accounting_.follow(pids_);
+  accounting_.read(states_, timeNs, true, out);
 }
 
 }  // namespace stormlog

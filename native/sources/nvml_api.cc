@@ -26,7 +26,7 @@ void lookUp(void* library, const char* name, Function& out) {
 }  // namespace
 
 NvmlApi::~NvmlApi() {
-  if (initialised_ && shutdown != nullptr) shutdown();
+  if (initialised_ && shutdown_ != nullptr) shutdown_();
   if (library_ != nullptr) dlclose(library_);
 }
 
@@ -49,23 +49,55 @@ std::string NvmlApi::load(const std::string& path) {
     }
   }
   if (library_ == nullptr) return "the NVIDIA management library cannot be loaded: " + why;
-  lookUp(library_, "nvmlInitWithFlags", initWithFlags_);
-  lookUp(library_, "nvmlInit_v2", init_);
-  lookUp(library_, "nvmlInit", init_);
-  lookUp(library_, "nvmlShutdown", shutdown);
-  lookUp(library_, "nvmlSystemGetDriverVersion", driverVersion);
-  lookUp(library_, "nvmlDeviceGetCount_v2", deviceCount);
-  lookUp(library_, "nvmlDeviceGetCount", deviceCount);
-  lookUp(library_, "nvmlDeviceGetHandleByIndex_v2", deviceByIndex);
-  lookUp(library_, "nvmlDeviceGetHandleByIndex", deviceByIndex);
-  lookUp(library_, "nvmlDeviceGetName", deviceName);
-  lookUp(library_, "nvmlDeviceGetUUID", deviceUuid);
-  lookUp(library_, "nvmlDeviceGetMemoryInfo", memoryV1);
-  lookUp(library_, "nvmlDeviceGetMemoryInfo_v2", memoryV2);
+  lookUpAll();
   if (initWithFlags_ == nullptr && init_ == nullptr) return "the NVIDIA management library has no initialiser";
   if (deviceCount == nullptr || deviceByIndex == nullptr) return "the NVIDIA management library cannot list devices";
   if (memoryV1 == nullptr && memoryV2 == nullptr) return "the NVIDIA management library cannot read memory";
   return "";
+}
+
+void NvmlApi::lookUpAll() {
+  lookUp(library_, "nvmlInitWithFlags", initWithFlags_);
+  lookUp(library_, "nvmlInit_v2", init_);
+  lookUp(library_, "nvmlInit", init_);
+  lookUp(library_, "nvmlShutdown", shutdown_);
+  lookUp(library_, "nvmlSystemGetDriverVersion", driverVersion);
+  lookUp(library_, "nvmlSystemGetNVMLVersion", nvmlVersion);
+  lookUp(library_, "nvmlDeviceGetCount_v2", deviceCount);
+  lookUp(library_, "nvmlDeviceGetCount", deviceCount);
+  lookUp(library_, "nvmlDeviceGetHandleByIndex_v2", deviceByIndex);
+  lookUp(library_, "nvmlDeviceGetHandleByIndex", deviceByIndex);
+  lookUp(library_, "nvmlDeviceGetHandleByUUID", deviceByUuid);
+  lookUp(library_, "nvmlDeviceGetName", deviceName);
+  lookUp(library_, "nvmlDeviceGetUUID", deviceUuid);
+  // Older versions of this one have a shorter struct.
+  lookUp(library_, "nvmlDeviceGetPciInfo_v3", pciInfo);
+  lookUp(library_, "nvmlDeviceGetPersistenceMode", persistenceMode);
+  lookUp(library_, "nvmlDeviceGetMemoryInfo", memoryV1);
+  lookUp(library_, "nvmlDeviceGetMemoryInfo_v2", memoryV2);
+  constexpr const char* kLists[3] = {"nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses",
+                                     "nvmlDeviceGetMPSComputeRunningProcesses"};
+  for (size_t i = 0; i < 3; ++i) {
+    const std::string name = kLists[i];
+    lookUp(library_, (name + "_v2").c_str(), lists[i].v2);
+    lookUp(library_, (name + "_v3").c_str(), lists[i].v3);
+    lookUp(library_, name.c_str(), lists[i].v1);
+  }
+  lookUp(library_, "nvmlDeviceGetRunningProcessDetailList", processDetails);
+  lookUp(library_, "nvmlDeviceGetMigMode", migMode);
+  lookUp(library_, "nvmlDeviceGetMaxMigDeviceCount", migCount);
+  lookUp(library_, "nvmlDeviceGetMigDeviceHandleByIndex", migByIndex);
+  lookUp(library_, "nvmlDeviceGetAttributes_v2", attributes);
+  lookUp(library_, "nvmlDeviceGetAccountingMode", accountingMode);
+  lookUp(library_, "nvmlDeviceGetAccountingStats", accountingStats);
+  lookUp(library_, "nvmlDeviceGetAccountingPids", accountingPids);
+  lookUp(library_, "nvmlEventSetCreate", eventSetCreate);
+  lookUp(library_, "nvmlEventSetFree", eventSetFree);
+  lookUp(library_, "nvmlEventSetWait_v2", eventSetWait);
+  lookUp(library_, "nvmlEventSetWait", eventSetWait);
+  lookUp(library_, "nvmlDeviceRegisterEvents", registerEvents);
+  lookUp(library_, "nvmlDeviceGetRemappedRows", remappedRows);
+  lookUp(library_, "nvmlDeviceGetSupportedEventTypes", supportedEvents);
 }
 
 int NvmlApi::init() {
@@ -83,6 +115,7 @@ std::string nvmlCodeName(int code) {
     case 3: return "NOT_SUPPORTED";
     case 4: return "NO_PERMISSION";
     case 6: return "NOT_FOUND";
+    case 7: return "INSUFFICIENT_SIZE";
     case 9: return "DRIVER_NOT_LOADED";
     case 10: return "TIMEOUT";
     case 12: return "LIBRARY_NOT_FOUND";
@@ -95,6 +128,7 @@ std::string nvmlCodeName(int code) {
     case 27: return "NOT_READY";
     case 28: return "GPU_NOT_FOUND";
     case 999: return "UNKNOWN";
+    case kNvmlStrangeLayout: return "a layout that is not known";
     default: return "code " + std::to_string(code);
   }
 }

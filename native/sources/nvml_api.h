@@ -1,43 +1,22 @@
 // The part of NVML's C interface used here, looked up symbol by symbol: a missing symbol is a capability that is not there.
 #pragma once
 
-#include <cstdint>
 #include <string>
+
+#include "nvml_abi.h"
 
 namespace stormlog {
 
-using NvmlDevice = void*;
-
-enum NvmlCode : int {
-  kNvmlSuccess = 0,
-  kNvmlUninitialized = 1,
-  kNvmlInvalidArgument = 2,
-  kNvmlNotSupported = 3,
-  kNvmlNoPermission = 4,
-  kNvmlFunctionNotFound = 13,
-  kNvmlGpuIsLost = 15,
-  kNvmlResetRequired = 16,
-  kNvmlVersionMismatch = 18,
-  kNvmlArgumentVersionMismatch = 25,
-  kNvmlGpuNotFound = 28,
+// One kind of process list in the forms the library may have it in; null = not there.
+struct NvmlListCalls {
+  using Call = int (*)(NvmlHandle, unsigned* count, void* rows);
+  // Rows of 24 bytes, always.
+  Call v2 = nullptr;
+  // Rows of 16, 24 or 32 bytes, by driver, under one name.
+  Call v3 = nullptr;
+  // Rows of 16 bytes.
+  Call v1 = nullptr;
 };
-
-struct NvmlMemoryV1 {
-  uint64_t total;
-  uint64_t free;
-  uint64_t used;
-};
-
-struct NvmlMemoryV2 {
-  // sizeof | 2 << 24, as the header's macro has it; the documentation's plain 2 is refused.
-  uint32_t version;
-  uint64_t total;
-  uint64_t reserved;
-  uint64_t free;
-  uint64_t used;
-};
-constexpr uint32_t kNvmlMemoryV2Version = 0x02000028;
-static_assert(sizeof(NvmlMemoryV1) == 24 && sizeof(NvmlMemoryV2) == 40, "NVML struct sizes");
 
 class NvmlApi {
  public:
@@ -52,18 +31,40 @@ class NvmlApi {
   // Calls the newest initialiser present. An NVML code.
   int init();
 
-  int (*shutdown)() = nullptr;
   int (*driverVersion)(char*, unsigned) = nullptr;
+  int (*nvmlVersion)(char*, unsigned) = nullptr;
   int (*deviceCount)(unsigned*) = nullptr;
-  int (*deviceByIndex)(unsigned, NvmlDevice*) = nullptr;
-  int (*deviceName)(NvmlDevice, char*, unsigned) = nullptr;
-  int (*deviceUuid)(NvmlDevice, char*, unsigned) = nullptr;
-  int (*memoryV1)(NvmlDevice, NvmlMemoryV1*) = nullptr;
-  int (*memoryV2)(NvmlDevice, NvmlMemoryV2*) = nullptr;
+  int (*deviceByIndex)(unsigned, NvmlHandle*) = nullptr;
+  int (*deviceByUuid)(const char*, NvmlHandle*) = nullptr;
+  int (*deviceName)(NvmlHandle, char*, unsigned) = nullptr;
+  int (*deviceUuid)(NvmlHandle, char*, unsigned) = nullptr;
+  int (*pciInfo)(NvmlHandle, NvmlPciInfo*) = nullptr;
+  int (*persistenceMode)(NvmlHandle, int*) = nullptr;
+  int (*memoryV1)(NvmlHandle, NvmlMemoryV1*) = nullptr;
+  int (*memoryV2)(NvmlHandle, NvmlMemoryV2*) = nullptr;
+  // Compute, graphics, MPS.
+  NvmlListCalls lists[3];
+  int (*processDetails)(NvmlHandle, NvmlProcessDetailList*) = nullptr;
+  int (*migMode)(NvmlHandle, unsigned* current, unsigned* pending) = nullptr;
+  int (*migCount)(NvmlHandle, unsigned*) = nullptr;
+  int (*migByIndex)(NvmlHandle, unsigned, NvmlHandle*) = nullptr;
+  int (*attributes)(NvmlHandle, NvmlAttributes*) = nullptr;
+  int (*accountingMode)(NvmlHandle, int*) = nullptr;
+  int (*accountingStats)(NvmlHandle, unsigned pid, NvmlAccountingStats*) = nullptr;
+  int (*accountingPids)(NvmlHandle, unsigned* count, unsigned* pids) = nullptr;
+  int (*eventSetCreate)(void**) = nullptr;
+  int (*eventSetFree)(void*) = nullptr;
+  int (*eventSetWait)(void*, NvmlEventData*, unsigned timeoutMs) = nullptr;
+  int (*registerEvents)(NvmlHandle, unsigned long long types, void* set) = nullptr;
+  int (*remappedRows)(NvmlHandle, unsigned* corrected, unsigned* uncorrected, unsigned* pending, unsigned* failed) = nullptr;
+  int (*supportedEvents)(NvmlHandle, unsigned long long*) = nullptr;
 
  private:
+  void lookUpAll();
+
   int (*initWithFlags_)(unsigned) = nullptr;
   int (*init_)() = nullptr;
+  int (*shutdown_)() = nullptr;
   void* library_ = nullptr;
   bool initialised_ = false;
 };

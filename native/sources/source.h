@@ -18,6 +18,7 @@ struct SourceReport {
 };
 
 struct DeviceReport {
+  // The id of its records; unique over all backends (device_backend.h).
   int index = 0;
   std::string name;
   std::string model;
@@ -25,6 +26,22 @@ struct DeviceReport {
   // 0 = unknown.
   uint64_t totalBytes = 0;
   std::string driver;
+  // "nvml", "amd", "intel" or "apple".
+  std::string backend;
+  // "0000:03:00.0", or "".
+  std::string pciBusId;
+  // A MIG device: the index of its GPU, and its profile ("1g.10gb"). -1 and "" otherwise.
+  int parent = -1;
+  std::string migProfile;
+  // Shares its memory with the CPU: what is used is no device's own.
+  bool unified = false;
+  // "memory", "memory:v1", "memory:v2", "processes", "accounting", "events", "persistence:off", …
+  std::vector<std::string> capabilities;
+  // Entries of the first process list, and how many of them came without their memory; -1 = no list could be read.
+  int listEntries = -1;
+  int listUnknown = 0;
+  // What of it cannot be read, and why; "" when nothing is wanting.
+  std::string reason;
 };
 
 class Source {

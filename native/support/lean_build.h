@@ -11,14 +11,19 @@
 // glibc 2.34 moved these functions between its libraries; this binds them to the versions they have had all along.
 #if defined(__x86_64__)
 #define STORMLOG_OLD "GLIBC_2.2.5"
+#define STORMLOG_OLD_DLADDR1 "GLIBC_2.3.3"
 #elif defined(__aarch64__)
 #define STORMLOG_OLD "GLIBC_2.17"
+#define STORMLOG_OLD_DLADDR1 "GLIBC_2.17"
 #endif
 #if defined(STORMLOG_OLD)
 __asm__(".symver dlopen,dlopen@" STORMLOG_OLD);
 __asm__(".symver dlsym,dlsym@" STORMLOG_OLD);
 __asm__(".symver dlclose,dlclose@" STORMLOG_OLD);
 __asm__(".symver dlerror,dlerror@" STORMLOG_OLD);
+__asm__(".symver dladdr,dladdr@" STORMLOG_OLD);
+__asm__(".symver dladdr1,dladdr1@" STORMLOG_OLD_DLADDR1);
+__asm__(".symver pthread_attr_setstacksize,pthread_attr_setstacksize@" STORMLOG_OLD);
 __asm__(".symver pthread_create,pthread_create@" STORMLOG_OLD);
 __asm__(".symver pthread_join,pthread_join@" STORMLOG_OLD);
 __asm__(".symver pthread_detach,pthread_detach@" STORMLOG_OLD);

@@ -11,7 +11,7 @@ namespace {
 
 class Launch {
  public:
-  explicit Launch(std::vector<std::string> command, const char* marker = "STORMLOG_GATE_RUN=launcher-test") {
+  explicit Launch(std::vector<std::string> command, const char* marker = "STORMLOG_GATE_RUN=launcher-test", const char* more = nullptr) {
     int control[2];
     int status[2];
     if (pipe2(control, O_CLOEXEC) != 0 || pipe2(status, O_CLOEXEC) != 0) return;
@@ -28,7 +28,7 @@ class Launch {
       std::vector<const char*> argv = {program.c_str(), cText.c_str(), sText.c_str(), "--"};
       for (const std::string& each : command) argv.push_back(each.c_str());
       argv.push_back(nullptr);
-      const char* environment[] = {marker, "PATH=/usr/bin:/bin", nullptr};
+      const char* environment[] = {marker, "PATH=/usr/bin:/bin", more, nullptr};
       execve(program.c_str(), const_cast<char**>(argv.data()), const_cast<char**>(environment));
       _exit(126);
     }
@@ -126,6 +126,19 @@ TEST("the command gets default signal dispositions and no extra descriptors") {
   launch.send('g');
   launch.line();
   CHECK(launch.line() == "exit 0");
+}
+
+TEST("what is to be preloaded goes to the command, not to the launcher") {
+  const std::string library = built("libstormlog_heap.so");
+  const std::string variable = "STORMLOG_GATE_LD_PRELOAD=" + library;
+  const std::string check = "test \"$LD_PRELOAD\" = " + library + " && test -z \"$STORMLOG_GATE_LD_PRELOAD\" && test -n \"$PATH\" && test -n \"$STORMLOG_GATE_RUN\"";
+  Launch launch({"/bin/sh", "-c", check}, "STORMLOG_GATE_RUN=launcher-test", variable.c_str());
+  CHECK(launch.line().compare(0, 4, "pid ") == 0);
+  launch.send('g');
+  CHECK(launch.line() == "started");
+  CHECK(launch.line() == "exit 0");
+  launch.send('q');
+  CHECK_EQ(launch.wait(2000), 0);
 }
 
 TEST("when the gate dies the whole job ends within two seconds, stubborn and detached ones too") {

@@ -1,41 +1,26 @@
 #include "../device_worker.h"
-#include "../sources/nvml.h"
 #include "harness.h"
-#include "support.h"
+#include "nvml_support.h"
 
 using namespace stormlog;
-using testing_support::built;
 using testing_support::Capture;
+using testing_support::has;
+using testing_support::library;
+using testing_support::nvmlBackend;
+using testing_support::Scenario;
 using testing_support::sleepMs;
-using testing_support::TempFolder;
 
 namespace {
-
-struct Scenario {
-  explicit Scenario(const std::string& text) {
-    folder.write("scenario", text);
-    setenv("FAKE_NVML_SCENARIO", (folder / "scenario").c_str(), 1);
-  }
-  TempFolder folder;
-};
 
 const char* const kTwoDevices =
     "devices 2\ndriver 575.57.08\nat 0 0 1000 50 10000\nat 0 1 2000 50 20000\nat 120 0 7000 50 10000\n";
 
-std::string library(const char* variant) { return built(std::string(variant) + "/libnvidia-ml.so.1"); }
+uint64_t in(uint64_t ns) { return monotonicNs() + ns; }
 
-bool has(const SourceReport& report, const std::string& capability) {
-  for (const std::string& each : report.capabilities) {
-    if (each == capability) return true;
-  }
-  return false;
-}
-
-DeviceOptions workerOptions(const char* variant = "full") {
+DeviceOptions workerOptions() {
   DeviceOptions options;
   options.timeZeroNs = monotonicNs();
   options.periodNs = 5 * kMillisecond;
-  options.nvmlPath = library(variant);
   return options;
 }
 
@@ -43,7 +28,7 @@ DeviceOptions workerOptions(const char* variant = "full") {
 
 TEST("devices are described and their memory follows the scenario over time") {
   Scenario scenario(kTwoDevices);
-  NvmlSource source(library("full"));
+  NvmlBackend source(library("full"));
   const SourceReport report = source.probe();
   CHECK(report.available);
   CHECK(has(report, "memory:v2"));
@@ -71,7 +56,7 @@ TEST("devices are described and their memory follows the scenario over time") {
 
 TEST("without the v2 query the older one serves, and the reserve is unknown, not zero") {
   Scenario scenario(kTwoDevices);
-  NvmlSource source(library("v1"));
+  NvmlBackend source(library("v1"));
   CHECK(has(source.probe(), "memory:v1"));
   Capture out;
   source.sample(1, out);
@@ -81,7 +66,7 @@ TEST("without the v2 query the older one serves, and the reserve is unknown, not
 
 TEST("a v2 query that is refused falls back to v1") {
   Scenario scenario(std::string(kTwoDevices) + "v2-code 25\n");
-  NvmlSource source(library("full"));
+  NvmlBackend source(library("full"));
   CHECK(has(source.probe(), "memory:v1"));
   Capture out;
   source.sample(1, out);
@@ -91,9 +76,9 @@ TEST("a v2 query that is refused falls back to v1") {
 
 TEST("a missing library, a missing symbol and a driver that refuses are reasons, not crashes") {
   Scenario scenario("devices 1\ninit 9\n");
-  CHECK(NvmlSource("/no/such/libnvidia-ml.so.1").probe().reason.find("cannot be loaded") != std::string::npos);
-  CHECK(NvmlSource(library("nocount")).probe().reason.find("cannot list") != std::string::npos);
-  const SourceReport refused = NvmlSource(library("full")).probe();
+  CHECK(NvmlBackend("/no/such/libnvidia-ml.so.1").probe().reason.find("cannot be loaded") != std::string::npos);
+  CHECK(NvmlBackend(library("nocount")).probe().reason.find("cannot list") != std::string::npos);
+  const SourceReport refused = NvmlBackend(library("full")).probe();
   CHECK(!refused.available);
   CHECK(refused.reason.find("DRIVER_NOT_LOADED") != std::string::npos);
 }
@@ -101,10 +86,10 @@ TEST("a missing library, a missing symbol and a driver that refuses are reasons,
 TEST("no device and devices without memory of their own are told apart") {
   {
     Scenario scenario("devices 0\n");
-    CHECK(NvmlSource(library("full")).probe().reason == "no NVIDIA device is visible");
+    CHECK(NvmlBackend(library("full")).probe().reason == "no NVIDIA device is visible");
   }
   Scenario scenario("devices 1\nat 0 0 0 0 0\n");
-  NvmlSource source(library("full"));
+  NvmlBackend source(library("full"));
   CHECK(source.probe().available);
   CHECK_EQ(source.devices()[0].totalBytes, 0);
   Capture out;
@@ -117,7 +102,7 @@ TEST("no device and devices without memory of their own are told apart") {
 
 TEST("a lost device ends with one error record while the other goes on") {
   Scenario scenario(std::string(kTwoDevices) + "error 60 0 15\n");
-  NvmlSource source(library("full"));
+  NvmlBackend source(library("full"));
   source.probe();
   Capture out;
   source.sample(1, out);
@@ -132,7 +117,7 @@ TEST("a lost device ends with one error record while the other goes on") {
 
 TEST("a passing error is recorded and the device is read again") {
   Scenario scenario(std::string(kTwoDevices) + "error-call 3 1 10\n");
-  NvmlSource source(library("full"));
+  NvmlBackend source(library("full"));
   source.probe();
   Capture out;
   for (uint64_t i = 0; i < 5; ++i) source.sample(i, out);
@@ -142,11 +127,11 @@ TEST("a passing error is recorded and the device is read again") {
 
 TEST("the device thread samples at its rate and hands records over") {
   Scenario scenario(kTwoDevices);
-  DeviceWorker worker(workerOptions());
+  DeviceWorker worker("nvml", nvmlBackend(), workerOptions());
   CHECK_EQ(worker.start(), 0);
-  CHECK(worker.waitProbed(5 * kSecond));
+  CHECK(worker.waitReady(in(5 * kSecond)));
   sleepMs(300);
-  worker.stop(kSecond);
+  worker.stop(in(kSecond));
   Record record;
   size_t count = 0;
   bool ordered = true;
@@ -157,32 +142,33 @@ TEST("the device thread samples at its rate and hands records over") {
     ++count;
   }
   CHECK(ordered);
-  CHECK_EQ(count, worker.ticks() * 2);
-  CHECK(worker.ticks() > 20);
-  CHECK_EQ(worker.lostRecords(), 0);
+  // One more each for the process list at the start.
+  CHECK_EQ(count, worker.stats().ticks * 2 + 2);
+  CHECK(worker.stats().ticks > 20);
+  CHECK_EQ(worker.stats().lostRecords, 0);
 }
 
 TEST("a slow driver makes missed ticks, not a burst") {
   Scenario scenario(std::string(kTwoDevices) + "latency 8000\n");
-  DeviceWorker worker(workerOptions());
+  DeviceWorker worker("nvml", nvmlBackend(), workerOptions());
   worker.start();
-  worker.waitProbed(5 * kSecond);
+  worker.waitReady(in(5 * kSecond));
   sleepMs(400);
-  worker.stop(kSecond);
-  CHECK(worker.missed() > worker.ticks());
-  CHECK(worker.ticks() < 40);
+  worker.stop(in(kSecond));
+  CHECK(worker.stats().missed > worker.stats().ticks);
+  CHECK(worker.stats().ticks < 40);
 }
 
 TEST("a driver that hangs at its start delays nobody and is reported as not answering") {
   Scenario scenario(std::string(kTwoDevices) + "hang-init 700\n");
   const uint64_t begin = monotonicNs();
-  DeviceWorker worker(workerOptions());
+  DeviceWorker worker("nvml", nvmlBackend(), workerOptions());
   worker.start();
-  CHECK(!worker.waitProbed(100 * kMillisecond));
+  CHECK(!worker.waitReady(in(100 * kMillisecond)));
   CHECK(!worker.report().available);
   CHECK(worker.report().reason.find("not answered") != std::string::npos);
   CHECK(worker.devices().empty());
-  worker.stop(50 * kMillisecond);
+  worker.stop(in(50 * kMillisecond));
   CHECK(monotonicNs() - begin < 500 * kMillisecond);
   // Let the abandoned thread come back and find its state still there.
   sleepMs(900);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Loads the arm64 addon in the official arm64 Node under qemu and samples for a second.
+# Loads the arm64 addon in the official arm64 Node under qemu and samples for a second; then the launcher and the heap library.
 # Needs qemu-aarch64-static (Debian: qemu-user-static), npm with network, and the arm64 C library (libc6-arm64-cross).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -47,4 +47,10 @@ for expected in pid started 'exit 7'; do
 done
 printf q >&5
 wait "$launcher"
+# The heap library, in a program of that processor.
+mkdir "$folder/probe"
+qemu-aarch64-static -L /usr/aarch64-linux-gnu -E LD_PRELOAD="$PWD/dist/prebuilds/linux-arm64/libstormlog_heap.so" \
+  -E STORMLOG_GATE_PROBE_DIR="$folder/probe" "$node_arm64" -e 'setTimeout(() => {}, 500)'
+grep -q '^heap=mallinfo2$' "$folder"/probe/*.info || { echo "qemu-arm64: the heap library does not tell the heap" >&2; exit 1; }
+head -c 6 "$folder"/probe/*.probe | grep -q '^SLGPRB' || { echo "qemu-arm64: the heap library left no ring" >&2; exit 1; }
 echo "qemu-arm64: ok"

@@ -11,17 +11,27 @@ while [ $# -gt 0 ]; do
 done
 [ ${#variants[@]} -gt 0 ] || variants=(plain asan tsan)
 
-out=$PWD/../build/native-test
+out=${STORMLOG_TEST_NATIVE_OUT:-$PWD/../build/native-test}
 common=$out/common
 mkdir -p "$common/full" "$common/v1" "$common/nocount"
 ${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/child" test/child.c
-for fake in full: v1:-DFAKE_V1_ONLY nocount:-DFAKE_NO_COUNT; do
-  ${CC:-gcc} -O1 -Wall -Wextra -Werror -shared -fPIC ${fake#*:} -o "$common/${fake%%:*}/libnvidia-ml.so.1" fake-nvml/fake_nvml.c
-done
+${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -o "$common/heap_host" test/heap_host.c
+${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -fno-pie -no-pie -o "$common/heap_fixed" test/heap_host.c
+${CC:-gcc} -O1 -Wall -Wextra -Werror -pthread -fno-builtin -rdynamic -DOWN_MALLOC -o "$common/heap_own_malloc" test/heap_host.c
+${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror -fno-exceptions -fno-rtti -fvisibility=hidden -shared -fPIC -o "$common/libstormlog_heap.so" \
+  preload/heap.cc -pthread -ldl
+fake=$common/full/libnvidia-ml.so.1
+fake-nvml/build.sh "$fake"
+fake-nvml/without.sh "$fake" "$common/v1/libnvidia-ml.so.1" nvmlDeviceGetMemoryInfo_v2
+fake-nvml/without.sh "$fake" "$common/nocount/libnvidia-ml.so.1" nvmlDeviceGetCount nvmlDeviceGetCount_v2
 ${CXX:-g++} -std=c++17 -O1 -Wall -Wextra -Werror -o "$common/launcher" launcher/launcher.cc launcher/descendants.cc support/errno_name.cc
 
-sources=(record_writer.cc sampler.cc device_worker.cc support/errno_name.cc sources/nvml.cc sources/nvml_api.cc sources/host_linux.cc
-  sources/cgroup_linux.cc sources/procfs.cc sources/tree_scan.cc sources/marker_scan.cc test/*.cc)
+sources=(record_writer.cc sampler.cc device_worker.cc support/errno_name.cc device_backends.cc device_owners.cc sources/nvml.cc sources/nvml_accounting.cc sources/nvml_api.cc
+    sources/nvml_devices.cc sources/nvml_health.cc sources/nvml_processes.cc sources/probe_directory.cc
+  sources/probe_file.cc sources/probe_source.cc sources/step_file.cc sources/host_linux.cc
+  sources/cgroup_linux.cc sources/procfs.cc sources/tree_scan.cc sources/marker_scan.cc
+  sources/amd.cc sources/dmem.cc sources/drm.cc sources/drm_cards.cc sources/drm_device.cc sources/drm_processes.cc sources/drm_sysfs.cc
+  sources/fdinfo.cc sources/fdinfo_scan.cc sources/intel.cc sources/kfd.cc test/*.cc)
 passed=0
 failed=0
 for variant in "${variants[@]}"; do

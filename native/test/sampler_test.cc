@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "harness.h"
+#include "ring_writer.h"
 #include "support.h"
 
 using namespace stormlog;
@@ -136,6 +137,102 @@ TEST("a hanging driver stops neither host sampling nor the stop") {
   sleepMs(1800);
 }
 
+TEST("a call that hangs for seconds costs no host sample, and is told while it lasts and when it ends") {
+  TempFolder folder;
+  // STORMLOG_TEST_HANG_MS: how long; the figure is 5 s.
+  const char* asked = std::getenv("STORMLOG_TEST_HANG_MS");
+  const uint64_t hangMs = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 1600;
+  Child child({"sleep", "20000"});
+  uint64_t gaps[2] = {0, 0};
+  uint64_t ticks[2] = {0, 0};
+  for (const bool hangs : {false, true}) {
+    folder.write("scenario", "devices 1\nat 0 0 1000 0 10000\n" + (hangs ? "hang 300 " + std::to_string(hangMs) + "\n" : std::string()));
+    setenv("FAKE_NVML_SCENARIO", (folder / "scenario").c_str(), 1);
+    SamplerOptions options = optionsFor(child.pid(), folder / (hangs ? "hang.slg" : "free.slg"));
+    options.nvmlPath = built("full/libnvidia-ml.so.1");
+    Sampler sampler(options);
+    CHECK_EQ(sampler.start(), 0);
+    sleepMs(hangMs + 700);
+    ticks[hangs] = sampler.stop().ticks;
+    const RecordFile file = readRecords(options.file);
+    uint64_t last = 0;
+    for (const Record& record : file.records) {
+      if (record.kind != RecordKind::kTree) continue;
+      if (last != 0 && record.timeNs - last > gaps[hangs]) gaps[hangs] = record.timeNs - last;
+      last = record.timeNs;
+    }
+    std::vector<const Record*> events;
+    for (const Record& record : file.records) {
+      if (record.kind == RecordKind::kDeviceEvent) events.push_back(&record);
+    }
+    CHECK_EQ(events.size(), hangs ? 2 : 0);
+    if (events.size() != 2) continue;
+    CHECK_EQ(events[0]->v[0], static_cast<uint64_t>(DeviceEvent::kStalled));
+    CHECK_EQ(events[1]->v[0], static_cast<uint64_t>(DeviceEvent::kRecovered));
+    CHECK_EQ(events[0]->id, 0);
+    CHECK(events[0]->timeNs < events[1]->timeNs && events[1]->v[1] >= hangMs * kMillisecond);
+  }
+  // The machine may be busy; it is as busy without the hang.
+  CHECK(gaps[1] < 3 * gaps[0] + 100 * kMillisecond);
+  CHECK(gaps[1] < hangMs * kMillisecond / 4);
+  CHECK(ticks[1] > ticks[0] * 8 / 10);
+}
+
+TEST("the baseline of devices is there before the start returns, and processes are told whose they are") {
+  TempFolder folder;
+  folder.write("scenario", "devices 2\npersistence 0 off\npersistence 1 off\nattach 150\nat 0 0 7000 0 10000\nat 0 1 1 0 10\nfollow " +
+                               (folder / "follow") + "\nproc 0 0 " + std::to_string(getppid()) + " 3000\nproc 0 0 4000000 500\n");
+  Child child({"sleep", "5000"});
+  folder.write("follow", std::to_string(child.pid()) + " 0 2000\n");
+  setenv("FAKE_NVML_SCENARIO", (folder / "scenario").c_str(), 1);
+  SamplerOptions options = optionsFor(getpid(), folder / "a.slg");
+  options.includeRoot = false;
+  options.nvmlPath = built("full/libnvidia-ml.so.1");
+  Sampler sampler(options);
+  CHECK_EQ(sampler.start(), 0);
+  const uint64_t startedNs = monotonicNs() - sampler.monotonicStartNs();
+  CHECK_EQ(sampler.devices().size(), 2);
+  CHECK_EQ(sampler.devices()[0].listEntries, 3);
+  sleepMs(400);
+  const SamplerStats stats = sampler.stop();
+  CHECK_EQ(stats.workers.size(), 1);
+  CHECK(stats.workers[0].name == "nvml" && stats.workers[0].devices == 2 && stats.workers[0].lists >= 1);
+  CHECK_EQ(stats.workers[0].lostRecords, 0);
+  const RecordFile file = readRecords(options.file);
+  size_t before = 0;
+  int owners[3] = {0, 0, 0};
+  for (const Record& record : file.records) {
+    if (record.kind == RecordKind::kDeviceList && record.timeNs < startedNs) ++before;
+    if (record.kind == RecordKind::kDevice && record.timeNs < startedNs) ++before;
+    if (record.kind != RecordKind::kDeviceProcess) continue;
+    const int owner = (record.valid & 4) == 0 ? 2 : static_cast<int>(record.v[2]);
+    CHECK_EQ(owner, record.id == child.pid() ? 1 : record.id == getppid() ? 0 : 2);
+    ++owners[owner];
+  }
+  CHECK(before >= 4);
+  CHECK(owners[0] > 0 && owners[1] > 0 && owners[2] > 0);
+}
+
+TEST("a driver that answers after the start has its devices from then on") {
+  TempFolder folder;
+  folder.write("scenario", "devices 1\nat 0 0 1000 0 10000\nhang-init 400\n");
+  setenv("FAKE_NVML_SCENARIO", (folder / "scenario").c_str(), 1);
+  Child child({"sleep", "5000"});
+  SamplerOptions options = optionsFor(child.pid(), folder / "a.slg");
+  options.nvmlPath = built("full/libnvidia-ml.so.1");
+  options.deviceProbeTimeoutNs = 50 * kMillisecond;
+  Sampler sampler(options);
+  const uint64_t begin = monotonicNs();
+  CHECK_EQ(sampler.start(), 0);
+  CHECK(monotonicNs() - begin < 350 * kMillisecond);
+  CHECK(sampler.devices().empty());
+  sleepMs(800);
+  CHECK_EQ(sampler.devices().size(), 1);
+  const SamplerStats stats = sampler.stop();
+  CHECK_EQ(stats.workers.size(), 1);
+  CHECK(countOf(readRecords(options.file), RecordKind::kDevice) >= stats.deviceTicks);
+}
+
 TEST("device records reach the file also when the host is sampled once a second") {
   TempFolder folder;
   folder.write("scenario", "devices 1\nat 0 0 1000 0 10000\n");
@@ -175,6 +272,36 @@ TEST("a full disk is reported and the live view goes on") {
   waitpid(forked, &status, 0);
   CHECK_EQ(status, 0);
   CHECK_EQ(readRecords(path).tail, 0);
+}
+
+TEST("rings of probes are drained 20 times a second, and once more at the stop") {
+  TempFolder folder;
+  TempFolder probes;
+  Child child({"sleep", "5000"});
+  SamplerOptions options = optionsFor(child.pid(), folder / "a.slg");
+  options.probeDirectory = probes.path();
+  // As slow as the host may be sampled: the rings keep their own pace.
+  options.hostPeriodNs = kSecond;
+  Sampler sampler(options);
+  CHECK_EQ(sampler.start(), 0);
+  CHECK(sampler.sources().back().name == "probe" && sampler.sources().back().available);
+  testing_support::RingWriter ring(probes / "4242.0.probe", 32);
+  // Three rings full within a second and a half: nothing is lost at this pace.
+  sleepMs(150);
+  for (uint64_t i = 0; i < 96; ++i) {
+    ring.add(i, i);
+    sleepMs(10);
+  }
+  CHECK(countOf(readRecords(options.file), RecordKind::kAllocator) > 60);
+  sleepMs(100);
+  for (uint64_t i = 96; i < 120; ++i) ring.add(i, i);
+  sampler.stop();
+  const RecordFile file = readRecords(options.file);
+  CHECK_EQ(countOf(file, RecordKind::kAllocator), 120);
+  CHECK(file.records.back().kind == RecordKind::kStop);
+  for (const Record& record : file.records) {
+    if (record.kind == RecordKind::kAllocator) CHECK(record.timeNs < sampler.stop().durationNs);
+  }
 }
 
 TEST("a spike of three periods in a quiet process is never missed") {

@@ -51,9 +51,14 @@ TEST("the governor widens above its budget, narrows with room below, and stays w
   };
   CHECK(second(0.02));
   CHECK_EQ(governor.periodNs(), 10000000);
-  // Half of it would be 0.9 %: within the budget but without room.
-  CHECK(!second(0.0045));
+  // What the first second used too much is still owed.
+  CHECK(!second(0.0055));
   CHECK_EQ(governor.periodNs(), 10000000);
+  for (int i = 0; i < 10; ++i) second(0.0055);
+  // Two thirds of it would be 0.83 %: within the budget but without room.
+  CHECK_EQ(governor.periodNs(), 10000000);
+  CHECK(second(0.0045));
+  CHECK_EQ(governor.periodNs(), 6666666);
   CHECK(second(0.003));
   CHECK_EQ(governor.periodNs(), 5000000);
   CHECK(!second(0.0001));
@@ -61,6 +66,22 @@ TEST("the governor widens above its budget, narrows with room below, and stays w
   for (int i = 0; i < 20; ++i) second(0.5);
   CHECK_EQ(governor.periodNs(), Governor::kLongestPeriodNs);
   CHECK(!second(0.5));
+}
+
+TEST("the budget holds for a whole run that began too dear, and the rate comes back") {
+  for (const double atFullRate : {0.012, 0.019, 0.03}) {
+    Governor governor(5000000, 0.01);
+    uint64_t now = 0;
+    double cpu = 0;
+    for (int i = 0; i <= 20; ++i) {
+      governor.update(now, static_cast<uint64_t>(cpu));
+      now += kSecond;
+      cpu += atFullRate * 1e9 * 5e6 / static_cast<double>(governor.periodNs());
+    }
+    CHECK(cpu / static_cast<double>(now) < 0.01);
+    // No more than twice as slow as the budget alone would ask for.
+    CHECK(static_cast<double>(governor.periodNs()) < 2 * 5e6 * atFullRate / 0.01);
+  }
 }
 
 TEST("the governor looks once a second and not at all without a budget") {

@@ -1,89 +1,99 @@
 import type { Recording } from "../telemetry/model.ts";
+import { METRICS } from "../telemetry/model.ts";
 import { slackFindings } from "./capacity.ts";
+import { dataFindings } from "./data-findings.ts";
+import { withoutStrangers } from "./device-tenants.ts";
 import type { AnalysisDocument, Finding } from "./document.ts";
-import { growthFindings, hiddenGapFindings, oomFindings, pressureFindings, rankSkewFindings } from "./findings.ts";
-import { gapSamples } from "./gap-source.ts";
-import { type AnalysisOptions, resolveOptions } from "./options.ts";
-import { analyseRanks } from "./ranks.ts";
-import { collectSeries, type MetricSeries } from "./series.ts";
-import { type AnalysedSeries, analyseSeries, type SeriesContext } from "./series-analysis.ts";
-import { diagnoseRecording } from "./step-peaks.ts";
-import { attributeCollectives, type CollectiveAttribution } from "./stormlog/collective.ts";
-import { gapFindings } from "./stormlog/gap.ts";
+import { extractFeatures, type RecordingFeatures } from "./features.ts";
+import { growthFindings, pressureFindings, rankSkewFindings } from "./findings.ts";
+import { hiddenGapFindings } from "./gap-findings.ts";
+import { withGrowthSuspects } from "./growth-suspects.ts";
+import { type AnalysisOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
+import { combineEvidence } from "./ranks.ts";
+import { diagnoseEvidence } from "./step-peaks.ts";
 
 /**
  * Everything one recording says: peak, growth, class and detectable minimum of each series, and what is worth a word
  * beyond them. Pure and deterministic: the same recording gives the same bytes, whatever the order of its tables.
  */
 export function analyze(recording: Recording, options: AnalysisOptions = {}): AnalysisDocument {
-  const { horizon, gapThresholds, deviceCapacityBytes } = resolveOptions(options);
-  const context: SeriesContext = { peaks: recording.peaks, horizon, deviceCapacityBytes };
-  const collected = collectSeries(recording);
-  const series = agreeingSources(collected.map((one) => analyseSeries(one, context)));
-  const gaps = collected.flatMap((one) => {
-    const gap = hiddenGapSeries(one, collected);
-    return gap ? [analyseSeries(gap, { ...context, peaks: [] })] : [];
-  });
+  const resolved = resolveOptions(options);
+  return combineFeatures([extractFeatures(recording, resolved)], resolved);
+}
+
+interface Place {
+  readonly rank: number;
+  readonly device: string;
+  readonly metric: (typeof METRICS)[number] | null;
+}
+
+const METRIC_ORDER: ReadonlyMap<string, number> = new Map(METRICS.map((metric, at) => [metric, at]));
+
+/** Rank, then device, then metric: an order that does not depend on which recording came first. */
+function comparePlaces(a: Place, b: Place): number {
+  return (
+    a.rank - b.rank ||
+    (a.device < b.device ? -1 : a.device > b.device ? 1 : 0) ||
+    (METRIC_ORDER.get(a.metric ?? "") ?? 0) - (METRIC_ORDER.get(b.metric ?? "") ?? 0)
+  );
+}
+
+/** Findings of several recordings in the order of their ranks; those of one stay as they were found. */
+const byRank = (parts: readonly (readonly Finding[])[]): readonly Finding[] =>
+  parts.length === 1 ? (parts[0] ?? []) : parts.flat().sort((a, b) => comparePlaces(placeOf(a), placeOf(b)));
+
+const placeOf = ({ rank, device, metric }: Finding): Place => ({ rank: rank ?? -1, device: device ?? "", metric });
+
+/**
+ * The document of all ranks together, from what is known of each recording of the same job; the order in which they come does not
+ * change a byte of it. Every rank and device is to be in one of them only.
+ */
+export function combineFeatures(parts: readonly RecordingFeatures[], options: ResolvedOptions): AnalysisDocument {
+  const measured = parts
+    .flatMap(({ series, shapes }) =>
+      series.flatMap((entry, i) => {
+        const shape = shapes[i];
+        return shape === undefined ? [] : [{ entry, shape }];
+      }),
+    )
+    .sort((a, b) => comparePlaces(a.shape, b.shape));
+  const series = measured.map(({ entry }) => entry);
+  const shapes = measured.map(({ shape }) => shape);
+  const all = <T>(pick: (part: RecordingFeatures) => readonly T[]): T[] => parts.flatMap(pick);
+  const gaps = all((part) => part.gaps).sort((a, b) => comparePlaces(a.analysis, b.analysis));
+  const own = withoutStrangers(
+    series,
+    all((part) => part.devices),
+  );
   const findings: Finding[] = [
-    ...oomFindings(recording),
-    ...growthFindings(series),
+    ...byRank(parts.map(({ oom }) => oom)),
+    ...byRank(parts.map(({ health }) => health)),
+    ...growthFindings(own),
     ...hiddenGapFindings(gaps, series),
-    ...gapSamples(recording).flatMap((samples) => gapFindings(samples, gapThresholds)),
-    ...collectiveFindings(attributeCollectives(recording.events ?? [])),
-    ...pressureFindings(series),
-    ...rankSkewFindings(series),
+    ...byRank(parts.map((part) => part.gapFindings)),
+    ...byRank(parts.map(({ collectives }) => collectives)),
+    ...pressureFindings(own),
+    ...rankSkewFindings(
+      own,
+      all((part) => part.jobPeaks),
+    ),
     ...slackFindings(series),
+    ...dataFindings(shapes, series, options.horizon),
   ];
+  const missing: Record<string, number> = {};
+  for (const part of parts) {
+    for (const [column, count] of Object.entries(part.missing)) missing[column] = (missing[column] ?? 0) + count;
+  }
   return {
     schema: "stormlog.analysis/1",
     series: series.map(({ analysis }) => analysis),
     findings,
-    diagnosis: diagnoseRecording(recording, deviceCapacityBytes),
-    ranks: analyseRanks(recording),
-    missing: Object.fromEntries(Object.entries(recording.missing).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))),
+    diagnosis: diagnoseEvidence(parts.map(({ stepPeaks }) => stepPeaks)),
+    ranks: withGrowthSuspects(
+      combineEvidence(parts.map(({ ranks }) => ranks)),
+      series.map(({ analysis }) => analysis),
+      all((part) => part.onsets).sort((a, b) => a.rank - b.rank),
+    ),
+    missing: Object.fromEntries(Object.entries(missing).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))),
   };
-}
-
-/** Reserved or device-used memory that rises while the allocator's own level leaks is the same leak, seen from outside. */
-function agreeingSources(all: readonly AnalysedSeries[]): AnalysedSeries[] {
-  const leaking = new Set(
-    all.flatMap(({ analysis: a }) => (a.metric === "allocated" && a.class === "leak" ? [`${a.rank} ${a.device}`] : [])),
-  );
-  return all.map((entry) => {
-    const { analysis } = entry;
-    const agrees =
-      analysis.highwater && analysis.class === "rising" && leaking.has(`${analysis.rank} ${analysis.device}`);
-    return agrees ? { ...entry, analysis: { ...analysis, class: "leak" as const } } : entry;
-  });
-}
-
-/** Used minus reserved of one rank and device, where both were sampled together: unlike each of the two, it can fall. */
-function hiddenGapSeries(used: MetricSeries, collected: readonly MetricSeries[]): MetricSeries | null {
-  if (used.metric !== "used" || used.device === "host") return null;
-  const reserved = collected.find(
-    (other) => other.metric === "reserved" && other.rank === used.rank && other.device === used.device,
-  );
-  if (!reserved) return null;
-  const bytes = new Float64Array(used.bytes.length);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = used.bytes[i]! - reserved.bytes[i]!;
-  return { ...used, highwater: false, bytes };
-}
-
-function collectiveFindings(attributions: readonly CollectiveAttribution[]): Finding[] {
-  return attributions.map((attribution) => ({
-    classification: attribution.classification,
-    severity: "info",
-    confidence: attribution.confidence,
-    rank: attribution.rank,
-    device: null,
-    metric: "used",
-    evidence: {
-      ...attribution.evidence,
-      interval_start_ns: String(attribution.startNs),
-      interval_end_ns: String(attribution.endNs),
-      reason_codes: attribution.reasonCodes.join(","),
-    },
-    description: `A spike outside the allocator on rank ${attribution.rank} coincides with communication.`,
-    remediation: ["Treat it as a buffer of the collective library unless it grows from one operation to the next."],
-  }));
 }

@@ -52,16 +52,19 @@ function speedOf(allocated: SeriesAnalysis): Speed | null {
  * peak reserved minus the peak allocated, per rank and device where both are known; nothing is said of less than 16 MiB.
  */
 export function slackFindings(all: readonly AnalysedSeries[]): Finding[] {
+  const placeOf = ({ rank, device }: SeriesAnalysis) => `${rank} ${device}`;
+  const reservedPeaks = new Map(
+    all.flatMap(({ analysis }) =>
+      analysis.metric === "reserved" ? [[placeOf(analysis), analysis.peak_bytes] as const] : [],
+    ),
+  );
   return all.flatMap(({ analysis: allocated }): Finding[] => {
     if (allocated.metric !== "allocated" || allocated.peak_bytes === null) return [];
-    const reserved = all.find(
-      ({ analysis: other }) =>
-        other.metric === "reserved" && other.rank === allocated.rank && other.device === allocated.device,
-    )?.analysis.peak_bytes;
+    const reserved = reservedPeaks.get(placeOf(allocated));
     const speed = speedOf(allocated);
     if (reserved === undefined || reserved === null || speed === null) return [];
     const slack = reserved - allocated.peak_bytes;
-    if (!(slack > FLOOR_BYTES)) return [];
+    if (!(slack > FLOOR_BYTES.reserved)) return [];
     const hidden = Math.floor(slack / speed.bytes);
     const count = `${hidden} ${speed.unit}${hidden === 1 ? "" : "s"}`;
     const leak = speed.kind === "measured" ? "The growth measured here," : "A leak of";

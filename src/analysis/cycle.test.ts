@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { findCycle } from "./cycle.ts";
+import { theilSen } from "./fit.ts";
 import { prng } from "./testing/prng.ts";
 
 const points = (n: number, at: (i: number) => number) => Float64Array.from({ length: n }, (_, i) => at(i));
@@ -33,6 +34,23 @@ describe("a cycle", () => {
     const random = prng(4);
     expect(findCycle(points(200, at))).toBeNull();
     expect(findCycle(points(200, (i) => at(i) + 0.05 * random.normal()))).toBeNull();
+  });
+
+  it("of few points is seldom read as growth, however close to a whole number of points it is", () => {
+    const n = 60;
+    const index = points(n, (i) => i);
+    const grown = Array.from({ length: 400 }, (_, k) => {
+      const found = findCycle(points(n, (i) => 100 * tooth(i, 4.5 + k / 100, (0.618 * k) % 1)));
+      return found === null ? 0 : Math.abs(theilSen(index, found.floor)) * (n - 1);
+    });
+    // More than a twentieth of the swing: half of them, if the period that folds most finely with a slope were taken for granted.
+    expect(grown.filter((growth) => growth > 5).length / grown.length).toBeLessThan(0.2);
+  });
+
+  it("leaves more to doubt the fewer phases of it are seen", () => {
+    const doubt = (n: number) => findCycle(points(n, (i) => 100 * tooth(i, 7.3)))!.doubt;
+    expect(doubt(300)).toBeLessThan(2);
+    expect(doubt(60)).toBeGreaterThan(2 * doubt(300));
   });
 
   it("is not seen in noise, white or slow", () => {

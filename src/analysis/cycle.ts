@@ -9,6 +9,8 @@ export interface Cycle {
   readonly floor: Float64Array;
   /** Lowest to highest of what repeats. */
   readonly swing: number;
+  /** Growth that the choice of the period may have made up: the part of the swing between neighbouring phases that were seen. */
+  readonly doubt: number;
 }
 
 /** At least this many cycles, or a slow drift would pass for one. */
@@ -30,6 +32,13 @@ const MIN_BEATS = 3.8;
 const MAX_BEAT = 12;
 /** A cycle has no slope of its own: from end to end at most this share of its swing. */
 const MAX_SLOPE = 0.3;
+/**
+ * A cycle with a slope must fold so many times finer than the same series without one. Close to a whole number of points a
+ * saw-tooth is looked at in nearly the same few phases each time; a slightly wrong period then passes off a part of its swing as growth.
+ */
+const FINER_WITH_SLOPE = 1.6;
+/** How far the period without a slope may be from the one with, in cycles over the series. */
+const RIVAL_REACH = 0.3;
 const TREND_PARTS = 8;
 
 /** A fixed order that puts points far apart in time next to each other: within a phase, time must not look like likeness. */
@@ -129,21 +138,56 @@ interface Found {
   readonly slope: number;
 }
 
-/** Best frequency between two, cycles per point. */
-function search(
-  values: Float64Array,
-  from: number,
-  to: number,
-  step: number,
-  level: boolean,
-  folder = new Folder(values.length),
-): Found {
+/** Best frequency between two, cycles per point, each with the straight line taken off that suits it best. */
+function search(values: Float64Array, from: number, to: number, step: number, folder: Folder): Found {
   let best: Found = { frequency: 0, score: Number.POSITIVE_INFINITY, slope: 0 };
   for (let frequency = from; frequency <= to; frequency += step) {
     if (beatsSlowly(frequency, values.length)) continue;
-    const folded = folder.fold(frequency);
-    const { score, slope } = level ? levelUnlikeness(values, folded) : { score: unlikeness(values, folded), slope: 0 };
+    const { score, slope } = levelUnlikeness(values, folder.fold(frequency));
     if (score < best.score) best = { frequency, score, slope };
+  }
+  return best;
+}
+
+/** Frequencies that a window of some length is searched at, and its points in the order of their phase at each. */
+interface Grid {
+  readonly frequencies: readonly number[];
+  readonly folded: readonly Uint32Array[];
+}
+
+/**
+ * The order of the points depends on nothing but the window's length, and putting them into it takes most of the time: it is done once for
+ * the lengths that come again and again.
+ */
+const grids = new Map<number, Grid>();
+const MOST_GRIDS = 4;
+
+function gridOf(n: number): Grid {
+  const known = grids.get(n);
+  if (known !== undefined) return known;
+  const folder = new Folder(n);
+  const frequencies: number[] = [];
+  const folded: Uint32Array[] = [];
+  const step = 1 / (5 * n);
+  for (let frequency = MIN_CYCLES / n; frequency <= 0.5; frequency += step) {
+    if (beatsSlowly(frequency, n)) continue;
+    frequencies.push(frequency);
+    folded.push(folder.fold(frequency).slice());
+  }
+  const [oldest] = grids.keys();
+  if (grids.size >= MOST_GRIDS && oldest !== undefined) grids.delete(oldest);
+  const grid = { frequencies, folded };
+  grids.set(n, grid);
+  return grid;
+}
+
+/** Best of all frequencies of a window, without a slope. */
+function searchWindow(values: Float64Array): Pick<Found, "frequency" | "score"> {
+  const { frequencies, folded } = gridOf(values.length);
+  let best = { frequency: 0, score: Number.POSITIVE_INFINITY };
+  for (let k = 0; k < frequencies.length; k++) {
+    const score = unlikeness(values, folded[k]!);
+    if (score < best.score) best = { frequency: frequencies[k]!, score };
   }
   return best;
 }
@@ -209,22 +253,18 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
   if (!(before > least)) return null;
   const thin = Math.ceil(n / WINDOW);
   const coarse = thin === 1 ? flat : flat.filter((_, i) => i % thin === 0);
-  const found = [search(coarse, MIN_CYCLES / coarse.length, 0.5, 1 / (5 * coarse.length), false)].map(
-    ({ frequency, score }) => ({
-      frequency: frequency / thin,
-      score: score / ordinary(coarse),
-    }),
-  );
+  const slow = searchWindow(coarse);
+  const found = [{ frequency: slow.frequency / thin, score: slow.score / ordinary(coarse) }];
   if (thin > 1) {
     const last = flat.subarray(n - WINDOW);
-    const fast = search(last, MIN_CYCLES / WINDOW, 0.5, 1 / (5 * WINDOW), false);
+    const fast = searchWindow(last);
     found.push({ frequency: fast.frequency, score: fast.score / ordinary(last) });
   }
   const best = found.reduce((a, b) => (b.score < a.score ? b : a));
   if (!(best.score < ALIKE)) return null;
   const folder = new Folder(n);
   const near = (frequency: number, width: number, step: number): Found =>
-    search(flat, Math.max(MIN_CYCLES / n, frequency - width), frequency + width, step, true, folder);
+    search(flat, Math.max(MIN_CYCLES / n, frequency - width), frequency + width, step, folder);
   const sharpened = (frequency: number, width: number): Found => {
     const rough = near(frequency, width, 1 / (12 * n));
     const fine = near(rough.frequency, 1 / (12 * n), 1 / (48 * n));
@@ -240,13 +280,12 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
     const shorter = sharpened(other, 1 / (32 * Math.min(n, WINDOW)));
     if (shorter.score < refined.score) refined = shorter;
   }
-  const { frequency, slope: tilt } = refined;
-  if (!(frequency > 0)) return null;
+  if (!(refined.frequency > 0)) return null;
+  const rival = level(y, refined.frequency, folder);
+  const noSlope = rival.score < FINER_WITH_SLOPE * refined.score;
+  const frequency = noSlope ? rival.frequency : refined.frequency;
   const folded = folder.fold(frequency);
-  let shape = template(
-    flat.map((value, i) => value - tilt * i),
-    folded,
-  );
+  let shape = template(noSlope ? y : flat.map((value, i) => value - refined.slope * i), folded);
   for (let round = 0; round < 2; round++) {
     const trend = slowTrend(y.map((value, i) => value - shape[i]!));
     shape = template(
@@ -268,7 +307,29 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
   const cycles = Math.floor(n * frequency);
   const segments = Math.min(TREND_PARTS, cycles);
   if (!repeatsThroughout(left, shape, segments) || !fallsThroughout(y, swing, segments)) return null;
-  return { period: 1 / frequency, floor, swing };
+  return { period: 1 / frequency, floor, swing, doubt: swing * largestGap(n, frequency) };
+}
+
+/** The period near the given one at which the series as it is, with no line taken off, folds most finely. */
+function level(y: Float64Array, near: number, folder: Folder): Found {
+  const n = y.length;
+  let best: Found = { frequency: near, score: Number.POSITIVE_INFINITY, slope: 0 };
+  const steps = Math.round(RIVAL_REACH * 48);
+  for (let k = -steps; k <= steps; k++) {
+    const frequency = near + k / (48 * n);
+    if (!(frequency > 0)) continue;
+    const score = unlikeness(y, folder.fold(frequency));
+    if (score < best.score) best = { frequency, score, slope: 0 };
+  }
+  return best;
+}
+
+/** Largest part of a cycle into which no point falls. */
+function largestGap(n: number, frequency: number): number {
+  const phases = Float64Array.from({ length: n }, (_, i) => (i * frequency) % 1).sort();
+  let gap = phases[0]! + 1 - phases[n - 1]!;
+  for (let i = 1; i < n; i++) gap = Math.max(gap, phases[i]! - phases[i - 1]!);
+  return gap;
 }
 
 /** What repeats must come back down, nearly everywhere: jumps in a row look like a saw-tooth only once a line is taken off. */

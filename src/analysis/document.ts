@@ -72,6 +72,16 @@ export interface FirstCauseSuspect {
   readonly evidence: { readonly device_used_delta_bytes: number; readonly supporting_ranks_at_or_before_onset: number };
 }
 
+/** How the clocks of several ranks were put on one axis; `alignment_offsets_ns` has what that moved them by. */
+export interface ClockDocument {
+  /** "both": some ranks one way, some the other. */
+  readonly used: "first-samples" | "wall-clock" | "both";
+  readonly wall_clock_ranks: readonly number[];
+  /** Middle distance between the same step of two ranks, each way; null where steps could not be compared. */
+  readonly first_samples_error_ns: number | null;
+  readonly wall_clock_error_ns: number | null;
+}
+
 export interface RanksAnalysis {
   readonly job_id: string | null;
   readonly world_size: number;
@@ -79,6 +89,8 @@ export interface RanksAnalysis {
   readonly missing_ranks: readonly number[];
   readonly rank_sample_counts: Readonly<Record<string, number>>;
   readonly alignment_offsets_ns: Readonly<Record<string, string>>;
+  /** Absent for one rank, and for Stormlog's own telemetry, where first samples always coincide. */
+  readonly clock?: ClockDocument | undefined;
   readonly cluster_onset_timestamp_ns: string | null;
   readonly first_cause_suspects: readonly FirstCauseSuspect[];
   readonly notes: readonly string[];
@@ -92,4 +104,6 @@ export interface AnalysisDocument {
   readonly diagnosis: readonly TraceMlDiagnosis[];
   readonly ranks: RanksAnalysis;
   readonly missing: Readonly<Record<string, number>>;
+  /** What the reader of the files had to say about them; from `analyze` only. */
+  readonly notes?: readonly string[] | undefined;
 }

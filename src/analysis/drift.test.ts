@@ -117,6 +117,24 @@ describe("leaks", () => {
     expect(later.series[0]!.mde_bytes!).toBeLessThan(now.series[0]!.mde_bytes!);
   });
 
+  it("are projected to a horizon from 100 steps on, and from fewer only as rising", () => {
+    const horizon = { kind: "steps", steps: 1_000_000 } as const;
+    const projected = (steps: number, bytesPerStep: number, noiseBytes: number, seed: number) => {
+      const random = prng(seed);
+      const heap = Float64Array.from(
+        { length: steps },
+        (_, i) => 40 * MIB + 16 * Math.round((bytesPerStep * i + noiseBytes * random.normal()) / 16),
+      );
+      return analyze(recordingOf([tableOf({ allocated: heap }, { steps: true })]), { horizon }).series[0]!.class;
+    };
+    for (let seed = 1; seed <= 20; seed++) {
+      expect(projected(400, 1300, 4096, seed)).toBe("leak");
+      expect(projected(400, 1900, 0, seed)).toBe("leak");
+      expect(projected(400, 0, 4096, seed)).not.toBe("leak");
+      expect(projected(50, 50_000, 0, seed)).toBe("rising");
+    }
+  });
+
   it("have a detectable minimum that is honest: leaks of its size are found nine times in ten", () => {
     for (const sigma of [1, 8, 20]) {
       const mde = perStep(noisy(sigma)(300, prng(3))).mde_bytes! / MIB;

@@ -1,5 +1,4 @@
 import { formatBytes } from "../core/units.ts";
-import type { Recording } from "../telemetry/model.ts";
 import { fillTimes } from "./capacity.ts";
 import type { Finding, SeriesAnalysis } from "./document.ts";
 import { median } from "./order-statistics.ts";
@@ -21,10 +20,6 @@ const REMEDIATION: Readonly<Record<string, readonly string[]>> = {
     "Compare with a run of the base commit in the same session.",
   ],
   slow_growth: ["State the production length as a horizon to have this growth judged by what it becomes there."],
-  hidden_gap: [
-    "The driver's view grows while the allocator's does not: look at native extensions, graph captures, communicators and other processes.",
-    "The framework's own memory tools cannot see this memory; bisect by leaving parts out.",
-  ],
   pressure: [
     "Leave head-room: a smaller batch, activation checkpointing, or a larger device.",
     "Peaks between samples may be higher still.",
@@ -32,15 +27,12 @@ const REMEDIATION: Readonly<Record<string, readonly string[]>> = {
   rank_skew: [
     "Check how work is split: pipeline stages, expert placement, uneven sequence lengths, work done on one rank only.",
   ],
-  oom: [
-    "Look at the last samples before the failure and at the largest series there.",
-    "Reduce the peak first; a later failure with the same growth is only postponed.",
-  ],
 };
 
 const hints = (classification: string): readonly string[] => REMEDIATION[classification] ?? [];
 
-function growthEvidence(series: SeriesAnalysis): Finding["evidence"] {
+/** What is known of a series' growth, as evidence. */
+export function growthEvidence(series: SeriesAnalysis): Finding["evidence"] {
   return {
     growth_bytes: series.growth_bytes,
     slope_bytes_per_step: series.slope_bytes_per_step,
@@ -53,7 +45,10 @@ function growthEvidence(series: SeriesAnalysis): Finding["evidence"] {
   };
 }
 
-function span(series: SeriesAnalysis): string {
+/** How long the growth was watched; the steps that were sampled are fewer than those that passed. */
+export function span(series: SeriesAnalysis): string {
+  const { growth_bytes: growth, slope_bytes_per_step: slope } = series;
+  if (growth !== null && slope) return `${Math.round(growth / slope)} steps`;
   if (series.steps !== null) return `${series.steps} steps`;
   return series.duration_s === null ? `${series.samples} samples` : `${series.duration_s.toFixed(1)} s`;
 }
@@ -124,28 +119,8 @@ export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
         description:
           growthAtHorizon === null
             ? `${analysis.metric} memory grows slowly (${amount}); at this rate ${formatBytes(projected)} in a${unit === "hour" ? "n hour" : " million steps"}.`
-            : `${analysis.metric} memory grows slowly (${amount}); at this rate ${formatBytes(growthAtHorizon)} at the stated horizon, which is below what matters there.`,
+            : `${analysis.metric} memory grows slowly (${amount}); at this rate ${formatBytes(growthAtHorizon)} at the stated horizon, which is below what matters there, or grows too unevenly here to be called a leak.`,
         remediation: growthAtHorizon === null ? hints("slow_growth") : [],
-      },
-    ];
-  });
-}
-
-/** The driver's memory leaks while the allocator's does not: drift of used minus reserved, per rank and device. */
-export function hiddenGapFindings(gaps: readonly AnalysedSeries[], all: readonly AnalysedSeries[]): Finding[] {
-  return gaps.flatMap(({ analysis }): Finding[] => {
-    if (analysis.class !== "leak") return [];
-    const same = (other: SeriesAnalysis) => other.rank === analysis.rank && other.device === analysis.device;
-    const reserved = all.find(({ analysis: other }) => same(other) && other.metric === "reserved");
-    return [
-      {
-        classification: "hidden_gap",
-        severity: "critical",
-        confidence: 0.99,
-        ...where(analysis),
-        evidence: { ...growthEvidence(analysis), reserved_class: reserved?.analysis.class ?? null },
-        description: `Device memory outside the allocator grows by ${formatBytes(analysis.growth_bytes ?? 0)} over ${span(analysis)}.`,
-        remediation: hints("hidden_gap"),
       },
     ];
   });
@@ -178,56 +153,62 @@ export function pressureFindings(all: readonly AnalysedSeries[]): Finding[] {
   });
 }
 
-/** A rank that needs clearly more than the median rank, by its peak allocated (else used) memory. */
-export function rankSkewFindings(all: readonly AnalysedSeries[]): Finding[] {
-  for (const metric of ["allocated", "used"] as const) {
-    const perRank = new Map<number, AnalysedSeries>();
-    for (const entry of all) {
-      const { analysis } = entry;
-      if (analysis.metric !== metric || analysis.device === "host" || analysis.peak_bytes === null) continue;
-      const known = perRank.get(analysis.rank);
-      if (!known || analysis.peak_bytes > known.analysis.peak_bytes!) perRank.set(analysis.rank, entry);
-    }
-    if (perRank.size < 2) continue;
-    const worst = [...perRank.values()].reduce((a, b) => (b.analysis.peak_bytes! > a.analysis.peak_bytes! ? b : a));
-    const middle = median([...perRank.values()].map(({ analysis }) => analysis.peak_bytes!));
-    const peak = worst.analysis.peak_bytes!;
-    const skew = middle > 0 ? (peak - middle) / middle : 0;
-    const pressure = worst.totalBytes ? peak / worst.totalBytes : null;
+interface RankPeak {
+  readonly rank: number;
+  readonly device: string;
+  readonly bytes: number;
+  readonly totalBytes: number | null;
+}
+
+/** The highest peak of each rank. */
+function highestPerRank(peaks: readonly RankPeak[]): RankPeak[] {
+  const perRank = new Map<number, RankPeak>();
+  for (const peak of peaks) if (!(peak.bytes <= (perRank.get(peak.rank)?.bytes ?? -1))) perRank.set(peak.rank, peak);
+  return [...perRank.values()];
+}
+
+const peaksOf = (all: readonly AnalysedSeries[], metric: "allocated" | "used"): RankPeak[] =>
+  all.flatMap(({ analysis: { rank, device, metric: own, peak_bytes: bytes }, totalBytes }) =>
+    own === metric && device !== "host" && bytes !== null ? [{ rank, device, bytes, totalBytes }] : [],
+  );
+
+/**
+ * A rank that needs clearly more than the median rank: by its peak allocated memory, else by what drivers count as its own, else
+ * by the used memory of its devices.
+ */
+export function rankSkewFindings(all: readonly AnalysedSeries[], jobPeaks: readonly RankPeak[] = []): Finding[] {
+  const sources = [
+    { metric: "allocated", told: "allocated", peaks: peaksOf(all, "allocated") },
+    { metric: "used", told: "job", peaks: jobPeaks },
+    { metric: "used", told: "used", peaks: peaksOf(all, "used") },
+  ] as const;
+  for (const { metric, told, peaks } of sources) {
+    const perRank = highestPerRank(peaks);
+    if (perRank.length < 2) continue;
+    const worst = perRank.reduce((a, b) => (b.bytes > a.bytes ? b : a));
+    const middle = median(perRank.map(({ bytes }) => bytes));
+    const skew = middle > 0 ? (worst.bytes - middle) / middle : 0;
+    const pressure = worst.totalBytes ? worst.bytes / worst.totalBytes : null;
     if (skew < SKEW.excess || pressure === null || pressure < SKEW.pressure) return [];
     return [
       {
         classification: "rank_skew",
         severity: "warning",
         confidence: 1,
-        ...where(worst.analysis),
+        rank: worst.rank,
+        device: worst.device,
+        metric,
         evidence: {
-          peak_bytes: peak,
+          peak_bytes: worst.bytes,
           median_peak_bytes: middle,
           skew: Number(skew.toFixed(4)),
           pressure: Number(pressure.toFixed(4)),
+          ...(told === "job" ? { told_by: "the driver's account of each process" } : {}),
         },
-        description: `Rank ${worst.analysis.rank} peaks ${(skew * 100).toFixed(0)} % above the median rank.`,
+        description: `Rank ${worst.rank} peaks ${(skew * 100).toFixed(0)} % above the median rank.`,
         remediation: hints("rank_skew"),
       },
     ];
   }
   return [];
-}
-
-/** Every out-of-memory failure the recording marks. */
-export function oomFindings(recording: Recording): Finding[] {
-  return recording.marks
-    .filter((mark) => mark.kind === "oom")
-    .map((mark) => ({
-      classification: "oom",
-      severity: "critical",
-      confidence: 1,
-      rank: recording.info?.identity.rank ?? null,
-      device: null,
-      metric: null,
-      evidence: { time_s: mark.timeNs / 1e9, text: mark.text, ...(mark.pid === undefined ? {} : { pid: mark.pid }) },
-      description: `The run ran out of memory ${(mark.timeNs / 1e9).toFixed(1)} s after its start.`,
-      remediation: hints("oom"),
-    }));
 }

@@ -1,5 +1,8 @@
+import { combinedTables, heldAt } from "../telemetry/common-clock.ts";
 import type { Recording, SampleTable, TelemetryEvent } from "../telemetry/model.ts";
-import { groupTables, joinColumn } from "./series.ts";
+import { columnsAt, type DeviceEvidence } from "./device-evidence.ts";
+import { reservedOf } from "./gap-series.ts";
+import { groupTables, joinColumn, largest } from "./series.ts";
 import type { GapSamples } from "./stormlog/gap.ts";
 
 const isSample = (event: TelemetryEvent): boolean => event.eventType.trim().toLowerCase() === "sample";
@@ -39,10 +42,54 @@ function fromEvents(recording: Recording, events: readonly TelemetryEvent[]): Ga
     });
 }
 
-/** What the gap analysis looks at: one entry per rank and device that has used, reserved and total memory and a clock. */
-export function gapSamples(recording: Recording): GapSamples[] {
+const column = (values: Float64Array, keep: readonly number[]) => Float64Array.from(keep, (i) => values[i]!);
+
+/**
+ * A device of ours: its readings of used memory, each with what the allocators of all ranks on it held then. Readings around which an
+ * allocator moved are left out: the two are read at different times, and the rules would take the difference for a spike. Where others
+ * moved its used memory, the driver's account of the job stands for it, or nothing.
+ */
+function fromDevice(recording: Recording, { recorded, users, touched, blind }: DeviceEvidence): GapSamples[] {
+  const place = { rank: recorded.rank, device: recorded.name };
+  const apart = touched || blind;
+  const of = apart ? "job" : "used";
+  const sharers = apart ? [place] : users;
+  const [used] = columnsAt(recording, place, of);
+  if (used === undefined) return [];
+  const readings = (metric: "reserved" | "allocated") => sharers.flatMap((user) => columnsAt(recording, user, metric));
+  const reserved = reservedOf(readings("reserved"), used.timeNs);
+  if (reserved === null) return [];
+  const allocated = readings("allocated").map(({ timeNs, values }) => heldAt(timeNs, values, used.timeNs));
+  const [totals] = columnsAt(recording, place, "total");
+  const total = recorded.total_bytes ?? (totals === undefined ? null : largest(totals.values));
+  if (total === null) return [];
+  const rows: number[] = [];
+  for (let i = 0; i < used.timeNs.length; i++) {
+    // Before any allocator held something there is nothing to compare with.
+    if (!Number.isNaN(used.values[i]!) && reserved[i]! > 0) rows.push(i);
+  }
+  return [
+    {
+      ...place,
+      timeNs: column(used.timeNs, rows),
+      allocated: Float64Array.from(rows, (i) =>
+        allocated.reduce((sum, held) => (Number.isNaN(held[i]!) ? sum : sum + held[i]!), 0),
+      ),
+      reserved: column(reserved, rows),
+      used: column(used.values, rows),
+      total: new Float64Array(rows.length).fill(total),
+    },
+  ];
+}
+
+/**
+ * What the gap analysis looks at: one entry per rank and device that has used, reserved and total memory and a clock.
+ * @param devices what is known of the devices of a recording of ours
+ */
+export function gapSamples(recording: Recording, devices: readonly DeviceEvidence[] = []): GapSamples[] {
   if (recording.events !== null && recording.events.length > 0) return fromEvents(recording, recording.events);
-  return groupTables(recording.tables).flatMap(({ rank, device, tables }) => {
+  if (devices.length > 0) return devices.flatMap((device) => fromDevice(recording, device));
+  return groupTables(combinedTables(recording.tables)).flatMap(({ rank, device, tables }) => {
     const timeNs = joinColumn(tables, (table) => table.timeNs);
     const reserved = joinColumn(tables, (table) => table.columns.reserved);
     const used = joinColumn(tables, (table) => table.columns.used);

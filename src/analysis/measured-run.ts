@@ -1,7 +1,9 @@
 import * as v from "valibot";
 import { type GateError, invalidInput } from "../core/errors.ts";
 import { METRICS, type Metric } from "../telemetry/model.ts";
-import type { AnalysisDocument } from "./document.ts";
+import { placeKey } from "./device-evidence.ts";
+import { unreliablePlaces } from "./device-tenants.ts";
+import type { AnalysisDocument, SeriesAnalysis } from "./document.ts";
 import {
   type MeasuredRun,
   type MeasuredRunInput,
@@ -11,14 +13,34 @@ import {
   type MeasurementsInput,
   MeasurementsSchema,
 } from "./measurements.ts";
+import { OOM, OOM_SUSPECTED } from "./oom-findings.ts";
 
 const SCHEMA_NAME = "stormlog.measurements/";
+
+/** Of memory that somebody else moved nothing is judged. */
+const NO_EVIDENCE = {
+  peak_bytes: null,
+  growth_bytes: null,
+  slope_bytes_per_step: null,
+  slope_bytes_per_s: null,
+  class: "unavailable",
+} as const;
+
+const evidenceOf = (series: SeriesAnalysis) => ({
+  peak_bytes: series.peak_bytes,
+  growth_bytes: series.growth_bytes,
+  slope_bytes_per_step: series.slope_bytes_per_step,
+  slope_bytes_per_s: series.slope_bytes_per_s,
+  class: series.class,
+});
 
 /** The part of an analysis that is judged and stored. */
 export function measuredRun(
   document: AnalysisDocument,
   origin: { readonly session: string; readonly commit: string | null },
 ): MeasuredRun {
+  const found = (name: string) => document.findings.some(({ classification }) => classification === name);
+  const unreliable = unreliablePlaces(document.findings);
   return {
     session: origin.session,
     commit: origin.commit,
@@ -26,13 +48,10 @@ export function measuredRun(
       rank: series.rank,
       device: series.device,
       metric: series.metric,
-      peak_bytes: series.peak_bytes,
-      growth_bytes: series.growth_bytes,
-      slope_bytes_per_step: series.slope_bytes_per_step,
-      slope_bytes_per_s: series.slope_bytes_per_s,
-      class: series.class,
+      ...(series.metric === "used" && unreliable.has(placeKey(series)) ? NO_EVIDENCE : evidenceOf(series)),
     })),
-    ...(document.findings.some(({ classification }) => classification === "oom") ? { oom: true } : {}),
+    ...(found(OOM) ? { oom: true } : {}),
+    ...(found(OOM_SUSPECTED) ? { oom_suspected: true } : {}),
   };
 }
 
@@ -109,7 +128,13 @@ export function resolveMeasurements(input: MeasurementsInput, where = "measureme
           throw invalidInput("MEASUREMENTS_INVALID", `${seriesKey(series[i]!)} is given twice`, at);
         }
       }
-      return { session: run.session, commit: run.commit ?? null, series, ...(run.oom === true ? { oom: true } : {}) };
+      return {
+        session: run.session,
+        commit: run.commit ?? null,
+        series,
+        ...(run.oom === true ? { oom: true } : {}),
+        ...(run.oom_suspected === true ? { oom_suspected: true } : {}),
+      };
     }),
   };
 }

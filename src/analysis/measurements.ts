@@ -26,6 +26,8 @@ export const MeasuredRunSchema = v.object({
   metrics: v.optional(v.record(v.string(), v.union([v.number(), v.string(), v.null()]))),
   /** The run ran out of memory (its own word, the kernel's or the cgroup's). */
   oom: v.optional(v.boolean()),
+  /** Only the run's own words say that it ran out of memory, and it ended in order: a warning. */
+  oom_suspected: v.optional(v.boolean()),
 });
 export type MeasuredRunInput = v.InferOutput<typeof MeasuredRunSchema>;
 
@@ -45,6 +47,8 @@ export interface MeasuredRun {
   readonly series: readonly MeasuredSeries[];
   /** The run ran out of memory; absent = it did not, as far as is known. */
   readonly oom?: boolean;
+  /** It may have, by its own words alone. */
+  readonly oom_suspected?: boolean;
 }
 
 /** Measurements of one scenario in one environment, shorthand resolved. */

@@ -45,18 +45,46 @@ function range(axis: Float64Array, bytes: Float64Array): Range {
   return { min, max, ascending, distinct, count };
 }
 
-const countUsable = (bytes: Float64Array): number => {
+const countUsable = (bytes: Float64Array, from = 0): number => {
   let count = 0;
-  for (let i = 0; i < bytes.length; i++) if (finite(bytes[i]!)) count++;
+  for (let i = from; i < bytes.length; i++) if (finite(bytes[i]!)) count++;
   return count;
 };
+
+/** Where the first row with a step stands. */
+function firstStepped(steps: Float64Array, bytes: Float64Array): number {
+  let i = 0;
+  while (i < steps.length && !(finite(steps[i]!) && finite(bytes[i]!))) i++;
+  return i;
+}
 
 /** Steps may be fewer than this for a drift per step to mean anything; then the clock, if there is one, is the axis. */
 const MIN_STEPS = 24;
 
+/** Rows in a random order run backwards every other time; a counter that starts anew each epoch does so seldom. */
+const SELDOM = 1 / 8;
+/** ... and counts the same steps again, which shards in the wrong order do not. */
+const REPEATED = 0.75;
+
+/** Whether steps that run backwards are a counter that started anew, judged without a clock. */
+function restartsInPlace(steps: Float64Array, bytes: Float64Array): boolean {
+  const usable = steps.filter((at, i) => finite(at) && finite(bytes[i]!));
+  let descents = 0;
+  let runs = 1;
+  for (let i = 1; i < usable.length; i++) {
+    if (usable[i]! < usable[i - 1]!) descents++;
+    if (usable[i] !== usable[i - 1]) runs++;
+  }
+  if (descents === 0 || descents > SELDOM * usable.length) return false;
+  usable.sort();
+  let distinct = 1;
+  for (let i = 1; i < usable.length; i++) if (usable[i] !== usable[i - 1]) distinct++;
+  return distinct < REPEATED * runs;
+}
+
 /**
  * Drop what is missing, choose the axis and put the samples in its order. Steps are preferred, unless they are too few or
- * run backwards while the clock runs forwards (a counter restarted each epoch). Rows that are already in order, the usual
+ * restart (run backwards while the clock runs forwards, or without a clock come down seldom and repeat). Rows that are already in order, the usual
  * case, are not copied.
  */
 export function orderSeries(series: MetricSeries): OrderedSeries {
@@ -65,8 +93,11 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
   const time = timeNs ? range(timeNs, bytes) : null;
   const step = steps ? range(steps, bytes) : null;
   const hasTime = time !== null && time.count >= 2 && time.max > time.min && 2 * time.count >= usable;
-  const restarts = hasTime && time.ascending && step !== null && !step.ascending;
-  const hasSteps = step !== null && step.max > step.min && 2 * step.count >= usable && !restarts;
+  const restarts =
+    step !== null && !step.ascending && (hasTime ? time.ascending : restartsInPlace(steps ?? bytes, bytes));
+  // What came before the first step is the way to the loop, not the loop.
+  const stepped = steps === null ? 0 : countUsable(bytes, firstStepped(steps, bytes));
+  const hasSteps = step !== null && step.max > step.min && 2 * step.count >= stepped && !restarts;
   const inOrder = time?.ascending === true && time.count === bytes.length;
   const durationS = time && time.count > 0 ? (time.max - time.min) / 1e9 : null;
 

@@ -1,52 +1,155 @@
-import type { Recording, SampleTable } from "../telemetry/model.ts";
+import { alignClocks, type StepMoments, stepMoments } from "../telemetry/clock-alignment.ts";
+import type { Recording } from "../telemetry/model.ts";
 import type { RanksAnalysis } from "./document.ts";
-import { groupTables, joinColumn, tableLength } from "./series.ts";
-import { crossRank, type RankSample } from "./stormlog/cross-rank.ts";
+import { groupTables, joinColumn, tableLength, tablesWith } from "./series.ts";
+import {
+  columnsOf,
+  combineRanks,
+  crossRank,
+  type RankSample,
+  type RankSummary,
+  summarizeRank,
+} from "./stormlog/cross-rank.ts";
 
 /** Enough to find an onset; longer recordings are thinned evenly to this many samples per rank. */
 const MAX_SAMPLES_PER_RANK = 20_000;
 
 const isSample = (eventType: string): boolean => eventType.trim().toLowerCase() === "sample";
 
-/** Which ranks took part, which are missing, and which one jumped first. */
-export function analyseRanks(recording: Recording): RanksAnalysis {
+/** One rank of a recording of ours, as far as other ranks have to know of it. */
+export interface RankEvidence {
+  readonly summary: RankSummary;
+  /** When it came to its steps; null where it has none, or no clock. */
+  readonly moments: StepMoments | null;
+  /** The device that speaks for it. */
+  readonly device: string;
+}
+
+/** What a recording says of its ranks: Stormlog's events are judged as a whole, everything else rank by rank. */
+export type RanksEvidence =
+  | { readonly kind: "events"; readonly analysis: RanksAnalysis }
+  | { readonly kind: "ranks"; readonly ranks: readonly RankEvidence[]; readonly worldSize: number };
+
+/**
+ * The part of a recording's ranks that is needed to compare them with those of others.
+ * @param exact most intervals of a rank that are kept as they are
+ */
+export function ranksEvidence(recording: Recording, exact = Number.POSITIVE_INFINITY): RanksEvidence {
   const { events } = recording;
   if (events?.some((event) => isSample(event.eventType))) {
     const samples = events.flatMap((event): RankSample[] =>
       isSample(event.eventType) && event.deviceUsed !== null ? [{ ...event, deviceUsed: event.deviceUsed }] : [],
     );
-    return crossRank(
-      samples,
-      events.some((event) => !isSample(event.eventType)),
-    );
+    const others = events.some((event) => !isSample(event.eventType));
+    return { kind: "events", analysis: crossRank(samples, others) };
   }
   const worldSize = Math.max(recording.worldSize ?? 1, recording.info?.identity.world_size ?? 1);
-  return crossRank(
-    groupTables(recording.tables).flatMap((group) => tableSamples(group, recording.epochNs ?? 0n, worldSize)),
-    false,
-  );
+  const byRank = new Map<number, RankEvidence>();
+  const groups = groupTables(recording.tables);
+  for (const group of devicesFirst(groups)) {
+    // One device speaks for a rank: the host's memory among the device's would look like wild jumps.
+    if (byRank.has(group.rank)) continue;
+    const summary = summaryOf(group, recording.epochNs ?? 0n, exact);
+    if (summary === null) continue;
+    const moments = recording.epochNs === null ? null : momentsOf(groups, group.rank, recording.epochNs);
+    byRank.set(group.rank, { summary, moments, device: group.device });
+  }
+  return { kind: "ranks", ranks: [...byRank.values()], worldSize };
 }
 
-/** Device memory of a rank's first device that has it; ranks without one still count as present. */
-function tableSamples(
-  group: { readonly rank: number; readonly device: string; readonly tables: readonly SampleTable[] },
-  epochNs: bigint,
-  worldSize: number,
-): RankSample[] {
-  // The first that has a value: a column without one must not make its rank look absent.
-  const used = (["used", "reserved", "allocated", "host"] as const)
-    .map((metric) => joinColumn(group.tables, (table) => table.columns[metric]))
-    .find((column) => column?.some(Number.isFinite));
-  const timeNs = joinColumn(group.tables, (table) => table.timeNs);
-  const length = group.tables.reduce((sum, table) => sum + tableLength(table), 0);
-  const stride = Math.max(1, Math.ceil(length / MAX_SAMPLES_PER_RANK));
-  const samples: RankSample[] = [];
-  for (let i = 0; i < length; i += stride) {
-    const bytes = used?.[i] ?? Number.NaN;
-    const at = timeNs ? timeNs[i]! : i;
-    if (!Number.isFinite(bytes) || !Number.isFinite(at)) continue;
-    const timestampNs = epochNs + BigInt(Math.round(at));
-    samples.push({ rank: group.rank, timestampNs, pid: -1, host: "", jobId: null, worldSize, deviceUsed: bytes });
+/** Which ranks took part, which are missing, and which one jumped first: over the recordings of all ranks together. */
+export function combineEvidence(parts: readonly RanksEvidence[]): RanksAnalysis {
+  const byRank = new Map<number, RankEvidence>();
+  let worldSize = 1;
+  for (const part of parts) {
+    if (part.kind === "events") {
+      if (parts.length === 1) return part.analysis;
+      continue;
+    }
+    worldSize = Math.max(worldSize, part.worldSize);
+    for (const one of part.ranks) {
+      const other = byRank.get(one.summary.rank);
+      if (other === undefined || speaksBefore(one.device, other.device)) byRank.set(one.summary.rank, one);
+    }
   }
-  return samples;
+  const ranks = [...byRank.values()];
+  const clocks = alignClocks(ranks.map(({ summary, moments }) => ({ ...summary, moments })));
+  const summaries = ranks.map(({ summary }) => summary);
+  const analysis = combineRanks(summaries, { jobId: null, worldSize, notes: [], offsets: clocks.offsets });
+  if (summaries.length < 2) return analysis;
+  return {
+    ...analysis,
+    clock: {
+      used: clocks.used,
+      wall_clock_ranks: clocks.wallClockRanks,
+      first_samples_error_ns: clocks.firstSampleErrorNs,
+      wall_clock_error_ns: clocks.wallClockErrorNs,
+    },
+  };
+}
+
+/** Which ranks took part, which are missing, and which one jumped first. */
+export const analyseRanks = (recording: Recording): RanksAnalysis => combineEvidence([ranksEvidence(recording)]);
+
+type TableGroup = ReturnType<typeof groupTables>[number];
+
+/** A rank's devices before its host, by name. */
+function speaksBefore(device: string, other: string): boolean {
+  const [one, two] = [Number(device === "host"), Number(other === "host")];
+  return one < two || (one === two && device < other);
+}
+
+const devicesFirst = (groups: readonly TableGroup[]): TableGroup[] =>
+  [...groups].sort((a, b) => a.rank - b.rank || Number(a.device === "host") - Number(b.device === "host"));
+
+/** Device memory of a rank as far as it is known: the first metric that has a value, or the column alone would make the rank look absent. */
+function summaryOf(group: TableGroup, epochNs: bigint, exact: number): RankSummary | null {
+  for (const metric of ["used", "reserved", "allocated", "host"] as const) {
+    const tables = tablesWith(group.tables, metric);
+    const bytes = joinColumn(tables, (table) => table.columns[metric]);
+    if (!bytes?.some(Number.isFinite)) continue;
+    const timeNs = joinColumn(tables, (table) => table.timeNs);
+    const steps = group.device === "host" ? joinColumn(tables, (table) => table.steps) : null;
+    // On the host every rank's memory jumps while it loads its code; that says nothing of the loop.
+    const inLoop = steps?.some(Number.isFinite) ? steps : null;
+    const stride = Math.max(1, Math.ceil(bytes.length / MAX_SAMPLES_PER_RANK));
+    const times: number[] = [];
+    const values: number[] = [];
+    let ascending = true;
+    for (let i = 0; i < bytes.length; i += stride) {
+      const at = timeNs ? timeNs[i]! : i;
+      if (!Number.isFinite(bytes[i]!) || !Number.isFinite(at)) continue;
+      if (inLoop !== null && !Number.isFinite(inLoop[i]!)) continue;
+      const time = Math.round(at);
+      if (times.length > 0 && time <= times[times.length - 1]!) ascending = false;
+      times.push(time);
+      values.push(bytes[i]!);
+    }
+    const columns = { baseNs: epochNs, timeNs: times, bytes: values };
+    return summarizeRank(group.rank, ascending ? columns : columnsOf(asSamples(group.rank, columns)), exact);
+  }
+  return null;
+}
+
+function asSamples(
+  rank: number,
+  columns: { baseNs: bigint; timeNs: readonly number[]; bytes: readonly number[] },
+): RankSample[] {
+  const { baseNs, timeNs, bytes } = columns;
+  return timeNs.map((time, i) => ({
+    ...{ rank, pid: -1, host: "", jobId: null, worldSize: 1 },
+    timestampNs: baseNs + BigInt(time),
+    deviceUsed: bytes[i] ?? 0,
+  }));
+}
+
+/** When a rank came to its steps: as its own process told it, else as its step counter was seen to change. */
+function momentsOf(groups: readonly TableGroup[], rank: number, epochNs: bigint): StepMoments | null {
+  const tables = groups.filter((group) => group.rank === rank).flatMap((group) => group.tables);
+  const own = tables.filter(({ timeNs, steps }) => timeNs !== null && steps !== null);
+  const [best] = own.sort(
+    (a, b) => Number(b.atStep !== undefined) - Number(a.atStep !== undefined) || tableLength(b) - tableLength(a),
+  );
+  if (best === undefined || best.timeNs === null || best.steps === null) return null;
+  return stepMoments(epochNs, best.timeNs, best.steps, best.atStep ?? null);
 }

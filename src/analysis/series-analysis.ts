@@ -1,4 +1,4 @@
-import type { KnownPeak, Metric } from "../telemetry/model.ts";
+import type { KnownPeak } from "../telemetry/model.ts";
 import { type Cells, toCells } from "./cells.ts";
 import type { SeriesAnalysis } from "./document.ts";
 import { classifyDrift } from "./drift.ts";
@@ -18,8 +18,8 @@ const STARTUP_NS = 1e9;
 const STARTED_SHARE = 0.25;
 
 /** Where the start of a process ends, on the time axis; null for series that did not begin with one. */
-function startupEnd(metric: Metric, ordered: OrderedSeries, cells: Cells, level: number): number | null {
-  if (metric !== "host" || ordered.axis !== "time" || !(cells.low[0]! < STARTED_SHARE * level)) return null;
+function startupEnd(device: string, ordered: OrderedSeries, cells: Cells, level: number): number | null {
+  if (device !== "host" || ordered.axis !== "time" || !(cells.low[0]! < STARTED_SHARE * level)) return null;
   return ordered.x[0]! + STARTUP_NS;
 }
 
@@ -101,16 +101,17 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
 
   const level = median(cells.middle);
   const factor = horizonFactor(context.horizon, stepSpan, durationS);
-  const change = materialChange(level);
-  const startup = startupEnd(series.metric, ordered, cells, level);
+  const change = materialChange(level, series.metric);
+  const startup = startupEnd(series.device, ordered, cells, level);
   const drift = series.highwater
     ? { ...classifyHighwater(cells, change), interval: null, significant: false }
     : classifyDrift({
         cells,
         metric: series.metric,
         change,
-        growth: materialGrowth(level, factor),
+        growth: materialGrowth(level, series.metric, factor),
         startupEnd: startup,
+        perStep: ordered.axis === "step",
       });
   if (drift.class === "insufficient") return plain("insufficient", ordered);
 

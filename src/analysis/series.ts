@@ -1,7 +1,7 @@
 import type { Column, Metric, Recording, SampleTable } from "../telemetry/model.ts";
 import { METRICS } from "../telemetry/model.ts";
 
-/** One metric of one rank on one device, all samples of the recording in table order; missing values are NaN. */
+/** One metric of one rank on one device, all samples of it in table order; missing values are NaN. */
 export interface MetricSeries {
   readonly rank: number;
   readonly device: string;
@@ -92,6 +92,50 @@ const columnOf =
   (table: SampleTable): Float64Array | undefined =>
     table.columns[column];
 
+/** The tables that know a metric: sources with clocks of their own keep tables of their own. */
+export const tablesWith = (tables: readonly SampleTable[], metric: Metric): readonly SampleTable[] =>
+  tables.filter((table) => table.columns[metric] !== undefined);
+
+/**
+ * This many samples of equal phase make a series by themselves; the same as is asked of any series. Within a step a live level
+ * rises and falls by the step's own working memory, and a sample on a timer falls anywhere in it.
+ */
+const ENOUGH_AT_STEP = 24;
+
+/**
+ * ... unless what came after them took longer than they did, and longer than a program takes to end: then the loop was not all
+ * there was. Nanoseconds.
+ */
+const ENDING_NS = 2e9;
+
+/** What lives falls back at the end of a step; what an allocator keeps, or a device shows, does not. */
+const PHASED: ReadonlySet<Metric> = new Set<Metric>(["allocated"]);
+
+/** The rows of a table that the measured process took at the ends of its steps; the table itself where they are too few. */
+function equalPhase(table: SampleTable, metric: Metric): SampleTable {
+  const { atStep, columns, timeNs, steps } = table;
+  const values = columns[metric];
+  if (atStep === undefined || values === undefined || steps === null) return table;
+  const rows: number[] = [];
+  for (let i = 0; i < values.length; i++) if (atStep[i] === 1 && Number.isFinite(values[i]!)) rows.push(i);
+  const [first] = rows;
+  const last = rows.at(-1);
+  if (rows.length < ENOUGH_AT_STEP || first === undefined || last === undefined) return table;
+  if (timeNs !== null) {
+    const rest = timeNs[timeNs.length - 1]! - timeNs[last]!;
+    if (rest > Math.max(ENDING_NS, timeNs[last]! - timeNs[first]!)) return table;
+  }
+  const pick = (from: Float64Array) => Float64Array.from(rows, (row) => from[row]!);
+  return {
+    rank: table.rank,
+    device: table.device,
+    timeNs: timeNs && pick(timeNs),
+    steps: pick(steps),
+    columns: { [metric]: pick(values) },
+    highwater: table.highwater,
+  };
+}
+
 /** Largest finite value of a column; null when there is none. Capacity can only be reported too low (a MIG slice, a limit). */
 export function largest(values: Float64Array | null): number | null {
   let max = Number.NEGATIVE_INFINITY;
@@ -105,26 +149,66 @@ export function largest(values: Float64Array | null): number | null {
   return max === Number.NEGATIVE_INFINITY ? null : max;
 }
 
-/** Every series the recording has, ordered by rank, device and metric. */
-export function collectSeries(recording: Recording): MetricSeries[] {
+interface Joined {
+  readonly timeNs: Float64Array | null;
+  readonly steps: Float64Array | null;
+  readonly bytes: Float64Array;
+}
+
+/** Columns over the tables that have them; metrics of the same tables share the arrays of clock and steps. */
+function joiner(): (tables: readonly SampleTable[], metric: Metric) => Joined | null {
+  const axes = new Map<string, Pick<Joined, "timeNs" | "steps">>();
+  const numbers = new Map<SampleTable, number>();
+  const numberOf = (table: SampleTable): number => {
+    const known = numbers.get(table) ?? numbers.size;
+    numbers.set(table, known);
+    return known;
+  };
+  return (tables, metric) => {
+    const bytes = joinColumn(tables, columnOf(metric));
+    if (bytes === null) return null;
+    const key = tables.map(numberOf).join();
+    let axis = axes.get(key);
+    if (axis === undefined) {
+      axis = {
+        timeNs: joinColumn(tables, (table) => table.timeNs),
+        steps: joinColumn(tables, (table) => table.steps),
+      };
+      axes.set(key, axis);
+    }
+    return { ...axis, bytes };
+  };
+}
+
+function seriesFrom(recording: Recording, rowsOf: (table: SampleTable, metric: Metric) => SampleTable): MetricSeries[] {
   const all: MetricSeries[] = [];
   for (const { rank, device, tables } of groupTables(recording.tables)) {
-    const timeNs = joinColumn(tables, (table) => table.timeNs);
-    const steps = joinColumn(tables, (table) => table.steps);
     const totalBytes = largest(joinColumn(tables, columnOf("total")));
+    const join = joiner();
     for (const metric of METRICS) {
-      const bytes = joinColumn(tables, columnOf(metric));
-      if (!bytes) continue;
+      const joined = join(
+        tablesWith(tables, metric).map((table) => rowsOf(table, metric)),
+        metric,
+      );
+      if (joined === null) continue;
       const highwater = ALWAYS_HIGHWATER.has(metric) || tables.some((table) => table.highwater.has(metric));
-      all.push({ rank, device, metric, highwater, timeNs, steps, bytes, totalBytes });
+      all.push({ rank, device, metric, highwater, ...joined, totalBytes });
     }
   }
   return all;
 }
 
-/** The recording's series for charts: usable samples only, ascending in time. */
+/**
+ * Every series the recording has, ordered by rank, device and metric. Where the measured process itself told its live memory at
+ * the end of each step, those samples alone make the series of `allocated`.
+ */
+export function collectSeries(recording: Recording): MetricSeries[] {
+  return seriesFrom(recording, (table, metric) => (PHASED.has(metric) ? equalPhase(table, metric) : table));
+}
+
+/** The recording's series for charts: every usable sample, ascending in time. */
 export function seriesOf(recording: Recording): ChartSeries[] {
-  return collectSeries(recording).map(({ rank, device, metric, timeNs, bytes }) => {
+  return seriesFrom(recording, (table) => table).map(({ rank, device, metric, timeNs, bytes }) => {
     let kept = 0;
     const usable = (i: number) => Number.isFinite(bytes[i]!) && (timeNs === null || Number.isFinite(timeNs[i]!));
     for (let i = 0; i < bytes.length; i++) if (usable(i)) kept++;

@@ -1,7 +1,7 @@
 import type { Recording } from "../telemetry/model.ts";
 import type { TraceMlDiagnosis } from "./document.ts";
 import { groupTables, joinColumn, largest } from "./series.ts";
-import { diagnoseRanks } from "./traceml.ts";
+import { diagnoseRanks, type StepPeaks } from "./traceml.ts";
 
 /** Steps the diagnosis looks back over; older ones are not collected. */
 const MAX_STEPS = 10_000;
@@ -22,10 +22,31 @@ function newestStepPeaks(steps: Float64Array, bytes: Float64Array): Map<number, 
   return peaks;
 }
 
-/** TraceML's diagnosis of a recording: per rank the allocator's (else the device's) highest value of each step. */
-export function diagnoseRecording(recording: Recording, deviceCapacityBytes: number | null): TraceMlDiagnosis[] {
-  const ranks = new Map<number, Map<number, number>>();
-  let total = deviceCapacityBytes;
+/** Highest values of one rank's steps, by windows of `stride` steps; each window is called after its first step. */
+export interface RankSteps {
+  readonly stride: number;
+  readonly peaks: StepPeaks;
+}
+
+/** What TraceML's diagnosis looks at: per rank the allocator's (else the device's) highest value of each step. */
+export interface StepPeakEvidence {
+  readonly ranks: ReadonlyMap<number, RankSteps>;
+  /** Largest capacity of a device, bytes; null when none is known. */
+  readonly totalBytes: number | null;
+  readonly sawGpu: boolean;
+}
+
+/**
+ * @param most steps of a rank that are kept; a longer run is looked at in windows of a power of two of steps, each standing for its
+ *   highest value
+ */
+export function stepPeakEvidence(
+  recording: Recording,
+  deviceCapacityBytes: number | null,
+  most = MAX_STEPS,
+): StepPeakEvidence {
+  const ranks = new Map<number, RankSteps>();
+  let totalBytes = deviceCapacityBytes;
   let sawGpu = false;
   for (const { rank, device, tables } of groupTables(recording.tables)) {
     if (device === "host") continue;
@@ -35,10 +56,40 @@ export function diagnoseRecording(recording: Recording, deviceCapacityBytes: num
     if (!bytes) continue;
     sawGpu = true;
     const capacity = largest(joinColumn(tables, (table) => table.columns.total));
-    if (capacity !== null) total = Math.max(total ?? 0, capacity);
+    if (capacity !== null) totalBytes = Math.max(totalBytes ?? 0, capacity);
     const steps = joinColumn(tables, (table) => table.steps);
     if (!steps || ranks.has(rank)) continue;
-    ranks.set(rank, newestStepPeaks(steps, bytes));
+    ranks.set(rank, inWindows(newestStepPeaks(steps, bytes), most));
   }
-  return diagnoseRanks(ranks, total, sawGpu);
+  return { ranks, totalBytes, sawGpu };
+}
+
+function inWindows(peaks: StepPeaks, most: number): RankSteps {
+  let stride = 1;
+  while (peaks.size / stride > most) stride *= 2;
+  return { stride, peaks: windowed(peaks, stride) };
+}
+
+function windowed(peaks: StepPeaks, stride: number): StepPeaks {
+  if (stride === 1) return peaks;
+  const kept = new Map<number, number>();
+  for (const [step, bytes] of peaks) {
+    const window = Math.floor(step / stride) * stride;
+    kept.set(window, Math.max(bytes, kept.get(window) ?? 0));
+  }
+  return kept;
+}
+
+/** TraceML's diagnosis over the ranks of all parts, in the widest windows that one of them has. */
+export function diagnoseEvidence(parts: readonly StepPeakEvidence[]): TraceMlDiagnosis[] {
+  const ranks = new Map<number, RankSteps>();
+  for (const part of parts) for (const [rank, steps] of part.ranks) if (!ranks.has(rank)) ranks.set(rank, steps);
+  const stride = [...ranks.values()].reduce((widest, one) => Math.max(widest, one.stride), 1);
+  const sorted = [...ranks].sort(([a], [b]) => a - b);
+  const totals = parts.flatMap(({ totalBytes }) => totalBytes ?? []);
+  return diagnoseRanks(
+    new Map(sorted.map(([rank, { peaks }]) => [rank, windowed(peaks, stride)])),
+    totals.length === 0 ? null : Math.max(...totals),
+    parts.some(({ sawGpu }) => sawGpu),
+  );
 }

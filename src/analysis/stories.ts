@@ -42,7 +42,7 @@ const MAX_STAIRS = 7;
 const MAX_SHARE_OF_TWO = 0.8;
 /** Stories this flexible must be clearly better than the simpler ones ("very strong" evidence). */
 const FLEXIBLE_MARGIN = 10;
-const FLEXIBLE: ReadonlySet<Story> = new Set<Story>(["line-and-step", "staircase"]);
+export const FLEXIBLE: ReadonlySet<Story> = new Set<Story>(["line-and-step", "staircase"]);
 
 /** Sums over prefixes, so that the spread of any stretch around its own mean costs nothing. */
 function spreadTable(y: Float64Array): (from: number, to: number) => number {

@@ -103,18 +103,27 @@ export function diagnoseRanks(
   if (!sawGpu) return [diagnosisOf("NO_GPU", "info", null)];
   const [first, ...others] = [...ranks.values()];
   if (!first) return [diagnosisOf("NO_DATA", "info", null)];
-  const common = [...first.keys()]
-    .filter((step) => others.every((peaks) => peaks.has(step)))
-    .sort((a, b) => a - b)
-    .slice(-MAX_WINDOW);
+  // A row of every rank's value for each step; a step that one rank lacks has none.
+  const rows = [...first].flatMap(([step, bytes]) => {
+    const row = new Float64Array(ranks.size);
+    row[0] = bytes;
+    for (const [at, peaks] of others.entries()) {
+      const value = peaks.get(step);
+      if (value === undefined) return [];
+      row[at + 1] = value;
+    }
+    return [{ step, row }];
+  });
+  const common = rows.sort((a, b) => a.step - b.step).slice(-MAX_WINDOW);
   if (common.length < MIN_STEPS) return [diagnosisOf("NO_DATA", "info", null)];
-  const perStep = common.map((step) => [...ranks.values()].map((peaks) => peaks.get(step)!));
-  const peaks = [...ranks].map(([rank, own]) => ({ rank, peak: largest(common.map((step) => own.get(step)!)) }));
+  const highest = new Float64Array(ranks.size).fill(Number.NEGATIVE_INFINITY);
+  for (const { row } of common) for (let i = 0; i < row.length; i++) highest[i] = Math.max(highest[i]!, row[i]!);
+  const peaks = [...ranks.keys()].map((rank, i) => ({ rank, peak: highest[i]! }));
   const worst = peaks.reduce((top, next) => (next.peak > top.peak ? next : top));
-  const middle = median(peaks.map(({ peak }) => peak));
+  const middle = median(highest);
   return stepMemoryDiagnosis({
-    worst: perStep.map((values) => largest(values)),
-    median: perStep.map((values) => median(values)),
+    worst: common.map(({ row }) => largest(row)),
+    median: common.map(({ row }) => median(row)),
     deviceTotal,
     skew: middle > 0 ? (worst.peak - middle) / middle : 0,
     worstRank: worst.rank,

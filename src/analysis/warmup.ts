@@ -55,5 +55,31 @@ export function teardownStart(low: Float64Array, high: Float64Array, material: n
   // The fall may have begun above everything seen before.
   if (keep < n) while (keep > to && low[keep - 1]! < low[keep - 2]! - material / 4) keep--;
   // A dip from which the series returns is a saw-tooth's floor, not an end.
-  return keep < n && low[n - 1]! <= high[keep - 1]! - material / 2 ? keep : n;
+  if (keep < n && low[n - 1]! <= high[keep - 1]! - material / 2) {
+    return abruptEnd(low.subarray(0, keep), high.subarray(0, keep), material);
+  }
+  return abruptEnd(low, high, material);
+}
+
+/** Share of the points in which a process that is ending can still be seen: its pages go within milliseconds. */
+const ENDING_SHARE = 0.02;
+
+/**
+ * An end that is caught half-way, as in a series that rises fast: it lies below its neighbours, but not below what was there a
+ * while ago. A fall near the end by more than half of what is material, as no fall before it was, from which nothing returns.
+ */
+function abruptEnd(low: Float64Array, high: Float64Array, material: number): number {
+  const n = low.length;
+  let deepest = material / 2;
+  let at = n;
+  for (let i = Math.max(1, n - Math.max(1, Math.floor(n * ENDING_SHARE))); i < n; i++) {
+    const fall = low[i - 1]! - low[i]!;
+    if (fall > deepest) {
+      deepest = fall;
+      at = i;
+    }
+  }
+  if (at === n || !(low[n - 1]! <= low[at - 1]! - material / 2)) return n;
+  for (let i = 1; i < at; i++) if (high[i - 1]! - low[i]! > deepest / 2) return n;
+  return at;
 }

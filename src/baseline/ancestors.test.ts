@@ -25,7 +25,7 @@ describe("commits a baseline may come from", () => {
   it("are the ancestors of HEAD, itself included, outside a pull request", async () => {
     const first = commit("first");
     const second = commit("second");
-    expect(await comparableCommits(top, {})).toEqual(new Set([first, second]));
+    expect((await comparableCommits({ cwd: top, env: {} }, [])).commits).toEqual(new Set([first, second]));
   });
 
   it("are the ancestors of the merge base on a pull request: its own commits cannot be their own baseline", async () => {
@@ -33,18 +33,22 @@ describe("commits a baseline may come from", () => {
     git("update-ref", "refs/remotes/origin/main", base);
     git("checkout", "--quiet", "-b", "feature");
     commit("change");
-    expect(await comparableCommits(top, { GITHUB_BASE_REF: "main" })).toEqual(new Set([base]));
+    const { commits } = await comparableCommits({ cwd: top, env: { GITHUB_BASE_REF: "main" } }, []);
+    expect(commits).toEqual(new Set([base]));
     expect(await mergeBase(top, { GITHUB_BASE_REF: "main" })).toBe(base);
   });
 
   it("are not filtered where history is not known", async () => {
-    expect(await comparableCommits(tmpdir(), {})).toBeNull();
+    expect(await comparableCommits({ cwd: tmpdir(), env: {} }, [])).toEqual({ commits: null, warnings: [] });
     const folder = `${top}-shallow`;
     commit("first");
     commit("second");
     execFileSync("git", ["clone", "--quiet", "--depth=1", `file://${top}`, folder]);
     try {
-      expect(await comparableCommits(folder, {})).toBeNull();
+      expect(await comparableCommits({ cwd: folder, env: {} }, ["0".repeat(40)])).toEqual({
+        commits: null,
+        warnings: [expect.stringContaining("fetch-depth: 0")],
+      });
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

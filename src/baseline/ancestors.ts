@@ -1,11 +1,14 @@
 import { git } from "./git.ts";
+import type { HistoryPort } from "./history-port.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
+
+const REMOTE = "origin/";
 
 /** The branch a pull request goes into, where the environment names one. */
 function namedBase(env: Environment): string | null {
   if (env.STORMLOG_GATE_BASE) return env.STORMLOG_GATE_BASE;
-  return env.GITHUB_BASE_REF ? `origin/${env.GITHUB_BASE_REF}` : null;
+  return env.GITHUB_BASE_REF ? `${REMOTE}${env.GITHUB_BASE_REF}` : null;
 }
 
 /**
@@ -15,10 +18,34 @@ function namedBase(env: Environment): string | null {
 export async function mergeBase(cwd: string, env: Environment): Promise<string | null> {
   const named = namedBase(env);
   for (const ref of named === null ? ["origin/HEAD", "origin/main", "origin/master", "main", "master"] : [named]) {
-    const { ok, stdout } = await git(cwd, ["merge-base", "HEAD", ref]);
-    if (ok && stdout !== "") return stdout;
+    const found = await mergeBaseWith(cwd, ref);
+    if (found !== null) return found;
   }
   return null;
+}
+
+/**
+ * {@link mergeBase}, with the port asked where the clone does not reach: in a shallow one, or for a branch that is the copy of a pull
+ * request. What is answered may not be in the clone yet. Null when nobody can tell.
+ */
+export async function baseCommit({ cwd, env, history }: History): Promise<string | null> {
+  try {
+    const base = namedBase(env) ?? (await remoteBase(history));
+    const shallow = (await git(cwd, ["rev-parse", "--is-shallow-repository"])).stdout === "true";
+    const local = base === null ? await mergeBase(cwd, env) : shallow ? null : await mergeBaseWith(cwd, base);
+    if (local !== null || base === null || history === undefined) return local ?? (await mergeBase(cwd, env));
+    const head = await git(cwd, ["rev-parse", "--verify", "HEAD"]);
+    return head.ok ? await history.mergeBase(head.stdout, branchOf(base)) : null;
+  } catch {
+    return mergeBase(cwd, env);
+  }
+}
+
+const branchOf = (base: string): string => (base.startsWith(REMOTE) ? base.slice(REMOTE.length) : base);
+
+async function mergeBaseWith(cwd: string, ref: string): Promise<string | null> {
+  const { ok, stdout } = await git(cwd, ["merge-base", "HEAD", ref]);
+  return ok && stdout !== "" ? stdout : null;
 }
 
 /** Commits of the list that this clone does not hold, as after a squash merge or a force push. */
@@ -35,15 +62,69 @@ export async function unknownCommits(cwd: string, commits: readonly string[]): P
 /** Commits looked back over; a baseline older than this is not one. */
 const MAX_ANCESTORS = 20_000;
 
+/** Which of some commits may be compared with. */
+export interface ComparableCommits {
+  /** Null = not known, so nothing is filtered. */
+  readonly commits: ReadonlySet<string> | null;
+  readonly warnings: readonly string[];
+}
+
+export interface History {
+  readonly cwd: string;
+  readonly env: Environment;
+  /** Asked for what the clone does not reach. */
+  readonly history?: HistoryPort | undefined;
+}
+
 /**
- * Commits whose baseline runs may be compared with: ancestors of the merge base on a pull request, of HEAD elsewhere. Null
- * (= do not filter) outside a repository and in a shallow clone, whose history is not known.
+ * Which commits may have baseline runs to compare with: ancestors of the merge base on a pull request, of HEAD elsewhere. Told by the
+ * clone; in a shallow one, or one without the base branch, by the port. Where neither can tell, nothing is filtered and a warning
+ * says so; outside a repository there is no history to ask for.
+ * @param asked commits the port is asked about
  */
-export async function comparableCommits(cwd: string, env: Environment): Promise<ReadonlySet<string> | null> {
+export async function comparableCommits(
+  { cwd, env, history }: History,
+  asked: readonly string[],
+): Promise<ComparableCommits> {
   const shallow = await git(cwd, ["rev-parse", "--is-shallow-repository"]);
-  if (!shallow.ok || shallow.stdout === "true") return null;
-  const from = namedBase(env) === null ? "HEAD" : await mergeBase(cwd, env);
+  if (!shallow.ok) return { commits: null, warnings: [] };
+  try {
+    const base = namedBase(env) ?? (await remoteBase(history));
+    const local = shallow.stdout === "true" ? null : await localAncestors(cwd, base);
+    if (local !== null) return { commits: local, warnings: [] };
+    if (asked.length === 0) return { commits: null, warnings: [] };
+    if (history !== undefined) return { commits: await askedAncestors(cwd, base, history, asked), warnings: [] };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { commits: null, warnings: [`baseline runs were not checked against the history. ${reason}`] };
+  }
+  const reason =
+    shallow.stdout === "true"
+      ? "the clone is shallow (fetch-depth: 0 gets all of it)"
+      : "the base branch is not known here";
+  return { commits: null, warnings: [`baseline runs were not checked against the history: ${reason}`] };
+}
+
+async function remoteBase(history: HistoryPort | undefined): Promise<string | null> {
+  const branch = (await history?.baseBranch()) ?? null;
+  return branch === null ? null : `${REMOTE}${branch}`;
+}
+
+async function localAncestors(cwd: string, base: string | null): Promise<ReadonlySet<string> | null> {
+  const from = base === null ? "HEAD" : await mergeBaseWith(cwd, base);
   if (from === null) return null;
   const { ok, stdout } = await git(cwd, ["rev-list", `--max-count=${MAX_ANCESTORS}`, from]);
   return ok ? new Set(stdout.split("\n")) : null;
+}
+
+async function askedAncestors(
+  cwd: string,
+  base: string | null,
+  history: HistoryPort,
+  asked: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const head = await git(cwd, ["rev-parse", "--verify", "HEAD"]);
+  if (!head.ok) throw new Error("HEAD names no commit.");
+  const from = base === null ? head.stdout : await history.mergeBase(head.stdout, branchOf(base));
+  return from === null ? new Set() : history.behind(from, asked);
 }

@@ -4,12 +4,15 @@ import path from "node:path";
 import { invalidInput } from "../core/errors.ts";
 import type { Fingerprint } from "../telemetry/model.ts";
 import { git } from "./git.ts";
+import { depthOf, withDepth } from "./history.ts";
 import type { BaselineRecord } from "./record.ts";
 import { pruneRecord, serializeRecord } from "./record-size.ts";
+import { scenarioDirectory } from "./scenario-name.ts";
 import {
   type BaselineStore,
   busy,
   contentOf,
+  isRecordName,
   parseStored,
   recordName,
   type StoreContent,
@@ -44,7 +47,7 @@ class GitStore implements BaselineStore {
     return ok && stdout !== "" ? stdout : null;
   }
 
-  async list(): Promise<StoreContent> {
+  async list(scenario?: string): Promise<StoreContent> {
     const inside = await git(this.#cwd, ["rev-parse", "--git-dir"]);
     const tip = inside.ok ? await this.#tip() : null;
     if (tip === null) return { exists: false, records: [], skipped: [] };
@@ -52,7 +55,9 @@ class GitStore implements BaselineStore {
     if (!listing.ok)
       throw invalidInput("BASELINE_STORE_UNREADABLE", `${this.name} cannot be read: ${listing.stderr}`, this.#ref);
     const texts: { name: string; text: string | null }[] = [];
-    for (const name of listing.stdout.split("\0").filter((one) => one.endsWith(".json"))) {
+    const folder = scenario === undefined ? "" : `${scenarioDirectory(scenario)}/`;
+    const names = listing.stdout.split("\0").filter((one) => isRecordName(one) && one.startsWith(folder));
+    for (const name of names) {
       const blob = await git(this.#cwd, ["cat-file", "blob", `${tip}:${name}`]);
       texts.push({ name, text: blob.ok ? blob.stdout : null });
     }
@@ -104,7 +109,9 @@ class GitStore implements BaselineStore {
     await must(["update-index", "--add", "--cacheinfo", `100644,${blob},${name}`]);
     const tree = await must(["write-tree"]);
     const parents = tip === null ? [] : ["-p", tip];
-    const commit = await must(["commit-tree", tree, ...parents, "-m", `Baseline of ${name}`]);
+    const depth = tip === null ? 0 : depthOf(await must(["log", "-1", "--format=%B", tip]));
+    const message = withDepth(`Baseline of ${name}`, depth + 1);
+    const commit = await must(["commit-tree", tree, ...parents], message);
     const swapped = await git(this.#cwd, ["update-ref", this.#ref, commit, tip ?? "0".repeat(40)]);
     return swapped.ok ? { name, record } : null;
   }

@@ -10,13 +10,22 @@ export interface GitResult {
 export function git(
   cwd: string,
   args: readonly string[],
-  options: { readonly input?: string; readonly env?: Readonly<Record<string, string>> } = {},
+  options: {
+    readonly input?: string;
+    readonly env?: Readonly<Record<string, string>>;
+    /** Ended after so long, milliseconds; for what goes over a network. */
+    readonly timeoutMs?: number;
+  } = {},
 ): Promise<GitResult> {
   return new Promise((resolve) => {
     const child = execFile(
       "git",
       ["-C", cwd, ...args],
-      { maxBuffer: 64 * 1024 * 1024, env: { ...process.env, GIT_TERMINAL_PROMPT: "0", ...options.env } },
+      {
+        maxBuffer: 64 * 1024 * 1024,
+        timeout: options.timeoutMs ?? 0,
+        env: { ...process.env, GIT_TERMINAL_PROMPT: "0", ...options.env },
+      },
       (error, stdout, stderr) => resolve({ ok: error === null, stdout: stdout.trim(), stderr: stderr.trim() }),
     );
     // git may end before it has read its input; that is git's answer, not an error of ours.

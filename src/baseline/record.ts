@@ -3,6 +3,7 @@ import { DRIFT_CLASSES } from "../analysis/document.ts";
 import type { MeasuredRun, MeasuredSeries, Measurements } from "../analysis/measurements.ts";
 import { invalidInput } from "../core/errors.ts";
 import { METRICS } from "../telemetry/model.ts";
+import type { Envelope } from "./envelope.ts";
 
 export const BASELINE_SCHEMA = "stormlog.baseline/1";
 
@@ -130,7 +131,7 @@ function openEpoch(runs: readonly NewRun[], reason: string): BaselineEpoch {
   return runs.reduce(withRun, { opened: opened === "" ? "" : `${opened.slice(0, 19)}Z`, reason, series: [], runs: [] });
 }
 
-/** Append runs to the current epoch (the first runs open one). Runs already there (same session, time and values) stay once. */
+/** Append runs to the current epoch; the first runs open one. */
 export function addRuns(record: BaselineRecord, runs: readonly NewRun[], reason = "refresh"): BaselineRecord {
   const current = record.epochs.at(-1);
   if (current === undefined) return { ...record, epochs: [openEpoch(runs, reason)] };
@@ -197,4 +198,21 @@ export function toMeasurements(record: BaselineRecord, runs: readonly BaselineRu
 export function recordToMeasurements(json: unknown, where: string): Measurements {
   const record = parseBaselineRecord(json, where);
   return toMeasurements(record, selectRuns(record, null));
+}
+
+/** The record with what a chart shows of its newest session; without any, the earlier ones stay. */
+export function withEnvelopes(record: BaselineRecord, envelopes: readonly Envelope[]): BaselineRecord {
+  if (envelopes.length === 0) return record;
+  return {
+    ...record,
+    envelopes: envelopes.map(({ rank, device, metric, time_s, low_bytes, mid_bytes, high_bytes }) => ({
+      rank,
+      device,
+      metric,
+      time_s: [...time_s],
+      low_bytes: [...low_bytes],
+      mid_bytes: [...mid_bytes],
+      high_bytes: [...high_bytes],
+    })),
+  };
 }

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { usageError } from "../core/errors.ts";
+import { GateError, usageError } from "../core/errors.ts";
 import { openFileStore } from "./file-store.ts";
 import { openGitStore } from "./git-store.ts";
 import type { BaselineStore } from "./store.ts";
@@ -10,11 +10,33 @@ export type BaselineSpec =
   | { readonly kind: "bundle"; readonly directory: string; readonly text: string }
   | { readonly kind: "file"; readonly file: string; readonly text: string };
 
+/** Opens a store that lies elsewhere than on this machine: `name` as the spec has it, `place` what stands behind the colon. */
+export type OpenStore = (name: string, place: string) => BaselineStore;
+
+/** Stores over GitHub's API, where there is one. */
+export interface StoreOpeners {
+  /** For `ref:`; without it the clone's own ref is meant. */
+  readonly openRef?: OpenStore | undefined;
+  /** For `artifact:`. */
+  readonly openArtifact?: OpenStore | undefined;
+}
+
+/** `artifact:` where nobody can be asked for it. */
+function unreachable(name: string): BaselineStore {
+  const fail = async (): Promise<never> => {
+    throw new GateError("BASELINE_STORE_UNREADABLE", `${name} is read over GitHub's API, in a workflow with a token.`, {
+      kind: "error",
+      where: name,
+    });
+  };
+  return { name, kind: "artifact", list: fail, update: fail };
+}
+
 /**
- * Parse `file:DIR`, `ref:NAME`, `bundle:DIR` or a plain file; paths are taken from `root`.
+ * Parse `file:DIR`, `ref:NAME`, `artifact:NAME`, `bundle:DIR` or a plain file; paths are taken from `root`.
  * @throws GateError BASELINE_SPEC_INVALID (usage)
  */
-export function parseBaselineSpec(text: string, root: string): BaselineSpec {
+export function parseBaselineSpec(text: string, root: string, openers: StoreOpeners = {}): BaselineSpec {
   const [, scheme, rest] = /^(file|ref|bundle|artifact):(.*)$/s.exec(text) ?? [];
   if (scheme === undefined) return { kind: "file", file: path.resolve(root, text), text };
   if (rest === undefined || rest === "") {
@@ -31,13 +53,10 @@ export function parseBaselineSpec(text: string, root: string): BaselineSpec {
           'Write for example "ref:refs/stormlog/baselines".',
         );
       }
-      return { kind: "store", store: openGitStore(text, root, rest) };
+      return { kind: "store", store: openers.openRef?.(text, rest) ?? openGitStore(text, root, rest) };
     case "bundle":
       return { kind: "bundle", directory: path.resolve(root, rest), text };
     default:
-      throw usageError(
-        "BASELINE_SPEC_INVALID",
-        `baseline "${text}": this version does not read baselines from ${scheme}s`,
-      );
+      return { kind: "store", store: openers.openArtifact?.(text, rest) ?? unreachable(text) };
   }
 }

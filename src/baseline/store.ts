@@ -20,10 +20,12 @@ export interface StoreContent {
 
 /** Where baselines live. Concurrent writers of one store lose nothing. */
 export interface BaselineStore {
-  /** As written in the spec: `file:baselines`, `ref:refs/stormlog/baselines`. */
+  /** As written in the spec: `file:baselines`, `ref:refs/stormlog/baselines`, `artifact:baselines`. */
   readonly name: string;
-  readonly kind: "file" | "ref";
-  list(): Promise<StoreContent>;
+  /** Artifacts are only read. */
+  readonly kind: "file" | "ref" | "artifact";
+  /** Records of all scenarios; when one is named, at least those of that one. */
+  list(scenario?: string): Promise<StoreContent>;
   /**
    * Read, change and write one record as a compare-and-swap; `change` may be called more than once.
    * @throws GateError BASELINE_STORE_UNWRITABLE, BASELINE_STORE_BUSY
@@ -38,6 +40,18 @@ export interface BaselineStore {
 /** Name of a record within any store. */
 export function recordName(scenario: string, fingerprint: Fingerprint): string {
   return `${scenarioDirectory(scenario)}/${fingerprintHash(fingerprint)}.json`;
+}
+
+/** Whether a file on a ref is a record: other things (badges, histories) live beside them under other names. */
+export function isRecordName(name: string): boolean {
+  return /^[a-z0-9][^/]*\/[0-9a-f]{16}\.json$/.test(name);
+}
+
+/** A record this large was not written by us: fifty times what a record may be. */
+export const MAX_STORED_BYTES = 1024 * 1024;
+
+export function tooLarge(name: string): string {
+  return `${name} is too large for a record`;
 }
 
 /** Parse the text of one record of a store: a corrupt or future one is a reason to skip it, not to stop. */

@@ -18,7 +18,8 @@ async function documentOf(
 ): Promise<AnalysisDocument> {
   const input = await analysisInput(files);
   for (const note of input.notes) console.print(`note: ${escapeTerminal(note)}`);
-  return input.kind === "document" ? input.document : analyze(input.recording, { horizon });
+  const document = input.kind === "document" ? input.document : analyze(input.recording, { horizon });
+  return { ...document, notes: input.notes };
 }
 
 /** NDJSON, one document per input in input order; a bad file becomes `{file, error}` and the rest goes on. */

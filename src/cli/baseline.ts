@@ -7,7 +7,7 @@ import { usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { formatBytes } from "../core/units.ts";
-import { acceptBundle } from "../gate/accept.ts";
+import { acceptBundles } from "../gate/accept.ts";
 import { refreshScenario } from "../gate/refresh.ts";
 import type { CommandSpec, Invocation } from "./command.ts";
 import { configOf, MEASURE_OPTIONS, requestOf, rootOf } from "./gate-options.ts";
@@ -129,8 +129,8 @@ async function verify(invocation: Invocation): Promise<number> {
 
 async function accept(invocation: Invocation): Promise<number> {
   const { console, positionals, text } = invocation;
-  const bundle = positionals[1] ?? DEFAULTS.bundle;
-  const records = await acceptBundle(bundle, text.reason ?? "accepted", chosenStore(invocation));
+  const bundles = positionals.length > 1 ? positionals.slice(1) : [DEFAULTS.bundle];
+  const records = await acceptBundles(bundles, text.reason ?? "accepted", chosenStore(invocation));
   for (const record of records) console.print(line(record));
   console.document(records);
   return ExitCode.pass;
@@ -139,7 +139,7 @@ async function accept(invocation: Invocation): Promise<number> {
 export const baseline: CommandSpec = {
   name: "baseline",
   description: "The baseline store: refresh, accept, list, show, verify",
-  positionals: ["ACTION", "[ITEM…]"],
+  positionals: ["ACTION", "[ITEM]…"],
   takesCommand: true,
   options: {
     ...MEASURE_OPTIONS,
@@ -154,6 +154,8 @@ export const baseline: CommandSpec = {
   },
   run: async (invocation) => {
     const action = actionOf(invocation.positionals[0]);
+    const extra = action === "accept" ? undefined : invocation.positionals[2];
+    if (extra !== undefined) throw usageError("ARGUMENT_UNEXPECTED", `"${extra}" is unexpected`);
     switch (action) {
       case "refresh":
         return refresh(invocation);

@@ -13,7 +13,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./demo.ts")).demo,
   },
   init: {
-    description: "Write a commented stormlog-gate.yml and the workflow",
+    description: "Write a commented stormlog-gate.yml and the workflows",
     load: async () => (await import("./init.ts")).init,
   },
   doctor: {
@@ -38,9 +38,18 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     description: "Refresh, accept, list, show or verify baselines",
     load: async () => (await import("./baseline.ts")).baseline,
   },
+  merge: {
+    description: "Bundles of matrix legs, nodes or ranks as one verdict",
+    load: async () => (await import("./merge.ts")).merge,
+  },
+  snapshot: {
+    description: "PyTorch memory snapshots by source line, and which lines grow",
+    load: async () => (await import("./snapshot.ts")).snapshot,
+  },
   show: { description: "Print what a bundle says", load: async () => (await import("./show.ts")).show },
   export: {
     description: "Write a bundle in another format",
     load: async () => (await import("./export.ts")).exportCommand,
   },
+  lab: { description: "The leak lab: leaky against fixed", load: async () => (await import("./lab.ts")).lab },
 };

@@ -2,16 +2,39 @@ import { styleText } from "node:util";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { writeDiagnoseDirectory } from "../gate/diagnose-directory.ts";
-import { type Diagnosis, diagnose } from "../gate/doctor.ts";
+import type { Diagnosis } from "../gate/diagnosis.ts";
+import { diagnose } from "../gate/doctor.ts";
 import type { CommandSpec } from "./command.ts";
 
 const MARK = { ok: ["✓", "green"], limited: ["–", "yellow"], missing: ["✗", "red"] } as const;
 
-function line({ name, status, detail, hint }: Diagnosis, width: number, color: boolean): string {
+/** Texts are wrapped here, so that their lines begin below the first one; on a narrow terminal they keep this much. */
+const ROOM_LEAST = 40;
+
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+function rows({ name, status, detail, hint }: Diagnosis, nameWidth: number, width: number, color: boolean): string {
   const [mark, tint] = MARK[status];
   const shown = color ? styleText(tint, mark) : mark;
-  const advice = hint === null ? "" : `\n  ${" ".repeat(width + 2)}${escapeTerminal(hint)}`;
-  return `${shown} ${escapeTerminal(name).padEnd(width)}  ${escapeTerminal(detail)}${advice}`;
+  const indent = " ".repeat(nameWidth + 4);
+  const room = Math.max(width - indent.length - 2, ROOM_LEAST);
+  const advice = (hint?.split("\n") ?? []).flatMap((each) =>
+    wrapped(escapeTerminal(each), room).map((line, i) => `${indent}${i === 0 ? "→ " : "  "}${line}`),
+  );
+  const [first = "", ...more] = wrapped(escapeTerminal(detail), room + 2);
+  return [
+    `${shown} ${escapeTerminal(name).padEnd(nameWidth)}  ${first}`,
+    ...more.map((line) => `${indent}${line}`),
+    ...advice,
+  ].join("\n");
 }
 
 export const doctor: CommandSpec = {
@@ -20,15 +43,15 @@ export const doctor: CommandSpec = {
   positionals: [],
   options: { output: { type: "string", description: "Also write a Stormlog diagnose directory", valueHint: "DIR" } },
   run: async ({ text, console, argv }) => {
-    const diagnoses = await diagnose(process.cwd());
-    const width = Math.max(...diagnoses.map(({ name }) => name.length));
-    for (const one of diagnoses) console.print(line(one, width, console.color));
+    const { findings, devices } = await diagnose(process.cwd());
+    const width = Math.max(...findings.map(({ name }) => name.length));
+    for (const one of findings) console.print(rows(one, width, console.width, console.color));
     let directory: string | null = null;
     if (text.output !== undefined) {
-      directory = await writeDiagnoseDirectory(text.output, argv, diagnoses);
+      directory = await writeDiagnoseDirectory(text.output, argv, findings, devices);
       console.print(`\nDiagnose directory: ${escapeTerminal(directory)}`);
     }
-    console.document({ findings: diagnoses, directory });
-    return diagnoses.some(({ status }) => status === "missing") ? ExitCode.error : ExitCode.pass;
+    console.document({ findings, directory });
+    return findings.some(({ status }) => status === "missing") ? ExitCode.error : ExitCode.pass;
   },
 };

@@ -116,10 +116,12 @@ export function requestOf(invocation: Invocation, defaults: RequestDefaults): Ga
     },
     command,
     config,
+    configFile: config === null ? undefined : path.resolve(text.config ?? CONFIG_FILE),
     root: rootOf(invocation),
     defaultBaselines: defaults.baselines,
     defaultUnjudged: defaults.unjudged,
     argv: invocation.argv,
     env: process.env,
+    debug: invocation.flags.debug === true,
   });
 }

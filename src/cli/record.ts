@@ -12,12 +12,17 @@ import { shownPath } from "./shown-path.ts";
 
 export const record: CommandSpec = {
   name: "record",
-  description: "Measure one run and leave its run directory",
+  description: "Measure one run and leave its run directory; under a launcher of ranks one for each",
   positionals: [],
   takesCommand: true,
   options: {
     ...MEASURE_OPTIONS,
-    output: { type: "string", description: "Run directory to create (default stormlog-recording)", valueHint: "DIR" },
+    output: {
+      type: "string",
+      description:
+        "Run directory to create, or the folder that holds one for each rank or node (default stormlog-recording)",
+      valueHint: "DIR",
+    },
   },
   run: async (invocation) => {
     const { console, text } = invocation;
@@ -26,17 +31,23 @@ export const record: CommandSpec = {
     if (scenario === undefined || request.scenarios.length > 1) {
       throw usageError("SCENARIO_AMBIGUOUS", "`record` measures one scenario", "Choose one with --scenario NAME.");
     }
-    const directory = path.resolve(text.output ?? "stormlog-recording");
+    const output = path.resolve(text.output ?? "stormlog-recording");
     const interrupt = interruptSignal();
     try {
-      const finished = await recordOnce(request, scenario, directory, consolePorts(console, interrupt.signal));
+      const finished = await recordOnce(request, scenario, output, consolePorts(console, interrupt.signal));
       const { info, ending } = finished;
       for (const warning of finished.warnings) console.print(`warning: ${escapeTerminal(warning)}`);
+      const ranks = new Set(info.peaks.map(({ rank }) => rank)).size;
       for (const peak of info.peaks) {
-        console.print(`${peak.device} ${peak.metric}  peak ${formatBytes(peak.bytes)} (${peak.kind}, ${peak.source})`);
+        const rank = ranks > 1 || info.identity.world_size > 1 ? `rank ${peak.rank} ` : "";
+        console.print(
+          `${rank}${peak.device} ${peak.metric}  peak ${formatBytes(peak.bytes)} (${peak.kind}, ${peak.source})`,
+        );
       }
       const rate = info.sampler.host_rate_hz === null ? "" : ` at ${info.sampler.host_rate_hz.toFixed(0)} Hz`;
-      console.print(`Recorded ${formatDuration(info.clock.duration_s ?? 0)}${rate}: ${shownPath(directory)}`);
+      console.print(
+        `Recorded ${formatDuration(info.clock.duration_s ?? 0)}${rate}: ${escapeTerminal(shownPath(finished.directory))}`,
+      );
       console.document(info);
       if (ending.kind === "interrupted") return ExitCode.interrupted;
       if (ending.kind === "failed") {

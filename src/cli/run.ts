@@ -1,5 +1,6 @@
 import { escapeTerminal } from "../core/escape.ts";
 import { runGate } from "../gate/run-gate.ts";
+import { ownBundle } from "../gate/shard-place.ts";
 import { stormlogReport } from "../report/envelope.ts";
 import { renderTerminal } from "../report/terminal.ts";
 import type { CommandSpec } from "./command.ts";
@@ -17,7 +18,7 @@ export const run: CommandSpec = {
   options: { ...MEASURE_OPTIONS, ...JUDGE_OPTIONS },
   run: async (invocation) => {
     const { console } = invocation;
-    const request = requestOf(invocation, { baselines: ["file:baselines"], unjudged: "fail" });
+    const request = ownBundle(requestOf(invocation, { baselines: ["file:baselines"], unjudged: "fail" }));
     const interrupt = interruptSignal();
     try {
       const { report, bundleDir, bundleError } = await runGate(request, consolePorts(console, interrupt.signal));

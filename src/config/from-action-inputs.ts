@@ -61,6 +61,7 @@ export function gateRequestFromInputs(
     },
     command,
     config,
+    configFile: config === null ? undefined : file,
     root,
     defaultBaselines: DEFAULT_BASELINES,
     defaultUnjudged: "warn",

@@ -1,4 +1,6 @@
 import type { Horizon, Policy } from "../verdict/policy.ts";
+import type { JudgedConfig } from "./base-policy.ts";
+import type { ConfigFile } from "./schema.ts";
 
 /** What to start: an argument vector without a shell, or one string for `sh -c`. */
 export type Command =
@@ -10,6 +12,12 @@ export type BaseRun =
   | { readonly kind: "auto" }
   | { readonly kind: "off" }
   | { readonly kind: "command"; readonly script: string };
+
+/** When the gate repeats a run with attribution on, to name the growing line: on a breach, never, or after every verdict. */
+export type AttributeMode = "auto" | "off" | "always";
+
+/** Whether processes are looked at from inside: where it can be had, never, or else the run has failed. */
+export type ProbeMode = "auto" | "off" | "require";
 
 export type UnjudgedMode = "fail" | "warn" | "pass";
 
@@ -29,6 +37,23 @@ export interface ScenarioRequest {
   readonly definition: string | null;
 }
 
+/** What a request takes from the policy part of a config file, so that another version of the file can stand for it. */
+export type JudgedBy = Pick<
+  GateRequest,
+  "scenarios" | "baselines" | "baseRun" | "maxRuns" | "maxMinutes" | "unjudged" | "gatingMetrics" | "relativeMargin"
+>;
+
+/** The config file that a request was made from. */
+export interface ConfigSource {
+  /** Absolute path. */
+  readonly file: string;
+  /**
+   * The same request, judged by an earlier version of the file.
+   * @throws GateError CONFIG_INVALID (exit 5) when a value of it does not parse
+   */
+  readonly under: (base: ConfigFile) => { readonly judgedBy: JudgedBy; readonly differs: JudgedConfig };
+}
+
 /** Everything one gate invocation needs; built from command-line options or Action inputs, never from both. */
 export interface GateRequest {
   readonly scenarios: readonly ScenarioRequest[];
@@ -42,6 +67,8 @@ export interface GateRequest {
   readonly devicePeriodNs: number;
   /** Fraction of one core, null = no governor. */
   readonly cpuBudget: number | null;
+  readonly probe: ProbeMode;
+  readonly attribute: AttributeMode;
   readonly baseRun: BaseRun;
   readonly maxRuns: number;
   readonly maxMinutes: number | null;
@@ -51,8 +78,12 @@ export interface GateRequest {
   readonly gatingMetrics: Policy["gatingMetrics"];
   /** Fraction; null = the policy's default. */
   readonly relativeMargin: number | null;
+  /** What runs inside the measured processes may say what goes wrong with it, on their stderr. */
+  readonly debug: boolean;
   /** Command line to print in reports. */
   readonly argv: readonly string[];
+  /** Absent when no config file says what to measure. */
+  readonly source?: ConfigSource;
   /** Environment of the caller; scrubbed before the measured command sees it. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }

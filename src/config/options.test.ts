@@ -45,6 +45,7 @@ describe("the gate's request", () => {
       maxRuns: 10,
       maxMinutes: null,
       unjudged: "fail",
+      attribute: "auto",
       baseRun: { kind: "auto" },
     });
     expect(request.scenarios).toMatchObject([{ name: "default", cwd: "/project", repeats: "auto", definition: null }]);
@@ -98,7 +99,7 @@ describe("the gate's request", () => {
     [{ budget: ["rss=1GiB"] }, "BUDGET_INVALID"],
     [{ budget: ["host=lots"] }, "SIZE_INVALID"],
     [{ horizon: "soon" }, "HORIZON_INVALID"],
-    [{ probe: "require" }, "PROBE_UNAVAILABLE"],
+    [{ probe: "always" }, "OPTION_INVALID"],
     [{ baseRun: " " }, "OPTION_INVALID"],
   ])("refuses %o with %s", (options, code) => {
     expect(() => gateRequest(input({ command: null, config: CONFIG, options }))).toThrowError(

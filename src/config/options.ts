@@ -2,7 +2,8 @@ import path from "node:path";
 import { GateError, invalidInput, usageError } from "../core/errors.ts";
 import { parseSize } from "../core/units.ts";
 import type { Budget, Horizon } from "../verdict/policy.ts";
-import type { BaseRun, Command, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
+import { type JudgedConfig, underBasePolicy } from "./base-policy.ts";
+import type { BaseRun, Command, ConfigSource, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
 import type { ConfigFile, ConfigScenario } from "./schema.ts";
 
 /** Options as text, the same for the command line and the Action; undefined = not given. */
@@ -179,17 +180,21 @@ export interface GateRequestInput {
   /** The command after `--`, or the Action's `run`; null = the scenarios of the config file. */
   readonly command: Command | null;
   readonly config: ConfigFile | null;
+  /** Absolute path of the config file, where it was read from one. */
+  readonly configFile?: string | undefined;
   /** Directory that relative paths of the config file and the command start from. */
   readonly root: string;
   readonly defaultBaselines: readonly string[];
   readonly defaultUnjudged: UnjudgedMode;
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** `--debug`; default false. */
+  readonly debug?: boolean;
 }
 
 /**
  * Fold options over the config file into one request.
- * @throws GateError OPTION_INVALID, NO_COMMAND, SCENARIO_UNKNOWN, PROBE_UNAVAILABLE, … (usage), CONFIG_INVALID (exit 5)
+ * @throws GateError OPTION_INVALID, NO_COMMAND, SCENARIO_UNKNOWN, … (usage), CONFIG_INVALID (exit 5)
  */
 export function gateRequest(input: GateRequestInput): GateRequest {
   const { options, config } = input;
@@ -204,13 +209,7 @@ export function gateRequest(input: GateRequestInput): GateRequest {
     throw usageError("OPTION_INVALID", "--scenario is empty", "Give the scenario a name, or leave the option out.");
   }
   const probe = choice("probe", options.probe ?? "auto", ["auto", "off", "require"]);
-  if (probe === "require") {
-    throw new GateError("PROBE_UNAVAILABLE", "this version has no in-process probe, so --probe require cannot be met", {
-      kind: "usage",
-      hint: "Use --probe auto: memory is measured from outside the process.",
-    });
-  }
-  choice("attribute", options.attribute ?? "auto", ["auto", "off", "always"]);
+  const attribute = choice("attribute", options.attribute ?? "auto", ["auto", "off", "always"]);
   const policy = config?.policy;
   const scenarios =
     input.command !== null
@@ -241,6 +240,8 @@ export function gateRequest(input: GateRequestInput): GateRequest {
       number("device-interval", options.deviceIntervalMs ?? String(DEFAULTS.deviceIntervalMs), 0.5, 1000) * 1e6,
     ),
     cpuBudget: parseCpuBudget(options.cpuBudget ?? String(DEFAULTS.cpuBudgetPercent)),
+    probe,
+    attribute,
     baseRun: parseBaseRun(options.baseRun ?? policy?.["base-run"] ?? "auto"),
     maxRuns: integer("max-runs", options.maxRuns ?? String(policy?.["max-runs"] ?? DEFAULTS.maxRuns), 1, 100),
     maxMinutes:
@@ -266,7 +267,32 @@ export function gateRequest(input: GateRequestInput): GateRequest {
     ]),
     gatingMetrics: policy?.gating ?? null,
     relativeMargin: margin === undefined ? null : margin / 100,
+    debug: input.debug ?? false,
     argv: input.argv,
+    ...sourceOf(input),
     env: input.env,
   };
+}
+
+/** Of one scenario alone, or of a command given on the spot, other scenarios are not missing. */
+function narrowed(differs: JudgedConfig, { command, options }: GateRequestInput): JudgedConfig {
+  if (command !== null) {
+    const changes = differs.changes.filter(({ path: place }) => !place.startsWith("scenarios."));
+    return { ...differs, changes, removed: [], redefined: [], notes: [] };
+  }
+  return options.scenario === undefined ? differs : { ...differs, removed: [] };
+}
+
+/** How the same options fold over an earlier version of the config file. */
+function sourceOf(input: GateRequestInput): Pick<GateRequest, "source"> {
+  const { config, configFile } = input;
+  if (config === null || configFile === undefined) return {};
+  const under: ConfigSource["under"] = (base) => {
+    const differs = narrowed(underBasePolicy(base, config), input);
+    const judged = gateRequest({ ...input, config: differs.config, configFile: undefined });
+    const { scenarios, baselines, baseRun, maxRuns, maxMinutes, unjudged, gatingMetrics, relativeMargin } = judged;
+    const judgedBy = { scenarios, baselines, baseRun, maxRuns, maxMinutes, unjudged, gatingMetrics, relativeMargin };
+    return { judgedBy, differs };
+  };
+  return { source: { file: configFile, under } };
 }

@@ -3,16 +3,21 @@
  * One function per edge; each is total and never throws.
  */
 
-const CONTROL_AND_BIDI = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+/**
+ * Characters that act without being seen: controls but tab and newline, marks of direction, letters and spaces without width, tag
+ * letters, halves of a character. With the flag `u` whole characters are matched.
+ */
+export const HIDDEN_CHARACTERS =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}\p{Cs}]/gu;
 
 /** For a terminal: control characters (ANSI sequences, bidi overrides) become visible `\xNN`, newlines stay. */
 export function escapeTerminal(text: string): string {
-  return text.replace(CONTROL_AND_BIDI, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
+  return text.replace(HIDDEN_CHARACTERS, (c) => `\\x${c.codePointAt(0)!.toString(16).padStart(2, "0")}`);
 }
 
 /** For HTML and SVG text and attribute values. */
 export function escapeHtml(text: string): string {
-  return text.replace(CONTROL_AND_BIDI, "\ufffd").replace(/[&<>"'`]/g, (c) => `&#${c.charCodeAt(0)};`);
+  return text.replace(HIDDEN_CHARACTERS, "\ufffd").replace(/[&<>"'`]/g, (c) => `&#${c.charCodeAt(0)};`);
 }
 
 /**
@@ -23,11 +28,13 @@ export function escapeMarkdown(text: string): string {
   return (
     text
       .replace(/[\r\n]+/g, " ")
-      .replace(CONTROL_AND_BIDI, "\ufffd")
+      .replace(HIDDEN_CHARACTERS, "\ufffd")
       .replace(/[\\`*_{}[\]()<>#+\-.!|~&@:$"'^=/]/g, (c) => `&#${c.charCodeAt(0)};`)
       // GitHub looks for mentions and issue numbers in the rendered text, where the entity is a letter again: a zero-width
       // space after it keeps "@name" and "#12" from becoming links.
       .replace(/&#(?:35|64);/g, "$&&#8203;")
+      // "GH-12" is a reference too.
+      .replace(/(GH&#45;)(?=\d)/gi, "$1&#8203;")
   );
 }
 
@@ -35,6 +42,6 @@ export function escapeMarkdown(text: string): string {
 export function escapeMermaid(text: string): string {
   return text
     .replace(/[\r\n]+/g, " ")
-    .replace(CONTROL_AND_BIDI, "\ufffd")
+    .replace(HIDDEN_CHARACTERS, "\ufffd")
     .replace(/["`;%#\\{}<>&[\]]/g, "'");
 }

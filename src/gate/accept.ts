@@ -1,44 +1,65 @@
 import { measuredRun } from "../analysis/measured-run.ts";
-import { acceptRuns, emptyRecord } from "../baseline/record.ts";
+import { fingerprintHash } from "../baseline/identity.ts";
+import { acceptRuns, emptyRecord, type NewRun } from "../baseline/record.ts";
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import { GateError, invalidInput } from "../core/errors.ts";
+import { groupBy } from "../core/group-by.ts";
+import { keptSession } from "../measure/session.ts";
 import { readBundle } from "../report/bundle.ts";
 import type { ScenarioReport } from "../report/model.ts";
+import { runsOfJobs } from "./job-runs.ts";
 
-/** Candidate runs of a scenario that ended well, as they would be judged. */
-function acceptedRuns(scenario: ScenarioReport, timeIso: string) {
-  return scenario.runs.flatMap(({ role, info, analysis }) => {
+/** Candidate runs of a scenario that ended well, as they would be judged; ranks that were measured apart are runs of their job. */
+function acceptedRuns(scenario: ScenarioReport, timeIso: string): readonly NewRun[] {
+  const measured = scenario.runs.flatMap(({ role, info, analysis }) => {
     const ok = info.exit.kind === "exited" && info.exit.code === 0;
     if (role !== "candidate" || !ok || analysis === null) return [];
-    return [
-      { measured: measuredRun(analysis, { session: info.session, commit: info.commit }), timeIso, approved: true },
-    ];
+    return [measuredRun(analysis, { session: keptSession(info.session, timeIso), commit: info.commit })];
+  });
+  return runsOfJobs(measured).map((run) => ({ measured: run, timeIso, approved: true }));
+}
+
+/** A scenario of one of the bundles, with its runs. */
+interface Accepted {
+  readonly scenario: ScenarioReport;
+  readonly runs: readonly NewRun[];
+}
+
+async function acceptedScenarios(bundle: string): Promise<readonly Accepted[]> {
+  const { report } = await readBundle(bundle);
+  if (report.scenarios.length === 0) throw invalidInput("NOTHING_TO_ACCEPT", `${bundle} has no scenario`, bundle);
+  return report.scenarios.map((scenario) => {
+    const runs = acceptedRuns(scenario, report.generated_at_utc);
+    if (runs.length > 0) return { scenario, runs };
+    throw new GateError("NOTHING_TO_ACCEPT", `no run of scenario "${scenario.scenario}" ended well`, {
+      kind: "invalid-input",
+      where: bundle,
+    });
   });
 }
 
 /**
- * Accept what a bundle measured as the new normal: each of its scenarios opens a new epoch with the bundle's runs.
- * @throws GateError BUNDLE_… (exit 5), NOTHING_TO_ACCEPT when no run of it ended well, and those of the store
+ * Accept what bundles measured as the new normal: each scenario, in each environment, opens a new epoch with the runs that all of
+ * the bundles have of it. Every bundle is read before the first record is touched.
+ * @throws GateError BUNDLE_… (exit 5), NOTHING_TO_ACCEPT when of a scenario of a bundle no run ended well, and those of the store
  */
-export async function acceptBundle(
-  bundle: string,
+export async function acceptBundles(
+  bundles: readonly string[],
   reason: string,
   store: BaselineStore,
 ): Promise<readonly StoredRecord[]> {
-  const { report } = await readBundle(bundle);
-  if (report.scenarios.length === 0) throw invalidInput("NOTHING_TO_ACCEPT", `${bundle} has no scenario`, bundle);
+  const accepted: Accepted[] = [];
+  for (const bundle of bundles) accepted.push(...(await acceptedScenarios(bundle)));
+  const keyOf = ({ scenario: { scenario, fingerprint } }: Accepted) =>
+    JSON.stringify([scenario, fingerprintHash(fingerprint)]);
   const records: StoredRecord[] = [];
-  for (const scenario of report.scenarios) {
-    const runs = acceptedRuns(scenario, report.generated_at_utc);
-    if (runs.length === 0) {
-      throw new GateError("NOTHING_TO_ACCEPT", `no run of scenario "${scenario.scenario}" ended well`, {
-        kind: "invalid-input",
-        where: bundle,
-      });
-    }
+  for (const [first, ...others] of groupBy(accepted, keyOf).values()) {
+    if (first === undefined) continue;
+    const { scenario, fingerprint } = first.scenario;
+    const runs = [first, ...others].flatMap((one) => one.runs);
     records.push(
-      await store.update(scenario.scenario, scenario.fingerprint, (current) =>
-        acceptRuns(current ?? emptyRecord(scenario.scenario, { ...scenario.fingerprint }), runs, reason),
+      await store.update(scenario, fingerprint, (current) =>
+        acceptRuns(current ?? emptyRecord(scenario, { ...fingerprint }), runs, reason),
       ),
     );
   }

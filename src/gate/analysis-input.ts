@@ -5,7 +5,8 @@ import { recordToMeasurements } from "../baseline/record.ts";
 import { invalidInput } from "../core/errors.ts";
 import { mergeRecordings } from "../telemetry/merge.ts";
 import type { Recording } from "../telemetry/model.ts";
-import { readTelemetry, type Telemetry } from "../telemetry/read.ts";
+import type { Telemetry } from "../telemetry/read.ts";
+import { readInput } from "./telemetry-input.ts";
 
 /** What `analyze` works on: samples, or a document whose features are already known. */
 export type AnalysisInput = { readonly notes: readonly string[] } & (
@@ -57,6 +58,9 @@ export function analysisOfMeasurements(measurements: Measurements): AnalysisDocu
   };
 }
 
+/** A run's own name: recordings of ranks that were merged lie below that of their run, `train/1/rank-0007`. */
+const runOf = (name: string): string => /^.+\/(?:base-|attribution-)?\d{1,4}(?=\/)/.exec(name)?.[0] ?? name;
+
 function single(telemetry: Telemetry, file: string): AnalysisInput {
   switch (telemetry.kind) {
     case "recording":
@@ -64,9 +68,14 @@ function single(telemetry: Telemetry, file: string): AnalysisInput {
     case "runs": {
       const newest = telemetry.runs.at(-1);
       if (newest === undefined) throw invalidInput("INPUT_EMPTY", `${file} holds no runs`, file);
-      const several =
-        telemetry.runs.length > 1 ? [`${file} holds ${telemetry.runs.length} runs; this is ${newest.name}`] : [];
-      return { kind: "recording", recording: newest.recording, notes: [...several, ...telemetry.notes] };
+      const shards = telemetry.runs.filter(({ name }) => runOf(name) === runOf(newest.name));
+      const runs = new Set(telemetry.runs.map(({ name }) => runOf(name))).size;
+      const several = runs > 1 ? [`${file} holds ${runs} runs; this is ${runOf(newest.name)}`] : [];
+      const recording = mergeRecordings(
+        shards.map((shard) => shard.recording),
+        shards.map(({ name }) => name),
+      );
+      return { kind: "recording", recording, notes: [...several, ...telemetry.notes] };
     }
     case "measurements":
       return {
@@ -91,7 +100,7 @@ function single(telemetry: Telemetry, file: string): AnalysisInput {
  */
 export async function analysisInput(files: readonly string[]): Promise<AnalysisInput> {
   const inputs: AnalysisInput[] = [];
-  for (const file of files) inputs.push(single(await readTelemetry(file), file));
+  for (const file of files) inputs.push(single(await readInput(file), file));
   const [first, ...rest] = inputs;
   if (first !== undefined && rest.length === 0) return first;
   const recordings = inputs.map((input, index) => {

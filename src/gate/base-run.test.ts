@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { HistoryPort } from "../baseline/history-port.ts";
 import type { ScenarioRequest } from "../config/gate-request.ts";
 import { checkOutBase, planBaseRun } from "./base-run.ts";
 
@@ -101,6 +102,25 @@ describe("running the base commit", () => {
       kind: "impossible",
       reason: expect.stringMatching(/shallow.*fetch-depth: 0/),
     });
+  });
+
+  it("is found and fetched in a shallow clone, where somebody knows the whole history", async () => {
+    const { top, base } = repository();
+    feature(top);
+    const clone = path.join(folder, "clone");
+    git(folder, "clone", "--quiet", "--depth", "1", "--branch", "feature", `file://${top}`, clone);
+    const history: HistoryPort = {
+      baseBranch: async () => null,
+      mergeBase: async (head, branch) => git(top, "merge-base", head, branch),
+      behind: async () => new Set(),
+    };
+    const there = scenario(path.join(clone, "sub"));
+    const plan = await planBaseRun({ kind: "auto" }, there, { GITHUB_BASE_REF: "main" }, null, history);
+    expect(plan).toMatchObject({ kind: "worktree", commit: base });
+    const checkout = await checkOutBase(plan, there);
+    if ("reason" in checkout) throw new Error(checkout.reason);
+    expect(git(checkout.cwd, "rev-parse", "HEAD")).toBe(base);
+    await checkout.dispose();
   });
 
   it("cannot run in a directory that the base commit does not have", async () => {

@@ -2,8 +2,9 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { mergeBase } from "../baseline/ancestors.ts";
+import { baseCommit } from "../baseline/ancestors.ts";
 import { git } from "../baseline/git.ts";
+import type { HistoryPort } from "../baseline/history-port.ts";
 import type { BaseRun, Command, ScenarioRequest } from "../config/gate-request.ts";
 
 /** How the base commit can be run here, or why not. */
@@ -26,20 +27,29 @@ async function answer(cwd: string, args: readonly string[]): Promise<string | nu
   return ok ? stdout : null;
 }
 
+/** The commit, if this clone has it and it is behind what is checked out; else null. */
+async function ancestor(cwd: string, commit: string): Promise<string | null> {
+  if (!/^[0-9a-f]{40}([0-9a-f]{24})?$/.test(commit)) return null;
+  return (await answer(cwd, ["merge-base", "--is-ancestor", commit, "HEAD"])) === null ? null : commit;
+}
+
 /**
  * Find out how to run the base. A worktree of the merge base helps only when its code differs from what was measured: on
- * the merge base itself, with nothing changed, it would run the candidate again and call that an acquittal.
+ * the merge base itself, with nothing changed, it would run the candidate again and call that an acquittal. There (the main branch by
+ * night) the base is the commit that the baseline's newest run was measured at, `knownGood`, where that is another one.
  */
 export async function planBaseRun(
   mode: BaseRun,
   scenario: ScenarioRequest,
   env: Readonly<Record<string, string | undefined>>,
+  knownGood: string | null = null,
+  history?: HistoryPort,
 ): Promise<BasePlan> {
   if (mode.kind === "off") return { kind: "impossible", reason: "base runs are off" };
   if (mode.kind === "command") return { kind: "command", command: { kind: "shell", script: mode.script } };
   const top = await answer(scenario.cwd, ["rev-parse", "--show-toplevel"]);
   if (top === null) return { kind: "impossible", reason: "the working directory is not in a git repository" };
-  const commit = await mergeBase(scenario.cwd, env);
+  const commit = await baseCommit({ cwd: scenario.cwd, env, history });
   if (commit === null)
     return {
       kind: "impossible",
@@ -49,6 +59,8 @@ export async function planBaseRun(
   if (head === commit) {
     // Untracked files do not count: every run leaves some (caches, the bundle itself).
     const changed = await answer(scenario.cwd, ["status", "--porcelain", "--untracked-files=no"]);
+    const good = knownGood === null || knownGood === head ? null : await ancestor(scenario.cwd, knownGood);
+    if (changed === "" && good !== null) return { kind: "worktree", commit: good, top };
     if (changed === "") {
       // A shallow clone often knows no branch but the measured one, which then looks like the main branch.
       const shallow = (await answer(scenario.cwd, ["rev-parse", "--is-shallow-repository"])) === "true";
@@ -59,6 +71,16 @@ export async function planBaseRun(
     }
   }
   return { kind: "worktree", commit, top };
+}
+
+/** Longest time a base commit that the clone lacks is fetched, milliseconds. */
+const FETCH_MS = 60_000;
+
+/** A shallow clone gets just this commit; a clone without a remote, or without rights to it, stays as it is. */
+async function haveCommit(top: string, commit: string): Promise<void> {
+  if ((await answer(top, ["cat-file", "-e", `${commit}^{commit}`])) !== null) return;
+  const depth = (await answer(top, ["rev-parse", "--is-shallow-repository"])) === "true" ? ["--depth=1"] : [];
+  await git(top, ["fetch", "--quiet", "--no-tags", ...depth, "origin", commit], { timeoutMs: FETCH_MS });
 }
 
 /**
@@ -80,6 +102,7 @@ export async function checkOutBase(
     await rm(folder, { recursive: true, force: true });
     await answer(plan.top, ["worktree", "prune"]);
   };
+  await haveCommit(plan.top, plan.commit);
   const added = await answer(plan.top, ["worktree", "add", "--detach", "--force", tree, plan.commit]);
   if (added === null) {
     await dispose();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Cost } from "./cost.ts";
+import { Cost, cancelled, OUT_OF_TIME, outOfTime } from "./cost.ts";
 
 const MINUTE = 60_000;
 
@@ -22,5 +22,27 @@ describe("what a scenario may cost", () => {
     expect(cost.exhausted(2 * MINUTE)).toBeNull();
     cost.add();
     expect(cost.exhausted(4 * MINUTE)).toMatch(/5 minutes/);
+  });
+
+  it("leaves every run but the first what is left of the minutes", () => {
+    const cost = new Cost({ maxRuns: 10, maxMinutes: 5 }, 0);
+    expect(cost.remainingS(MINUTE)).toBeNull();
+    cost.add();
+    expect(cost.remainingS(2 * MINUTE)).toBe(180);
+    expect(cost.remainingS(9 * MINUTE)).toBe(1);
+    const free = new Cost({ maxRuns: 10, maxMinutes: null }, 0);
+    free.add();
+    expect(free.remainingS(MINUTE)).toBeNull();
+  });
+});
+
+describe("an end from outside", () => {
+  const ended = (reason: string): AbortSignal => AbortSignal.abort(reason);
+
+  it("is a cancellation, unless the time was over", () => {
+    expect([cancelled(ended("SIGINT")), outOfTime(ended("SIGINT"))]).toEqual([true, false]);
+    expect([cancelled(ended(OUT_OF_TIME)), outOfTime(ended(OUT_OF_TIME))]).toEqual([false, true]);
+    const { signal } = new AbortController();
+    expect([cancelled(signal), outOfTime(signal)]).toEqual([false, false]);
   });
 });

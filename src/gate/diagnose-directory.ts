@@ -4,7 +4,8 @@ import { arch, hostname, platform, release } from "node:os";
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { packageVersion } from "../core/package-root.ts";
-import type { Diagnosis } from "./doctor.ts";
+import type { DeviceReport } from "../sampler/sampler.ts";
+import type { Diagnosis } from "./diagnosis.ts";
 
 /** `stormlog-diagnose-YYYYMMDD-HHMMSS[-n]` in UTC below an existing directory, else the directory itself, as Stormlog does. */
 function targetDirectory(output: string, now: Date): string {
@@ -38,6 +39,7 @@ export async function writeDiagnoseDirectory(
   output: string,
   argv: readonly string[],
   diagnoses: readonly Diagnosis[],
+  devices: readonly DeviceReport[],
 ): Promise<string> {
   const started = new Date();
   const directory = targetDirectory(output, started);
@@ -62,7 +64,7 @@ export async function writeDiagnoseDirectory(
         node: process.versions.node,
         stormlog_gate: packageVersion(),
       },
-      gpu: diagnoses.filter(({ name }) => name.startsWith("cuda:")),
+      gpu: devices,
       fragmentation: null,
       checks: diagnoses,
     },
@@ -77,7 +79,7 @@ export async function writeDiagnoseDirectory(
       fragmentation_ratio: null,
       num_ooms: 0,
       risk_flags: { oom_occurred: false, high_utilization: false, fragmentation_warning: false },
-      suggestions: diagnoses.flatMap(({ name, hint }) => (hint === null ? [] : [`${name}: ${hint}`])),
+      suggestions: diagnoses.flatMap(({ name, hint }) => hint?.split("\n").map((line) => `${name}: ${line}`) ?? []),
     },
   };
   const manifest = {

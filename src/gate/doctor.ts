@@ -1,20 +1,17 @@
 import { execFile } from "node:child_process";
-import { accessSync, constants, statfsSync } from "node:fs";
+import { accessSync, constants, existsSync, statfsSync } from "node:fs";
 import { availableParallelism, release } from "node:os";
 import { promisify } from "node:util";
 import { formatBytes, GIB, MIB } from "../core/units.ts";
+import { type ProbeTrial, tryProbe } from "../measure/probe-trial.ts";
+import { findPrebuild } from "../sampler/prebuild.ts";
+import type { DeviceReport, SourceReport } from "../sampler/sampler.ts";
 import { type ProbeReport, probeSources } from "../sampler/start.ts";
+import type { Diagnosis } from "./diagnosis.ts";
+import { deviceDiagnoses } from "./doctor-devices.ts";
+import { lookAround, rootsFrom } from "./surroundings.ts";
 
 const execFileAsync = promisify(execFile);
-
-/** One thing that was looked at. `limited` works with less; `missing` does not work at all. */
-export interface Diagnosis {
-  readonly name: string;
-  readonly status: "ok" | "limited" | "missing";
-  readonly detail: string;
-  /** What to do about it; null when there is nothing to do. */
-  readonly hint: string | null;
-}
 
 async function versionOf(program: string, args: readonly string[]): Promise<string | null> {
   try {
@@ -36,26 +33,13 @@ function samplerDiagnosis(probe: ProbeReport): Diagnosis {
       };
 }
 
+/** Sources of the machine itself; every other reads devices. */
+const MACHINE_SOURCES: readonly string[] = ["host", "cgroup", "probe"];
+
 /** A source that a machine may rightly lack is `limited`, the host source is not. */
-function sourceDiagnoses(probe: ProbeReport): Diagnosis[] {
-  const sources = probe.sources.map(({ name, available, reason, capabilities }): Diagnosis => {
-    const detail = available ? capabilities.join(", ") || "readable" : (reason ?? "not readable");
-    const hint =
-      available || name !== "nvml"
-        ? null
-        : "Fine on a machine without an NVIDIA GPU; else install the driver, or pass the GPU into the container.";
-    return { name, status: available ? "ok" : name === "host" ? "missing" : "limited", detail, hint };
-  });
-  const devices = probe.devices.map(({ name, model, total_bytes, uuid }): Diagnosis => {
-    const size = total_bytes === null ? "size unknown" : formatBytes(total_bytes);
-    return {
-      name,
-      status: "ok",
-      detail: [model ?? "model unknown", size, uuid].filter((part) => part !== null).join(", "),
-      hint: null,
-    };
-  });
-  return [...sources, ...devices];
+function machineDiagnosis({ name, available, reason, capabilities }: SourceReport): Diagnosis {
+  const detail = available ? capabilities.join(", ") || "readable" : (reason ?? "not readable");
+  return { name, status: available ? "ok" : name === "host" ? "missing" : "limited", detail, hint: null };
 }
 
 function folderDiagnosis(folder: string): Diagnosis {
@@ -79,15 +63,54 @@ function folderDiagnosis(folder: string): Diagnosis {
   };
 }
 
+/** What is seen from inside measured processes: by the probe in Python, by the preloadable library in other programs. */
+function probeDiagnosis(trial: ProbeTrial): Diagnosis {
+  const prebuild = findPrebuild();
+  const library = !("reason" in prebuild) && existsSync(prebuild.heapLibrary);
+  const others = library ? "the heap of other programs with STORMLOG_GATE_HEAP=preload" : null;
+  switch (trial.kind) {
+    case "attached": {
+      const heap = trial.heap?.startsWith("none:") === false ? `heap by ${trial.heap}` : "no heap counters";
+      const detail = [`loads into Python ${trial.python}`, heap, others].filter((part) => part !== null).join(", ");
+      return { name: "probe", status: "ok", detail, hint: null };
+    }
+    case "no-python":
+      return {
+        name: "probe",
+        status: others === null ? "limited" : "ok",
+        detail: ["python3 not found", others].filter((part) => part !== null).join(", "),
+        hint: null,
+      };
+    case "not-attached":
+      return {
+        name: "probe",
+        status: "limited",
+        detail: trial.reason,
+        hint: "Allocator counters are not read; host memory is measured from outside all the same.",
+      };
+    default:
+      return trial satisfies never;
+  }
+}
+
+/** What was found: a row for each thing, and the devices among them. */
+export interface Diagnoses {
+  readonly findings: readonly Diagnosis[];
+  readonly devices: readonly DeviceReport[];
+}
+
 /** Look at everything that decides what can be measured on this machine; nothing is changed. */
-export async function diagnose(folder: string): Promise<readonly Diagnosis[]> {
+export async function diagnose(folder: string): Promise<Diagnoses> {
   const probe = probeSources();
-  const [git, python, torch] = await Promise.all([
+  const isMachine = ({ name }: SourceReport): boolean => MACHINE_SOURCES.includes(name);
+  const here = lookAround(rootsFrom(process.env), process.env);
+  const [git, python, torch, trial] = await Promise.all([
     versionOf("git", ["--version"]),
     versionOf("python3", ["--version"]),
     versionOf("python3", ["-c", "import importlib.metadata as m; print('torch ' + m.version('torch'))"]),
+    tryProbe(process.env),
   ]);
-  return [
+  const findings: readonly Diagnosis[] = [
     {
       name: "platform",
       status: "ok",
@@ -95,7 +118,12 @@ export async function diagnose(folder: string): Promise<readonly Diagnosis[]> {
       hint: null,
     },
     samplerDiagnosis(probe),
-    ...sourceDiagnoses(probe),
+    ...probe.sources.filter(isMachine).map(machineDiagnosis),
+    ...deviceDiagnoses(
+      probe,
+      probe.sources.filter((source) => !isMachine(source)),
+      here,
+    ),
     folderDiagnosis(folder),
     git === null
       ? {
@@ -105,12 +133,7 @@ export async function diagnose(folder: string): Promise<readonly Diagnosis[]> {
           hint: "Without git no base commit can be run before a red verdict.",
         }
       : { name: "git", status: "ok", detail: git, hint: null },
-    {
-      name: "probe",
-      status: "limited",
-      detail: "this version measures from outside the process",
-      hint: "Allocator counters are not read; on a CPU run host memory gates instead.",
-    },
+    probeDiagnosis(trial),
     python === null
       ? {
           name: "python",
@@ -125,4 +148,5 @@ export async function diagnose(folder: string): Promise<readonly Diagnosis[]> {
           hint: null,
         },
   ];
+  return { findings, devices: probe.devices };
 }

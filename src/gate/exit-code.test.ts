@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { GateWord, ScenarioReport } from "../report/model.ts";
-import { exitCodeOf, overallWord } from "./exit-code.ts";
+import type { GateReport, GateWord, ScenarioReport } from "../report/model.ts";
+import { exitCodeOf, overallWord, reportWord } from "./exit-code.ts";
 
 type CheckKind = "budget" | "oom" | "peak";
 
@@ -29,9 +29,27 @@ describe("the word of an invocation", () => {
   it("is unjudged, never pass, when nothing ran", () => {
     expect(overallWord([])).toBe("unjudged");
   });
+
+  it("is no pass while the gate's own settings are changed and nobody accepted that", () => {
+    const policy_changes = [{ path: "policy.unjudged", base: "fail", head: "pass" }];
+    const policy_accepted = { by: "ann" } as unknown as NonNullable<GateReport["policy_accepted"]>;
+    const scenarios = [scenario("pass")];
+    expect(reportWord({ scenarios })).toBe("pass");
+    expect(reportWord({ scenarios, policy_changes: [] })).toBe("pass");
+    expect(reportWord({ scenarios, policy_changes })).toBe("warn");
+    expect(reportWord({ scenarios, policy_changes, policy_accepted })).toBe("pass");
+    expect(reportWord({ scenarios: [scenario("fail", "peak")], policy_changes })).toBe("fail");
+    expect(reportWord({ scenarios: [], policy_changes })).toBe("unjudged");
+  });
 });
 
 describe("the exit status of an invocation", () => {
+  it("is that of a warning where somebody accepted a breached budget, not where somebody accepted another scenario", () => {
+    const accepted = { ...scenario("warn", "budget"), accepted: { by: "ann" } } as unknown as ScenarioReport;
+    expect(exitCodeOf([accepted], "fail", false)).toBe(0);
+    expect(exitCodeOf([accepted, scenario("fail", "budget")], "fail", false)).toBe(4);
+  });
+
   it.each([
     [[scenario("pass")], 0],
     [[scenario("warn")], 0],

@@ -1,7 +1,7 @@
 import type { UnjudgedMode } from "../config/gate-request.ts";
 import { assertNever } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import type { GateWord, ScenarioReport } from "../report/model.ts";
+import type { GateReport, GateWord, ScenarioReport } from "../report/model.ts";
 
 /** Worst first: an error says that the gate could not do its work, so it hides no fail but comes before every softer word. */
 const ORDER: readonly GateWord[] = ["fail", "error", "unjudged", "warn", "pass"];
@@ -12,10 +12,25 @@ export function overallWord(words: readonly GateWord[]): GateWord {
 }
 
 /**
+ * The word of a report by what stands in it: that of its scenarios, and no pass while it changes the gate's own settings and nobody
+ * accepted that.
+ */
+export function reportWord(
+  report: Pick<GateReport, "policy_changes" | "policy_accepted"> & {
+    readonly scenarios: readonly Pick<ScenarioReport, "word">[];
+  },
+): GateWord {
+  const words = report.scenarios.map(({ word }) => word);
+  const open = (report.policy_changes?.length ?? 0) > 0 && report.policy_accepted === undefined;
+  return overallWord(open && words.length > 0 ? [...words, "warn"] : words);
+}
+
+/**
  * Whether a fail is one that a failed command cannot excuse: out of memory or a breached budget. These come before a
- * command error in the order of exit codes; a relative breach comes after it.
+ * command error in the order of exit codes; a relative breach comes after it. What somebody accepted is no fail any more.
  */
 export function failsByBudgetOrOom(report: ScenarioReport): boolean {
+  if (report.accepted !== undefined) return false;
   return (report.judgement?.checks ?? []).some(
     (check) => check.verdict === "fail" && (check.limit === "budget" || check.aspect === "oom"),
   );

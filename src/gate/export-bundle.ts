@@ -21,6 +21,7 @@ const encoder = new TextEncoder();
 /** Rows of all tables of one run, one line a sample, in the column names our own generic CSV reader takes. */
 function csvRows(run: string, recording: Recording): string[] {
   const columns = [...new Set(recording.tables.flatMap(({ columns }) => Object.keys(columns)))].sort();
+  const stepped = recording.tables.some(({ steps }) => steps !== null);
   const cell = (value: number | undefined): string => (value === undefined || Number.isNaN(value) ? "" : String(value));
   const row = (table: SampleTable, index: number): string =>
     [
@@ -28,6 +29,7 @@ function csvRows(run: string, recording: Recording): string[] {
       table.rank,
       table.device,
       cell((table.timeNs?.[index] ?? Number.NaN) / 1e9),
+      ...(stepped ? [cell(table.steps?.[index])] : []),
       ...columns.map((name) => cell(table.columns[name as keyof SampleTable["columns"]]?.[index])),
     ].join(",");
   const lines = recording.tables.flatMap((table) => {
@@ -35,9 +37,14 @@ function csvRows(run: string, recording: Recording): string[] {
     return Array.from({ length }, (_, index) => row(table, index));
   });
   return [
-    ["run", "rank", "device", "time_s", ...columns.map((name) => (name === "processes" ? name : `${name}_bytes`))].join(
-      ",",
-    ),
+    [
+      "run",
+      "rank",
+      "device",
+      "time_s",
+      ...(stepped ? ["step"] : []),
+      ...columns.map((name) => (name === "processes" ? name : `${name}_bytes`)),
+    ].join(","),
     ...lines,
   ];
 }

@@ -7,12 +7,14 @@ const SEVERITY = { fail: 0, unjudged: 1, warn: 2, pass: 3 } as const;
 /** Growth tells more than a peak that grew because of it. */
 const ASPECT = { oom: 0, growth: 1, class: 2, peak: 3 } as const;
 
-/** The check that decided the verdict: the worst word, gating before advisory, growth before peak. */
+/** The check that decided the verdict: the worst word, gating before advisory, growth before peak, allocator before pages. */
 export function decidingCheck(checks: readonly Check[]): Check | null {
   const order = (check: Check): readonly number[] => [
     SEVERITY[check.verdict],
     check.gating ? 0 : 1,
     ASPECT[check.aspect],
+    // One gate over several ranks counts the pages of them all to its own rank.
+    check.metric === "allocated" ? 0 : 1,
     check.rank,
   ];
   const sorted = [...checks].sort((a, b) => {

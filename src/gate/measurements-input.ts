@@ -6,7 +6,7 @@ import type { Measurements } from "../analysis/measurements.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
 import { invalidInput } from "../core/errors.ts";
 import type { Recording } from "../telemetry/model.ts";
-import { readTelemetry } from "../telemetry/read.ts";
+import { readInput } from "./telemetry-input.ts";
 
 /** Judged features of a recording of ours or of anybody's telemetry, as a one-run document. */
 function fromRecordings(
@@ -50,7 +50,7 @@ export interface NotedMeasurements {
 export async function notedMeasurements(file: string): Promise<NotedMeasurements> {
   const ofBundle = measurementsOfBundle(file);
   if (ofBundle !== null) return { measurements: ofBundle, notes: [] };
-  const telemetry = await readTelemetry(file);
+  const telemetry = await readInput(file);
   switch (telemetry.kind) {
     case "measurements":
       return { measurements: parseMeasurements(telemetry.document, file), notes: [] };

@@ -14,7 +14,7 @@ import { RAW_RECORD_FILE, readRecordFile } from "../telemetry/record-file.ts";
 import { recordFileToRecording } from "../telemetry/record-recording.ts";
 import { readRecordingInfo, writeRunFiles } from "../telemetry/run-directory.ts";
 import type { GatePorts } from "./ports.ts";
-import { type RunEnding, runEnding } from "./run-ending.ts";
+import { probedEnding, type RunEnding, runEnding } from "./run-ending.ts";
 
 /** One execution, measured and analysed. */
 export interface FinishedRun {
@@ -40,6 +40,10 @@ export interface RunPlan {
   readonly cwd: string;
   readonly session: string;
   readonly commit: string | null;
+  /** Seconds that are left of what the gate may cost; absent or null = no limit. The scenario's own timeout stands beside it. */
+  readonly limitS?: number | null;
+  /** What this run's environment has beside the scenario's own. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 function progressText(
@@ -52,9 +56,14 @@ function progressText(
   return `${scenario}: ${plan.role} run ${plan.number}  ${(live.timeNs / 1e9).toFixed(1)} s${memory}${processes}`;
 }
 
+/** The shorter of two limits, seconds; null = none. */
+function shorter(one: number | null, other: number | null): number | null {
+  return one === null ? other : other === null ? one : Math.min(one, other);
+}
+
 /**
- * Measure one run, write everything its directory holds, and analyse it. A base run leaves no telemetry-named files: a
- * loader that reads the whole bundle must not mistake it for the candidate.
+ * Measure one run, write everything its directory holds, and analyse it. Base and attribution runs leave no telemetry-named
+ * files: a loader that reads the whole bundle must not mistake one for the candidate.
  * @throws GateError when the run directory itself cannot be made; everything later is a warning, since no evidence may be lost
  */
 export async function oneRun(
@@ -71,9 +80,9 @@ export async function oneRun(
     command: plan.command,
     cwd: plan.cwd,
     env: request.env,
-    extraEnv: scenario.env,
+    extraEnv: { ...scenario.env, ...plan.env },
     directory: plan.directory,
-    timeoutS: scenario.timeoutS,
+    timeoutS: shorter(scenario.timeoutS, plan.limitS ?? null),
     hostPeriodNs: request.hostPeriodNs,
     devicePeriodNs: request.devicePeriodNs,
     cpuBudget: request.cpuBudget,
@@ -84,9 +93,11 @@ export async function oneRun(
       ? {}
       : { onProgress: (live) => ports.progress?.(progressText(scenario.name, plan, live)) }),
     scenarioDefinition: scenario.definition,
+    probe: request.probe,
+    debug: request.debug,
   });
   ports.progress?.(null);
-  const ending = runEnding(info.exit);
+  const ending = probedEnding(runEnding(info.exit, info.oom), request.probe, info);
   const warnings: string[] = [];
   let recording: Recording | null = null;
   let analysis: AnalysisDocument | null = null;
@@ -109,8 +120,14 @@ export async function oneRun(
   }
   // Told without the run's number, so that one cause is one notice however many runs there were.
   warnings.push(...(info.sampler.reason === null ? [] : [info.sampler.reason]), ...info.lost);
-  const measured = analysis === null ? null : measuredRun(analysis, { session: plan.session, commit: plan.commit });
+  const origin = { session: plan.session, commit: plan.commit };
+  const measured = analysis === null ? unsampled(info, origin) : measuredRun(analysis, origin);
   return { role: plan.role, directory: plan.directory, info, recording, analysis, measured, ending, warnings };
+}
+
+/** A run whose samples are lost is not judged, unless it is known to have run out of memory. */
+function unsampled(info: RecordingInfo, origin: Pick<MeasuredRun, "session" | "commit">): MeasuredRun | null {
+  return info.oom?.certainty === "established" ? { ...origin, series: [], oom: true } : null;
 }
 
 /** The run as a report shows it; `bundle` is the bundle's absolute directory. */

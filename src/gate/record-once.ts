@@ -1,28 +1,42 @@
+import os from "node:os";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { currentCommit } from "../measure/commit.ts";
 import { sessionId } from "../measure/session.ts";
 import { type FinishedRun, oneRun } from "./one-run.ts";
 import type { GatePorts } from "./ports.ts";
+import { claimShardDirectory, shardPlace, withCommandsJob } from "./shard-place.ts";
 
-/** Measure a scenario once into `directory`; nothing is judged. */
+/**
+ * Measure a scenario once; nothing is judged. The recording goes to `output` itself, or to a folder of its own below it where the
+ * launcher says that other ranks or nodes of the job record, too.
+ * @throws GateError RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE, SESSION_INVALID, RANK_INVALID, and those of `oneRun`
+ */
 export async function recordOnce(
   request: GateRequest,
   scenario: ScenarioRequest,
-  directory: string,
+  output: string,
   ports: GatePorts,
 ): Promise<FinishedRun> {
-  return oneRun(
-    request,
-    scenario,
-    {
-      role: "candidate",
-      number: 1,
-      directory,
-      command: scenario.command,
-      cwd: scenario.cwd,
-      session: sessionId(request.env),
-      commit: await currentCommit(scenario.cwd, request.env),
-    },
-    ports,
-  );
+  const env = { ...request.env, ...scenario.env };
+  const session = sessionId(withCommandsJob(env, scenario.command));
+  const claimed = claimShardDirectory(output, shardPlace(scenario.command, env, os.hostname()), session);
+  try {
+    return await oneRun(
+      request,
+      scenario,
+      {
+        role: "candidate",
+        number: 1,
+        directory: claimed.directory,
+        command: scenario.command,
+        cwd: scenario.cwd,
+        session,
+        commit: await currentCommit(scenario.cwd, request.env),
+      },
+      ports,
+    );
+  } catch (error) {
+    claimed.release();
+    throw error;
+  }
 }

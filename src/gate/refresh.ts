@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { seriesOf } from "../analysis/series.ts";
 import { buildEnvelope, type Envelope, type EnvelopeSeries } from "../baseline/envelope.ts";
-import { addRuns, type BaselineRecord, emptyRecord } from "../baseline/record.ts";
+import { addRuns, type BaselineRecord, emptyRecord, withEnvelopes } from "../baseline/record.ts";
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
 import { currentCommit } from "../measure/commit.ts";
-import { sessionId } from "../measure/session.ts";
+import { keptSession, sessionId } from "../measure/session.ts";
 import { type FinishedRun, oneRun } from "./one-run.ts";
 import { outputTail } from "./output-tail.ts";
 import type { GatePorts } from "./ports.ts";
@@ -65,7 +65,7 @@ export async function refreshScenario(
   options: { readonly runs: number; readonly store: BaselineStore },
   ports: GatePorts,
 ): Promise<StoredRecord> {
-  const session = sessionId(request.env);
+  const session = keptSession(sessionId(request.env), ports.now().toISOString());
   const commit = await currentCommit(scenario.cwd, request.env);
   const folder = await temporaryFolder();
   try {
@@ -115,19 +115,6 @@ function store(
   const added = runs.flatMap(({ measured }) => (measured === null ? [] : [{ measured, timeIso, approved: true }]));
   return target.update(scenario, fingerprint, (current): BaselineRecord => {
     const record = addRuns(current ?? emptyRecord(scenario, { ...fingerprint }), added);
-    return { ...record, envelopes: envelopesOf(runs).map(mutable) };
+    return withEnvelopes(record, envelopesOf(runs));
   });
-}
-
-function mutable(envelope: Envelope): BaselineRecord["envelopes"][number] {
-  const { rank, device, metric, time_s, low_bytes, mid_bytes, high_bytes } = envelope;
-  return {
-    rank,
-    device,
-    metric,
-    time_s: [...time_s],
-    low_bytes: [...low_bytes],
-    mid_bytes: [...mid_bytes],
-    high_bytes: [...high_bytes],
-  };
 }

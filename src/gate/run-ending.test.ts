@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { runEnding } from "./run-ending.ts";
+import { recordingInfo } from "../telemetry/fixtures/recordings.ts";
+import type { OutOfMemory } from "../telemetry/oom/out-of-memory.ts";
+import { probedEnding, runEnding } from "./run-ending.ts";
 
 describe("how a run ended", () => {
   it("is well only when the command exited with status 0", () => {
@@ -18,11 +20,50 @@ describe("how a run ended", () => {
     expect(ending.kind === "failed" && ending.message).toMatch(message);
   });
 
-  it("hints at the kernel when something sent SIGKILL", () => {
-    expect(runEnding({ kind: "signaled", signal: "SIGKILL" })).toMatchObject({ hint: expect.stringMatching(/memory/) });
+  it("says of SIGKILL that nothing shows the kernel's hand, when nothing does", () => {
+    expect(runEnding({ kind: "signaled", signal: "SIGKILL" })).toMatchObject({
+      code: "COMMAND_KILLED",
+      hint: expect.stringContaining("Nothing shows that the kernel ran out of memory"),
+    });
+  });
+
+  it("names memory as the reason when that is established, and an ending in order stays one", () => {
+    const oom = { certainty: "established" } as OutOfMemory;
+    expect(runEnding({ kind: "signaled", signal: "SIGKILL" }, oom)).toMatchObject({
+      code: "COMMAND_OUT_OF_MEMORY",
+      message: "the command ran out of memory and was ended by SIGKILL",
+    });
+    expect(runEnding({ kind: "exited", code: 0 }, oom)).toEqual({ kind: "ok" });
+    expect(runEnding({ kind: "timeout", after_s: 9 }, oom)).toMatchObject({ code: "COMMAND_TIMEOUT" });
+    expect(runEnding({ kind: "exited", code: 1 }, { ...oom, certainty: "suspected" })).toMatchObject({
+      code: "COMMAND_FAILED",
+    });
   });
 
   it("is an interruption, not a failure, when the gate was told to stop", () => {
     expect(runEnding({ kind: "interrupted", signal: "SIGTERM" })).toEqual({ kind: "interrupted", signal: "SIGTERM" });
+  });
+});
+
+describe("a run that has to be looked at from inside", () => {
+  const probe = (available: boolean) =>
+    recordingInfo({
+      sources: [{ name: "probe", available, reason: available ? null : "python -I", capabilities: [] }],
+    });
+
+  it("has failed when it was not, and says why", () => {
+    expect(probedEnding({ kind: "ok" }, "require", probe(false))).toMatchObject({
+      kind: "failed",
+      code: "PROBE_NOT_ATTACHED",
+      message: expect.stringContaining("python -I"),
+    });
+    expect(probedEnding({ kind: "ok" }, "require", recordingInfo())).toMatchObject({ code: "PROBE_NOT_ATTACHED" });
+  });
+
+  it("is well when it was, when nobody asked, and fails as it failed", () => {
+    expect(probedEnding({ kind: "ok" }, "require", probe(true))).toEqual({ kind: "ok" });
+    expect(probedEnding({ kind: "ok" }, "auto", probe(false))).toEqual({ kind: "ok" });
+    const failed = { kind: "failed", code: "COMMAND_FAILED", message: "", hint: null } as const;
+    expect(probedEnding(failed, "require", probe(false))).toBe(failed);
   });
 });

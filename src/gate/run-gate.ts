@@ -1,5 +1,6 @@
 import type { GateRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
+import { hideSecrets } from "../core/hide-secrets.ts";
 import { packageVersion } from "../core/package-root.ts";
 import { currentCommit } from "../measure/commit.ts";
 import { checkWorkingDirectory } from "../measure/run-directory.ts";
@@ -7,8 +8,11 @@ import { sessionId } from "../measure/session.ts";
 import { prepareBundle, writeBundle } from "../report/bundle.ts";
 import { unlockBundle } from "../report/bundle-lock.ts";
 import type { GateReport, ScenarioReport } from "../report/model.ts";
+import { AcceptanceDesk } from "./acceptance.ts";
 import { checkBaselines } from "./baseline-preflight.ts";
-import { exitCodeOf, overallWord } from "./exit-code.ts";
+import { cancelled, outOfTime } from "./cost.ts";
+import { exitCodeOf, reportWord } from "./exit-code.ts";
+import { policyInForce, removedScenario, withoutVouch } from "./policy-in-force.ts";
 import type { GatePorts } from "./ports.ts";
 import { judgeScenario } from "./scenario.ts";
 import { brokenScenario } from "./scenario-report.ts";
@@ -25,33 +29,43 @@ export interface GateOutcome {
  * The gate: every scenario is measured and judged, one after the other on a quiet machine, then one bundle tells the story.
  * @throws GateError for what is wrong before anything was measured (usage, baseline file named directly, bundle directory)
  */
-export async function runGate(request: GateRequest, ports: GatePorts): Promise<GateOutcome> {
-  const session = sessionId(request.env);
+export async function runGate(asked: GateRequest, ports: GatePorts): Promise<GateOutcome> {
+  const session = sessionId(asked.env);
   const started = ports.now();
+  const policy = await policyInForce(asked, ports);
+  const { request } = policy;
   for (const { cwd } of request.scenarios) checkWorkingDirectory(cwd);
   await checkBaselines(request);
-  await prepareBundle(request.bundle, { argv: request.argv, createdIso: started.toISOString() });
+  await prepareBundle(request.bundle, { argv: hideSecrets(request.argv), createdIso: started.toISOString() });
   const commit = await currentCommit(request.scenarios[0]?.cwd ?? ".", request.env);
   const scenarios: ScenarioReport[] = [];
-  const warnings: string[] = [];
+  const warnings: string[] = [...policy.warnings];
+  const desk = new AcceptanceDesk(ports.acceptances);
   let runs = 0;
   for (const scenario of request.scenarios) {
-    if (ports.interrupt.aborted) break;
+    if (cancelled(ports.interrupt)) break;
+    if (outOfTime(ports.interrupt)) {
+      scenarios.push(brokenScenario(scenario, notReached()).report);
+      continue;
+    }
     const outcome = await judgeScenario(request, scenario, { session, commit }, ports).catch((error: unknown) => {
       // What earlier scenarios measured must not be lost with a later one.
-      if (error instanceof GateError && error.kind === "error") return brokenScenario(scenario, error);
+      if (error instanceof GateError && ["error", "interrupted"].includes(error.kind))
+        return brokenScenario(scenario, error);
       throw error;
     });
-    scenarios.push(outcome.report);
+    scenarios.push(withoutVouch(await desk.settle(outcome.report), policy));
     warnings.push(...outcome.warnings);
     runs += outcome.report.runs.length;
   }
-  const interrupted = ports.interrupt.aborted;
+  warnings.push(...(await desk.notes()));
+  scenarios.push(...policy.removed.map(removedScenario));
+  const interrupted = cancelled(ports.interrupt);
   const failing = scenarios.filter(({ word }) => word === "fail");
   const report: GateReport = {
-    tool: { name: "stormlog-gate", version: packageVersion(), argv: request.argv },
+    tool: { name: "stormlog-gate", version: packageVersion(), argv: hideSecrets(request.argv) },
     generated_at_utc: ports.now().toISOString(),
-    word: interrupted ? "error" : overallWord(scenarios.map(({ word }) => word)),
+    word: interrupted ? "error" : reportWord({ ...policy.told, scenarios }),
     exit_code: exitCodeOf(scenarios, request.unjudged, interrupted),
     confirmed: failing.length > 0 && failing.every(({ judgement }) => judgement?.confirmed === true),
     session,
@@ -59,6 +73,7 @@ export async function runGate(request: GateRequest, ports: GatePorts): Promise<G
     scenarios,
     cost: { runs, minutes: (ports.now().getTime() - started.getTime()) / 60_000 },
     warnings: [...new Set(warnings)],
+    ...policy.told,
   };
   try {
     await writeBundle(request.bundle, report);
@@ -71,4 +86,12 @@ export async function runGate(request: GateRequest, ports: GatePorts): Promise<G
     await unlockBundle(request.bundle).catch(() => {});
   }
   return { report, bundleDir: request.bundle, bundleError: null };
+}
+
+/** A scenario that was not begun is named: what is missing is never a pass. */
+function notReached(): GateError {
+  return new GateError("STEP_TIMEOUT", "timeout-minutes was over before this scenario was measured", {
+    kind: "error",
+    hint: "Raise timeout-minutes, or measure the scenarios in several jobs.",
+  });
 }

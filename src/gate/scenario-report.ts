@@ -2,23 +2,30 @@ import type { Finding } from "../analysis/document.ts";
 import type { Measurements } from "../analysis/measurements.ts";
 import type { BaselineAnswer } from "../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
-import type { GateError } from "../core/errors.ts";
+import { GateError } from "../core/errors.ts";
 import type { BaselineSummary, GateWord, ScenarioReport } from "../report/model.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
+import { outOfTime } from "./cost.ts";
 import { headline } from "./headline.ts";
 import { type FinishedRun, runReport } from "./one-run.ts";
 import { outputTail } from "./output-tail.ts";
 import { policyOf } from "./policy.ts";
+import type { RunEnding } from "./run-ending.ts";
 import { buildTimeline } from "./timeline.ts";
 
 /** What a scenario's story left, as far as a report needs it. */
 export interface StoryFacts {
   readonly candidate: readonly FinishedRun[];
   readonly base: readonly FinishedRun[];
+  readonly attribution: readonly FinishedRun[];
+  /** Runs that a limit or a cancellation ended: evidence, never judged. */
+  readonly stopped: readonly FinishedRun[];
   readonly baseline: BaselineAnswer;
   readonly warnings: readonly string[];
   candidateMeasurements(): Measurements;
+  /** All of them, in the order a report shows them. */
+  runs(): readonly FinishedRun[];
 }
 
 const SEVERITY_ORDER = { critical: 0, warning: 1, info: 2 } as const;
@@ -40,13 +47,15 @@ interface Assembly {
   readonly judgement: Judgement | null;
   readonly error: ScenarioReport["error"];
   readonly subtitle: string;
+  /** Findings that name source lines, told before the others. */
+  readonly lines: readonly Finding[];
 }
 
 function assemble(request: GateRequest, scenario: ScenarioRequest, story: StoryFacts, parts: Assembly): ScenarioReport {
   // A command that never started has no memory: what was sampled then is the launcher's own.
-  const shown = story.candidate.findLast(
-    ({ recording, info }) => recording !== null && info.exit.kind !== "not-started",
-  );
+  const started = ({ recording, info }: FinishedRun): boolean => recording !== null && info.exit.kind !== "not-started";
+  // A whole run shows more than one that was cut.
+  const shown = story.candidate.findLast(started) ?? story.stopped.findLast(started);
   const timeline =
     shown?.recording == null
       ? null
@@ -64,10 +73,10 @@ function assemble(request: GateRequest, scenario: ScenarioRequest, story: StoryF
     word: parts.word,
     judgement: parts.judgement,
     error: parts.error,
-    runs: [...story.candidate, ...story.base].map((run) => runReport(run, request.bundle)),
+    runs: story.runs().map((run) => runReport(run, request.bundle)),
     baseline: baselineSummary(story.baseline),
-    fingerprint: story.candidate[0]?.info.fingerprint ?? {},
-    findings: findingsOf(story.candidate),
+    fingerprint: (story.candidate[0] ?? story.stopped[0])?.info.fingerprint ?? {},
+    findings: [...parts.lines, ...findingsOf(story.candidate)],
     timeline,
   };
 }
@@ -88,11 +97,12 @@ export function judgedScenario(
   scenario: ScenarioRequest,
   story: StoryFacts,
   judgement: Judgement,
+  lines: readonly Finding[] = [],
 ): ReportedScenario {
   const newest = story.candidate.findLast(({ analysis }) => analysis !== null);
   const subtitle = headline(judgement, newest?.analysis ?? null);
   return {
-    report: assemble(request, scenario, story, { word: judgement.verdict, judgement, error: null, subtitle }),
+    report: assemble(request, scenario, story, { word: judgement.verdict, judgement, error: null, subtitle, lines }),
     warnings: story.warnings,
   };
 }
@@ -137,7 +147,72 @@ export function failedScenario(
       judgement,
       error,
       subtitle: error?.message ?? "",
+      lines: [],
     }),
+    warnings: story.warnings,
+  };
+}
+
+/**
+ * A scenario that was ended from outside before it could be judged. A cancelled one is an error and nothing else; one whose
+ * time was over still counts against absolute budgets.
+ */
+export function stoppedScenario(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  story: StoryFacts,
+  run: FinishedRun | null,
+  interrupt: AbortSignal,
+): ReportedScenario {
+  const last = run ?? story.candidate.at(-1);
+  if (last === undefined) {
+    return brokenScenario(
+      scenario,
+      new GateError("INTERRUPTED", "interrupted before it began", { kind: "interrupted" }),
+    );
+  }
+  if (!outOfTime(interrupt)) {
+    const signal = last.ending.kind === "interrupted" ? last.ending.signal : String(interrupt.reason);
+    return failedScenario(request, scenario, story, { ...last, ending: { kind: "interrupted", signal } });
+  }
+  const measured = last.measured === null ? [] : [last.measured];
+  const seen: StoryFacts = {
+    ...factsOf(story),
+    candidateMeasurements: () => ({
+      scenario: scenario.name,
+      fingerprint: last.info.fingerprint,
+      runs: [...story.candidateMeasurements().runs, ...measured],
+    }),
+  };
+  return failedScenario(request, scenario, seen, { ...last, ending: timeIsOver() });
+}
+
+function factsOf(story: StoryFacts): StoryFacts {
+  const { candidate, base, attribution, stopped, baseline, warnings } = story;
+  return {
+    ...{ candidate, base, attribution, stopped, baseline, warnings },
+    candidateMeasurements: () => story.candidateMeasurements(),
+    runs: () => story.runs(),
+  };
+}
+
+function timeIsOver(): Extract<RunEnding, { kind: "failed" }> {
+  const hint = "Raise timeout-minutes, or make the scenario shorter.";
+  return { kind: "failed", code: "STEP_TIMEOUT", message: "timeout-minutes was over before the run ended", hint };
+}
+
+/** A scenario that could not go on after some of its runs; they are its evidence. */
+export function brokenStory(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  story: StoryFacts,
+  cause: GateError,
+): ReportedScenario {
+  const { code, message, hint = null } = cause;
+  const where = cause.where === undefined ? "" : ` (${cause.where})`;
+  const error = { code, message: `${message}${where}`, hint };
+  return {
+    report: assemble(request, scenario, story, { word: "error", judgement: null, error, subtitle: message, lines: [] }),
     warnings: story.warnings,
   };
 }

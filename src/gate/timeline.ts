@@ -51,6 +51,9 @@ export function buildTimeline(input: TimelineInput): Timeline {
     verdict: input.word,
     subtitle: input.subtitle,
     series,
+    ...(decided !== null && series.some(decides)
+      ? { about: { rank: decided.rank, device: decided.device, metric: decided.metric } }
+      : {}),
     envelope: input.envelopes.find(same) ?? null,
     budget_bytes: input.policy.budgets.find(({ metric }) => metric === main?.metric)?.bytes ?? null,
     threshold_bytes: threshold?.threshold_bytes ?? null,

@@ -34,6 +34,23 @@ describe("annotations", () => {
     expect(Math.max(...errors.map(({ message }) => message.length))).toBeLessThanOrEqual(4000);
   });
 
+  it("show the line that leaks beside the code, as the error it is", () => {
+    const leak = {
+      ...sampleScenario("fail").findings[0]!,
+      classification: "leak_line",
+      evidence: { line: "src/train.py:48" },
+      description: "src/train.py:48 keeps 1.9 KiB more with every step",
+      remediation: ["Keep loss.item() instead."],
+    };
+    const scenario = sampleScenario("fail", { judgement: sampleJudgement("fail", { checks: [] }), findings: [leak] });
+    expect(annotationsOf(sampleReport("fail", { scenarios: [scenario] }))).toContainEqual({
+      level: "error",
+      title: "train-mlp: leak line",
+      message: "src/train.py:48 keeps 1.9 KiB more with every step. Keep loss.item() instead.",
+      place: { file: "src/train.py", line: 48 },
+    });
+  });
+
   it("pass on the gate's own warnings", () => {
     const all = annotationsOf(sampleReport("pass", { warnings: ["the sampler fell back"] }));
     expect(all).toContainEqual({ level: "warning", title: "Stormlog Gate", message: "the sampler fell back" });

@@ -1,13 +1,18 @@
+import { escapeTerminal } from "../core/escape.ts";
 import type { GateReport, ScenarioReport } from "../report/model.ts";
+import { LEAK_LINE, placeOf, type SourcePlace } from "../report/source-line.ts";
 
 /** GitHub keeps 10 errors and 10 warnings of a step and cuts a message at 4,096 characters. */
 const MAX_PER_LEVEL = 10;
 const MAX_MESSAGE = 4000;
+const MAX_TITLE = 255;
 
 export interface Annotation {
   readonly level: "error" | "warning";
   readonly title: string;
   readonly message: string;
+  /** Where it is shown beside the code; absent = beside the run only. */
+  readonly place?: SourcePlace;
 }
 
 function sentence(text: string): string {
@@ -47,7 +52,15 @@ function ofScenario(scenario: ScenarioReport): readonly Annotation[] {
   }
   for (const finding of scenario.findings) {
     if (finding.severity === "info") continue;
-    all.push({ level: "warning", title: `${name}: ${finding.classification}`, message: finding.description });
+    const place = placeOf(finding);
+    const hint = finding.remediation[0] === undefined ? "" : ` ${finding.remediation[0]}`;
+    all.push({
+      // A line that leaks in a failing scenario is what has to be mended: it is shown as the error it is.
+      level: finding.classification === LEAK_LINE && scenario.word === "fail" ? "error" : "warning",
+      title: `${name}: ${finding.classification.replaceAll("_", " ")}`,
+      message: place === null ? finding.description : `${sentence(finding.description)}${hint}`,
+      ...(place === null ? {} : { place }),
+    });
   }
   return all;
 }
@@ -68,6 +81,8 @@ export function annotationsOf(report: GateReport): readonly Annotation[] {
   ];
   return [...bounded(all, "error"), ...bounded(all, "warning")].map((annotation) => ({
     ...annotation,
-    message: annotation.message.slice(0, MAX_MESSAGE),
+    // They are lines of a log as well.
+    title: escapeTerminal(annotation.title).slice(0, MAX_TITLE),
+    message: escapeTerminal(annotation.message).slice(0, MAX_MESSAGE),
   }));
 }

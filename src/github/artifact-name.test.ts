@@ -36,6 +36,12 @@ describe("matrixLeg", () => {
     expect(matrixLeg('{"os":"ubuntu-24.04","torch":2.5,"cfg":{"a":1}}')).toBe("ubuntu-24.04-2.5-a-1");
   });
 
+  it("tells two long legs apart", () => {
+    const leg = (end: string) => matrixLeg(JSON.stringify({ image: `${"nvcr-io-nvidia-pytorch-".repeat(8)}${end}` }));
+    expect(leg("a")).toMatch(/^[A-Za-z0-9._-]{60}$/);
+    expect(leg("a")).not.toBe(leg("b"));
+  });
+
   it.each(["null", "{}", "", "[1]", "not json", '"x"'])("is null without a matrix: %s", (json) => {
     expect(matrixLeg(json)).toBeNull();
   });

@@ -3,18 +3,19 @@ import { createHash } from "node:crypto";
 /** What the artifact service refuses in a name, plus control characters. */
 const FORBIDDEN = /["<>|*?\\/:\u0000-\u001f\u007f-\u009f]/g;
 const MAX_NAME = 120;
+const MAX_LEG = 60;
 
-function shorten(name: string): string {
-  if (name.length <= MAX_NAME) return name;
+function shorten(name: string, most: number): string {
+  if (name.length <= most) return name;
   // Two long legs must not fall together when they are cut.
   const hash = createHash("sha256").update(name).digest("hex").slice(0, 8);
-  return `${name.slice(0, MAX_NAME - 9)}-${hash}`;
+  return `${name.slice(0, most - 9)}-${hash}`;
 }
 
 /** A name the artifact service takes: forbidden characters become `-`, long names are cut and told apart by a hash. */
 export function safeArtifactName(name: string): string {
   const safe = name.replace(FORBIDDEN, "-").replace(/\s+/g, " ").trim();
-  return shorten(safe === "" || /^\.+$/.test(safe) ? "stormlog" : safe);
+  return shorten(safe === "" || /^\.+$/.test(safe) ? "stormlog" : safe, MAX_NAME);
 }
 
 /**
@@ -35,7 +36,7 @@ export function matrixLeg(json: string): string | null {
       .replace(/^-+|-+$/g, ""),
   );
   const leg = words.filter((word) => word !== "").join("-");
-  return leg === "" ? null : shorten(leg).slice(0, MAX_NAME / 2);
+  return leg === "" ? null : shorten(leg, MAX_LEG);
 }
 
 /**

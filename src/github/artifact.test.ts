@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const job = (upload: ArtifactStore["upload"], ms = 1000): ArtifactJob => ({
-  store: { upload },
+  store: { upload, list: async () => [], read: async () => new Uint8Array() },
   context: runContext({ GITHUB_REPOSITORY: "octo/model", GITHUB_RUN_ID: "7" }),
   name: "gate",
   retentionDays: null,

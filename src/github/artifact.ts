@@ -4,6 +4,7 @@ import { artifactNames } from "./artifact-name.ts";
 import { type Deadline, withDeadline } from "./deadline.ts";
 import { degradedWarning } from "./degrade.ts";
 import { artifactUrl, type RunContext } from "./run-context.ts";
+import { explainUpload } from "./upload-failure.ts";
 
 /** The artifact service of the running job, as little of it as the gate needs. */
 export interface ArtifactStore {
@@ -12,6 +13,22 @@ export interface ArtifactStore {
    * basename, and opens in the browser.
    */
   upload(name: string, files: readonly string[], root: string, options: UploadOptions): Promise<number>;
+  /** Artifacts of this workflow run, of all its jobs and attempts. */
+  list(): Promise<readonly ListedArtifact[]>;
+  /**
+   * The stored bytes of one of them, as they are.
+   * @throws GateError ARTIFACT_TOO_LARGE, ARTIFACT_DIGEST
+   */
+  read(artifact: ListedArtifact, maxBytes: number): Promise<Uint8Array>;
+}
+
+export interface ListedArtifact {
+  readonly id: number;
+  readonly name: string;
+  /** Stored bytes. */
+  readonly size: number;
+  /** `sha256:…` of the stored bytes; null where the service did not say. */
+  readonly digest: string | null;
 }
 
 export interface UploadOptions {
@@ -28,6 +45,18 @@ export type Upload =
 /** The store of GitHub Actions. Loaded on first use: the client is larger than everything else together. */
 export function actionsArtifactStore(): ArtifactStore {
   return {
+    async list() {
+      const { DefaultArtifactClient } = await import("@actions/artifact");
+      // Without `findBy` it asks the service of the running job, for which no permission is needed.
+      const { artifacts } = await new DefaultArtifactClient().listArtifacts();
+      return artifacts.map(({ id, name, size, digest }) => ({ id, name, size, digest: digest || null }));
+    },
+
+    async read(artifact, maxBytes) {
+      const { readArtifact } = await import("./artifact-read.ts");
+      return readArtifact(artifact, maxBytes);
+    },
+
     async upload(name, files, root, { retentionDays, raw }) {
       const { DefaultArtifactClient } = await import("@actions/artifact");
       const answer = await new DefaultArtifactClient().uploadArtifact(name, [...files], root, {
@@ -95,7 +124,10 @@ export async function uploadBundle(job: ArtifactJob, bundleDir: string): Promise
   } catch (error) {
     return {
       ok: false,
-      warning: degradedWarning({ ...UPLOAD_ATTEMPT, instead: `It is on the runner in ${bundleDir}.` }, error),
+      warning: degradedWarning(
+        { ...UPLOAD_ATTEMPT, instead: `It is on the runner in ${bundleDir}.` },
+        explainUpload(error),
+      ),
     };
   }
 }
@@ -103,21 +135,32 @@ export async function uploadBundle(job: ArtifactJob, bundleDir: string): Promise
 const UPLOAD_ATTEMPT = { what: "upload the evidence bundle", permission: null } as const;
 
 /**
- * Upload the interactive timeline as an artifact of its own that is not zipped, so that one click opens it. The service
- * names such an artifact after its file, which is therefore copied to a name of this gate's first.
- * @param scratch existing directory for the copy; it stays, because an upload that missed its deadline may still read it
+ * Upload one file as an artifact that is not zipped. The service names such an artifact after its file, which is therefore
+ * written under a name of this gate's first.
+ * @param scratch existing directory for the file; it stays, because an upload that missed its deadline may still read it
+ * @throws what `write` and the artifact service's client throw, DeadlineError
  */
+export async function uploadRaw(
+  job: ArtifactJob,
+  extension: `.${string}`,
+  scratch: string,
+  write: (file: string) => void,
+): Promise<Upload> {
+  return withDeadline(job.deadline, () =>
+    uploadUnderFreeName(job, (name) => {
+      const file = path.join(scratch, `${name}${extension}`);
+      write(file);
+      return job.store.upload(path.basename(file), [file], scratch, { retentionDays: job.retentionDays, raw: true });
+    }),
+  );
+}
+
+/** Upload the interactive timeline as an artifact of its own, so that one click opens it. */
 export async function uploadTimeline(job: ArtifactJob, htmlFile: string, scratch: string): Promise<Upload> {
   try {
-    return await withDeadline(job.deadline, () =>
-      uploadUnderFreeName(job, (name) => {
-        const copy = path.join(scratch, `${name}.html`);
-        copyFileSync(htmlFile, copy);
-        return job.store.upload(`${name}.html`, [copy], scratch, { retentionDays: job.retentionDays, raw: true });
-      }),
-    );
+    return await uploadRaw(job, ".html", scratch, (file) => copyFileSync(htmlFile, file));
   } catch (error) {
     const attempt = { what: "upload the interactive timeline", permission: null, instead: "It is in the bundle." };
-    return { ok: false, warning: degradedWarning(attempt, error) };
+    return { ok: false, warning: degradedWarning(attempt, explainUpload(error)) };
   }
 }

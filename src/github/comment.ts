@@ -1,11 +1,11 @@
+import { isStatus } from "./api-error.ts";
+import { BadAnswerError } from "./bounded-fetch.ts";
 import { degradedWarning } from "./degrade.ts";
 import type { Octokit } from "./octokit.ts";
+import { markerKey, OwnAuthor, sameText } from "./own-texts.ts";
 
 /** GitHub stores 262,144 bytes; its documented limit of 65,536 characters, less room for the marker, is what is used. */
 export const MAX_COMMENT_CHARS = 60_000;
-
-/** The login of comments made with the job's own token. */
-const ACTIONS_BOT = "github-actions[bot]";
 
 export interface CommentTarget {
   readonly owner: string;
@@ -15,6 +15,11 @@ export interface CommentTarget {
   readonly headSha: string | null;
   /** Gate id, with the leg of a matrix behind a slash. */
   readonly key: string;
+  /**
+   * Longest wait before a comment is created, milliseconds, drawn at random: jobs that end together then find that one of them has
+   * made it, instead of notifying people once each. Default is no wait.
+   */
+  readonly settleMs?: number;
 }
 
 export type CommentResult =
@@ -25,8 +30,11 @@ export type CommentResult =
 
 /** First line of a sticky comment, by which it is found again. Invisible when rendered. */
 export function commentMarker(key: string): string {
-  return `<!-- stormlog-gate:${key.replace(/[^A-Za-z0-9._/-]/g, "-").replace(/-{2,}/g, "-")} -->`;
+  return `<!-- stormlog-gate:${markerKey(key)} -->`;
 }
+
+/** How often a comment may be deleted under our hands before that is a failure. */
+const MOST_ATTEMPTS = 4;
 
 interface Marked {
   readonly id: number;
@@ -35,17 +43,30 @@ interface Marked {
   readonly url: string;
 }
 
+/** What stands between the runner and GitHub can answer for it; a comment without a page was not written. */
+function pageOf(comment: { readonly html_url?: unknown }): string {
+  if (typeof comment.html_url !== "string")
+    throw new BadAnswerError("GitHub's answer is something else than a comment");
+  return comment.html_url;
+}
+
+/** The comment that was just found is not there any more. */
+class GoneError extends Error {
+  override readonly name = "GoneError";
+}
+
 /** Anybody can paste a marker, so a comment counts as ours only when its first line is the marker and its author is us. */
 class StickyComments {
   readonly #octokit: Octokit;
   readonly #target: CommentTarget;
   readonly #marker: string;
-  #viewer: string | undefined;
+  readonly #us: OwnAuthor;
 
   constructor(octokit: Octokit, target: CommentTarget) {
     this.#octokit = octokit;
     this.#target = target;
     this.#marker = commentMarker(target.key);
+    this.#us = new OwnAuthor(octokit);
   }
 
   /** Our comments of this gate, the oldest (lowest id) first. */
@@ -62,37 +83,24 @@ class StickyComments {
       .map(({ id, body, user, html_url }) => ({ id, body: body ?? "", author: user?.login ?? "", url: html_url }))
       .sort((a, b) => a.id - b.id);
     const ours: Marked[] = [];
-    for (const comment of marked) if (await this.#isOurs(comment.author)) ours.push(comment);
+    for (const comment of marked) if (await this.#us.is(comment.author)) ours.push(comment);
     return ours;
-  }
-
-  /** Who we are is only asked when a marked comment is not from the job token's own bot. */
-  async #isOurs(author: string): Promise<boolean> {
-    if (author === ACTIONS_BOT) return true;
-    if (author === "") return false;
-    this.#viewer ??= await this.#askViewer();
-    return author === this.#viewer;
-  }
-
-  async #askViewer(): Promise<string> {
-    try {
-      const answer = await this.#octokit.graphql<{ viewer: { login: string } }>("query { viewer { login } }");
-      return answer.viewer.login;
-    } catch {
-      return ACTIONS_BOT;
-    }
   }
 
   async create(body: string): Promise<string> {
     const { owner, repo, pullRequest } = this.#target;
     const { data } = await this.#octokit.rest.issues.createComment({ owner, repo, issue_number: pullRequest, body });
-    return data.html_url;
+    return pageOf(data);
   }
 
   async update(id: number, body: string): Promise<string> {
     const { owner, repo } = this.#target;
-    const { data } = await this.#octokit.rest.issues.updateComment({ owner, repo, comment_id: id, body });
-    return data.html_url;
+    try {
+      const { data } = await this.#octokit.rest.issues.updateComment({ owner, repo, comment_id: id, body });
+      return pageOf(data);
+    } catch (error) {
+      throw isStatus(error, 404) ? new GoneError("the comment was deleted again and again", { cause: error }) : error;
+    }
   }
 
   /** Another run may have deleted it already; a duplicate that stays is no reason to fail. */
@@ -119,11 +127,6 @@ class StickyComments {
   }
 }
 
-/** Line ends and a trailing newline come back from GitHub as it likes; they are no change of the text. */
-function sameText(a: string, b: string): boolean {
-  return a.replace(/\r\n/g, "\n").trimEnd() === b.replace(/\r\n/g, "\n").trimEnd();
-}
-
 /**
  * Keep exactly one comment of this gate on the pull request, with this text: created once (which notifies), then updated
  * (which does not), left alone when nothing changed. Of duplicates the oldest stays.
@@ -133,8 +136,24 @@ function sameText(a: string, b: string): boolean {
 export async function keepOneComment(octokit: Octokit, target: CommentTarget, text: string): Promise<CommentResult> {
   const body = `${commentMarker(target.key)}\n${text.slice(0, MAX_COMMENT_CHARS)}`;
   const comments = new StickyComments(octokit, target);
-  if (await comments.isOutdated()) return { action: "outdated" };
+  for (let attempt = 1; ; attempt += 1) {
+    if (await comments.isOutdated()) return { action: "outdated" };
+    try {
+      return await write(comments, body, target.settleMs ?? 0);
+    } catch (error) {
+      // Another run took it for a duplicate, or a person deleted it, after it was found: look again.
+      if (!(error instanceof GoneError)) throw error;
+      if (attempt === MOST_ATTEMPTS) throw error.cause;
+    }
+  }
+}
+
+async function write(comments: StickyComments, body: string, settleMs: number): Promise<CommentResult> {
   let [kept, ...duplicates] = await comments.find();
+  if (kept === undefined && settleMs > 0) {
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * settleMs));
+    [kept, ...duplicates] = await comments.find();
+  }
   let createdUrl: string | null = null;
   if (kept === undefined) {
     createdUrl = await comments.create(body);

@@ -31,6 +31,12 @@ describe("degradedWarning", () => {
     expect(degradedWarning(ATTEMPT, error)).toContain(words);
   });
 
+  it("stands what cannot be made a text", () => {
+    for (const thrown of [Object.create(null), { toString: 1, valueOf: 2 }]) {
+      expect(degradedWarning(ATTEMPT, thrown)).toContain("something of type object was thrown");
+    }
+  });
+
   it("is one bounded line whatever was thrown", () => {
     fc.assert(
       fc.property(fc.anything(), fc.string({ maxLength: 2000, unit: "binary" }), (thrown, message) => {

@@ -18,11 +18,50 @@ function statusOf(error: unknown): number | null {
   return typeof error.status === "number" ? error.status : null;
 }
 
-function messageOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
-  const line = escapeTerminal(`${text}${cause}`.replace(/\s+/g, " ").trim());
+function bounded(text: string): string {
+  const line = escapeTerminal(text.replace(/\s+/g, " ").trim());
   return line.length > MAX_DETAIL ? `${line.slice(0, MAX_DETAIL)}…` : line;
+}
+
+/** Anything can be thrown, also what cannot be made a text. */
+function thrownText(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return `something of type ${typeof thrown} was thrown`;
+  }
+}
+
+function messageOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : thrownText(error);
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
+  // What fetch says on top of the reason tells nothing, and stands now behind it and now before it.
+  const said = [text, cause].filter((part) => part !== "" && part !== "fetch failed" && part !== "terminated");
+  return bounded([...new Set(said)].join(": ") || text);
+}
+
+/** What GitHub itself said, without the link to its documentation that the client puts behind it. */
+function saidByGitHub(error: unknown): string {
+  return messageOf(error).replace(/ - https?:\/\/\S+$/, "");
+}
+
+function refused(error: unknown, grant: string): string {
+  const said = saidByGitHub(error);
+  if (/rate limit|abuse/i.test(said)) return "GitHub's rate limit was reached (403). Run the job again later.";
+  if (/locked/i.test(said)) return `the conversation is locked (403): ${said}`;
+  const detail = /resource not accessible/i.test(said) || said.length < 2 ? "" : ` GitHub says: ${said}`;
+  return `the token may not do that (403).${grant}${grant ? ", which a pull request from a fork never has." : ""}${detail}`;
+}
+
+/** Connection failures have the status 500 from the client; only a real answer carries a response. */
+function wasAnswered(error: unknown): boolean {
+  return typeof error === "object" && error !== null && "response" in error && error.response !== undefined;
+}
+
+function unreached(detail: string): string {
+  const why = `GitHub could not be reached: ${detail}`;
+  if (!/certificate/i.test(detail)) return why;
+  return `${why}. The certificate of a proxy between goes into NODE_EXTRA_CA_CERTS of the runner.`;
 }
 
 function reason(error: unknown, permission: string | null): string {
@@ -33,20 +72,18 @@ function reason(error: unknown, permission: string | null): string {
     case 401:
       return "the token was refused (401): it is missing, wrong or expired.";
     case 403:
-      if (/rate limit|abuse/i.test(messageOf(error))) return "GitHub's rate limit was reached (403).";
-      return `the token may not do that (403).${grant}${grant ? ", which a pull request from a fork never has." : ""}`;
+      return refused(error, grant);
     case 404:
       return `GitHub cannot find it with this token (404).${grant}${grant ? ", if it exists." : ""}`;
     case 422:
-      return `GitHub refused the content (422): ${messageOf(error)}`;
+      return `GitHub refused the content (422): ${saidByGitHub(error)}`;
     case 429:
-      return "GitHub's rate limit was reached (429).";
+      return "GitHub's rate limit was reached (429). Run the job again later.";
     default:
-      // Octokit gives connection failures the status 500; only a real answer carries a response.
-      if (status !== null && status >= 500 && typeof error === "object" && error !== null && "response" in error) {
-        if (error.response !== undefined) return `GitHub failed (${status}).`;
+      if (status !== null && wasAnswered(error)) {
+        return status >= 500 ? `GitHub failed (${status}).` : `GitHub refused it (${status}): ${saidByGitHub(error)}`;
       }
-      return messageOf(error);
+      return status === null ? messageOf(error) : unreached(messageOf(error));
   }
 }
 

@@ -1,4 +1,5 @@
 import type { GitHub } from "@actions/github/lib/utils";
+import { boundedFetch } from "./bounded-fetch.ts";
 import type { RunContext } from "./run-context.ts";
 
 export type Octokit = InstanceType<typeof GitHub>;
@@ -20,8 +21,10 @@ const MAX_RATE_LIMIT_RETRIES = 2;
  * without a pull request never needs it.
  */
 export async function connect(options: ConnectOptions): Promise<Octokit> {
-  const [{ getOctokit }, { retry }, { throttling }] = await Promise.all([
+  const [{ getOctokit }, { defaults }, { retry }, { throttling }] = await Promise.all([
     import("@actions/github"),
+    // It knows the runner's proxy.
+    import("@actions/github/lib/utils"),
     import("@octokit/plugin-retry"),
     import("@octokit/plugin-throttling"),
   ]);
@@ -34,7 +37,7 @@ export async function connect(options: ConnectOptions): Promise<Octokit> {
     options.token,
     {
       baseUrl: options.context.apiUrl,
-      request: { signal: options.signal },
+      request: { signal: options.signal, fetch: boundedFetch(defaults.request?.fetch ?? fetch) },
       // Two more tries, 1.6 and 3.6 s apart: a hiccup passes in that time, and a job should not wait out an outage.
       retry: { retries: 2, retryAfterBaseValue: 400 },
       throttle: {

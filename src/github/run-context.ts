@@ -9,6 +9,12 @@ export interface RunContext {
   readonly runId: number | null;
   /** 1 for the first attempt; re-runs count up. */
   readonly runAttempt: number;
+  /** `pull_request`, `push`, `workflow_run`, …; empty when it is not known. */
+  readonly eventName: string;
+  /** Commit that triggered the run: of a pull request the merge commit, not its head. */
+  readonly sha: string | null;
+  /** Full ref that triggered the run. */
+  readonly ref: string | null;
 }
 
 function positiveInteger(text: string | undefined): number | null {
@@ -26,6 +32,9 @@ export function runContext(env: Environment): RunContext {
     repo: named ? repo : null,
     runId: positiveInteger(env.GITHUB_RUN_ID),
     runAttempt: positiveInteger(env.GITHUB_RUN_ATTEMPT) ?? 1,
+    eventName: env.GITHUB_EVENT_NAME ?? "",
+    sha: env.GITHUB_SHA || null,
+    ref: env.GITHUB_REF || null,
   };
 }
 

@@ -48,6 +48,26 @@ describe("collectFingerprint", () => {
     });
   });
 
+  it("is that of the maker whose devices there are, but not of a processor's own graphics", async () => {
+    const made = (backend: DeviceReport["backend"], unified: boolean) =>
+      collectFingerprint({ ...inputs, devices: [{ ...device(0, "card"), ...(backend ? { backend } : {}), unified }] });
+    expect((await made("amd", false)).backend).toBe("rocm");
+    expect((await made("intel", false)).backend).toBe("xpu");
+    expect((await made("apple", true)).backend).toBe("mps");
+    // GB10 and its like share memory with the processor, too, but are what jobs run on.
+    expect((await made("nvml", true)).backend).toBe("cuda");
+    expect(await made("intel", true)).toMatchObject({ backend: "cpu", device_model: null });
+  });
+
+  it("of a GPU that is split is that of its instances", async () => {
+    const instance = { ...device(256, "NVIDIA A100"), parent: 0, mig_profile: "1g.10gb", total_bytes: 10 * 2 ** 30 };
+    expect(await collectFingerprint({ ...inputs, devices: [device(0, "NVIDIA A100"), instance] })).toMatchObject({
+      device_model: "NVIDIA A100",
+      device_memory_bytes: 10 * 2 ** 30,
+      mig_profile: "1g.10gb",
+    });
+  });
+
   it("takes the image from whoever knows it", async () => {
     const hosted = { ImageOS: "ubuntu24", ImageVersion: "20260901.1" };
     expect((await collectFingerprint({ ...inputs, env: hosted })).container_image).toBe("ubuntu24 20260901.1");

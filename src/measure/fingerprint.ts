@@ -4,7 +4,8 @@ import { readFile, realpath } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import type { DeviceReport } from "../sampler/sampler.ts";
+import { makerOf } from "../sampler/device-backend.ts";
+import { DEVICE_BACKENDS, type DeviceReport } from "../sampler/sampler.ts";
 import type { Fingerprint } from "../telemetry/model.ts";
 import { findExecutable } from "./find-executable.ts";
 
@@ -92,16 +93,42 @@ export async function pythonVersion(
   }
 }
 
+/** What runs on the devices of a maker, in the order in which it speaks for a machine that has several. */
+const BACKENDS = { nvml: "cuda", amd: "rocm", intel: "xpu", apple: "mps" } as const;
+
+/**
+ * The devices that say what a machine is: instances rather than the GPU they are part of, and no graphics part of a processor,
+ * which every laptop has and hardly any job uses (Apple's are what its jobs use).
+ */
+function tellingDevices(devices: readonly DeviceReport[]): readonly DeviceReport[] {
+  const split = new Set(devices.map(({ parent }) => parent ?? null));
+  return devices.filter((device) => {
+    const maker = makerOf(device);
+    return !split.has(device.index) && !(device.unified === true && (maker === "amd" || maker === "intel"));
+  });
+}
+
+function backendOf(devices: readonly DeviceReport[]): string {
+  const makers = new Set(devices.map(makerOf));
+  const first = DEVICE_BACKENDS.find((maker) => makers.has(maker));
+  return first === undefined ? "cpu" : BACKENDS[first];
+}
+
+/** The profile of an instance: as its driver tells it, else as its name does. */
+export const migProfileOf = ({ mig_profile: profile, model }: DeviceReport): string | null =>
+  profile ?? /\bMIG (\S+)/.exec(model ?? "")?.[1] ?? null;
+
 /** The environment a recording was made in, flat. Unknown is null. Which fields decide is for the comparison to know. */
 export async function collectFingerprint(inputs: FingerprintInputs): Promise<Fingerprint> {
-  const { devices, env } = inputs;
+  const { env } = inputs;
+  const devices = tellingDevices(inputs.devices);
   const models = common(devices.map(({ model }) => model));
   const memory = common(devices.map(({ total_bytes }) => (total_bytes === null ? null : String(total_bytes))));
   return {
-    backend: devices.length > 0 ? "cuda" : "cpu",
+    backend: backendOf(devices),
     device_model: models,
     device_memory_bytes: memory !== null && /^\d+$/.test(memory) ? Number(memory) : memory,
-    mig_profile: common(devices.map(({ model }) => /\bMIG (\S+)/.exec(model ?? "")?.[1] ?? null)),
+    mig_profile: common(devices.map(migProfileOf)),
     world_size: inputs.worldSize,
     // Known only to a probe inside the measured process.
     framework: null,

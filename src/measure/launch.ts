@@ -10,6 +10,7 @@ import { findPrebuild } from "../sampler/prebuild.ts";
 import { GUARD_NODE_OPTIONS } from "./guard/environment.ts";
 import { type LauncherOrder, type LauncherStatus, parseStatusLine } from "./launcher-protocol.ts";
 import { openOutputPipes } from "./output-pipes.ts";
+import { rankSocket, SOCKET_FD, SOCKET_VARIABLE } from "./rank-socket.ts";
 
 /** How the command ended; "lost" when the launcher itself went away before it could say. */
 export type CommandEnd =
@@ -99,15 +100,19 @@ export async function launch(request: LaunchRequest): Promise<Launched> {
 async function startProgram(program: Program, request: LaunchRequest): Promise<Launched> {
   const pipes = await openOutputPipes();
   const args = [...program.args, String(CONTROL_FD), String(STATUS_FD), "--", ...request.argv];
+  const socket = rankSocket(program.env);
   let child: ChildProcess;
   try {
     child = spawn(program.file, args, {
       cwd: request.cwd,
-      env: program.env,
+      env: socket === null ? program.env : { ...program.env, [SOCKET_VARIABLE]: String(SOCKET_FD) },
       // Its own session: a Ctrl-C at the terminal reaches the gate alone, which then ends the tree in order.
       detached: true,
       // No stdin: in CI there is none, and a command that waits for a person would only run into its timeout.
-      stdio: ["ignore", pipes?.[0].writeFd ?? "pipe", pipes?.[1].writeFd ?? "pipe", "pipe", "pipe"],
+      stdio: [
+        ...["ignore" as const, pipes?.[0].writeFd ?? ("pipe" as const), pipes?.[1].writeFd ?? ("pipe" as const)],
+        ...["pipe" as const, "pipe" as const, ...(socket === null ? [] : [socket])],
+      ],
     });
   } catch (error) {
     for (const pipe of pipes ?? []) pipe.reader.destroy();

@@ -1,16 +1,25 @@
+import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { assertNever, GateError, usageError } from "../core/errors.ts";
 import type { Sampler } from "../sampler/sampler.ts";
 import { denyInspection, startSampler } from "../sampler/start.ts";
 import type { ExitState, RecordingInfo } from "../telemetry/model.ts";
-import { RAW_RECORD_FILE, readRecordFile } from "../telemetry/record-file.ts";
+import { PROBE_FOLDER } from "../telemetry/probe-files.ts";
+import { RAW_RECORD_FILE, type RecordFile, readRecordFile } from "../telemetry/record-file.ts";
 import { lossesOf, recordFileToRecording } from "../telemetry/record-recording.ts";
+import { endedTogether } from "./ended-together.ts";
+import { findExecutable } from "./find-executable.ts";
 import { collectFingerprint, pythonVersion } from "./fingerprint.ts";
 import { rankIdentity } from "./identity.ts";
+import { machineKillsNow } from "./kernel-watch.ts";
 import { type CommandEnd, type Launched, launch } from "./launch.ts";
+import { withOutOfMemory } from "./out-of-memory.ts";
 import { OutputLog } from "./output-log.ts";
 import { OutputTee } from "./output-tee.ts";
+import { type ProbeEnvironment, probeEnvironment, STEP_FILE } from "./probe-environment.ts";
+import { type ProbeSetup, withProbe } from "./probe-info.ts";
 import { ProcessTree } from "./process-tree.ts";
+import { type PythonUse, pythonUse } from "./python-flags.ts";
 import { finishedInfo, firstInfo, startedInfo, withPeaks } from "./recording-info.ts";
 import { argvOf, interruptName, type MeasureRequest } from "./request.ts";
 import {
@@ -36,7 +45,8 @@ const TIMER_MAX_MS = 2 ** 31 - 1;
  * `output.log`. The command's failure, a timeout and an interruption are answers (`exit`), not errors; by the time this
  * resolves nothing of the command runs any more.
  *
- * The command gets no stdin, its own session, and `STORMLOG_GATE_RUN` in its environment.
+ * The command gets no stdin, its own session, `STORMLOG_GATE_RUN` in its environment and, unless `request.probe` is off, what
+ * makes its Python processes load the probe, whose files go to `probe/` of the directory.
  *
  * @throws GateError COMMAND_MISSING, CWD_NOT_FOUND, CWD_NOT_DIRECTORY, RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE,
  *   RECORD_FILE_UNWRITABLE, LAUNCH_FAILED, RANK_INVALID, INTERRUPTED (before anything was started)
@@ -72,6 +82,11 @@ export async function measure(request: MeasureRequest): Promise<RecordingInfo> {
       python,
     });
   createRunDirectory(request.directory);
+  const probe = request.probe === "off" ? null : openProbe(request, env);
+  const setup: ProbeSetup =
+    probe === null
+      ? { kind: "off" }
+      : { kind: "on", use: await usedPython(argv, request.cwd, env), missing: probe.missing };
   let info = firstInfo({
     request,
     identity,
@@ -81,9 +96,10 @@ export async function measure(request: MeasureRequest): Promise<RecordingInfo> {
   });
   writeRecordingInfo(request.directory, info);
   const log = openLog(request.directory);
+  const killsBefore = machineKillsNow();
   let launched: Launched;
   try {
-    launched = await launch({ argv, cwd: request.cwd, env });
+    launched = await launch({ argv, cwd: request.cwd, env: probe?.env ?? env });
   } catch (error) {
     log.close();
     throw error;
@@ -94,7 +110,8 @@ export async function measure(request: MeasureRequest): Promise<RecordingInfo> {
     new OutputTee(launched.stderr, (chunk) => log.write(chunk), request.stderr),
   ];
   let sampler: Sampler | undefined;
-  const lost: string[] = launched.reason === null ? [] : [launched.reason];
+  let beganNs: number | null = null;
+  const lost: string[] = [...(launched.reason === null ? [] : [launched.reason]), ...(probe?.lost ?? [])];
   let exit: ExitState;
   try {
     sampler = startSampler({
@@ -105,6 +122,7 @@ export async function measure(request: MeasureRequest): Promise<RecordingInfo> {
       devicePeriodNs: request.devicePeriodNs,
       cpuBudget: request.cpuBudget,
       marker: `${MARKER_VARIABLE}=${marker}`,
+      probeDirectory: probe === null ? null : path.join(request.directory, PROBE_FOLDER),
     });
     info = startedInfo(info, sampler, launched.commandPid() ?? -1, await describe(sampler.devices));
     writeRecordingInfo(request.directory, info);
@@ -115,6 +133,7 @@ export async function measure(request: MeasureRequest): Promise<RecordingInfo> {
         .then((pid) => writeRecordingInfo(request.directory, { ...early, identity: { ...early.identity, pid } }))
         .catch(() => {});
     }
+    beganNs = Number(process.hrtime.bigint() - sampler.monotonicStartNs);
     const end = await watch(request, launched, tree, sampler);
     exit = end.kind === "exec-failed" ? await explainStartFailure(end.errno, argv0, request.cwd, env.PATH) : end;
   } finally {
@@ -133,11 +152,17 @@ export async function measure(request: MeasureRequest): Promise<RecordingInfo> {
     exit,
     pid: launched.commandPid() ?? -1,
     stats: sampler.stop(),
-    devices: sampler.devices.length,
+    sampler,
     output: log.totals(),
     lost,
   });
-  info = await peaksAdded(info, request.directory);
+  const { devices } = sampler;
+  // A driver may have answered only after the start.
+  if (devices.length > 0) info = { ...info, fingerprint: await describe(devices) };
+  info = await judgedByEvidence(info, request.directory, {
+    killsBefore,
+    withProbe: (known, file) => withProbe(known, request.directory, file, { setup, drivers: devices, beganNs }),
+  });
   writeRecordingInfo(request.directory, info);
   return info;
 }
@@ -177,6 +202,9 @@ async function watch(
     switch (first.kind) {
       case "exited":
       case "signaled":
+        if (!(await endedTogether(first, interrupt))) return first;
+        await stopTree(launched, tree);
+        return { kind: "interrupted", signal: interruptName(interrupt) };
       case "exec-failed":
         return first;
       case "lost":
@@ -198,13 +226,50 @@ async function watch(
   }
 }
 
-/** Peaks by the rule of the recording model; a record file that cannot be read back costs the peaks, not the run. */
-async function peaksAdded(info: RecordingInfo, directory: string): Promise<RecordingInfo> {
+/** The probe's directory, made, and the environment that leads the command's processes to it. */
+function openProbe(request: MeasureRequest, env: Readonly<Record<string, string>>): ProbeEnvironment {
+  const directory = path.join(request.directory, PROBE_FOLDER);
+  try {
+    mkdirSync(directory);
+    // There from the start, so that the sampler need not find it first.
+    writeFileSync(path.join(directory, STEP_FILE), "");
+  } catch (error) {
+    throw unwritable(directory, error);
+  }
+  return probeEnvironment(env, directory, request.debug ?? false);
+}
+
+async function usedPython(
+  argv: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+): Promise<PythonUse> {
+  const found = await findExecutable(argv[0] ?? "", cwd, env.PATH);
+  return pythonUse(argv, found.kind === "found" ? found.path : null);
+}
+
+interface Evidence {
+  /** Kills of the machine's kernel before the command began. */
+  readonly killsBefore: number | null;
+  readonly withProbe: (info: RecordingInfo, file: RecordFile | null) => RecordingInfo;
+}
+
+/**
+ * What the probes told, peaks by the rule of the recording model, and whether memory ran out; a record file that cannot be read
+ * back costs the peaks, not the run.
+ */
+async function judgedByEvidence(
+  info: RecordingInfo,
+  directory: string,
+  { killsBefore, withProbe }: Evidence,
+): Promise<RecordingInfo> {
   try {
     const file = await readRecordFile(path.join(directory, RAW_RECORD_FILE));
-    return withPeaks(info, recordFileToRecording(file, info).peaks, lossesOf(file));
+    const told = withOutOfMemory(withProbe(info, file), directory, file, killsBefore);
+    return withPeaks(told, recordFileToRecording(file, told).peaks, lossesOf(file, told));
   } catch (error) {
     if (!(error instanceof GateError)) throw error;
-    return withPeaks(info, [], [`peaks: ${error.message}`]);
+    const told = withOutOfMemory(withProbe(info, null), directory, null, killsBefore);
+    return withPeaks(told, [], [`peaks: ${error.message}`]);
   }
 }

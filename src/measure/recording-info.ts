@@ -1,8 +1,11 @@
 import os from "node:os";
+import { hideSecrets } from "../core/hide-secrets.ts";
 import type { Sampler, SamplerStats } from "../sampler/sampler.ts";
 import type { ExitState, Fingerprint, KnownPeak, RecordingInfo } from "../telemetry/model.ts";
+import { startedDevice } from "../telemetry/recorded-devices.ts";
 import type { RankIdentity } from "./identity.ts";
 import type { OutputTotals } from "./output-log.ts";
+import { inPidNamespace } from "./pid-namespace.ts";
 import { argvOf, type MeasureRequest } from "./request.ts";
 
 /** What is known before anything runs. */
@@ -24,7 +27,11 @@ export function firstInfo({ request, identity, fingerprint, monotonicNs, epochNs
     run: request.run,
     session: request.session,
     commit: request.commit,
-    command: { argv: argvOf(request.command), shell: request.command.kind === "shell", cwd: request.cwd },
+    command: {
+      argv: hideSecrets(argvOf(request.command)),
+      shell: request.command.kind === "shell",
+      cwd: request.cwd,
+    },
     exit: { kind: "running" },
     clock: { monotonic_start_ns: String(monotonicNs), epoch_ns: String(epochNs), duration_s: null },
     identity: { ...identity, host: os.hostname() || "unknown", pid: -1 },
@@ -65,15 +72,22 @@ export function startedInfo(
     identity: { ...info.identity, pid },
     fingerprint,
     sampler: { ...info.sampler, kind: sampler.kind, reason: sampler.reason },
-    sources: sampler.sources,
+    ...seenSources(sampler, info.identity.rank),
   };
+}
+
+/** What can be read as far as it is known by now: a driver may answer only after the start. */
+function seenSources({ sources, devices }: Sampler, rank: number): Pick<RecordingInfo, "sources" | "devices"> {
+  if (devices.length === 0) return { sources };
+  return { sources, devices: devices.map((device) => startedDevice(device, rank, inPidNamespace())) };
 }
 
 export interface RunResult {
   readonly exit: ExitState;
   readonly pid: number;
   readonly stats: SamplerStats;
-  readonly devices: number;
+  /** Ended. */
+  readonly sampler: Sampler;
   readonly output: OutputTotals | null;
   readonly lost: readonly string[];
 }
@@ -86,7 +100,7 @@ const rate = (ticks: number, durationNs: number): number | null => (durationNs >
 /** The final text, peaks not yet known. */
 export function finishedInfo(
   info: RecordingInfo,
-  { exit, pid, stats, devices, output, lost }: RunResult,
+  { exit, pid, stats, sampler, output, lost }: RunResult,
 ): RecordingInfo {
   const due = stats.ticks + stats.missedTicks;
   const notes = [...lost];
@@ -94,8 +108,13 @@ export function finishedInfo(
   if (stats.missedTicks > due * MISSED_TOLD) {
     notes.push(`${stats.missedTicks} of ${due} host samples were missed: the machine was too busy`);
   }
+  for (const { name, lostRecords } of stats.workers ?? []) {
+    if (lostRecords > 0)
+      notes.push(`${lostRecords} readings of devices (${name}) were missed: the machine was too busy`);
+  }
   return {
     ...info,
+    ...seenSources(sampler, info.identity.rank),
     complete: true,
     exit,
     clock: { ...info.clock, duration_s: stats.durationNs / 1e9 },
@@ -103,7 +122,7 @@ export function finishedInfo(
     sampler: {
       ...info.sampler,
       host_rate_hz: rate(stats.ticks, stats.durationNs),
-      device_rate_hz: devices > 0 ? rate(stats.deviceTicks, stats.durationNs) : null,
+      device_rate_hz: sampler.devices.length > 0 ? rate(stats.deviceTicks, stats.durationNs) : null,
       ticks: stats.ticks,
       missed_ticks: stats.missedTicks,
       cpu_s: stats.cpuNs / 1e9,

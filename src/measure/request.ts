@@ -34,6 +34,10 @@ export interface MeasureRequest {
   readonly interrupt: AbortSignal;
   /** Called at most ten times a second. */
   readonly onProgress?: (view: LiveView) => void;
+  /** Whether processes of the command are looked at from inside; that one must be is for the caller to ask for. */
+  readonly probe: "auto" | "off" | "require";
+  /** The probe may write to the command's stderr. */
+  readonly debug?: boolean;
   /** Canonical text of the scenario's definition; null for a command given on the spot. */
   readonly scenarioDefinition: string | null;
 }

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import type { RecordingInfo } from "../telemetry/model.ts";
+import { makeFolders } from "./make-folders.ts";
 
 export const RECORDING_FILE = "recording.json";
 export const OUTPUT_FILE = "output.log";
@@ -16,6 +17,7 @@ const RUN_FILES = [
   "timeline.json",
   "stats.json",
   "alerts.json",
+  "probe",
   OUTPUT_FILE,
 ] as const;
 
@@ -38,7 +40,7 @@ export function unwritable(where: string, cause: unknown): GateError {
  */
 export function createRunDirectory(directory: string): void {
   try {
-    mkdirSync(directory, { recursive: true });
+    makeFolders(directory);
   } catch (error) {
     throw unwritable(directory, error);
   }

@@ -37,6 +37,21 @@ describe("scrubEnvironment", () => {
     expect(dropped).toEqual([...dropped].sort());
   });
 
+  it("drops a token of the step also under another name, or within another value", () => {
+    const token = "ghs_0123456789abcdef";
+    const { env, dropped } = scrubEnvironment(
+      { INPUT_TOKEN: token, MY_TOKEN: token, URL: `https://x:${token}@example.org`, HF_TOKEN: "hf_0123456789abcdef" },
+      {},
+      "m",
+    );
+    expect(dropped).toEqual(["INPUT_TOKEN", "MY_TOKEN", "URL"]);
+    expect(env.HF_TOKEN).toBe("hf_0123456789abcdef");
+  });
+
+  it("takes no short value for a token", () => {
+    expect(scrubEnvironment({ INPUT_TOKEN: "a", PATH: "/a/b", GH_TOKEN: "" }, {}, "m").env.PATH).toBe("/a/b");
+  });
+
   it("lets the scenario set a dropped name on purpose, but not the marker", () => {
     const { env } = scrubEnvironment(caller, { GH_TOKEN: "mine", [MARKER_VARIABLE]: "forged" }, "m");
     expect(env).toMatchObject({ GH_TOKEN: "mine", [MARKER_VARIABLE]: "m" });

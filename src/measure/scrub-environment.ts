@@ -27,8 +27,20 @@ function isDropped(name: string): boolean {
   return DROPPED_NAMES.has(upper) || DROPPED_PREFIXES.some((prefix) => upper.startsWith(prefix));
 }
 
+/** Shorter values are no tokens of GitHub, and could be part of anything. */
+const SHORTEST_TOKEN = 16;
+
+/** The step's tokens themselves: a job may hand the same one on under a name of its own. */
+function tokensOf(caller: Readonly<Record<string, string | undefined>>): readonly string[] {
+  return Object.entries(caller)
+    .filter(([name]) => isDropped(name) && /TOKEN/i.test(name))
+    .map(([, value]) => value?.trim() ?? "")
+    .filter((value) => value.length >= SHORTEST_TOKEN);
+}
+
 /**
- * The environment of the measured command: the caller's without what belongs to the step alone, plus what the scenario
+ * The environment of the measured command: the caller's without what belongs to the step alone, by name and, for its tokens, by
+ * value; plus what the scenario
  * sets (which may bring a dropped name back, since it was asked for by name), plus the marker. `RUNNER_TRACKING_ID` stays:
  * by it the runner ends whatever a crashed gate left behind.
  */
@@ -39,9 +51,10 @@ export function scrubEnvironment(
 ): ScrubbedEnvironment {
   const env: Record<string, string> = {};
   const dropped: string[] = [];
+  const tokens = tokensOf(caller);
   for (const [name, value] of Object.entries(caller)) {
     if (value === undefined) continue;
-    if (isDropped(name)) dropped.push(name);
+    if (isDropped(name) || tokens.some((token) => value.includes(token))) dropped.push(name);
     else env[name] = value;
   }
   Object.assign(env, extra, { [MARKER_VARIABLE]: marker });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { randomId, sessionId } from "./session.ts";
+import { isNamedSession, keptSession, randomId, sessionId } from "./session.ts";
 
 describe("sessionId", () => {
   it("is what the variable says", () => {
@@ -10,6 +10,63 @@ describe("sessionId", () => {
     const env = { GITHUB_RUN_ID: "99", GITHUB_RUN_ATTEMPT: "2", GITHUB_JOB: "gate", RUNNER_TRACKING_ID: "github_a" };
     expect(sessionId(env)).toBe("github-99-2-gate-github_a");
     expect(sessionId({ GITHUB_RUN_ID: "99" })).toBe("github-99-1-job");
+  });
+
+  it.each([
+    ["a Slurm step", { SLURM_JOB_ID: "812", SLURM_STEP_ID: "3", SLURM_PROCID: "5" }, "slurm-812.3"],
+    ["a Slurm batch script", { SLURM_JOB_ID: "812", SLURM_PROCID: "0" }, "slurm-812"],
+    ["a requeued job", { SLURM_JOB_ID: "812", SLURM_STEP_ID: "0", SLURM_RESTART_COUNT: "2" }, "slurm-812.0-r2"],
+    ["torchrun", { TORCHELASTIC_RUN_ID: "night run", RANK: "1" }, "torchrun-night_run"],
+    ["restarted workers", { TORCHELASTIC_RUN_ID: "n", TORCHELASTIC_RESTART_COUNT: "1" }, "torchrun-n-r1"],
+    ["PMIx", { PMIX_NAMESPACE: "prterun-head-77@1" }, "mpi-prterun-head-77@1"],
+    ["an indexed Kubernetes job", { JOB_COMPLETION_INDEX: "12", HOSTNAME: "train-12" }, "kubernetes-train"],
+  ])("is what the launcher calls the job: %s", (_, env, session) => {
+    expect(sessionId(env)).toBe(session);
+    expect(isNamedSession(session)).toBe(true);
+    expect(sessionId({ ...env, STORMLOG_GATE_SESSION: "mine" })).toBe("mine");
+  });
+
+  it("is of one run of a workflow each, where a runner lives within one job of a cluster", () => {
+    const env = { SLURM_JOB_ID: "812", GITHUB_RUN_ID: "99", GITHUB_RUN_ATTEMPT: "2" };
+    expect(sessionId(env)).toBe("slurm-812-github-99-2");
+    expect(sessionId({ ...env, GITHUB_RUN_ID: "100" })).not.toBe(sessionId(env));
+    expect(sessionId({ PMIX_NAMESPACE: "77", GITHUB_RUN_ID: "99" })).toBe("mpi-77");
+  });
+
+  it("is a name also where somebody's name looks like one that nobody gave", () => {
+    const drawn = "0123456789abcdef0123456789abcdef";
+    expect(sessionId({ STORMLOG_GATE_SESSION: drawn })).toBe(`named-${drawn}`);
+  });
+
+  it("is kept with its time where the launcher's name comes again with the next job", () => {
+    const time = "2026-01-02T03:04:05.000Z";
+    expect(keptSession("torchrun-night", time)).toBe(`torchrun-night@${time}`);
+    expect(keptSession("kubernetes-train", time)).toBe(`kubernetes-train@${time}`);
+    for (const own of ["slurm-812.0", "mpi-77", "github-99-1-gate", "mine"]) expect(keptSession(own, time)).toBe(own);
+  });
+
+  it("tells two MPI jobs of one number apart by the launcher's address", () => {
+    const job = (uri: string) => sessionId({ OMPI_MCA_ess_base_jobid: "3131", OMPI_MCA_orte_hnp_uri: uri });
+    expect(job("3131.0;tcp://10.0.0.1:4444")).not.toBe(job("3131.0;tcp://10.0.0.1:5555"));
+    expect(job("a")).toBe(job("a"));
+  });
+
+  it("is the MPI job's for ranks that mpirun started within a Slurm job, some of them in a step of its daemons", () => {
+    const rank = { OMPI_COMM_WORLD_RANK: "1", PMIX_NAMESPACE: "77", SLURM_JOB_ID: "812" };
+    expect(sessionId(rank)).toBe("mpi-77");
+    expect(sessionId({ ...rank, SLURM_STEP_ID: "0" })).toBe("mpi-77");
+    expect(sessionId({ PMIX_NAMESPACE: "slurm.pmix.812.0", SLURM_JOB_ID: "812", SLURM_STEP_ID: "0" })).toBe(
+      "slurm-812.0",
+    );
+  });
+
+  it("does not believe torchrun's name for a job without one, nor a pod that is not called after its job", () => {
+    expect(isNamedSession(sessionId({ TORCHELASTIC_RUN_ID: "none" }))).toBe(false);
+    expect(isNamedSession(sessionId({ JOB_COMPLETION_INDEX: "1", HOSTNAME: "box" }))).toBe(false);
+  });
+
+  it("stays usable whatever a launcher calls its job", () => {
+    expect(sessionId({ TORCHELASTIC_RUN_ID: "ü".repeat(500) })).toMatch(/^[\x21-\x7e]{1,200}$/);
   });
 
   it("is random, 128 bits, elsewhere", () => {

@@ -8,8 +8,8 @@ import { type Member, type ProcessTree, processName, signalMember } from "./proc
  * has to be over in 5 s.
  */
 const STEPS: readonly { readonly order: LauncherOrder; readonly graceMs: number }[] = [
-  { order: "i", graceMs: 2000 },
-  { order: "t", graceMs: 1500 },
+  { order: "i", graceMs: 1500 },
+  { order: "t", graceMs: 1000 },
   { order: "k", graceMs: 700 },
 ];
 const POLL_MS = 40;
@@ -37,7 +37,7 @@ async function emptied(tree: ProcessTree, ms: number): Promise<boolean> {
   }
 }
 
-/** End a running tree in steps: SIGINT, SIGTERM, SIGKILL, each as soon as the one before has had its time; over in 4.2 s. */
+/** End a running tree in steps: SIGINT, SIGTERM, SIGKILL, each as soon as the one before has had its time; over in 3.2 s. */
 export async function stopTree(launched: Launched, tree: ProcessTree): Promise<void> {
   for (const { order, graceMs } of STEPS) {
     const until = performance.now() + graceMs;

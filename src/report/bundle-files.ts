@@ -58,14 +58,22 @@ export interface ListedFile {
   readonly sha256: string;
 }
 
-/** Every regular file below a directory, by path, with its digest. Links are not followed; leftovers of a write are skipped. */
-export async function listFiles(directory: string, skip: ReadonlySet<string>): Promise<ListedFile[]> {
+/**
+ * Every regular file below a directory, by path, with its digest. Links are not followed; leftovers of a write are skipped.
+ * @param listed files whose digests are known; one that is not there is not listed
+ */
+export async function listFiles(
+  directory: string,
+  skip: ReadonlySet<string>,
+  listed: readonly ListedFile[] = [],
+): Promise<ListedFile[]> {
+  const known = new Map(listed.map((file) => [file.path, file]));
   const files: ListedFile[] = [];
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile() || entry.name.endsWith(PARTIAL)) continue;
     const full = path.join(entry.parentPath, entry.name);
     const relative = path.relative(directory, full).split(path.sep).join("/");
-    if (!skip.has(relative)) files.push({ path: relative, ...(await digest(full)) });
+    if (!skip.has(relative)) files.push(known.get(relative) ?? { path: relative, ...(await digest(full)) });
   }
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }

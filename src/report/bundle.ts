@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import * as v from "valibot";
 import { GateError, invalidInput, usageError } from "../core/errors.ts";
-import { listFiles, writeAtomically, writeError } from "./bundle-files.ts";
+import { type ListedFile, listFiles, writeAtomically, writeError } from "./bundle-files.ts";
 import { LOCK_FILE, lockBundle, unlockBundle } from "./bundle-lock.ts";
 import { parseStormlogReport, type StormlogReport, stormlogReport } from "./envelope.ts";
 import { type BundleManifest, BundleManifestSchema, MANIFEST_FILE } from "./manifest.ts";
@@ -64,9 +64,14 @@ export async function prepareBundle(directory: string, start: BundleStart): Prom
 /**
  * Write the reports into a bundle whose `runs/` are there already, and the manifest last. One report that cannot be made does
  * not keep the others from being written; it is listed as missing.
+ * @param listed files of it whose digests are known, and need not be read again
  * @throws GateError DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED after everything that could be written was
  */
-export async function writeBundle(directory: string, report: GateReport): Promise<BundleManifest> {
+export async function writeBundle(
+  directory: string,
+  report: GateReport,
+  listed: readonly ListedFile[] = [],
+): Promise<BundleManifest> {
   const missing: { path: string; reason: string }[] = [];
   let failure: unknown;
   const produce = async (name: string, make: () => string | Uint8Array | Promise<Uint8Array>) => {
@@ -108,7 +113,7 @@ export async function writeBundle(directory: string, report: GateReport): Promis
     version: 1,
     created_iso: report.generated_at_utc,
     command_line: [...report.tool.argv],
-    files: await listFiles(directory, new Set([MANIFEST_FILE, LOCK_FILE])),
+    files: await listFiles(directory, new Set([MANIFEST_FILE, LOCK_FILE]), listed),
     exit_code: report.exit_code,
     risk_detected: report.word === "fail" || report.word === "warn",
     complete,

@@ -71,6 +71,24 @@ describe("renderSarif", () => {
   });
 });
 
+describe("the fingerprint of a line", () => {
+  const report = sampleReport("fail");
+  const print = (line: string, code: string): string => {
+    const finding = { ...sampleScenario("fail").findings[0]!, evidence: { line, function: "train", code } };
+    const scenarios = [{ ...report.scenarios[0]!, judgement: null, findings: [finding] }];
+    return JSON.parse(renderSarif({ ...report, scenarios })).runs[0].results[0].partialFingerprints["stormlogGate/v1"];
+  };
+
+  it("stays when lines above it come and go, and its indentation changes", () => {
+    expect(print("train.py:61", "    kept.append(loss)")).toBe(print("train.py:48", "kept.append(loss)"));
+  });
+
+  it("is another one for another line of the same file", () => {
+    expect(print("train.py:48", "seen.append(batch)")).not.toBe(print("train.py:48", "kept.append(loss)"));
+    expect(print("train.py:48", "")).not.toBe(print("train.py:49", ""));
+  });
+});
+
 describe("renderBadge", () => {
   it("says the verdict in the form a badge service reads", () => {
     expect(JSON.parse(renderBadge(sampleReport("fail")))).toEqual({

@@ -1,12 +1,13 @@
 import { markdownTable } from "markdown-table";
-import { escapeMarkdown } from "../core/escape.ts";
+import { escapeMarkdown, HIDDEN_CHARACTERS } from "../core/escape.ts";
 
 /**
  * Outside text on one line of markdown, at most `most` characters before escaping. Signs that cannot act where they stand (a
  * decimal point, a hyphen inside a word) are put back, so that the source reads well too.
  */
 export function md(text: string, most = 300): string {
-  return relax(escapeMarkdown(cut(text, most)));
+  // Four spaces at the start of a block would make it code.
+  return relax(escapeMarkdown(cut(text.trim(), most)));
 }
 
 /** Pairs of an escaped sign in a harmless place and the sign. */
@@ -48,12 +49,11 @@ export function table(
   return markdownTable([head, ...rows], { align: [...align], alignDelimiters: false, padding: true });
 }
 
-const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 const ANSI = /\u001b\[[0-9;:?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)/g;
 
 /** Outside text as a code block; its fence is longer than any run of backticks inside, so nothing breaks out. */
 export function codeBlock(text: string): string {
-  const clean = text.replace(/\r\n?/g, "\n").replace(ANSI, "").replace(INVISIBLE, "\ufffd").replace(/\n+$/, "");
+  const clean = text.replace(/\r\n?/g, "\n").replace(ANSI, "").replace(HIDDEN_CHARACTERS, "\ufffd").replace(/\n+$/, "");
   const longest = Math.max(2, ...[...clean.matchAll(/`+/g)].map((run) => run[0].length));
   const fence = "`".repeat(longest + 1);
   return `${fence}text\n${clean}\n${fence}`;

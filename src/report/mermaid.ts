@@ -16,7 +16,7 @@ interface Plot {
 /**
  * A timeline as a mermaid chart for places that show no picture: at most {@link POINTS} points a line, each the lowest or the
  * highest of its stretch by turns, so that neither a peak nor a valley is lost. The colours stand in the title because older
- * mermaid versions draw no legend. Null when there is nothing to draw. Without the surrounding code fence.
+ * mermaid versions draw no legend; all of them can be told from a white and from a dark page. Null when there is nothing to draw. Without the surrounding code fence.
  */
 export function renderMermaid(given: Timeline): string | null {
   const timeline = withUsableLimits(given);
@@ -43,14 +43,14 @@ export function renderMermaid(given: Timeline): string | null {
     add("limit", { word: "orange", hex: "#d55e00" }, flat(timeline.threshold_bytes));
   }
   if (domain.showsBudget && timeline.budget_bytes !== null) {
-    add("budget", { word: "dark grey", hex: "#57606a" }, flat(timeline.budget_bytes));
+    add("budget", { word: "purple", hex: "#8250df" }, flat(timeline.budget_bytes));
   }
   for (const other of ranked.others.slice(0, MOST_OTHERS)) {
     const label = seriesLabel(other.series, timeline);
     add(label, { word: "pink", hex: "#cc79a7" }, stretch(other.series.time_s, other.series.bytes, grid));
   }
   const label = seriesLabel(main.series, timeline);
-  add(label, { word: "blue", hex: "#0072b2" }, stretch(main.series.time_s, main.series.bytes, grid));
+  add(label, { word: "blue", hex: "#1f8fd6" }, stretch(main.series.time_s, main.series.bytes, grid));
 
   const legend = [...plots].reverse().map((plot) => `${plot.name} (${plot.color.word})`);
   return [

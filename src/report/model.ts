@@ -1,6 +1,7 @@
 import type { AnalysisDocument, Finding } from "../analysis/document.ts";
 import type { Envelope } from "../baseline/envelope.ts";
 import type { Fingerprint, Metric, RecordingInfo } from "../telemetry/model.ts";
+import type { Acceptance } from "../verdict/acceptance.ts";
 import type { Judgement, VerdictWord } from "../verdict/judgement.ts";
 
 /** What the whole gate says: the verdict words, and `error` when a command could not be measured or judged. */
@@ -24,6 +25,8 @@ export interface Timeline {
   /** One sentence under the title ("grows 12.0 MiB/s: leak; +310 MiB over the baseline"). */
   readonly subtitle: string;
   readonly series: readonly TimelineSeries[];
+  /** The series the verdict is about; absent when no check decided it. */
+  readonly about?: Pick<TimelineSeries, "rank" | "device" | "metric"> | undefined;
   readonly envelope: Envelope | null;
   /** Absolute budget of the main series, bytes. */
   readonly budget_bytes: number | null;
@@ -32,8 +35,8 @@ export interface Timeline {
   readonly marks: readonly { readonly time_s: number; readonly text: string }[];
 }
 
-/** Why a run was made. */
-export type RunRole = "candidate" | "base";
+/** Why a run was made. An attribution run is slower and larger by its own bookkeeping: it is evidence, never judged. */
+export type RunRole = "candidate" | "base" | "attribution";
 
 export interface RunReport {
   readonly role: RunRole;
@@ -72,6 +75,19 @@ export interface ScenarioReport {
   readonly fingerprint: Fingerprint;
   readonly findings: readonly Finding[];
   readonly timeline: Timeline | null;
+  /** Fingerprint of what failed, by which a person can accept it; absent when nothing did that could be accepted. */
+  readonly difference?: string;
+  /** Who accepted the difference; the word is then "warn", the judgement stays as it was. */
+  readonly accepted?: Acceptance;
+}
+
+/** A setting that a pull request changes in its own gate. It has no effect on the verdict until somebody accepts it. */
+export interface PolicyChange {
+  /** Where in the config file: `scenarios.train.budget.host`. */
+  readonly path: string;
+  /** As written; null = not there. */
+  readonly base: string | null;
+  readonly head: string | null;
 }
 
 /** The whole answer of one gate invocation. */
@@ -88,4 +104,10 @@ export interface GateReport {
   readonly cost: { readonly runs: number; readonly minutes: number };
   /** Notices that change nothing of the verdict (missing permission, degraded upload, fallback sampler). */
   readonly warnings: readonly string[];
+  /** What the pull request changes in the policy it is judged by; absent or empty when nothing. */
+  readonly policy_changes?: readonly PolicyChange[];
+  /** Token by which a person accepts these changes. */
+  readonly policy_difference?: string;
+  /** Who accepted them; they are in force then. */
+  readonly policy_accepted?: Acceptance;
 }

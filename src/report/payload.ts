@@ -20,6 +20,11 @@ export function payloadOf(report: GateReport): Payload {
     cost: { runs: report.cost.runs, minutes: known(report.cost.minutes) ?? 0 },
     warnings: report.warnings.slice(0, 1000).map((warning) => warning.slice(0, TEXT_CHARS)),
     scenarios: report.scenarios.map(scenarioPayload),
+    ...(report.policy_changes === undefined
+      ? {}
+      : { policy_changes: report.policy_changes.map((one) => ({ ...one })) }),
+    ...(report.policy_difference === undefined ? {} : { policy_difference: report.policy_difference }),
+    ...(report.policy_accepted === undefined ? {} : { policy_accepted: { ...report.policy_accepted } }),
   };
 }
 
@@ -43,6 +48,8 @@ function scenarioPayload(scenario: ScenarioReport): Payload["scenarios"][number]
     fingerprint: rest.fingerprint,
     findings: rest.findings,
     timeline: timeline === null ? null : timelinePayload(timeline),
+    ...(rest.difference === undefined ? {} : { difference: rest.difference }),
+    ...(rest.accepted === undefined ? {} : { accepted: rest.accepted }),
   });
 }
 
@@ -81,6 +88,9 @@ export function reportOf(payload: Payload, tool: GateReport["tool"], generatedAt
     commit: payload.commit,
     cost: payload.cost,
     warnings: payload.warnings,
+    ...(payload.policy_changes === undefined ? {} : { policy_changes: payload.policy_changes }),
+    ...(payload.policy_difference === undefined ? {} : { policy_difference: payload.policy_difference }),
+    ...(payload.policy_accepted === undefined ? {} : { policy_accepted: payload.policy_accepted }),
     scenarios: payload.scenarios.map(({ verdict, timeline, ...rest }) => ({
       ...rest,
       word: verdict,

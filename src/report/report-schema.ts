@@ -10,11 +10,17 @@ import { RecordingInfoSchema } from "../telemetry/run-info.ts";
 
 const MOST = 10_000;
 const MOST_POINTS = 20_000;
+/** Series, checks and ranks of a job: of thousands of ranks with a dozen of them each. */
+const MOST_OF_RANKS = 200_000;
 
-const number = v.pipe(v.number(), v.finite());
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+/** Beyond every measurement, and far enough from the end of numbers that sums and scales of them are finite. */
+const LARGEST = 1e100;
+
+const number = v.pipe(v.number(), v.minValue(-LARGEST), v.maxValue(LARGEST));
+const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 const text = v.pipe(v.string(), v.maxLength(20_000));
 const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MOST));
+const ofRanks = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MOST_OF_RANKS));
 const points = v.pipe(v.array(number), v.maxLength(MOST_POINTS));
 const scalar = v.union([text, number, v.null()]);
 const metric = v.picklist(METRICS);
@@ -57,7 +63,7 @@ const FindingSchema = v.object({
 /** `stormlog.analysis/1`: the answer of `analyze`. */
 export const AnalysisSchema = v.object({
   schema: v.literal("stormlog.analysis/1"),
-  series: list(SeriesSchema),
+  series: ofRanks(SeriesSchema),
   findings: list(FindingSchema),
   diagnosis: list(
     v.object({
@@ -78,10 +84,18 @@ export const AnalysisSchema = v.object({
   ranks: v.object({
     job_id: v.nullable(text),
     world_size: count,
-    participating_ranks: list(count),
-    missing_ranks: list(count),
+    participating_ranks: ofRanks(count),
+    missing_ranks: ofRanks(count),
     rank_sample_counts: v.record(text, count),
     alignment_offsets_ns: v.record(text, text),
+    clock: v.exactOptional(
+      v.object({
+        used: v.picklist(["first-samples", "wall-clock", "both"]),
+        wall_clock_ranks: ofRanks(count),
+        first_samples_error_ns: v.nullable(number),
+        wall_clock_error_ns: v.nullable(number),
+      }),
+    ),
     cluster_onset_timestamp_ns: v.nullable(text),
     first_cause_suspects: list(
       v.object({
@@ -98,6 +112,7 @@ export const AnalysisSchema = v.object({
     notes: list(text),
   }),
   missing: v.record(text, count),
+  notes: v.optional(list(text)),
 });
 
 const CheckSchema = v.object({
@@ -126,7 +141,7 @@ export const JudgementSchema = v.object({
   verdict: verdictWord,
   final: v.boolean(),
   confirmed: v.boolean(),
-  checks: list(CheckSchema),
+  checks: ofRanks(CheckSchema),
   fingerprint: list(
     v.object({ field: text, kind: v.picklist(["identity", "context"]), baseline: scalar, candidate: scalar }),
   ),
@@ -159,10 +174,22 @@ const TimelineSchema = v.object({
       bytes: v.pipe(v.array(v.nullable(number)), v.maxLength(MOST_POINTS)),
     }),
   ),
+  about: v.optional(v.object({ rank: count, device: text, metric })),
   envelope: v.nullable(EnvelopeSchema),
   budget_bytes: v.nullable(number),
   threshold_bytes: v.nullable(number),
   marks: list(v.object({ time_s: number, text })),
+});
+
+/** Who took a difference on purpose, and with what reason. */
+const AcceptanceSchema = v.object({
+  difference: text,
+  by: text,
+  reason: text,
+  via: v.picklist(["comment", "label", "trailer"]),
+  at_iso: v.nullable(text),
+  head_sha: v.nullable(text),
+  url: v.nullable(text),
 });
 
 const ScenarioSchema = v.object({
@@ -174,7 +201,7 @@ const ScenarioSchema = v.object({
   ),
   runs: list(
     v.object({
-      role: v.picklist(["candidate", "base"]),
+      role: v.picklist(["candidate", "base", "attribution"]),
       directory: text,
       info: RecordingInfoSchema,
       analysis: v.nullable(AnalysisSchema),
@@ -192,6 +219,8 @@ const ScenarioSchema = v.object({
   fingerprint: v.record(text, scalar),
   findings: list(FindingSchema),
   timeline: v.nullable(TimelineSchema),
+  difference: v.exactOptional(text),
+  accepted: v.exactOptional(AcceptanceSchema),
 });
 
 /** What a `memory_gate` report says beyond the envelope; `verdict` and `exit_code` are the whole truth. */
@@ -205,5 +234,8 @@ export const PayloadSchema = v.object({
   cost: v.object({ runs: count, minutes: number }),
   warnings: list(text),
   scenarios: list(ScenarioSchema),
+  policy_changes: v.exactOptional(list(v.object({ path: text, base: v.nullable(text), head: v.nullable(text) }))),
+  policy_difference: v.exactOptional(text),
+  policy_accepted: v.exactOptional(AcceptanceSchema),
 });
 export type Payload = v.InferOutput<typeof PayloadSchema>;

@@ -1,5 +1,7 @@
-import type { Finding } from "../analysis/document.ts";
+import { createHash } from "node:crypto";
+import { escapeTerminal } from "../core/escape.ts";
 import type { GateReport, ScenarioReport } from "./model.ts";
+import { placeIdentity, placeOf, type SourcePlace } from "./source-line.ts";
 import { checkName } from "./wording.ts";
 
 /** Code scanning reads at most this many results of a run. */
@@ -10,7 +12,14 @@ interface Result {
   readonly level: "error" | "warning" | "note";
   readonly message: string;
   readonly scenario: string;
-  readonly place: { readonly file: string; readonly line: number } | null;
+  readonly place: SourcePlace | null;
+  /** What of the place survives lines coming and going above it; "" without a place. */
+  readonly identity: string;
+}
+
+/** Fingerprints are compared, not read: a hash keeps outside text out of them. */
+function fingerprintOf({ scenario, rule, identity }: Result): string {
+  return createHash("sha256").update([scenario, rule, identity].join("\0")).digest("hex").slice(0, 32);
 }
 
 /**
@@ -37,7 +46,7 @@ export function renderSarif(report: GateReport): string {
           ruleId: result.rule,
           ruleIndex: rules.indexOf(result.rule),
           level: result.level,
-          message: { text: result.message },
+          message: { text: plain(result.message) },
           locations: [
             {
               physicalLocation: {
@@ -46,7 +55,7 @@ export function renderSarif(report: GateReport): string {
               },
             },
           ],
-          partialFingerprints: { "stormlogGate/v1": `${result.scenario}/${result.rule}/${result.place?.file ?? ""}` },
+          partialFingerprints: { "stormlogGate/v1": fingerprintOf(result) },
         })),
       },
     ],
@@ -56,30 +65,30 @@ export function renderSarif(report: GateReport): string {
 
 function resultsOf(scenario: ScenarioReport): Result[] {
   const results: Result[] = [];
-  const add = (rule: string, level: Result["level"], message: string, place: Result["place"] = null) =>
-    results.push({ rule, level, message: `${scenario.scenario}: ${message}`, scenario: scenario.scenario, place });
+  const add = (rule: string, level: Result["level"], text: string, place: SourcePlace | null = null, identity = "") => {
+    const message = `${scenario.scenario}: ${text}`;
+    results.push({ rule: plain(rule), level, message, scenario: scenario.scenario, place, identity });
+  };
   if (scenario.error !== null) add("command_error", "error", scenario.error.message);
   const checks = scenario.judgement?.checks ?? [];
   for (const check of checks) {
     if (check.verdict === "pass") continue;
     const level = check.verdict === "fail" ? "error" : check.verdict === "warn" ? "warning" : "note";
     const rule = check.limit === "budget" ? "budget" : check.aspect;
-    add(`memory_${rule}`, level, `${checkName(check, checks)}: ${check.reason}`);
+    const name = checkName(check, checks);
+    add(`memory_${rule}`, level, `${name}: ${check.reason}`, null, name);
   }
   for (const finding of scenario.findings) {
     const level = finding.severity === "critical" ? "error" : finding.severity === "warning" ? "warning" : "note";
     const hint = finding.remediation[0] === undefined ? "" : ` ${finding.remediation[0]}`;
-    add(finding.classification, level, `${finding.description}.${hint}`, placeOf(finding));
+    add(finding.classification, level, `${finding.description}.${hint}`, placeOf(finding), placeIdentity(finding));
   }
   return results;
 }
 
-/** "train.py:48" as a place; only relative paths, since a report shows files of the repository. */
-function placeOf(finding: Finding): Result["place"] {
-  const line = finding.evidence.line ?? finding.evidence.source_line;
-  const match = typeof line === "string" ? /^([^:\0]+):(\d+)$/.exec(line) : null;
-  if (match === null || match[1]!.startsWith("/") || match[1]!.split("/").includes("..")) return null;
-  return { file: match[1]!, line: Math.max(1, Number(match[2])) };
+/** Text without what a viewer would act on: "[text](address)" is a link in a message. */
+function plain(text: string): string {
+  return escapeTerminal(text).replace(/\](?=\()/g, "] ");
 }
 
 function uriOf(file: string): string {

@@ -93,7 +93,7 @@ describe("renderSummary", () => {
   it("names every scenario, the worst first, and tells only of those that did not pass", () => {
     const scenarios = [sampleScenario("pass", { scenario: "good" }), sampleScenario("fail", { scenario: "bad" })];
     const text = renderSummary(sampleReport("fail", { scenarios }));
-    expect(text.indexOf("| ❌ fail")).toBeLessThan(text.indexOf("| ✅ pass"));
+    expect(text.indexOf("| ❌&nbsp;fail")).toBeLessThan(text.indexOf("| ✅&nbsp;pass"));
     expect(text).toContain("### ❌ bad");
     expect(text).not.toContain("### ✅ good");
   });

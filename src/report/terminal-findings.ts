@@ -16,8 +16,10 @@ export function findingLines(findings: readonly Finding[], paint: Paint, width: 
     const place = where.length === 0 ? "" : ` (${one(where.join(", "))})`;
     const text = wrapText(`● ${kind}${place}: ${one(finding.description)}`, width - 2, "  ");
     const hint = finding.remediation[0];
+    const { code } = finding.evidence;
     return [
       ...text.map((line, i) => `  ${i === 0 ? line.replace("●", color[finding.severity]("●")) : line}`),
+      ...(typeof code === "string" && code !== "" ? [`      ${one(code.slice(0, Math.max(20, width - 8)))}`] : []),
       ...(hint === undefined
         ? []
         : wrapText(`↳ ${one(hint)}`, width - 4, "  ").map((line) => paint.dim(`    ${line}`))),

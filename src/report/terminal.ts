@@ -4,8 +4,10 @@ import type { Check, Judgement } from "../verdict/judgement.ts";
 import { type Paint, painter, paintWord } from "./ansi.ts";
 import type { GateReport, ScenarioReport } from "./model.ts";
 import { VERDICT_LOOK } from "./palette.ts";
+import { moreText, shownChecks } from "./shown-checks.ts";
 import { sparkline } from "./sparkline.ts";
 import { findingLines } from "./terminal-findings.ts";
+import { acceptedNote, policyNotes } from "./terminal-people.ts";
 import { alignRows, cell, clip, wrapText } from "./terminal-table.ts";
 import { rankSeries, seriesLabel, urgency } from "./timeline-model.ts";
 import {
@@ -20,7 +22,6 @@ import {
   nextSteps,
   REFRESH,
   sensitivity,
-  sortChecks,
 } from "./wording.ts";
 
 export { renderAnalysisTerminal } from "./terminal-analysis.ts";
@@ -43,7 +44,7 @@ export function renderTerminal(report: GateReport, options: TerminalOptions): st
   // The worst last: that is where a terminal's reader looks first.
   const scenarios = [...report.scenarios].sort((a, b) => urgency(b) - urgency(a));
   const blocks = scenarios.map((scenario) => scenarioBlock(scenario, paint, width, options.commands).join("\n"));
-  const end: string[] = [];
+  const end: string[] = policyNotes(report).flatMap((note) => wrapText(safe(note), width, "    "));
   for (const warning of report.warnings) end.push(...wrapText(`note: ${safe(warning)}`, width, "  ").map(paint.dim));
   if (report.scenarios.length !== 1) {
     end.push(`${verdictMark(report.word, paint)}  ${report.scenarios.length} scenarios, ${costText(report)}`);
@@ -78,6 +79,8 @@ function scenarioBlock(
     const notes = judgementNotes(judgement, paint, width);
     if (notes.length > 0) lines.push(...notes);
   }
+  const accepted = acceptedNote(scenario);
+  if (accepted !== null) lines.push(...wrapText(`  ${safe(accepted)}`, width, "    "));
   lines.push(paint.dim(clip(`  ${safe(baselineText(scenario))}`, width)));
   const steps = nextSteps(scenario).flatMap((step) => {
     const text = wrapText(`→ ${safe(step.text)}`, width - 2, "    ").map((line, i) => (i === 0 ? `  ${line}` : line));
@@ -115,12 +118,14 @@ function sparkLines(scenario: ScenarioReport, paint: Paint, width: number): stri
 function checkLines(judgement: Judgement, paint: Paint, width: number): string[] {
   const { checks } = judgement;
   if (checks.length === 0) return [];
-  const sorted = sortChecks(checks);
-  const shown = sorted.slice(0, MOST_CHECKS);
+  const { rows: shown, hidden } = shownChecks(checks, MOST_CHECKS);
   const head = ["  ", "candidate", "baseline", "limit", "sees ≥"].map((text) => cell(text, paint.dim));
-  const rows = shown.map((check) => checkRow(check, checks, paint, width));
+  const rows = shown.flatMap(({ check, more }) => {
+    const row = checkRow(check, checks, paint, width);
+    return more === 0 ? [row] : [row, [cell(`    ${moreText(more)}`, paint.dim)]];
+  });
   const lines = alignRows([head, ...rows], [false, true, true, true, true]);
-  if (sorted.length > shown.length) lines.push(paint.dim(`  and ${sorted.length - shown.length} more in the bundle`));
+  if (hidden > 0) lines.push(paint.dim(`  and ${hidden} more in the bundle`));
   return lines;
 }
 

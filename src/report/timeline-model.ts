@@ -21,8 +21,8 @@ export interface RankedTimeline {
 }
 
 /**
- * Put the series into the order of their importance: the one the baseline envelope belongs to (the gate picks the envelope of
- * the series its verdict is about), else the gating series with the highest peak; then the other gating series, then what
+ * Put the series into the order of their importance: the one the verdict is about, or the baseline envelope belongs to, else
+ * the gating series with the highest peak; then the other gating series, then what
  * explains the main series, then the rest, each by peak.
  */
 export function rankSeries(timeline: Timeline): RankedTimeline {
@@ -30,10 +30,10 @@ export function rankSeries(timeline: Timeline): RankedTimeline {
     const at = indexOfPeak(series.bytes, series.time_s);
     return { series, peak: at < 0 ? null : { time_s: series.time_s[at]!, bytes: series.bytes[at]! } };
   });
-  const { envelope } = timeline;
+  const chosen = timeline.about ?? timeline.envelope;
   const weight = ({ series, peak }: RankedSeries, main: TimelineSeries | null): number => {
     if (peak === null) return 9;
-    if (main === null && envelope !== null && samePlace(series, envelope)) return 0;
+    if (main === null && chosen !== null && samePlace(series, chosen)) return 0;
     if (series.gating) return 1;
     return main !== null && series.rank === main.rank && series.device === main.device ? 2 : 3;
   };

@@ -14,12 +14,11 @@ export function sortChecks(checks: readonly Check[]): Check[] {
   );
 }
 
-/** "allocated growth", with rank and device where the checks have more than one of them. */
+/** "allocated growth", with the device where the checks have more than one, and the rank where there is any but rank 0. */
 export function checkName(check: Check, all: readonly Check[]): string {
-  const several = (of: (check: Check) => string | number) => new Set(all.map(of)).size > 1;
   const where: string[] = [];
-  if (several((other) => other.rank)) where.push(`rank ${check.rank}`);
-  if (several((other) => other.device) && check.device !== check.metric) where.push(check.device);
+  if (all.some(({ rank }) => rank > 0)) where.push(`rank ${check.rank}`);
+  if (new Set(all.map(({ device }) => device)).size > 1 && check.device !== check.metric) where.push(check.device);
   const name = check.aspect === "oom" ? "out of memory" : `${check.metric} ${check.aspect}`;
   return where.length === 0 ? name : `${name} (${where.join(", ")})`;
 }
@@ -100,8 +99,11 @@ export interface Step {
   readonly command?: string;
 }
 
+/** Where a person reads what to do next: at a terminal, or below a pull request, where a comment can accept. */
+export type Reader = "terminal" | "pull-request";
+
 /** What to do next about a scenario, most useful first. */
-export function nextSteps(scenario: ScenarioReport): Step[] {
+export function nextSteps(scenario: ScenarioReport, reader: Reader = "terminal"): Step[] {
   const { judgement } = scenario;
   switch (scenario.word) {
     case "pass":
@@ -109,7 +111,9 @@ export function nextSteps(scenario: ScenarioReport): Step[] {
         ? [{ text: "It uses less than before. To hold on to that, accept it as the new baseline:", command: ACCEPT }]
         : [];
     case "warn":
-      return [{ text: "Nothing has to change to merge; the timeline shows where it rose." }];
+      return scenario.accepted === undefined
+        ? [{ text: "Nothing has to change to merge; the timeline shows where it rose." }]
+        : [{ text: "Nothing has to change to merge; the next refresh after it takes the new level as the baseline." }];
     case "fail": {
       const steps: Step[] = [];
       const advised = scenario.findings.some((finding) => finding.remediation.length > 0);
@@ -119,38 +123,71 @@ export function nextSteps(scenario: ScenarioReport): Step[] {
           : "Open the interactive timeline at the point where the memory leaves the baseline.",
       });
       const relative = judgement?.checks.some((check) => check.verdict === "fail" && check.limit !== "budget") ?? false;
-      const budget = judgement?.checks.some((check) => check.verdict === "fail" && check.limit === "budget") ?? false;
+      // The limit that an out-of-memory error breached is the machine's, not a number in a file.
+      const budget =
+        judgement?.checks.some(({ verdict, limit, aspect }) => {
+          return verdict === "fail" && limit === "budget" && aspect !== "oom";
+        }) ?? false;
       if (budget) steps.push({ text: "If it has to be that large, raise its budget." });
-      if (relative) steps.push({ text: "If the change is meant, accept it as the new baseline:", command: ACCEPT });
+      const comment = reader === "pull-request" ? acceptComment(scenario) : null;
+      if (comment !== null) {
+        const text = "If it is meant, somebody with write permission accepts it with a comment here that says why:";
+        steps.push({ text, command: comment });
+      } else if (relative) {
+        steps.push({ text: "If the change is meant, accept it as the new baseline:", command: ACCEPT });
+      }
       return steps;
     }
     case "unjudged": {
-      if (judgement !== null && !judgement.final) {
-        return [
-          {
-            text: "More runs would settle it; let the gate make them, or raise its limit of runs.",
-            command: "stormlog-gate run --max-runs 10",
-          },
-        ];
-      }
-      if (judgement?.fingerprint.some((difference) => difference.kind === "identity")) {
-        return [
-          { text: "The baseline is from another environment. Record one here, on the base branch:", command: REFRESH },
-        ];
-      }
-      return [{ text: "Record a baseline on the base branch, then ask again:", command: REFRESH }];
+      // A leg that left nothing has no baseline to be given.
+      if (judgement === null && scenario.error?.hint) return [{ text: scenario.error.hint }];
+      return [unjudgedStep(scenario, reader)];
     }
     case "error":
       return scenario.error?.hint ? [{ text: scenario.error.hint }] : [];
   }
 }
 
+function unjudgedStep({ judgement }: ScenarioReport, reader: Reader): Step {
+  const below = reader === "pull-request";
+  if (judgement !== null && !judgement.final) {
+    return below
+      ? { text: "More runs would settle it: raise max-runs or max-minutes, and run the job again." }
+      : {
+          text: "More runs would settle it; let the gate make them, or raise its limit of runs.",
+          command: "stormlog-gate run --max-runs 10",
+        };
+  }
+  const isForeign = judgement?.fingerprint.some(({ kind }) => kind === "identity") ?? false;
+  const why = isForeign ? "The baseline is from another environment. Record one here" : "Record a baseline";
+  const how = below
+    ? "on the base branch, then run this job again: start the workflow with refresh there, or run"
+    : isForeign
+      ? "on the base branch:"
+      : "on the base branch, then ask again:";
+  return { text: `${why}${isForeign && !below ? "," : ""} ${how}`, command: REFRESH };
+}
+
+/** The comment that accepts a scenario's difference; null when nothing can be accepted. The token may come from outside. */
+function acceptComment({ difference }: ScenarioReport): string | null {
+  if (difference === undefined || !/^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$/.test(difference) || difference.length > 80)
+    return null;
+  return `/stormlog accept ${difference} <reason>`;
+}
+
 /** Commands of {@link nextSteps} as they are for the default places. */
 export const ACCEPT = "stormlog-gate baseline accept";
 export const REFRESH = "stormlog-gate baseline refresh";
 
-/** "4 runs in 3.1 min". */
+/** "4 runs in 3 min 06 s". */
 export function costText(report: GateReport): string {
-  const { runs, minutes } = report.cost;
+  return runsText(report.cost);
+}
+
+export function runsText({ runs, minutes }: GateReport["cost"]): string {
   return `${runs} run${runs === 1 ? "" : "s"} in ${formatDuration(minutes * 60)}`;
+}
+
+export function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

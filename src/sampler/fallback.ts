@@ -1,3 +1,4 @@
+import { ProbeRings } from "./probe-rings.ts";
 import { childrenOf, pageSize, readStat } from "./proc.ts";
 import { ProcessMemory } from "./process-memory.ts";
 import { allProcesses, descendantsOf } from "./ps.ts";
@@ -52,7 +53,7 @@ const now = (): bigint => process.hrtime.bigint();
 export class FallbackSampler implements Sampler {
   readonly kind = "fallback";
   readonly reason: string;
-  readonly sources = fallbackSources();
+  readonly sources: readonly SourceReport[];
   readonly devices = [];
   readonly monotonicStartNs: bigint;
   readonly epochNs: bigint;
@@ -64,6 +65,7 @@ export class FallbackSampler implements Sampler {
   readonly #pageSize = usesProc ? pageSize() : 1;
   readonly #processes = new Map<number, ProcessMemory>();
   readonly #errors = new Map<string, number>();
+  readonly #probes: ProbeRings | null;
   readonly #perThreadLists = usesProc && childrenOf(process.pid) !== null;
   #timer: NodeJS.Timeout | undefined;
   #nextRescanNs = 0;
@@ -98,6 +100,12 @@ export class FallbackSampler implements Sampler {
     this.#schedule = new TickSchedule(this.#options.hostPeriodNs, 0);
     this.#governor = options.cpuBudget === null ? null : new Governor(options.cpuBudget, this.#options.hostPeriodNs, 0);
     this.#scan = new TreeScan(options.rootPid, options.marker);
+    const { probeDirectory, rootPid, includeRoot } = options;
+    this.#probes =
+      probeDirectory === null
+        ? null
+        : new ProbeRings(probeDirectory, this.monotonicStartNs, includeRoot ? null : rootPid, this.#writer);
+    this.sources = [...fallbackSources(), ...(this.#probes === null ? [] : [this.#probes.report])];
     this.#writer.add(0, RecordKind.rate, -1, [this.#options.hostPeriodNs, options.devicePeriodNs, 0, 0]);
     if (usesProc && options.includeRoot) this.#found(options.rootPid, readStat(options.rootPid)?.parent ?? 0, 0);
     this.#tick();
@@ -113,6 +121,7 @@ export class FallbackSampler implements Sampler {
     const timeNs = this.#elapsed();
     for (const process of this.#processes.values()) process.close();
     this.#processes.clear();
+    this.#probes?.finish(timeNs);
     const missed = this.#schedule.missed;
     this.#writer.add(timeNs, RecordKind.stop, -1, [this.#ticks, missed, this.#spentNs, null]);
     this.#writer.close(timeNs);
@@ -140,6 +149,7 @@ export class FallbackSampler implements Sampler {
       const lateness = this.#schedule.take(timeNs);
       if (usesProc) this.#sampleProc(timeNs, lateness);
       else void this.#samplePs(lateness);
+      this.#probes?.sampleIfDue(timeNs);
       const cost = this.#elapsed() - timeNs;
       this.#spentNs += cost;
       this.#govern(cost, timeNs);

@@ -17,7 +17,11 @@ export interface NativeAddon {
     readonly sources: readonly SourceReport[];
     readonly devices: readonly DeviceReport[];
   };
-  probe(): { readonly sources: readonly SourceReport[]; readonly devices: readonly DeviceReport[] };
+  /** Waits for drivers at most `timeoutMs` in all (5 s). */
+  probe(options?: { readonly timeoutMs?: number }): {
+    readonly sources: readonly SourceReport[];
+    readonly devices: readonly DeviceReport[];
+  };
   /** `prctl(PR_SET_DUMPABLE)` of this process. */
   setDumpable(dumpable: boolean): void;
 }
@@ -64,7 +68,14 @@ export function startNative(addon: NativeAddon, options: SamplerOptions): Sample
   return {
     kind: "native",
     reason: null,
-    ...info,
+    monotonicStartNs: info.monotonicStartNs,
+    epochNs: info.epochNs,
+    get sources() {
+      return addon.info(handle).sources;
+    },
+    get devices() {
+      return addon.info(handle).devices;
+    },
     live: () => last ?? view(),
     stop() {
       if (stats === undefined) {

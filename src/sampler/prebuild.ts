@@ -27,14 +27,23 @@ export interface Prebuild {
   readonly addon: string;
   /** Executable that starts the measured command and ends its tree when the gate dies. */
   readonly launcher: string;
+  /** Library to preload into programs whose heap is to be told; Linux only, and then beside the others. */
+  readonly heapLibrary: string;
 }
+
+/** Folder with native files of one's own build, for tests of sources that are not shipped yet. */
+const OWN_BUILD_VARIABLE = "STORMLOG_TEST_PREBUILDS";
 
 /** The native files shipped for this platform, or why there are none. */
 export function findPrebuild(): Prebuild | { readonly reason: string } {
   const platform = `${process.platform}-${process.arch}`;
   if (runsOnMusl()) return { reason: `there is no native build for ${platform} with musl` };
-  const folder = path.join(packageRoot(), "dist", "prebuilds", platform);
+  const folder = process.env[OWN_BUILD_VARIABLE] || path.join(packageRoot(), "dist", "prebuilds", platform);
   const addon = path.join(folder, "sampler.node");
   if (!existsSync(addon)) return { reason: `there is no native build for ${platform}` };
-  return { addon, launcher: path.join(folder, "launcher") };
+  return {
+    addon,
+    launcher: path.join(folder, "launcher"),
+    heapLibrary: path.join(folder, "libstormlog_heap.so"),
+  };
 }

@@ -15,7 +15,8 @@
  * Record
  *   0  u64 ns since time zero
  *   8  u8 kind ({@link RecordKind})
- *   9  u8 valid bits: bit i set = value i is known; an unknown value is stored as 0 and must be ignored
+ *   9  u8 valid bits: bit i (0 to 3) set = value i is known; an unknown value is stored as 0 and must be ignored.
+ *      Bits 4 to 7 of an allocator record: why it was taken ({@link SampleReason})
  *  10  u16 source ({@link RecordSource})
  *  12  i32 id: pid or device index, -1 when neither
  *  16  u64 v0   24 u64 v1   32 u64 v2   40 u64 v3
@@ -33,7 +34,11 @@ export const RecordKind = {
   cgroup: 3,
   /** Per device tick: v0 used, v1 total, v2 free, v3 reserved by the driver. */
   device: 4,
-  /** Device memory of one process: id = pid, v0 used, v1 = device index. */
+  /**
+   * Device memory of one process, from a process list: id = pid as the driver gives it, v0 used (invalid = the driver does not say),
+   * v1 device index, v2 owner (1 = of the measured job, 0 = not; invalid = cannot be told), v3 = compute 1 | graphics 2 | MPS 4.
+   * From the kernel's `dmem` group, here and in peaks: id = -1, the whole job.
+   */
   deviceProcess: 5,
   /** id = pid, v0 parent pid, v1 start time in clock ticks since boot. */
   processStart: 6,
@@ -47,6 +52,26 @@ export const RecordKind = {
   stop: 10,
   /** End-of-run `smaps_rollup` of one process: v0 Pss, v1 Rss, v2 anonymous, v3 shared clean + dirty. */
   rollup: 11,
+  /** A reading by the probe in a measured process: id = stream, v0 allocated, v1 reserved, v2 active, v3 step. */
+  allocator: 12,
+  /** The allocator's own counters, when one of them changed: id = stream, v0 allocated peak, v1 reserved peak, v2 retries, v3 out-of-memory errors. */
+  allocatorPeaks: 13,
+  /**
+   * One device of one process, before its first sample and when something of it changed: id = stream, v0 pid,
+   * v1 {@link AllocatorKind}, v2 device index, v3 = rank + 1 | (world size + 1) << 16 | role << 32 | flags << 40 (0 = unknown).
+   */
+  stream: 14,
+  /** id = pid or -1 (the step file), v0 the step that is now current. */
+  step: 15,
+  /** The driver's own high-water mark of one process: id = pid, v0 bytes, v1 device index, v2 = 1 when the process has ended. */
+  deviceProcessPeak: 16,
+  /** Something happened to a device: id = device index, v0 {@link DeviceEvent}, v1 its code (Xid, errno, …), v2 GPU instance, v3 compute instance. */
+  deviceEvent: 17,
+  /**
+   * A process list was read to its end: id = device index, v0 entries, v1 how long the call took in ns, v2 entries whose memory the
+   * driver does not say. Comes after the entries of the same time; a device without a list of that time was not asked.
+   */
+  deviceList: 18,
 } as const;
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind];
 
@@ -60,5 +85,71 @@ export const RecordSource = {
   nvml: 6,
   file: 7,
   fallback: 8,
+  probe: 9,
+  amd: 10,
+  kfd: 11,
+  fdinfo: 12,
+  dmem: 13,
+  apple: 14,
 } as const;
 export type RecordSource = (typeof RecordSource)[keyof typeof RecordSource];
+
+/** What happened to a device (v0 of an event). */
+export const DeviceEvent = {
+  xid: 1,
+  doubleBitEcc: 2,
+  unavailable: 3,
+  rowRemap: 4,
+  /** `total` is another than at the start: v1 the new one. */
+  capacityChanged: 5,
+  /** The driver shows another number of devices than at the start: v1 the new one. */
+  countChanged: 6,
+  /** A call has not come back for v1 ns. */
+  stalled: 7,
+  /** A stalled or failing device answers again. */
+  recovered: 8,
+} as const;
+export type DeviceEvent = (typeof DeviceEvent)[keyof typeof DeviceEvent];
+
+/** Whose memory a probe's stream counts; the numbers of the ring file. */
+export const AllocatorKind = {
+  hostHeap: 1,
+  cuda: 2,
+  mps: 3,
+  xpu: 4,
+  tensorflow: 5,
+  jax: 6,
+} as const;
+export type AllocatorKind = (typeof AllocatorKind)[keyof typeof AllocatorKind];
+
+/** Why a probe took a sample. */
+export const SampleReason = { timer: 1, step: 2, oom: 3, end: 4, explicit: 5 } as const;
+export type SampleReason = (typeof SampleReason)[keyof typeof SampleReason];
+
+/** What a process is within its job. */
+export const ProcessRole = { plain: 0, rank: 1, agent: 2, child: 3 } as const;
+export type ProcessRole = (typeof ProcessRole)[keyof typeof ProcessRole];
+
+/** Flags of a probe's ring, as stream records carry them. */
+export const ProbeFlag = {
+  heapReadable: 1,
+  frameworkImported: 2,
+  deviceInitialised: 4,
+  stepsSeen: 8,
+  peaksReset: 16,
+  attributing: 32,
+} as const;
+
+/** Codes of error records whose source is the probe; `native/sources/probe_source.h` has the same. */
+export const ProbeTrouble = {
+  recordsLost: 1,
+  notARing: 2,
+  ringTruncated: 3,
+  tooManyFiles: 4,
+  tooManyDevices: 5,
+  recordImpossible: 6,
+  stepUnreadable: 7,
+  directoryTooLarge: 8,
+  fileUnreadable: 9,
+} as const;
+export type ProbeTrouble = (typeof ProbeTrouble)[keyof typeof ProbeTrouble];

@@ -16,7 +16,28 @@ export interface DeviceReport {
   readonly uuid: string | null;
   readonly total_bytes: number | null;
   readonly driver: string | null;
+  readonly backend?: DeviceBackend;
+  readonly pci_bus_id?: string | null;
+  /** Of a MIG device: the index of its GPU. */
+  readonly parent?: number | null;
+  readonly mig_profile?: string | null;
+  /** It shares its memory with the CPU. */
+  readonly unified?: boolean;
+  readonly capabilities?: readonly string[];
+  /** What of it cannot be read, and why. */
+  readonly reason?: string | null;
+  /** What the first process list showed; null when no list could be read. */
+  readonly process_list?: ProcessListReport | null;
 }
+
+export interface ProcessListReport {
+  readonly entries: number;
+  /** Entries that came without their memory. */
+  readonly unknown_memory: number;
+}
+
+export const DEVICE_BACKENDS = ["nvml", "amd", "intel", "apple"] as const;
+export type DeviceBackend = (typeof DEVICE_BACKENDS)[number];
 
 export interface SamplerOptions {
   /** Record file to create (must not exist). */
@@ -32,6 +53,8 @@ export interface SamplerOptions {
   readonly cpuBudget: number | null;
   /** Process-tree marker `NAME=value` found in /proc/<pid>/environ of every descendant. */
   readonly marker: string | null;
+  /** Where probes inside the measured processes leave their rings and the step file lies; null = there are none. */
+  readonly probeDirectory: string | null;
 }
 
 /** The latest values, for progress; polled at most ten times a second. */
@@ -45,9 +68,26 @@ export interface LiveView {
   readonly deviceUsedBytes: number | null;
 }
 
+/** What the thread of one maker's devices did. */
+export interface DeviceWorkerStats {
+  /** As its source report is named. */
+  readonly name: string;
+  readonly devices: number;
+  readonly ticks: number;
+  readonly missedTicks: number;
+  /** Rounds of process lists. */
+  readonly lists: number;
+  /** The period it had at the end: longer than the one asked for where the CPU budget or the number of devices made it so. */
+  readonly periodNs: number;
+  readonly cpuNs: number;
+  /** Records that found no room. */
+  readonly lostRecords: number;
+}
+
 export interface SamplerStats {
   readonly ticks: number;
   readonly missedTicks: number;
+  /** Of the slowest maker that has devices, as is the period. */
   readonly deviceTicks: number;
   readonly durationNs: number;
   readonly hostPeriodNs: number;
@@ -56,6 +96,8 @@ export interface SamplerStats {
   readonly cpuNs: number;
   /** Why writing stopped early (disk full, …), or null. */
   readonly writeError: string | null;
+  /** Of the makers that have devices; absent where devices are not read. */
+  readonly workers?: readonly DeviceWorkerStats[];
 }
 
 /** A running sampler. `stop` flushes and closes the record file; calling it twice returns the same statistics. */
@@ -63,6 +105,7 @@ export interface Sampler {
   readonly kind: "native" | "fallback";
   /** Why the native sampler is not used; null when it is. */
   readonly reason: string | null;
+  /** What is known by now: a driver that answers late comes late. */
   readonly sources: readonly SourceReport[];
   readonly devices: readonly DeviceReport[];
   /** CLOCK_MONOTONIC and Unix nanoseconds of time zero. */

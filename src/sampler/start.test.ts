@@ -27,6 +27,7 @@ const options = (more: Partial<SamplerOptions> = {}): SamplerOptions => ({
   devicePeriodNs: 100_000_000,
   cpuBudget: null,
   marker: null,
+  probeDirectory: null,
   ...more,
 });
 

@@ -48,6 +48,28 @@ describe("parseGenericCsv", () => {
     expect(message).toContain('line 3, column "host_bytes"');
   });
 
+  it("refuses more bytes than can be counted, and takes the largest number that can", () => {
+    const most = Number.MAX_SAFE_INTEGER;
+    expect(generic(`step,used_bytes\n1,${most}\n`).recording.tables[0]?.columns.used?.[0]).toBe(most);
+    for (const value of ["18446744073709551615", "1e300"]) {
+      const { code, message } = failure(() => generic(`step,used_bytes\n1,5\n2,${value}\n`));
+      expect(code).toBe("BYTES_TOO_LARGE");
+      expect(message).toContain('line 3, column "used_bytes"');
+    }
+    expect(
+      failure(() => nvidia("timestamp, memory.used [MiB]\n2026/03/01 12:00:00.500, 9000000000000 MiB\n")).code,
+    ).toBe("BYTES_TOO_LARGE");
+  });
+
+  it("counts backward clocks and steps within each rank, however its rows interleave with others", () => {
+    const inOrder = [0, 1, 2].flatMap((i) => [`0,${i},${i},5`, `1,${i},${i},5`]);
+    const head = "rank,time_s,step,host_bytes\n";
+    expect(generic(`${head}${inOrder.join("\n")}\n`).notes).toEqual([]);
+    const { notes } = generic(`${head}${[...inOrder, "1,0.5,0,5"].join("\n")}\n`);
+    expect(notes.join()).toContain("1 time stamps");
+    expect(notes.join()).toContain("the step counter runs backwards once");
+  });
+
   it("refuses words, wrong row lengths and a cut last line, each with its code", () => {
     expect(failure(() => generic("step,allocated_bytes\n1,many\n"))).toMatchObject({ code: "CSV_NOT_A_NUMBER" });
     expect(failure(() => generic("step,allocated_bytes\n1\n2,3\n")).code).toBe("CSV_ROW_LENGTH");

@@ -1,5 +1,5 @@
 import { invalidInput } from "../core/errors.ts";
-import { checkRowLength, isMissing, numberIn, rejectNegative } from "./csv/cells.ts";
+import { checkRowLength, isMissing, numberIn, rejectImpossible } from "./csv/cells.ts";
 import { type CsvRow, scanCsv } from "./csv/scan.ts";
 import { type ByteColumn, finishTables, TableBuilder } from "./csv/table-builder.ts";
 import { TimeStamps } from "./csv/timestamps.ts";
@@ -50,8 +50,8 @@ class GenericCsvReader {
   private readonly builders = new Map<string, Map<number, TableBuilder>>();
   private readonly stamps = new TimeStamps();
   private readonly missing = new Map<string, number>();
-  private lastTime = Number.NEGATIVE_INFINITY;
   private unordered = 0;
+  private stepsBack = 0;
   private readonly name: string;
 
   constructor(name: string) {
@@ -66,12 +66,26 @@ class GenericCsvReader {
     checkRowLength(row, this.header.length, this.name);
     const timeNs = this.timeOf(row);
     const step = this.stepCell < 0 ? Number.NaN : this.optional(row, this.stepCell, "step");
-    if (this.deviceCell >= 0) this.append(row, this.builderOf(row, this.deviceOf(row)), timeNs, step, this.cells);
-    else {
-      for (const device of this.devices) {
-        this.append(row, this.builderOf(row, device), timeNs, step, this.columnsOf(device));
-      }
+    if (this.deviceCell >= 0) {
+      const table = this.builderOf(row, this.deviceOf(row));
+      this.lookAtOrder(table, timeNs, step);
+      this.append(row, table, timeNs, step, this.cells);
+      return;
     }
+    for (const [i, device] of this.devices.entries()) {
+      const table = this.builderOf(row, device);
+      // The tables of one row are in the same order: one of them is looked at.
+      if (i === 0) this.lookAtOrder(table, timeNs, step);
+      this.append(row, table, timeNs, step, this.columnsOf(device));
+    }
+  }
+
+  /** Rows of several ranks or devices interleave, so a row is compared with the one before of its own table. */
+  private lookAtOrder(table: TableBuilder, timeNs: number, step: number): void {
+    if (timeNs <= table.lastTime) this.unordered++;
+    if (step < table.lastStep) this.stepsBack++;
+    if (!Number.isNaN(timeNs)) table.lastTime = timeNs;
+    if (!Number.isNaN(step)) table.lastStep = step;
   }
 
   private append(row: CsvRow, to: TableBuilder, timeNs: number, step: number, cells: readonly CellColumn[]): void {
@@ -80,7 +94,7 @@ class GenericCsvReader {
     for (let i = 0; i < cells.length; i++) {
       const cell = cells[i]!;
       const value = numberIn(row, cell.cell, cell.header, this.name);
-      if (value < 0) rejectNegative(value, row.line, cell.header, this.name);
+      if (value < 0 || value > Number.MAX_SAFE_INTEGER) rejectImpossible(value, row.line, cell.header, this.name);
       if (Number.isNaN(value)) cell.missing++;
       to.columns[i]!.push(Number.isInteger(value) ? value : Math.round(value));
     }
@@ -142,11 +156,6 @@ class GenericCsvReader {
           ? this.stamps.nanoseconds(value, row.line, time.header, this.name)
           : this.stamps.seconds(value, row.line, time.header, this.name);
     }
-    // Rows of several ranks or devices interleave, so order is only looked at where there is one table.
-    if (this.rankCell < 0 && this.deviceCell < 0) {
-      if (timeNs <= this.lastTime) this.unordered++;
-      this.lastTime = timeNs;
-    }
     return timeNs;
   }
 
@@ -203,6 +212,8 @@ class GenericCsvReader {
     const notes: string[] = [];
     if (this.unordered > 0)
       notes.push(`${this.unordered} time stamps are not later than the one before; file order kept`);
+    if (this.stepsBack > 0)
+      notes.push(`the step counter runs backwards ${this.stepsBack === 1 ? "once" : `${this.stepsBack} times`}`);
     return {
       recording: {
         epochNs: this.stamps.epochNs,
@@ -223,8 +234,8 @@ class GenericCsvReader {
  * Read CSV whose header names any of `timestamp_ns | time_s | step`, `rank`, `device` and `allocated_bytes`,
  * `reserved_bytes`, `used_bytes`, `host_bytes` (each also with the suffix `_highwater`). Without a `device` column, host
  * memory belongs to device "host" and everything else to "cuda:0". Missing cells are NaN and counted per column.
- * @throws GateError INPUT_EMPTY, INPUT_TRUNCATED, CSV_ROW_LENGTH, CSV_NOT_A_NUMBER, NEGATIVE_BYTES, RANK_INVALID,
- *   TIMESTAMP_INVALID, CSV_DUPLICATE_COLUMN, CSV_ROW_TOO_LONG
+ * @throws GateError INPUT_EMPTY, INPUT_TRUNCATED, CSV_ROW_LENGTH, CSV_NOT_A_NUMBER, NEGATIVE_BYTES, BYTES_TOO_LARGE,
+ *   RANK_INVALID, TIMESTAMP_INVALID, CSV_DUPLICATE_COLUMN, CSV_ROW_TOO_LONG
  */
 export function parseGenericCsv(chunks: Iterable<Uint8Array>, delimiter: string, name: string): CsvRecording {
   const reader = new GenericCsvReader(name);

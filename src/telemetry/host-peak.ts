@@ -1,5 +1,5 @@
 import type { KnownPeak, RecordingInfo } from "./model.ts";
-import type { CgroupColumns, RecordFile, TreeColumns } from "./record-file.ts";
+import type { CgroupColumns, RecordFile, TreeColumns } from "./record-columns.ts";
 
 /**
  * A cgroup peak counts page cache too. It is taken as the host peak only where the part that is neither anonymous nor

@@ -1,4 +1,6 @@
 import type { SourceReport } from "../sampler/sampler.ts";
+import type { OutOfMemory } from "./oom/out-of-memory.ts";
+import type { DeviceHealth, RecordedDevice } from "./recorded-device.ts";
 
 /**
  * The one in-memory model of recorded memory, whatever it was read from: our own sampler, Stormlog events, CSV, Parquet.
@@ -12,7 +14,7 @@ export type Metric = (typeof METRICS)[number];
 /**
  * Every byte column a table may carry. `rss` is the tree's resident set, `cgroup` the job's own memory cgroup, `total` and
  * `free` the device's capacity, `driver` what the driver keeps for itself (NVML v2 `reserved`), `job` the device memory the
- * driver accounts to the measured job's processes.
+ * driver accounts to the measured job's processes of the table's rank, `others` what it accounts to processes of nobody we measure.
  */
 export const COLUMNS = [
   ...METRICS,
@@ -26,11 +28,16 @@ export const COLUMNS = [
   "cgroup",
   "driver",
   "job",
+  "others",
   "processes",
 ] as const;
 export type Column = (typeof COLUMNS)[number];
 
-/** Samples of one rank on one device; all arrays have the same length; a missing value is NaN, never 0. */
+/**
+ * Samples of one rank on one device; all arrays have the same length; a missing value is NaN, never 0. A rank and device may
+ * have several tables: sources with clocks of their own (the driver's reading and the allocator's) fill different columns and
+ * stay apart, so that no sample is moved or made up.
+ */
 export interface SampleTable {
   readonly rank: number;
   /** "host", "cuda:0", "mps:0", … */
@@ -43,6 +50,11 @@ export interface SampleTable {
   readonly columns: Readonly<Partial<Record<Column, Float64Array>>>;
   /** Columns that are running maxima by construction (`allocated_bytes_highwater`, peak counters). */
   readonly highwater: ReadonlySet<Column>;
+  /**
+   * Rows with 1 were taken by the measured process itself at the end of a step: they are all of one phase, while the others
+   * fall anywhere within a step. Absent where the source knows no such rows.
+   */
+  readonly atStep?: Uint8Array;
 }
 
 /** A peak known better than by sampling: the kernel's or the allocator's own high-water mark. */
@@ -105,6 +117,8 @@ export interface Recording {
   readonly missing: Readonly<Record<string, number>>;
   /** `recording.json` of our own recordings; null for anything else. */
   readonly info: RecordingInfo | null;
+  /** What happened to devices; absent where the source does not tell. */
+  readonly health?: readonly DeviceHealth[];
 }
 
 /** How a measured command ended. */
@@ -118,6 +132,49 @@ export type ExitState =
 
 /** What an environment is; flat, values are strings, numbers or null (= unknown). See `verdict/fingerprint.ts`. */
 export type Fingerprint = Readonly<Record<string, string | number | null>>;
+
+/** What the probe of one process told of it. */
+export interface ProbeProcess {
+  readonly pid: number;
+  readonly parent: number | null;
+  readonly rank: number | null;
+  readonly local_rank: number | null;
+  readonly world_size: number | null;
+  readonly role: "plain" | "rank" | "agent" | "child";
+  /** "torch", "tensorflow" or "jax"; null when none was imported. */
+  readonly framework: string | null;
+  /** Program → version: `torch`, `cuda`, `hip`, `tensorflow`, `jax`, `jaxlib`. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** Null for a program without Python. */
+  readonly python: string | null;
+  /** Where its heap's numbers come from: `mallinfo2`, `mallinfo`, or `none:` and the reason. */
+  readonly heap: string | null;
+  readonly allocator_conf: string | null;
+  /** How its steps were seen: `optimizer-hook`, `patched-step`, `api` or `file`; null when none was. */
+  readonly steps_from: string | null;
+  readonly devices: readonly ProbeDevice[];
+  /** What failed in the probe itself; null when nothing did. */
+  readonly error: string | null;
+}
+
+/** One device of one process, under the name its framework gives it and under the one it has in the recording. */
+export interface ProbeDevice {
+  /** `cuda:0`, `jax:0`, … as the process counts. */
+  readonly own_name: string;
+  readonly name: string;
+  readonly model: string | null;
+  readonly uuid: string | null;
+  readonly total_bytes: number | null;
+  /** The same device's number among the driver's; null when it is not known. */
+  readonly driver_index: number | null;
+}
+
+/** What the probes inside the measured processes told of them, once the run was over. */
+export interface ProbeSummary {
+  /** At most 256 of them, those with a rank, steps or a framework first. */
+  readonly processes: readonly ProbeProcess[];
+  readonly processes_total: number;
+}
 
 /** `recording.json`, schema `stormlog.recording/1`. Written at the start with `complete: false`, again at the end. */
 export interface RecordingInfo {
@@ -165,4 +222,10 @@ export interface RecordingInfo {
   readonly output: { readonly bytes: number; readonly kept_bytes: number } | null;
   /** What was lost, and why, in words. Empty when nothing was. */
   readonly lost: readonly string[];
+  /** Absent when no probe was asked for. */
+  readonly probe?: ProbeSummary | undefined;
+  /** That the run ran out of memory, and how it is known; absent when nothing speaks for it. */
+  readonly oom?: OutOfMemory | undefined;
+  /** The devices that were sampled; absent when there was none. */
+  readonly devices?: readonly RecordedDevice[] | undefined;
 }

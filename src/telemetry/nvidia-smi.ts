@@ -1,6 +1,6 @@
 import { invalidInput } from "../core/errors.ts";
 import { GIB, KIB, MIB } from "../core/units.ts";
-import { checkRowLength, isMissing, parseNumber, rejectNegative } from "./csv/cells.ts";
+import { checkRowLength, isMissing, parseNumber, rejectImpossible } from "./csv/cells.ts";
 import { type CsvRow, scanCsv } from "./csv/scan.ts";
 import { type ByteColumn, finishTables, TableBuilder } from "./csv/table-builder.ts";
 import { TimeStamps } from "./csv/timestamps.ts";
@@ -123,8 +123,9 @@ class NvidiaSmiReader {
     const factor = withUnit ? UNITS.get(withUnit[2]!.toLowerCase()) : unit;
     // An unknown unit falls through to the number parser, whose error names line and column.
     const value = parseNumber(withUnit && factor !== undefined ? withUnit[1]! : text, row.line, header, this.name);
-    rejectNegative(value, row.line, header, this.name);
-    return Math.round(value * (factor ?? 1));
+    const bytes = Math.round(value * (factor ?? 1));
+    rejectImpossible(bytes, row.line, header, this.name);
+    return bytes;
   }
 
   finish(): CsvRecording {

@@ -1,10 +1,14 @@
 import { closeSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
-import type { FileMetaData, SchemaElement } from "hyparquet";
+import type { SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import * as v from "valibot";
 import { GateError, invalidInput } from "../core/errors.ts";
 import { fileError, statInput } from "./input-file.ts";
 import { COLUMNS, type Column, METRICS, type Recording, type SampleTable } from "./model.ts";
+import { fieldOf, readForeignParquet } from "./parquet-foreign.ts";
+import { ownSource } from "./parquet-own.ts";
+import { numberOf, openParquet, type ParquetSource } from "./parquet-source.ts";
+import { HEALTH_KINDS } from "./recorded-device.ts";
 
 /** Key of the file's own metadata that says what the rows cannot: which table has which columns, epoch, marks, peaks. */
 const LAYOUT_KEY = "stormlog.recording";
@@ -24,6 +28,7 @@ const LayoutSchema = v.object({
       rows: v.pipe(v.number(), v.integer(), v.minValue(0)),
       time: v.boolean(),
       steps: v.boolean(),
+      at_step: v.optional(v.boolean(), false),
       columns: v.array(ColumnName),
       highwater: v.array(ColumnName),
     }),
@@ -46,6 +51,18 @@ const LayoutSchema = v.object({
       pid: v.optional(v.number()),
     }),
   ),
+  health: v.optional(
+    v.array(
+      v.object({
+        timeNs: v.number(),
+        rank: v.number(),
+        device: v.string(),
+        kind: v.picklist(HEALTH_KINDS),
+        code: v.nullable(v.number()),
+        count: v.number(),
+      }),
+    ),
+  ),
 });
 type Layout = v.InferOutput<typeof LayoutSchema>;
 
@@ -67,16 +84,15 @@ function layoutOf(recording: Recording): Layout {
       rows: rowsOf(table),
       time: table.timeNs !== null,
       steps: table.steps !== null,
+      at_step: table.atStep !== undefined,
       columns: columnsOf(table),
       highwater: [...table.highwater],
     })),
     peaks: [...recording.peaks],
     marks: [...recording.marks],
+    ...(recording.health === undefined ? {} : { health: [...recording.health] }),
   };
 }
-
-/** Name of a byte column in the file; a count of processes is not bytes. */
-const fieldOf = (column: Column) => (column === "processes" ? column : `${column}_bytes`);
 
 /** One numeric field of the file: integers are stored as such, which packs them well and keeps other tools exact. */
 interface NumberField {
@@ -96,6 +112,9 @@ function fieldsOf(tables: readonly SampleTable[]): NumberField[] {
   const fields: NumberField[] = [];
   if (tables.some((table) => table.timeNs)) fields.push(numberField("time_ns", tables, (table) => table.timeNs));
   if (tables.some((table) => table.steps)) fields.push(numberField("step", tables, (table) => table.steps));
+  if (tables.some((table) => table.atStep)) {
+    fields.push(numberField("at_step", tables, ({ atStep }) => atStep && Float64Array.from(atStep)));
+  }
   for (const column of COLUMNS) {
     if (!tables.some((table) => table.columns[column])) continue;
     fields.push(numberField(fieldOf(column), tables, (table) => table.columns[column]));
@@ -140,8 +159,8 @@ function descriptorWriter(descriptor: number): ByteWriter {
 }
 
 /**
- * Write every sample of a recording, all tables one after the other: `rank`, `device`, `time_ns`, `step` and one column per
- * counter; unknown is null. The file appears under its name only when it is whole.
+ * Write every sample of a recording, all tables one after the other: `rank`, `device`, `time_ns`, `step`, `at_step` (1 in rows
+ * taken at the end of a step) and one column per counter; unknown is null. The file appears under its name only when it is whole.
  * @throws GateError PARQUET_WRITE_FAILED
  */
 export function writeParquet(file: string, recording: Recording): void {
@@ -201,82 +220,82 @@ function unreadable(file: string, error: unknown): GateError {
   );
 }
 
-/** Every column of a file as numbers, null as NaN. */
-async function readNumbers(
-  file: string,
-  wanted: (name: string) => boolean,
-): Promise<{ metadata: FileMetaData; numbers: Map<string, Float64Array>; texts: Map<string, string[]>; rows: number }> {
-  const { asyncBufferFromFile, parquetMetadataAsync, parquetRead } = await import("hyparquet");
-  const source = await asyncBufferFromFile(file);
-  const metadata = await parquetMetadataAsync(source);
-  const rows = Number(metadata.num_rows);
-  const numbers = new Map<string, Float64Array>();
-  const texts = new Map<string, string[]>();
-  const columns = metadata.schema.slice(1).filter((element) => wanted(element.name));
-  for (const { name, type } of columns) {
-    if (type === "BYTE_ARRAY") texts.set(name, new Array(rows).fill(""));
-    else numbers.set(name, new Float64Array(rows).fill(Number.NaN));
+/** Reads what one of our files announces, straight into the columns of its tables. */
+async function readTables(source: ParquetSource, layout: Layout): Promise<SampleTable[]> {
+  const announced = layout.tables.reduce((sum, { rows }) => sum + rows, 0);
+  if (announced !== source.rows) throw new Error(`${source.rows} rows where ${announced} are announced`);
+  const unknown = (rows: number) => new Float64Array(rows).fill(Number.NaN);
+  const tables = layout.tables.map(
+    (table): SampleTable => ({
+      rank: table.rank,
+      device: table.device,
+      timeNs: table.time ? unknown(table.rows) : null,
+      steps: table.steps ? unknown(table.rows) : null,
+      columns: Object.fromEntries(table.columns.map((column) => [column, unknown(table.rows)])),
+      highwater: new Set(table.highwater),
+    }),
+  );
+  const ends = layout.tables.map((table) => (table.at_step ? unknown(table.rows) : null));
+  /** For each field of the file the stretches of rows that tables keep of it. */
+  const stretches = new Map<string, { readonly from: number; readonly into: Float64Array }[]>();
+  let row = 0;
+  for (const [i, table] of tables.entries()) {
+    const keep = (field: string, into: Float64Array | null | undefined) => {
+      if (into) stretches.set(field, [...(stretches.get(field) ?? []), { from: row, into }]);
+    };
+    keep("time_ns", table.timeNs);
+    keep("step", table.steps);
+    keep("at_step", ends[i]);
+    for (const column of COLUMNS) keep(fieldOf(column), table.columns[column]);
+    row += layout.tables[i]?.rows ?? 0;
   }
-  await parquetRead({
-    file: source,
-    metadata,
-    columns: columns.map((element) => element.name),
-    onChunk: ({ columnName, columnData, rowStart }) => {
-      const into = numbers.get(columnName);
-      const text = texts.get(columnName);
-      for (let i = 0; i < columnData.length; i++) {
-        const value: unknown = columnData[i];
-        if (value === null || value === undefined) continue;
-        if (into) into[rowStart + i] = Number(value);
-        else if (text) text[rowStart + i] = String(value);
-      }
-    },
+  const fields = [...stretches.keys()].filter((field) => source.columns.has(field));
+  await source.each(fields, (field, values, rowStart) => {
+    for (const { from, into } of stretches.get(field) ?? []) {
+      const end = Math.min(rowStart + values.length, from + into.length);
+      for (let at = Math.max(rowStart, from); at < end; at++) into[at - from] = numberOf(values[at - rowStart]);
+    }
   });
-  return { metadata, numbers, texts, rows };
+  return tables.map((table, i): SampleTable => {
+    const end = ends[i];
+    return end ? { ...table, atStep: Uint8Array.from(end) } : table;
+  });
 }
 
 /**
  * Read a Parquet file: one of ours, exactly as it was written, or any file with columns named as in the generic CSV layout
- * (`time_ns` or `timestamp_ns`, `step`, `rank`, `device`, `allocated_bytes`, …).
- * @throws GateError INPUT_EMPTY, PARQUET_UNREADABLE, INPUT_UNKNOWN_FORMAT, INPUT_NOT_FOUND, INPUT_NO_PERMISSION, NEGATIVE_BYTES
+ * (`time_ns` or `timestamp_ns`, `step`, `rank`, `device`, `allocated_bytes`, …). Takes little more memory than the columns it returns.
+ * @throws GateError INPUT_EMPTY, PARQUET_UNREADABLE, INPUT_UNKNOWN_FORMAT, INPUT_NOT_FOUND, INPUT_NO_PERMISSION, NEGATIVE_BYTES,
+ *   BYTES_TOO_LARGE
  */
 export async function readParquet(file: string): Promise<Recording> {
   if (statInput(file).size === 0) throw invalidInput("INPUT_EMPTY", "the Parquet file is empty", file);
-  const known = new Set(["rank", "device", "time_ns", "timestamp_ns", "step", ...COLUMNS.map(fieldOf)]);
-  let read: Awaited<ReturnType<typeof readNumbers>>;
   try {
-    read = await readNumbers(file, (name) => known.has(name));
+    const source = await openParquet(file);
+    return layoutText(source) === undefined
+      ? await readForeignParquet(file, source)
+      : await readParquetSource(file, ownSource(file, source));
   } catch (error) {
+    if (error instanceof GateError) throw error;
     if (error instanceof Error && "code" in error && typeof error.code === "string") throw fileError(error, file);
     throw unreadable(file, error);
   }
-  const text = read.metadata.key_value_metadata?.find((entry) => entry.key === LAYOUT_KEY)?.value;
-  if (text === undefined) return foreignRecording(file, read);
-  let layout: Layout;
-  try {
-    layout = v.parse(LayoutSchema, JSON.parse(text));
-  } catch (error) {
-    throw unreadable(file, error);
-  }
-  let row = 0;
-  const tables = layout.tables.map((table): SampleTable => {
-    const from = row;
-    row += table.rows;
-    const part = (name: string) =>
-      read.numbers.get(name)?.slice(from, row) ?? new Float64Array(table.rows).fill(Number.NaN);
-    return {
-      rank: table.rank,
-      device: table.device,
-      timeNs: table.time ? part("time_ns") : null,
-      steps: table.steps ? part("step") : null,
-      columns: Object.fromEntries(table.columns.map((column) => [column, part(fieldOf(column))])),
-      highwater: new Set(table.highwater),
-    };
-  });
-  if (row !== read.rows) throw unreadable(file, new Error(`${read.rows} rows where ${row} are announced`));
+}
+
+const layoutText = ({ metadata }: ParquetSource): string | undefined =>
+  metadata.key_value_metadata?.find((entry) => entry.key === LAYOUT_KEY)?.value;
+
+/**
+ * What a file of ours holds, from a reader that has it open already. Throws what that reader throws, and for a file that is
+ * none of ours.
+ */
+export async function readParquetSource(file: string, source: ParquetSource): Promise<Recording> {
+  const text = layoutText(source);
+  if (text === undefined) throw new Error(`${file} has no layout of ours`);
+  const layout = v.parse(LayoutSchema, JSON.parse(text));
   return {
     epochNs: layout.epoch_ns === null ? null : BigInt(layout.epoch_ns),
-    tables,
+    tables: await readTables(source, layout),
     peaks: layout.peaks,
     marks: layout.marks.map(({ timeNs, kind, text: words, pid }) => ({
       timeNs,
@@ -288,57 +307,6 @@ export async function readParquet(file: string): Promise<Recording> {
     worldSize: layout.world_size,
     missing: layout.missing,
     info: null,
+    ...(layout.health === undefined ? {} : { health: layout.health }),
   };
-}
-
-function foreignRecording(file: string, read: Awaited<ReturnType<typeof readNumbers>>): Recording {
-  const present = COLUMNS.filter((column) => read.numbers.has(fieldOf(column)));
-  if (!present.some((column) => METRICS.some((metric) => metric === column))) {
-    throw invalidInput(
-      "INPUT_UNKNOWN_FORMAT",
-      "the Parquet file has no memory column",
-      file,
-      "Name a column allocated_bytes, reserved_bytes, used_bytes or host_bytes.",
-    );
-  }
-  const groups = new Map<string, { rank: number; device: string; rows: number[] }>();
-  const ranks = read.numbers.get("rank");
-  const devices = read.texts.get("device");
-  for (let i = 0; i < read.rows; i++) {
-    const rank = Math.max(0, Math.trunc(ranks?.[i] ?? 0) || 0);
-    const device = devices?.[i] || "cuda:0";
-    const key = `${rank} ${device}`;
-    const group = groups.get(key);
-    if (group) group.rows.push(i);
-    else groups.set(key, { rank, device, rows: [i] });
-  }
-  const missing: Record<string, number> = {};
-  for (const column of present) {
-    let count = 0;
-    for (const [i, value] of read.numbers.get(fieldOf(column))!.entries()) {
-      if (!Number.isFinite(value)) count++;
-      else if (value < 0) {
-        throw invalidInput(
-          "NEGATIVE_BYTES",
-          `row ${i + 1}, column "${fieldOf(column)}": a byte count cannot be negative`,
-          file,
-        );
-      }
-    }
-    if (count > 0) missing[fieldOf(column)] = count;
-  }
-  const time = read.numbers.get("time_ns") ?? read.numbers.get("timestamp_ns");
-  const steps = read.numbers.get("step");
-  const tables = [...groups.values()].map(({ rank, device, rows }): SampleTable => {
-    const pick = (values: Float64Array) => Float64Array.from(rows, (i) => values[i]!);
-    return {
-      rank,
-      device,
-      timeNs: time ? pick(time) : null,
-      steps: steps ? pick(steps) : null,
-      columns: Object.fromEntries(present.map((column) => [column, pick(read.numbers.get(fieldOf(column))!)])),
-      highwater: new Set(),
-    };
-  });
-  return { epochNs: null, tables, peaks: [], marks: [], events: null, worldSize: null, missing, info: null };
 }

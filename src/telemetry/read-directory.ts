@@ -4,13 +4,16 @@ import { GateError, invalidInput } from "../core/errors.ts";
 import { fileError } from "./input-file.ts";
 import type { Recording, RecordingInfo } from "./model.ts";
 import { readParquet } from "./parquet.ts";
+import { probeSummary, readProbeInfos } from "./probe-files.ts";
 import { readJsonTelemetry } from "./read-json.ts";
 import { RAW_RECORD_FILE, readRecordFile } from "./record-file.ts";
 import { lossesOf, recordFileToRecording } from "./record-recording.ts";
 import { SAMPLES_FILE } from "./run-directory.ts";
 import { RECORDING_FILE, readRecordingInfo } from "./run-info.ts";
+import { withSeenRanks } from "./shard-identity.ts";
 import { readEventDirectory } from "./stormlog/event-source.ts";
 import { eventsToRecording } from "./stormlog/events-recording.ts";
+import { dumpNames, withDumpedError } from "./stormlog/oom-dump.ts";
 import type { NamedRecording, Telemetry } from "./telemetry.ts";
 
 const RUNS = "runs";
@@ -43,7 +46,16 @@ export async function readRunDirectory(directory: string): Promise<{ recording: 
     }
   }
   const file = await readRecordFile(raw);
-  return { recording: recordFileToRecording(file, info), notes: [...notes, ...lossesOf(file)] };
+  const told = info === null ? null : withProbe(info, directory);
+  return { recording: recordFileToRecording(file, told), notes: [...notes, ...lossesOf(file, told)] };
+}
+
+/** A gate that was killed did not get to say what the probes had told. */
+function withProbe(info: RecordingInfo, directory: string): RecordingInfo {
+  if (info.probe !== undefined) return info;
+  const infos = readProbeInfos(directory);
+  if (infos.length === 0) return info;
+  return withSeenRanks({ ...info, probe: probeSummary(infos.map(({ process }) => process)) });
 }
 
 function list(directory: string): string[] {
@@ -74,8 +86,8 @@ function candidateRuns(names: readonly string[]): readonly string[] {
 }
 
 /**
- * Read a directory: a run, a bundle with its runs, or a directory of Stormlog telemetry (an export, an out-of-memory dump, a
- * sink, the output of `diagnose`).
+ * Read a directory: a run, a bundle with its runs, or a directory of Stormlog telemetry (an export, an out-of-memory dump, the
+ * flight recorder's directory of dumps, a sink, the output of `diagnose`).
  * @throws GateError INPUT_IS_DIRECTORY when it is none of these, BUNDLE_WITHOUT_RUNS, INPUT_NO_PERMISSION, those of the readers
  */
 export async function readDirectory(directory: string): Promise<Telemetry> {
@@ -115,10 +127,16 @@ export async function readDirectory(directory: string): Promise<Telemetry> {
     return {
       kind: "recording",
       format: "stormlog-directory",
-      recording: eventsToRecording(source.events),
+      recording: withDumpedError(eventsToRecording(source.events), directory),
       notes: source.notes,
     };
   }
+  const dumps = dumpNames(directory).flatMap((name): NamedRecording[] => {
+    const dump = readEventDirectory(path.join(directory, name));
+    if (dump === null) return [];
+    return [{ name, recording: withDumpedError(eventsToRecording(dump.events), path.join(directory, name)) }];
+  });
+  if (dumps.length > 0) return { kind: "runs", runs: dumps, notes: [] };
   if (has(directory, "telemetry_timeline.json"))
     return readJsonTelemetry(path.join(directory, "telemetry_timeline.json"));
   throw invalidInput(

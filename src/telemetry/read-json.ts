@@ -77,9 +77,9 @@ function documentOf(document: Readonly<Record<string, unknown>>, path: string): 
   if (Array.isArray(document.segments) && ("device_traces" in document || "allocator_settings" in document)) {
     throw invalidInput(
       "SNAPSHOT_UNSUPPORTED",
-      "a PyTorch memory snapshot is not read by this version",
+      "a memory snapshot of PyTorch is read as the pickle it was dumped as, not as JSON",
       path,
-      "Give the telemetry of the run instead.",
+      "Give the .pickle file to `stormlog-gate snapshot`.",
     );
   }
   const timeline = timelineOf(document);

@@ -223,6 +223,23 @@ describe("readTelemetry", () => {
     const dump = await readTelemetry(path.join(directory, "dump"));
     if (dump.kind !== "recording") throw new Error("not a recording");
     expect([...dump.recording.tables[0]!.columns.used!]).toEqual([9]);
+    put(
+      "dump/metadata.json",
+      JSON.stringify({ reason: "message_pattern:out of memory", exception_message: "CUDA out of memory" }),
+    );
+    const told = await readTelemetry(path.join(directory, "dump"));
+    if (told.kind !== "recording") throw new Error("not a recording");
+    expect(told.recording.marks).toEqual([{ timeNs: 0, kind: "oom", text: "CUDA out of memory" }]);
+    for (const second of [1, 2]) {
+      const folder = `dumps/oom_dump_2026010${second}T000000Z_7_cuda_1`;
+      put(`${folder}/events.json`, JSON.stringify([{ timestamp: second, memory_allocated: 5, memory_reserved: 6 }]));
+    }
+    put("dumps/oom_dump_20260103T000000Z_7_cuda_1/manifest.json", "{}");
+    const dumps = await readTelemetry(path.join(directory, "dumps"));
+    expect(dumps).toMatchObject({
+      kind: "runs",
+      runs: [{ name: "oom_dump_20260101T000000Z_7_cuda_1" }, { name: "oom_dump_20260102T000000Z_7_cuda_1" }],
+    });
     put("sink/0001.jsonl", `${event}\n`);
     put("sink/0002.jsonl", `${event}\n${event}\n`);
     const sink = await readTelemetry(path.join(directory, "sink"));

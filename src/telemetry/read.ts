@@ -25,16 +25,29 @@ const startsWith = (head: Uint8Array, text: string) =>
     .subarray(0, text.length)
     .equals(Buffer.from(text, "latin1"));
 
-/** Binary formats that are known and not read, each with what to do instead. */
+/**
+ * Archives are known and not read.
+ * @throws GateError INPUT_COMPRESSED
+ */
+export function refuseUnread(head: Uint8Array, path: string): void {
+  const refusal = compressed(head, path);
+  if (refusal) throw refusal;
+}
+
+/** Binary formats that are known and not telemetry, each with what to do instead. */
 function refused(head: Uint8Array, path: string): GateError | null {
   if (head[0] === 0x80 && (head[1] ?? 0) >= 2 && (head[1] ?? 0) <= 5) {
     return invalidInput(
       "SNAPSHOT_UNSUPPORTED",
-      "a pickled PyTorch memory snapshot is not read by this version",
+      "a memory snapshot of PyTorch is no telemetry of a run",
       path,
-      "Give the telemetry of the run instead.",
+      "`stormlog-gate snapshot` and `analyze` read it.",
     );
   }
+  return compressed(head, path);
+}
+
+function compressed(head: Uint8Array, path: string): GateError | null {
   if (head[0] === 0x1f && head[1] === 0x8b) {
     return invalidInput("INPUT_COMPRESSED", "the file is gzip-compressed", path, "Decompress it first.");
   }

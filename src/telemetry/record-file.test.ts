@@ -45,8 +45,9 @@ const small = recordBytes([
   tick(0, 100),
   status(1, 5, 110),
   { timeNs: 2 * MS, kind: RecordKind.device, source: RecordSource.nvml, id: 1, values: [500, 1000, 400, null] },
-  { timeNs: 2 * MS, kind: RecordKind.deviceProcess, id: 5, values: [120, 1] },
-  { timeNs: 2 * MS, kind: RecordKind.deviceProcess, id: 6, values: [30, 1] },
+  { timeNs: 2 * MS, kind: RecordKind.deviceProcess, id: 5, values: [120, 1, 1, 1] },
+  { timeNs: 2 * MS, kind: RecordKind.deviceProcess, id: 6, values: [30, 1, 1, 1] },
+  { timeNs: 2 * MS, kind: RecordKind.deviceList, id: 1, values: [2, 4000, 0] },
   { timeNs: 3 * MS, kind: RecordKind.error, source: RecordSource.cgroup2, values: [13, 0, 4] },
   { timeNs: 4 * MS, kind: RecordKind.rate, values: [10_000_000, 20_000_000, 0, 0] },
   tick(5, 120),
@@ -63,11 +64,11 @@ describe("parseRecordFile", () => {
     expect([...file.tree.processes]).toEqual([1, 1]);
     expect([...file.tree.latenessUs]).toEqual([7, 7]);
     expect(file.devices).toHaveLength(1);
-    expect([...file.devices[0]!.job]).toEqual([150]);
+    expect([...file.lists[0]!.bytes]).toEqual([120, 30]);
     expect([...file.devices[0]!.driver]).toEqual([Number.NaN]);
     expect(file.errors[0]).toMatchObject({ errno: 13, seen: 4 });
     expect(file.stop).toMatchObject({ ticks: 2, deviceCpuNs: 50 });
-    expect(file).toMatchObject({ records: 11, skippedRecords: 0, cutBytes: 0, lastNs: 7 * MS });
+    expect(file).toMatchObject({ records: 12, skippedRecords: 0, cutBytes: 0, lastNs: 7 * MS });
   });
 
   it("takes whole records of a file cut anywhere, and reports the cut", () => {
@@ -126,7 +127,9 @@ describe("recordFileToRecording", () => {
     expect(recording.tables.map(({ rank, device }) => [rank, device])).toEqual([
       [3, "host"],
       [3, "cuda:1"],
+      [3, "cuda:1"],
     ]);
+    expect(recording.tables[2]!.columns).toEqual({ job: Float64Array.of(150), others: Float64Array.of(0) });
     expect([...recording.tables[0]!.columns.host!]).toEqual([100 * MIB, 120 * MIB]);
     expect(recording.tables[1]!.columns).not.toHaveProperty("driver");
     expect(recording.worldSize).toBe(8);

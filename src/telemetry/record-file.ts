@@ -1,8 +1,20 @@
 import { invalidInput } from "../core/errors.ts";
 import { HEADER_BYTES, RECORD_BYTES, RECORD_MAGIC, RecordKind } from "../sampler/record-layout.ts";
+import { DeviceRecords } from "./device-records.ts";
 import { GrowableColumn } from "./growable.ts";
 import { readChunks } from "./input-file.ts";
 import { ProcessHistory } from "./process-history.ts";
+import type {
+  RecordedError,
+  RecordedRate,
+  RecordedRollup,
+  RecordedStop,
+  RecordFile,
+  RecordFileHeader,
+} from "./record-columns.ts";
+import { StreamsBuilder } from "./recorded-streams.ts";
+
+export type { RecordFile } from "./record-columns.ts";
 
 /** Name of the record file in a run directory; removed once its samples stand in Parquet. */
 export const RAW_RECORD_FILE = "samples.rec";
@@ -11,129 +23,6 @@ export const RAW_RECORD_FILE = "samples.rec";
 const MAX_LISTED = 20_000;
 /** Times are doubles, exact below 2^53: a larger time is a damaged record. */
 const HIGH_WORD_LIMIT = 2 ** 21;
-
-export interface RecordFileHeader {
-  readonly monotonicStartNs: bigint;
-  readonly epochNs: bigint;
-  readonly hostPeriodNs: number;
-  readonly devicePeriodNs: number;
-  readonly rootPid: number;
-  readonly pageSize: number;
-}
-
-/** Host ticks: sums over the process tree, bytes; NaN = unknown. */
-export interface TreeColumns {
-  readonly timeNs: Float64Array;
-  readonly rss: Float64Array;
-  readonly anon: Float64Array;
-  readonly shmem: Float64Array;
-  readonly processes: Float64Array;
-  readonly latenessUs: Float64Array;
-}
-
-/** Readings of the job's memory cgroup, bytes; `oomKills` is a counter. */
-export interface CgroupColumns {
-  readonly timeNs: Float64Array;
-  readonly current: Float64Array;
-  readonly peak: Float64Array;
-  readonly oomKills: Float64Array;
-  readonly anonShmem: Float64Array;
-}
-
-/** Ticks of one device, bytes; `job` is the sum over the measured job's processes at that tick. */
-export interface DeviceColumns {
-  readonly index: number;
-  readonly timeNs: Float64Array;
-  readonly used: Float64Array;
-  readonly total: Float64Array;
-  readonly free: Float64Array;
-  readonly driver: Float64Array;
-  readonly job: Float64Array;
-}
-
-/** A reading that failed: `errno` 0 when the source gave none, `seen` how often it had happened by then. */
-export interface RecordedError {
-  readonly timeNs: number;
-  readonly source: number;
-  readonly id: number;
-  readonly errno: number;
-  readonly detail: number;
-  readonly seen: number;
-}
-
-/** The periods in force from a moment on. */
-export interface RecordedRate {
-  readonly timeNs: number;
-  readonly hostPeriodNs: number;
-  readonly devicePeriodNs: number;
-  readonly cpuNs: number;
-  readonly missedTicks: number;
-}
-
-/** Totals written by a clean stop. */
-export interface RecordedStop {
-  readonly timeNs: number;
-  readonly ticks: number;
-  readonly missedTicks: number;
-  readonly hostCpuNs: number;
-  readonly deviceCpuNs: number;
-}
-
-/** `smaps_rollup` of one process at the end of the run, bytes. */
-export interface RecordedRollup {
-  readonly timeNs: number;
-  readonly pid: number;
-  readonly pss: number;
-  readonly rss: number;
-  readonly anon: number;
-  readonly shared: number;
-}
-
-/** A whole record file in typed columns. Unknown values are NaN. */
-export interface RecordFile {
-  readonly header: RecordFileHeader;
-  readonly tree: TreeColumns;
-  readonly cgroup: CgroupColumns;
-  readonly devices: readonly DeviceColumns[];
-  readonly processes: ProcessHistory;
-  readonly errors: readonly RecordedError[];
-  readonly rates: readonly RecordedRate[];
-  readonly rollups: readonly RecordedRollup[];
-  readonly stop: RecordedStop | null;
-  /** Time of the last record, nanoseconds since time zero; 0 when there is none. */
-  readonly lastNs: number;
-  readonly records: number;
-  /** Records of an unknown kind or with an impossible time, skipped. */
-  readonly skippedRecords: number;
-  /** Bytes after the last whole record: the file was cut within a record. */
-  readonly cutBytes: number;
-}
-
-class DeviceBuilder {
-  readonly timeNs = new GrowableColumn();
-  readonly used = new GrowableColumn();
-  readonly total = new GrowableColumn();
-  readonly free = new GrowableColumn();
-  readonly driver = new GrowableColumn();
-  readonly job = new GrowableColumn();
-  readonly index: number;
-
-  constructor(index: number) {
-    this.index = index;
-  }
-
-  take(): DeviceColumns {
-    return {
-      index: this.index,
-      timeNs: this.timeNs.take(),
-      used: this.used.take(),
-      total: this.total.take(),
-      free: this.free.take(),
-      driver: this.driver.take(),
-      job: this.job.take(),
-    };
-  }
-}
 
 class RecordParser {
   private readonly tree = {
@@ -151,8 +40,9 @@ class RecordParser {
     oomKills: new GrowableColumn(),
     anonShmem: new GrowableColumn(),
   };
-  private readonly devices = new Map<number, DeviceBuilder>();
+  private readonly devices = new DeviceRecords();
   private readonly processes = new ProcessHistory();
+  private readonly streams = new StreamsBuilder();
   private readonly errors: RecordedError[] = [];
   private readonly rates: RecordedRate[] = [];
   private readonly rollups: RecordedRollup[] = [];
@@ -212,17 +102,15 @@ class RecordParser {
         this.cgroup.anonShmem.push(this.value(3));
         return true;
       case RecordKind.device:
-        return this.device(timeNs, id);
-      case RecordKind.deviceProcess: {
-        const device = this.devices.get(this.value(1));
-        const used = this.value(0);
-        // Per-process values follow their device's tick; without a tick there is no row they could belong to.
-        if (device && !Number.isNaN(used)) {
-          const sum = device.job.last();
-          device.job.setLast(!Number.isNaN(sum) ? sum + used : used);
-        }
-        return true;
-      }
+        return this.devices.sample(timeNs, id, this.four());
+      case RecordKind.deviceProcess:
+        return this.devices.process(timeNs, id, this.source(), this.four());
+      case RecordKind.deviceList:
+        return this.devices.list(timeNs, id, this.four());
+      case RecordKind.deviceProcessPeak:
+        return this.devices.processPeak(id, this.source(), this.four());
+      case RecordKind.deviceEvent:
+        return this.devices.event(timeNs, id, this.source(), this.four());
       case RecordKind.processStart:
         this.processes.start(id, timeNs, this.value(0));
         return true;
@@ -249,6 +137,14 @@ class RecordParser {
           this.rollups.push({ timeNs, pid: id, pss, rss, anon, shared });
         }
         return true;
+      case RecordKind.stream:
+        return this.streams.stream(id, this.four());
+      case RecordKind.allocator:
+        return this.streams.sample(id, timeNs, this.four(), this.view.getUint8(this.at + 9) >> 4);
+      case RecordKind.allocatorPeaks:
+        return this.streams.peaks(id, this.four());
+      case RecordKind.step:
+        return this.streams.step(id, timeNs, this.value(0));
       default:
         return false;
     }
@@ -258,27 +154,15 @@ class RecordParser {
     return [this.value(0), this.value(1), this.value(2), this.value(3)];
   }
 
-  private device(timeNs: number, id: number): boolean {
-    if (id < 0) return false;
-    let device = this.devices.get(id);
-    if (!device) {
-      device = new DeviceBuilder(id);
-      this.devices.set(id, device);
-    }
-    device.timeNs.push(timeNs);
-    device.used.push(this.value(0));
-    device.total.push(this.value(1));
-    device.free.push(this.value(2));
-    device.driver.push(this.value(3));
-    device.job.push(Number.NaN);
-    return true;
+  private source(): number {
+    return this.view.getUint16(this.at + 10, true);
   }
 
   private error(timeNs: number, id: number): RecordedError {
     const known = (value: number, fallback: number) => (!Number.isNaN(value) ? value : fallback);
     return {
       timeNs,
-      source: this.view.getUint16(this.at + 10, true),
+      source: this.source(),
       id,
       errno: known(this.value(0), 0),
       detail: known(this.value(1), 0),
@@ -305,15 +189,16 @@ class RecordParser {
         oomKills: cgroup.oomKills.take(),
         anonShmem: cgroup.anonShmem.take(),
       },
-      devices: [...this.devices.values()].sort((a, b) => a.index - b.index).map((device) => device.take()),
+      ...this.devices.take(),
       processes: this.processes,
+      ...this.streams.take(),
       errors: this.errors,
       rates: this.rates,
       rollups: this.rollups,
       stop: this.stop,
       lastNs: this.lastNs,
       records: this.records,
-      skippedRecords: this.skipped,
+      skippedRecords: this.skipped + this.devices.dropped,
       cutBytes,
     };
   }

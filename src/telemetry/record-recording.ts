@@ -1,24 +1,17 @@
-import { getSystemErrorMap, getSystemErrorName } from "node:util";
-import { RecordSource } from "../sampler/record-layout.ts";
+import { deviceHealth, healthMarks } from "./device-health.ts";
+import { devicePeaks } from "./device-peaks.ts";
+import { surveyDevices } from "./device-survey.ts";
+import { deviceTables } from "./device-tables.ts";
 import { hostBytesAt, peaksOf } from "./host-peak.ts";
 import type { Column, Recording, RecordingInfo, RecordingMark, SampleTable } from "./model.ts";
-import type { CgroupColumns, DeviceColumns, RecordedError, RecordFile, TreeColumns } from "./record-file.ts";
+import { probeTables } from "./probe-tables.ts";
+import type { CgroupColumns, RecordFile, TreeColumns } from "./record-columns.ts";
+import type { DeviceHealth } from "./recorded-device.ts";
+import { errorText, probeLosses } from "./source-errors.ts";
+import { type StepTimeline, stepsAt } from "./step-timeline.ts";
 
-const SOURCE_NAMES = new Map<number, string>(Object.entries(RecordSource).map(([name, id]) => [id, name]));
-
-/** "nvml device 0: Permission denied (EACCES), 12 times". */
-function errorText(error: RecordedError): string {
-  const source = SOURCE_NAMES.get(error.source) ?? `source ${error.source}`;
-  const subject = error.id < 0 ? "" : error.source === RecordSource.nvml ? ` device ${error.id}` : ` pid ${error.id}`;
-  const times = error.seen > 1 ? `, ${error.seen} times` : "";
-  return `${source}${subject}: ${causeText(error)}${times}`;
-}
-
-function causeText({ errno, detail }: RecordedError): string {
-  if (errno === 0) return detail === 0 ? "failed" : `failed with code ${detail}`;
-  const words = getSystemErrorMap().get(-errno);
-  return words ? `${words[1]} (${words[0]})` : `errno ${getSystemErrorName(-errno) || errno}`;
-}
+/** Characters of an error that stand at its mark; all of it is in `recording.json`. */
+const MOST_MARK_TEXT = 200;
 
 /** Cgroup readings come ten times a second: each goes to the tick at or before it, the other ticks have none. */
 function onTicks(timeNs: Float64Array, cgroup: CgroupColumns): Float64Array {
@@ -48,7 +41,8 @@ function livingTicks(tree: TreeColumns): TreeColumns {
   };
 }
 
-function hostTable(file: RecordFile, rank: number): SampleTable | null {
+/** The step is held until the next one, so that growth of the tree can be told per step, too. */
+function hostTable(file: RecordFile, rank: number, timeline: StepTimeline | null): SampleTable | null {
   const tree = livingTicks(file.tree);
   if (tree.timeNs.length === 0) return null;
   const host = Float64Array.from(tree.timeNs, (_, i) => hostBytesAt(tree, i));
@@ -56,20 +50,28 @@ function hostTable(file: RecordFile, rank: number): SampleTable | null {
   if (someKnown(tree.shmem)) columns.shmem = tree.shmem;
   if (someKnown(tree.processes)) columns.processes = tree.processes;
   if (someKnown(file.cgroup.current)) columns.cgroup = onTicks(tree.timeNs, file.cgroup);
-  return { rank, device: "host", timeNs: tree.timeNs, steps: null, columns, highwater: new Set() };
+  const steps = timeline === null ? null : stepsAt(timeline, tree.timeNs);
+  return { rank, device: "host", timeNs: tree.timeNs, steps, columns, highwater: new Set() };
 }
 
-function deviceTable(device: DeviceColumns, rank: number): SampleTable {
-  const columns: Partial<Record<Column, Float64Array>> = { used: device.used };
-  for (const column of ["total", "free", "driver", "job"] as const) {
-    if (someKnown(device[column])) columns[column] = device[column];
+/**
+ * Out of memory as it was judged when the run ended; where nobody could judge (a killed gate, a record file alone), every kill
+ * that the kernel counted.
+ */
+function oomMarks(file: RecordFile, info: RecordingInfo | null): RecordingMark[] {
+  const kills = kernelKills(file.cgroup);
+  if (info?.complete !== true) {
+    return kills.map(({ timeNs, count }) => ({ timeNs, kind: "oom", text: `the kernel killed ${count} process(es)` }));
   }
-  const { timeNs, index } = device;
-  return { rank, device: `cuda:${index}`, timeNs, steps: null, columns, highwater: new Set() };
+  const { oom } = info;
+  if (oom?.certainty !== "established") return [];
+  const timeNs = oom.time_ns ?? kills[0]?.timeNs ?? file.tree.timeNs.at(-1) ?? file.lastNs;
+  const text = oom.message ?? oom.evidence[0] ?? "out of memory";
+  return [{ timeNs, kind: "oom", text: text.slice(0, MOST_MARK_TEXT), ...(oom.pid === null ? {} : { pid: oom.pid }) }];
 }
 
-function marksOf(file: RecordFile): RecordingMark[] {
-  const marks: RecordingMark[] = [];
+function marksOf(file: RecordFile, info: RecordingInfo | null, health: readonly DeviceHealth[]): RecordingMark[] {
+  const marks: RecordingMark[] = [...healthMarks(health)];
   for (const { pid, parent, startNs, exitNs } of file.processes.all) {
     const text = Number.isNaN(parent) ? `process ${pid}` : `process ${pid}, child of ${parent}`;
     marks.push({ timeNs: startNs, kind: "process-start", text, pid });
@@ -82,13 +84,7 @@ function marksOf(file: RecordFile): RecordingMark[] {
     const text = `host every ${hostPeriodNs / 1e6} ms, devices every ${devicePeriodNs / 1e6} ms`;
     marks.push({ timeNs, kind: "rate-change", text });
   }
-  let kills = 0;
-  for (const [i, timeNs] of file.cgroup.timeNs.entries()) {
-    const now = file.cgroup.oomKills[i]!;
-    // The counter may have stood above zero before the run: only a rise is this run's.
-    if (i > 0 && now > kills) marks.push({ timeNs, kind: "oom", text: `the kernel killed ${now - kills} process(es)` });
-    if (!Number.isNaN(now)) kills = now;
-  }
+  marks.push(...oomMarks(file, info));
   if (file.stop) {
     const { timeNs, ticks, missedTicks } = file.stop;
     marks.push({ timeNs, kind: "stop", text: `${ticks} ticks, ${missedTicks} missed` });
@@ -96,31 +92,54 @@ function marksOf(file: RecordFile): RecordingMark[] {
   return marks.sort((a, b) => a.timeNs - b.timeNs);
 }
 
-/** What a reader of the record file should be told about it: cut within a record, damaged records, no clean stop. */
-export function lossesOf(file: RecordFile): string[] {
+/** Moments at which the memory group's count of kills rose, and by how much. */
+export function kernelKills(cgroup: CgroupColumns): { readonly timeNs: number; readonly count: number }[] {
+  const rises: { timeNs: number; count: number }[] = [];
+  let kills = Number.NaN;
+  for (const [i, timeNs] of cgroup.timeNs.entries()) {
+    const now = cgroup.oomKills[i] ?? Number.NaN;
+    // The counter may have stood above zero before the run: only a rise is this run's.
+    if (now > kills) rises.push({ timeNs, count: now - kills });
+    if (!Number.isNaN(now)) kills = now;
+  }
+  return rises;
+}
+
+/**
+ * What a reader of the record file should be told about it: cut within a record, damaged records, no clean stop, what of the
+ * probes' samples is missing or not looked at.
+ */
+export function lossesOf(file: RecordFile, info: RecordingInfo | null = null): string[] {
   const lost: string[] = [];
   if (file.cutBytes > 0) lost.push(`the record file ends within a record (${file.cutBytes} bytes not used)`);
   if (file.skippedRecords > 0) lost.push(`${file.skippedRecords} damaged or unknown records were skipped`);
   if (file.stop === null) lost.push("the sampler did not stop cleanly: samples of the last moments may be missing");
+  lost.push(...probeLosses(file.errors), ...probeTables(file, info).lost);
   return lost;
 }
 
 /**
  * The recording a record file holds: one `host` table at the full rate of the ticks, one table per device at the rate of
- * its own ticks, marks, and the host peak by the rule of {@link peaksOf}. `info` is the run's `recording.json`.
+ * its own ticks and one per rank at the moments of its process lists, those of the probes at the rate of theirs (a rank and
+ * device then has several tables), marks, and peaks: the host's by the rule of {@link peaksOf}, the allocators' and the drivers'
+ * by their own marks. `info` is the run's `recording.json`.
  */
 export function recordFileToRecording(file: RecordFile, info: RecordingInfo | null): Recording {
   const rank = info?.identity.rank ?? 0;
-  const host = hostTable(file, rank);
-  const devices = file.devices.map((device) => deviceTable(device, rank));
+  const probes = probeTables(file, info);
+  const host = hostTable(file, rank, probes.steps);
+  const devices = surveyDevices(file, info);
+  const health = deviceHealth(file, devices);
+  const worldSize = info?.identity.world_size ?? null;
   return {
     epochNs: file.header.epochNs > 0n ? file.header.epochNs : null,
-    tables: host ? [host, ...devices] : devices,
-    peaks: peaksOf(file, info),
-    marks: marksOf(file),
+    tables: [...(host ? [host] : []), ...deviceTables(devices), ...probes.tables],
+    peaks: [...peaksOf(file, info), ...devicePeaks(devices, file.processPeaks), ...probes.peaks],
+    marks: marksOf(file, info, health),
     events: null,
-    worldSize: info?.identity.world_size ?? null,
+    worldSize: probes.worldSize === null ? worldSize : Math.max(worldSize ?? 1, probes.worldSize),
     missing: {},
     info,
+    ...(health.length > 0 ? { health } : {}),
   };
 }

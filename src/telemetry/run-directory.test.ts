@@ -78,12 +78,22 @@ describe("samples.parquet", () => {
           columns: { allocated: Float64Array.of(0.5, 1, 2), reserved: Float64Array.of(NaN, NaN, NaN) },
           highwater: new Set(["reserved"]),
         }),
+        table({
+          rank: 1,
+          device: "cuda:0",
+          timeNs: Float64Array.of(1e9),
+          columns: { job: Float64Array.of(7), others: Float64Array.of(Number.NaN) },
+        }),
         table({ rank: 2, device: "mps:0", timeNs: new Float64Array(0), columns: { used: new Float64Array(0) } }),
       ],
       peaks: [{ rank: 0, device: "host", metric: "host", bytes: 5, kind: "exact", source: "VmHWM" }],
       marks: [
         { timeNs: 1, kind: "process-start", text: 'a "b" \u0000', pid: 7 },
         { timeNs: 2, kind: "stop", text: "" },
+      ],
+      health: [
+        { timeNs: 5e9, rank: 1, device: "cuda:0", kind: "xid", code: 79, count: 2 },
+        { timeNs: 6e9, rank: 0, device: "all", kind: "driver-mismatch", code: null, count: 1 },
       ],
       missing: { allocated_bytes: 3 },
       epochNs: null,
@@ -92,6 +102,19 @@ describe("samples.parquet", () => {
     writeParquet(file("a.parquet"), original);
     expect(await readParquet(file("a.parquet"))).toEqual(original);
     expect(readdirSync(directory)).toEqual(["a.parquet"]);
+  });
+
+  it("round-trips which rows stand at the end of a step, beside tables that do not know it", async () => {
+    const timeNs = Float64Array.of(1, 2, 3);
+    const heap = { timeNs, steps: Float64Array.of(1, 1, 2), atStep: Uint8Array.of(1, 0, 1) };
+    const original = recording({
+      tables: [
+        table({ timeNs, columns: { host: Float64Array.of(7, 8, 9) } }),
+        table({ ...heap, columns: { allocated: Float64Array.of(4, 5, 6) } }),
+      ],
+    });
+    writeParquet(file("steps.parquet"), original);
+    expect((await readParquet(file("steps.parquet"))).tables).toEqual(original.tables);
   });
 
   it("round-trips any table of integers and gaps over several row groups", async () => {

@@ -2,7 +2,9 @@ import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import type { Recording, TelemetryEvent } from "./model.ts";
+import { writeOomEvidence } from "./oom/evidence-files.ts";
 import { readParquet, writeParquet } from "./parquet.ts";
+import { clearProbeFiles } from "./probe-files.ts";
 import { RAW_RECORD_FILE } from "./record-file.ts";
 import { RECORDING_FILE } from "./run-info.ts";
 import { alertEvents, statisticsDocument, timelineDocument } from "./stormlog/artifacts.ts";
@@ -38,7 +40,10 @@ function writeWhole(file: string, text: string): void {
   }
 }
 
-function sameColumn(a: Float64Array | null | undefined, b: Float64Array | null | undefined): boolean {
+function sameColumn(
+  a: Float64Array | Uint8Array | null | undefined,
+  b: Float64Array | Uint8Array | null | undefined,
+): boolean {
   if (!a || !b) return !a && !b;
   return a.length === b.length && a.every((value, i) => value === b[i] || (Number.isNaN(value) && Number.isNaN(b[i]!)));
 }
@@ -57,6 +62,7 @@ function sameSamples(a: Recording, b: Recording): boolean {
         table.device === other.device &&
         sameColumn(table.timeNs, other.timeNs) &&
         sameColumn(table.steps, other.steps) &&
+        sameColumn(table.atStep, other.atStep) &&
         columns.every((column) => sameColumn(table.columns[column], other.columns[column]))
       );
     })
@@ -66,8 +72,9 @@ function sameSamples(a: Recording, b: Recording): boolean {
 /**
  * Write what a run directory holds beside `recording.json`: `samples.parquet` at full rate and, unless told otherwise, the
  * Stormlog files `events.json`, `events.csv`, `timeline.json`, `stats.json` and `alerts.json`. `recording.json` is brought up
- * to date with the recording's peaks. The sampler's own file is removed last, and only when the Parquet file was read back
- * with every value the same. Returns the names written.
+ * to date with the recording's peaks. The sampler's own file and the rings of the probes are removed last, and only when the
+ * Parquet file was read back with every value the same. A run that ran out of memory gets its `oom/` too; what of that cannot be written is told in
+ * `lost`. Returns the names written.
  * @throws GateError RUN_FILE_WRITE_FAILED, PARQUET_WRITE_FAILED, PARQUET_VERIFY_FAILED
  */
 export async function writeRunFiles(
@@ -80,12 +87,22 @@ export async function writeRunFiles(
     writeWhole(path.join(directory, name), text);
     written.push(name);
   };
-  if (recording.info !== null) {
-    write(RECORDING_FILE, `${JSON.stringify({ ...recording.info, peaks: recording.peaks }, null, 2)}\n`);
+  const telemetry = options.telemetry ?? true;
+  const { info } = recording;
+  const oom =
+    info?.oom === undefined
+      ? null
+      : writeOomEvidence(directory, recording, info.oom, info, {
+          dumps: telemetry && info.oom.certainty === "established",
+        });
+  written.push(...(oom?.files ?? []));
+  if (info !== null) {
+    const lost = [...info.lost, ...(oom?.notes ?? [])];
+    write(RECORDING_FILE, `${JSON.stringify({ ...info, peaks: recording.peaks, lost }, null, 2)}\n`);
   }
-  if (options.telemetry ?? true) {
+  if (telemetry) {
     const events = telemetryEvents(recording, options);
-    for (const [name, text] of telemetryFiles(events, recording)) write(name, text);
+    for (const [name, text] of telemetryFiles(events, recording, oom?.dump ?? null)) write(name, text);
   }
   const samples = path.join(directory, SAMPLES_FILE);
   writeParquet(samples, recording);
@@ -99,16 +116,21 @@ export async function writeRunFiles(
   written.push(SAMPLES_FILE);
   const raw = path.join(directory, RAW_RECORD_FILE);
   if (existsSync(raw)) rmSync(raw);
+  clearProbeFiles(directory);
   return written;
 }
 
-function telemetryFiles(events: readonly TelemetryEvent[], recording: Recording): [string, string][] {
+function telemetryFiles(
+  events: readonly TelemetryEvent[],
+  recording: Recording,
+  dump: string | null,
+): [string, string][] {
   const json = (document: unknown) => `${JSON.stringify(document, null, 2)}\n`;
   return [
     ["events.json", eventsJson(events)],
     ["events.csv", eventsCsv(events)],
     ["timeline.json", json(timelineDocument(events))],
-    ["stats.json", json(statisticsDocument(events, recording))],
+    ["stats.json", json(statisticsDocument(events, recording, dump))],
     ["alerts.json", eventsJson(alertEvents(events))],
   ];
 }

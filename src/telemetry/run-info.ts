@@ -4,6 +4,8 @@ import * as v from "valibot";
 import { invalidInput } from "../core/errors.ts";
 import { fileError } from "./input-file.ts";
 import { METRICS, type RecordingInfo } from "./model.ts";
+import { OutOfMemorySchema } from "./oom/out-of-memory.ts";
+import { RecordedDeviceSchema } from "./recorded-device.ts";
 
 /** Name of the document that describes a run, in its run directory. */
 export const RECORDING_FILE = "recording.json";
@@ -28,6 +30,37 @@ const PeakSchema = v.object({
   bytes: v.number(),
   kind: v.picklist(["exact", "sampled"]),
   source: v.string(),
+});
+
+const ProbeSchema = v.object({
+  processes: v.array(
+    v.object({
+      pid: count,
+      parent: nullable(v.number()),
+      rank: nullable(count),
+      local_rank: nullable(count),
+      world_size: nullable(count),
+      role: v.picklist(["plain", "rank", "agent", "child"]),
+      framework: nullable(v.string()),
+      versions: v.record(v.string(), v.string()),
+      python: nullable(v.string()),
+      heap: nullable(v.string()),
+      allocator_conf: nullable(v.string()),
+      steps_from: nullable(v.string()),
+      devices: v.array(
+        v.object({
+          own_name: v.string(),
+          name: v.string(),
+          model: nullable(v.string()),
+          uuid: nullable(v.string()),
+          total_bytes: nullable(v.number()),
+          driver_index: nullable(count),
+        }),
+      ),
+      error: nullable(v.string()),
+    }),
+  ),
+  processes_total: count,
 });
 
 /** `recording.json`, version 1. Unknown keys are ignored, so that a later minor release may add some. */
@@ -73,6 +106,9 @@ export const RecordingInfoSchema = v.object({
   peaks: v.array(PeakSchema),
   output: nullable(v.object({ bytes: v.number(), kept_bytes: v.number() })),
   lost: v.array(v.string()),
+  probe: v.optional(ProbeSchema),
+  oom: v.optional(OutOfMemorySchema),
+  devices: v.optional(v.array(RecordedDeviceSchema)),
 });
 
 /**

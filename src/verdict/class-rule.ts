@@ -1,7 +1,8 @@
+import { materialChange } from "../analysis/materiality.ts";
 import type { MeasuredSeries } from "../analysis/measurements.ts";
 import { formatBytes } from "../core/units.ts";
 import { checkOf } from "./check.ts";
-import { CLASS_CONFIRMATIONS, HORIZON_FLOOR_BYTES, LEAK_FLOOR_BYTES, LEAK_FLOOR_FRACTION } from "./defaults.ts";
+import { CLASS_CONFIRMATIONS, HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION } from "./defaults.ts";
 import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.ts";
 import type { Check } from "./judgement.ts";
 import type { Horizon, Policy } from "./policy.ts";
@@ -23,8 +24,11 @@ function materiality(series: MeasuredSeries, horizon: Horizon | null): { growth:
   const growth = horizon === null ? finite(series.growth_bytes) : projectedGrowth(series, horizon);
   if (growth === null) return null;
   const level = Math.abs(finite(series.peak_bytes) ?? 0);
-  const floor = horizon === null ? LEAK_FLOOR_BYTES : HORIZON_FLOOR_BYTES;
-  return { growth, material: growth > Math.max(floor, LEAK_FLOOR_FRACTION * level) };
+  const floor =
+    horizon === null
+      ? materialChange(level, series.metric)
+      : Math.max(HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION * level);
+  return { growth, material: growth > floor };
 }
 
 /** A leak with nothing to compare it to: red when it is material, and two runs agree. */

@@ -17,16 +17,19 @@ function sameSeries(a: Check, b: Check): boolean {
 }
 
 function sentence(verdict: VerdictWord, checks: readonly Check[]): string {
-  const ranks = new Set(checks.map(({ rank }) => rank)).size > 1 ? "many" : "one";
+  // A rank above 0 tells that there are others, also where nothing is to be said of them.
+  const ranks = new Set([0, ...checks.map(({ rank }) => rank)]).size > 1 ? "many" : "one";
   const leaks = (check: Check) =>
     checks.some((one) => one.aspect === "class" && one.verdict === "fail" && sameSeries(one, check));
   // A leak explains the peak it causes, so it is told first and by its growth.
   const order = (check: Check) => (check.aspect === "oom" ? 0 : check.aspect === "growth" && leaks(check) ? 1 : 2);
+  // One gate over several ranks counts the pages of them all to its own rank; the allocator's level is of one rank alone.
+  const pages = (check: Check) => (check.metric === "allocated" ? 0 : 1);
   const named = (check: Check) =>
     `${describeSeries(check, ranks)}${check.aspect === "growth" && leaks(check) ? " leaks" : ""}: ${check.reason}`;
   const worst = checks
     .filter((check) => check.verdict === verdict && (verdict === "warn" || check.gating))
-    .sort((a, b) => Number(b.confirmed) - Number(a.confirmed) || order(a) - order(b));
+    .sort((a, b) => Number(b.confirmed) - Number(a.confirmed) || order(a) - order(b) || pages(a) - pages(b));
   if (verdict !== "pass") {
     const [first, ...rest] = worst;
     if (first === undefined) {

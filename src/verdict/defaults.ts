@@ -46,10 +46,17 @@ export const BASE_RERUNS = 3;
 /** Sessions without which the baseline says nothing about how much sessions differ. */
 export const MIN_SESSIONS = 3;
 
+/** Sessions from which one that lies far off is told from how far they differ, and how many Qn they differ by at most. */
+export const STRAGGLER_SESSIONS = 8;
+export const STRAGGLER_FACTOR = 1.5;
+
 /** Degrees of freedom from which the baseline's own sessions say how far runs of one session differ. */
 export const MIN_SESSION_FREEDOM = 5;
 
-/** Times the policy's spread factor that the median candidate must lie above everything known of the baseline before red. */
+/**
+ * Spreads that the median candidate must lie above everything known of the baseline before red: of a peak times the policy's
+ * spread factor, of growth as they are.
+ */
 export const CONFIRMED_SPREADS = 2.2;
 
 /** A red verdict must be this much less likely by chance than a breach, once the base commit ran in the same session. */
@@ -67,9 +74,7 @@ export const GROWTH_FLOOR_FRACTION = 0.01;
 /** Spreads of the baseline's growth that a run may grow more than its centre. */
 export const GROWTH_SPREAD_FACTOR = 1.5;
 
-/** Growth above which a leak matters without a baseline to compare with. */
-export const LEAK_FLOOR_BYTES = 16 * MIB;
-/** The same, of the growth projected to the horizon. */
+/** Growth projected to the horizon above which it matters there, with {@link LEAK_FLOOR_FRACTION}. */
 export const HORIZON_FLOOR_BYTES = 128 * MIB;
 export const LEAK_FLOOR_FRACTION = 0.01;
 

@@ -1,5 +1,6 @@
 import type { MeasuredSeries } from "../analysis/measurements.ts";
 import {
+  CONFIRMED_SPREADS,
   GROWTH_FLOOR_BYTES,
   GROWTH_FLOOR_FRACTION,
   GROWTH_SPREAD_FACTOR,
@@ -96,6 +97,7 @@ export function growthRule(context: RelativeContext): Check {
     session: context.session,
     quantum: METRIC_SCALES[context.key.metric].quantum,
     margin: (_, spread) => Math.max(floor, GROWTH_SPREAD_FACTOR * spread),
+    confirmedSpreads: CONFIRMED_SPREADS / GROWTH_SPREAD_FACTOR,
     alpha: context.alpha,
     maxConfirmations: context.policy.maxConfirmations,
     minBaselineRuns: context.policy.minBaselineRuns,

@@ -225,7 +225,7 @@ describe("growth and class", () => {
   });
 
   it("leaves a leak below the material floor unjudged without a baseline", () => {
-    const small = runOf("pr", { peak_bytes: GIB, growth_bytes: 15 * MIB, class: "leak" });
+    const small = runOf("pr", { peak_bytes: GIB, growth_bytes: 10 * MIB, class: "leak" });
     expect(ask([small], { baseline: null }).verdict).toBe("unjudged");
   });
 
@@ -271,12 +271,6 @@ describe("limits of their own", () => {
     expect(judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true });
     expect(check(judgement, "peak", "baseline")?.verdict).toBe("pass");
     expect(check(judgement, "peak", "anchor")?.verdict).toBe("fail");
-  });
-
-  it("fails a run that ran out of memory at once", () => {
-    const judgement = ask([{ ...runOf("pr", { peak_bytes: GIB }), oom: true }], { baseline: null });
-    expect(judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true });
-    expect(check(judgement, "oom", "budget")?.gating).toBe(true);
   });
 });
 

@@ -19,6 +19,8 @@ export interface JudgeInput {
   readonly candidate: Measurements;
   /** Accepted runs, and re-runs of the base commit (those that carry the candidate's session). */
   readonly baseline: Measurements | null;
+  /** Why there is no baseline and what to do about it, where that is known. */
+  readonly noBaseline?: string | null;
   /** The last release, against slow creep. */
   readonly anchor: Measurements | null;
   readonly policy: Policy;
@@ -37,7 +39,8 @@ type Pair = ReturnType<typeof pairSeries>[number];
 
 /** Why nothing can be compared with the baseline; null when something can. */
 function incomparable(input: JudgeInput, differences: readonly FingerprintDifference[]): string | null {
-  if (input.baseline === null) return "there is no baseline to compare with: create one with `baseline refresh`";
+  if (input.baseline === null)
+    return input.noBaseline ?? "there is no baseline to compare with: create one with `baseline refresh`";
   const differing = mismatches(differences);
   if (differing.length > 0) {
     return `the baseline comes from another environment: ${describeMismatches(differing)}`;
@@ -130,8 +133,11 @@ export function judge(input: JudgeInput): Judgement {
   const alpha = policy.alpha / sharedBy(pairs, gates, policy.minBaselineRuns);
   const session = candidate.runs[0]?.session ?? "";
 
-  const relative =
-    input.baselineWanted === false
+  // What a run that ran out of memory needed, and how it would have gone on, is not known.
+  const died = candidate.runs.some((run) => run.oom === true);
+  const relative = died
+    ? []
+    : input.baselineWanted === false
       ? pairs.flatMap(({ key, candidate: runs }) => {
           const drift = classRule({ key, candidate: runs, baseline: [], gating: gates(key), policy, growth: null });
           return drift === null ? [] : [drift];
@@ -147,7 +153,7 @@ export function judge(input: JudgeInput): Judgement {
     ...oomRule(candidate, gating),
     ...budgetRule(policy, series, baseline),
     ...relative,
-    ...anchorChecks(input, series, gates),
+    ...(died ? [] : anchorChecks(input, series, gates)),
   ];
   return combine(withoutNeeds(checks, input), differences);
 }

@@ -6,12 +6,15 @@ import { peaks } from "./peak-rule.ts";
 import { indexSeries } from "./series-index.ts";
 
 /**
- * Running out of memory is red at once: the limit it breached is the machine's own. Shown on the gating series with the
- * highest peak of the runs that died. Empty when no run did.
+ * Running out of memory is red at once: the limit it breached is the machine's own. A run that says so itself, and nothing else
+ * does, is a warning: a program may print what it likes. Shown on the gating series with the highest peak of those runs. Empty
+ * when there is none.
  */
 export function oomRule(candidate: Measurements, gating: ReadonlySet<Metric>): readonly Check[] {
-  const died = candidate.runs.filter((run) => run.oom === true);
+  const certain = candidate.runs.filter((run) => run.oom === true);
+  const died = certain.length > 0 ? certain : candidate.runs.filter((run) => run.oom_suspected === true);
   if (died.length === 0) return [];
+  const established = certain.length > 0;
   const highest = indexSeries({ ...candidate, runs: died })
     .filter(({ key }) => gating.has(key.metric))
     .map(({ key, runs }) => ({
@@ -28,10 +31,10 @@ export function oomRule(candidate: Measurements, gating: ReadonlySet<Metric>): r
       aspect: "oom",
       limit: "budget",
       gating: true,
-      verdict: "fail",
-      confirmed: true,
+      verdict: established ? "fail" : "warn",
+      confirmed: established,
       candidate_bytes: highest !== null && Number.isFinite(highest.peak) ? highest.peak : null,
-      reason: `ran out of memory in ${died.length} of ${candidate.runs.length} run${candidate.runs.length === 1 ? "" : "s"}`,
+      reason: `${established ? "ran" : "may have run"} out of memory in ${died.length} of ${candidate.runs.length} run${candidate.runs.length === 1 ? "" : "s"}`,
     }),
   ];
 }

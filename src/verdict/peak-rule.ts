@@ -1,9 +1,10 @@
-import { METRIC_SCALES } from "./defaults.ts";
+import { CONFIRMED_SPREADS, METRIC_SCALES } from "./defaults.ts";
 import type { Check } from "./judgement.ts";
 import type { Policy } from "./policy.ts";
 import { relativeCheck } from "./relative-check.ts";
-import { type BaselineValue, judgeRelative } from "./relative-rule.ts";
+import { judgeRelative } from "./relative-rule.ts";
 import { finite, knownValues, type SeriesKey, type SeriesRun } from "./series-index.ts";
+import type { BaselineValue } from "./sessions.ts";
 
 /** One series of the candidate and the baseline, with what all relative checks of a judgement share. */
 export interface RelativeContext {
@@ -38,6 +39,7 @@ export function peakRule(context: RelativeContext): Check {
     session: context.session,
     quantum: METRIC_SCALES[context.key.metric].quantum,
     margin: peakMargin(context.key, context.policy),
+    confirmedSpreads: CONFIRMED_SPREADS,
     alpha: context.alpha,
     maxConfirmations: context.policy.maxConfirmations,
     minBaselineRuns: context.policy.minBaselineRuns,

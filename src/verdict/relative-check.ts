@@ -1,5 +1,6 @@
 import { assertNever } from "../core/errors.ts";
 import { formatBytes, formatBytesDelta } from "../core/units.ts";
+import type { Acquittal } from "./base-word.ts";
 import { checkOf } from "./check.ts";
 import type { Check } from "./judgement.ts";
 import { minimalDetectableChange } from "./mde.ts";
@@ -24,6 +25,20 @@ function chance(value: number): string {
 
 function times(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** Why the base commit's runs in this session acquit a change; `here` is their middle. */
+function acquittal(why: Acquittal, here: string): string {
+  switch (why) {
+    case "offset":
+      return `so is the base commit in this session (${here}): the machine moved, not the change; refresh the baseline`;
+    case "reached":
+      return "the base commit comes as high in this session: a level of its own that the baseline seldom met; refresh it";
+    case "spread":
+      return `that is no more than runs of the baseline differ by (the base commit in this session: ${here})`;
+    default:
+      return assertNever(why);
+  }
 }
 
 /** The published check of a relative outcome. Only a gating check asks for runs; the others warn on what is there. */
@@ -64,16 +79,26 @@ export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject
         : `${name} ${formatBytes(outcome.value)} is within ${formatBytes(outcome.margin)} of the baseline's ${formatBytes(outcome.centre)}${earlier}`;
       return checkOf(key, { ...first, verdict: "pass", reason });
     }
-    case "session-offset":
+    case "acquitted":
       return checkOf(key, {
         ...base,
         ...level,
         verdict: "pass",
         candidate_bytes: outcome.value,
         needs_base_runs: gating ? outcome.needsBaseRuns : 0,
+        reason: `${over}, but ${acquittal(outcome.why, formatBytes(outcome.inSession.centre))}`,
+      });
+    case "session-unknown":
+      return checkOf(key, {
+        ...base,
+        ...level,
+        needs_more_runs: gating ? outcome.needsMoreRuns : 0,
+        needs_base_runs: gating ? outcome.needsBaseRuns : 0,
+        verdict: gating ? "warn" : "pass",
+        candidate_bytes: outcome.value,
         reason:
-          `${over}, but so is the base commit in this session (${formatBytes(outcome.inSession.centre)}): the machine moved, ` +
-          "not the change; refresh the baseline",
+          `${over} in ${times(outcome.used, "run")}, but sessions of the baseline differ so much that one may reach ` +
+          `${formatBytes(outcome.limit)}, and the base commit was not run in this one`,
       });
     case "breach": {
       const needs = gating
@@ -86,7 +111,7 @@ export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject
         : outcome.needsMoreRuns > 0
           ? "; not confirmed by enough runs"
           : outcome.needsBaseRuns > 0
-            ? "; the base commit was not run in this session"
+            ? "; the base commit has to be run in this session"
             : outcome.confirmed
               ? "; confirmed"
               : "; unconfirmed, as the base commit cannot be run in this session";

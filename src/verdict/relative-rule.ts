@@ -1,20 +1,9 @@
+import { type Acquittal, baseWord } from "./base-word.ts";
 import { bound, confirmations, innocentRate, predictiveChance, predictiveConfirmations } from "./confirmation.ts";
-import {
-  BASE_RERUNS,
-  CLEAR_MARGINS,
-  CONFIRMED_ALPHA_SHARE,
-  CONFIRMED_SPREADS,
-  MIN_SESSION_FREEDOM,
-  MIN_SESSIONS,
-  OWN_LEVEL_SHARE,
-} from "./defaults.ts";
-import { median, pooledDeviation, spread, spreadWithin } from "./spread.ts";
-
-/** A value of one baseline run, and the session it was measured in. */
-export interface BaselineValue {
-  readonly session: string;
-  readonly value: number;
-}
+import { BASE_RERUNS, CLEAR_MARGINS, CONFIRMED_ALPHA_SHARE, MIN_SESSIONS, OWN_LEVEL_SHARE } from "./defaults.ts";
+import { type Level, levelOf, type Margin } from "./level.ts";
+import { type BaselineValue, sessionBound } from "./sessions.ts";
+import { median, spread } from "./spread.ts";
 
 /** One quantity of one series: candidate runs in order against baseline runs. All values finite. */
 export interface RelativeInput {
@@ -24,20 +13,14 @@ export interface RelativeInput {
   readonly session: string;
   /** Smallest step of the quantity. */
   readonly quantum: number;
-  /** How far above `centre` a value may lie, given the spread. */
-  readonly margin: (centre: number, spread: number) => number;
+  readonly margin: Margin;
+  /** Spreads, as the margin counts them, that a confirmed breach lies above everything known of the baseline. */
+  readonly confirmedSpreads: number;
   /** This check's share of the policy's alpha. */
   readonly alpha: number;
   readonly maxConfirmations: number;
   readonly minBaselineRuns: number;
   readonly baseRunsPossible: boolean;
-}
-
-interface Level {
-  readonly centre: number;
-  readonly spread: number;
-  readonly margin: number;
-  readonly threshold: number;
 }
 
 interface Judged extends Level {
@@ -58,11 +41,22 @@ export type RelativeOutcome =
       /** Every candidate run lies more than the margin below the centre. */
       readonly improved: boolean;
     } & Judged)
-  /** All runs exceed the historic threshold, but the base commit does so too in this session. */
+  /** All runs exceed the historic threshold, but the base commit's runs in this session acquit the change. */
   | ({
-      readonly kind: "session-offset";
+      readonly kind: "acquitted";
       readonly value: number;
+      readonly why: Acquittal;
       readonly inSession: Level;
+      readonly needsBaseRuns: number;
+    } & Judged)
+  /** All runs exceed the historic threshold, but so may sessions of the baseline's program; the base was not run in this one. */
+  | ({
+      readonly kind: "session-unknown";
+      readonly value: number;
+      readonly used: number;
+      /** The highest level a new session may have without a change. */
+      readonly limit: number;
+      readonly needsMoreRuns: number;
       readonly needsBaseRuns: number;
     } & Judged)
   | ({
@@ -78,13 +72,6 @@ export type RelativeOutcome =
       readonly confirmed: boolean;
     } & Judged);
 
-/** Centre, spread, margin and threshold of a set of runs. */
-function levelOf(values: readonly number[], spreadOfRuns: number, input: RelativeInput): Level {
-  const centre = median(values);
-  const margin = input.margin(centre, spreadOfRuns);
-  return { centre, spread: spreadOfRuns, margin, threshold: centre + margin };
-}
-
 /**
  * Whether the baseline itself stands at this level often enough for the level to be its own: peaks of one program come in
  * a few modes, and a run in the upper one is no regression. Baseline runs up to `tolerance` below it count as there.
@@ -92,32 +79,6 @@ function levelOf(values: readonly number[], spreadOfRuns: number, input: Relativ
 function isOwnLevel(value: number, baseline: readonly number[], margin: number, tolerance: number): boolean {
   const there = baseline.filter((b) => b >= value - tolerance && b <= value + margin).length;
   return there >= 2 && there >= OWN_LEVEL_SHARE * baseline.length;
-}
-
-function groupsOf(values: readonly BaselineValue[]): number[][] {
-  const groups = new Map<string, number[]>();
-  for (const { session, value } of values) {
-    const group = groups.get(session);
-    if (group === undefined) groups.set(session, [value]);
-    else group.push(value);
-  }
-  return [...groups.values()];
-}
-
-/**
- * Spread of runs within one session. From the baseline's own sessions where they hold enough pairs; else from the runs of
- * this session, doubled because they are few (and the candidate's are there for being high), and never above the spread of
- * the whole baseline, which an offset between sessions only widens.
- */
-function sessionSpread(input: RelativeInput, overall: number, here: readonly (readonly number[])[]): number {
-  return knownWithin(input) ?? Math.min(overall, 2 * (pooledDeviation(here) ?? overall));
-}
-
-/** Spread within the baseline's own sessions; null while they hold too few runs each. */
-function knownWithin(input: RelativeInput): number | null {
-  const groups = groupsOf(input.baseline);
-  const freedom = groups.reduce((sum, group) => sum + group.length - 1, 0);
-  return freedom >= MIN_SESSION_FREEDOM ? spreadWithin(groups, input.quantum) : null;
 }
 
 /**
@@ -132,23 +93,24 @@ function thresholdRuns(here: readonly number[], elsewhere: readonly number[], le
 /**
  * Adaptive confirmation. A candidate run at or below the threshold ends the matter (pass); runs above it are repeated until
  * the estimated chance of an innocent breach is at most alpha. Before red, runs of the base commit in the same session are
- * held against the same candidate runs, because re-runs of the candidate alone all share their session's offset.
+ * held against the same candidate runs, because re-runs of the candidate alone all share their session's offset. While they
+ * are missing, what sessions of the baseline differ by stands in for them.
  */
 export function judgeRelative(input: RelativeInput): RelativeOutcome {
-  const all = input.baseline.map((b) => b.value);
-  const here = input.baseline.filter((b) => b.session === input.session).map((b) => b.value);
-  const elsewhere = input.baseline.filter((b) => b.session !== input.session).map((b) => b.value);
+  const { baseline, quantum, margin, confirmedSpreads, baseRunsPossible } = input;
+  const all = baseline.map((b) => b.value);
+  const here = baseline.filter((b) => b.session === input.session).map((b) => b.value);
+  const elsewhere = baseline.filter((b) => b.session !== input.session).map((b) => b.value);
   const first = input.candidate[0];
   if (all.length < input.minBaselineRuns || first === undefined) {
     return { kind: "too-few", runs: all.length, centre: median(all) };
   }
   const pool = thresholdRuns(here, elsewhere, input.minBaselineRuns);
-  const level = levelOf(pool, spread(pool, input.quantum), input);
-  const judged: Judged = { ...level, runs: all.length, sessions: new Set(input.baseline.map((b) => b.session)).size };
+  const level = levelOf(pool, spread(pool, quantum), margin);
+  const judged: Judged = { ...level, runs: all.length, sessions: new Set(baseline.map((b) => b.session)).size };
 
-  const tolerance = input.margin(level.centre, 0) / 20;
-  const above = pool.filter((b) => b > level.threshold).length;
-  const rate = innocentRate(above, pool.length);
+  const tolerance = margin(level.centre, 0) / 20;
+  const rate = innocentRate(pool.filter((b) => b > level.threshold).length, pool.length);
   const wanted = confirmations(rate, input.alpha, input.maxConfirmations);
   const within = (value: number) => value <= level.threshold || isOwnLevel(value, pool, level.margin, tolerance);
 
@@ -183,46 +145,52 @@ export function judgeRelative(input: RelativeInput): RelativeOutcome {
   }
   if (breaching.length < wanted) return breach(1, 0, false, bound(rate, breaching.length));
 
-  // The breach stands. Red needs the base commit's word in this session.
-  const enoughHere = here.length >= BASE_RERUNS || (here.length > 0 && judged.sessions >= MIN_SESSIONS);
-  const needsBaseRuns = enoughHere ? 0 : BASE_RERUNS - here.length;
-  if (needsBaseRuns > 0 && !input.baseRunsPossible) return breach(0, 0, false, bound(rate, breaching.length));
-
+  // The breach stands. Red needs the base commit's word in this session, and runs enough for a level it seldom reaches.
   const known = pool.length === elsewhere.length ? [...elsewhere, ...here] : pool;
   const lowestYet = Math.min(...breaching);
   const reaching = known.filter((b) => b >= lowestYet && b <= median(breaching) + level.margin).length;
   const highest = Math.max(level.threshold, ...here);
   const clear = reaching === 0 && lowestYet > highest + CLEAR_MARGINS * level.margin;
   const alpha = input.alpha * CONFIRMED_ALPHA_SHARE;
-  const needed = clear
-    ? wanted
-    : Math.max(wanted, predictiveConfirmations(reaching, known.length, alpha, input.maxConfirmations));
+  const needed =
+    clear || (here.length === 0 && !baseRunsPossible)
+      ? wanted
+      : Math.max(wanted, predictiveConfirmations(reaching, known.length, alpha, input.maxConfirmations));
   for (const value of input.candidate.slice(wanted, needed)) {
     if (within(value)) return passed(value);
     breaching.push(value);
   }
-  const lowest = Math.min(...breaching);
-  const chance = Math.min(bound(rate, breaching.length), predictiveChance(reaching, known.length, breaching.length));
   const needsMoreRuns = breaching.length < needed ? 1 : 0;
-  if (needsBaseRuns > 0) return breach(needsMoreRuns, needsBaseRuns, false, chance);
+  const value = median(breaching);
+  const chance = Math.min(bound(rate, breaching.length), predictiveChance(reaching, known.length, breaching.length));
+  // One base run is enough for a change that stands far above it; it takes more to acquit, or to condemn a near one.
+  const fewHere = here.length > 0 && judged.sessions >= MIN_SESSIONS && (clear || !baseRunsPossible);
+  const missing = here.length >= BASE_RERUNS || fewHere ? 0 : BASE_RERUNS - here.length;
+  const needsBaseRuns = baseRunsPossible ? missing : 0;
 
-  const inSession = levelOf(here, sessionSpread(input, level.spread, [here, breaching]), input);
-  const middle = median(breaching);
-  const aboveEach = lowest > Math.min(...here) + inSession.margin;
-  // Two modes of the base and candidates just above the upper one: six runs of each, completely apart, settle that.
-  const apart = here.length >= 2 * BASE_RERUNS && lowest > Math.max(...here) + tolerance;
-  const center = median(known);
-  const overall = spread(known, input.quantum);
-  const inside = knownWithin(input);
-  // Where sessions are known to differ, the spread of all runs says nothing of this session.
-  const offsets = inside !== null && overall > 2 * inside;
-  const aboveAll = offsets || middle > center + input.margin(center, CONFIRMED_SPREADS * overall);
-  const holds = aboveEach && aboveAll && (middle > inSession.threshold || apart);
-  if (!holds) {
-    // Some base runs lie clearly below every candidate run and some do not: three runs cannot tell two modes from an offset.
-    const torn = aboveEach && aboveAll && here.length < 2 * BASE_RERUNS && input.baseRunsPossible;
-    const needs = torn ? 2 * BASE_RERUNS - here.length : 0;
-    return { kind: "session-offset", value: middle, inSession, needsBaseRuns: needs, ...judged };
+  if (here.length === 0) {
+    const limit = sessionBound(baseline, breaching, quantum, input.alpha);
+    if (limit !== null && value <= limit) {
+      return { kind: "session-unknown", value, used: breaching.length, limit, needsMoreRuns, needsBaseRuns, ...judged };
+    }
+    return breach(needsMoreRuns, needsBaseRuns, false, chance);
   }
-  return breach(needsMoreRuns, 0, needsMoreRuns === 0, chance);
+  const word = baseWord({
+    breaching,
+    here,
+    known,
+    baseline,
+    spread: level.spread,
+    quantum,
+    margin,
+    confirmedSpreads,
+    tolerance,
+  });
+  if (word.acquittal !== null) {
+    const torn = word.torn && baseRunsPossible ? 2 * BASE_RERUNS - here.length : 0;
+    const needs = Math.max(needsBaseRuns, torn);
+    const { acquittal: why, inSession } = word;
+    return { kind: "acquitted", value, why, inSession, needsBaseRuns: needs, ...judged };
+  }
+  return breach(needsMoreRuns, needsBaseRuns, needsMoreRuns === 0 && missing === 0, chance);
 }

@@ -3,6 +3,11 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
+import { parseSection } from "../../src/report/section.ts";
+import { GitDataDouble } from "./kit/double/git-data.ts";
+import { HistoryDouble } from "./kit/double/history.ts";
+import { Permissions } from "./kit/double/permissions.ts";
+import { repositoryRoutes } from "./kit/double/repository.ts";
 import { GitHubDouble } from "./kit/github-double.ts";
 import { Job } from "./kit/job.ts";
 import { runStepFile, type StepOptions, type StepResult } from "./kit/mini-runner.ts";
@@ -10,7 +15,8 @@ import { ResultsDouble } from "./kit/results-double.ts";
 import { actionNode, azuriteBlobScript } from "./kit/tools.ts";
 import { directoryHashes, zipHashes } from "./kit/unzip.ts";
 
-const DIST = path.join(packageRoot(), "dist");
+/** What is committed, or a build of the working tree. */
+const DIST = process.env.STORMLOG_TEST_DIST ?? path.join(packageRoot(), "dist");
 const PYTHON = "/usr/bin/python3";
 
 /** What is trained: the script a scenario runs, in the state that a commit leaves it in. */
@@ -54,6 +60,7 @@ const azurite = azuriteBlobScript();
 describe.skipIf(azurite === null).each(WORKLOADS)("the built Action on a pull request, with $name", (workload) => {
   const github = new GitHubDouble();
   const results = new ResultsDouble();
+  const pictures = new GitDataDouble();
   let job: Job;
   let workspace: string;
 
@@ -94,12 +101,15 @@ describe.skipIf(azurite === null).each(WORKLOADS)("the built Action on a pull re
   };
 
   beforeAll(async () => {
+    github.use(pictures.routes).use(repositoryRoutes(false));
     await github.start();
     await results.startWithBlobs(node, azurite as string);
     github.tokens.set("job", { login: BOT, write: true });
     job = new Job(github.url, results.url);
     workspace = path.join(job.folder, "workspace");
     mkdirSync(workspace);
+    // What GitHub knows of the history is what was pushed, which here is the workspace itself.
+    github.use(new HistoryDouble(path.join(workspace, ".git")).routes).use(new Permissions().routes);
     git("init", "--quiet", "--initial-branch=main");
     writeFileSync(
       path.join(workspace, "stormlog-gate.yml"),
@@ -118,6 +128,7 @@ describe.skipIf(azurite === null).each(WORKLOADS)("the built Action on a pull re
   afterAll(async () => {
     await github.stop();
     await results.stop();
+    pictures.dispose();
     job.remove();
   });
 
@@ -133,7 +144,13 @@ describe.skipIf(azurite === null).each(WORKLOADS)("the built Action on a pull re
     expect(leaky.summary).toContain("fail");
     expect(github.comments).toHaveLength(1);
     expect(github.comments[0]?.body).toMatch(/^<!-- stormlog-gate:default -->\n/);
-    expect(github.comments[0]?.body).toContain("```mermaid");
+    const body = github.comments[0]?.body ?? "";
+    const picture = pictures.git("rev-parse", `refs/stormlog/images/pr-${PR}`);
+    expect(body).toContain(`](https://github.com/octo/model/blob/${picture}/default.png?raw=true)`);
+    expect(body).toContain("**What to do next**");
+    expect(body).toContain(`[Evidence bundle](${leaky.outputs["artifact-url"]})`);
+    expect(body).toContain(`[Interactive timeline](${leaky.outputs["timeline-url"]})`);
+    expect(body).toMatch(/\*\*Findings\*\*|\*\*The line that grows\*\*/);
     const bundle = leaky.outputs["bundle-path"] ?? "";
     expect(JSON.parse(readFileSync(leaky.outputs["report-path"] ?? "", "utf8")).report_kind).toBe("memory_gate");
     const stored = zipHashes(await results.read("stormlog-default"));
@@ -142,6 +159,8 @@ describe.skipIf(azurite === null).each(WORKLOADS)("the built Action on a pull re
     expect(leaky.outputs["artifact-url"]).toContain("/actions/runs/1001/artifacts/");
     expect(leaky.outputs["timeline-url"]).toContain("/actions/runs/1001/artifacts/");
     const html = await results.read("stormlog-default.html");
+    const section = parseSection(await results.read("stormlog-section-default.json"), "section");
+    expect(section).toMatchObject({ gateId: "default", leg: null, report: { word: "fail" } });
     expect(html.equals(readFileSync(path.join(bundle, "timeline.html")))).toBe(true);
     expect(await step("post", { state: leaky.state })).toMatchObject({ code: 0, commands: [] });
   }, 300_000);
@@ -159,7 +178,13 @@ describe.skipIf(azurite === null).each(WORKLOADS)("the built Action on a pull re
     expect(fixed.code, fixed.log).toBe(0);
     expect(fixed.outputs).toMatchObject({ verdict: "pass", "exit-code": "0" });
     expect(github.comments.map(({ id }) => id)).toEqual([first?.id]);
-    expect(github.comments[0]?.body).toContain("pass");
+    const body = github.comments[0]?.body ?? "";
+    expect(body.split("\n")[1]).toBe("## ✅ Memory gate: pass · train");
+    const picture = pictures.git("rev-parse", `refs/stormlog/images/pr-${PR}`);
+    expect(body).toContain(`/blob/${picture}/default.png?raw=true`);
+    // Of three pushes only the first notified anybody.
+    const created = github.requests.filter(({ method, path: at }) => method === "POST" && /\/comments$/.test(at));
+    expect(created).toHaveLength(1);
     expect(fixed.commands.some(({ command }) => command === "error")).toBe(false);
     expect([...github.faults, ...results.faults]).toEqual([]);
   }, 300_000);

@@ -1,11 +1,10 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { buildSteps } from "./kit/build-steps.ts";
 import { GitHubDouble } from "./kit/github-double.ts";
-import type { Failure } from "./kit/http.ts";
 import { Job } from "./kit/job.ts";
 import { runStepFile, type StepOptions, type StepResult } from "./kit/mini-runner.ts";
 import { ResultsDouble } from "./kit/results-double.ts";
@@ -30,19 +29,7 @@ let results: ResultsDouble;
 let job: Job;
 
 beforeAll(async () => {
-  mkdirSync(BUILT, { recursive: true });
-  await build({
-    absWorkingDir: ROOT,
-    entryPoints: { main: "test/action/kit/prepared-main.ts", post: "src/actions/gate/post.ts" },
-    outdir: BUILT,
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
-    logLevel: "error",
-  });
+  await buildSteps("test-action", { main: "test/action/kit/prepared-main.ts", post: "src/actions/gate/post.ts" });
   results = new ResultsDouble();
   await results.startWithBlobs(node, azurite as string);
 });
@@ -97,6 +84,7 @@ suite("publishing a verdict", () => {
     expect(results.artifacts.map(({ name, mimeType }) => [name, mimeType])).toEqual([
       ["stormlog-default", "application/zip"],
       ["stormlog-default.html", "text/html"],
+      ["stormlog-section-default.json", "application/json"],
     ]);
     const stored = await results.read("stormlog-default");
     expect(zipHashes(stored)).toEqual(directoryHashes(first.outputs["bundle-path"] ?? ""));
@@ -153,7 +141,7 @@ suite("publishing a verdict", () => {
     const result = await main({ run: "throw" });
     expect(result).toMatchObject({ code: 2, outputs: { verdict: "error" } });
     expect(result.outputs["comment-url"]).toMatch(/#issuecomment-1000$/);
-    expect(github.comments[0]?.body).toContain("NO&#95;COMMAND");
+    expect(github.comments[0]?.body).toContain("`NO_COMMAND`");
     expect(result.log).not.toMatch(/^\s+at /m);
   });
 
@@ -174,6 +162,7 @@ suite("publishing a verdict", () => {
   });
 });
 
+/** Every class of failure has its case in failures.test.ts and artifact-failures.test.ts. */
 suite("when GitHub does not play along, the verdict stands", () => {
   it("with a token that may only read: one warning names the permission", async () => {
     const result = await main({ token: "readonly" });
@@ -181,27 +170,6 @@ suite("when GitHub does not play along, the verdict stands", () => {
     expect(warnings(result, /comment/)).toEqual([expect.stringContaining("pull-requests: write")]);
     expect(result.summary).toContain("Memory gate: fail");
   });
-
-  it.each<[string, Failure]>([
-    ["401", { kind: "status", status: 401, message: "Bad credentials" }],
-    ["404", { kind: "status", status: 404, message: "Not Found" }],
-    ["422", { kind: "status", status: 422, message: "Validation Failed" }],
-    ["500", { kind: "status", status: 500, message: "oops" }],
-    ["a connection that is cut", { kind: "cut" }],
-  ])("with %s from the API", async (_name, failure) => {
-    github.failure = () => failure;
-    const result = await main({});
-    expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail", "comment-url": "" } });
-    expect(warnings(result, /comment/)).toHaveLength(1);
-  });
-
-  it("with an API that never answers: after 30 s", async () => {
-    github.failure = () => ({ kind: "hang" });
-    const result = await main({});
-    expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail" } });
-    expect(result.seconds).toBeLessThan(36);
-    expect(warnings(result, /comment/)).toEqual([expect.stringContaining("30 s")]);
-  }, 60_000);
 
   it("with an address that nobody answers", async () => {
     const gone = new GitHubDouble();
@@ -213,35 +181,6 @@ suite("when GitHub does not play along, the verdict stands", () => {
     expect(warnings(result, /comment/)).toEqual([expect.stringContaining("ECONNREFUSED")]);
     expect(warnings(result, /evidence/)).toHaveLength(1);
   }, 60_000);
-
-  it("with a name that does not resolve", async () => {
-    job.env.GITHUB_API_URL = "http://github.invalid";
-    const result = await main({});
-    expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail" } });
-    expect(warnings(result, /comment/)).toHaveLength(1);
-  }, 60_000);
-
-  it("without an artifact service", async () => {
-    delete job.env.ACTIONS_RUNTIME_TOKEN;
-    const result = await main({ comment: "never" });
-    expect(result).toMatchObject({ code: 4, outputs: { "artifact-id": "", "artifact-url": "" } });
-    expect(warnings(result, /evidence/)).toEqual([expect.stringContaining("ACTIONS_RUNTIME_TOKEN")]);
-    expect(await post(result)).toMatchObject({ code: 0 });
-  });
-
-  it("on a server that has no such artifact service", async () => {
-    job.env.GITHUB_SERVER_URL = "https://git.example.org";
-    const result = await main({ comment: "never" });
-    expect(result.code).toBe(4);
-    expect(warnings(result, /evidence/)).toHaveLength(1);
-  });
-
-  it("when the artifact store is full", async () => {
-    results.failure = () => ({ kind: "status", status: 403, message: "insufficient usage" });
-    const result = await main({ comment: "never" });
-    expect(result.code).toBe(4);
-    expect(warnings(result, /evidence/)).toHaveLength(1);
-  });
 });
 
 suite("cancelling", () => {

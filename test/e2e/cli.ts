@@ -14,6 +14,8 @@ export interface CliResult {
 export interface CliOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Program to run Node under, with its arguments. */
+  readonly under?: readonly string[];
   /** Called once the process runs. */
   readonly onStart?: (pid: number) => void;
 }
@@ -23,6 +25,12 @@ const KEPT_BYTES = 64 * 1024 * 1024;
 
 /** The command line as shipped: the committed bundle, not the sources. */
 export const CLI = path.join(packageRoot(), "dist", "cli.js");
+
+/** Arguments of Node before those of the command line: the bundle, or the sources with STORMLOG_GATE_E2E=sources. */
+const ENTRY: readonly string[] =
+  process.env.STORMLOG_GATE_E2E === "sources"
+    ? ["--import", import.meta.resolve("tsx"), path.join(packageRoot(), "src", "cli", "main.ts")]
+    : [CLI];
 
 /** A fresh folder outside the repository, so that no git or configuration of it is found by accident; gone with the process. */
 export function freshFolder(): string {
@@ -35,7 +43,12 @@ export function freshFolder(): string {
 export function cli(args: readonly string[], options: CliOptions): Promise<CliResult> {
   return new Promise((resolve, reject) => {
     const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "/", NO_COLOR: "1", ...options.env };
-    const child = spawn(process.execPath, [CLI, ...args], { cwd: options.cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+    const [program = process.execPath, ...rest] = [...(options.under ?? []), process.execPath, ...ENTRY, ...args];
+    const child = spawn(program, rest, {
+      cwd: options.cwd,
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const chunks = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
     for (const name of ["stdout", "stderr"] as const) {
       let kept = 0;

@@ -9,7 +9,7 @@ const PYTHON = "/usr/bin/python3";
 const hasTorch = existsSync(PYTHON) && spawnSync(PYTHON, ["-c", "import torch"]).status === 0;
 const TRAIN = path.join(packageRoot(), "leak-lab", "walkthrough", "train.py");
 /** The project's own checks try more often than a developer's machine. */
-const CLEAN_TRIES = Number(process.env.STORMLOG_GATE_CLEAN_TRIES ?? 2);
+const CLEAN_TRIES = Number(process.env.STORMLOG_TEST_CLEAN_TRIES ?? 2);
 
 describe.skipIf(!hasTorch)("the walkthrough in PyTorch", () => {
   const folder = freshFolder();

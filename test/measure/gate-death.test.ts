@@ -10,7 +10,7 @@ import { readRecordFile } from "../../src/telemetry/record-file.ts";
 import { livingOfRun, livingWith, temporaryFolder, uniqueWord } from "./kit.ts";
 
 /** The full count is 200; here a few, since each takes a second. */
-const KILLS = Number(process.env.STORMLOG_GATE_KILLS ?? "10");
+const KILLS = Number(process.env.STORMLOG_TEST_KILLS ?? "10");
 const DRIVER = fileURLToPath(new URL("fixtures/gate-driver.ts", import.meta.url));
 const ORPHANS_GONE_MS = 2000;
 const LOST_MS = 250;

@@ -47,6 +47,7 @@ export async function measured(argv: readonly string[], overrides: Partial<Measu
     stderr: (chunk) => err.push(chunk),
     interrupt: new AbortController().signal,
     scenarioDefinition: null,
+    probe: "auto",
     ...overrides,
   });
   return {

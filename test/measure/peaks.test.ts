@@ -6,7 +6,7 @@ import { readRecordFile } from "../../src/telemetry/record-file.ts";
 import { measured, node } from "./kit.ts";
 
 /** The full count is 50. */
-const TRIES = Number(process.env.STORMLOG_GATE_PEAK_TRIES ?? "3");
+const TRIES = Number(process.env.STORMLOG_TEST_PEAK_TRIES ?? "3");
 const HOLD = fileURLToPath(new URL("fixtures/hold.mjs", import.meta.url));
 const native = !("reason" in findPrebuild());
 

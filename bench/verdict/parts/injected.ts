@@ -1,5 +1,5 @@
+import { materialChange } from "../../../src/analysis/materiality.ts";
 import { median } from "../../../src/analysis/order-statistics.ts";
-import { MIB } from "../../../src/core/units.ts";
 import { injection, LEAK_SHAPES, type LeakShape } from "../corpus/inject.ts";
 import { readRealSeries } from "../corpus/real.ts";
 import { describeShare, shortShare, Tally } from "../intervals.ts";
@@ -29,7 +29,7 @@ export const injected: Part = ({ data, seed, quick, rules }) => {
   for (let round = 0; round < (quick ? 1 : 3); round++) {
     for (const [index, { bytes }] of series.entries()) {
       const level = median(bytes);
-      const floor = Math.max(16 * MIB, 0.01 * level);
+      const floor = materialChange(level, "allocated");
       for (const growth of GROWTHS) {
         for (const [family, shapes] of FAMILIES) {
           const shape = shapes[(index + round) % shapes.length]!;
@@ -68,7 +68,7 @@ export const injected: Part = ({ data, seed, quick, rules }) => {
     },
     {
       title: "The same in full",
-      note: "Growth below the floor of max(16 MiB, 1 % of the level) is not a leak without a horizon: the first line of each size is what could be found at all.",
+      note: "Growth below the floor of max(12 MiB, 1 % of the level) is not a leak without a horizon: the first line of each size is what could be found at all.",
       rows: [
         ["growth", "", ...FAMILIES.map(([family]) => family)],
         ...GROWTHS.flatMap((growth) => [

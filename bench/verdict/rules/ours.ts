@@ -3,9 +3,9 @@ import type { SeriesAnalysis } from "../../../src/analysis/document.ts";
 import type { Recording } from "../../../src/telemetry/model.ts";
 import type { Answer, Rule, SeriesKind } from "./rule.ts";
 
-/** What the product says of one series, steps given or counted. Calls what users call: the whole analysis. */
-export function analysisOf(bytes: Float64Array, kind: SeriesKind = "level", steps?: Float64Array): SeriesAnalysis {
-  const recording: Recording = {
+/** One series of one rank as a recording, steps given or counted. */
+export function recordingOf(bytes: Float64Array, kind: SeriesKind = "level", steps?: Float64Array): Recording {
+  return {
     epochNs: null,
     tables: [
       {
@@ -24,7 +24,11 @@ export function analysisOf(bytes: Float64Array, kind: SeriesKind = "level", step
     missing: {},
     info: null,
   };
-  return analyze(recording).series[0]!;
+}
+
+/** What the product says of one series. Calls what users call: the whole analysis. */
+export function analysisOf(bytes: Float64Array, kind: SeriesKind = "level", steps?: Float64Array): SeriesAnalysis {
+  return analyze(recordingOf(bytes, kind, steps)).series[0]!;
 }
 
 export function answerOf(analysis: Pick<SeriesAnalysis, "class">): Answer {

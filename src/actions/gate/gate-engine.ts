@@ -1,19 +1,8 @@
 import { gateRequestFromInputs } from "../../config/from-action-inputs.ts";
-import { GateError } from "../../core/errors.ts";
 import { runGate } from "../../gate/run-gate.ts";
+import { engineInterrupt } from "../engine-interrupt.ts";
 import type { Engine } from "./engine.ts";
-
-/** The engine names an interruption by its signal. */
-function withSignalName(interrupt: AbortSignal): AbortSignal {
-  const controller = new AbortController();
-  const pass = (): void => {
-    const { reason } = interrupt;
-    controller.abort(reason instanceof GateError && reason.code === "STEP_TIMEOUT" ? "timeout-minutes" : "SIGINT");
-  };
-  if (interrupt.aborted) pass();
-  else interrupt.addEventListener("abort", pass, { once: true });
-  return controller.signal;
-}
+import { gitHubPorts } from "./github-ports.ts";
 
 /** The same engine as the command line's `run`, with the bundle where the post step will look for it. */
 export const gateEngine: Engine = async (inputs, io) =>
@@ -24,7 +13,8 @@ export const gateEngine: Engine = async (inputs, io) =>
       stdout: io.stdout,
       stderr: io.stderr,
       progress: null,
-      interrupt: withSignalName(io.interrupt),
+      interrupt: engineInterrupt(io.interrupt),
       now: () => new Date(),
+      ...gitHubPorts({ token: inputs.token, env: io.env, signal: io.interrupt, log: io.log }),
     },
   );

@@ -18,21 +18,21 @@ describe("inputs", () => {
   it("have the documented defaults", () => {
     expect(publishSettings({})).toEqual({
       token: null,
-      commentKey: "default",
+      gateId: "default",
+      leg: null,
       comment: true,
-      mermaid: true,
+      image: "auto",
       artifactName: "stormlog-default",
       retentionDays: null,
       verdictFails: true,
       timeoutMs: 3_600_000,
-      notices: [],
     });
   });
 
-  it("give each leg of a matrix its own artifact and comment", () => {
+  it("give each leg of a matrix its own artifact, and all of them one comment", () => {
     const settings = publishSettings({ "gate-id": "train", matrix: '{"os":"linux"}' });
     expect(settings.artifactName).toBe("stormlog-train-linux");
-    expect(settings.commentKey).toBe("train/linux");
+    expect(settings).toMatchObject({ gateId: "train", leg: "linux" });
   });
 
   it.each([
@@ -48,5 +48,16 @@ describe("inputs", () => {
     { "timeout-minutes": "soon" },
   ])("refuse %j", (inputs) => {
     expect(() => publishSettings(inputs)).toThrow(expect.objectContaining({ code: "INPUT_INVALID", exitCode: 2 }));
+  });
+});
+
+describe("the page about the Action", () => {
+  const page = readFileSync(new URL("../../../docs/github-action.md", import.meta.url), "utf8");
+
+  it.each(["inputs", "outputs"] as const)("has every one of its %s, and no other", (kind) => {
+    const [, section = ""] = page.split(kind === "inputs" ? "## Inputs" : "## Outputs");
+    const rows = section.split("\n## ")[0]?.match(/^\| `[^|]*/gm) ?? [];
+    const names = rows.flatMap((row) => [...row.matchAll(/`([^`]+)`/g)].map(([, name]) => name));
+    expect(names.sort()).toEqual(Object.keys(manifest[kind]).sort());
   });
 });

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
-import * as core from "@actions/core";
 import { actionsArtifactStore, uploadBundle } from "../../github/artifact.ts";
 import { runContext } from "../../github/run-context.ts";
+import { actionsRunner } from "./actions-runner.ts";
 import { recallForPost } from "./state.ts";
 
 /** Runs after cancellation too; GitHub gives all post steps of a job five minutes together. */
 const DEADLINE_MS = 60_000;
 
-const left = recallForPost(core);
+const left = recallForPost(actionsRunner);
 if (left !== null && existsSync(left.bundleDir)) {
   const upload = await uploadBundle(
     {
@@ -19,7 +19,7 @@ if (left !== null && existsSync(left.bundleDir)) {
     },
     left.bundleDir,
   );
-  if (upload.ok) core.info(`Uploaded the evidence bundle of the interrupted gate as ${upload.name}.`);
-  else core.warning(upload.warning, { title: "Stormlog Gate" });
+  if (upload.ok) actionsRunner.info(`Uploaded the evidence bundle of the interrupted gate as ${upload.name}.`);
+  else actionsRunner.warning(upload.warning, { title: "Stormlog Gate" });
 }
 process.exit(0);

@@ -1,6 +1,6 @@
-import * as core from "@actions/core";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { actionsArtifactStore } from "../../github/artifact.ts";
+import { actionsRunner } from "./actions-runner.ts";
 import type { Engine } from "./engine.ts";
 import { readInputs } from "./inputs.ts";
 import { watchInterruption } from "./interrupt.ts";
@@ -13,7 +13,7 @@ export async function runProcessStep(engine: Engine): Promise<never> {
   const code = await runStep(
     readInputs(process.env),
     {
-      runner: core,
+      runner: actionsRunner,
       env: process.env,
       engine,
       artifacts: actionsArtifactStore(),

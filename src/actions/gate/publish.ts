@@ -1,32 +1,29 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import type { GateError } from "../../core/errors.ts";
-import { escapeMarkdown } from "../../core/escape.ts";
 import { type ArtifactJob, uploadBundle, uploadTimeline } from "../../github/artifact.ts";
-import { type CommentResult, commentWarning, MAX_COMMENT_CHARS, stickyComment } from "../../github/comment.ts";
-import { withDeadline } from "../../github/deadline.ts";
-import { connect } from "../../github/octokit.ts";
+import { commentWarning } from "../../github/comment.ts";
 import type { Published } from "../../github/outputs.ts";
-import { readPullRequest } from "../../github/pull-request.ts";
-import { runContext } from "../../github/run-context.ts";
+import { artifactUrl, runContext } from "../../github/run-context.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/summary.ts";
 import type { GateReport } from "../../report/model.ts";
+import { asGateError } from "../gate-error.ts";
+import { errorReport } from "./error-report.ts";
 import type { PublishSettings } from "./inputs.ts";
+import type { PublishedSection, SectionEvidence } from "./publish-section.ts";
 import { rememberUploaded } from "./state.ts";
 import type { Step } from "./step.ts";
 
 /** An upload is worth this long; cancelled, the step has to be gone within 7.5 s. */
 const UPLOAD_DEADLINE_MS = 60_000;
-const COMMENT_DEADLINE_MS = 30_000;
 const AFTER_INTERRUPT_MS = 3000;
 
-interface Evidence {
-  readonly artifactId: number | null;
-  readonly artifactUrl: string | null;
-  readonly timelineUrl: string | null;
+interface Evidence extends SectionEvidence {
+  /** Whether the artifact service did what it was asked, as far as it was asked. */
+  readonly arrived: boolean;
 }
 
-const NO_EVIDENCE: Evidence = { artifactId: null, artifactUrl: null, timelineUrl: null };
+const NO_EVIDENCE: Evidence = { bundleArtifact: null, timelineArtifact: null, arrived: false };
 
 export function artifactJob(
   step: Step,
@@ -56,62 +53,32 @@ async function uploadEvidence(
     return NO_EVIDENCE;
   }
   rememberUploaded(step.runner);
-  const evidence = { artifactId: bundle.id, artifactUrl: bundle.url };
+  const evidence = { bundleArtifact: bundle.id, timelineArtifact: null, arrived: true };
   const html = path.join(bundleDir, "timeline.html");
-  if (!existsSync(html) || step.interrupt.aborted) return { ...evidence, timelineUrl: null };
+  if (!existsSync(html) || step.interrupt.aborted) return evidence;
   const timeline = await uploadTimeline({ ...job, name: bundle.name }, html, path.dirname(bundleDir));
-  if (!timeline.ok) warnings.push(timeline.warning);
-  return { ...evidence, timelineUrl: timeline.ok ? timeline.url : null };
+  if (timeline.ok) return { ...evidence, timelineArtifact: timeline.id };
+  warnings.push(timeline.warning);
+  return { ...evidence, arrived: false };
 }
 
-/** The comment's page, or null when there is none; what went wrong joins the warnings. */
-async function comment(
+/** Loaded on use: the renderers and GitHub's client are larger than everything a step starts with. */
+async function publishSection(
   step: Step,
   settings: PublishSettings,
-  text: string,
-  warnings: string[],
-): Promise<string | null> {
-  if (!settings.comment || step.interrupt.aborted) return null;
-  const pullRequest = readPullRequest(step.env);
-  if (pullRequest === null) return null;
-  const context = runContext(step.env);
-  const { owner, repo } = context;
-  if (owner === null || repo === null) return null;
-  if (settings.token === null) {
-    warnings.push(
-      "There is no token, so the pull request gets no comment; the job summary shows what it would have said.",
-    );
-    return null;
+  report: GateReport,
+  evidence: Evidence & { readonly told: boolean; readonly scratch: string },
+): Promise<PublishedSection> {
+  // A cancelled step has seconds left, and nobody waits for what it says; one whose time was over leaves its section all the same.
+  if (step.interrupt.aborted && asGateError(step.interrupt.reason).code !== "STEP_TIMEOUT") {
+    return { commentUrl: null, warnings: [] };
   }
-  const token = settings.token;
-  const deadline = { ms: COMMENT_DEADLINE_MS, interrupt: step.interrupt, msAfterInterrupt: AFTER_INTERRUPT_MS };
-  const target = {
-    owner,
-    repo,
-    pullRequest: pullRequest.number,
-    headSha: pullRequest.headSha,
-    key: settings.commentKey,
-  };
-  let result: CommentResult;
   try {
-    result = await withDeadline(deadline, async (signal) => {
-      const log = (line: string): void => step.runner.info(line);
-      const octokit = await connect({ token, context, signal, longestWaitS: COMMENT_DEADLINE_MS / 2000, log });
-      return stickyComment(octokit, target, text);
-    });
+    const { publishSection: publish } = await import("./publish-section.ts");
+    const { told, scratch } = evidence;
+    return await publish(step, settings, report, evidence, { artifacts: artifactJob(step, settings), scratch, told });
   } catch (error) {
-    result = { action: "failed", warning: commentWarning(error) };
-  }
-  switch (result.action) {
-    case "failed":
-      warnings.push(result.warning);
-      return null;
-    case "outdated":
-      step.runner.info("The pull request has a newer commit; its own run keeps the comment.");
-      return null;
-    default:
-      step.runner.info(`Pull request comment ${result.action}: ${result.url}`);
-      return result.url;
+    return { commentUrl: null, warnings: [commentWarning(error)] };
   }
 }
 
@@ -128,24 +95,31 @@ export async function publishReport(
   report: GateReport,
   bundleDir: string,
 ): Promise<Publication> {
-  const warnings = [...settings.notices];
+  const warnings: string[] = [];
   // A cancelled step has seconds left: the post step uploads, and nobody waits for a comment.
   const evidence = step.interrupt.aborted ? NO_EVIDENCE : await uploadEvidence(step, settings, bundleDir, warnings);
-  const links = {
-    timelineImageUrl: null,
-    bundleUrl: evidence.artifactUrl,
-    htmlUrl: evidence.timelineUrl,
-    mermaid: settings.mermaid,
-  };
-  const text = await step.markdown(report, { ...links, maxChars: MAX_COMMENT_CHARS });
-  const commentUrl = await comment(step, settings, text, warnings);
-  const complete = { ...report, warnings: [...report.warnings, ...warnings] };
-  const summary = await step.markdown(complete, { ...links, maxChars: MAX_SUMMARY_BYTES });
-  if (!writeSummary(step.env.GITHUB_STEP_SUMMARY, summary) && step.env.GITHUB_STEP_SUMMARY) {
-    warnings.push("Could not write the job summary: its file is full or cannot be written.");
-  }
+  const context = runContext(step.env);
+  const page = (id: number | null): string | null => (id === null ? null : artifactUrl(context, id));
+  const [bundleUrl, timelineUrl] = [page(evidence.bundleArtifact), page(evidence.timelineArtifact)];
+  const scratch = path.dirname(bundleDir);
+  const section = await publishSection(step, settings, report, { ...evidence, told: !evidence.arrived, scratch });
+  warnings.push(...section.warnings);
+  await summarize(
+    step,
+    settings,
+    { ...report, warnings: [...report.warnings, ...warnings] },
+    { bundleUrl, timelineUrl },
+    warnings,
+  );
   return {
-    published: { ...evidence, bundlePath: bundleDir, reportPath: path.join(bundleDir, "report.json"), commentUrl },
+    published: {
+      artifactId: evidence.bundleArtifact,
+      artifactUrl: bundleUrl,
+      timelineUrl,
+      bundlePath: bundleDir,
+      reportPath: path.join(bundleDir, "report.json"),
+      commentUrl: section.commentUrl,
+    },
     warnings,
   };
 }
@@ -155,11 +129,32 @@ export async function publishError(
   step: Step,
   settings: PublishSettings,
   error: GateError,
+  place: { readonly bundleDir: string; readonly scenario: string | undefined },
 ): Promise<{ readonly commentUrl: string | null; readonly warnings: readonly string[] }> {
-  const warnings: string[] = [...settings.notices];
-  const hint = error.hint === undefined ? "" : ` ${escapeMarkdown(error.hint)}`;
-  const text = `## Stormlog Gate: error\n\n**${escapeMarkdown(error.code)}**: ${escapeMarkdown(error.message)}.${hint}\n`;
-  const commentUrl = await comment(step, settings, text, warnings);
-  writeSummary(step.env.GITHUB_STEP_SUMMARY, text);
-  return { commentUrl, warnings };
+  const report = errorReport(error, place.scenario, new Date());
+  const scratch = path.dirname(place.bundleDir);
+  const section = await publishSection(step, settings, report, { ...NO_EVIDENCE, told: false, scratch });
+  const warnings = [...section.warnings];
+  await summarize(step, settings, { ...report, warnings }, { bundleUrl: null, timelineUrl: null }, warnings);
+  return { commentUrl: section.commentUrl, warnings };
+}
+
+async function summarize(
+  step: Step,
+  settings: PublishSettings,
+  report: GateReport,
+  links: { readonly bundleUrl: string | null; readonly timelineUrl: string | null },
+  warnings: string[],
+): Promise<void> {
+  const summary = await step.markdown(report, {
+    timelineImageUrl: null,
+    bundleUrl: links.bundleUrl,
+    htmlUrl: links.timelineUrl,
+    mermaid: settings.image !== "none",
+    gate: settings.gateId === "default" ? null : settings.gateId,
+    maxChars: MAX_SUMMARY_BYTES,
+  });
+  if (!writeSummary(step.env.GITHUB_STEP_SUMMARY, summary) && step.env.GITHUB_STEP_SUMMARY) {
+    warnings.push("Could not write the job summary: its file is full or cannot be written.");
+  }
 }

@@ -1,13 +1,14 @@
-import { existsSync, mkdirSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { GateError } from "../../core/errors.ts";
+import { existsSync } from "node:fs";
+import type { GateError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { annotationsOf } from "../../github/annotations.ts";
 import { errorOutputs, type Outputs, outputsOf } from "../../github/outputs.ts";
+import { freeBundleDirectory } from "../bundle-directory.ts";
+import { asGateError } from "../gate-error.ts";
 import { raiseCommandFence } from "./command-fence.ts";
 import type { EngineOutcome } from "./engine.ts";
+import { keepFileCommands, writtenWarning } from "./file-commands.ts";
 import { type ActionInputs, type PublishSettings, publishSettings } from "./inputs.ts";
 import { publishError, publishReport } from "./publish.ts";
 import { rememberForPost } from "./state.ts";
@@ -32,16 +33,6 @@ export function stepExitCode(exitCode: number, verdictFails: boolean): number {
   }
 }
 
-/** A directory of this step's own; a second step of the job with the same gate id gets the next number. */
-function freeBundleDir(step: Step, name: string): string {
-  const parent = path.join(step.env.RUNNER_TEMP || tmpdir(), "stormlog");
-  mkdirSync(parent, { recursive: true });
-  for (let n = 1; ; n += 1) {
-    const candidate = path.join(parent, n === 1 ? name : `${name}-${n}`);
-    if (!existsSync(candidate)) return candidate;
-  }
-}
-
 function setOutputs(step: Step, outputs: Outputs): void {
   for (const [name, value] of Object.entries(outputs)) step.runner.setOutput(name, value);
 }
@@ -49,8 +40,12 @@ function setOutputs(step: Step, outputs: Outputs): void {
 async function measure(step: Step, inputs: ActionInputs, bundleDir: string): Promise<EngineOutcome> {
   step.runner.startGroup(`${TITLE}: measuring`);
   const fence = raiseCommandFence(step.write);
+  const files = keepFileCommands(step.env);
   // Also when the process ends in the middle, as it does when the engine does not stop.
-  const onExit = (): void => fence.close();
+  const onExit = (): void => {
+    fence.close();
+    files.restore();
+  };
   process.once("exit", onExit);
   try {
     return await step.engine(inputs, {
@@ -65,17 +60,9 @@ async function measure(step: Step, inputs: ActionInputs, bundleDir: string): Pro
     process.off("exit", onExit);
     fence.close();
     step.runner.endGroup();
+    const written = writtenWarning(files.restore());
+    if (written !== null) step.runner.warning(written, { title: TITLE });
   }
-}
-
-function asGateError(error: unknown): GateError {
-  if (error instanceof GateError) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return new GateError("INTERNAL", message, {
-    kind: "error",
-    hint: "This is a fault of Stormlog Gate; run the job again with debug logging to see where.",
-    cause: error,
-  });
 }
 
 function sayError(step: Step, error: GateError): void {
@@ -89,16 +76,22 @@ function sayError(step: Step, error: GateError): void {
   }
 }
 
+/** A breach that was found before the time was over stays one; nothing else that was cut off is better than the cut. */
+function stoppedExitCode(stopped: GateError, reported: number): number {
+  return stopped.code === "STEP_TIMEOUT" && reported === ExitCode.gateFailed ? reported : stopped.exitCode;
+}
+
 async function reportOutcome(step: Step, settings: PublishSettings, outcome: EngineOutcome): Promise<number> {
   const { report, bundleDir } = outcome;
   const { published, warnings } = await publishReport(step, settings, report, bundleDir);
   // The engine reports an interruption as such; that it was our own timeout is known here.
   const stopped = step.interrupt.aborted ? asGateError(step.interrupt.reason) : null;
-  const exitCode = stopped?.exitCode ?? report.exit_code;
+  const exitCode = stopped === null ? report.exit_code : stoppedExitCode(stopped, report.exit_code);
   if (stopped !== null) sayError(step, stopped);
   const shown = { ...report, scenarios: stopped === null ? report.scenarios : [] };
-  for (const { level, title, message } of annotationsOf({ ...shown, warnings: [...report.warnings, ...warnings] })) {
-    step.runner[level](message, { title });
+  for (const annotation of annotationsOf({ ...shown, warnings: [...report.warnings, ...warnings] })) {
+    const { level, title, message, place } = annotation;
+    step.runner[level](message, { title, ...(place === undefined ? {} : { file: place.file, startLine: place.line }) });
   }
   setOutputs(step, { ...outputsOf(report, published), "exit-code": String(exitCode) });
   const { runs, minutes } = report.cost;
@@ -111,7 +104,7 @@ async function reportOutcome(step: Step, settings: PublishSettings, outcome: Eng
  * which {@link runStep} turns into an error of the step.
  */
 async function work(step: Step, inputs: ActionInputs, settings: PublishSettings): Promise<number> {
-  const bundleDir = freeBundleDir(step, settings.artifactName);
+  const bundleDir = freeBundleDirectory(step.env, settings.artifactName);
   const { artifactName, retentionDays } = settings;
   rememberForPost(step.runner, { bundleDir, artifactName, retentionDays });
   let outcome: EngineOutcome;
@@ -120,7 +113,10 @@ async function work(step: Step, inputs: ActionInputs, settings: PublishSettings)
   } catch (cause) {
     const error = asGateError(step.interrupt.aborted ? step.interrupt.reason : cause);
     sayError(step, error);
-    const { commentUrl, warnings } = await publishError(step, settings, error);
+    const { commentUrl, warnings } = await publishError(step, settings, error, {
+      bundleDir,
+      scenario: inputs.scenario,
+    });
     for (const warning of warnings) step.runner.warning(warning, { title: TITLE });
     setOutputs(step, errorOutputs(error.exitCode, { ...nothingPublished(bundleDir), commentUrl }));
     return error.exitCode;

@@ -3,11 +3,18 @@ import type { GateReport } from "../../report/model.ts";
 import type { Engine } from "./engine.ts";
 import type { StateStore } from "./state.ts";
 
+/** How a message is shown; a file and line put it beside the code. */
+export interface AnnotationProperties {
+  readonly title?: string;
+  readonly file?: string;
+  readonly startLine?: number;
+}
+
 /** The runner's commands and files, as `@actions/core` offers them. */
 export interface RunnerCommands extends StateStore {
   info(message: string): void;
-  warning(message: string, properties?: { readonly title?: string }): void;
-  error(message: string, properties?: { readonly title?: string }): void;
+  warning(message: string, properties?: AnnotationProperties): void;
+  error(message: string, properties?: AnnotationProperties): void;
   setOutput(name: string, value: string): void;
   setSecret(secret: string): void;
   startGroup(name: string): void;
@@ -19,6 +26,7 @@ export interface MarkdownOptions {
   readonly bundleUrl: string | null;
   readonly htmlUrl: string | null;
   readonly mermaid: boolean;
+  readonly gate: string | null;
   readonly maxChars: number;
 }
 

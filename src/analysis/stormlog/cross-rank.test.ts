@@ -137,4 +137,18 @@ describe("cross-rank first cause", () => {
       ],
     });
   });
+
+  it("does not follow a claim of a world larger than any rank by rank", () => {
+    const ranks = crossRank(
+      samplesOf(4_000_000_000, [
+        [0, 0, [B, B]],
+        [3_999_999_999, 0, [B, B]],
+      ]),
+      false,
+    );
+    expect(ranks.world_size).toBe(4_000_000_000);
+    expect(ranks.missing_ranks.length).toBe(99_999);
+    expect(ranks.notes[0]?.length).toBeLessThan(10_000);
+    expect(ranks.notes[0]).toMatch(/^Missing rank data for ranks: 1, 2, .* and 98999 more\.$/);
+  });
 });

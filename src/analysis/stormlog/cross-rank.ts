@@ -1,6 +1,7 @@
+import { groupBy } from "../../core/group-by.ts";
 import { MIB } from "../../core/units.ts";
 import type { FirstCauseSuspect, RanksAnalysis } from "../document.ts";
-import { medianInPlace } from "../order-statistics.ts";
+import { type Intervals, intervalsOf, medianInterval } from "../intervals.ts";
 
 /** One sample of device memory; Unix nanoseconds as BigInt because they exceed 2^53. */
 export interface RankSample {
@@ -16,6 +17,15 @@ export interface RankSample {
 const MIN_SPIKE_BYTES = 64 * MIB;
 const SPIKE_SHARE = 0.1;
 const LARGE_OFFSET_INTERVALS = 5n;
+
+/** Claims of a larger job are not followed rank by rank, and more ranks than that are not spelt out. */
+const MOST_FOLLOWED = 100_000;
+const MOST_LISTED = 1000;
+
+function listed(ranks: readonly number[]): string {
+  const more = ranks.length - MOST_LISTED;
+  return more <= 0 ? ranks.join(", ") : `${ranks.slice(0, MOST_LISTED).join(", ")} and ${more} more`;
+}
 
 interface Candidate {
   readonly rank: number;
@@ -48,27 +58,27 @@ const compareBigInt = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 
 const compareSamples = (a: RankSample, b: RankSample): number =>
   compareBigInt(a.timestampNs, b.timestampNs) || a.pid - b.pid || (a.host < b.host ? -1 : a.host > b.host ? 1 : 0);
 
-/** Median of the positive intervals between neighbouring samples of each rank, nanoseconds; 0 when there is none. */
-function medianInterval(byRank: ReadonlyMap<number, readonly RankSample[]>): bigint {
-  const intervals: number[] = [];
-  for (const samples of byRank.values()) {
-    for (let i = 1; i < samples.length; i++) {
-      // Exact below 104 days; as a number it sorts a hundred times faster.
-      const interval = Number(samples[i]!.timestampNs - samples[i - 1]!.timestampNs);
-      if (interval > 0) intervals.push(interval);
-    }
-  }
-  return intervals.length === 0 ? 0n : BigInt(Math.floor(medianInPlace(Float64Array.from(intervals))));
+/** What of one rank's samples the rules look at, small however many there are. */
+export interface RankSummary {
+  readonly rank: number;
+  /** Usable samples. */
+  readonly samples: number;
+  /** Unix nanoseconds of the first one. */
+  readonly firstNs: bigint;
+  /** The first time that consecutive rises of device memory add up to a tenth of the rank's peak, and at least 64 MiB. */
+  readonly spike: { readonly at: bigint; readonly delta: number; readonly rises: number } | null;
+  /** Positive intervals between neighbouring samples, nanoseconds. */
+  readonly intervals: Intervals;
 }
 
-/** The first time that consecutive rises of device memory add up to a tenth of the rank's peak, and at least 64 MiB. */
-function firstSpike(rank: number, samples: readonly RankSample[], offset: bigint): Candidate | null {
-  const peak = samples.reduce((max, sample) => Math.max(max, sample.deviceUsed), 0);
+function firstSpike({ baseNs, timeNs, bytes }: RankColumns): RankSummary["spike"] {
+  let peak = 0;
+  for (let i = 0; i < bytes.length; i++) peak = Math.max(peak, bytes[i]!);
   const needed = Math.max(MIN_SPIKE_BYTES, Math.trunc(SPIKE_SHARE * peak));
   let delta = 0;
   let rises = 0;
-  for (let i = 1; i < samples.length; i++) {
-    const rise = samples[i]!.deviceUsed - samples[i - 1]!.deviceUsed;
+  for (let i = 1; i < bytes.length; i++) {
+    const rise = bytes[i]! - bytes[i - 1]!;
     if (rise <= 0) {
       delta = 0;
       rises = 0;
@@ -76,66 +86,114 @@ function firstSpike(rank: number, samples: readonly RankSample[], offset: bigint
     }
     delta += rise;
     rises++;
-    if (delta >= needed) {
-      const at = samples[i]!.timestampNs;
-      return { rank, at, aligned: at - offset, delta, rises };
-    }
+    if (delta >= needed) return { at: baseNs + BigInt(timeNs[i]!), delta, rises };
   }
   return null;
 }
 
+/** Samples of one rank, ascending in time. */
+export interface RankColumns {
+  /** Unix nanoseconds of time 0. */
+  readonly baseNs: bigint;
+  /** Whole nanoseconds. */
+  readonly timeNs: ArrayLike<number>;
+  readonly bytes: ArrayLike<number>;
+}
+
 /**
- * Which rank was first when several ranks' device memory jumped, by Stormlog's rules: each rank's clock is shifted so that
- * first samples coincide; the onset is the second rank's spike; ranks at or before it are the suspects.
- * @param ignoredOthers whether the source also held events that are not samples
+ * One rank's part of the cross-rank rules; null without samples.
+ * @param exact most intervals that are kept as they are
  */
-export function crossRank(allSamples: readonly RankSample[], ignoredOthers: boolean): RanksAnalysis {
-  const notes: string[] = [];
-  if (ignoredOthers) notes.push("Ignored non-sample events during cross-rank analysis.");
-  const jobId = mostCommon(allSamples, (sample) => sample.jobId || null);
-  const samples = jobId === null ? allSamples : allSamples.filter((sample) => sample.jobId === jobId);
-  if (samples.length === 0) {
+export function summarizeRank(rank: number, columns: RankColumns, exact: number): RankSummary | null {
+  const { baseNs, timeNs } = columns;
+  if (timeNs.length === 0) return null;
+  const intervals: number[] = [];
+  for (let i = 1; i < timeNs.length; i++) {
+    const interval = timeNs[i]! - timeNs[i - 1]!;
+    if (interval > 0) intervals.push(interval);
+  }
+  return {
+    rank,
+    samples: timeNs.length,
+    firstNs: baseNs + BigInt(timeNs[0]!),
+    spike: firstSpike(columns),
+    intervals: intervalsOf(intervals, exact),
+  };
+}
+
+/** Samples of one rank as columns; in order of time, where they are not yet. Exact for 104 days. */
+export function columnsOf(samples: readonly RankSample[]): RankColumns {
+  const ordered = samples.every((sample, i) => i === 0 || sample.timestampNs > samples[i - 1]!.timestampNs)
+    ? samples
+    : [...samples].sort(compareSamples);
+  const baseNs = ordered[0]?.timestampNs ?? 0n;
+  return {
+    baseNs,
+    timeNs: Float64Array.from(ordered, ({ timestampNs }) => Number(timestampNs - baseNs)),
+    bytes: Float64Array.from(ordered, ({ deviceUsed }) => deviceUsed),
+  };
+}
+
+/** What is said of the samples as a whole. */
+export interface RankClaims {
+  readonly jobId: string | null;
+  /** World size that most samples claim; 1 where none claims more. */
+  readonly worldSize: number;
+  readonly notes: readonly string[];
+  /** How far each rank's clock is moved back; absent = onto the first sample of rank 0 (or of the lowest). */
+  readonly offsets?: ReadonlyMap<number, bigint>;
+}
+
+/** How far each rank's first sample is from that of rank 0, or of the lowest rank where that is absent; nanoseconds. */
+export function firstSampleOffsets(summaries: readonly RankSummary[]): ReadonlyMap<number, bigint> {
+  const lowest = summaries.reduce<RankSummary | null>(
+    (best, one) => (best === null || one.rank < best.rank ? one : best),
+    null,
+  );
+  return new Map(summaries.map(({ rank, firstNs }) => [rank, firstNs - (lowest?.firstNs ?? firstNs)]));
+}
+
+/**
+ * Which rank was first when several ranks' device memory jumped, by Stormlog's rules: the onset is the second rank's spike on the
+ * common clock; ranks at or before it are the suspects. The order of the summaries does not matter.
+ */
+export function combineRanks(summaries: readonly RankSummary[], claims: RankClaims): RanksAnalysis {
+  const notes = [...claims.notes];
+  if (summaries.length === 0) {
     notes.push("No sample telemetry events were available for distributed analysis.");
     return emptyRanks(notes);
   }
-  const byRank = new Map<number, RankSample[]>();
-  for (const sample of samples) {
-    const own = byRank.get(sample.rank);
-    if (own) own.push(sample);
-    else byRank.set(sample.rank, [sample]);
-  }
-  for (const own of byRank.values()) {
-    if (own.some((sample, i) => i > 0 && sample.timestampNs <= own[i - 1]!.timestampNs)) own.sort(compareSamples);
-  }
-  const ranks = [...byRank.keys()].sort((a, b) => a - b);
-  const claimed = mostCommon(samples, (sample) => (sample.worldSize > 1 ? sample.worldSize : null)) ?? 1;
-  const worldSize = Math.max(claimed, ranks[ranks.length - 1]! + 1);
-  const missing = Array.from({ length: worldSize }, (_, rank) => rank).filter((rank) => !byRank.has(rank));
-
-  const reference = byRank.get(0) ?? byRank.get(ranks[0]!)!;
-  const interval = medianInterval(byRank);
-  const offsets = new Map(ranks.map((rank) => [rank, byRank.get(rank)![0]!.timestampNs - reference[0]!.timestampNs]));
+  const all = [...summaries].sort((a, b) => a.rank - b.rank);
+  const ranks = all.map(({ rank }) => rank);
+  const worldSize = Math.max(claims.worldSize, ranks.at(-1)! + 1);
+  const present = new Set(ranks);
+  const missing: number[] = [];
+  for (let rank = 0; rank < Math.min(worldSize, MOST_FOLLOWED); rank++) if (!present.has(rank)) missing.push(rank);
+  const interval = medianInterval(all.map(({ intervals }) => intervals));
+  const offsets = claims.offsets ?? firstSampleOffsets(all);
+  const offsetOf = (rank: number): bigint => offsets.get(rank) ?? 0n;
   const far = ranks.filter((rank) => {
-    const offset = offsets.get(rank)!;
+    const offset = offsetOf(rank);
     return interval > 0n && (offset < 0n ? -offset : offset) > LARGE_OFFSET_INTERVALS * interval;
   });
   const base = {
-    job_id: jobId,
+    job_id: claims.jobId,
     world_size: worldSize,
     participating_ranks: ranks,
     missing_ranks: missing,
-    rank_sample_counts: Object.fromEntries(ranks.map((rank) => [String(rank), byRank.get(rank)!.length])),
-    alignment_offsets_ns: Object.fromEntries(ranks.map((rank) => [String(rank), String(offsets.get(rank)!)])),
+    rank_sample_counts: Object.fromEntries(all.map(({ rank, samples }) => [String(rank), samples])),
+    alignment_offsets_ns: Object.fromEntries(ranks.map((rank) => [String(rank), String(offsetOf(rank))])),
   };
-  if (missing.length > 0) notes.push(`Missing rank data for ranks: ${missing.join(", ")}.`);
-  if (far.length > 0) notes.push(`Large clock offsets were aligned for ranks: ${far.join(", ")}.`);
+  if (missing.length > 0) notes.push(`Missing rank data for ranks: ${listed(missing)}.`);
+  if (far.length > 0) notes.push(`Large clock offsets were aligned for ranks: ${listed(far)}.`);
   if (ranks.length < 2) {
     notes.push("At least two ranks are required for cross-rank first-cause analysis.");
     return { ...base, cluster_onset_timestamp_ns: null, first_cause_suspects: [], notes };
   }
-  const candidates = ranks
-    .map((rank) => firstSpike(rank, byRank.get(rank)!, offsets.get(rank)!))
-    .filter((candidate) => candidate !== null)
+  const candidates = all
+    .flatMap(({ rank, spike }): Candidate[] =>
+      spike === null ? [] : [{ ...spike, rank, aligned: spike.at - offsetOf(rank) }],
+    )
     .sort((a, b) => compareBigInt(a.aligned, b.aligned) || b.delta - a.delta || a.rank - b.rank);
   const second = candidates[1];
   if (!second) {
@@ -147,14 +205,29 @@ export function crossRank(allSamples: readonly RankSample[], ignoredOthers: bool
     return { ...base, cluster_onset_timestamp_ns: null, first_cause_suspects: suspectsOf(candidates, null), notes };
   }
   const onset = second.aligned;
-  const sparse = ranks.some((rank) => byRank.get(rank)!.length < 2);
-  const trusted = missing.length === 0 && !sparse;
+  const trusted = missing.length === 0 && all.every(({ samples }) => samples >= 2);
   return {
     ...base,
     cluster_onset_timestamp_ns: String(onset),
     first_cause_suspects: suspectsOf(candidates, { onset, trusted, interval }),
     notes,
   };
+}
+
+/**
+ * The same over samples of all ranks, each rank's clock shifted so that first samples coincide.
+ * @param ignoredOthers whether the source also held events that are not samples
+ */
+export function crossRank(allSamples: readonly RankSample[], ignoredOthers: boolean): RanksAnalysis {
+  const notes = ignoredOthers ? ["Ignored non-sample events during cross-rank analysis."] : [];
+  const jobId = mostCommon(allSamples, (sample) => sample.jobId || null);
+  const samples = jobId === null ? allSamples : allSamples.filter((sample) => sample.jobId === jobId);
+  const byRank = groupBy(samples, ({ rank }) => rank);
+  const summaries = [...byRank].flatMap(
+    ([rank, own]) => summarizeRank(rank, columnsOf(own), Number.POSITIVE_INFINITY) ?? [],
+  );
+  const worldSize = mostCommon(samples, (sample) => (sample.worldSize > 1 ? sample.worldSize : null)) ?? 1;
+  return combineRanks(summaries, { jobId, worldSize, notes });
 }
 
 interface Onset {

@@ -3,8 +3,9 @@ import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { allProcesses, descendantsOf } from "../../sampler/ps.ts";
 import { ProcessTree, signalMember } from "../process-tree.ts";
+import { rankSocket } from "../rank-socket.ts";
 import { MARKER_VARIABLE } from "../scrub-environment.ts";
-import { GUARD_NODE_OPTIONS } from "./environment.ts";
+import { GUARD_NODE_OPTIONS, PUT_ASIDE_PRELOAD } from "./environment.ts";
 
 /** Members are looked up this often, so that one which later leaves the tree and hides is still known. */
 const WATCH_MS = 250;
@@ -62,10 +63,15 @@ export class Guard {
 
   #start(): void {
     if (this.#child !== null) return;
-    const { [GUARD_NODE_OPTIONS]: nodeOptions, ...env } = process.env;
+    const { [GUARD_NODE_OPTIONS]: nodeOptions, [PUT_ASIDE_PRELOAD]: preload, ...env } = process.env;
     if (nodeOptions !== undefined) env.NODE_OPTIONS = nodeOptions;
+    if (preload !== undefined) env.LD_PRELOAD = preload;
     const [file = "", ...args] = this.#argv;
-    const child = spawn(file, args, { env, stdio: ["ignore", "inherit", "inherit"] });
+    const socket = rankSocket(env);
+    const output = ["ignore", "inherit", "inherit"] as const;
+    // The control and status streams of the guard are not the command's; the socket keeps its number.
+    const stdio = socket === null ? [...output] : [...output, "ignore" as const, "ignore" as const, socket];
+    const child = spawn(file, args, { env, stdio });
     this.#child = child;
     child.once("spawn", () => {
       this.#say(`pid ${child.pid}`);

@@ -53,8 +53,16 @@ export function parseNumber(text: string, line: number, column: string, name: st
   );
 }
 
-/** @throws GateError NEGATIVE_BYTES naming line and column */
-export function rejectNegative(value: number, line: number, column: string, name: string): void {
+/** @throws GateError NEGATIVE_BYTES, BYTES_TOO_LARGE (above 2^53, where whole bytes can no longer be told) naming line and column */
+export function rejectImpossible(value: number, line: number, column: string, name: string): void {
+  if (value > Number.MAX_SAFE_INTEGER) {
+    throw invalidInput(
+      "BYTES_TOO_LARGE",
+      `line ${line}, column "${column}": ${value} bytes are more than any device has`,
+      name,
+      "Leave the cell empty when the value is unknown; all bits set often means that.",
+    );
+  }
   if (value < 0) {
     throw invalidInput(
       "NEGATIVE_BYTES",

@@ -8,6 +8,9 @@ export class TableBuilder {
   readonly columns: readonly GrowableColumn[];
   readonly rank: number;
   readonly device: string;
+  /** Of the row before; where a value was missing, of the last row that had one. */
+  lastTime = Number.NEGATIVE_INFINITY;
+  lastStep = Number.NEGATIVE_INFINITY;
 
   constructor(rank: number, device: string, width: number, hasTime: boolean, hasSteps: boolean) {
     this.rank = rank;

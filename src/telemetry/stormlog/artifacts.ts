@@ -1,4 +1,5 @@
 import type { Recording, TelemetryEvent } from "../model.ts";
+import { HEAP_COLLECTOR } from "./reading.ts";
 
 /** Width of a timeline bin, seconds: that of Stormlog's own timeline. */
 const TIMELINE_BIN_S = 1;
@@ -60,7 +61,11 @@ export function alertEvents(events: readonly TelemetryEvent[]): TelemetryEvent[]
 }
 
 /** Stormlog's statistics of one tracker. Allocations are the samples at which allocated memory had grown. */
-function statisticsOf(events: readonly TelemetryEvent[], exactPeak: number | null): Record<string, unknown> {
+function statisticsOf(
+  events: readonly TelemetryEvent[],
+  exactPeak: number | null,
+  dump: string | null,
+): Record<string, unknown> {
   const samples = events.filter(isSample);
   const changes = samples.map((event) => event.allocatorChange ?? 0);
   const ups = changes.filter((change) => change > 0);
@@ -87,8 +92,8 @@ function statisticsOf(events: readonly TelemetryEvent[], exactPeak: number | nul
     total_events: events.length,
     events_last_hour: events.filter((event) => end !== null && seconds(event) > end - 3600).length,
     backend: first?.metadata.backend ?? null,
-    oom_flight_recorder_enabled: false,
-    last_oom_dump_path: null,
+    oom_flight_recorder_enabled: true,
+    last_oom_dump_path: dump,
     current_memory_allocated: lastSample?.allocatorAllocated ?? null,
     current_memory_reserved: lastSample?.allocatorReserved ?? null,
     memory_utilization_percent: total && lastSample?.deviceUsed ? (100 * lastSample.deviceUsed) / total : null,
@@ -101,18 +106,25 @@ function statisticsOf(events: readonly TelemetryEvent[], exactPeak: number | nul
   };
 }
 
-/** `stats.json`: the statistics of the first rank and device; with more than one, all of them under `series`. */
-export function statisticsDocument(events: readonly TelemetryEvent[], recording: Recording): Record<string, unknown> {
+/**
+ * `stats.json`: the statistics of the first rank and device; with more than one, all of them under `series`. `dump` is the newest
+ * out-of-memory dump within the run directory.
+ */
+export function statisticsDocument(
+  events: readonly TelemetryEvent[],
+  recording: Recording,
+  dump: string | null = null,
+): Record<string, unknown> {
   const all = groups(events).map((group) => {
-    const { rank, deviceId } = group[0]!;
-    const metric = deviceId < 0 ? "host" : "allocated";
+    const { rank, deviceId, collector } = group[0]!;
+    const metric = deviceId < 0 && collector !== HEAP_COLLECTOR ? "host" : "allocated";
     const known = recording.peaks.find(
       (peak) => peak.rank === rank && peak.metric === metric && (peak.device === "host") === deviceId < 0,
     );
-    return { rank, device_id: deviceId, ...statisticsOf(group, known?.bytes ?? null) };
+    return { rank, device_id: deviceId, ...statisticsOf(group, known?.bytes ?? null, dump) };
   });
   const [main] = all;
-  if (!main) return statisticsOf([], null);
+  if (!main) return statisticsOf([], null, dump);
   const { rank: _rank, device_id: _device, ...statistics } = main;
   return { ...statistics, ...(all.length > 1 ? { series: all } : {}) };
 }

@@ -1,3 +1,4 @@
+import { combinedTables } from "../common-clock.ts";
 import type { Column, Recording, SampleTable } from "../model.ts";
 
 /** A table as Stormlog sees it: which of its columns stand for allocated, reserved and used memory, and under what name. */
@@ -19,9 +20,45 @@ export interface StormlogTable {
 
 /** Our own name where allocated memory is not what Stormlog's collector of that device means by it. */
 const OWN_DEVICE_COLLECTOR = "stormlog_gate.device_sampler";
+/** The heap of one process: Stormlog's CPU tracker means the resident set by all three. */
+export const HEAP_COLLECTOR = "stormlog_gate.heap_probe";
+
+/** The heap as the allocator, what the process tree has in memory as the device. */
+function heapTable(table: SampleTable, timeNs: Float64Array, allocated: Float64Array): StormlogTable {
+  const reserved = table.columns.reserved ?? allocated;
+  return {
+    table,
+    timeNs,
+    deviceId: -1,
+    collector: HEAP_COLLECTOR,
+    backend: "cpu",
+    samplingSource: "heap of the main process by the C library, process tree by proc statm and status",
+    allocated,
+    reserved,
+    used: table.columns.host ?? table.columns.rss ?? reserved,
+    active: null,
+    inactive: null,
+    total: null,
+    free: null,
+  };
+}
+
+/** A heap that was seen for less than half of the run says too little of the run. */
+const HEAP_SHARE = 0.5;
+
+/** The heap's numbers, where a probe gave them; Stormlog's own CPU telemetry calls the resident set by all three names. */
+function heapOf({ columns }: SampleTable): Float64Array | null {
+  const { allocated, host, used } = columns;
+  if (allocated === undefined || used !== undefined) return null;
+  if (host === undefined) return allocated;
+  const known = allocated.reduce((count, value) => count + Number(Number.isFinite(value)), 0);
+  return known >= HEAP_SHARE * allocated.length ? allocated : null;
+}
 
 function hostTable(table: SampleTable): StormlogTable | null {
   const { timeNs } = table;
+  const heap = heapOf(table);
+  if (timeNs && heap) return heapTable(table, timeNs, heap);
   const host = table.columns.host ?? table.columns.rss ?? table.columns.used ?? table.columns.allocated;
   if (!timeNs || !host) return null;
   return {
@@ -80,10 +117,11 @@ function deviceTable(table: SampleTable, position: number): StormlogTable | null
  * the samples of a rank as one series, and host memory among device memory would read as wild jumps.
  */
 export function stormlogTables(recording: Recording): StormlogTable[] {
-  const devices = recording.tables
+  const tables = combinedTables(recording.tables);
+  const devices = tables
     .filter((table) => table.device !== "host")
     .map(deviceTable)
     .filter((table) => table !== null);
   if (devices.length > 0) return devices;
-  return recording.tables.map(hostTable).filter((table) => table !== null);
+  return tables.map(hostTable).filter((table) => table !== null);
 }

@@ -1,7 +1,7 @@
 import type { Recording, TelemetryEvent } from "../model.ts";
 import { alertsOf, CRITICAL_PERCENT, WARNING_PERCENT } from "./alerts.ts";
 import { type StormlogTable, stormlogTables } from "./reading.ts";
-import { sampleRows } from "./sample-rows.ts";
+import { allRows, sampleRows } from "./sample-rows.ts";
 
 const NS_PER_MS = 1e6;
 /** Interval written when a table has a single sample: that of Stormlog's own tracker. */
@@ -12,6 +12,8 @@ export interface EventOptions {
   readonly warningPercent?: number;
   /** Percent of device memory from which a critical alert is written (default 95). */
   readonly criticalPercent?: number;
+  /** Every known sample of a table, whatever its rate, instead of 10 Hz with the extremes (default false). */
+  readonly everySample?: boolean;
 }
 
 interface Writer {
@@ -32,9 +34,9 @@ function intervalOf(timeNs: Float64Array, rows: readonly number[]): number {
   return Math.max(1, Math.round(span / (rows.length - 1) / NS_PER_MS));
 }
 
-function writerOf(reading: StormlogTable, recording: Recording, worldSize: number): Writer | null {
+function writerOf(reading: StormlogTable, recording: Recording, worldSize: number, every: boolean): Writer | null {
   const { allocated, reserved, used, timeNs, table } = reading;
-  const rows = sampleRows(timeNs, [allocated, reserved, used]);
+  const rows = every ? allRows(timeNs, allocated) : sampleRows(timeNs, [allocated, reserved, used]);
   if (rows.length === 0) return null;
   const identity = recording.info?.identity ?? null;
   const own = identity !== null && identity.rank === table.rank;
@@ -175,7 +177,7 @@ export function telemetryEvents(recording: Recording, options: EventOptions = {}
   const ranks = readings.map((reading) => reading.table.rank + 1);
   const worldSize = Math.max(1, recording.worldSize ?? 1, ...ranks);
   const writers = readings
-    .map((reading) => writerOf(reading, recording, worldSize))
+    .map((reading) => writerOf(reading, recording, worldSize, options.everySample ?? false))
     .filter((writer) => writer !== null);
   if (writers.length === 0) return [];
   const times = writers.flatMap(({ reading, rows }) => [reading.timeNs[rows[0]!]!, reading.timeNs[rows.at(-1)!]!]);

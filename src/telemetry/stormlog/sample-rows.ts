@@ -3,6 +3,14 @@ const TICK_NS = 100_000_000;
 /** Most samples of one table: Stormlog's own tracker keeps as many, and a file of 8 MB still opens anywhere. */
 const MAX_SAMPLES = 10_000;
 
+/** Rows at which both the clock and the value are known, in order of time. */
+export function allRows(timeNs: Float64Array, main: Float64Array): number[] {
+  const rows: number[] = [];
+  for (let i = 0; i < main.length; i++) if (Number.isFinite(main[i]) && Number.isFinite(timeNs[i])) rows.push(i);
+  // Windows need ascending time; a stable sort keeps equal stamps in file order.
+  return rows.sort((a, b) => (timeNs[a] ?? 0) - (timeNs[b] ?? 0));
+}
+
 /**
  * Rows of a table to write as `sample` events: all of them when the source is no faster than 10 Hz, else the lowest and the
  * highest row of the first series in every window of two ticks, in order of time, so that there is one sample per tick on
@@ -16,10 +24,7 @@ export function sampleRows(
 ): number[] {
   const [main] = series;
   if (!main) return [];
-  const rows: number[] = [];
-  for (let i = 0; i < main.length; i++) if (Number.isFinite(main[i]!) && Number.isFinite(timeNs[i]!)) rows.push(i);
-  // Windows need ascending time; a stable sort keeps equal stamps in file order.
-  rows.sort((a, b) => timeNs[a]! - timeNs[b]!);
+  const rows = allRows(timeNs, main);
   if (rows.length === 0) return rows;
   const start = timeNs[rows[0]!]!;
   const span = timeNs[rows.at(-1)!]! - start;

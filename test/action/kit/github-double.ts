@@ -1,136 +1,130 @@
+import { Comments, type DoubleComment } from "./double/comments.ts";
+import { Pulls } from "./double/pulls.ts";
+import { repositoryRoutes } from "./double/repository.ts";
+import { type Call, type Handler, NOT_FOUND, type Routes, type TokenRights } from "./double/route.ts";
 import { type Answer, HttpDouble, type Request } from "./http.ts";
 import { GitHubContract } from "./openapi.ts";
 
-export const COMMENTS = "/repos/{owner}/{repo}/issues/{issue_number}/comments";
-export const COMMENT = "/repos/{owner}/{repo}/issues/comments/{comment_id}";
-export const PULL = "/repos/{owner}/{repo}/pulls/{pull_number}";
+export { COMMENT, COMMENTS } from "./double/comments.ts";
+export { PULL } from "./double/pulls.ts";
 
-const ROUTES = [COMMENTS, COMMENT, PULL].map((route) => ({
-  route,
-  pattern: new RegExp(`^${route.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
-}));
+/** Answers a GraphQL query; the schema of GraphQL is no part of GitHub's OpenAPI description. */
+export type GraphQl = (query: string, variables: Readonly<Record<string, unknown>>, token: TokenRights) => unknown;
 
-export interface DoubleComment {
-  id: number;
-  issue: number;
-  author: string;
-  body: string;
+interface Entry {
+  readonly route: string;
+  readonly pattern: RegExp;
+  readonly methods: Routes[string];
 }
 
-/** What the token may do; the double answers like GitHub when it may not. */
-export interface TokenRights {
-  readonly login: string;
-  readonly write: boolean;
-}
-
-const MAX_BODY_BYTES = 262_144;
-
-/** Issue comments and pull requests of one repository, checked on both sides against GitHub's own description. */
+/**
+ * GitHub's API for one repository, put together from parts (`double/`), every request and response checked on both sides against
+ * GitHub's own description. Comments and pull requests are always there; `use` adds more.
+ */
 export class GitHubDouble extends HttpDouble {
   readonly contract = new GitHubContract();
-  readonly comments: DoubleComment[] = [];
-  /** Head commit of each pull request. */
-  readonly heads = new Map<number, string>();
+  readonly #comments = new Comments();
+  readonly pulls = new Pulls();
   readonly tokens = new Map<string, TokenRights>();
-  #nextId = 1000;
+  readonly #entries: Entry[] = [];
+  /** Extends what GraphQL knows; null = not this one's query. */
+  graphQl: GraphQl = () => null;
 
   constructor() {
     super((request) => this.#route(request));
+    this.use(this.#comments.routes).use(this.pulls.routes);
+  }
+
+  use(routes: Routes): this {
+    for (const [route, methods] of Object.entries(routes)) {
+      // Refs and paths hold slashes of their own.
+      const source = route.replace(/\{(\w+)\}/g, (_all, name) =>
+        ["ref", "path", "basehead"].includes(name) ? `(?<${name}>.+)` : `(?<${name}>[^/]+)`,
+      );
+      this.#entries.push({ route, pattern: new RegExp(`^${source}$`), methods });
+    }
+    return this;
+  }
+
+  get comments(): DoubleComment[] {
+    return this.#comments.all;
   }
 
   /** Put a comment there as somebody else would have. */
-  addComment(issue: number, author: string, body: string): DoubleComment {
-    const comment = { id: this.#nextId, issue, author, body };
-    this.#nextId += 1;
-    this.comments.push(comment);
-    return comment;
+  addComment(issue: number, author: string, body: string, createdIso?: string): DoubleComment {
+    return this.#comments.add(issue, author, body, createdIso);
   }
 
-  #route(request: Request): Answer {
+  /** Head commit of each pull request. */
+  readonly heads = {
+    set: (number: number, headSha: string): void => {
+      const known = this.pulls.all.get(number);
+      if (known === undefined) this.pulls.all.set(number, { headSha });
+      else known.headSha = headSha;
+    },
+  };
+
+  /** What every step asks, for whoever does not care: no refs with baselines, and a private repository, which shows no pictures. */
+  readonly #fallback: readonly Entry[] = [
+    {
+      route: "/repos/{owner}/{repo}/git/ref/{ref}",
+      pattern: /^\/repos\/[^/]+\/[^/]+\/git\/ref\/(?<ref>.+)$/,
+      methods: { GET: () => NOT_FOUND },
+    },
+    {
+      route: "/repos/{owner}/{repo}",
+      pattern: /^\/repos\/(?<owner>[^/]+)\/(?<repo>[^/]+)$/,
+      methods: repositoryRoutes(true)["/repos/{owner}/{repo}"] ?? {},
+    },
+  ];
+
+  async #route(request: Request): Promise<Answer> {
     const token = this.tokens.get(request.authorization.replace(/^(token|bearer) /i, ""));
     if (token === undefined) return { status: 401, body: { message: "Bad credentials" } };
-    if (request.path === "/graphql") return { status: 200, body: { data: { viewer: { login: token.login } } } };
-    for (const { route, pattern } of ROUTES) {
-      const parameters = pattern.exec(request.path)?.groups;
-      if (parameters === undefined) continue;
-      const wrong = this.contract.requestProblem(request.method, route, request.body);
-      if (wrong !== null) this.faults.push(`${request.method} ${request.path} ${wrong}`);
-      const answer = this.#handle(request, route, parameters, token);
-      // 403 is what GitHub answers to missing rights everywhere; its description lists it only for some operations.
-      const problem =
-        answer.status === 403 ? null : this.contract.responseProblem(request.method, route, answer.status, answer.body);
-      if (problem !== null) this.faults.push(`${request.method} ${request.path} ${problem}`);
-      return answer;
+    if (request.path === "/graphql") return this.#graphQl(request, token);
+    let known = false;
+    for (const { route, pattern, methods } of [...this.#entries, ...this.#fallback]) {
+      const found = pattern.exec(request.path);
+      if (found === null) continue;
+      const parameters = found.groups ?? {};
+      known = true;
+      const handler = methods[request.method as keyof typeof methods];
+      if (handler === undefined) continue;
+      return this.#checked(request, route, handler, { ...parameters }, token);
     }
-    return { status: 404, body: { message: "Not Found" } };
+    if (!known) this.faults.push(`${request.method} ${request.path} is no route of the double`);
+    return NOT_FOUND;
   }
 
-  #handle(request: Request, route: string, parameters: Record<string, string>, token: TokenRights): Answer {
-    if (request.method !== "GET" && !token.write) {
-      return { status: 403, body: { message: "Resource not accessible by integration" } };
-    }
-    if (route === PULL) return this.#pull(Number(parameters.pull_number));
-    if (route === COMMENTS) {
-      const issue = Number(parameters.issue_number);
-      return request.method === "GET" ? this.#list(request, issue) : this.#create(request, issue, token);
-    }
-    const comment = this.comments.find(({ id }) => id === Number(parameters.comment_id));
-    if (comment === undefined) return { status: 404, body: { message: "Not Found" } };
-    if (comment.author !== token.login)
-      return { status: 403, body: { message: "Must have admin rights to Repository." } };
-    if (request.method === "DELETE") {
-      this.comments.splice(this.comments.indexOf(comment), 1);
-      return { status: 204 };
-    }
-    const tooLong = this.#tooLong(request);
-    if (tooLong !== null) return tooLong;
-    comment.body = (request.body as { body: string }).body;
-    return { status: 200, body: this.#render(comment) };
+  async #checked(
+    request: Request,
+    route: string,
+    handler: Handler,
+    parameters: Record<string, string>,
+    token: TokenRights,
+  ): Promise<Answer> {
+    const wrong = this.contract.requestProblem(request.method, route, request.body);
+    if (wrong !== null) this.faults.push(`${request.method} ${request.path} ${wrong}`);
+    const call: Call = { request, parameters, token, contract: this.contract, url: this.url };
+    // `POST /markdown` only renders.
+    const refused = request.method !== "GET" && route !== "/markdown" && !token.write;
+    const answer = refused
+      ? { status: 403, body: { message: "Resource not accessible by integration" } }
+      : await handler(call);
+    // 403 is what GitHub answers to missing rights everywhere, and 404 to what is gone; its description lists them only for some
+    // operations.
+    const undescribed = answer.status === 403 || (answer.status === 404 && request.method !== "GET");
+    const problem = undescribed
+      ? null
+      : this.contract.responseProblem(request.method, route, answer.status, answer.body);
+    if (problem !== null) this.faults.push(`${request.method} ${request.path} ${problem}`);
+    return answer;
   }
 
-  #tooLong(request: Request): Answer | null {
-    if (Buffer.byteLength((request.body as { body: string }).body) <= MAX_BODY_BYTES) return null;
-    const message = "Validation Failed: body is too long (maximum is 65536 characters)";
-    return { status: 422, body: { message, documentation_url: "https://docs.github.com/rest", errors: [] } };
-  }
-
-  #create(request: Request, issue: number, token: TokenRights): Answer {
-    const tooLong = this.#tooLong(request);
-    if (tooLong !== null) return tooLong;
-    const comment = this.addComment(issue, token.login, (request.body as { body: string }).body);
-    return { status: 201, body: this.#render(comment) };
-  }
-
-  #list(request: Request, issue: number): Answer {
-    const size = Math.min(100, Number(request.query.get("per_page") ?? 30));
-    const page = Number(request.query.get("page") ?? 1);
-    const all = this.comments.filter((comment) => comment.issue === issue);
-    const pages = Math.max(1, Math.ceil(all.length / size));
-    const link = (to: number, rel: string): string =>
-      `<${this.url}${request.path}?per_page=${size}&page=${to}>; rel="${rel}"`;
-    return {
-      status: 200,
-      body: all.slice((page - 1) * size, page * size).map((comment) => this.#render(comment)),
-      headers: page < pages ? { link: `${link(page + 1, "next")}, ${link(pages, "last")}` } : {},
-    };
-  }
-
-  #pull(number: number): Answer {
-    const sha = this.heads.get(number);
-    if (sha === undefined) return { status: 404, body: { message: "Not Found" } };
-    const example = this.contract.example("pull-request");
-    // The official example lacks fields its own schema wants for teams; without teams it is complete.
-    return {
-      status: 200,
-      body: { ...example, number, requested_teams: [], head: { ...(example.head as object), sha } },
-    };
-  }
-
-  #render({ id, author, body, issue }: DoubleComment): object {
-    const example = this.contract.example("issue-comment");
-    const user = { ...(example.user as object), login: author, type: author.endsWith("[bot]") ? "Bot" : "User" };
-    const html = `https://github.com/octo/model/pull/${issue}#issuecomment-${id}`;
-    // GitHub gives line ends back as it stored them from a form: CRLF.
-    return { ...example, id, body: body.replace(/\n/g, "\r\n"), user, html_url: html };
+  #graphQl(request: Request, token: TokenRights): Answer {
+    const { query, variables } = request.body as { query: string; variables?: Record<string, unknown> };
+    const answer = this.graphQl(query, variables ?? {}, token);
+    if (answer !== null) return { status: 200, body: answer };
+    return { status: 200, body: { data: { viewer: { login: token.login } } } };
   }
 }

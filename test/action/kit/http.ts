@@ -11,8 +11,16 @@ export type Failure =
     }
   /** Accept and never answer. */
   | { readonly kind: "hang" }
-  /** Close the connection in the middle. */
-  | { readonly kind: "cut" };
+  /** Close the connection in the middle; `late` = when the reader has the head and the beginning of the body. */
+  | { readonly kind: "cut"; readonly late?: true }
+  /** Answer as usual, but late. */
+  | { readonly kind: "late"; readonly ms: number }
+  /** Begin an answer and go on with it, a byte a second. */
+  | { readonly kind: "trickle" }
+  /** An answer that does not end, as fast as it is taken. */
+  | { readonly kind: "endless" }
+  /** An answer that is not what it says it is. */
+  | { readonly kind: "text"; readonly text: string; readonly status?: number; readonly type?: string };
 
 export interface Request {
   readonly method: string;
@@ -25,6 +33,8 @@ export interface Request {
 export interface Answer {
   readonly status: number;
   readonly body?: unknown;
+  /** Sent as it is instead of `body`. */
+  readonly raw?: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -40,6 +50,47 @@ async function readRequest(message: IncomingMessage): Promise<Request> {
     authorization: message.headers.authorization ?? "",
     body: text === "" ? undefined : JSON.parse(text),
   };
+}
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+/** What a failure does to the connection itself; "answer" = nothing, an answer follows. */
+async function misbehave(failure: Failure, response: ServerResponse): Promise<"done" | "answer"> {
+  switch (failure.kind) {
+    case "status":
+      return "answer";
+    case "late":
+      await new Promise((resolve) => setTimeout(resolve, failure.ms));
+      return "answer";
+    case "hang":
+      return "done";
+    case "cut":
+      response.writeHead(200, { ...JSON_TYPE, "content-length": "1000" });
+      response.write('{"id": ');
+      if (failure.late) await new Promise((resolve) => setTimeout(resolve, 200));
+      response.socket?.destroy();
+      return "done";
+    case "text":
+      response.writeHead(failure.status ?? 200, { "content-type": failure.type ?? "application/json" });
+      response.end(failure.text);
+      return "done";
+    case "trickle": {
+      response.writeHead(200, JSON_TYPE);
+      const timer = setInterval(() => response.write(" "), 1000);
+      response.on("close", () => clearInterval(timer));
+      return "done";
+    }
+    case "endless": {
+      response.writeHead(200, JSON_TYPE);
+      const block = Buffer.alloc(1 << 20, " ");
+      const more = (): void => {
+        while (!response.destroyed && response.write(block));
+      };
+      response.on("drain", more);
+      more();
+      return "done";
+    }
+  }
 }
 
 /** A real HTTP server on a free port: what is tested is a process of its own, which nothing in this one can intercept. */
@@ -80,18 +131,12 @@ export class HttpDouble {
     const request = await readRequest(message);
     this.requests.push(request);
     const failure = this.failure(request);
-    if (failure?.kind === "hang") return;
-    if (failure?.kind === "cut") {
-      response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
-      response.write('{"id": ');
-      response.socket?.destroy();
-      return;
-    }
-    const { status, body, headers }: Answer =
-      failure === null
-        ? await this.#handle(request)
-        : { status: failure.status, body: { message: failure.message ?? "" }, headers: failure.headers ?? {} };
+    if (failure !== null && (await misbehave(failure, response)) === "done") return;
+    const { status, body, raw, headers }: Answer =
+      failure?.kind === "status"
+        ? { status: failure.status, body: { message: failure.message ?? "" }, headers: failure.headers ?? {} }
+        : await this.#handle(request);
     response.writeHead(status, { "content-type": "application/json; charset=utf-8", ...headers });
-    response.end(body === undefined ? "" : JSON.stringify(body));
+    response.end(raw ?? (body === undefined ? "" : JSON.stringify(body)));
   }
 }

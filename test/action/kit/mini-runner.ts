@@ -67,16 +67,19 @@ export function parseFileCommand(text: string): Record<string, string> {
 const decode = (text: string): string =>
   text.replace(/%0D/g, "\r").replace(/%0A/g, "\n").replace(/%3A/g, ":").replace(/%2C/g, ",").replace(/%25/g, "%");
 
-/** The commands a runner obeys in a log, in order. */
+/** The commands a runner obeys in a log, in order. Its lines end at a lone carriage return too. */
 export function parseCommands(log: string): readonly RunnerCommand[] {
   const commands: RunnerCommand[] = [];
   let token: string | null = null;
-  for (const line of log.split(/\r?\n/)) {
-    const match = /^\s*::([A-Za-z][\w-]*)(| [^\n]*?)::(.*)$/.exec(line);
+  for (const line of log.split(/\r\n|\r|\n/)) {
     if (token !== null) {
-      if (line.trim() === `::${token}::`) token = null;
+      // Names of commands are compared without regard to case.
+      if (line.trim().toLowerCase() === `::${token}::`.toLowerCase()) token = null;
       continue;
     }
+    // The older form counts wherever it stands in a line.
+    const match =
+      /^\s*::([A-Za-z][\w-]*)(| [^\n]*?)::(.*)$/.exec(line) ?? /##\[([A-Za-z][\w-]*)(| [^\n\]]*)\](.*)$/.exec(line);
     if (!match) continue;
     const [, command = "", props = "", message = ""] = match;
     if (command === "stop-commands") {

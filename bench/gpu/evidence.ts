@@ -1,0 +1,111 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import path from "node:path";
+
+export const PARTS = ["costs", "lab", "aa", "oom"] as const;
+export type Part = (typeof PARTS)[number];
+
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };
+export interface JsonObject {
+  readonly [key: string]: Json | undefined;
+}
+
+/** How one measurement ended. `impossible`: this machine cannot do it, so that trying again is no use; `failed` is tried again. */
+export type Outcome =
+  | { readonly status: "measured"; readonly ended: string; readonly seconds: number; readonly result: JsonObject }
+  | {
+      readonly status: "failed" | "impossible";
+      readonly ended: string;
+      readonly seconds: number;
+      readonly reason: string;
+    };
+
+/** A recording kept beside the document, packed. */
+export interface KeptRecording {
+  readonly file: string;
+  readonly measurement: string;
+  readonly bytes: number;
+}
+
+export const SCHEMA = "stormlog.gpu-evidence/1";
+
+/** One part's JSON: docs/gpu-evidence.md describes it. */
+export interface Evidence {
+  readonly schema: typeof SCHEMA;
+  /** False when a fake library or a stand-in of the framework took part: then nothing in it is evidence of hardware. */
+  readonly hardware: boolean;
+  readonly part: Part;
+  /** Everything planned was measured, or cannot be on this machine. */
+  complete: boolean;
+  readonly started: string;
+  /** Over all calls. */
+  seconds: number;
+  readonly environment: JsonObject;
+  readonly settings: JsonObject;
+  planned: readonly string[];
+  readonly measurements: Record<string, Outcome>;
+  /** Made from the measurements anew whenever one ends. */
+  summary: JsonObject;
+  readonly recordings: KeptRecording[];
+}
+
+/** Facts whose change makes two calls two machines. */
+const SAME = ["gpu", "driver", "torch", "gate"] as const;
+
+export class UsageError extends Error {}
+
+export function evidenceFile(folder: string, part: Part): string {
+  return path.join(folder, `${part}.json`);
+}
+
+/** The part's document: a new one, or with `resume` the one that lies there, which must be of this machine and these settings. */
+export function openEvidence(
+  folder: string,
+  fresh: Pick<Evidence, "hardware" | "part" | "environment" | "settings">,
+  resume: boolean,
+): Evidence {
+  const file = evidenceFile(folder, fresh.part);
+  mkdirSync(folder, { recursive: true });
+  if (resume && existsSync(file)) {
+    const found = JSON.parse(readFileSync(file, "utf8")) as Evidence;
+    if (found.schema !== SCHEMA || found.part !== fresh.part)
+      throw new UsageError(`${file} is no ${SCHEMA} of this part`);
+    if (found.hardware !== fresh.hardware)
+      throw new UsageError(`${file} was measured ${found.hardware ? "on hardware" : "on fakes"}`);
+    for (const name of SAME) {
+      if (JSON.stringify(found.environment[name]) !== JSON.stringify(fresh.environment[name]))
+        throw new UsageError(
+          `${file} is of another machine: its ${name} is ${JSON.stringify(found.environment[name])}`,
+        );
+    }
+    if (JSON.stringify(found.settings) !== JSON.stringify(fresh.settings))
+      throw new UsageError(`${file} was measured with other settings: ${JSON.stringify(found.settings)}`);
+    return found;
+  }
+  return {
+    schema: SCHEMA,
+    ...fresh,
+    complete: false,
+    started: new Date().toISOString(),
+    seconds: 0,
+    planned: [],
+    measurements: {},
+    summary: {},
+    recordings: [],
+  };
+}
+
+/** Written aside and renamed: a call that is killed leaves the document of the measurement before. */
+export function saveEvidence(folder: string, evidence: Evidence): void {
+  const file = evidenceFile(folder, evidence.part);
+  const aside = `${file}.new`;
+  writeFileSync(aside, `${JSON.stringify(evidence, null, 1)}\n`);
+  renameSync(aside, file);
+}
+
+/** The results of the measurements whose name begins so, in the order of the plan. */
+export function results(evidence: Evidence, prefix: string): { readonly name: string; readonly result: JsonObject }[] {
+  return evidence.planned.flatMap((name) => {
+    const one = evidence.measurements[name];
+    return name.startsWith(prefix) && one?.status === "measured" ? [{ name, result: one.result }] : [];
+  });
+}

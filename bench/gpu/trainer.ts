@@ -1,0 +1,106 @@
+import type { ChildProcess } from "node:child_process";
+import type { Server, Socket } from "node:net";
+import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
+import { begin, endGroup } from "./processes.ts";
+
+/** PyTorch's start and the GPU's, on a cold disk. */
+const START_MS = 90_000;
+/** For the gate to finish a recording. */
+const FINISH_MS = 15_000;
+
+/** One training process, and whoever watches it, stopped whenever another one's turn it is. */
+export class Trainer {
+  readonly #watcher: ChildProcess;
+  readonly #socket: Socket;
+  readonly #answers: AsyncIterator<string>;
+  #pid = 0;
+
+  private constructor(watcher: ChildProcess, socket: Socket) {
+    this.#watcher = watcher;
+    this.#socket = socket;
+    socket.on("error", () => {});
+    this.#answers = createInterface({ input: socket })[Symbol.asyncIterator]();
+  }
+
+  static async start(
+    command: string,
+    args: readonly string[],
+    env: NodeJS.ProcessEnv,
+    server: Server,
+  ): Promise<Trainer> {
+    const watcher = begin(command, args, { env, stdio: ["ignore", "ignore", "pipe"] });
+    let complaint = "";
+    watcher.stderr?.on("data", (chunk: Buffer) => {
+      complaint = `${complaint}${chunk}`.slice(-1500);
+    });
+    const socket = await new Promise<Socket>((resolve, reject) => {
+      const late = setTimeout(() => reject(new Error(`the training loop did not start: ${complaint}`)), START_MS);
+      const settle = () => {
+        clearTimeout(late);
+        server.removeListener("connection", connected);
+      };
+      const connected = (socket: Socket) => {
+        settle();
+        resolve(socket);
+      };
+      server.once("connection", connected);
+      watcher.once("error", reject);
+      watcher.once("exit", (code) => {
+        settle();
+        reject(new Error(`the training loop ended with ${code} before it began: ${complaint}`));
+      });
+    }).catch((error: unknown) => {
+      endGroup(watcher);
+      throw error;
+    });
+    const trainer = new Trainer(watcher, socket);
+    const { pid } = await trainer.#answer();
+    trainer.#pid = Number(pid);
+    return trainer;
+  }
+
+  async #answer(): Promise<Readonly<Record<string, number>>> {
+    const { value, done } = await this.#answers.next();
+    if (done) throw new Error("the training loop ended early");
+    return JSON.parse(value) as Readonly<Record<string, number>>;
+  }
+
+  /** A watcher that is stopped samples nothing, its threads neither; the training loop below it is a process of its own. */
+  #signal(signal: "SIGSTOP" | "SIGCONT"): void {
+    for (const pid of new Set([this.#pid, this.#watcher.pid]))
+      if (pid !== undefined && pid > 0) process.kill(pid, signal);
+  }
+
+  pause(): void {
+    this.#signal("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#signal("SIGCONT");
+  }
+
+  /** Wall seconds of `count` steps. */
+  async steps(count: number): Promise<number> {
+    this.#socket.write(`${count}\n`);
+    return (await this.#answer()).wall!;
+  }
+
+  /** Lets it end by itself, so that a recording is finished. */
+  async end(): Promise<void> {
+    try {
+      this.resume();
+      this.#socket.end();
+      const over = new Promise((resolve) => this.#watcher.once("exit", resolve));
+      if (this.#watcher.exitCode === null) await Promise.race([over, delay(FINISH_MS)]);
+    } catch {
+      // It is gone.
+    }
+    endGroup(this.#watcher);
+    try {
+      process.kill(this.#pid, "SIGKILL");
+    } catch {
+      // Gone, as it should be.
+    }
+  }
+}

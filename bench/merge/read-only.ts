@@ -1,0 +1,15 @@
+/** Reads the samples of every shard and nothing else, in a process of its own: FOLDER. Prints seconds of its processor and by the clock. */
+import { readdirSync } from "node:fs";
+import path from "node:path";
+import { readParquet } from "../../src/telemetry/parquet.ts";
+
+const folder = process.argv[2] ?? "";
+const began = { cpu: process.cpuUsage(), at: process.hrtime.bigint() };
+let rows = 0;
+for (const name of readdirSync(folder)) {
+  const { tables } = await readParquet(path.join(folder, name, "samples.parquet"));
+  for (const { timeNs } of tables) rows += timeNs?.length ?? 0;
+}
+const { user, system } = process.cpuUsage(began.cpu);
+const wallS = Number(process.hrtime.bigint() - began.at) / 1e9;
+console.log(JSON.stringify({ rows, cpuS: (user + system) / 1e6, wallS }));

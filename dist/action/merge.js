@@ -1,0 +1,2 @@
+import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
+import{a as r}from"../chunks/chunk-42LPLSZQ.js";import"../chunks/chunk-HSU45QUV.js";import"../chunks/chunk-C7BA326Q.js";import"../chunks/chunk-QHYULUXY.js";import"../chunks/chunk-74BTALFN.js";import"../chunks/chunk-423FW5OI.js";import"../chunks/chunk-N4VQHPWZ.js";import"../chunks/chunk-WH6WVWRB.js";import"../chunks/chunk-YGOPTZME.js";import"../chunks/chunk-NYRTOUVY.js";await r("Stormlog merge",async t=>{let{merge:o}=await import("../chunks/merge-N3ENI7KP.js");return o(t)});

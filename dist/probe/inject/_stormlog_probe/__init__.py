@@ -1,0 +1,21 @@
+"""The probe inside the measured process; see docs/probe.md. Nothing in here may raise into the program, print, or change it."""
+
+import sys
+
+#: What sitecustomize took from the environment at the start; empty where it did not run.
+settings = getattr(sys, "_stormlog_gate", {})
+
+#: The first thing that went wrong in the probe, for the info file.
+trouble = None
+
+
+def complain(error):
+    """The probe's own failures are kept for the recording, and printed only for those who debug it."""
+    global trouble
+    try:
+        text = "%s: %s" % (type(error).__name__, error)
+        trouble = trouble or text[:300]
+        if settings.get("DEBUG") == "1":
+            sys.stderr.write("stormlog-gate probe: %s\n" % text)
+    except Exception:  # noqa: BLE001 (stderr may be closed)
+        pass

@@ -1,0 +1,246 @@
+"""One moment: what lives, by allocation stack, and what keeps it."""
+
+import gc
+import types
+
+from . import attribute_frames
+from .attribute_graph import GraphWalk, device_address, graph_of
+from .attribute_keepers import growth_frames, hanging_on, new_elements
+
+
+class GraphKeeper:
+    """A tensor whose graph keeps memory, where no container is known that holds the tensor."""
+
+    __slots__ = ("object", "group", "name", "owner", "is_gradient")
+
+    def __init__(self, tensor, group, is_gradient):
+        self.object = tensor
+        self.group = group
+        self.name = None
+        self.owner = None
+        self.is_gradient = is_gradient
+
+
+class Evidence:
+    """What was seen of the graphs that hang on one keeper: in how many of them, by kind."""
+
+    __slots__ = ("roots", "scalars", "freed", "saving", "leaves", "parameters")
+
+    def __init__(self):
+        self.roots = self.scalars = self.freed = self.saving = self.leaves = self.parameters = 0
+
+    def add(self, root, outermost):
+        if outermost:
+            self.roots += 1
+            self.scalars += root.top().tensor.numel() == 1
+        self.freed += root.freed
+        self.saving += bool(root.saved)
+        self.leaves += root.leaves > 0
+        self.parameters += root.parameters > 0
+
+    def told(self):
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class Holding:
+    """Who keeps what: weights by keeper, of which the heaviest is believed."""
+
+    def __init__(self):
+        self._weights = {}
+
+    def add(self, what, keeper, weight):
+        weights = self._weights.setdefault(what, {})
+        weights[keeper] = weights.get(keeper, 0) + weight
+
+    def of(self, what):
+        weights = self._weights.get(what)
+        return None if not weights else max(weights, key=weights.get)
+
+
+class Moment:
+    """Looks at the process once. `tensors` is the tracker or None; `keepers` follows the containers from moment to moment."""
+
+    def __init__(self, stacks, torch, tensors, keepers, hooks, in_program):
+        self.stacks = stacks
+        self.torch = torch
+        self.tensors = tensors
+        self.keepers = keepers
+        # Graphs are only unpacked by the thread that runs the program, between two operators, and never through its hooks.
+        self.unpack = in_program and hooks is not None and not hooks.used
+        self.by_group = Holding()
+        self.by_line = Holding()
+        self.evidence = {}
+        self.facts = {}
+        self.notes = []
+        self.sizes = {}
+        self.graph_rows = []
+        self.root_keepers = {}
+        # (device, address, keeper) of memory that a device's own history knows.
+        self.on_devices = []
+
+    def look(self):
+        """Find the keepers; and with torch, the live tensors and graphs."""
+        if self.tensors is not None:
+            self.tensors.sweep()
+        objects = gc.get_objects()
+        containers = self.keepers.grown(objects)
+        live = {}
+        if self.tensors is not None:
+            for address, size, group, sequence, epoch in self.tensors.live():
+                live[address] = (size, group, sequence, epoch)
+        self._hang(containers, live)
+        if self.tensors is not None:
+            self._graphs(objects, live)
+        self._sum(live)
+
+    # Containers.
+
+    def _hang(self, containers, live):
+        # A torch that is still being imported has no tensors.
+        tensor_class = getattr(self.torch, "Tensor", None)
+        traceback = _object_traceback()
+        for keeper in containers:
+            keeper.frames = growth_frames(keeper.object)
+            for element in new_elements(keeper):
+                for one, level in hanging_on(element, tensor_class):
+                    if tensor_class is not None and isinstance(one, tensor_class):
+                        self._hang_tensor(one, level, keeper, live)
+                    frames = traceback(one)
+                    line = user_line(frames) if frames else None
+                    if line is not None:
+                        self.by_line.add(line, keeper, 1 / (1 + level) ** 2)
+
+    def _hang_tensor(self, tensor, level, keeper, live):
+        place = device_address(tensor)
+        if place is not None:
+            self.on_devices.append(place + (keeper,))
+        if self.tensors is None:
+            return
+        row = live.get(self.tensors.address(tensor))
+        if row is not None and row[3] > 0:
+            self.by_group.add(row[1], keeper, row[0] / (1 + level))
+        if graph_of(tensor) is not None:
+            self.root_keepers[id(tensor)] = keeper
+
+    # Graphs.
+
+    def _graphs(self, objects, live):
+        tensors = self.tensors
+        torch = tensors.torch
+        roots, optimizers, gradients, known = [], 0, set(), {}
+        for one in objects:
+            kind = type(one)
+            judged = known.get(kind)
+            if judged is None:
+                judged = known[kind] = _judge(kind, torch)
+            if judged == _TENSOR:
+                if graph_of(one) is not None:
+                    roots.append(one)
+            elif judged == _PARAMETER:
+                gradient = one.grad
+                if gradient is not None and graph_of(gradient) is not None:
+                    gradients.add(tensors.address(gradient))
+                    roots.append(gradient)
+            elif judged == _OPTIMIZER:
+                optimizers += 1
+        never = tensors.gradients_never_zeroed()
+        self.facts = {"optimizers": optimizers, "gradients_never_zeroed": never}
+        roots = {id(one): one for one in roots}
+        rows = [live.get(tensors.address(one), (0, None, 0, 0)) + (one,) for one in roots.values()]
+        # The newest first: it reaches what older tensors of its own graph would otherwise claim.
+        rows.sort(key=_sequence, reverse=True)
+        walk = GraphWalk(torch, tensors.address, self.unpack)
+        place = tensors.graph_group
+        walked = [
+            (None if group is None else place(tensors.address(one), group), walk.walk(one)) for _, group, _, _, one in rows
+        ]
+        if walk.truncated:
+            self.notes.append("there were too many autograd nodes to walk them all")
+        self._give_to_keepers(walked, gradients, live)
+
+    def _give_to_keepers(self, walked, gradients, live):
+        group_of = {id(root): group for group, root in walked}
+        # Of a container only some elements were looked into; others of the same making are in it too.
+        likely = {}
+        for group, root in walked:
+            keeper = self.root_keepers.get(id(root.tensor))
+            if keeper is not None and group is not None:
+                likely[group] = keeper
+        nodes, pseudo, counted = {}, {}, set()
+        for _, root in walked:
+            top = root.top()
+            group = group_of[id(top)]
+            keeper = self.root_keepers.get(id(top.tensor)) or likely.get(group)
+            if keeper is None:
+                if group is None:
+                    # Made on a device, or before anybody looked: nothing is known of where.
+                    continue
+                keeper = pseudo.get(group)
+                if keeper is None:
+                    is_gradient = self.tensors.address(top.tensor) in gradients
+                    keeper = pseudo[group] = GraphKeeper(top.tensor, group, is_gradient)
+            evidence = self.evidence.get(keeper)
+            if evidence is None:
+                evidence = self.evidence[keeper] = Evidence()
+            evidence.add(root, id(top) not in counted)
+            counted.add(id(top))
+            for address in root.saved:
+                row = live.get(address)
+                if row is not None and row[3] > 0:
+                    self.by_group.add(row[1], keeper, row[0])
+            self.on_devices.extend(place + (keeper,) for place in root.on_devices)
+            if group is not None and root.nodes:
+                key = (group, keeper)
+                nodes[key] = nodes.get(key, 0) + root.nodes
+        self.graph_rows = [(group, keeper, count) for (group, keeper), count in nodes.items()]
+
+    # Sums.
+
+    def _sum(self, live):
+        sizes = self.sizes
+        epoch = 0 if self.tensors is None else self.tensors.epoch
+        for size, group, _, born in live.values():
+            row = sizes.get(group)
+            if row is None:
+                row = sizes[group] = [0, 0, 0]
+            row[0] += size
+            row[1] += 1
+            if born < epoch:
+                row[2] += size
+
+
+def user_line(frames):
+    """The innermost frame (file, line) of the user's own; None without one."""
+    for frame in frames:
+        if attribute_frames.mark_of(frame[0]) == attribute_frames.USER:
+            return frame
+    return None
+
+
+_OTHER, _TENSOR, _PARAMETER, _OPTIMIZER = 0, 1, 2, 3
+
+
+def _judge(kind, torch):
+    if not isinstance(kind, type):
+        return _OTHER
+    if issubclass(kind, torch.nn.Parameter):
+        return _PARAMETER
+    if issubclass(kind, torch.Tensor):
+        return _TENSOR
+    if issubclass(kind, torch.optim.Optimizer):
+        return _OPTIMIZER
+    return _OTHER
+
+
+def _object_traceback():
+    query = attribute_frames.object_traceback()
+    skipped = (type, types.ModuleType)
+
+    def traceback(one):
+        return None if query is None or isinstance(one, skipped) else query(one)
+
+    return traceback
+
+
+def _sequence(row):
+    return row[2]

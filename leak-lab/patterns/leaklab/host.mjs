@@ -1,0 +1,46 @@
+// The loop of the Node patterns: a service that answers requests, one after the other. No leak is in here.
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { parseArgs } from "node:util";
+
+/** Bytes of one answer. */
+export const PAYLOAD = 128 * 1024;
+/** A request lasts at least as long as one over a network would. */
+const REQUEST_MS = 10;
+const STEPS = { tiny: 160, small: 320, article: 390 };
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Each state is a function that returns the handler of a request; `keeps` is what the leaky one keeps, bytes per step. */
+export async function main({ leaky, fixed }, keeps = PAYLOAD) {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      device: { type: "string", default: "auto" },
+      scale: { type: "string", default: "tiny" },
+      steps: { type: "string" },
+    },
+  });
+  const [state] = positionals;
+  const make = { leaky, fixed }[state];
+  const steps = Number(values.steps ?? STEPS[values.scale]);
+  if (make === undefined || !Number.isInteger(steps) || steps < 1) {
+    console.error("usage: node NAME.mjs leaky|fixed [--scale tiny|small|article] [--steps N]");
+    process.exitCode = 2;
+    return;
+  }
+  const answer = make();
+  const stepFile = process.env.STORMLOG_GATE_STEP_FILE;
+  const begun = performance.now();
+  for (let number = 1; number <= steps; number += 1) {
+    answer(number);
+    if (stepFile !== undefined) writeFileSync(stepFile, String(number));
+    await sleep(Math.max(0, begun + number * REQUEST_MS - performance.now()));
+  }
+  const pattern = path.basename(process.argv[1], ".mjs");
+  const framework = `node ${process.versions.node}`;
+  const kept = state === "leaky" ? `, keeps ${keeps / 1024} KiB with each step` : "";
+  console.log(`${pattern} ${state} on host, ${values.scale}: ${steps} steps${kept}`);
+  const told = { pattern, state, device: "host", scale: values.scale, steps, framework };
+  console.log(`leak-lab: ${JSON.stringify({ ...told, leak_bytes_per_step: keeps, accuracy: null })}`);
+}

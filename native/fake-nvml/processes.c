@@ -1,0 +1,159 @@
+/* Lists of processes on a device, in the three layouts and with the manners of drivers towards other pid namespaces. */
+#include <signal.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake.h"
+
+static const uint64_t NOT_TOLD = ~(uint64_t)0;
+/* Pids of the host as a container sees them: numbers of processes that it has not. */
+enum { HOST_PID_OFFSET = 5000000 };
+
+struct entry { long pid; uint64_t bytes; int instance; };
+struct list { struct entry entries[MOST_PROCESSES]; int count; };
+
+/* On a GPU with MIG, its list holds the processes of its MIG devices too. */
+static bool listed(struct place of, struct place at) { return of.gpu == at.gpu && (at.mig < 0 || of.mig == at.mig); }
+
+static void put(struct list *list, long pid, struct place of, uint64_t bytes) {
+  if (list->count < MOST_PROCESSES) list->entries[list->count++] = (struct entry){pid, bytes, of.mig < 0 ? -1 : of.mig + 1};
+}
+
+static bool isLatest(const struct scenario *s, int index, long ms) {
+  const struct processAt *p = &s->processes[index];
+  for (int i = index + 1; i < s->processCount; ++i) {
+    const struct processAt *later = &s->processes[i];
+    if (later->ms <= ms && !later->again && later->pid == p->pid && later->kind == p->kind && later->at.gpu == p->at.gpu &&
+        later->at.mig == p->at.mig)
+      return false;
+  }
+  return true;
+}
+
+/* What is said of every followed process instead of what it says itself: null = nothing. */
+static const struct processAt *saidOfJob(const struct scenario *s, struct place of, long ms) {
+  const struct processAt *last = NULL;
+  for (int i = 0; i < s->processCount; ++i) {
+    const struct processAt *p = &s->processes[i];
+    if (p->pid == JOB && !p->again && p->ms <= ms && samePlace(p->at, of)) last = p;
+  }
+  return last;
+}
+
+static void putFollowed(const struct scenario *s, struct list *list, struct place at, enum processKind kind, long ms) {
+  struct followed *held = malloc(sizeof *held * 1024);
+  const int count = held == NULL ? 0 : readFollowed(s, held, 1024);
+  for (int i = 0; i < count; ++i) {
+    const struct processAt *said = saidOfJob(s, held[i].at, ms);
+    if (!held[i].alive || held[i].bytes == 0 || !listed(held[i].at, at)) continue;
+    if (kind != (said == NULL ? COMPUTE : said->kind) || (said != NULL && said->state == GONE)) continue;
+    const uint64_t bytes = said == NULL ? held[i].bytes : said->state == UNKNOWN_MEMORY ? NOT_TOLD : said->bytes;
+    put(list, held[i].pid, held[i].at, bytes);
+    for (int k = 0; k < s->processCount; ++k)
+      if (s->processes[k].pid == JOB && s->processes[k].again && s->processes[k].kind == kind && s->processes[k].ms <= ms)
+        put(list, held[i].pid, held[i].at, s->processes[k].state == UNKNOWN_MEMORY ? NOT_TOLD : s->processes[k].bytes);
+  }
+  free(held);
+}
+
+static bool visibleHere(long pid) { return pid > 0 && (kill((int)pid, 0) == 0 || errno == EPERM); }
+
+static void asSeenFromHere(const struct scenario *s, struct list *list) {
+  int kept = 0;
+  for (int i = 0; i < list->count; ++i) {
+    struct entry entry = list->entries[i];
+    if (s->pidns == PIDS_OF_HOST && visibleHere(entry.pid)) entry.pid += HOST_PID_OFFSET;
+    if (s->pidns == PIDS_CONVERTED || s->pidns == PIDS_CONVERTED_WITHOUT_MEMORY) {
+      if (!visibleHere(entry.pid)) continue;
+      if (s->pidns == PIDS_CONVERTED_WITHOUT_MEMORY) entry.bytes = 0;
+    }
+    list->entries[kept++] = entry;
+  }
+  list->count = kept;
+}
+
+static struct list *listOf(const struct scenario *s, struct place at, enum processKind kind) {
+  struct list *list = malloc(sizeof *list);
+  if (list == NULL) return NULL;
+  list->count = 0;
+  const long ms = sinceInitMs(s);
+  for (int i = 0; i < s->processCount; ++i) {
+    const struct processAt *p = &s->processes[i];
+    if (p->pid == JOB || p->ms > ms || p->kind != kind || !listed(p->at, at)) continue;
+    if (p->state == GONE || (!p->again && !isLatest(s, i, ms))) continue;
+    put(list, p->pid, p->at, p->state == UNKNOWN_MEMORY ? NOT_TOLD : p->bytes);
+  }
+  putFollowed(s, list, at, kind, ms);
+  asSeenFromHere(s, list);
+  return list;
+}
+
+struct v1 { unsigned pid; uint64_t bytes; };
+struct v2 { unsigned pid; uint64_t bytes; unsigned gpuInstance, computeInstance; };
+struct v3 { unsigned pid; uint64_t bytes; unsigned gpuInstance, computeInstance; uint64_t protectedBytes; };
+_Static_assert(sizeof(struct v1) == 16 && sizeof(struct v2) == 24 && sizeof(struct v3) == 32, "nvmlProcessInfo_t");
+
+static void write(char *out, size_t stride, const struct entry *entry) {
+  const struct v3 full = {(unsigned)entry->pid, entry->bytes, entry->instance < 0 ? ~0u : (unsigned)entry->instance,
+                          entry->instance < 0 ? ~0u : 0u, 0};
+  memcpy(out, &full, stride);
+}
+
+/* False when the list needs more room; the room it needs is in `count` then. */
+static bool fits(struct scenario *s, const struct list *list, unsigned *count) {
+  const unsigned room = *count;
+  *count = (unsigned)list->count;
+  if (room > 0 && atomic_load(&s->growing) > 0 && atomic_fetch_sub(&s->growing, 1) > 0) *count = room + 1;
+  return *count <= room;
+}
+
+static int answer(const char *function, enum processKind kind, void *device, unsigned *count, char *out, size_t stride) {
+  struct place at;
+  if (count == NULL) return INVALID_ARGUMENT;
+  const int code = enterDevice(function, "processes", device, &at);
+  if (code != OK) return code;
+  struct scenario *s = inForce();
+  struct list *list = listOf(s, at, kind);
+  if (list == NULL) return 999;
+  const bool ok = fits(s, list, count);
+  for (int i = 0; ok && i < list->count; ++i) write(out + (size_t)i * stride, stride, &list->entries[i]);
+  free(list);
+  return ok ? OK : INSUFFICIENT_SIZE;
+}
+
+/* The third layout has had three sizes under one name; from 535.98 on the name was gone for a while. */
+static int strideOfV3(void) {
+  const struct scenario *s = inForce();
+  if (s == NULL) return 24;
+  if (s->api < API_510 || (s->api >= API_535_98 && s->api < API_550)) return 0;
+  if (s->stride == 16 || s->stride == 24 || s->stride == 32) return s->stride;
+  return s->api / 100 == 535 && s->api < API_535_98 ? 32 : 24;
+}
+
+static int answerV3(const char *function, enum processKind kind, void *device, unsigned *count, char *out) {
+  const int stride = strideOfV3();
+  return stride == 0 ? FUNCTION_NOT_FOUND : answer(function, kind, device, count, out, (size_t)stride);
+}
+
+EXPORT int nvmlDeviceGetComputeRunningProcesses(void *d, unsigned *n, char *out) { return answer(__func__, COMPUTE, d, n, out, 16); }
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(void *d, unsigned *n, char *out) { return answer(__func__, COMPUTE, d, n, out, 24); }
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, char *out) { return answerV3(__func__, COMPUTE, d, n, out); }
+EXPORT int nvmlDeviceGetGraphicsRunningProcesses(void *d, unsigned *n, char *out) { return answer(__func__, GRAPHICS, d, n, out, 16); }
+EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v2(void *d, unsigned *n, char *out) { return answer(__func__, GRAPHICS, d, n, out, 24); }
+EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v3(void *d, unsigned *n, char *out) { return answerV3(__func__, GRAPHICS, d, n, out); }
+EXPORT int nvmlDeviceGetMPSComputeRunningProcesses(void *d, unsigned *n, char *out) { return answer(__func__, MPS, d, n, out, 16); }
+EXPORT int nvmlDeviceGetMPSComputeRunningProcesses_v2(void *d, unsigned *n, char *out) { return answer(__func__, MPS, d, n, out, 24); }
+EXPORT int nvmlDeviceGetMPSComputeRunningProcesses_v3(void *d, unsigned *n, char *out) { return answerV3(__func__, MPS, d, n, out); }
+
+struct detailList { unsigned version, mode, count; struct v3 *entries; };
+_Static_assert(sizeof(struct detailList) == 24, "nvmlProcessDetailList_v1_t");
+
+EXPORT int nvmlDeviceGetRunningProcessDetailList(void *device, struct detailList *out) {
+  const struct scenario *s = inForce();
+  if (s == NULL) return UNINITIALIZED;
+  if (s->api < API_535_98) return FUNCTION_NOT_FOUND;
+  if (out->version != (sizeof *out | 1u << 24)) return VERSION_MISMATCH;
+  if (out->mode > MPS) return INVALID_ARGUMENT;
+  return answer(__func__, (enum processKind)out->mode, device, &out->count, (char *)out->entries, sizeof *out->entries);
+}

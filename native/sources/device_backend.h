@@ -1,0 +1,64 @@
+// What a device backend is: it finds the devices of one maker, reads their memory often and who uses it seldom. One backend has one
+// thread (device_worker.h), so a driver that hangs holds up nothing but its own devices.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "../support/job_pids.h"
+#include "source.h"
+
+namespace stormlog {
+
+// Numbers of devices in records: each backend has a range of its own, so that they never clash. Within NVIDIA's range a device has its
+// NVML index, a MIG device of GPU g has kMigDevices + 8 * g + its MIG index.
+constexpr int kNvidiaDevices = 0;
+constexpr int kMigDevices = 256;
+constexpr int kDrmDevices = 4096;
+constexpr int kAppleDevices = 8192;
+
+// v2 of a kDeviceProcess record, its bit clear: nobody may say whose process this is (its number is of another pid namespace). Otherwise
+// the host thread fills v2 in, so a backend leaves it alone.
+constexpr uint64_t kOwnerUntold = UINT64_MAX;
+
+class DeviceBackend : public Source {
+ public:
+  // Called with the job's pids before the first sample; they live as long as the backend's thread.
+  virtual void follow(const JobPids* pids) { pids_ = pids; }
+
+  // Who uses how much: kDeviceProcess records, then one kDeviceList record for each device that answered. May take milliseconds and
+  // slow the measured program down, so the worker calls it once a second at most, and when something happened.
+  virtual void sampleProcesses(uint64_t /*timeNs*/, RecordSink& /*out*/) {}
+
+  // True when the last samples show a change that only a process list explains.
+  virtual bool wantsProcesses() const { return false; }
+
+  // The last look: exact peaks of processes that are gone, last events.
+  virtual void finish(uint64_t /*timeNs*/, RecordSink& /*out*/) {}
+
+  // True when `watch` has something to wait for; asked once, after the probe.
+  virtual bool watches() const { return false; }
+
+  // Waits for what the driver tells by itself (kDeviceEvent records) until `stop` is set, which it looks at five times a second. Runs in a
+  // thread of its own beside `sample`.
+  virtual void watch(uint64_t /*timeZeroNs*/, RecordSink& /*out*/, const std::atomic<bool>& /*stop*/) {}
+
+  virtual const std::vector<DeviceReport>& devices() const = 0;
+
+  // Sum over devices at the last sample; false when no device answered.
+  virtual bool usedBytes(uint64_t& out) const = 0;
+
+  // The device that is being asked right now, so that a call that does not come back has a name; -1 = cannot be told. Any thread.
+  int workingOn() const { return workingOn_.load(std::memory_order_relaxed); }
+
+ protected:
+  void working(int device) { workingOn_.store(device, std::memory_order_relaxed); }
+
+  const JobPids* pids_ = nullptr;
+
+ private:
+  std::atomic<int> workingOn_{-1};
+};
+
+}  // namespace stormlog

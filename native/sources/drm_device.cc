@@ -1,0 +1,72 @@
+#include "drm_device.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "drm_sysfs.h"
+
+namespace stormlog {
+
+int DrmDevice::readUsed(const DmemTop& dmem, uint64_t& out) const {
+  if (fromDmem) return dmem.used(report.pciBusId.c_str(), out) ? 0 : ENODATA;
+  uint64_t value = 0;
+  if (available) {
+    const int error = readKept(available, value);
+    if (error != 0) return error;
+    if (value > total) return ENODATA;
+    out = total - value;
+    return 0;
+  }
+  int error = readKept(used, value);
+  if (error != 0) return error;
+  uint64_t more = 0;
+  if (usedToo) {
+    error = readKept(usedToo, more);
+    if (error != 0) return error;
+  }
+  if (value > UINT64_MAX / 4 || more > UINT64_MAX / 4) return ENODATA;
+  out = value + more;
+  return 0;
+}
+
+uint64_t DrmDevice::readTotal() const {
+  uint64_t sum = 0;
+  for (const std::string& file : totalFiles) {
+    uint64_t value = 0;
+    if (!sysNumber(file, value) || value > UINT64_MAX / 4) return 0;
+    sum += value;
+  }
+  return sum;
+}
+
+std::string nodeTrouble(const std::string& sysRoot, const std::vector<std::string>& nodes) {
+  std::string refused;
+  for (const std::string& node : nodes) {
+    // A made-up tree may have a `dev` beside its `sys`; for the kernel's own this is /dev.
+    const std::string path = sysRoot + "/../dev/" + node;
+    if (access(path.c_str(), R_OK | W_OK) == 0 || errno == ENOENT) continue;
+    refused += (refused.empty() ? "/dev/" : " and /dev/") + node;
+  }
+  return refused.empty() ? "" : refused + " may not be opened: add the user to the groups render and video";
+}
+
+std::string driverName(const std::string& sysRoot, const std::string& driver) {
+  const std::string version = sysText(sysRoot + "/module/" + driver + "/version", 64);
+  return version.empty() ? driver : driver + " " + version;
+}
+
+std::string pciModel(const char* maker, const std::string& device) {
+  const std::string vendor = sysText(device + "/vendor", 32);
+  const std::string model = sysText(device + "/device", 32);
+  const bool known = vendor.compare(0, 2, "0x") == 0 && model.compare(0, 2, "0x") == 0;
+  return known ? std::string(maker) + " " + vendor.substr(2) + ":" + model.substr(2) : maker;
+}
+
+void addReason(DeviceReport& report, const std::string& text) {
+  if (text.empty()) return;
+  if (!report.reason.empty()) report.reason += "; ";
+  report.reason += text;
+}
+
+}  // namespace stormlog

@@ -1,0 +1,42 @@
+// What the kernel says in /proc/<pid>/fdinfo/<fd> of one open graphics device: which card, which client, how much memory. Keys differ by
+// driver and kernel; the common ones are described in the kernel's "DRM client usage stats".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace stormlog {
+
+// Bytes of one kind of memory, as up to three keys count it.
+struct FdMemory {
+  // "drm-resident-*": backed by memory now. "drm-memory-*" (amdgpu since 5.19) and "vram mem" (before) mean the same.
+  uint64_t resident = 0;
+  uint64_t memory = 0;
+  // "drm-total-*": also what was pushed out or never touched.
+  uint64_t total = 0;
+  bool hasResident = false;
+  bool hasMemory = false;
+  bool hasTotal = false;
+
+  // The best of them; false when none was there.
+  bool bytes(uint64_t& out) const {
+    out = hasResident ? resident : hasMemory ? memory : total;
+    return hasResident || hasMemory || hasTotal;
+  }
+};
+
+struct FdInfo {
+  // "0000:03:00.0", or "".
+  char pci[24] = "";
+  // Two descriptors with the same client of the same card share one account. `hasClient` false: the kernel does not number them.
+  uint64_t client = 0;
+  bool hasClient = false;
+  // On the card itself (vram, vram0, local0, …) and the part of the machine's memory the card uses (gtt, system0, …).
+  FdMemory card;
+  FdMemory host;
+};
+
+// Any bytes at all; false when they do not speak of a graphics client. A last line without its end is left out: it may be cut.
+bool parseFdInfo(const char* text, size_t size, FdInfo& out);
+
+}  // namespace stormlog

@@ -1,0 +1,53 @@
+// Intel's graphics. Of a card's use in all, its drivers show little: local memory in sysfs with some builds of i915, the dmem group with
+// newer kernels. What each process holds is always there, in fdinfo.
+#include "drm_device.h"
+#include "drm_sysfs.h"
+
+namespace stormlog {
+namespace {
+
+// The place of the processor graphics in every Intel machine; cards with memory of their own never have it.
+constexpr char kIntegrated[] = "0000:00:02.0";
+
+}  // namespace
+
+void findIntelDevices(const std::string& sysRoot, const std::vector<DrmCard>& cards, const DmemTop& dmem,
+                      std::vector<DrmDevice>& devices) {
+  for (const DrmCard& card : cards) {
+    if (card.driver != "i915" && card.driver != "xe") continue;
+    const std::string device = card.folder + "/device";
+    DrmDevice intel;
+    intel.source = RecordSource::kFdinfo;
+    intel.cardNumber = card.number;
+    intel.renderMinor = card.renderMinor;
+    intel.folder = card.folder;
+    intel.order = card.number;
+    DeviceReport& report = intel.report;
+    report.backend = "intel";
+    report.pciBusId = card.pci;
+    report.driver = driverName(sysRoot, card.driver);
+    report.model = pciModel("Intel", device);
+    intel.totalFiles.push_back(card.folder + "/lmem_total_bytes");
+    intel.total = intel.readTotal();
+    if (intel.total > 0) {
+      intel.available = openSys(card.folder + "/lmem_avail_bytes");
+    } else {
+      intel.totalFiles.clear();
+      uint64_t ignored = 0;
+      if (!card.pci.empty() && dmem.capacity(card.pci, intel.total)) {
+        intel.fromDmem = dmem.used(card.pci.c_str(), ignored);
+        if (intel.fromDmem) intel.source = RecordSource::kDmem;
+      }
+    }
+    report.totalBytes = intel.total;
+    report.unified = intel.total == 0 && card.pci == kIntegrated;
+    if (!intel.canReadUsed()) {
+      addReason(report, report.unified ? "it uses the machine's memory, and the driver shows only what each process holds of it"
+                                       : "this kernel does not show how much of the card is used in all: only what each process holds");
+    }
+    if (card.renderMinor >= 0) addReason(report, nodeTrouble(sysRoot, {intel.renderNode()}));
+    devices.push_back(static_cast<DrmDevice&&>(intel));
+  }
+}
+
+}  // namespace stormlog

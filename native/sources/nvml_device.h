@@ -1,0 +1,42 @@
+// What is remembered of one NVIDIA device between readings.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "nvml_abi.h"
+
+namespace stormlog {
+
+struct NvmlState {
+  NvmlHandle handle = nullptr;
+  int index = 0;
+  // Of a MIG device: its GPU.
+  int parent = -1;
+  std::string uuid;
+  // Its memory is asked for. Not that of a divided GPU, nor of one that shares its memory with the CPU.
+  bool sampled = true;
+  bool unified = false;
+  bool useV2 = false;
+  // Nothing more comes from it.
+  bool lost = false;
+  uint64_t total = 0;
+
+  // Since when it does not answer, when it is asked again, and how far apart the questions have got.
+  bool failing = false;
+  uint64_t failingSinceNs = 0;
+  uint64_t nextTryNs = 0;
+  uint64_t distanceNs = 0;
+  // Its handle may have died with the MIG instance it stood for; it is looked up by its UUID again.
+  bool stale = false;
+
+  // Process lists: compute, graphics, MPS.
+  bool refused[3] = {false, false, false};
+  bool hadEntries[3] = {false, false, false};
+  uint64_t used = 0;
+  bool usedKnown = false;
+  uint64_t usedAtList = 0;
+  bool listed = false;
+};
+
+}  // namespace stormlog

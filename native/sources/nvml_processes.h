@@ -1,0 +1,65 @@
+// Reads NVIDIA's process lists in whatever form the library has them, and merges the kinds of one device into one entry a process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "nvml_api.h"
+
+namespace stormlog {
+
+struct NvmlProcess {
+  uint32_t pid = 0;
+  // 1 compute, 2 graphics, 4 MPS.
+  uint32_t kinds = 0;
+  // False: the driver does not say how much.
+  bool known = false;
+  uint64_t used = 0;
+};
+
+class NvmlProcessLists {
+ public:
+  static constexpr unsigned kKinds = 3;
+
+  void use(const NvmlApi* api);
+  // False when the library has no such list at all.
+  bool has(unsigned kind) const;
+
+  void clear() { processes_.clear(); }
+  // Adds what one list of one device holds. An NVML code; kNvmlStrangeLayout when the rows are in no known form.
+  int read(NvmlHandle device, unsigned kind);
+
+  // One entry a pid: the same process may stand in several lists with the same memory, which must not add up.
+  const std::vector<NvmlProcess>& processes() const { return processes_; }
+  // How many rows the last `read` got.
+  unsigned lastRows() const { return lastRows_; }
+
+ private:
+  int call(NvmlHandle device, unsigned kind, unsigned& count);
+  int callGrowing(NvmlListCalls::Call function, NvmlHandle device, unsigned& count);
+  int callUnknownStride(NvmlListCalls::Call function, NvmlHandle device, unsigned& count);
+  int callDetails(NvmlHandle device, unsigned kind, unsigned& count);
+  void fill(uint8_t pattern);
+  void merge(unsigned kind, const uint8_t* row);
+
+  // The driver itself caps a list at 950 processes; a library that asks for more than this is not to be believed.
+  static constexpr unsigned kFirstCapacity = 1024;
+  static constexpr unsigned kLargestCapacity = 65536;
+  static constexpr size_t kLongestRow = sizeof(NvmlProcessRow);
+
+  // A form that the driver turns out not to have is taken out.
+  NvmlListCalls calls_[kKinds];
+  int (*details_)(NvmlHandle, NvmlProcessDetailList*) = nullptr;
+  std::vector<uint8_t> rows_;
+  std::vector<uint8_t> other_;
+  unsigned capacity_ = kFirstCapacity;
+  // Bytes from row to row of what the last call filled in.
+  size_t stride_ = 0;
+  // The same of the "_v3" lists, once it was found out; a property of the driver.
+  size_t v3Stride_ = 0;
+  unsigned lastRows_ = 0;
+  std::vector<NvmlProcess> processes_;
+};
+
+}  // namespace stormlog

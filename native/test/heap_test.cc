@@ -1,0 +1,227 @@
+// The preloadable heap library in real programs.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "../probe_ring.h"
+#include "harness.h"
+#include "probe_reader.h"
+
+using namespace stormlog;
+using testing_support::built;
+using testing_support::Reader;
+using testing_support::sleepMs;
+using testing_support::TempFolder;
+
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+// Before the programs under test began.
+constexpr uint64_t kEarlier = 60 * kSecond;
+
+struct Ran {
+  int status;
+  std::string output;
+};
+
+// Runs a shell line in which $HOST is the program with the library preloaded, and what else `environment` sets.
+Ran run(const TempFolder& folder, const std::string& line, const std::string& environment = "") {
+  const std::string command = "HOST=\"env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + folder.path() + " " +
+                              environment + " " + built("heap_host") + "\"; " + line;
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string output;
+  char chunk[512];
+  for (size_t n = 0; (n = std::fread(chunk, 1, sizeof chunk, pipe)) > 0;) output.append(chunk, n);
+  const int status = pclose(pipe);
+  return {status, output};
+}
+
+std::vector<std::string> namesIn(const std::string& folder, const std::string& ending) {
+  std::vector<std::string> names;
+  DIR* directory = opendir(folder.c_str());
+  while (const dirent* entry = readdir(directory)) {
+    const std::string name = entry->d_name;
+    if (name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0) names.push_back(name);
+  }
+  closedir(directory);
+  return names;
+}
+
+std::string textOf(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+TEST("a preloaded program tells its heap at every step, and it grows by what the program says") {
+  TempFolder folder;
+  const Ran ran = run(folder, "$HOST grow 150 1300");
+  CHECK_EQ(ran.status, 0);
+  unsigned long grown = 0;
+  unsigned long last = 0;
+  CHECK_EQ(std::sscanf(ran.output.c_str(), "%lu %lu", &grown, &last), 2);
+  Reader reader(folder.path(), 0, kEarlier);
+  reader.finish();
+  std::vector<const Record*> steps;
+  for (const Record* record : reader.all(RecordKind::kAllocator)) {
+    if (record->valid >> 4 == kProbeStep) steps.push_back(record);
+  }
+  CHECK(steps.size() >= 140 && steps.size() <= 150);
+  const uint64_t perStep = (steps.back()->v[0] - steps.front()->v[0]) / (steps.back()->v[3] - steps.front()->v[3]);
+  CHECK_EQ(perStep, 1312);
+  // The output buffer of the program came after.
+  CHECK(last - steps.back()->v[0] < 8192);
+  CHECK(steps.back()->v[1] >= steps.back()->v[0]);
+  const Record* end = reader.out.last(RecordKind::kAllocator);
+  CHECK_EQ(end->valid >> 4, kProbeEnd);
+  CHECK_EQ(reader.told(kProbeRecordsLost), 0);
+  const auto infos = namesIn(folder.path(), ".info");
+  CHECK_EQ(infos.size(), 1);
+  const std::string info = textOf(folder / infos[0]);
+  CHECK(info.find("heap=mallinfo2\n") != std::string::npos);
+  CHECK(info.find("heap_host grow 150 1300\n") != std::string::npos);
+  CHECK(info.find("rank=") == std::string::npos);
+}
+
+TEST("the older counters are taken where the newer ones are missing") {
+  TempFolder folder;
+  CHECK_EQ(run(folder, "$HOST hold 64 120", "STORMLOG_GATE_HEAP_SOURCE=mallinfo").status, 0);
+  Reader reader(folder.path(), 0, kEarlier);
+  reader.finish();
+  uint64_t most = 0;
+  for (const Record* record : reader.all(RecordKind::kAllocator)) most = record->v[0] > most ? record->v[0] : most;
+  CHECK(most >= 64 * kMiB && most < 66 * kMiB);
+}
+
+TEST("a program at a fixed address, which stands for malloc itself, tells its heap all the same") {
+  TempFolder folder;
+  const std::string line = "env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + folder.path() + " " +
+                           built("heap_fixed") + " hold 5 100";
+  CHECK_EQ(system(line.c_str()), 0);
+  Reader reader(folder.path(), 0, kEarlier);
+  reader.finish();
+  const Record* last = reader.out.last(RecordKind::kAllocator);
+  CHECK(last != nullptr && last->v[0] > 5 * kMiB && last->v[0] < 6 * kMiB);
+}
+
+TEST("the heap of a program with an allocator of its own is not told as the C library's, its steps are") {
+  TempFolder folder;
+  const std::string line = "env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + folder.path() + " " +
+                           built("heap_own_malloc") + " grow 40 1000 >/dev/null";
+  CHECK_EQ(system(line.c_str()), 0);
+  Reader reader(folder.path(), 0, kEarlier);
+  reader.finish();
+  CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 0);
+  CHECK(reader.all(RecordKind::kStep).size() > 30);
+  CHECK_EQ(reader.out.last(RecordKind::kStep)->v[0], 40);
+  const auto infos = namesIn(folder.path(), ".info");
+  CHECK_EQ(infos.size(), 1);
+  CHECK(textOf(folder / infos[0]).find("heap=none:malloc is not the C library's\n") != std::string::npos);
+}
+
+TEST("rank and world size come from the launcher's variables") {
+  TempFolder folder;
+  CHECK_EQ(run(folder, "$HOST end 60", "RANK=2 LOCAL_RANK=1 WORLD_SIZE=4").status, 0);
+  Reader reader(folder.path(), 0, kEarlier);
+  reader.finish();
+  CHECK_EQ(reader.out.last(RecordKind::kStream)->v[3] & 0xffffffffffULL, 3ULL | 5ULL << 16 | 1ULL << 32);
+  TempFolder wrong;
+  CHECK_EQ(run(wrong, "$HOST end 60", "RANK=4 WORLD_SIZE=4 SLURM_PROCID=x SLURM_NTASKS=2").status, 0);
+  Reader plain(wrong.path(), 0, kEarlier);
+  plain.finish();
+  CHECK_EQ(plain.out.last(RecordKind::kStream)->v[3] & 0xffffffffffULL, 0);
+}
+
+TEST("a program that ends at once leaves nothing, and so does any without the directory") {
+  TempFolder folder;
+  CHECK_EQ(run(folder, "$HOST short").status, 0);
+  CHECK_EQ(namesIn(folder.path(), ".probe").size(), 0);
+  CHECK_EQ(run(folder, "$HOST grow 30 100", "STORMLOG_GATE_PROBE_DIR=").status, 0);
+  CHECK_EQ(run(folder, "$HOST grow 30 100", "STORMLOG_GATE_PROBE_DIR=relative").status, 0);
+  CHECK_EQ(run(folder, "$HOST grow 30 100", "STORMLOG_GATE_PROBE_DIR=/no/such/folder").status, 0);
+  CHECK_EQ(namesIn(folder.path(), ".probe").size(), 0);
+}
+
+TEST("a forked child has a ring of its own, and so has what a process becomes by exec") {
+  TempFolder forked;
+  CHECK_EQ(run(forked, "$HOST fork 120").status, 0);
+  CHECK_EQ(namesIn(forked.path(), ".probe").size(), 2);
+  Reader reader(forked.path(), 0, kEarlier);
+  reader.finish();
+  const auto streams = reader.all(RecordKind::kStream);
+  CHECK_EQ(streams.size(), 2);
+  uint64_t most[2] = {0, 0};
+  for (const Record* record : reader.all(RecordKind::kAllocator)) most[record->id] = std::max(most[record->id], record->v[0]);
+  CHECK(std::min(most[0], most[1]) < kMiB && std::max(most[0], most[1]) > 3 * kMiB);
+  TempFolder replaced;
+  CHECK_EQ(run(replaced, "$HOST exec 60").status, 0);
+  const auto rings = namesIn(replaced.path(), ".probe");
+  CHECK_EQ(rings.size(), 2);
+  CHECK_EQ(rings[0].substr(0, rings[0].find('.')) == rings[1].substr(0, rings[1].find('.')), true);
+  TempFolder vforked;
+  CHECK_EQ(run(vforked, "$HOST vfork 60").status, 0);
+  CHECK_EQ(namesIn(vforked.path(), ".probe").size(), 1);
+}
+
+TEST("threads that step, allocate and fork at once disturb neither the program nor the ring") {
+  TempFolder folder;
+  CHECK_EQ(run(folder, "$HOST threads 400").status, 0);
+  Reader reader(folder.path(), 0, kEarlier);
+  reader.finish();
+  CHECK_EQ(reader.told(kProbeNotARing), 0);
+  CHECK_EQ(reader.told(kProbeRecordImpossible), 0);
+  CHECK(reader.all(RecordKind::kAllocator).size() > 40);
+  bool sound = true;
+  for (const Record* record : reader.all(RecordKind::kAllocator)) sound &= record->v[0] < 64 * kMiB && record->v[0] > 0;
+  CHECK(sound);
+}
+
+TEST("a program that closes every descriptor keeps its own file") {
+  TempFolder folder;
+  const Ran ran = run(folder, "$HOST closes " + folder.path() + "/own 120");
+  CHECK_EQ(ran.status, 0);
+  CHECK_EQ(namesIn(folder.path(), ".probe").size(), 1);
+}
+
+TEST("where no file can be made the program runs all the same") {
+  TempFolder folder;
+  CHECK_EQ(chmod(folder.path().c_str(), 0555), 0);
+  CHECK_EQ(run(folder, "$HOST grow 30 100").status, 0);
+  CHECK_EQ(chmod(folder.path().c_str(), 0755), 0);
+  // A limit on file sizes, below that of a ring; in a subshell, with the signal that would come by default.
+  CHECK_EQ(run(folder, "(ulimit -f 8; trap '' XFSZ; $HOST grow 30 100 >/dev/null)").status, 0);
+  CHECK_EQ(namesIn(folder.path(), ".probe").size(), geteuid() == 0 ? 1 : 0);
+}
+
+TEST("a Python interpreter is left to its own probe") {
+  // A real interpreter, not a script that chooses one.
+  if (access("/usr/bin/python3", X_OK) != 0) return;
+  TempFolder folder;
+  const std::string line = "env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + folder.path() +
+                           " /usr/bin/python3 -I -c 'import time; time.sleep(0.1)'";
+  CHECK_EQ(system(line.c_str()), 0);
+  CHECK_EQ(namesIn(folder.path(), ".probe").size(), 0);
+}
+
+TEST("ordinary programs of this machine run under it as ever") {
+  TempFolder folder;
+  const std::string line = "export LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + folder.path() +
+                           "; seq 1 20000 | sort -rn | gzip | gunzip | md5sum; sh -c 'for i in 1 2 3 4 5; do (echo $i); done'; ls / | wc -l; printf x | xargs echo";
+  FILE* with = popen(line.c_str(), "r");
+  FILE* without = popen(line.substr(line.find("; ") + 2).c_str(), "r");
+  std::string texts[2];
+  FILE* pipes[] = {with, without};
+  for (int i = 0; i < 2; ++i) {
+    char chunk[512];
+    for (size_t n = 0; (n = std::fread(chunk, 1, sizeof chunk, pipes[i])) > 0;) texts[i].append(chunk, n);
+    CHECK_EQ(pclose(pipes[i]), 0);
+  }
+  CHECK(texts[0] == texts[1]);
+  CHECK(texts[0].size() > 40);
+}

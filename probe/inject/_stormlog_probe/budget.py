@@ -1,0 +1,51 @@
+"""How often a reading may be made: what it costs decides, so that the measured program keeps its speed.
+
+What a reading costs is unbounded: mallinfo2 walks every free block, 50 ms for a heap with 100,000 of them.
+"""
+
+#: Readings take this share of the time in the long run.
+SHARE = 0.003
+#: What a reading costs beyond what the clock around it sees: the way to it, and the program's own code and data that have left
+#: the processor's caches meanwhile. Nanoseconds.
+AROUND_NS = 15_000
+#: At first they may take more, until this much is spent: a short run has to be seen, too. Nanoseconds.
+CREDIT_NS = 5_000_000
+#: Once steps have been read for so long, readings are so far apart at least: fifty a second tell any growth, but a run may
+#: be over within a tenth of a second. Nanoseconds.
+EARLY_NS = 1_500_000_000
+STEADY_NS = 20_000_000
+#: But never more than this share of any moment.
+MOST = 0.02
+
+
+class Budget:
+    """Time that readings may take, as an account: it fills at SHARE of the time, up to CREDIT_NS, and may be overdrawn once."""
+
+    def __init__(self):
+        #: From when (monotonic ns) the next reading may be made; and one that leaves half of everything to others.
+        self.next = 0
+        self.next_modest = 0
+        self._account = CREDIT_NS
+        #: When (monotonic ns) the first step was read; 0 before.
+        self.stepping = 0
+        self._ended = 0
+        self._last = 0
+
+    def spend(self, began, ended):
+        """
+        A reading was made from `began` to `ended` (monotonic ns). What interrupted it is no cost of its own: of two readings in
+        a row the cheaper tells what one costs.
+        """
+        took = ended - began
+        cost = AROUND_NS + (took if took < self._last or not self._last else self._last)
+        self._last = took
+        account = self._account + (ended - self._ended) * SHARE - cost
+        self._account = account if account < CREDIT_NS - cost else CREDIT_NS - cost
+        self._ended = ended
+        pause = cost / MOST
+        if pause < STEADY_NS and self.stepping and ended - self.stepping > EARLY_NS:
+            pause = STEADY_NS
+        overdrawn = -self._account / SHARE
+        self.next = ended + (pause if pause > overdrawn else overdrawn)
+        below_half = overdrawn + CREDIT_NS / 2 / SHARE
+        self.next_modest = ended + (2 * pause if 2 * pause > below_half else below_half)

@@ -1,0 +1,333 @@
+"""The probe of this process: made once, gone in a fork's child, ended with the process."""
+
+import os
+import sys
+
+from . import bytecode, complain, crash, heap, ranks, ring, settings, steps, threads
+from .facts import Facts
+from .oom import Recorder
+from .reading import Reading
+
+DEFAULT_INTERVAL_MS = 20.0
+FRAMEWORKS = ("torch", "tensorflow", "jax")
+
+#: How often slow-moving facts are looked at again: ranks set up late, peaks set back, a backend that came alive. Nanoseconds.
+FACTS_EVERY_NS = 500_000_000
+
+_making = threads.allocate_lock()
+_maker = None
+_process = None
+#: Its short way for a step of the one optimizer there is: this is part of every step of a program.
+_quick = None
+#: Where no probe could be made (a full disk, a directory that is gone or another user's): not tried again in this process.
+_hopeless = None
+#: What the parent was, in a forked child.
+_forked_from = None
+_frameworks = {}
+_torch_hooked = False
+
+
+class NoProbe(Exception):
+    """There is none in this process."""
+
+
+def current():
+    """This process's probe, made on first use. Raises NoProbe or OSError where its files cannot be."""
+    global _process, _quick, _hopeless, _maker
+    process = _process
+    if process is not None:
+        return process
+    directory = settings.get("PROBE_DIR")
+    if not directory or _hopeless == os.getpid():
+        raise NoProbe("no directory for its files")
+    if not settings.get("_is_main_interpreter", lambda: True)():
+        raise NoProbe("the main interpreter of the process has it")
+    # Whoever comes second waits for the first; what happens within the making (a signal, an error) goes without.
+    me = threads.get_ident()
+    if _maker == me or not _making.acquire(True, threads.PATIENCE_S):
+        raise NoProbe("it is being made")
+    try:
+        _maker = me
+        if _process is None:
+            try:
+                made = Process(directory)
+            except OSError:
+                _hopeless = os.getpid()
+                raise
+            made.begin()
+            _process, _quick = made, made.short_way()
+            _maker = None
+            look_for_frameworks()
+        return _process
+    finally:
+        _maker = None
+        _making.release()
+
+
+def imported(name, module):
+    """A framework was imported, or torch's compiler. Hooks into them are set once; a fork inherits them."""
+    global _torch_hooked
+    if name == steps.COMPILER:
+        steps.follow_compiler(module, _stepped_by)
+        return
+    if not _is_real(name, module):
+        return
+    made = _process
+    _frameworks[name] = module
+    if name == "torch" and not _torch_hooked:
+        _torch_hooked = True
+        _hook_torch(module)
+    # A process made just now has begun with it.
+    if current() is made:
+        made.framework(name, module)
+
+
+def look_for_frameworks():
+    """Those that came past our finder: behind another finder, by hand, or before us."""
+    for name in FRAMEWORKS:
+        module = sys.modules.get(name)
+        if module is not None and name not in _frameworks and not getattr(module.__spec__, "_initializing", False):
+            imported(name, module)
+
+
+def _is_real(name, module):
+    """A folder of the program's may bear the name of a framework."""
+    return name != "torch" or "_C" in vars(module)
+
+
+def _hook_torch(torch):
+    if steps.hook(torch, _stepped_by) is None:
+        complain(NoProbe("this torch has no place to count optimizer steps"))
+    try:
+        from . import torch_devices
+
+        version = getattr(torch, "version", None)
+        if getattr(version, "cuda", None) or getattr(version, "hip", None):
+            torch_devices.tell_resets(torch, _peaks_reset_by)
+            # Touching CUDA now would initialise it, and break a fork later: torch calls this once the program has.
+            torch.cuda._lazy_call(_cuda_initialised)
+        from . import marks
+
+        marks.hook(_marked)
+    except Exception as error:  # noqa: BLE001
+        complain(error)
+
+
+def pause():
+    """Before a fork: no thread of the probe is left."""
+    if _process is not None:
+        _process.ticker.stop()
+        # A child that it makes now is the child of what it is now.
+        _process.facts.identify()
+
+
+def resume(child):
+    """After a fork; true when the parent's probe runs on. A child makes its own once it has lasted or has something to tell."""
+    global _process, _quick, _forked_from, _making, _maker
+    if not child:
+        if _process is None:
+            return False
+        threads.later(_process.ticker.start)
+        return True
+    _making, _maker = threads.allocate_lock(), None
+    threads.forget_pending()
+    if _process is not None:
+        _forked_from = _process.facts.identity
+        _process = _quick = None
+        crash.follow_multiprocessing()
+    return False
+
+
+def end():
+    """The process ends in order."""
+    if _process is not None:
+        _process.end()
+
+
+def explicit_step(number):
+    """`stormlog_gate.step()`."""
+    _with_process(lambda process: process.steps.explicit(number))
+
+
+def _stepped_by(optimizer, source):
+    if _quick is not None and _quick(optimizer):
+        return
+    try:
+        (_process or current()).steps.optimizer(optimizer, source)
+    except NoProbe:
+        pass
+    except Exception as error:  # noqa: BLE001
+        complain(error)
+
+
+def _peaks_reset_by(who):
+    _with_process(lambda process: process.peaks_reset_by(who))
+
+
+def _marked(moments):
+    _with_process(lambda process: process.facts.mark(moments))
+
+
+def _cuda_initialised():
+    began = ring.monotonic_ns()
+
+    # An exception would reach the program as torch's DeferredCudaCallError.
+    def observe(process):
+        process.facts.mark({"mark.context": began})
+        process.facts.save()
+        attach = getattr(_frameworks["torch"]._C, "_cuda_attach_out_of_memory_observer", None)
+        if attach is not None:
+            attach(_out_of_memory)
+
+    _with_process(observe)
+
+
+def _out_of_memory(device, asked, device_total, device_free):
+    """torch's observer: an exception would be raised within the allocator."""
+    _with_process(lambda process: process.out_of_memory(device, asked, device_total, device_free))
+
+
+def _with_process(action):
+    try:
+        action(_process or current())
+    except NoProbe:
+        pass
+    except Exception as error:  # noqa: BLE001
+        complain(error)
+
+
+class Process:
+    """One process image with its files."""
+
+    def __init__(self, directory):
+        self.base, self._ring = ring.create(directory)
+        self.steps = steps.Steps(self._stepped)
+        self._reading = Reading(self._ring, self.steps)
+        identity = ranks.Identity(directory, _forked_from)
+        self.facts = Facts(self.base, self._ring, identity, self._reading)
+        self._recorder = Recorder(self.base)
+        self.ticker = threads.Ticker(_interval_s(), self._tick)
+        self._next_facts = 0
+        self._bytecode_kept = False
+        self._attribution = None
+
+    def begin(self):
+        """Everything is in place: read from now on."""
+        heap.prepare()
+        for name, module in _frameworks.items():
+            self.framework(name, module, save=False)
+        self.facts.save()
+        self._ring.state(ring.STATE_ATTACHED)
+        crash.watch()
+        self._attribute("torch" in _frameworks)
+        self._reading.now(ring.TIMER)
+        self.ticker.start()
+
+    def framework(self, name, module, save=True):
+        """A framework is there."""
+        crash.threading_came()
+        self._reading.add(name, module)
+        self.facts.framework(name, module)
+        if save:
+            self.facts.save()
+            self._attribute("torch" in _frameworks)
+
+    def _tick(self):
+        quiet = self._reading.tick()
+        now = ring.monotonic_ns()
+        if not self._bytecode_kept:
+            # Here it delays nobody.
+            self._bytecode_kept = True
+            bytecode.keep()
+        if now >= self._next_facts:
+            self._next_facts = now + FACTS_EVERY_NS
+            look_for_frameworks()
+            self.facts.save()
+        return quiet
+
+    def short_way(self):
+        """A function that says whether a step of this optimizer is done with; None where every step has more to do."""
+        if settings.get("ATTRIBUTE") == "on":
+            return None
+        steps, reading, told, now = self.steps, self._reading, self._ring.stepped, ring.monotonic_ns
+
+        def step_of(optimizer):
+            if id(optimizer) != steps.lone:
+                return False
+            steps.count = count = steps.count + 1
+            told(count)
+            if now() >= reading.next_at_step:
+                _read_at_step(reading)
+            return True
+
+        return step_of
+
+    def _stepped(self, step):
+        self._ring.step(step)
+        now = ring.monotonic_ns()
+        if now >= self._reading.next_at_step:
+            self._reading.at_step(now)
+            threads.start_pending()
+        if self.facts.steps_from != self.steps.source:
+            self.facts.steps_from = self.steps.source
+            self.facts.mark({"mark.first_step": now})
+            self.facts.save()
+        if self._attribution is not None:
+            self._attribution.on_step(step)
+
+    def _attribute(self, has_torch):
+        if settings.get("ATTRIBUTE") == "on":
+            from . import attribute
+
+            self._attribution = attribute
+            self._ring.flag(ring.FLAG_ATTRIBUTING)
+            attribute.start(self.base, has_torch)
+
+    def peaks_reset_by(self, who):
+        """Just before the counters are set back: the last look at the peaks they tell."""
+        self._reading.now(ring.EXPLICIT)
+        self._ring.flag(ring.FLAG_PEAKS_RESET)
+        self.facts.peaks_reset_by = who
+
+    def exception(self, error, trace):
+        """An out-of-memory error, raised now (trace None) or the end of something."""
+        values = dict(rank=self.facts.rank, step=self.steps.count if self.steps.source else None)
+        pair = heap.read()
+        if pair is not None:
+            values.update(device="host", allocated_bytes=pair[0], reserved_bytes=pair[1])
+        if self._recorder.exception(error, trace, values):
+            self._reading.now(ring.OOM)
+
+    def out_of_memory(self, device, asked, device_total, device_free):
+        """CUDA's allocator could not serve a request of `asked` bytes, and calls from within it."""
+        values = dict(rank=self.facts.rank, step=self.steps.count if self.steps.source else None)
+        values.update(free_bytes=device_free, total_bytes=device_total)
+        for kind, index, read in self._reading.now(ring.OOM):
+            if kind == ring.CUDA and index == device:
+                values.update(allocated_bytes=read[0], reserved_bytes=read[1])
+        self._recorder.observed(_frameworks["torch"], device, asked, values)
+
+    def end(self):
+        """The last reading, and the word that nothing is missing after it."""
+        for part in (self.ticker.stop, lambda: self._reading.now(ring.END), self.facts.save):
+            try:
+                part()
+            except Exception as error:  # noqa: BLE001
+                complain(error)
+        self._ring.state(ring.STATE_ENDED)
+
+
+def _read_at_step(reading):
+    try:
+        reading.at_step(ring.monotonic_ns())
+        threads.start_pending()
+    except Exception as error:  # noqa: BLE001
+        complain(error)
+
+
+def _interval_s():
+    """0 = no thread: readings are made at steps only."""
+    try:
+        return max(0.0, float(settings.get("PROBE_MS") or DEFAULT_INTERVAL_MS)) / 1000
+    except ValueError:
+        return DEFAULT_INTERVAL_MS / 1000

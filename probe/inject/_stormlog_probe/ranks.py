@@ -1,0 +1,130 @@
+"""Which rank of a distributed job this process is, and what it is to that rank."""
+
+import os
+import sys
+
+from . import ring
+
+PLAIN, RANK, AGENT, CHILD = 0, 1, 2, 3
+ROLE_NAMES = ("plain", "rank", "agent", "child")
+
+UNKNOWN = (-1, -1, -1)
+
+#: (rank, local rank, world size) as launchers name them, in the order they are believed: torchrun and most others, Open MPI,
+#: MPICH and Intel MPI, Slurm. Slurm sets its names also for a batch script, which is no rank: only a step's task is one.
+_NAMES = (
+    ("RANK", "LOCAL_RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS"),
+)
+
+#: Launchers of ranks: they import what they launch, and train nothing.
+_AGENT_MODULES = ("torch.distributed.run", "torch.distributed.launch", "deepspeed.launcher.launch", "deepspeed.launcher.runner")
+_AGENT_SCRIPTS = ("torchrun", "deepspeed", "horovodrun")
+
+#: How far up the process tree a rank is looked for: worker, shell, launcher script, rank.
+_GENERATIONS = 8
+#: It is looked for at the first, second, fourth, … time that the process is asked who it is, up to this one: a minute and more.
+LAST_LOOK = 128
+
+
+def _number(name):
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() and len(text) < 10 else -1
+
+
+def from_environment():
+    """(rank, local rank, world size); -1 where unknown."""
+    for names in _NAMES:
+        rank, local_rank, world_size = [_number(name) for name in names]
+        if rank >= 0 and (world_size > 0 or names[0] == "RANK"):
+            return rank, local_rank, world_size
+    return UNKNOWN
+
+
+def from_torch():
+    """(rank, world size) once torch's process group stands, whoever set it up; None before."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    return distributed.get_rank(), distributed.get_world_size()
+
+
+def _is_agent():
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return spec.name in _AGENT_MODULES
+    words = getattr(sys, "argv", None) or [""]
+    script = os.path.basename(words[0])
+    return script in _AGENT_SCRIPTS or (script == "accelerate" and words[1:2] == ["launch"])
+
+
+def _parent_of(pid):
+    with open("/proc/%d/stat" % pid, "rb") as stat:
+        return int(stat.read().rpartition(b")")[2].split()[1])
+
+
+def nearest_ancestor(directory):
+    """((rank, local rank, world size), role) of the nearest ancestor with a probe; None when there is none."""
+    pid = os.getppid()
+    for _ in range(_GENERATIONS):
+        found = None
+        for number in range(64):
+            path = os.path.join(directory, "%d.%d.probe" % (pid, number))
+            if not os.path.exists(path):
+                break
+            # The last is the image that runs now.
+            found = ring.ranks_in(path) or found
+        if found is not None:
+            return found[:3], found[3]
+        try:
+            pid = _parent_of(pid)
+        except (OSError, ValueError, IndexError):
+            return None
+        if pid <= 1:
+            return None
+    return None
+
+
+class Identity:
+    """Who this process is, asked again and again: a rank may be set up late."""
+
+    def __init__(self, directory, forked_from):
+        """@param directory of the rings  @param forked_from what the parent was (as `now` tells it), None unless forked"""
+        self._directory = directory
+        self._forked = forked_from is not None
+        self._ancestor = forked_from
+        self._asked = 0
+        self._known = (UNKNOWN, PLAIN)
+
+    def now(self):
+        """((rank, local rank, world size), role); -1 where unknown. What was known once stays."""
+        told = from_environment()
+        inherited = self._inherited(told[0])
+        # A data loader's worker that was forked from a rank has a copy of its process group.
+        group = None if inherited is not None and self._forked else from_torch()
+        if group is not None:
+            local_rank = told[1] if told[0] == group[0] else -1
+            self._known = ((group[0], local_rank, group[1]), RANK)
+        elif inherited is not None:
+            self._known = (inherited, CHILD)
+        elif self._known[1] != RANK:
+            if _is_agent():
+                self._known = (UNKNOWN, AGENT)
+            elif told[0] >= 0:
+                self._known = (told, RANK)
+            else:
+                self._known = (UNKNOWN, PLAIN)
+        return self._known
+
+    def _inherited(self, rank):
+        """The numbers of the rank that this process works for; `rank` is what its environment says, -1 = nothing."""
+        # The rank may not know yet that it is one.
+        self._asked += 1
+        if not self._forked and self._asked <= LAST_LOOK and self._asked & (self._asked - 1) == 0:
+            self._ancestor = nearest_ancestor(self._directory)
+        if self._ancestor is None or self._ancestor[1] not in (RANK, CHILD):
+            return None
+        return self._ancestor[0] if rank < 0 or rank == self._ancestor[0][0] else None

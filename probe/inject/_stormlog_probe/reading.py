@@ -1,0 +1,144 @@
+"""Readings of everything that the process can tell of its memory, each within its budget, into the ring."""
+
+import time
+
+from . import complain, heap, ring, threads
+from .budget import Budget
+
+#: Step records without a reading (a reading was too dear for this step) are at least this far apart. Nanoseconds.
+BARE_STEP_NS = 20_000_000
+
+_UNKNOWN = (None,) * 7
+
+#: What the heap moves by itself: blocks in the caches of threads, and what reading it takes. Bytes.
+STIR_BYTES = 4096
+
+
+def _still(pair, before):
+    if pair is None or before is None:
+        return pair == before
+    return abs(pair[0] - before[0]) < STIR_BYTES and abs(pair[1] - before[1]) < STIR_BYTES
+
+
+class Reading:
+    def __init__(self, into, steps):
+        """@param into the ring  @param steps whose count stands in every record"""
+        self._ring = into
+        self._steps = steps
+        self.backends = []
+        self._names = set()
+        self._heap_budget = Budget()
+        self._device_budget = Budget()
+        #: Monotonic ns before which `at_step` has nothing to do.
+        self.next_at_step = 0
+        self._next_bare = 0
+        #: What the last tick read: heap, devices; and at which step.
+        self._seen = (None, None)
+        self._last_count = None
+        # Ticks and steps both read; the one that finds the other at work leaves the reading to it.
+        self._busy = threads.allocate_lock()
+
+    def add(self, name, module):
+        """The allocators of a framework."""
+        if name in self._names:
+            return
+        self._names.add(name)
+        if name == "torch":
+            from . import torch_devices
+
+            self.backends = self.backends + torch_devices.backends(module)
+        elif name == "tensorflow":
+            from . import tensorflow_devices
+
+            self.backends = self.backends + [tensorflow_devices.TensorFlow(module)]
+        elif name == "jax":
+            from . import jax_devices
+
+            self.backends = self.backends + [jax_devices.Jax(module)]
+
+    def tick(self):
+        """
+        What the timer's half of the budgets allows; the rest is for the steps, which are read at equal phase. True when it may
+        come more seldom: nothing has moved since the tick before, or steps are read anyway.
+        """
+        if not self._busy.acquire(False):
+            return True
+        try:
+            now = time.monotonic_ns()
+            step = self._steps.count if self._steps.source is not None else None
+            budget = self._heap_budget
+            pair, devices = self._seen
+            if now >= budget.next_modest:
+                pair = heap.read()
+                if pair is not None:
+                    self._ring.put_heap(now, ring.TIMER, pair[0], pair[1], step)
+                    ended = time.monotonic_ns()
+                    budget.spend(now, ended)
+                    now = ended
+            if self.backends and now >= self._device_budget.next_modest:
+                devices = self._read_devices(ring.TIMER, step)
+                self._device_budget.spend(now, time.monotonic_ns())
+            self._plan()
+            quiet = step != self._last_count or (devices == self._seen[1] and _still(pair, self._seen[0]))
+            if not quiet:
+                # Kept until something moves, so that what creeps is seen to move in the end.
+                self._seen = (pair, devices)
+            self._last_count = step
+            return quiet
+        finally:
+            self._busy.release()
+
+    def at_step(self, began):
+        """At the end of a step, at monotonic time `began`; needs not be called before `next_at_step`."""
+        if not self._busy.acquire(False):
+            return
+        try:
+            step = self._steps.count
+            now = began
+            told = False
+            if not self._heap_budget.stepping:
+                self._heap_budget.stepping = self._device_budget.stepping = began
+            if now >= self._heap_budget.next:
+                told = self._read_heap(ring.STEP, step)
+                now = time.monotonic_ns()
+                self._heap_budget.spend(began, now)
+            if self.backends and now >= self._device_budget.next:
+                told = len(self._read_devices(ring.STEP, step)) > 0 or told
+                self._device_budget.spend(now, time.monotonic_ns())
+            if not told:
+                self._ring.put(ring.NO_DEVICE, 0, ring.STEP, _UNKNOWN + (step,))
+            self._next_bare = began + BARE_STEP_NS
+            self._plan()
+        finally:
+            self._busy.release()
+
+    def _plan(self):
+        soonest = min(self._heap_budget.next, self._next_bare)
+        if self.backends:
+            soonest = min(soonest, self._device_budget.next)
+        self.next_at_step = soonest
+
+    def now(self, reason):
+        """Everything, whatever it costs: [(device kind, device index, values)] of the devices."""
+        step = self._steps.count if self._steps.source is not None else None
+        self._read_heap(reason, step)
+        return self._read_devices(reason, step)
+
+    def _read_heap(self, reason, step):
+        began = time.monotonic_ns()
+        pair = heap.read()
+        if pair is None:
+            return False
+        self._ring.put_heap(began, reason, pair[0], pair[1], step)
+        return True
+
+    def _read_devices(self, reason, step):
+        found = []
+        for backend in self.backends:
+            try:
+                for index, values in backend.read():
+                    self._ring.put(backend.kind, index, reason, values + _UNKNOWN[len(values) :] + (step,))
+                    found.append((backend.kind, index, values))
+            except Exception as error:  # noqa: BLE001 (one backend's trouble is not another's)
+                complain(error)
+        return found

@@ -1,0 +1,175 @@
+"""The ring file: fixed records in a memory-mapped file that outlives the process. Layout: docs/probe.md."""
+
+import functools
+import mmap
+import os
+import struct
+import sys
+import time
+
+from . import threads
+
+MAGIC = b"SLGPRB\x01\n"
+HEADER_BYTES = 256
+RECORD_BYTES = 96
+CAPACITY = 4096
+
+NO_DEVICE, HEAP, CUDA, MPS, XPU, TENSORFLOW, JAX = 0, 1, 2, 3, 4, 5, 6
+TIMER, STEP, OOM, END, EXPLICIT = 1, 2, 3, 4, 5
+
+FLAG_HEAP, FLAG_FRAMEWORK, FLAG_DEVICE, FLAG_STEPS, FLAG_PEAKS_RESET, FLAG_ATTRIBUTING = 1, 2, 4, 8, 16, 32
+STATE_ATTACHED, STATE_ENDED = 1, 2
+
+_FIXED = struct.Struct("<8sIIIiQQIIiiiiq")
+_RECORD = struct.Struct("<QQHHHHQQQQQQQQQ")
+_RANKS = struct.Struct("<iiii")
+_U64 = struct.Struct("<Q")
+_U32 = struct.Struct("<I")
+
+HEAD_AT, FLAGS_AT, STATE_AT, RANKS_AT, STEP_AT = 24, 40, 44, 48, 72
+
+#: A writer that waits longer than this for another leaves its record out. Seconds.
+_LONGEST_WAIT_S = 0.05
+
+#: CLOCK_MONOTONIC on Linux, the clock of the native sampler.
+monotonic_ns = time.monotonic_ns
+
+_get_ident = threads.get_ident
+
+#: Mappings are never closed, see `_map`.
+_kept = []
+
+
+def create(directory):
+    """A new ring in `directory` for this process: (base path, ring). Raises OSError when it cannot be had."""
+    pid = os.getpid()
+    for number in range(1000):
+        base = os.path.join(directory, "%d.%d" % (pid, number))
+        try:
+            # exec keeps a pid and pids come again: the first free number is this image's own.
+            handle = os.open(base + ".probe", os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+        except FileExistsError:
+            continue
+        try:
+            return base, Ring(handle, pid)
+        except BaseException:
+            os.unlink(base + ".probe")
+            raise
+        finally:
+            os.close(handle)
+    raise OSError("no free name for a ring of process %d" % pid)
+
+
+def ranks_in(path):
+    """(rank, local rank, world size, role) of the ring at `path`; None when it is none. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    try:
+        header = os.read(handle, HEADER_BYTES)
+    finally:
+        os.close(handle)
+    return _RANKS.unpack_from(header, RANKS_AT) if len(header) == HEADER_BYTES and header[:8] == MAGIC else None
+
+
+def _take_blocks(handle, size):
+    """A hole in the file would be filled on first touch, and on a full disk that is a SIGBUS: take the blocks now."""
+    try:
+        os.posix_fallocate(handle, 0, size)
+    except (AttributeError, OSError) as error:
+        import errno
+
+        if getattr(error, "errno", errno.EOPNOTSUPP) not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+            raise
+        left = size
+        while left > 0:
+            left -= os.write(handle, b"\0" * min(left, 1 << 16))
+
+
+def _map(handle, size):
+    """
+    A shared mapping. Before 3.13 it keeps a descriptor of its own, which a program may close (daemons close all) and give to a
+    file of its own: such a mapping is never taken down, since that would close the descriptor.
+    """
+    if sys.version_info >= (3, 13):
+        return mmap.mmap(handle, size, trackfd=False)
+    made = mmap.mmap(handle, size)
+    _kept.append(made)
+    try:
+        import ctypes
+
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
+    except Exception:  # noqa: BLE001 (kept until the interpreter ends, then)
+        pass
+    return made
+
+
+class Ring:
+    """Any number of readers. Writing is a copy into the mapping: no system call, nothing to fail."""
+
+    def __init__(self, handle, pid):
+        size = HEADER_BYTES + CAPACITY * RECORD_BYTES
+        _take_blocks(handle, size)
+        self._map = _map(handle, size)
+        self._head = 0
+        self._flags = 0
+        self._writing = threads.allocate_lock()
+        #: The number of a step, once `step` has told one: a single call, which is part of every step of a program.
+        self.stepped = functools.partial(_U64.pack_into, self._map, STEP_AT)
+        self._writer = 0
+        self.pid = pid
+        _FIXED.pack_into(
+            self._map, 0, MAGIC, HEADER_BYTES, RECORD_BYTES, CAPACITY, pid, 0, monotonic_ns(), 0, 0, -1, -1, -1, 0, os.getppid()
+        )
+
+    def put_heap(self, time_ns, reason, allocated, reserved, step):
+        """The record that is written most often. `step` is None before the first."""
+        if step is None:
+            self._write(time_ns, HEAP, 0, 3, reason, allocated, reserved, 0, 0, 0, 0, 0, 0)
+        else:
+            self._write(time_ns, HEAP, 0, 131, reason, allocated, reserved, 0, 0, 0, 0, 0, step)
+
+    def put(self, kind, index, reason, values):
+        """One record; `values` are up to eight integers, None where unknown."""
+        words = [0] * 8
+        valid = 0
+        for at, value in enumerate(values):
+            if value is not None and 0 <= value < 1 << 64:
+                words[at] = int(value)
+                valid |= 1 << at
+        self._write(monotonic_ns(), kind, index, valid, reason, *words)
+
+    def _write(self, *values):
+        writing = self._writing
+        if not writing.acquire(False) and not self._wait():
+            return
+        try:
+            self._writer = _get_ident()
+            head = self._head
+            at = HEADER_BYTES + (head & (CAPACITY - 1)) * RECORD_BYTES
+            # A reader takes a record whose two numbers agree; while it is being written they do not.
+            _U64.pack_into(self._map, at + RECORD_BYTES - 8, 0)
+            head += 1
+            _RECORD.pack_into(self._map, at, head, *values, head)
+            self._head = head
+            _U64.pack_into(self._map, HEAD_AT, head)
+        finally:
+            self._writer = 0
+            writing.release()
+
+    def _wait(self):
+        """For another writer; but a signal handler that makes a step while this thread writes must not wait for itself."""
+        return self._writer != _get_ident() and self._writing.acquire(True, _LONGEST_WAIT_S)
+
+    def flag(self, flag):
+        if not self._flags & flag:
+            self._flags |= flag
+            _U32.pack_into(self._map, FLAGS_AT, self._flags)
+
+    def state(self, state):
+        _U32.pack_into(self._map, STATE_AT, state)
+
+    def ranks(self, rank, local_rank, world_size, role):
+        _RANKS.pack_into(self._map, RANKS_AT, rank, local_rank, world_size, role)
+
+    def step(self, step):
+        _U64.pack_into(self._map, STEP_AT, step)
+        self.flag(FLAG_STEPS)

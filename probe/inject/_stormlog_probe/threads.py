@@ -1,0 +1,176 @@
+"""The probe's one thread, which no fork may meet alive: Python 3.12 and later warn programs of that."""
+
+import _thread
+import gc
+import os
+import sys
+
+from . import complain, settings
+
+# As Python made them, not as gevent replaced them since.
+allocate_lock = settings.get("allocate_lock", _thread.allocate_lock)
+get_ident = settings.get("get_ident", _thread.get_ident)
+
+#: What lasts for less has no memory story. Seconds.
+LASTING_S = 0.1
+
+#: A thread that was told to end does so within microseconds; this is for a machine that swaps. Seconds.
+PATIENCE_S = 2.0
+#: Looks at whether a thread that has ended is gone for the kernel, too: some 10 ms in all.
+MOST_LOOKS = 100
+
+#: What has not moved for CALM_AFTER looks is looked at more and more seldom, down to this many times.
+CALMEST = 5
+CALM_AFTER = 10
+
+#: Where the probe's own code is.
+_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+_pending = []
+_listening = False
+_call_back = None
+#: The frame that called os.fork, and its instruction.
+_forking = None
+
+
+def until_gone(thread):
+    """Wait until the kernel, too, no longer counts this thread: it still does for some microseconds after its last line."""
+    path = "/proc/self/task/%d" % thread
+    never = allocate_lock()
+    never.acquire()
+    for _ in range(MOST_LOOKS):
+        if not os.path.exists(path):
+            return
+        never.acquire(True, 0.00005)
+
+
+def later(start):
+    """
+    Start a thread again after a fork, in the parent. From 3.12 on Python counts the threads after the hooks for forks have run,
+    so that it has to wait until the interpreter is back from them; where it cannot be asked for that, for the next garbage
+    collection or step.
+    """
+    global _listening
+    if sys.version_info < (3, 12):
+        start()
+        return
+    try:
+        # Importing it may collect garbage: before there is a thread that a collection would start within the hooks.
+        import ctypes  # noqa: F401
+    except ImportError:
+        pass
+    if start not in _pending:
+        _pending.append(start)
+    if not _listening:
+        _listening = True
+        gc.callbacks.append(_collected)
+    _ask_for_return()
+
+
+def _ask_for_return():
+    """Have the interpreter call back as soon as it executes the program again."""
+    global _call_back, _forking
+    try:
+        import ctypes
+
+        if _call_back is None:
+            _call_back = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_called_back)
+            ctypes.pythonapi.Py_AddPendingCall.argtypes = (type(_call_back), ctypes.c_void_p)
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith(_FOLDER):
+            frame = frame.f_back
+        _forking = None if frame is None else (frame, frame.f_lasti)
+        ctypes.pythonapi.Py_AddPendingCall(_call_back, None)
+    except Exception as error:  # noqa: BLE001
+        complain(error)
+
+
+def _called_back(_nothing):
+    """In the main thread, between two instructions; an error would be raised in the program."""
+    global _forking
+    try:
+        if _within_hooks(sys._getframe(1)):
+            import ctypes
+
+            ctypes.pythonapi.Py_AddPendingCall(_call_back, None)
+        else:
+            _forking = None
+            start_pending()
+    except Exception as error:  # noqa: BLE001
+        complain(error)
+    return 0
+
+
+def _within_hooks(frame):
+    """Whether what runs now was called, through the hooks, by the call of os.fork: somebody else's hook, that is."""
+    if _forking is None or frame is _forking[0]:
+        return False
+    while frame is not None and frame is not _forking[0]:
+        frame = frame.f_back
+    return frame is not None and frame.f_lasti == _forking[1]
+
+
+def start_pending():
+    while _pending:
+        try:
+            _pending.pop()()
+        except Exception as error:  # noqa: BLE001 (no new thread while the interpreter ends)
+            complain(error)
+
+
+def _collected(_phase, _info):
+    if _pending:
+        start_pending()
+
+
+def forget_pending():
+    """In a forked child: what the parent wanted to start again is not the child's."""
+    del _pending[:]
+
+
+class Ticker:
+    """
+    Calls `tick` every `interval_s` seconds from a thread of its own, until stopped; while it returns true, more and more seldom:
+    a process in which nothing moves is not kept awake.
+    """
+
+    def __init__(self, interval_s, tick):
+        self._interval = interval_s
+        self._tick = tick
+        self._wake = None
+        self._alive = None
+        self._thread = 0
+
+    def start(self):
+        if self._wake is not None or self._interval <= 0:
+            return
+        self._wake, self._alive = allocate_lock(), allocate_lock()
+        self._wake.acquire()
+        self._alive.acquire()
+        try:
+            settings["start"](self._run, self._wake, self._alive)
+        except BaseException:
+            self._wake = None
+            raise
+
+    def stop(self):
+        """Returns when the thread is gone."""
+        wake, alive = self._wake, self._alive
+        if wake is None:
+            return
+        self._wake = None
+        wake.release()
+        if alive.acquire(True, PATIENCE_S) and sys.version_info >= (3, 12):
+            until_gone(self._thread)
+
+    def _run(self, wake, alive):
+        try:
+            self._thread = _thread.get_native_id()
+            calm = 0
+            while not wake.acquire(True, self._interval * min(CALMEST, max(1, calm - CALM_AFTER))):
+                calm = calm + 1 if self._tick() else 0
+        except Exception as error:  # noqa: BLE001
+            complain(error)
+        finally:
+            alive.release()
+

@@ -1,0 +1,161 @@
+# Stormlog Gate's probe: what every Python process of a measured command runs at its start. It has to cost next to nothing, also
+# where no bytecode is kept: it is short, loads only what is built in, and leaves the rest to `_stormlog_probe` until a framework
+# is imported, the process has lived for a tenth of a second, forks, or fails. Then the user's own sitecustomize runs, as it
+# would have. Pythons too old for the probe run this, too. See docs/probe.md.
+import os
+import sys
+
+_here = os.path.dirname(os.path.abspath(__file__))
+
+
+def _begin(here):
+    import _signal
+    import _thread
+    import atexit
+    from time import monotonic
+
+    def call(function, *args):
+        try:
+            # Not by the path, which a program may change.
+            if "_stormlog_probe" not in sys.modules:
+                from _frozen_importlib import _load
+                from _frozen_importlib_external import PathFinder
+
+                _load(PathFinder.find_spec("_stormlog_probe", [here]))
+            from _stormlog_probe import entry
+
+            return getattr(entry, function)(*args)
+        except Exception:  # the probe's failures are nobody's but its own
+            return None
+
+    class Finder:
+        # The interpreter asks with its one lock for all imports in hand. Nothing may be imported here: the probe's own thread may be in
+        # the middle of loading the probe, and need that lock to go on.
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            if not (name in ("torch", "tensorflow", "jax") and path is None or name == "torch._dynamo.eval_frame"):
+                return None
+            try:
+                for other in sys.meta_path:
+                    spec = other.find_spec(name, path, target) if other is not Finder and hasattr(other, "find_spec") else None
+                    if spec is not None:
+                        # A folder that merely bears the name has no loader to stand in for.
+                        if spec.loader is not None and hasattr(spec.loader, "exec_module"):
+                            spec.loader = Telling(spec.loader, spec)
+                        return spec
+            except Exception:
+                pass
+            return None
+
+    class Telling:
+        # Stands in for a module's loader for the one import; the module keeps the real one.
+        def __init__(self, loader, spec):
+            self._loader, self._spec = loader, spec
+
+        def create_module(self, spec):
+            create = getattr(self._loader, "create_module", None)
+            return None if create is None else create(spec)
+
+        def exec_module(self, module):
+            self._spec.loader = self._loader
+            try:
+                module.__loader__ = self._loader
+            except Exception:
+                pass
+            self._loader.exec_module(module)
+            call("imported", module)
+
+        def __getattr__(self, name):
+            return getattr(self._loader, name)
+
+    def wait():
+        # Nothing lasts a tenth of a second: whoever is over sooner pays for a sleeping thread and leaves no file.
+        alive, gate["thread"] = gate["alive"], _thread.get_native_id()
+        if not wake.acquire(True, max(0, gate["due"] - monotonic())):
+            gate["awake"] = True
+            if "over" not in gate:
+                call("lasted")
+        alive.release()
+
+    def start(function, *args):
+        # A signal is the program's, whose own threads may want to wait for it; a stack of 8 MiB counts where memory is limited.
+        old = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals() - {4, 7, 8, 11})
+        size = gate["stack_size"](1 << 20)
+        try:
+            gate["start_new_thread"](function, args)
+        finally:
+            gate["stack_size"](size)
+            _signal.pthread_sigmask(_signal.SIG_SETMASK, old)
+
+    def launch():
+        gate["thread"] = None
+        try:
+            start(wait)
+        except BaseException:
+            gate["thread"] = 0
+            gate["alive"].release()
+            raise
+
+    def over():
+        gate["over"] = True
+        # A thread that begins while the interpreter takes itself apart can abort the program: it gets its first line before.
+        for _ in range(4000):
+            if gate["thread"] is not None or gate["alive"].acquire(True, 0.0005) and gate["alive"].release() is None:
+                break
+        # The interpreter keeps what it died of; looked at here because an exception hook is the program's to replace.
+        if "awake" in gate or "_stormlog_probe" in sys.modules or hasattr(sys, "last_value"):
+            call("ended")
+
+    wake = _thread.allocate_lock()
+    # Taken down now: a program may clear its environment, and gevent replace the threads.
+    gate = {name: os.environ.get("STORMLOG_GATE_" + name) for name in ("PROBE_DIR", "PROBE_MS", "ATTRIBUTE", "DEBUG")}
+    # The locks: held while the thread is to wait, and while it lives.
+    gate.update(vars(_thread), launch=launch, start=start, wake=wake, alive=_thread.allocate_lock())
+    gate.update(thread=0, due=monotonic() + 0.1)
+    sys._stormlog_gate = gate
+    sys.meta_path.insert(0, Finder)
+    os.register_at_fork(
+        before=lambda: call("before_fork"),
+        after_in_parent=lambda: call("after_fork", False),
+        after_in_child=lambda: call("after_fork", True),
+    )
+    atexit.register(over)
+    if gate["ATTRIBUTE"] == "on":
+        call("lasted")  # who looks for a line wants to see every allocation
+    else:
+        wake.acquire()
+        gate["alive"].acquire()
+        launch()
+
+
+try:
+    # A path may list this directory twice (a venv's lib and lib64): one probe is enough.
+    if sys.version_info >= (3, 8) and os.environ.get("STORMLOG_GATE_PROBE_DIR") and not hasattr(sys, "_stormlog_gate"):
+        _begin(_here)
+except Exception:  # a probe that cannot start is no reason for the program not to
+    pass
+
+
+def _hand_over(done):
+    # Of several probes on the path each hands over to the next, and the last to the user's.
+    done.add(_here)
+    others = [entry for entry in sys.path if os.path.normpath(entry) not in done]
+    if sys.version_info < (3, 5):
+        import imp
+
+        try:
+            found = imp.find_module("sitecustomize", others)
+        except ImportError:
+            return
+        imp.load_module("sitecustomize", *found)
+        return
+    from _frozen_importlib import module_from_spec
+    from _frozen_importlib_external import PathFinder
+
+    spec = PathFinder.find_spec("sitecustomize", others)
+    if spec is not None and spec.loader is not None:
+        sys.modules["sitecustomize"] = theirs = module_from_spec(spec)
+        spec.loader.exec_module(theirs)
+
+
+_hand_over(sys.__dict__.setdefault("_stormlog_gate_done", set()))

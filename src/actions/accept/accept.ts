@@ -1,0 +1,216 @@
+import { escapeMarkdown, escapeTerminal } from "../../core/escape.ts";
+import { ExitCode } from "../../core/exit-codes.ts";
+import { isStatus } from "../../github/api-error.ts";
+import { readAcceptances, readComment } from "../../github/approvals.ts";
+import { stickyComment } from "../../github/comment.ts";
+import { degradedWarning } from "../../github/degrade.ts";
+import { type GateRun, newestGateRun, runFailedJobsAgain } from "../../github/gate-run.ts";
+import { recordedRun } from "../../github/resolve-pull-request.ts";
+import { runSectionReader } from "../../github/run-sections.ts";
+import type { Acceptance, Acceptances, RefusedAcceptance } from "../../verdict/acceptance.ts";
+import { matchAcceptance } from "../../verdict/difference.ts";
+import type { SubAction } from "../sub-action.ts";
+import { type AcceptRequest, readAcceptRequest } from "./event.ts";
+import { type AcceptSettings, acceptSettings } from "./settings.ts";
+
+type Asked = Exclude<AcceptRequest, { kind: "none" }>;
+type Weighed = Pick<Acceptances, "accepted" | "refused">;
+
+/** Reasons told in one answer. */
+const MOST_TOLD = 5;
+
+/** What people said, as it stands now; null when it is gone. @throws what the client throws */
+async function weigh(action: SubAction, asked: Asked): Promise<Weighed | null> {
+  const { octokit, context, warn } = action;
+  const repository = { octokit, owner: context.owner, repo: context.repo };
+  switch (asked.kind) {
+    case "comment": {
+      try {
+        const { data } = await octokit.rest.issues.getComment({
+          owner: context.owner,
+          repo: context.repo,
+          comment_id: asked.comment,
+        });
+        if (!data.html_url.includes(`/pull/${asked.pullRequest}#`)) return null;
+        return await readComment(repository, asked.pullRequest, data);
+      } catch (error) {
+        if (isStatus(error, 404)) return null;
+        throw error;
+      }
+    }
+    case "label":
+    case "by-hand": {
+      const { accepted, refused, warnings } = await readAcceptances(repository, asked.pullRequest);
+      for (const warning of warnings) warn(warning);
+      const own = ({ via }: { readonly via: string }): boolean => asked.kind === "by-hand" || via === "label";
+      return { accepted: accepted.filter(own), refused: refused.filter(own) };
+    }
+    default:
+      return asked satisfies never;
+  }
+}
+
+/** Differences that the newest run of the gate told of; null when they cannot be read, and then any may be accepted. */
+async function differencesOf(
+  action: SubAction,
+  settings: AcceptSettings,
+  run: GateRun | null,
+): Promise<readonly string[] | null> {
+  if (run === null || !run.finished) return null;
+  const { octokit, context, signal, log } = action;
+  const { owner, repo, apiUrl } = context;
+  try {
+    const source = { octokit, owner, repo, apiUrl, signal, runId: run.id };
+    const recorded = await recordedRun(octokit, { owner, repo }, run.id);
+    const sections = await runSectionReader(source, recorded, settings.gateId).read();
+    if (sections.length === 0) return null;
+    return sections.flatMap(({ report }) => [
+      ...report.scenarios.flatMap(({ difference }) => difference ?? []),
+      ...(report.policy_difference === undefined ? [] : [report.policy_difference]),
+    ]);
+  } catch (error) {
+    log(degradedWarning({ what: "read what the gate found", permission: "actions: read", instead: "" }, error));
+    return null;
+  }
+}
+
+/** Why an acceptance helps nothing in what the gate found; null when it does, or when that is not known. */
+function uselessReason(acceptance: Acceptance, differences: readonly string[] | null, headSha: string): string | null {
+  const commit = acceptance.via === "comment" ? acceptance.head_sha : null;
+  if (commit !== null && !headSha.startsWith(commit)) {
+    return `it is for commit ${commit.slice(0, 12)}, and the pull request is at ${headSha.slice(0, 12)} now`;
+  }
+  if (differences === null) return null;
+  const kinds = differences.map((token) => matchAcceptance(acceptance, { token }, headSha).kind);
+  if (kinds.includes("covered")) return null;
+  const open = [...new Set(differences)].slice(0, MOST_TOLD).join(", ");
+  if (kinds.includes("larger")) return `the difference is larger than that by now: ${open}`;
+  if (kinds.includes("more")) return `more than that fails by now: ${open}`;
+  return open === ""
+    ? "the newest run of the gate has no difference that could be accepted"
+    : `the newest run of the gate has another difference: ${open}`;
+}
+
+/** Log and answer: what somebody wrote is escaped for where it is read. */
+function refusalLines(refused: readonly RefusedAcceptance[], shown: (text: string) => string): readonly string[] {
+  return refused.slice(0, MOST_TOLD).map(({ difference, by, why }) => {
+    const what = difference === "" ? "This acceptance" : `The acceptance of ${shown(difference)}`;
+    return `${what}${by === null ? "" : ` by ${shown(by)}`} does not count: ${shown(why)}.`;
+  });
+}
+
+async function attempt(action: SubAction, what: string, permission: string, act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    action.warn(
+      degradedWarning({ what, permission, instead: "The acceptance itself is read from GitHub anyway." }, error),
+    );
+  }
+}
+
+/** A reaction under the comment; for what does not count one reply, or for a label one comment that is kept. */
+async function answer(action: SubAction, asked: Asked, refused: readonly RefusedAcceptance[]): Promise<void> {
+  const { octokit, context } = action;
+  const { owner, repo } = context;
+  const text = refusalLines(refused, escapeMarkdown).join("\n\n");
+  if (asked.kind === "by-hand") return;
+  await attempt(action, "answer on the pull request", "pull-requests: write", async () => {
+    if (asked.kind === "label") {
+      if (refused.length === 0) return;
+      const target = { owner, repo, pullRequest: asked.pullRequest, headSha: null, key: "accept" };
+      const kept = await stickyComment(octokit, target, text);
+      if (kept.action === "failed") action.warn(kept.warning);
+      return;
+    }
+    const reaction = await octokit.rest.reactions.createForIssueComment({
+      owner,
+      repo,
+      comment_id: asked.comment,
+      content: refused.length === 0 ? "+1" : "confused",
+    });
+    // 200 instead of 201: this comment was answered before, and one answer is enough.
+    if (refused.length === 0 || (reaction.status as number) === 200) return;
+    await octokit.rest.issues.createComment({ owner, repo, issue_number: asked.pullRequest, body: text });
+  });
+}
+
+/** @returns the run that was started again; null when none was */
+async function runAgain(action: SubAction, settings: AcceptSettings, run: GateRun | null): Promise<number | null> {
+  const { octokit, context, log } = action;
+  if (!settings.rerun) return null;
+  if (run === null) {
+    log("There is no run of the gate for this commit; its next one reads the acceptance.");
+    return null;
+  }
+  if (!run.finished) {
+    log(`${run.url} is still under way; it reads the acceptance before it turns red.`);
+    return null;
+  }
+  if (!run.failed) {
+    log(`${run.url} did not fail; there is nothing to run again.`);
+    return null;
+  }
+  let started: number | null = null;
+  await attempt(action, "run the failed jobs again", "actions: write", async () => {
+    await runFailedJobsAgain({ octokit, owner: context.owner, repo: context.repo }, run);
+    log(`The failed jobs of ${run.url} run again.`);
+    started = run.id;
+  });
+  return started;
+}
+
+async function findRun(action: SubAction, settings: AcceptSettings, headSha: string): Promise<GateRun | null> {
+  const { octokit, context, signal, warn } = action;
+  const { owner, repo, apiUrl, runId } = context;
+  try {
+    const asked = { octokit, owner, repo, apiUrl, signal, headSha, ownRun: runId };
+    return await newestGateRun({ ...asked, gateId: settings.gateId, workflow: settings.workflow });
+  } catch (error) {
+    const instead = "The acceptance counts; run the failed job again by hand.";
+    warn(degradedWarning({ what: "find the gate's run", permission: "actions: write", instead }, error));
+    return null;
+  }
+}
+
+/** A comment, a label or a person by hand accepts: check it against GitHub now, answer, and let the check run again. */
+export async function accept(action: SubAction): Promise<number> {
+  const { octokit, context, log, setOutput } = action;
+  const settings = acceptSettings(action.input);
+  const asked = readAcceptRequest(action.env, settings.pullRequest);
+  if (asked.kind === "none") {
+    log(`Nothing to do: ${asked.reason}.`);
+    setOutput("accepted", "false");
+    return ExitCode.pass;
+  }
+  const weighed = await weigh(action, asked);
+  if (weighed === null || weighed.accepted.length + weighed.refused.length === 0) {
+    log("Nothing to do: what was said is not there any more.");
+    setOutput("accepted", "false");
+    return ExitCode.pass;
+  }
+  const { owner, repo } = context;
+  const { data: pull } = await octokit.rest.pulls.get({ owner, repo, pull_number: asked.pullRequest });
+  const headSha = pull.head.sha;
+  const open = pull.state === "open";
+  const run = open && weighed.accepted.length > 0 ? await findRun(action, settings, headSha) : null;
+  const differences = weighed.accepted.length > 0 ? await differencesOf(action, settings, run) : null;
+  const accepted: Acceptance[] = [];
+  const refused: RefusedAcceptance[] = [...weighed.refused];
+  for (const one of weighed.accepted) {
+    const why = open ? uselessReason(one, differences, headSha) : "the pull request is closed";
+    if (why === null) accepted.push(one);
+    else refused.push({ difference: one.difference, by: one.by, via: one.via, url: one.url, why });
+  }
+  for (const line of refusalLines(refused, escapeTerminal)) log(line);
+  for (const { difference, by, reason } of accepted) log(escapeTerminal(`${by} accepts ${difference}: ${reason}`));
+  await answer(action, asked, refused);
+  const again = accepted.length === 0 ? null : await runAgain(action, settings, run);
+  const [first] = accepted;
+  setOutput("accepted", String(accepted.length > 0));
+  setOutput("difference", first?.difference ?? "");
+  setOutput("by", first?.by ?? "");
+  setOutput("pull-request", String(asked.pullRequest));
+  setOutput("run-id", again === null ? "" : String(again));
+  return ExitCode.pass;
+}

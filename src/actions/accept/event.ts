@@ -1,0 +1,67 @@
+import { readFileSync } from "node:fs";
+import { ACCEPT_LABEL } from "../../github/approvals.ts";
+import { commandsOf } from "../../github/trailers.ts";
+
+/** What started this step: told by the event, which is a hint where to look and never a reason to believe anything. */
+export type AcceptRequest =
+  | { readonly kind: "comment"; readonly pullRequest: number; readonly comment: number }
+  | { readonly kind: "label"; readonly pullRequest: number }
+  | { readonly kind: "by-hand"; readonly pullRequest: number }
+  /** Nothing for this step; `reason` for the log. */
+  | { readonly kind: "none"; readonly reason: string };
+
+function property(value: unknown, ...path: readonly string[]): unknown {
+  let current = value;
+  for (const key of path) {
+    if (typeof current !== "object" || current === null || !Object.hasOwn(current, key)) return undefined;
+    current = (current as Readonly<Record<string, unknown>>)[key];
+  }
+  return current;
+}
+
+function positive(value: unknown): number | null {
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : null;
+}
+
+function ofComment(payload: unknown): AcceptRequest {
+  const none = (reason: string): AcceptRequest => ({ kind: "none", reason });
+  if (property(payload, "action") !== "created") return none("the comment is not a new one");
+  const issue = property(payload, "issue");
+  if (property(issue, "pull_request") === undefined) return none("the comment is on an issue");
+  const body = property(payload, "comment", "body");
+  // A command that was edited in later has its own way to be told: write a new comment.
+  if (typeof body !== "string" || commandsOf(body).length === 0) return none("the comment accepts nothing");
+  const [pullRequest, comment] = [positive(property(issue, "number")), positive(property(payload, "comment", "id"))];
+  if (pullRequest === null || comment === null) return none("the event names no comment");
+  return { kind: "comment", pullRequest, comment };
+}
+
+function ofLabel(payload: unknown): AcceptRequest {
+  const pullRequest = positive(property(payload, "pull_request", "number"));
+  const set = property(payload, "action") === "labeled" && property(payload, "label", "name") === ACCEPT_LABEL;
+  if (!set || pullRequest === null) return { kind: "none", reason: `the label ${ACCEPT_LABEL} was not set` };
+  return { kind: "label", pullRequest };
+}
+
+/** Read the event; a number given by hand comes first. */
+export function readAcceptRequest(
+  env: Readonly<Record<string, string | undefined>>,
+  byHand: number | null,
+): AcceptRequest {
+  if (byHand !== null) return { kind: "by-hand", pullRequest: byHand };
+  let payload: unknown;
+  try {
+    payload = JSON.parse(readFileSync(env.GITHUB_EVENT_PATH ?? "", "utf8"));
+  } catch {
+    return { kind: "none", reason: "there is no event" };
+  }
+  switch (env.GITHUB_EVENT_NAME) {
+    case "issue_comment":
+      return ofComment(payload);
+    case "pull_request":
+    case "pull_request_target":
+      return ofLabel(payload);
+    default:
+      return { kind: "none", reason: "this event accepts nothing; give the input pull-request to ask by hand" };
+  }
+}

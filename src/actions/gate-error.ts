@@ -1,0 +1,11 @@
+import { GateError } from "../core/errors.ts";
+
+export function asGateError(error: unknown): GateError {
+  if (error instanceof GateError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new GateError("INTERNAL", message, {
+    kind: "error",
+    hint: "This is a fault of Stormlog Gate; run the job again with debug logging to see where.",
+    cause: error,
+  });
+}

@@ -1,0 +1,26 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { logLine } from "./log-line.ts";
+
+const OBEYED = /^\s*::|##\[|[\r\n]/;
+
+describe("logLine", () => {
+  it("leaves an ordinary line as it is", () => {
+    for (const line of ["Pull request comment created: https://x/y#z-1", "a::b ## c", ""])
+      expect(logLine(line)).toBe(line);
+  });
+
+  it.each([
+    "::error::x",
+    "  ::set-output name=a::b",
+    "a\n::error::x",
+    "a\r::stop-commands::x",
+    "x ##[add-mask]pass",
+    "###[e]",
+  ])("is no command for the runner: %j", (line) => expect(logLine(line)).not.toMatch(OBEYED));
+
+  it("is no command whatever is put together", () => {
+    const part = fc.constantFrom("::", ":", "##[", "#", "[", "\r", "\n", " ", "\t", "error", "\u2028", "\u0085", "\v");
+    fc.assert(fc.property(fc.array(part), (parts) => !OBEYED.test(logLine(parts.join("")))));
+  });
+});

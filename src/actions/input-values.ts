@@ -1,0 +1,47 @@
+import { type GateError, usageError } from "../core/errors.ts";
+
+/** An input as the workflow gave it, trimmed; an empty one is absent. */
+export type Input = (name: string) => string | undefined;
+
+const invalid = (name: string, given: string, takes: string): GateError =>
+  usageError("INPUT_INVALID", `input ${name} is "${given}"`, `It takes ${takes}.`);
+
+/** One word of several. @throws GateError INPUT_INVALID (usage) */
+export function choice<T extends string>(input: Input, name: string, allowed: readonly T[], fallback: T): T {
+  const given = input(name) ?? fallback;
+  const found = allowed.find((word) => word === given);
+  if (found === undefined) throw invalid(name, given, allowed.join(", "));
+  return found;
+}
+
+/** A number in a range; null when not given. @throws GateError INPUT_INVALID (usage) */
+export function numberInput(input: Input, name: string, low: number, high: number): number | null {
+  return bounded(input, name, low, high, "a number", Number.isFinite);
+}
+
+/** A whole number in a range; null when not given. @throws GateError INPUT_INVALID (usage) */
+export function wholeInput(input: Input, name: string, low: number, high: number): number | null {
+  return bounded(input, name, low, high, "a whole number", Number.isInteger);
+}
+
+function bounded(
+  input: Input,
+  name: string,
+  low: number,
+  high: number,
+  kind: string,
+  fits: (value: number) => boolean,
+): number | null {
+  const given = input(name);
+  if (given === undefined) return null;
+  const value = Number(given);
+  if (!fits(value) || value < low || value > high) throw invalid(name, given, `${kind} from ${low} to ${high}`);
+  return value;
+}
+
+/** The name of the gate; all its jobs share one comment. @throws GateError INPUT_INVALID (usage) */
+export function gateIdInput(input: Input): string {
+  const given = input("gate-id") ?? "default";
+  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(given)) return given;
+  throw invalid("gate-id", given, "up to 64 letters, digits, dots, underscores and hyphens");
+}

@@ -1,0 +1,97 @@
+import { GateError } from "../../core/errors.ts";
+import { answerOfSections, type SectionsAnswer, uniteSections } from "../../gate/merge-sections.ts";
+import { type ArtifactStore, actionsArtifactStore } from "../../github/artifact.ts";
+import { withDeadline } from "../../github/deadline.ts";
+import { type SectionReader, sectionReader } from "../../github/section-artifacts.ts";
+import type { Section } from "../../report/section.ts";
+import { callsItselfAccepted, type Ground, holdClaims } from "../report/claims.ts";
+import type { SubAction } from "../sub-action.ts";
+import type { MergeSettings } from "./settings.ts";
+
+/** The artifact service has this long for everything the legs left. */
+const READ_DEADLINE_MS = 120_000;
+const AFTER_INTERRUPT_MS = 1000;
+
+/** What the legs of this run said, as it is now. */
+export interface LegsNow {
+  /** As the comment shows them. */
+  readonly sections: readonly Section[];
+  readonly answer: SectionsAnswer;
+  /** Sentences about sections that were not taken at their word. */
+  readonly notes: readonly string[];
+}
+
+function notesOf(unaccepted: number, embellished: number): readonly string[] {
+  const notes: string[] = [];
+  if (unaccepted > 0) {
+    notes.push(
+      "A difference is called accepted that nobody with write permission has accepted: it counts as it was judged.",
+    );
+  }
+  if (embellished > 0) notes.push("A leg called itself better than its own checks: the checks count.");
+  return notes;
+}
+
+/** The sections of this run's legs through the job's own artifact service, read anew at every call. */
+export class Legs {
+  readonly #action: SubAction;
+  readonly #settings: MergeSettings;
+  readonly #reader: SectionReader;
+
+  constructor(action: SubAction, settings: MergeSettings, store: ArtifactStore = actionsArtifactStore()) {
+    this.#action = action;
+    this.#settings = settings;
+    this.#reader = sectionReader(store, settings.gateId);
+  }
+
+  /** Whether a leg says that somebody accepted its difference: then it is worth asking GitHub. */
+  async callThemselvesAccepted(): Promise<boolean> {
+    return callsItselfAccepted(await this.#sections());
+  }
+
+  /** @throws GateError SECTIONS_UNREADABLE: without what the legs said there is no verdict */
+  async read(ground: Ground): Promise<LegsNow> {
+    const given = await this.#sections();
+    const held = holdClaims(given, ground);
+    const united = uniteSections(held.sections);
+    const { expected, unjudged, result } = this.#settings;
+    const answer = answerOfSections({
+      ...{ given, united, expected, unjudged },
+      refused: this.#reader.refused().length,
+      recorded: result === "success" ? null : result,
+      argv: ["stormlog-gate", "merge"],
+      now: new Date(),
+    });
+    const notes = [...notesOf(held.unaccepted, held.embellished), ...this.#older(given)];
+    return { sections: answer.sections, answer, notes };
+  }
+
+  /** A leg that was to run again and left nothing this time looks like one that was not to: only GitHub's own record tells. */
+  #older(given: readonly Section[]): readonly string[] {
+    const { runAttempt } = this.#action.context;
+    const older = given.filter((section) => section.runAttempt < runAttempt).map(({ leg }) => leg ?? "job");
+    if (older.length === 0 || this.#settings.result !== null) return [];
+    const shown = older.length > 5 ? `${older.slice(0, 5).join(", ")} and ${older.length - 5} more` : older.join(", ");
+    return [
+      `Measured in an earlier attempt of this run: ${shown}. With the input result a leg that then failed would show.`,
+    ];
+  }
+
+  async #sections(): Promise<readonly Section[]> {
+    const { signal, log } = this.#action;
+    try {
+      const deadline = { ms: READ_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
+      const sections = await withDeadline(deadline, () => this.#reader.read());
+      for (const line of this.#reader.refused()) log(`Not taken for a section: ${line}`);
+      return sections;
+    } catch (cause) {
+      if (signal.aborted) throw signal.reason;
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new GateError("SECTIONS_UNREADABLE", `what the legs left cannot be read: ${why}`, {
+        kind: "error",
+        hint: "Run this job again: what the legs measured is kept.",
+        cause,
+      });
+    }
+  }
+}

@@ -1,0 +1,184 @@
+import { error } from "@actions/core";
+import { ExitCode } from "../../core/exit-codes.ts";
+import { withDeadline } from "../../github/deadline.ts";
+import { degradedWarning } from "../../github/degrade.ts";
+import { openGitData } from "../../github/git-data-client.ts";
+import { outputsOf } from "../../github/outputs.ts";
+import { readPullRequest } from "../../github/pull-request.ts";
+import { keepSectionComment } from "../../github/section-comment.ts";
+import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/summary.ts";
+import { renderComment } from "../../report/comment-markdown.ts";
+import type { Section } from "../../report/section.ts";
+import { worstScenario } from "../../report/timeline-model.ts";
+import { headlineOf } from "../../report/wording.ts";
+import type { Ground } from "../report/claims.ts";
+import { openSource } from "../report/source.ts";
+import type { SubAction } from "../sub-action.ts";
+import { Legs, type LegsNow } from "./legs.ts";
+import { type MergeSettings, mergeSettings } from "./settings.ts";
+
+const TITLE = "Stormlog merge";
+const LOOK_DEADLINE_MS = 60_000;
+const COMMENT_DEADLINE_MS = 120_000;
+const AFTER_INTERRUPT_MS = 1000;
+
+/** What is known of the pull request. */
+interface Known {
+  /** Null where this run is about none, or GitHub did not tell. */
+  readonly pullRequest: { readonly number: number; readonly headSha: string | null } | null;
+  readonly ground: Ground;
+}
+
+/**
+ * The verdict of a whole matrix, or of all nodes of a job: what its legs left in this run, as one comment, one summary and the exit
+ * status of the one check that a branch needs. Runs no code of the change.
+ */
+export async function merge(action: SubAction): Promise<number> {
+  const settings = mergeSettings(action.input);
+  for (const name of ["results", "legs", "comment-url"]) action.setOutput(name, "");
+  action.setOutput("verdict", "error");
+  action.setOutput("exit-code", String(ExitCode.error));
+  const legs = new Legs(action, settings);
+  const known = await lookUp(action, settings, await legs.callThemselvesAccepted());
+  let now = await legs.read(known.ground);
+  const commentUrl = await keepComment(action, settings, known, async () => {
+    now = await legs.read(known.ground);
+    return now;
+  });
+  if (commentUrl !== null) action.setOutput("comment-url", commentUrl);
+  // What came while the comment was written counts too.
+  return tell(action, settings, now);
+}
+
+/** The pull request and what was accepted of it; GitHub may be silent, and then the legs' own word stands, but not a fork's. */
+async function lookUp(action: SubAction, settings: MergeSettings, accepted: boolean): Promise<Known> {
+  const { context, signal, warn } = action;
+  const deadline = { ms: LOOK_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
+  try {
+    return await withDeadline(deadline, async () => {
+      const source = await openSource(action, settings.gateId, context.runId);
+      const { stranger } = source.record;
+      if (source.pullRequest.kind === "none")
+        return { pullRequest: null, ground: { live: null, headSha: null, stranger } };
+      const { pullRequest } = source;
+      const live = accepted ? await source.acceptances(pullRequest) : null;
+      return { pullRequest, ground: { live, headSha: pullRequest.headSha, stranger } };
+    });
+  } catch (cause) {
+    if (signal.aborted) throw signal.reason;
+    const instead = "There is no comment; the job summary has the verdict.";
+    warn(degradedWarning({ what: "look up the pull request", permission: "pull-requests: read", instead }, cause));
+    const stranger = readPullRequest(action.env)?.fromFork ?? false;
+    return { pullRequest: null, ground: { live: null, headSha: null, stranger } };
+  }
+}
+
+async function keepComment(
+  action: SubAction,
+  settings: MergeSettings,
+  { pullRequest }: Known,
+  read: () => Promise<LegsNow>,
+): Promise<string | null> {
+  if (!settings.comment || pullRequest === null) return null;
+  const { octokit, context, signal, log, warn } = action;
+  const { owner, repo, serverUrl, runId } = context;
+  const { gateId, image } = settings;
+  let now: LegsNow | null = null;
+  try {
+    const deadline = { ms: COMMENT_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
+    const kept = await withDeadline(deadline, () =>
+      keepSectionComment({
+        octokit,
+        gitData: image === "auto" || image === "ref" ? openGitData(octokit, { owner, repo }) : null,
+        context: { serverUrl, owner, repo },
+        pullRequest: { number: pullRequest.number, headSha: pullRequest.headSha },
+        gateId,
+        sections: async () => {
+          now = await read();
+          return now.sections;
+        },
+        runId,
+        image,
+        get expected() {
+          return now?.answer.expected ?? null;
+        },
+        notes: () => (now === null ? [] : notesOf(now)),
+        log,
+      }),
+    );
+    for (const warning of kept.warnings) warn(warning);
+    if (kept.action === "failed") warn(kept.warning);
+    else if (kept.action === "outdated") log("The pull request has a newer commit; its own run keeps the comment.");
+    else {
+      log(`Pull request comment ${kept.action}: ${kept.url}`);
+      return kept.url;
+    }
+  } catch (cause) {
+    if (signal.aborted) throw signal.reason;
+    const instead = "The verdict is this job's own result; its summary has everything.";
+    const what = "keep the pull request comment";
+    warn(degradedWarning({ what, permission: "pull-requests: write", instead }, cause));
+  }
+  return null;
+}
+
+function notesOf({ answer, notes }: LegsNow): readonly string[] {
+  return [...answer.missing.map(({ message }) => `${message}.`), ...notes];
+}
+
+/** Exit status by `fail-on`: it exempts what the gate thinks of the memory, not errors, and not what is missing. */
+function stepStatus(code: number, { verdictFails }: MergeSettings, missing: boolean): number {
+  if (code === ExitCode.gateFailed) return verdictFails || missing ? code : ExitCode.pass;
+  return code === ExitCode.unjudged && !verdictFails && !missing ? ExitCode.pass : code;
+}
+
+function legsText(sections: readonly Section[]): string {
+  return JSON.stringify(
+    sections.map(({ leg, runAttempt, report }) => ({
+      leg,
+      verdict: report.word,
+      confirmed: report.confirmed,
+      attempt: runAttempt,
+      runs: report.cost.runs,
+      minutes: report.cost.minutes,
+    })),
+  );
+}
+
+const NOT_PUBLISHED = {
+  ...{ bundlePath: "", reportPath: "", artifactId: null, artifactUrl: null, timelineUrl: null, commentUrl: null },
+};
+
+function tell(action: SubAction, settings: MergeSettings, now: LegsNow): number {
+  const { context, setOutput, env, log, warn } = action;
+  const { sections, answer } = now;
+  const { report } = answer;
+  const { word, exit_code: code } = report;
+  setOutput("verdict", word);
+  setOutput("exit-code", String(code));
+  setOutput("results", outputsOf(report, NOT_PUBLISHED).results);
+  setOutput("legs", legsText(sections));
+  const { owner, repo, serverUrl, runId } = context;
+  const summary = renderComment(sections, {
+    gateId: settings.gateId,
+    repositoryUrl: `${serverUrl}/${owner}/${repo}`,
+    runId,
+    images: new Map(),
+    mermaid: settings.image !== "none",
+    expected: answer.expected,
+    notes: notesOf(now),
+    maxChars: MAX_SUMMARY_BYTES,
+  });
+  if (!writeSummary(env.GITHUB_STEP_SUMMARY, summary) && env.GITHUB_STEP_SUMMARY) {
+    warn("Could not write the job summary: its file is full or cannot be written.");
+  }
+  for (const { message } of answer.missing) warn(`${message}; what is missing is no pass.`);
+  const { runs, minutes } = report.cost;
+  const status = stepStatus(code, settings, answer.missing.length > 0);
+  const worst = worstScenario(report);
+  if (status !== ExitCode.pass && worst !== null) {
+    error(`${word}: ${worst.scenario}: ${headlineOf(worst)}`, { title: TITLE });
+  }
+  log(`${sections.length} legs: ${word} (${runs} ${runs === 1 ? "run" : "runs"}, ${minutes.toFixed(1)} min)`);
+  return status;
+}

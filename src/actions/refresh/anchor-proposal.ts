@@ -1,0 +1,160 @@
+import { git } from "../../baseline/git.ts";
+import type { GateRequest } from "../../config/gate-request.ts";
+import { escapeTerminal } from "../../core/escape.ts";
+import { formatBytes, formatBytesDelta } from "../../core/units.ts";
+import {
+  ANCHORS_FILE,
+  type Anchor,
+  anchorOf,
+  anchorStanding,
+  findAnchor,
+  serializeAnchors,
+  withAnchor,
+} from "../../gate/anchor.ts";
+import { policyOf } from "../../gate/policy.ts";
+import type { NightScenario } from "../../gate/refresh-night.ts";
+import type { NightEntry } from "../../gate/refresh-state.ts";
+import type { Proposal, ProposedFile } from "../../github/anchor-pull-request.ts";
+import type { IssueText } from "../../github/issue-upsert.ts";
+import { codeBlock, md, table } from "../../report/markdown-text.ts";
+import { ANCHOR_MARGIN } from "../../verdict/defaults.ts";
+import { levelLine, nightsOf, nightTable } from "./night-text.ts";
+import { keyName, type RefreshSettings } from "./settings.ts";
+
+/** An anchor that a night's level has left behind. */
+export interface AnchorMove {
+  readonly night: NightScenario;
+  /** Null = there is none yet. */
+  readonly from: Anchor | null;
+  readonly to: Anchor;
+}
+
+/**
+ * Anchors that tonight's sessions exceed by more than the margin; with `propose` also those that are not there yet. A session that was
+ * held back proposes nothing: its level is not accepted by anybody.
+ */
+export function anchorMoves(
+  request: GateRequest,
+  nights: readonly NightScenario[],
+  anchors: readonly Anchor[],
+  mode: RefreshSettings["anchor"],
+  setIso: string,
+): readonly AnchorMove[] {
+  if (mode === "off") return [];
+  return nights.flatMap((one): AnchorMove[] => {
+    const { night, settlement, scenario, older } = one;
+    if (!["approved", "seed", "epoch"].includes(settlement.kind) || night.runs.length === 0) return [];
+    const fingerprint = night.fingerprint ?? {};
+    const from = findAnchor(anchors, scenario.name, fingerprint);
+    const to = anchorOf(scenario.name, fingerprint, night.runs, { setIso, commit: night.runs[0]?.commit ?? null });
+    const policy = policyOf(request, scenario);
+    if (from === null) {
+      const known = (older?.runs.length ?? 0) + night.runs.length;
+      return mode === "propose" && known >= policy.minBaselineRuns ? [{ night: one, from, to }] : [];
+    }
+    const above = anchorStanding(night, from, policy).some(({ verdict, gating }) => gating && verdict === "fail");
+    return above ? [{ night: one, from, to }] : [];
+  });
+}
+
+function movePart({ night, from, to }: AnchorMove, nights: readonly NightEntry[]): string {
+  const old = new Map(
+    (from?.series ?? []).map(([rank, device, metric, peak]) => [`${rank} ${device} ${metric}`, peak]),
+  );
+  const rows = to.series.map(([rank, device, metric, peak]) => {
+    const before = old.get(`${rank} ${device} ${metric}`);
+    const change = before === undefined ? "" : formatBytesDelta(peak - before);
+    return [
+      String(rank),
+      md(device, 60),
+      metric,
+      before === undefined ? "" : formatBytes(before),
+      formatBytes(peak),
+      change,
+    ];
+  });
+  const own = nightsOf(nights, night.entry);
+  const spark = levelLine(own);
+  return [
+    `### ${md(night.report.scenario, 80)}`,
+    "",
+    ...(from === null
+      ? []
+      : [`Anchored ${md(from.set, 30)}${from.commit === null ? "" : ` at \`${from.commit.slice(0, 10)}\``}.`, ""]),
+    table(["rank", "device", "metric", "anchor", "tonight", "change"], ["r", "l", "l", "r", "r", "r"], rows),
+    "",
+    ...(spark === "" ? [] : [`Peak, night by night: \`${spark}\``, ""]),
+    nightTable(own),
+  ].join("\n");
+}
+
+function moveText(moves: readonly AnchorMove[], nights: readonly NightEntry[]): readonly string[] {
+  const percent = `${Math.round(100 * ANCHOR_MARGIN)} %`;
+  const creeps = moves.some(({ from }) => from !== null);
+  return [
+    ...(creeps
+      ? [
+          `The main branch lies more than ${percent} above its release anchor: no single change was large enough to be stopped, their sum is.`,
+          "Moving the anchor accepts that sum. If it is not wanted, look through the nights below for where it came from, and close this.",
+        ]
+      : [
+          `These scenarios have no release anchor yet. With one, the sum of many small increases is stopped ${percent} above it, which the comparison`,
+          "with the newest baseline cannot do.",
+        ]),
+    "",
+    ...moves.flatMap((move) => [movePart(move, nights), ""]),
+  ];
+}
+
+const titleOf = (moves: readonly AnchorMove[], key: string): string => {
+  const verb = moves.every(({ from }) => from === null) ? "Set" : "Move";
+  const names = moves.map(({ night }) => escapeTerminal(night.report.scenario.replace(/[\r\n]+/g, " "))).join(", ");
+  const title = `${verb} the memory anchor of ${names}${key === "default" ? "" : ` (${key})`}`;
+  return title.length > 200 ? `${title.slice(0, 199)}…` : title;
+};
+
+/** The pull request that moves them. */
+export async function anchorProposal(
+  request: GateRequest,
+  moves: readonly AnchorMove[],
+  anchors: readonly Anchor[],
+  nights: readonly NightEntry[],
+  place: { readonly key: string; readonly base: string },
+): Promise<Proposal & { readonly files: readonly ProposedFile[] }> {
+  const prefix = await git(request.root, ["rev-parse", "--show-prefix"]);
+  const title = titleOf(moves, place.key);
+  const moved = moves.reduce<readonly Anchor[]>((all, { to }) => withAnchor(all, to), anchors);
+  return {
+    branch: `stormlog/anchors-${keyName(place.key)}`,
+    base: place.base,
+    title,
+    message: title,
+    files: [{ path: `${prefix.ok ? prefix.stdout : ""}${ANCHORS_FILE}`, content: serializeAnchors(moved) }],
+    body: [
+      ...moveText(moves, nights),
+      "Merging this is the decision; the nightly run keeps it up to date until then, unless somebody pushes to its branch.",
+      "",
+    ].join("\n"),
+  };
+}
+
+/** The same as an issue, where pull requests are not allowed. */
+export function anchorIssue(
+  proposal: Proposal & { readonly files: readonly ProposedFile[] },
+  moves: readonly AnchorMove[],
+  nights: readonly NightEntry[],
+): IssueText {
+  const [file] = proposal.files;
+  return {
+    title: proposal.title,
+    body: [
+      ...moveText(moves, nights),
+      "This token may not open pull requests, so the file stands here. To accept it:",
+      "",
+      `\`${md(file?.path ?? "", 200)}\``,
+      "",
+      codeBlock((file?.content ?? "").slice(0, 20_000)),
+      "",
+    ].join("\n"),
+  };
+}

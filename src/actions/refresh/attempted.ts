@@ -1,0 +1,18 @@
+import { withDeadline } from "../../github/deadline.ts";
+import { type Attempt, degradedWarning } from "../../github/degrade.ts";
+import type { SubAction } from "../sub-action.ts";
+
+/** Something that a night can do without: done within its time, or one warning says why not. @returns null when it was not done */
+export async function attempted<T>(
+  action: Pick<SubAction, "signal" | "warn">,
+  ms: number,
+  attempt: Attempt,
+  work: () => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await withDeadline({ ms, interrupt: action.signal }, work);
+  } catch (error) {
+    action.warn(degradedWarning(attempt, error));
+    return null;
+  }
+}

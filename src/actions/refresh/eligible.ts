@@ -1,0 +1,109 @@
+import { readFileSync } from "node:fs";
+import { type GateError, usageError } from "../../core/errors.ts";
+import { withDeadline } from "../../github/deadline.ts";
+import { degradedWarning } from "../../github/degrade.ts";
+import type { SubAction } from "../sub-action.ts";
+
+/** What is known of the place a refresh runs at. */
+export interface Place {
+  readonly eventName: string;
+  /** Full ref of the run. */
+  readonly ref: string | null;
+  readonly defaultBranch: string | null;
+  /** Null = not known. */
+  readonly fork: boolean | null;
+  readonly isProtected: boolean | null;
+}
+
+/** Longest wait for what the event tells as well, milliseconds. */
+const DEADLINE_MS = 30_000;
+
+/** Events whose code is that of the branch they name, started by nobody who could not push to it. */
+const EVENTS: ReadonlySet<string> = new Set(["schedule", "push", "workflow_dispatch"]);
+
+/**
+ * Why baselines cannot be made here; null when they can. A baseline is what everybody is judged by: only a protected default
+ * branch's own code may make one, never a pull request's or a fork's. What is not known does not count in favour.
+ */
+export function refusal(place: Place, requireProtected: boolean): GateError | null {
+  const { eventName, ref, defaultBranch, fork, isProtected } = place;
+  const refuse = (why: string, hint: string): GateError =>
+    usageError("REFRESH_REFUSED", `baselines are not made here: ${why}`, hint);
+  if (!EVENTS.has(eventName)) {
+    return refuse(
+      `the event is ${eventName === "" ? "not known" : `"${eventName}"`}`,
+      "Run the refresh on schedule, or on a push to the default branch.",
+    );
+  }
+  if (fork !== false)
+    return refuse(
+      fork === null ? "it is not known whether this is a fork" : "this repository is a fork",
+      "Run it upstream.",
+    );
+  if (defaultBranch === null)
+    return refuse("the default branch is not known", "Give a token that may read the repository.");
+  if (ref !== `refs/heads/${defaultBranch}`)
+    return refuse(
+      `the ref is "${ref ?? "not known"}", the default branch "${defaultBranch}"`,
+      "Run it on the default branch.",
+    );
+  if (requireProtected && isProtected !== true) {
+    return refuse(
+      isProtected === null
+        ? `it is not known whether "${defaultBranch}" is protected`
+        : `"${defaultBranch}" is not protected`,
+      "Protect the branch, or set require-protected: false and know that whoever can push can move the baseline.",
+    );
+  }
+  return null;
+}
+
+interface EventRepository {
+  readonly default_branch?: unknown;
+  readonly fork?: unknown;
+}
+
+/** What the event says of the repository: written by GitHub when the run began, and good enough when its API is away. */
+function eventRepository(file: string | undefined): EventRepository {
+  if (!file) return {};
+  try {
+    const { repository } = JSON.parse(readFileSync(file, "utf8")) as { repository?: EventRepository };
+    return repository ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** Ask GitHub where this runs; where it does not answer, the event and the runner's variables say it, with one warning. */
+export async function readPlace(action: SubAction): Promise<Place> {
+  const { context, octokit, env } = action;
+  const { owner, repo, eventName, ref } = context;
+  const envProtected = env.GITHUB_REF_PROTECTED === "true" ? true : env.GITHUB_REF_PROTECTED === "false" ? false : null;
+  try {
+    return await withDeadline({ ms: DEADLINE_MS, interrupt: action.signal }, async () => {
+      const { data } = await octokit.rest.repos.get({ owner, repo });
+      const defaultBranch = data.default_branch;
+      let isProtected = envProtected;
+      if (isProtected !== true && ref === `refs/heads/${defaultBranch}`) {
+        const branch = await octokit.rest.repos.getBranch({ owner, repo, branch: defaultBranch });
+        isProtected = branch.data.protected;
+      }
+      return { eventName, ref, defaultBranch, fork: data.fork, isProtected };
+    });
+  } catch (error) {
+    const attempt = {
+      what: "ask for the default branch",
+      permission: "contents: read",
+      instead: "The event that started this run says which it is.",
+    };
+    action.warn(degradedWarning(attempt, error));
+    const { default_branch, fork } = eventRepository(env.GITHUB_EVENT_PATH);
+    return {
+      eventName,
+      ref,
+      defaultBranch: typeof default_branch === "string" ? default_branch : null,
+      fork: typeof fork === "boolean" ? fork : null,
+      isProtected: envProtected,
+    };
+  }
+}

@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import type { NightScenario, Settlement } from "../../gate/refresh-night.ts";
+import type { NightEntry } from "../../gate/refresh-state.ts";
+import type { ScenarioReport } from "../../report/model.ts";
+import { sampleReport } from "../../report/testing/sample-report.ts";
+import { closedIssueText, type IssueContext, isTold, openIssueText } from "./issue-text.ts";
+
+const HOSTILE = "<img src=x onerror=alert(1)> @everyone #1 [x](javascript:1) | ``` \n# head";
+
+const entry = (over: Partial<NightEntry> = {}): NightEntry => ({
+  time: "2026-11-21T03:17:00Z",
+  commit: "c".repeat(40),
+  session: "s",
+  scenario: "train",
+  environment: "0".repeat(16),
+  word: "fail",
+  outcome: "held",
+  runs: 4,
+  series: [0, "host", "host"],
+  level_bytes: 3 * 1024 ** 2,
+  baseline_bytes: 2 * 1024 ** 2,
+  threshold_bytes: 2.5 * 1024 ** 2,
+  growth_bytes: null,
+  ...over,
+});
+
+function night(settlement: Settlement, over: Partial<ScenarioReport> = {}): NightScenario {
+  const report = { ...(sampleReport("fail").scenarios[0] as ScenarioReport), ...over };
+  return {
+    scenario: {
+      name: report.scenario,
+      command: { kind: "shell", script: "true" },
+      cwd: "/",
+      env: {},
+      timeoutS: null,
+      horizon: null,
+      budgets: [],
+      repeats: "auto",
+      definition: null,
+    },
+    report,
+    settlement,
+    older: null,
+    night: { scenario: report.scenario, fingerprint: {}, runs: [] },
+    entry: entry({ scenario: report.scenario }),
+    change: null,
+  };
+}
+
+const context = (nights: readonly NightEntry[], baseline = "ref:refs/stormlog/baselines"): IssueContext => ({
+  key: "default",
+  repositoryUrl: "https://github.com/octo/model",
+  runUrl: "https://github.com/octo/model/actions/runs/7",
+  bundleUrl: null,
+  baseline,
+  nights,
+});
+
+describe("the issue about the main branch", () => {
+  const held = night({ kind: "held", why: "hold-breach" });
+
+  it("names the scenario, its checks, its nights and every way out", () => {
+    const nights = [
+      entry({ level_bytes: 2 * 1024 ** 2, word: "pass", outcome: "approved", scenario: held.report.scenario }),
+      held.entry,
+    ];
+    const { title, body } = openIssueText([held], context(nights));
+    expect(title).toContain(held.report.scenario);
+    expect(body).toContain("accept: <reason>");
+    expect(body).toContain("git push origin refs/stormlog/baselines");
+    expect(body).toContain("+1.00 MiB");
+    expect(body).toMatch(/night by night: `[▁▂▃▄▅▆▇█]{2}`/u);
+    expect(body).toContain("https://github.com/octo/model/actions/runs/7");
+  });
+
+  it("names the folder's commands where the store is one of files", () => {
+    const { body } = openIssueText([held], context([], "file:baselines"));
+    expect(body).toContain("--baseline file:DIR");
+    expect(body).not.toContain("git push origin");
+  });
+
+  it("lets nothing of a scenario's name, a finding or a settlement act", () => {
+    const bad = night(
+      { kind: "held", why: "hold-breach" },
+      {
+        scenario: HOSTILE,
+        findings: [
+          { ...(sampleReport("fail").scenarios[0]?.findings[0] as never as object), description: HOSTILE } as never,
+        ],
+      },
+    );
+    const nights = [{ ...bad.entry, commit: "`x` @all" }];
+    for (const { title, body } of [openIssueText([bad], context(nights)), closedIssueText([bad], context(nights))]) {
+      expect(body).not.toMatch(/<img|@everyone|@all|\]\(javascript|^# head/m);
+      expect(title).not.toContain("\n");
+    }
+    const unsaved = night({ kind: "unsaved", reason: HOSTILE });
+    expect(closedIssueText([unsaved], context([])).body).not.toMatch(/<img|@everyone/);
+  });
+
+  it("is about what is held and what exceeds a budget, not about the release anchor or an accepted level", () => {
+    const judgement = held.report.judgement;
+    const only = (limit: "budget" | "anchor" | "baseline") =>
+      ({
+        ...judgement,
+        checks: (judgement?.checks ?? []).map((check) => ({ ...check, limit, gating: true, verdict: "fail" })),
+      }) as ScenarioReport["judgement"];
+    expect(isTold(held)).toBe(true);
+    expect(isTold(night({ kind: "epoch", reason: "x" }))).toBe(false);
+    expect(isTold(night({ kind: "approved" }, { judgement: only("anchor") }))).toBe(false);
+    expect(isTold(night({ kind: "approved" }, { judgement: only("budget") }))).toBe(true);
+  });
+});

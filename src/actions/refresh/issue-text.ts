@@ -1,0 +1,135 @@
+import { escapeTerminal } from "../../core/escape.ts";
+import type { NightScenario } from "../../gate/refresh-night.ts";
+import type { NightEntry } from "../../gate/refresh-state.ts";
+import type { IssueText } from "../../github/issue-upsert.ts";
+import { codeBlock, linkTarget, md } from "../../report/markdown-text.ts";
+import { breachLines, levelLine, nightsOf, nightTable, settlementText } from "./night-text.ts";
+
+/** What the issue's text needs beside the night. */
+export interface IssueContext {
+  readonly key: string;
+  /** Page of the repository; null where it is not known. */
+  readonly repositoryUrl: string;
+  readonly runUrl: string | null;
+  readonly bundleUrl: string | null;
+  /** The store as written in the workflow. */
+  readonly baseline: string;
+  /** Everything remembered, tonight included. */
+  readonly nights: readonly NightEntry[];
+}
+
+const named = (key: string): string => (key === "default" ? "" : ` (${key})`);
+
+/** Whether a night has to be told to people: what is held back, and what exceeds a budget. The release anchor is told by its own proposal. */
+export function isTold({ settlement, report }: NightScenario): boolean {
+  if (settlement.kind === "held") return true;
+  if (settlement.kind === "epoch") return false;
+  return (report.judgement?.checks ?? []).some(
+    ({ gating, verdict, limit }) => gating && verdict === "fail" && limit !== "anchor",
+  );
+}
+
+function link(text: string, url: string | null): string {
+  const target = linkTarget(url);
+  return target === null ? text : `[${text}](${target})`;
+}
+
+/** Commits since the newest one that the baseline knows. */
+function range({ older, report }: NightScenario, repositoryUrl: string): string | null {
+  const from = older?.runs.at(-1)?.commit ?? null;
+  const to = report.runs[0]?.info.commit ?? null;
+  if (from === null || to === null || from === to) return null;
+  const url = `${repositoryUrl}/compare/${from}...${to}`;
+  return `Commits since the newest approved session: ${link(`${from.slice(0, 10)}…${to.slice(0, 10)}`, url)}.`;
+}
+
+function scenarioPart(night: NightScenario, context: IssueContext): string {
+  const nights = nightsOf(context.nights, night.entry);
+  const spark = levelLine(nights);
+  const lines = night.report.findings
+    .filter(({ description }) => description !== "")
+    .slice(0, 3)
+    .map(({ description }) => `- ${md(description, 300)}`);
+  return [
+    `### ${md(night.report.scenario, 80)}`,
+    "",
+    `Tonight's session ${md(settlementText(night.settlement), 300)}.`,
+    "",
+    ...breachLines(night),
+    ...(lines.length === 0 ? [] : ["", "What was seen:", "", ...lines]),
+    "",
+    ...[range(night, context.repositoryUrl)].flatMap((text) => (text === null ? [] : [text, ""])),
+    ...(spark === "" ? [] : [`Peak, night by night: \`${spark}\``, ""]),
+    nightTable(nights),
+  ].join("\n");
+}
+
+/** How the level of tonight becomes the new normal; without one of these the baseline stays where it is. */
+function wayOut({ baseline }: IssueContext): readonly string[] {
+  const ref = baseline.startsWith("ref:") ? baseline.slice("ref:".length) : null;
+  const commands =
+    ref === null
+      ? ["stormlog-gate baseline accept BUNDLE --baseline file:DIR --reason 'why'", "git add … && git commit"]
+      : [
+          `git fetch origin +${ref}:${ref}`,
+          `stormlog-gate baseline accept BUNDLE --baseline ref:${ref} --reason 'why'`,
+          `git push origin ${ref}`,
+        ];
+  return [
+    "### What to do",
+    "",
+    "- **It was not wanted:** mend it. The next night within the limits closes this issue, and its session joins the baseline again.",
+    "- **It is wanted:** run the nightly workflow by hand with the input `accept: <reason>`; what it measures then becomes the new level. Or accept",
+    "  tonight's bundle from a clone:",
+    "",
+    codeBlock(commands.join("\n")),
+    "",
+    "- **It was accepted in its pull request** (`/stormlog accept …`): then the first night after the merge opened the new level by itself, and this is",
+    "  something else, or larger.",
+    "",
+    "Until then the baseline stays at the old level. Pull requests are not blocked by what the main branch itself does where their base commit can",
+    "be run (`base-run: auto`): it is run in the same session before they are red.",
+  ];
+}
+
+/** The issue while something is above its limit. */
+export function openIssueText(nights: readonly NightScenario[], context: IssueContext): IssueText {
+  const told = nights.filter(isTold);
+  const scenarios = told.map(({ report }) => escapeTerminal(report.scenario.replace(/[\r\n]+/g, " "))).join(", ");
+  const title = `Memory: ${scenarios} above its limits on the main branch${named(context.key)}`;
+  const [first] = told;
+  const commit = first?.report.runs[0]?.info.commit?.slice(0, 10).replace(/[^0-9a-f]/g, "") ?? "";
+  return {
+    title: title.length > 200 ? `${title.slice(0, 199)}…` : title,
+    body: [
+      `The nightly memory gate${named(context.key)} found the main branch above its limits${commit === "" ? "" : ` at \`${commit}\``}.`,
+      "",
+      `${link("The night's run", context.runUrl)} · ${link("evidence bundle", context.bundleUrl)}`,
+      "",
+      ...told.flatMap((night) => [scenarioPart(night, context), ""]),
+      ...wayOut(context),
+      "",
+      "This text is kept up to date by the nightly run; what is written below it stays.",
+      "",
+    ].join("\n"),
+  };
+}
+
+/** The issue once everything is within its limits again. */
+export function closedIssueText(nights: readonly NightScenario[], context: IssueContext): IssueText {
+  const lines = nights.map(
+    ({ report, settlement }) =>
+      `- ${md(report.scenario, 80)}: **${report.word}**, ${md(settlementText(settlement), 300)}`,
+  );
+  return {
+    title: `Memory: the main branch is within its limits again${named(context.key)}`,
+    body: [
+      `Within its limits again with ${link("this night's run", context.runUrl)}.`,
+      "",
+      ...lines,
+      "",
+      ...nights.flatMap(({ entry }) => ["", nightTable(nightsOf(context.nights, entry))]),
+      "",
+    ].join("\n"),
+  };
+}

@@ -1,0 +1,44 @@
+import { ExitCode } from "../../core/exit-codes.ts";
+import { withDeadline } from "../../github/deadline.ts";
+import { degradedWarning } from "../../github/degrade.ts";
+import type { GitData } from "../../github/git-data.ts";
+import type { SubAction } from "../sub-action.ts";
+import { loadNights } from "./night-files.ts";
+import type { RefreshSettings } from "./settings.ts";
+
+const DEADLINE_MS = 20_000;
+
+/** What a gate's `fail-on` is to be in a mode. */
+export function failOn(mode: "advisory" | "blocking"): "never" | "regression" {
+  return mode === "advisory" ? "never" : "regression";
+}
+
+/**
+ * Tell a gate's job whether it blocks: read-only, allowed for every event. Where that cannot be read the gate is as strict as the
+ * workflow's own `mode` says without promotion, so that no failure of the network loosens or tightens it silently.
+ */
+export async function readMode(
+  action: SubAction,
+  settings: RefreshSettings,
+  gitData: GitData,
+  ref: string,
+): Promise<number> {
+  let mode = settings.promotion.mode;
+  try {
+    const state = await withDeadline({ ms: DEADLINE_MS, interrupt: action.signal }, () =>
+      loadNights(gitData, ref, settings.key),
+    );
+    if (state.nights.length > 0) mode = state.promotion.mode;
+  } catch (error) {
+    const attempt = {
+      what: "read the gate's mode",
+      permission: "contents: read",
+      instead: `It counts as ${mode}.`,
+    };
+    action.warn(degradedWarning(attempt, error));
+  }
+  action.setOutput("mode", mode);
+  action.setOutput("fail-on", failOn(mode));
+  action.log(`Stormlog Gate: ${mode}`);
+  return ExitCode.pass;
+}

@@ -1,0 +1,68 @@
+import path from "node:path";
+import { git } from "../../baseline/git.ts";
+import { parseBaselineRecord } from "../../baseline/record.ts";
+import { pruneRecord, serializeRecord } from "../../baseline/record-size.ts";
+import { recordName } from "../../baseline/store.ts";
+import type { GateRequest } from "../../config/gate-request.ts";
+import type { Night } from "../../gate/refresh-night.ts";
+import type { NightEntry } from "../../gate/refresh-state.ts";
+import type { Proposal, ProposedFile, ReadFile } from "../../github/anchor-pull-request.ts";
+import { md } from "../../report/markdown-text.ts";
+import { nightsOf, nightTable, settlementText } from "./night-text.ts";
+import { keyName, type RefreshSettings } from "./settings.ts";
+
+/** Folder of a `file:` store as a path within the repository; null when it lies outside. */
+async function storeFolder(request: GateRequest, baseline: string): Promise<string | null> {
+  const prefix = await git(request.root, ["rev-parse", "--show-prefix"]);
+  if (!prefix.ok) return null;
+  const folder = path.posix.normalize(`${prefix.stdout}${baseline.slice("file:".length)}`).replace(/\/$/, "");
+  return folder.startsWith("..") || path.posix.isAbsolute(folder) ? null : folder;
+}
+
+/**
+ * A pull request with tonight's sessions of a `file:` store. It builds on what earlier nights put on its branch, so that a request that
+ * waits for a week holds a week of nights.
+ * @returns null when nothing was stored, or the store lies outside the repository
+ */
+export async function recordsProposal(
+  request: GateRequest,
+  settings: RefreshSettings,
+  night: Night,
+  place: { readonly base: string; readonly nights: readonly NightEntry[] },
+): Promise<Proposal | null> {
+  const folder = await storeFolder(request, settings.baseline);
+  const changed = night.scenarios.flatMap(({ change, report }) =>
+    change === null ? [] : [{ change, name: recordName(report.scenario, report.fingerprint) }],
+  );
+  if (folder === null || changed.length === 0) return null;
+  const files = (read: ReadFile): Promise<readonly ProposedFile[]> =>
+    Promise.all(
+      changed.map(async ({ change, name }) => {
+        const file = `${folder}/${name}`;
+        const text = await read(file);
+        const current = text === null ? null : parseBaselineRecord(JSON.parse(text), file);
+        return { path: file, content: serializeRecord(pruneRecord(change(current))) };
+      }),
+    );
+  const named = settings.key === "default" ? "" : ` (${settings.key})`;
+  const parts = night.scenarios.flatMap(({ report, settlement, entry }) => [
+    `### ${md(report.scenario, 80)}`,
+    "",
+    `Verdict **${report.word}**; tonight's session ${md(settlementText(settlement), 300)}.`,
+    "",
+    nightTable(nightsOf(place.nights, entry)),
+    "",
+  ]);
+  return {
+    branch: `stormlog/baselines-${keyName(settings.key)}`,
+    base: place.base,
+    title: `Memory baselines of the main branch${named}`,
+    message: `Memory baselines of the main branch${named}`,
+    body: [
+      "Sessions that the nightly run measured. Later nights are added here until this is merged.",
+      "",
+      ...parts,
+    ].join("\n"),
+    files,
+  };
+}

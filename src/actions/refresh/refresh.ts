@@ -1,0 +1,277 @@
+import { getState, saveState } from "@actions/core";
+import { GateError, usageError } from "../../core/errors.ts";
+import { ExitCode } from "../../core/exit-codes.ts";
+import { readAnchors } from "../../gate/anchor-file.ts";
+import { currentMode, type GateMode } from "../../gate/promotion.ts";
+import { type Breach, type Night, type NightScenario, runNight } from "../../gate/refresh-night.ts";
+import type { NightEntry, Trial } from "../../gate/refresh-state.ts";
+import { selfTest } from "../../gate/self-test.ts";
+import { acceptedOnMain } from "../../github/approvals.ts";
+import { actionsArtifactStore, uploadBundle } from "../../github/artifact.ts";
+import { withDeadline } from "../../github/deadline.ts";
+import { openGitData } from "../../github/git-data-client.ts";
+import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/summary.ts";
+import { renderSummary } from "../../report/summary-markdown.ts";
+import { covers } from "../../verdict/difference.ts";
+import { rememberForPost, rememberUploaded } from "../gate/state.ts";
+import type { SubAction } from "../sub-action.ts";
+import { attempted } from "./attempted.ts";
+import { readPlace, refusal } from "./eligible.ts";
+import { fenced, nightRequest, nightStore } from "./measure-night.ts";
+import { type SavedNight, saveNight } from "./night-files.ts";
+import { nightSummary } from "./night-summary.ts";
+import { proposeAnchors, proposeRecords, tellBreach } from "./publish-night.ts";
+import { failOn, readMode } from "./read-mode.ts";
+import { BASELINES_REF, type RefreshSettings, refreshSettings } from "./settings.ts";
+import { tidyImages } from "./tidy-images.ts";
+
+const UPLOAD_DEADLINE_MS = 60_000;
+const ACCEPTED_DEADLINE_MS = 90_000;
+const SAVE_DEADLINE_MS = 60_000;
+const AFTER_INTERRUPT_MS = 3000;
+
+/** Whether a breach was accepted in the pull request that brought it: who, and why. */
+async function acceptedReason(action: SubAction, breach: Breach): Promise<string | null> {
+  if (breach.difference === null || breach.commit === null) return null;
+  const { owner, repo } = action.context;
+  const { commit, since } = breach;
+  const known = await withDeadline({ ms: ACCEPTED_DEADLINE_MS, interrupt: action.signal }, () =>
+    acceptedOnMain(action.octokit, { owner, repo }, commit, since),
+  );
+  const found = { token: breach.difference };
+  const match = known.find(({ acceptance }) => covers(acceptance, found));
+  if (match === undefined) {
+    const others = known.map(({ acceptance, pullRequest }) => `${acceptance.difference} in #${pullRequest}`);
+    if (others.length > 0) {
+      action.log(
+        `Accepted before the merge: ${others.join(", ")}. Tonight's difference is ${breach.difference}: another.`,
+      );
+    }
+    return null;
+  }
+  return `${match.acceptance.reason} (accepted by ${match.acceptance.by} in #${match.pullRequest})`;
+}
+
+/** What tomorrow's gate would compare with: the approved runs, tonight's among them when they were approved. */
+function tomorrowsBaseline({ settlement, older, night }: NightScenario) {
+  const tonight = ["approved", "seed", "epoch"].includes(settlement.kind) ? night.runs : null;
+  if (tonight === null) return null;
+  const before = settlement.kind === "epoch" ? [] : (older?.runs ?? []);
+  return { ...night, runs: [...before, ...tonight] };
+}
+
+interface Tests {
+  readonly trials: readonly Trial[];
+  readonly notes: readonly string[];
+}
+
+interface Measured extends Tests {
+  readonly night: Night;
+}
+
+/** Exit status of the step: what could not be done first, then a breach where the gate blocks. */
+function exitCode(night: Night, mode: GateMode): number {
+  const { report } = night.outcome;
+  if (report.exit_code === ExitCode.interrupted) return ExitCode.interrupted;
+  const { scenarios } = night;
+  if (scenarios.some(({ settlement }) => settlement.kind === "unsaved")) return ExitCode.error;
+  if (scenarios.some(({ report: one }) => one.word === "error")) return ExitCode.error;
+  return report.word === "fail" && mode === "blocking" ? ExitCode.gateFailed : ExitCode.pass;
+}
+
+async function upload(action: SubAction, settings: RefreshSettings, bundle: string): Promise<string | null> {
+  const answer = await uploadBundle(
+    {
+      store: actionsArtifactStore(),
+      context: action.context,
+      name: settings.artifactName,
+      retentionDays: settings.retentionDays,
+      deadline: { ms: UPLOAD_DEADLINE_MS, interrupt: action.signal, msAfterInterrupt: AFTER_INTERRUPT_MS },
+    },
+    bundle,
+  );
+  if (!answer.ok) {
+    action.warn(answer.warning);
+    return null;
+  }
+  rememberUploaded({ saveState, getState });
+  return answer.url;
+}
+
+function sayNight(action: SubAction, night: Night, code: number): void {
+  for (const warning of night.outcome.report.warnings) action.warn(warning);
+  for (const { report, settlement } of night.scenarios) {
+    const name = report.scenario.replace(/[\r\n]+/g, " ");
+    if (report.error !== null) {
+      const hint = report.error.hint === null ? "" : ` ${report.error.hint}`;
+      action.warn(`${name}: ${report.error.message}.${hint} Nothing was stored as a baseline.`);
+    }
+    if (settlement.kind === "unsaved") {
+      action.warn(
+        `${name}: the session could not be stored (${settlement.reason}). It is in the evidence bundle: ` +
+          "`stormlog-gate baseline accept BUNDLE` stores it from there.",
+      );
+    }
+    action.log(`${name}: ${report.word}, ${settlement.kind}`);
+  }
+  action.log(`Stormlog Gate: ${night.outcome.report.word} (exit ${code})`);
+}
+
+async function measure(
+  action: SubAction,
+  settings: RefreshSettings,
+  request: ReturnType<typeof nightRequest>,
+  gitData: ReturnType<typeof openGitData>,
+): Promise<Measured> {
+  const store = nightStore(settings, request, gitData);
+  return fenced(action, store, async (ports) => {
+    const night = await runNight(
+      request,
+      {
+        store,
+        spec: settings.baseline,
+        runs: settings.runs,
+        accept: settings.accept,
+        accepted: (breach) => acceptedReason(action, breach),
+        warn: ports.log,
+      },
+      ports,
+    );
+    const trials: Trial[] = [];
+    const notes: string[] = [];
+    for (const one of settings.selfTest ? night.scenarios : []) {
+      if (ports.interrupt.aborted) break;
+      const baseline = tomorrowsBaseline(one);
+      if (baseline === null) {
+        notes.push(`${one.report.scenario}: no self-test, tonight's session did not join the baseline`);
+        continue;
+      }
+      const { session, commit } = night.outcome.report;
+      const tested = await selfTest(request, one.scenario, { baseline, session, commit }, ports);
+      trials.push(...tested.trials);
+      notes.push(...tested.notes);
+    }
+    return { night, trials, notes };
+  });
+}
+
+async function save(
+  action: SubAction,
+  settings: RefreshSettings,
+  gitData: ReturnType<typeof openGitData>,
+  ref: string,
+  { night, trials }: Measured,
+): Promise<SavedNight | null> {
+  const { report } = night.outcome;
+  const tonight = {
+    word: report.word,
+    entries: night.scenarios.map(({ entry }) => entry),
+    trials,
+    policy: settings.promotion,
+    nowIso: report.generated_at_utc,
+  };
+  const attempt = {
+    what: "write the night's history and badge",
+    permission: "contents: write",
+    instead: "The baselines are stored on their own.",
+  };
+  return attempted(action, SAVE_DEADLINE_MS, attempt, () =>
+    saveNight(gitData, ref, settings.key, tonight, action.warn),
+  );
+}
+
+/**
+ * The refresh: one session more for every scenario, stored before it is judged; then whatever the night came to is told.
+ * @returns the step's exit status
+ * @throws GateError REFRESH_REFUSED, INPUT_INVALID and those of the configuration, before anything is measured
+ */
+export async function refresh(action: SubAction): Promise<number> {
+  const settings = refreshSettings(action.input);
+  const { owner, repo, serverUrl, runId } = action.context;
+  const gitData = openGitData(action.octokit, { owner, repo }, { log: action.log });
+  const ref = settings.baseline.startsWith("ref:") ? settings.baseline.slice("ref:".length) : BASELINES_REF;
+  if (settings.readMode) return readMode(action, settings, gitData, ref);
+  if (settings.accept !== null && action.context.eventName !== "workflow_dispatch") {
+    throw usageError(
+      "INPUT_INVALID",
+      "input accept is for a run by hand (workflow_dispatch)",
+      "Left in a workflow it would accept whatever any night measures.",
+    );
+  }
+  const place = await readPlace(action);
+  const refused = refusal(place, settings.requireProtected);
+  if (refused !== null) throw refused;
+  const request = nightRequest(action, settings);
+  const { anchors } = await readAnchors(request.root, request.env);
+  const { artifactName, retentionDays } = settings;
+  rememberForPost({ saveState, getState }, { bundleDir: request.bundle, artifactName, retentionDays });
+
+  const measured = await measure(action, settings, request, gitData);
+  const { night } = measured;
+  const { report } = night.outcome;
+  const cancelled =
+    action.signal.aborted &&
+    !(action.signal.reason instanceof GateError && action.signal.reason.code === "STEP_TIMEOUT");
+  // A cancelled step has seconds left: the post step uploads, and nobody waits for the rest.
+  const bundleUrl = cancelled ? null : await upload(action, settings, request.bundle);
+  const saved = cancelled ? null : await save(action, settings, gitData, ref, measured);
+  const nights: readonly NightEntry[] = saved?.state.nights ?? night.scenarios.map(({ entry }) => entry);
+  const mode =
+    saved?.mode ?? currentMode({ mode: "advisory", clean_nights: 0, promoted_iso: null }, settings.promotion);
+  const repositoryUrl = `${serverUrl}/${owner}/${repo}`;
+  const context = {
+    key: settings.key,
+    repositoryUrl,
+    runUrl: runId === null ? null : `${repositoryUrl}/actions/runs/${runId}`,
+    bundleUrl,
+    baseline: settings.baseline,
+    nights,
+  };
+  const issueUrl = cancelled ? null : await tellBreach(action, settings, night, context);
+  const anchorUrl = cancelled
+    ? null
+    : await proposeAnchors(action, settings, request, night, {
+        anchors,
+        nights,
+        defaultBranch: place.defaultBranch ?? "main",
+      });
+  if (!cancelled) await tidyImages(action, gitData);
+  if (!cancelled) {
+    await proposeRecords(action, settings, request, night, { nights, defaultBranch: place.defaultBranch ?? "main" });
+  }
+  const code = exitCode(night, mode);
+  const summary = nightSummary(night, {
+    nights,
+    promotion: saved?.state.promotion ?? null,
+    policy: settings.promotion,
+    trials: measured.trials,
+    notes: measured.notes,
+  });
+  writeSummary(action.env.GITHUB_STEP_SUMMARY, summary);
+  writeSummary(
+    action.env.GITHUB_STEP_SUMMARY,
+    renderSummary(report, {
+      timelineImageUrl: null,
+      bundleUrl,
+      htmlUrl: null,
+      mermaid: true,
+      maxChars: MAX_SUMMARY_BYTES / 2,
+    }),
+  );
+  sayNight(action, night, code);
+  const next = saved?.state.promotion.mode ?? mode;
+  const approved = night.scenarios.every(({ settlement }) => ["approved", "seed", "epoch"].includes(settlement.kind));
+  const outputs = {
+    verdict: report.word,
+    "exit-code": String(code),
+    approved: String(night.scenarios.length > 0 && approved),
+    mode: next,
+    "fail-on": failOn(next),
+    "issue-url": issueUrl ?? "",
+    "anchor-url": anchorUrl ?? "",
+    "bundle-path": request.bundle,
+    "artifact-url": bundleUrl ?? "",
+  };
+  for (const [name, value] of Object.entries(outputs)) action.setOutput(name, value);
+  return code;
+}

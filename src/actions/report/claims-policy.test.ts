@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import type { Section } from "../../report/section.ts";
+import { sampleReport } from "../../report/testing/sample-report.ts";
+import type { Acceptance } from "../../verdict/acceptance.ts";
+import { policyDifference } from "../../verdict/difference.ts";
+import { callsItselfAccepted, holdClaims } from "./claims.ts";
+
+const CHANGES = [{ path: "policy.unjudged", base: "fail", head: "pass" }];
+const TOKEN = policyDifference(CHANGES).token;
+const accepted = (over: Partial<Acceptance> = {}): Acceptance => ({
+  difference: TOKEN,
+  by: "ann",
+  reason: "agreed",
+  via: "comment",
+  at_iso: null,
+  head_sha: null,
+  url: null,
+  ...over,
+});
+
+const section = (over: Partial<Section["report"]>): Section => ({
+  gateId: "default",
+  leg: null,
+  headSha: null,
+  runAttempt: 1,
+  bundleArtifact: null,
+  timelineArtifact: null,
+  report: sampleReport("pass", { policy_changes: CHANGES, ...over }),
+});
+
+const CLAIM = section({
+  policy_accepted: accepted({ by: "somebody famous" }),
+  policy_difference: "000000000000-policy",
+});
+
+describe("a section that calls changes of its own gate accepted", () => {
+  it("is worth asking about", () => {
+    expect(callsItselfAccepted([CLAIM])).toBe(true);
+    expect(callsItselfAccepted([section({})])).toBe(false);
+  });
+
+  it.each([
+    ["nobody accepted anything", []],
+    ["something else was accepted", [accepted({ difference: "000000000000-policy" })]],
+  ])("is not believed of a stranger where %s, and is no pass", (_what, live) => {
+    const held = holdClaims([CLAIM], { live, headSha: null, stranger: true });
+    expect(held).toMatchObject({
+      unaccepted: 1,
+      embellished: 1,
+      sections: [{ report: { word: "warn", policy_difference: TOKEN } }],
+    });
+    expect(held.sections[0]?.report.policy_accepted).toBeUndefined();
+  });
+
+  it("is not believed of a stranger where nobody can be asked", () => {
+    const held = holdClaims([CLAIM], { live: null, headSha: null, stranger: true });
+    expect(held.sections[0]?.report.policy_accepted).toBeUndefined();
+  });
+
+  it("names who accepted it in truth", () => {
+    const held = holdClaims([CLAIM], { live: [accepted()], headSha: null, stranger: true });
+    expect(held).toMatchObject({
+      unaccepted: 0,
+      embellished: 0,
+      sections: [{ report: { word: "pass", policy_accepted: { by: "ann" } } }],
+    });
+  });
+
+  it("of this repository is taken at its word where nobody can be asked", () => {
+    const own = section({ policy_accepted: accepted(), policy_difference: TOKEN });
+    const held = holdClaims([own], { live: null, headSha: null, stranger: false });
+    expect(held).toMatchObject({
+      unaccepted: 0,
+      sections: [{ report: { word: "pass", policy_accepted: { by: "ann" } } }],
+    });
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import type { GateWord, ScenarioReport } from "../../report/model.ts";
+import type { Section } from "../../report/section.ts";
+import { sampleReport, sampleScenario } from "../../report/testing/sample-report.ts";
+import type { Acceptance } from "../../verdict/acceptance.ts";
+import { differenceOf } from "../../verdict/difference.ts";
+import { type Ground, holdClaims } from "./claims.ts";
+
+const HEAD = "a".repeat(40);
+const failed = sampleScenario("fail");
+const token = differenceOf(failed.scenario, failed.fingerprint, failed.judgement!)!.token;
+const acceptance: Acceptance = {
+  difference: token,
+  by: "ann",
+  reason: "agreed",
+  via: "comment",
+  at_iso: null,
+  head_sha: null,
+  url: null,
+};
+
+const held = (word: GateWord, scenario: ScenarioReport, ground: Partial<Ground> = {}) => {
+  const section: Section = {
+    gateId: "default",
+    leg: null,
+    headSha: HEAD,
+    runAttempt: 1,
+    bundleArtifact: 5,
+    timelineArtifact: 6,
+    report: sampleReport(word, { scenarios: [scenario] }),
+  };
+  return holdClaims([section], { live: null, headSha: HEAD, stranger: true, ...ground });
+};
+
+describe("a section held against itself", () => {
+  it.each(["pass", "warn", "fail", "unjudged", "error"] as const)(
+    "that says %s and means it stays as it is",
+    (word) => {
+      const { sections, embellished } = held(word, sampleScenario(word));
+      expect(sections[0]?.report.word).toBe(word);
+      expect(embellished).toBe(0);
+    },
+  );
+
+  it("may be worse than its checks, never better", () => {
+    expect(held("fail", { ...sampleScenario("pass"), word: "fail" }).sections[0]?.report.word).toBe("fail");
+    const better = held("pass", { ...failed, word: "pass" });
+    expect(better).toMatchObject({ embellished: 1, sections: [{ report: { word: "fail" } }] });
+  });
+
+  it("keeps no page of a stranger, and keeps its download", () => {
+    expect(held("fail", failed).sections[0]).toMatchObject({ timelineArtifact: null, bundleArtifact: 5 });
+    expect(held("fail", failed, { stranger: false }).sections[0]).toMatchObject({ timelineArtifact: 6 });
+  });
+});
+
+describe("an acceptance that a section claims", () => {
+  const claimed: ScenarioReport = { ...failed, word: "warn", difference: token, accepted: { ...acceptance, by: "me" } };
+
+  it("counts as the person said it, when one with the right to did", () => {
+    const [section] = held("warn", claimed, { live: [acceptance] }).sections;
+    expect(section?.report).toMatchObject({ word: "warn", scenarios: [{ accepted: { by: "ann" } }] });
+  });
+
+  it.each([
+    ["nobody did", []],
+    ["somebody accepted something else", [{ ...acceptance, difference: "000000000000-dapb1" }]],
+    ["it was accepted for another commit", [{ ...acceptance, head_sha: "b".repeat(40) }]],
+  ])("does not count when %s", (_why, live) => {
+    expect(held("warn", claimed, { live })).toMatchObject({ unaccepted: 1, sections: [{ report: { word: "fail" } }] });
+  });
+
+  it("of a stranger does not count where nobody can be asked; of this repository's own run it does", () => {
+    expect(held("warn", claimed).sections[0]?.report.word).toBe("fail");
+    expect(held("warn", claimed, { stranger: false }).sections[0]?.report.word).toBe("warn");
+  });
+
+  it("covers what the checks say, not what the section calls it", () => {
+    const renamed = { ...claimed, difference: "000000000000-dapb1" };
+    const live = [{ ...acceptance, difference: "000000000000-dapb1" }];
+    expect(held("warn", renamed, { live }).sections[0]?.report).toMatchObject({
+      word: "fail",
+      scenarios: [{ difference: token }],
+    });
+  });
+});

@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs";
+
+/** What of the triggering event matters here. The runner writes it from what GitHub sent; no code of a change has touched it. */
+export interface ReportEvent {
+  /** The finished run that a `workflow_run` event is about. */
+  readonly workflowRunId: number | null;
+  /** True when the event says that its pull request was closed. */
+  readonly closed: boolean;
+}
+
+function property(value: unknown, key: string): unknown {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, key)
+    ? (value as Readonly<Record<string, unknown>>)[key]
+    : undefined;
+}
+
+/** Read the event named by `GITHUB_EVENT_PATH`; a missing or broken file says nothing. */
+export function readReportEvent(env: Readonly<Record<string, string | undefined>>): ReportEvent {
+  let payload: unknown;
+  try {
+    payload = JSON.parse(readFileSync(env.GITHUB_EVENT_PATH ?? "", "utf8"));
+  } catch {
+    return { workflowRunId: null, closed: false };
+  }
+  const id = property(property(payload, "workflow_run"), "id");
+  const about = env.GITHUB_EVENT_NAME ?? "";
+  return {
+    workflowRunId: about === "workflow_run" && Number.isSafeInteger(id) && Number(id) > 0 ? Number(id) : null,
+    closed: /^pull_request(_target)?$/.test(about) && property(payload, "action") === "closed",
+  };
+}

@@ -1,0 +1,36 @@
+import { stickyComment } from "../../github/comment.ts";
+import type { SubAction } from "../sub-action.ts";
+import type { FoundPullRequest, ReportSource } from "./source.ts";
+
+/** Runs that nobody wanted leave nothing, and nothing needs to be said of them. */
+const QUIET: readonly (string | null)[] = ["skipped", "action_required", "stale", "neutral"];
+
+/**
+ * A run that left no section of the gate says so where its verdict would stand: what an older commit was told must not seem to hold
+ * for this one. Returns the comment's page, or null when there is none.
+ */
+export async function keepMissingComment(
+  { octokit, context, log, warn }: SubAction,
+  gateId: string,
+  { record, reader }: ReportSource,
+  pullRequest: FoundPullRequest,
+): Promise<string | null> {
+  if (QUIET.includes(record.conclusion)) {
+    log("The run measured nothing and says so; there is no comment.");
+    return null;
+  }
+  const { owner, repo, serverUrl } = context;
+  const refused = reader.refused().length;
+  const why =
+    refused === 0
+      ? "The run left nothing that could be judged"
+      : `${refused} artifact${refused === 1 ? "" : "s"} of the run looked like measurements and could not be believed`;
+  const recorded =
+    record.conclusion === null ? "" : ` GitHub recorded it as ${record.conclusion.replace(/[^a-z]/g, " ")}.`;
+  const run = `[the run](${serverUrl}/${owner}/${repo}/actions/runs/${record.runId})`;
+  const text = `## ❔ Memory gate: unjudged\n\n**${why}.**${recorded} What happened is in the log of ${run}.\n`;
+  const target = { owner, repo, pullRequest: pullRequest.number, headSha: pullRequest.headSha, key: gateId };
+  const result = await stickyComment(octokit, target, text);
+  if (result.action === "failed") warn(result.warning);
+  return "url" in result ? result.url : null;
+}

@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { doubtNotes, type RunRecord, recordNotes } from "./notes.ts";
+
+const record = (over: Partial<RunRecord> = {}): RunRecord => ({
+  runId: 7,
+  conclusion: "success",
+  jobs: { failed: 0, all: 2 },
+  stranger: false,
+  ...over,
+});
+
+describe("where a verdict comes from", () => {
+  it("is not said of a run of this repository that ended as its verdict says", () => {
+    expect(recordNotes(record(), "pass")).toEqual([]);
+    expect(recordNotes(record({ conclusion: "failure" }), "fail")).toEqual([]);
+  });
+
+  it("is said when GitHub recorded something else", () => {
+    expect(recordNotes(record({ conclusion: "failure" }), "pass")).toEqual([
+      "The measurements say pass, but GitHub recorded run 7 as failure.",
+    ]);
+    expect(recordNotes(record({ jobs: { failed: 1, all: 2 } }), "warn")[0]).toContain(
+      "1 of its 2 jobs did not succeed",
+    );
+  });
+
+  it("is always said of a stranger's run", () => {
+    expect(recordNotes(record({ stranger: true }), "pass")).toEqual([
+      "The numbers are what a run of the fork says of itself. GitHub recorded run 7 as success.",
+    ]);
+    expect(recordNotes(record({ stranger: true, conclusion: "timed_out" }), "pass")[0]).toContain("does not fit");
+    expect(recordNotes(record({ stranger: true, conclusion: null }), "fail")[0]).toContain("not finished");
+  });
+
+  it("repeats no word of a conclusion that is none", () => {
+    expect(recordNotes(record({ stranger: true, conclusion: "<b>@x" }), "fail")[0]).toContain("as unknown");
+  });
+});
+
+describe("what was not believed", () => {
+  it("is one sentence each, and nothing when everything was", () => {
+    expect(doubtNotes({ refused: 0, unaccepted: 0, embellished: 0 })).toEqual([]);
+    expect(doubtNotes({ refused: 2, unaccepted: 1, embellished: 1 })).toHaveLength(3);
+    expect(doubtNotes({ refused: 1, unaccepted: 0, embellished: 0 })[0]).toContain("1 artifact named");
+  });
+});

@@ -1,0 +1,59 @@
+import type { GateWord } from "../../report/model.ts";
+
+/** What GitHub itself recorded of a run that measured. */
+export interface RunRecord {
+  readonly runId: number;
+  /** `success`, `failure`, …; null while it runs. */
+  readonly conclusion: string | null;
+  /** Jobs that did not succeed, and all; null when GitHub did not tell. */
+  readonly jobs: { readonly failed: number; readonly all: number } | null;
+  /** True when its workflow file was under the control of somebody who may not write here. */
+  readonly stranger: boolean;
+}
+
+const GOOD: readonly (string | null)[] = ["success"];
+
+function recorded({ runId, conclusion, jobs }: RunRecord): string {
+  const state = conclusion === null ? "not finished" : /^[a-z_]{1,30}$/.test(conclusion) ? conclusion : "unknown";
+  const failed = jobs === null || jobs.failed === 0 ? "" : `; ${jobs.failed} of its ${jobs.all} jobs did not succeed`;
+  return `GitHub recorded run ${runId} as ${state.replaceAll("_", " ")}${failed}`;
+}
+
+/**
+ * Sentences below the verdict that tell where it comes from: always for a stranger's run, whose word for it this is; for one of this
+ * repository only when GitHub recorded something else than the verdict says.
+ */
+export function recordNotes(record: RunRecord, word: GateWord): readonly string[] {
+  const contradicted = (word === "pass" || word === "warn") && !GOOD.includes(record.conclusion);
+  const failedJobs = (word === "pass" || word === "warn") && (record.jobs?.failed ?? 0) > 0;
+  if (record.stranger) {
+    const claim = "The numbers are what a run of the fork says of itself.";
+    const doubt = contradicted || failedJobs ? ` It says ${word}, which does not fit: look at the run.` : "";
+    return [`${claim} ${recorded(record)}.${doubt}`];
+  }
+  if (contradicted || failedJobs) return [`The measurements say ${word}, but ${recorded(record)}.`];
+  return [];
+}
+
+/** One sentence for all that was not believed; what exactly is in the job's log. */
+export function doubtNotes(doubts: {
+  readonly refused: number;
+  readonly unaccepted: number;
+  readonly embellished: number;
+}): readonly string[] {
+  const notes: string[] = [];
+  const { refused, unaccepted, embellished } = doubts;
+  if (refused > 0) {
+    const one = refused === 1;
+    notes.push(
+      `${refused} artifact${one ? "" : "s"} named like a section of this gate ${one ? "was" : "were"} refused.`,
+    );
+  }
+  if (unaccepted > 0) {
+    notes.push(
+      "A difference is called accepted that nobody with write permission has accepted: it counts as it was judged.",
+    );
+  }
+  if (embellished > 0) notes.push("A section called itself better than its own checks: the checks count.");
+  return notes;
+}

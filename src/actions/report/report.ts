@@ -1,0 +1,158 @@
+import { ExitCode } from "../../core/exit-codes.ts";
+import { degradedWarning } from "../../github/degrade.ts";
+import { openGitData } from "../../github/git-data-client.ts";
+import { imageRef } from "../../github/image-ref.ts";
+import { readPullRequest } from "../../github/pull-request.ts";
+import { keepSectionComment } from "../../github/section-comment.ts";
+import type { GateWord } from "../../report/model.ts";
+import { verdictOfSections } from "../../report/section-verdict.ts";
+import type { SubAction } from "../sub-action.ts";
+import { callsItselfAccepted, type Ground, type HeldClaims, holdClaims } from "./claims.ts";
+import { type ReportEvent, readReportEvent } from "./event.ts";
+import { keepMissingComment } from "./missing.ts";
+import { doubtNotes, recordNotes } from "./notes.ts";
+import { type ReportSettings, reportSettings } from "./settings.ts";
+import { openSource, type ReportSource } from "./source.ts";
+
+/** What the step came to. */
+interface Answer {
+  /** Null when the run left nothing that could be believed. */
+  readonly word: GateWord | null;
+  /** False when GitHub recorded a failure whatever the sections say. */
+  readonly succeeded: boolean;
+}
+
+/**
+ * Post what a gate's jobs measured: after them in the same run, or in `workflow_run` after the run of a fork. Nothing here runs or
+ * repeats anything of the change; sections are read, checked and rendered.
+ */
+export async function report(action: SubAction): Promise<number> {
+  const settings = reportSettings(action.input);
+  const event = readReportEvent(action.env);
+  for (const name of ["verdict", "comment-url", "pull-request"]) action.setOutput(name, "");
+  if (event.closed) {
+    await forgetImages(action);
+    return ExitCode.pass;
+  }
+  try {
+    const answer = await post(action, settings, event);
+    return settings.verdictFails ? exitCode(answer) : ExitCode.pass;
+  } catch (error) {
+    if (action.signal.aborted) throw action.signal.reason;
+    action.warn(
+      degradedWarning(
+        {
+          what: "read what the run measured",
+          permission: settings.runId === null && event.workflowRunId === null ? null : "actions: read",
+          instead: "The verdict is the gate job's own result; its summary and artifact have everything.",
+        },
+        error,
+      ),
+    );
+    return settings.verdictFails ? ExitCode.error : ExitCode.pass;
+  }
+}
+
+function exitCode({ word, succeeded }: Answer): number {
+  if (word === null) return ExitCode.unjudged;
+  if (word === "fail") return ExitCode.gateFailed;
+  return word === "error" || !succeeded ? ExitCode.error : ExitCode.pass;
+}
+
+/** A closed pull request shows its pictures no longer to anybody who works on it; the refresh removes what is missed here. */
+async function forgetImages({ octokit, context, env, log, warn, setOutput }: SubAction): Promise<void> {
+  const pullRequest = readPullRequest(env);
+  if (pullRequest === null) return;
+  setOutput("pull-request", String(pullRequest.number));
+  const ref = imageRef(pullRequest.number);
+  try {
+    await openGitData(octokit, { owner: context.owner, repo: context.repo }).deleteRef(ref);
+    log(`Pull request ${pullRequest.number} is closed: ${ref} is gone`);
+  } catch (error) {
+    const instead = "The nightly refresh removes what is left of closed pull requests.";
+    warn(degradedWarning({ what: `remove ${ref}`, permission: "contents: write", instead }, error));
+  }
+}
+
+async function post(action: SubAction, settings: ReportSettings, event: ReportEvent): Promise<Answer> {
+  const { context, log, warn, setOutput } = action;
+  const runId = settings.runId ?? event.workflowRunId ?? context.runId;
+  const source = await openSource(action, settings.gateId, runId);
+  const { pullRequest, record } = source;
+  const { stranger } = record;
+  const headSha = pullRequest.kind === "found" ? pullRequest.headSha : null;
+  let live: Ground["live"] | undefined;
+  const read = async (): Promise<HeldClaims> => {
+    const sections = await source.reader.read();
+    if (live === undefined && pullRequest.kind === "found" && callsItselfAccepted(sections)) {
+      live = await source.acceptances(pullRequest);
+    }
+    return holdClaims(sections, { live: live ?? null, headSha, stranger });
+  };
+  let held = await read();
+  for (const line of source.reader.refused()) log(`Not believed: ${line}`);
+  // What was refused may be the leg that failed: it counts as one that is missing, which is never a pass.
+  const refused = source.reader.refused().length;
+  const expected = refused === 0 ? null : held.sections.length + refused;
+  const word = held.sections.length === 0 ? null : verdictOfSections(held.sections, expected).word;
+  setOutput("verdict", word ?? "");
+  const answer = { word, succeeded: record.conclusion === null || record.conclusion === "success" };
+
+  if (pullRequest.kind === "none") {
+    const line = `There is no comment: ${pullRequest.reason}`;
+    if (pullRequest.odd) warn(line);
+    else log(line);
+    return answer;
+  }
+  setOutput("pull-request", String(pullRequest.number));
+  if (!settings.comment) return answer;
+  if (word === null) {
+    const url = await keepMissingComment(action, settings.gateId, source, pullRequest);
+    if (url !== null) setOutput("comment-url", url);
+    return answer;
+  }
+  const { owner, repo } = context;
+  try {
+    const result = await keepSectionComment({
+      octokit: action.octokit,
+      gitData:
+        settings.image === "auto" || settings.image === "ref" ? openGitData(action.octokit, { owner, repo }) : null,
+      context: { serverUrl: context.serverUrl, owner, repo },
+      pullRequest: { number: pullRequest.number, headSha: pullRequest.headSha },
+      gateId: settings.gateId,
+      sections: async () => {
+        held = await read();
+        return held.sections;
+      },
+      runId,
+      image: settings.image,
+      expected,
+      notes: () => notesOf(source, held),
+      log,
+    });
+    for (const warning of result.warnings) warn(warning);
+    if (result.action === "failed") warn(result.warning);
+    else if (result.action === "outdated") log("The pull request has a newer commit; its own run keeps the comment.");
+    else {
+      log(`Pull request comment ${result.action}: ${result.url}`);
+      setOutput("comment-url", result.url);
+    }
+  } catch (error) {
+    if (action.signal.aborted) throw action.signal.reason;
+    warn(commentProblem(error));
+  }
+  return answer;
+}
+
+function commentProblem(error: unknown): string {
+  const instead = "The verdict is the gate job's own result; its summary and artifact have everything.";
+  return degradedWarning({ what: "keep the pull request comment", permission: "pull-requests: write", instead }, error);
+}
+
+function notesOf({ record, reader }: ReportSource, held: HeldClaims): readonly string[] {
+  const { unaccepted, embellished, sections } = held;
+  return [
+    ...recordNotes(record, verdictOfSections(sections, null).word),
+    ...doubtNotes({ refused: reader.refused().length, unaccepted, embellished }),
+  ];
+}

@@ -1,0 +1,126 @@
+import { usageError } from "../../core/errors.ts";
+import { readAcceptances } from "../../github/approvals.ts";
+import type { ArtifactStore } from "../../github/artifact.ts";
+import { actionsArtifactStore } from "../../github/artifact.ts";
+import { degradedWarning } from "../../github/degrade.ts";
+import { readPullRequest } from "../../github/pull-request.ts";
+import {
+  pullRequestAt,
+  type RecordedRun,
+  type Resolved,
+  recordedRun,
+  resolvePullRequest,
+} from "../../github/resolve-pull-request.ts";
+import { runSectionReader } from "../../github/run-sections.ts";
+import { type SectionReader, sectionReader } from "../../github/section-artifacts.ts";
+import type { Acceptance } from "../../verdict/acceptance.ts";
+import type { SubAction } from "../sub-action.ts";
+import type { RunRecord } from "./notes.ts";
+
+export type FoundPullRequest = Extract<Resolved, { kind: "found" }>;
+
+/** Where a report comes from and whom it is for. */
+export interface ReportSource {
+  readonly reader: SectionReader;
+  readonly pullRequest: Resolved;
+  readonly record: RunRecord;
+  /** What people with write permission have accepted of the pull request; null where that cannot be read. */
+  readonly acceptances: (pullRequest: FoundPullRequest) => Promise<readonly Acceptance[] | null>;
+}
+
+/**
+ * The sections of a run and its pull request: of this run through its own artifact service, of another one over the REST API.
+ * @throws GateError NO_RUN, and what the client throws
+ */
+export function openSource(
+  action: SubAction,
+  gateId: string,
+  runId: number | null,
+  store: ArtifactStore = actionsArtifactStore(),
+): Promise<ReportSource> {
+  if (runId === null) throw usageError("NO_RUN", "GITHUB_RUN_ID names no run", "Run this as a step of a workflow.");
+  return runId === action.context.runId ? sameRun(action, gateId, runId, store) : otherRun(action, gateId, runId);
+}
+
+async function sameRun(action: SubAction, gateId: string, runId: number, store: ArtifactStore): Promise<ReportSource> {
+  const { octokit, context, env } = action;
+  const fromEvent = readPullRequest(env);
+  let pullRequest: Resolved;
+  if (fromEvent !== null) {
+    const { number, headSha, fromFork } = fromEvent;
+    pullRequest = { kind: "found", number, headSha, fromFork };
+  } else {
+    const number = context.eventName === "push" ? copiedPullRequest(context.ref) : null;
+    pullRequest =
+      number === null || context.sha === null
+        ? { kind: "none", reason: "this run is about no pull request", odd: false }
+        : await pullRequestAt(octokit, context, number, context.sha);
+  }
+  const stranger = pullRequest.kind === "found" && pullRequest.fromFork && context.eventName !== "push";
+  return {
+    reader: sectionReader(store, gateId),
+    pullRequest,
+    record: { runId, conclusion: null, jobs: null, stranger },
+    acceptances: acceptancesOf(action),
+  };
+}
+
+/** Number of the pull request for which copy-pr-bot pushed a branch. */
+function copiedPullRequest(ref: string | null): number | null {
+  const number = /^refs\/heads\/pull-request\/([1-9][0-9]{0,8})$/.exec(ref ?? "")?.[1];
+  return number === undefined ? null : Number(number);
+}
+
+async function otherRun(action: SubAction, gateId: string, runId: number): Promise<ReportSource> {
+  const { octokit, context, signal } = action;
+  const { owner, repo, apiUrl } = context;
+  const run = await recordedRun(octokit, { owner, repo }, runId);
+  const pullRequest = await resolvePullRequest(octokit, { owner, repo }, run);
+  return {
+    reader: runSectionReader({ octokit, owner, repo, runId, apiUrl, signal }, run, gateId),
+    pullRequest,
+    record: {
+      runId,
+      conclusion: run.conclusion,
+      jobs: await jobsOf(action, run),
+      stranger: isStrangers(run, owner, repo),
+    },
+    acceptances: acceptancesOf(action),
+  };
+}
+
+/** On `pull_request` the workflow file is the head's: who owns the head decides what the run does. */
+function isStrangers(run: RecordedRun, owner: string, repo: string): boolean {
+  return run.headRepository?.toLowerCase() !== `${owner}/${repo}`.toLowerCase();
+}
+
+/** Jobs that did not succeed: a job that may fail (`continue-on-error`) leaves the run itself green. */
+async function jobsOf({ octokit, context }: SubAction, run: RecordedRun): Promise<RunRecord["jobs"]> {
+  const { owner, repo } = context;
+  try {
+    const { data } = await octokit.rest.actions.listJobsForWorkflowRun({ owner, repo, run_id: run.id, per_page: 100 });
+    const bad = data.jobs.filter(({ conclusion }) =>
+      /^(failure|timed_out|cancelled|startup_failure)$/.test(conclusion ?? ""),
+    );
+    return { failed: bad.length, all: data.total_count };
+  } catch {
+    // The run's own conclusion is known; this would only say it in more detail.
+    return null;
+  }
+}
+
+/** One warning at most: whoever cannot ask believes nobody, and says so. */
+function acceptancesOf({ octokit, context, warn, log }: SubAction): ReportSource["acceptances"] {
+  const { owner, repo } = context;
+  return async ({ number }) => {
+    try {
+      const { accepted, warnings } = await readAcceptances({ octokit, owner, repo }, number);
+      for (const line of warnings) log(line);
+      return accepted;
+    } catch (error) {
+      const instead = "What a fork calls accepted does not count until it can be read.";
+      warn(degradedWarning({ what: "read what people accepted", permission: "pull-requests: read", instead }, error));
+      return null;
+    }
+  };
+}

@@ -1,0 +1,92 @@
+import { info as plainInfo, setOutput, setSecret, error as showError, warning } from "@actions/core";
+import { usageError } from "../core/errors.ts";
+import { ExitCode } from "../core/exit-codes.ts";
+import { connect, type Octokit } from "../github/octokit.ts";
+import { type RunContext, runContext } from "../github/run-context.ts";
+import { watchInterruption } from "./gate/interrupt.ts";
+import { logLine } from "./gate/log-line.ts";
+import { asGateError } from "./gate-error.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Repository and run a sub-action works for; outside a workflow there is none, and it does not start. */
+export interface KnownRun extends RunContext {
+  readonly owner: string;
+  readonly repo: string;
+}
+
+/** What a sub-action (report, merge, refresh, accept) works with. */
+export interface SubAction {
+  /** An input as the workflow gave it, trimmed; an empty one is absent. */
+  readonly input: (name: string) => string | undefined;
+  readonly env: Environment;
+  readonly context: KnownRun;
+  readonly octokit: Octokit;
+  /** Fires when the step is cancelled or `timeout-minutes` are over; its reason is a GateError. */
+  readonly signal: AbortSignal;
+  readonly log: (line: string) => void;
+  /** One readable annotation; never decides the step's result. */
+  readonly warn: (message: string) => void;
+  readonly setOutput: (name: string, value: string) => void;
+}
+
+/** Longest wait that GitHub may ask for, seconds; a sub-action has nothing else to do. */
+const LONGEST_WAIT_S = 60;
+const DEFAULT_TIMEOUT_MINUTES = 15;
+
+function inputReader(env: Environment): SubAction["input"] {
+  return (name) => {
+    const text = env[`INPUT_${name.toUpperCase()}`]?.trim();
+    return text === "" ? undefined : text;
+  };
+}
+
+function knownRun(env: Environment): KnownRun {
+  const context = runContext(env);
+  const { owner, repo } = context;
+  if (owner === null || repo === null) {
+    throw usageError("NO_REPOSITORY", "GITHUB_REPOSITORY names no repository", "Run this as a step of a workflow.");
+  }
+  return { ...context, owner, repo };
+}
+
+function timeoutMs(text: string | undefined): number {
+  const minutes = text === undefined ? DEFAULT_TIMEOUT_MINUTES : Number(text);
+  if (!Number.isFinite(minutes) || minutes <= 0) {
+    throw usageError("INPUT_INVALID", `input timeout-minutes is "${text}"`, "It takes a number of minutes above 0.");
+  }
+  return minutes * 60_000;
+}
+
+/** Be the step of a sub-action: inputs, signals and errors around its work, whose answer is the exit status. Never returns. */
+export async function runSubAction(title: string, work: (action: SubAction) => Promise<number>): Promise<never> {
+  process.stdout.on("error", () => {});
+  const { env } = process;
+  const input = inputReader(env);
+  const log = (line: string): void => plainInfo(logLine(line));
+  let code: number;
+  try {
+    const token = input("token");
+    if (token === undefined) throw usageError("NO_TOKEN", "there is no token", "Give the input token.");
+    setSecret(token);
+    const context = knownRun(env);
+    const { signal } = watchInterruption(timeoutMs(input("timeout-minutes")), () => process.exit(ExitCode.interrupted));
+    const octokit = await connect({ token, context, signal, longestWaitS: LONGEST_WAIT_S, log });
+    code = await work({
+      input,
+      env,
+      context,
+      octokit,
+      signal,
+      log,
+      warn: (message) => warning(message, { title }),
+      setOutput,
+    });
+  } catch (cause) {
+    const error = asGateError(cause);
+    const hint = error.hint === undefined ? "" : ` ${error.hint}`;
+    showError(`${error.code}: ${error.message}.${hint}`, { title });
+    code = error.exitCode;
+  }
+  process.exit(code);
+}

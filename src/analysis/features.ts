@@ -1,0 +1,116 @@
+import type { Recording } from "../telemetry/model.ts";
+import { type SeriesShape, shapeOf } from "./data-findings.ts";
+import { type DeviceEvidence, deviceEvidence, type JobPeak, jobPeaks } from "./device-evidence.ts";
+import { tenantFindings } from "./device-tenants.ts";
+import type { Finding } from "./document.ts";
+import { type AnalysedGap, measuredGaps } from "./gap-series.ts";
+import { gapSamples } from "./gap-source.ts";
+import { type GrowthOnset, growthOnsets } from "./growth-suspects.ts";
+import { healthFindings } from "./health-findings.ts";
+import { oomFindings } from "./oom-findings.ts";
+import type { ResolvedOptions } from "./options.ts";
+import { type RanksEvidence, ranksEvidence } from "./ranks.ts";
+import { collectSeries } from "./series.ts";
+import { type AnalysedSeries, analyseSeries, type SeriesContext } from "./series-analysis.ts";
+import { type StepPeakEvidence, stepPeakEvidence } from "./step-peaks.ts";
+import { attributeCollectives, type CollectiveAttribution } from "./stormlog/collective.ts";
+import { gapFindings } from "./stormlog/gap.ts";
+import { unreadDeviceFindings } from "./unread-devices.ts";
+
+/**
+ * What is known of a recording once its samples have been looked at, at their full rate: a few numbers for each series, whatever
+ * its length. Everything that compares ranks works on this, so that recordings of a thousand ranks need never be in memory together.
+ */
+export interface RecordingFeatures {
+  /** In the order of rank, device and metric. */
+  readonly series: readonly AnalysedSeries[];
+  /** In the same order. */
+  readonly shapes: readonly SeriesShape[];
+  /** Device-used minus reserved memory, where both are known. */
+  readonly gaps: readonly AnalysedGap[];
+  /** That it ran out of memory. */
+  readonly oom: readonly Finding[];
+  /** What became of its devices, and who else used them. */
+  readonly health: readonly Finding[];
+  readonly devices: readonly DeviceEvidence[];
+  /** What drivers count as each rank's. */
+  readonly jobPeaks: readonly JobPeak[];
+  readonly gapFindings: readonly Finding[];
+  readonly collectives: readonly Finding[];
+  readonly onsets: readonly GrowthOnset[];
+  readonly stepPeaks: StepPeakEvidence;
+  readonly ranks: RanksEvidence;
+  readonly missing: Readonly<Record<string, number>>;
+}
+
+/** How much of what grows with the length of a recording is kept; absent = everything. */
+export interface FeatureLimits {
+  readonly intervals: number;
+  readonly steps: number;
+}
+
+export function extractFeatures(
+  recording: Recording,
+  { horizon, gapThresholds, deviceCapacityBytes }: ResolvedOptions,
+  limits?: FeatureLimits,
+): RecordingFeatures {
+  const context: SeriesContext = { peaks: recording.peaks, horizon, deviceCapacityBytes };
+  const collected = collectSeries(recording);
+  const devices = deviceEvidence(recording);
+  const series = agreeingSources(collected.map((one) => analyseSeries(one, context)));
+  const measured = collected.flatMap((one, i) => {
+    const entry = series[i];
+    return entry === undefined ? [] : [{ series: one, analysis: entry.analysis }];
+  });
+  return {
+    series,
+    shapes: collected.map(shapeOf),
+    gaps: measuredGaps(recording, collected, devices).map(({ series: gap, shares, lateBytes }) => ({
+      ...analyseSeries(gap, { ...context, peaks: [] }),
+      shares,
+      lateBytes,
+    })),
+    oom: oomFindings(recording),
+    health: [...healthFindings(recording), ...tenantFindings(devices), ...unreadDeviceFindings(recording)],
+    devices,
+    jobPeaks: jobPeaks(recording),
+    gapFindings: gapSamples(recording, devices).flatMap((samples) => gapFindings(samples, gapThresholds)),
+    collectives: collectiveFindings(attributeCollectives(recording.events ?? [])),
+    onsets: growthOnsets(measured, recording.epochNs ?? 0n),
+    stepPeaks: stepPeakEvidence(recording, deviceCapacityBytes, limits?.steps),
+    ranks: ranksEvidence(recording, limits?.intervals),
+    missing: recording.missing,
+  };
+}
+
+/** Reserved or device-used memory that rises while the allocator's own level leaks is the same leak, seen from outside. */
+function agreeingSources(all: readonly AnalysedSeries[]): AnalysedSeries[] {
+  const leaking = new Set(
+    all.flatMap(({ analysis: a }) => (a.metric === "allocated" && a.class === "leak" ? [`${a.rank} ${a.device}`] : [])),
+  );
+  return all.map((entry) => {
+    const { analysis } = entry;
+    const agrees =
+      analysis.highwater && analysis.class === "rising" && leaking.has(`${analysis.rank} ${analysis.device}`);
+    return agrees ? { ...entry, analysis: { ...analysis, class: "leak" as const } } : entry;
+  });
+}
+
+function collectiveFindings(attributions: readonly CollectiveAttribution[]): Finding[] {
+  return attributions.map((attribution) => ({
+    classification: attribution.classification,
+    severity: "info",
+    confidence: attribution.confidence,
+    rank: attribution.rank,
+    device: null,
+    metric: "used",
+    evidence: {
+      ...attribution.evidence,
+      interval_start_ns: String(attribution.startNs),
+      interval_end_ns: String(attribution.endNs),
+      reason_codes: attribution.reasonCodes.join(","),
+    },
+    description: `A spike outside the allocator on rank ${attribution.rank} coincides with communication.`,
+    remediation: ["Treat it as a buffer of the collective library unless it grows from one operation to the next."],
+  }));
+}

@@ -1,0 +1,160 @@
+import { describe, expect, it } from "vitest";
+import { recording, table } from "../telemetry/fixtures/recordings.ts";
+import type { SampleTable } from "../telemetry/model.ts";
+import { analyze } from "./analyze.ts";
+import { gapSamples } from "./gap-source.ts";
+import { analyseRanks } from "./ranks.ts";
+import { collectSeries, seriesOf } from "./series.ts";
+
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+const column = (count: number, value: (i: number) => number) =>
+  Float64Array.from({ length: count }, (_, i) => value(i));
+
+/** The driver's reading every 20 ms, the allocator's every 23 ms. */
+function device(used: (i: number) => number, reserved: (i: number) => number, rank = 0): SampleTable[] {
+  const [n, m] = [1000, 860];
+  return [
+    table({
+      rank,
+      device: "cuda:0",
+      timeNs: column(n, (i) => i * 20e6),
+      columns: { used: column(n, used), total: column(n, () => 80 * GIB) },
+    }),
+    table({
+      rank,
+      device: "cuda:0",
+      timeNs: column(m, (i) => i * 23e6 + 1),
+      columns: { allocated: column(m, (i) => reserved(i) / 2), reserved: column(m, reserved) },
+    }),
+  ];
+}
+
+describe("one device on two clocks", () => {
+  const flat = device(
+    () => 10 * GIB,
+    () => 8 * GIB,
+  );
+
+  it("has each series with its own samples alone", () => {
+    const series = collectSeries(recording({ tables: flat }));
+    expect(series.map(({ metric, bytes }) => [metric, bytes.length])).toEqual([
+      ["allocated", 860],
+      ["reserved", 860],
+      ["used", 1000],
+    ]);
+    expect(series.every(({ totalBytes }) => totalBytes === 80 * GIB)).toBe(true);
+    expect(series[0]?.bytes).toBe(flat[1]?.columns.allocated);
+  });
+
+  it("shows memory that grows outside the allocator, and only that", () => {
+    const hidden = device(
+      (i) => 10 * GIB + i * 4 * MIB,
+      () => 8 * GIB,
+    );
+    const growing = device(
+      (i) => 10 * GIB + i * 4 * MIB,
+      (i) => 8 * GIB + i * 4.6 * MIB,
+    );
+    const found = (tables: SampleTable[]) =>
+      analyze(recording({ tables })).findings.map(({ classification }) => classification);
+    expect(found(hidden)).toContain("hidden_gap");
+    expect(found(hidden)).toContain("persistent_drift");
+    expect(found(growing)).not.toContain("hidden_gap");
+    expect(found(flat)).not.toContain("hidden_gap");
+  });
+
+  it("is looked at by Stormlog's rules side by side", () => {
+    const [gap] = gapSamples(recording({ tables: flat }));
+    expect(gap?.timeNs.length).toBeGreaterThan(1800);
+    expect(gap?.reserved[1800]).toBe(8 * GIB);
+    expect(gap?.used[1800]).toBe(10 * GIB);
+  });
+
+  it("gives the same document whatever the order of the tables", () => {
+    expect(analyze(recording({ tables: [...flat].reverse() }))).toEqual(analyze(recording({ tables: flat })));
+  });
+});
+
+/** A loop whose working memory comes and goes within a step, read on a timer and at the ends of its steps. */
+function loop(steps: number, tail: number, perStep: number): SampleTable {
+  const rows: { timeNs: number; step: number; bytes: number; at: number }[] = [];
+  for (let step = 1; step <= steps; step++) {
+    const live = 100 * MIB + step * perStep;
+    rows.push({ timeNs: step * 50e6 - 31e6, step: step - 1, bytes: live + ((step * 37) % 50) * MIB, at: 0 });
+    rows.push({ timeNs: step * 50e6, step, bytes: live, at: 1 });
+  }
+  for (let i = 1; i <= tail; i++) {
+    rows.push({ timeNs: steps * 50e6 + i * 20e6, step: Number.NaN, bytes: 100 * MIB + i * 40_000, at: 0 });
+  }
+  return table({
+    device: "host",
+    timeNs: Float64Array.from(rows, ({ timeNs }) => timeNs),
+    steps: Float64Array.from(rows, ({ step }) => step),
+    columns: { allocated: Float64Array.from(rows, ({ bytes }) => bytes) },
+    atStep: Uint8Array.from(rows, ({ at }) => at),
+  });
+}
+
+describe("samples taken at the ends of steps", () => {
+  const horizon = { horizon: { kind: "steps", steps: 1_000_000 } } as const;
+
+  it("alone make the series of live memory, so that a kilobyte a step shows under a swing of 50 MiB", () => {
+    const analysed = analyze(recording({ tables: [loop(400, 0, 1300)] }), horizon).series[0];
+    expect(analysed).toMatchObject({ metric: "allocated", samples: 400, steps: 400, class: "leak" });
+    expect(analysed?.slope_bytes_per_step).toBeCloseTo(1300, 0);
+    expect(analyze(recording({ tables: [loop(400, 0, 0)] }), horizon).series[0]?.class).toBe("flat");
+  });
+
+  it("leave the peak to all samples, and the chart shows them all", () => {
+    const one = recording({
+      tables: [loop(100, 0, 0)],
+      peaks: [{ rank: 0, device: "host", metric: "allocated", bytes: 149 * MIB, kind: "sampled", source: "mallinfo2" }],
+    });
+    expect(analyze(one).series[0]?.peak_bytes).toBe(149 * MIB);
+    expect(seriesOf(one)[0]?.bytes).toHaveLength(200);
+  });
+
+  it("are not enough when there are fewer than 24, or when the loop was the smaller part of the run", () => {
+    expect(collectSeries(recording({ tables: [loop(20, 0, 0)] }))[0]?.bytes).toHaveLength(40);
+    const mostlyAfter = recording({ tables: [loop(40, 1000, 0)] });
+    expect(collectSeries(mostlyAfter)[0]?.bytes).toHaveLength(1080);
+    // What leaks after the loop is seen, by the clock.
+    expect(analyze(mostlyAfter).series[0]).toMatchObject({ class: "leak", slope_bytes_per_step: null });
+  });
+});
+
+describe("what came before the first step", () => {
+  it("is no part of a series that counts steps", () => {
+    const before = 600;
+    const host = table({
+      timeNs: column(800, (i) => i * 5e6),
+      steps: column(800, (i) => (i < before ? Number.NaN : i - before)),
+      columns: { host: column(800, (i) => (i < before ? i * MIB : before * MIB)) },
+    });
+    expect(analyze(recording({ tables: [host] })).series[0]).toMatchObject({ steps: 200, samples: 200, class: "flat" });
+  });
+
+  it("is no first cause among ranks whose heaps are compared", () => {
+    const rank = (number: number) =>
+      table({
+        rank: number,
+        timeNs: column(200, (i) => i * 20e6 + number * 1e6),
+        steps: column(200, (i) => (i < 100 ? Number.NaN : i)),
+        columns: { allocated: column(200, (i) => Math.min(i, 100) * 2 * MIB) },
+      });
+    const ranks = analyseRanks(recording({ tables: [rank(0), rank(1)], worldSize: 4 }));
+    expect(ranks).toMatchObject({ world_size: 4, participating_ranks: [0, 1], missing_ranks: [2, 3] });
+    expect(ranks.first_cause_suspects).toEqual([]);
+  });
+
+  it("and one device speaks for a rank: the host's memory is none of the device's", () => {
+    const host = table({ timeNs: column(50, (i) => i * 20e6 + 3), columns: { host: column(50, () => MIB) } });
+    const steady = column(50, () => 10 * GIB);
+    const gpu = (rank: number) =>
+      table({ rank, device: "cuda:0", timeNs: column(50, (i) => i * 20e6), columns: { used: steady } });
+    const ranks = analyseRanks(recording({ tables: [host, gpu(0), gpu(1)], worldSize: 2 }));
+    expect(ranks.first_cause_suspects).toEqual([]);
+    expect(ranks.rank_sample_counts).toEqual({ "0": 50, "1": 50 });
+  });
+});

@@ -1,0 +1,122 @@
+import { GateError } from "../core/errors.ts";
+import type { Fingerprint } from "../telemetry/model.ts";
+import { ageDays, maxAgeDays, QUIET_DAYS } from "./age.ts";
+import { type ComparableCommits, comparableCommits, unknownCommits } from "./ancestors.ts";
+import { absent, type BaselineAnswer, found, NextStep } from "./answer.ts";
+import type { HistoryPort } from "./history-port.ts";
+import { fingerprintHash, identityConflicts, identityOf } from "./identity.ts";
+import { type BaselineRecord, selectRuns } from "./record.ts";
+import { scenarioDirectory } from "./scenario-name.ts";
+import type { StoreOpeners } from "./spec.ts";
+import type { BaselineStore, StoreContent, StoredRecord } from "./store.ts";
+
+export interface LoadContext extends StoreOpeners {
+  /** Folder that relative specs start from. */
+  readonly root: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Asked for the history a clone does not reach. */
+  readonly history?: HistoryPort | undefined;
+  readonly now?: (() => Date) | undefined;
+}
+
+/** The record of the nearest environment: no conflict before some, then the same hash, then the most fields in common. */
+function nearest(records: readonly StoredRecord[], fingerprint: Fingerprint): StoredRecord | undefined {
+  const hash = fingerprintHash(fingerprint);
+  const ours = identityOf(fingerprint);
+  const rank = ({ record }: StoredRecord): readonly number[] => [
+    identityConflicts(record.fingerprint, fingerprint).length,
+    fingerprintHash(record.fingerprint) === hash ? 0 : 1,
+    -Object.entries(identityOf(record.fingerprint)).filter(([field, value]) => ours[field] === value).length,
+  ];
+  return [...records].sort((a, b) => {
+    const [left, right] = [rank(a), rank(b)];
+    const at = left.findIndex((value, index) => value !== right[index]);
+    return at < 0 ? a.name.localeCompare(b.name, "en") : (left[at] as number) - (right[at] as number);
+  })[0];
+}
+
+/**
+ * Commits whose runs count. A file store is part of the measured tree and was reviewed with it, so runs of commits this
+ * clone no longer knows (squashed, force-pushed away) count as well; commits it knows must be ancestors.
+ */
+async function comparable(
+  store: BaselineStore,
+  record: BaselineRecord,
+  { root, env, history }: LoadContext,
+): Promise<ComparableCommits> {
+  const runs = record.epochs.at(-1)?.runs ?? [];
+  const commits = [...new Set(runs.flatMap(({ commit }) => (commit === null ? [] : [commit])))];
+  // Reviewed with the tree: nobody has to be asked about it.
+  const asked = store.kind === "file" ? undefined : history;
+  const { commits: ancestors, warnings } = await comparableCommits({ cwd: root, env, history: asked }, commits);
+  if (store.kind !== "file") return { commits: ancestors, warnings };
+  if (ancestors === null) return { commits: null, warnings: [] };
+  const strangers = commits.filter((commit) => !ancestors.has(commit));
+  return { commits: new Set([...ancestors, ...(await unknownCommits(root, strangers))]), warnings: [] };
+}
+
+/** Longest quotation of what is wrong with a record, characters: it may quote the record. */
+const MAX_REASON = 100;
+
+/** The skipped records that may be this scenario's, and what to do about them. */
+function unusable(store: BaselineStore, scenario: string, skipped: readonly string[]): BaselineAnswer {
+  const warnings = skipped.map((reason) => `skipped in ${store.name}: ${reason}`);
+  const own = skipped.filter((reason) => reason.startsWith(`${scenarioDirectory(scenario)}/`));
+  const reason = `${store.name} has no usable baseline for scenario "${scenario}"`;
+  if (own.length === 0) return absent(reason, NextStep.record, warnings);
+  const newer = own.every((one) => one.includes("INPUT_SCHEMA_VERSION"));
+  const first = own.length === 1 ? own[0] : `${own[0]}; and ${own.length - 1} more`;
+  return absent(`${reason} (${first?.slice(0, MAX_REASON)})`, newer ? NextStep.upgrade : NextStep.repair, warnings);
+}
+
+/** A store on the network that cannot be read just now must not cost the verdict its other checks. */
+async function read(store: BaselineStore, scenario: string): Promise<StoreContent | { readonly failure: string }> {
+  try {
+    return await store.list(scenario);
+  } catch (error) {
+    if (error instanceof GateError && error.code === "BASELINE_STORE_UNREADABLE" && error.kind === "error")
+      return { failure: error.message };
+    throw error;
+  }
+}
+
+/**
+ * What a store has to compare with: the record of this scenario whose environment fits best, of it the runs that are approved and on
+ * an ancestor, unless the newest of them is too old.
+ * @throws GateError BASELINE_STORE_UNREADABLE for a local store that is there and cannot be read (exit 5)
+ */
+export async function fromStore(
+  store: BaselineStore,
+  scenario: string,
+  fingerprint: Fingerprint,
+  context: LoadContext,
+): Promise<BaselineAnswer> {
+  const content = await read(store, scenario);
+  if ("failure" in content) return absent(`${store.name} could not be read`, NextStep.retry, [content.failure]);
+  if (!content.exists) return { ...absent(`there is no baseline store ${store.name}`), missing: true };
+  const chosen = nearest(
+    content.records.filter(({ record }) => record.scenario === scenario),
+    fingerprint,
+  );
+  if (chosen === undefined) return unusable(store, scenario, content.skipped);
+  const skipped = content.skipped.map((reason) => `skipped in ${store.name}: ${reason}`);
+  const { commits, warnings: unchecked } = await comparable(store, chosen.record, context);
+  const warnings = [...skipped, ...unchecked];
+  const runs = selectRuns(chosen.record, commits);
+  if (runs.length === 0) {
+    return absent(`no approved run in ${store.name} is on an ancestor of this commit`, NextStep.record, warnings);
+  }
+  const limit = maxAgeDays(context.env);
+  const age = ageDays(
+    runs.map(({ time }) => time),
+    context.now?.() ?? new Date(),
+  );
+  if (age !== null && limit !== null && age > limit) {
+    const reason = `the baseline in ${store.name} is stale: its newest run is ${Math.floor(age)} days old, more than ${limit}`;
+    return absent(reason, NextStep.again, warnings);
+  }
+  if (age !== null && store.kind !== "file" && age > QUIET_DAYS) {
+    warnings.push(`the newest baseline run in ${store.name} is ${Math.floor(age)} days old: does its nightly job run?`);
+  }
+  return found(store.name, chosen.record, runs, warnings);
+}

@@ -1,0 +1,133 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { GateError } from "../core/errors.ts";
+import { MAX_AGE_DAYS, QUIET_DAYS } from "./age.ts";
+import { type BaselineAnswer, loadFirstBaseline, storeOf } from "./load.ts";
+import { addRuns, emptyRecord, type NewRun } from "./record.ts";
+import { recordName } from "./store.ts";
+
+const FINGERPRINT = { backend: "cpu", world_size: 1 };
+const NOW = new Date("2026-11-21T12:00:00Z");
+let root: string;
+
+const daysAgo = (days: number): string => new Date(NOW.getTime() - days * 86_400_000).toISOString();
+
+function run(timeIso: string, commit: string | null = null): NewRun {
+  const series = [{ rank: 0, device: "host", metric: "host" as const, peak_bytes: 1_000_000 }];
+  return { measured: { session: timeIso, commit, series }, timeIso, approved: true };
+}
+
+const keep = (spec: string, ...runs: readonly NewRun[]) =>
+  storeOf(spec, root).update("train", FINGERPRINT, (current) =>
+    addRuns(current ?? emptyRecord("train", FINGERPRINT), runs),
+  );
+
+const load = (specs: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<BaselineAnswer> =>
+  loadFirstBaseline(specs, "train", FINGERPRINT, { root, env, now: () => NOW });
+
+/** Put a text where the record would be. */
+function put(text: string): void {
+  const file = path.join(root, "baselines", recordName("train", FINGERPRINT));
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+beforeEach(() => {
+  root = mkdtempSync(path.join(tmpdir(), "stormlog-load-"));
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+describe("a baseline that cannot be compared with says why and what to do", () => {
+  const REFRESH = expect.stringContaining("baseline refresh");
+
+  it("when there is none at all", async () => {
+    expect(await load(["file:baselines"])).toMatchObject({
+      kind: "absent",
+      reason: "there is no baseline store file:baselines",
+      nextStep: REFRESH,
+    });
+  });
+
+  it("when its newest run is too old, and only then", async () => {
+    await keep("file:baselines", run(daysAgo(MAX_AGE_DAYS + 30)), run(daysAgo(MAX_AGE_DAYS + 2)));
+    expect(await load(["file:baselines"])).toMatchObject({
+      kind: "absent",
+      reason: expect.stringMatching(/stale: its newest run is 182 days old, more than 180/),
+      nextStep: REFRESH,
+    });
+    expect(await load(["file:baselines"], { STORMLOG_GATE_BASELINE_MAX_DAYS: "off" })).toMatchObject({ kind: "found" });
+    await keep("file:baselines", run(daysAgo(MAX_AGE_DAYS - 1)));
+    expect(await load(["file:baselines"])).toMatchObject({ kind: "found", warnings: [] });
+    expect(await load(["file:baselines"], { STORMLOG_GATE_BASELINE_MAX_DAYS: "7" })).toMatchObject({ kind: "absent" });
+    await expect(load(["file:baselines"], { STORMLOG_GATE_BASELINE_MAX_DAYS: "x" })).rejects.toMatchObject({
+      code: "OPTION_INVALID",
+    });
+  });
+
+  it("when its record is damaged", async () => {
+    put('{"schema":"stormlog.baseline/1","scenario":"train"');
+    expect(await load(["file:baselines"])).toMatchObject({
+      kind: "absent",
+      reason: expect.stringMatching(/no usable baseline for scenario "train" \(.*not complete JSON/),
+      nextStep: expect.stringContaining("baseline verify"),
+      warnings: [expect.stringContaining("skipped in file:baselines")],
+    });
+  });
+
+  it("when its record is of a newer version", async () => {
+    put('{"schema":"stormlog.baseline/2"}');
+    expect(await load(["file:baselines"])).toMatchObject({
+      kind: "absent",
+      reason: expect.stringContaining("stormlog.baseline/2"),
+      nextStep: expect.stringContaining("newer stormlog-gate"),
+    });
+  });
+
+  it("of several places, with the next step of the one that was there", async () => {
+    put('{"schema":"stormlog.baseline/2"}');
+    expect(await load(["ref:refs/stormlog/baselines", "file:baselines"])).toMatchObject({
+      kind: "absent",
+      reason: expect.stringMatching(/^there is no baseline store ref:refs\/stormlog\/baselines; file:baselines has no/),
+      nextStep: expect.stringContaining("newer stormlog-gate"),
+    });
+  });
+
+  it("when it comes from another environment, which the verdict then names", async () => {
+    await keep("file:baselines", run(daysAgo(1)));
+    const other = { ...FINGERPRINT, world_size: 8 };
+    const answer = await loadFirstBaseline(["file:baselines"], "train", other, { root, env: {}, now: () => NOW });
+    expect(answer).toMatchObject({ kind: "found", measurements: { fingerprint: { world_size: 1 } } });
+  });
+
+  it("when the network does not answer, without costing the other checks", async () => {
+    await keep("file:baselines", run(daysAgo(1)));
+    const silent = (name: string) => ({
+      ...storeOf("ref:refs/x/y", root),
+      name,
+      kind: "ref" as const,
+      list: () => Promise.reject(unreadable(name)),
+      update: () => Promise.reject(unreadable(name)),
+    });
+    const context = { root, env: {}, now: () => NOW, openRef: silent };
+    const alone = await loadFirstBaseline(["ref:refs/x/y"], "train", FINGERPRINT, context);
+    expect(alone).toMatchObject({ kind: "absent", reason: "ref:refs/x/y could not be read", warnings: ["gone"] });
+    const both = await loadFirstBaseline(["ref:refs/x/y", "file:baselines"], "train", FINGERPRINT, context);
+    expect(both).toMatchObject({ kind: "found", warnings: ["gone"] });
+  });
+});
+
+describe("a baseline on a ref", () => {
+  it("is asked whether its nightly job still runs when it has been quiet", async () => {
+    execFileSync("git", ["init", "--quiet", root]);
+    await keep("ref:refs/stormlog/baselines", run(daysAgo(QUIET_DAYS + 1)));
+    const answer = await load(["ref:refs/stormlog/baselines"]);
+    expect(answer).toMatchObject({ kind: "found", warnings: [expect.stringMatching(/31 days old: .*nightly/)] });
+  });
+});
+
+function unreadable(name: string): GateError {
+  return new GateError("BASELINE_STORE_UNREADABLE", "gone", { kind: "error", where: name });
+}

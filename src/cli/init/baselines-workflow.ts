@@ -1,0 +1,53 @@
+import type { Choices } from "./choices.ts";
+import { CHECKOUT } from "./pins.ts";
+import { branchPattern, inputs, quoted } from "./yaml.ts";
+
+/** The main branch, every night: one more session of baseline. */
+export function baselinesWorkflow(choices: Choices): string {
+  const config = choices.folder === "" ? "stormlog-gate.yml" : `${choices.folder}/stormlog-gate.yml`;
+  const where = choices.folder === "" ? null : quoted(choices.folder);
+  const withInputs = inputs(10, { "working-directory": where });
+  return `# Memory baselines: measures the main branch every night and adds the session to the hidden ref that the gate reads.
+name: Memory baselines
+
+on:
+  schedule:
+    - cron: "17 3 * * *"               # UTC; not on the hour, when many start
+  push:
+    branches: [${branchPattern(choices.defaultBranch)}]
+    # A new scenario need not wait for the night.
+    paths: [${quoted(config)}]
+  workflow_dispatch:                   # for the first baseline, and to accept a new level
+    inputs:
+      accept:
+        description: Why the level that is measured now is the new normal. Empty = it is judged.
+        type: string
+
+permissions: {}
+
+# One session at a time; one that has begun is kept.
+concurrency:
+  group: memory-baselines
+  cancel-in-progress: false
+
+jobs:
+  refresh:
+    name: Refresh
+    runs-on: ${choices.runsOn}
+    timeout-minutes: 125
+    permissions:
+      contents: write                  # the baselines, on a hidden ref
+      issues: write                    # one issue when the main branch grows
+      pull-requests: write             # one pull request when the release anchor is exceeded
+    steps:
+      - uses: ${CHECKOUT}
+        with:
+          fetch-depth: 0
+          persist-credentials: false
+      # Install what your command needs here, as in memory-gate.yml: another environment is another baseline.
+      - uses: stormlog/gate/refresh@${choices.pin}
+        with:
+${withInputs}          accept: \${{ inputs.accept }}
+          timeout-minutes: 120
+`;
+}

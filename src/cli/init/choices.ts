@@ -1,0 +1,64 @@
+import { usageError } from "../../core/errors.ts";
+
+/** Who can open pull requests: it decides what is written about forks and pictures. */
+export type Visibility = "public" | "private" | "unknown";
+
+/** What the written files depend on. */
+export interface Choices {
+  /** Value of `runs-on` for the job that measures, as YAML. */
+  readonly runsOn: string;
+  /** Whether that is a machine of the user's own. */
+  readonly ownRunner: boolean;
+  readonly defaultBranch: string;
+  readonly visibility: Visibility;
+  /** Where `stormlog-gate.yml` is, from the top of the repository; empty at the top, else without a slash at the end. */
+  readonly folder: string;
+  /** What follows `stormlog/gate…@`, a comment included. */
+  readonly pin: string;
+}
+
+/** Runs where nothing has to be installed; what is measured there is host memory. */
+const HOSTED_RUNNER = "ubuntu-24.04";
+/** Labels are names; anything else could write YAML of its own. */
+const LABEL = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
+/** Labels that are texts in YAML without quotes; `on` and `24` are not. */
+const PLAIN = /^(?!(?:on|off|yes|no|y|n|true|false|null)$)[A-Za-z][A-Za-z0-9_.-]*$/i;
+const HOSTED = /^(ubuntu|windows|macos)-/;
+
+/**
+ * `runs-on` from `--runner`: one label, or several between commas.
+ * @throws GateError OPTION_INVALID (usage)
+ */
+export function runner(text: string | undefined): Pick<Choices, "runsOn" | "ownRunner"> {
+  if (text === undefined) return { runsOn: HOSTED_RUNNER, ownRunner: false };
+  const labels = text.split(",").map((label) => label.trim());
+  const wrong = labels.find((label) => !LABEL.test(label));
+  if (wrong !== undefined) {
+    throw usageError(
+      "OPTION_INVALID",
+      `--runner has "${wrong}", which is no label of a runner`,
+      "Give a label as in --runner gpu, or several as in --runner self-hosted,gpu.",
+    );
+  }
+  const written = labels.map((label) => (PLAIN.test(label) ? label : JSON.stringify(label)));
+  return {
+    runsOn: written.length === 1 ? (written[0] as string) : `[${written.join(", ")}]`,
+    ownRunner: !labels.some((label) => HOSTED.test(label)),
+  };
+}
+
+/**
+ * `--visibility`, or what the repository was found to be.
+ * @throws GateError OPTION_INVALID (usage)
+ */
+export function visibility(text: string | undefined): Visibility {
+  switch (text) {
+    case "public":
+    case "private":
+      return text;
+    case undefined:
+      return "unknown";
+    default:
+      throw usageError("OPTION_INVALID", `--visibility is "${text}"`, "It takes public or private.");
+  }
+}

@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { git } from "../../baseline/git.ts";
+
+/** What is known of the repository that the files are written into. */
+export interface Surroundings {
+  /** Top of the repository, or the current folder where there is none. */
+  readonly top: string;
+  /** The current folder from there, without a slash at the end. */
+  readonly folder: string;
+  readonly inRepository: boolean;
+  readonly defaultBranch: string;
+  /** Workflows that use the gate already, by file name. */
+  readonly gated: readonly string[];
+}
+
+const WORKFLOWS = ".github/workflows";
+
+/**
+ * The main branch: what the remote says it is, else the usual name that exists, else the branch that is checked out (a
+ * repository without a commit has only that).
+ */
+async function defaultBranch(cwd: string): Promise<string> {
+  const remote = await git(cwd, ["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]);
+  if (remote.ok && remote.stdout.startsWith("origin/")) return remote.stdout.slice("origin/".length);
+  for (const name of ["main", "master"]) {
+    for (const ref of [`refs/remotes/origin/${name}`, `refs/heads/${name}`]) {
+      if ((await git(cwd, ["show-ref", "--verify", "--quiet", ref])).ok) return name;
+    }
+  }
+  const current = await git(cwd, ["symbolic-ref", "--quiet", "--short", "HEAD"]);
+  return current.ok && current.stdout !== "" ? current.stdout : "main";
+}
+
+/** Workflows whose steps use the gate or one of its parts; a comment that names it does not count. */
+function gatedWorkflows(top: string): readonly string[] {
+  let names: readonly string[];
+  try {
+    names = readdirSync(path.join(top, WORKFLOWS));
+  } catch {
+    return [];
+  }
+  return names
+    .filter((name) => /\.ya?ml$/.test(name))
+    .filter((name) => {
+      try {
+        const text = readFileSync(path.join(top, WORKFLOWS, name), "utf8");
+        return /^\s*(?:-\s+)?uses:\s*["']?stormlog\/gate[/@]/m.test(text);
+      } catch {
+        return false;
+      }
+    })
+    .sort();
+}
+
+/** Look at the repository around a folder; asks nothing of the network. */
+export async function surroundings(cwd: string): Promise<Surroundings> {
+  const found = await git(cwd, ["rev-parse", "--show-toplevel", "--show-prefix"]);
+  // The prefix is an empty line at the top, which the trimmed answer no longer has.
+  const [toplevel, prefix = ""] = found.stdout.split("\n");
+  const inRepository = found.ok && toplevel !== undefined && toplevel !== "";
+  const top = inRepository ? toplevel : cwd;
+  return {
+    top,
+    folder: inRepository ? prefix.replace(/\/$/, "") : "",
+    inRepository,
+    defaultBranch: await defaultBranch(cwd),
+    gated: gatedWorkflows(top),
+  };
+}

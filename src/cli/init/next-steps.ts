@@ -1,0 +1,41 @@
+import type { Choices } from "./choices.ts";
+
+/** What a person has to know after the files are there. */
+export function nextSteps(facts: {
+  readonly choices: Choices;
+  readonly inRepository: boolean;
+  /** Workflows, not of ours, that use the gate. */
+  readonly others: readonly string[];
+}): readonly string[] {
+  const { choices, inRepository, others } = facts;
+  const steps = [
+    "Put your command into stormlog-gate.yml and try it: stormlog-gate run",
+    `Add what it needs (Python, data) to memory-gate.yml and memory-baselines.yml where they say so.`,
+    `Commit and merge into ${choices.defaultBranch}: schedules, reports on forks and comments run from there only.`,
+    `Protect ${choices.defaultBranch} and start "Memory baselines" once by hand (Actions, Run workflow): the first five runs.`,
+  ];
+  const notes: string[] = [];
+  if (!inRepository) {
+    notes.push("This is no git repository; put .github/workflows at the top of the one this folder goes into.");
+  }
+  if (others.length > 0) {
+    notes.push(`${others.join(", ")} uses the gate already; keep one of the two, or give them different gate-ids.`);
+  }
+  if (!choices.ownRunner) {
+    notes.push("The job measures on a machine without a GPU. --runner LABELS names yours.");
+  }
+  if (choices.ownRunner && choices.visibility !== "private") {
+    notes.push(
+      "If the repository is public, code of strangers runs on your runner: ask for approval of outside contributors first.",
+    );
+  }
+  if (choices.visibility === "unknown") {
+    notes.push("--visibility private makes the comment's picture one that only your readers can open.");
+  }
+  return [
+    "",
+    "Next:",
+    ...steps.map((step, index) => `  ${index + 1}. ${step}`),
+    ...(notes.length === 0 ? [] : ["", ...notes.map((note) => `note: ${note}`)]),
+  ];
+}

@@ -1,0 +1,53 @@
+import path from "node:path";
+import { parseBudget, parseHorizon } from "../config/options.ts";
+import { escapeTerminal } from "../core/escape.ts";
+import { mergeBundles } from "../gate/merge-bundles.ts";
+import { parseExpected } from "../gate/merge-legs.ts";
+import { stormlogReport } from "../report/envelope.ts";
+import { renderTerminal } from "../report/terminal.ts";
+import type { CommandSpec } from "./command.ts";
+import { JUDGE_OPTIONS } from "./gate-options.ts";
+import { unjudgedOption } from "./judge.ts";
+import { shownPath } from "./shown-path.ts";
+
+const DEFAULT_BUNDLE = "stormlog-merged";
+
+export const merge: CommandSpec = {
+  name: "merge",
+  description: "Bundles of matrix legs, or recordings of ranks and nodes, as one bundle with one verdict",
+  positionals: ["DIR…"],
+  options: {
+    bundle: { type: "string", description: `The merged bundle (default ${DEFAULT_BUNDLE})`, valueHint: "OUT" },
+    expect: {
+      type: "string",
+      description: "How many legs there have to be, or their names; one that is missing is never a pass",
+      valueHint: "N|NAMES",
+    },
+    baseline: { ...JUDGE_OPTIONS.baseline, description: "Judge what was merged by this baseline; repeatable" },
+    horizon: JUDGE_OPTIONS.horizon,
+    budget: JUDGE_OPTIONS.budget,
+    unjudged: JUDGE_OPTIONS.unjudged,
+  },
+  run: async ({ text, lists, positionals, console, argv }) => {
+    const { report, bundleDir } = await mergeBundles({
+      directories: positionals,
+      bundle: path.resolve(text.bundle ?? DEFAULT_BUNDLE),
+      expected: text.expect === undefined ? null : parseExpected(text.expect),
+      unjudged: unjudgedOption(text.unjudged),
+      again: {
+        baselines: lists.baseline?.filter((spec) => spec !== "none") ?? null,
+        budgets: (lists.budget ?? []).map(parseBudget),
+        horizon: text.horizon === undefined ? null : parseHorizon(text.horizon),
+        root: process.cwd(),
+        env: process.env,
+      },
+      argv,
+      now: () => new Date(),
+    });
+    console.print(renderTerminal(report, { color: console.color, width: console.width }));
+    const shown = escapeTerminal(shownPath(bundleDir));
+    console.print(`Evidence: ${shown}  (open its timeline.html, or \`stormlog-gate show ${shown}\`)`);
+    console.document(stormlogReport(report));
+    return report.exit_code;
+  },
+};

@@ -1,0 +1,22 @@
+import { ExitCode } from "../core/exit-codes.ts";
+import { readSnapshotFiles } from "../gate/snapshot-input.ts";
+import { renderSnapshotTerminal } from "../report/snapshot-terminal.ts";
+import { snapshotDocument } from "../snapshot/document.ts";
+import type { CommandSpec } from "./command.ts";
+
+export const snapshot: CommandSpec = {
+  name: "snapshot",
+  description: "What PyTorch memory snapshots hold by source line, and which lines grow over several of them",
+  positionals: ["FILE…"],
+  options: {
+    root: { type: "string", description: "Folder that source files are named from (default: here)", valueHint: "DIR" },
+    "exit-code": { type: "boolean", description: "Exit 3 when a line grows" },
+  },
+  run: async ({ positionals, text, flags, console }) => {
+    const document = snapshotDocument(readSnapshotFiles(positionals), { root: text.root ?? process.cwd() });
+    if (!console.json) console.print(renderSnapshotTerminal(document, { color: console.color, width: console.width }));
+    console.document(document);
+    const grows = [...document.growth, ...document.survivors].some(({ trend }) => trend === "grows");
+    return flags["exit-code"] === true && grows ? ExitCode.findings : ExitCode.pass;
+  },
+};

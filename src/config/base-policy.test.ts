@@ -1,0 +1,213 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { underBasePolicy } from "./base-policy.ts";
+import { gateRequest } from "./options.ts";
+import type { ConfigFile, ConfigScenario } from "./schema.ts";
+
+const scenario = (over: Partial<ConfigScenario> = {}): ConfigScenario => ({
+  name: "train",
+  run: "python train.py",
+  ...over,
+});
+const config = (over: Partial<ConfigFile> = {}, train: Partial<ConfigScenario> = {}): ConfigFile => ({
+  scenarios: [scenario(train)],
+  ...over,
+});
+const paths = (base: ConfigFile, head: ConfigFile) => underBasePolicy(base, head).changes.map(({ path }) => path);
+
+describe("what a change says about its own gate", () => {
+  it("is nothing when nothing changed", () => {
+    const one = config(
+      { policy: { unjudged: "fail" }, baseline: "file:baselines" },
+      { budget: { host: "2GiB" }, horizon: "1e6" },
+    );
+    expect(underBasePolicy(one, one)).toEqual({ config: one, changes: [], removed: [], redefined: [], notes: [] });
+  });
+
+  it("is nothing when the same is written differently", () => {
+    const base = config(
+      { baseline: "file:baselines", policy: { gating: ["host", "allocated"] } },
+      { budget: { host: "2GiB" }, horizon: "1e6", env: { A: 1, B: "x" }, cwd: "." },
+    );
+    const head = config(
+      { baseline: ["file:baselines"], policy: { gating: ["allocated", "host"], "base-run": "auto" } },
+      { budget: { host: 2 * 1024 ** 3 }, horizon: 1_000_000, env: { B: "x", A: "1" }, repeats: "auto" },
+    );
+    expect(underBasePolicy(base, head).changes).toEqual([]);
+  });
+
+  it.each<[string, ConfigFile, ConfigFile, string, string | null, string | null]>([
+    [
+      "a higher budget",
+      config({}, { budget: { host: "1GiB" } }),
+      config({}, { budget: { host: "2GiB" } }),
+      "scenarios.train.budget.host",
+      "1GiB",
+      "2GiB",
+    ],
+    [
+      "a budget taken away",
+      config({}, { budget: { host: "1GiB" } }),
+      config(),
+      "scenarios.train.budget.host",
+      "1GiB",
+      null,
+    ],
+    [
+      "a shorter horizon",
+      config({}, { horizon: "72h" }),
+      config({}, { horizon: "1h" }),
+      "scenarios.train.horizon",
+      "72h",
+      "1h",
+    ],
+    ["fewer repeats", config(), config({}, { repeats: 1 }), "scenarios.train.repeats", null, "1"],
+    [
+      "a softer word for unjudged",
+      config({ policy: { unjudged: "fail" } }),
+      config({ policy: { unjudged: "pass" } }),
+      "policy.unjudged",
+      "fail",
+      "pass",
+    ],
+    ["a policy taken away", config({ policy: { unjudged: "fail" } }), config(), "policy.unjudged", "fail", null],
+    ["base runs turned off", config(), config({ policy: { "base-run": "true" } }), "policy.base-run", null, "true"],
+    [
+      "fewer gating metrics",
+      config({ policy: { gating: ["allocated", "host"] } }),
+      config({ policy: { gating: ["host"] } }),
+      "policy.gating",
+      '["allocated","host"]',
+      '["host"]',
+    ],
+    [
+      "a wider margin",
+      config(),
+      config({ policy: { "relative-margin-percent": 50 } }),
+      "policy.relative-margin-percent",
+      null,
+      "50",
+    ],
+    ["fewer runs", config(), config({ policy: { "max-runs": 1 } }), "policy.max-runs", null, "1"],
+    ["fewer minutes", config(), config({ policy: { "max-minutes": 0.1 } }), "policy.max-minutes", null, "0.1"],
+    [
+      "no baseline",
+      config({ baseline: "file:baselines" }),
+      config({ baseline: "none" }),
+      "baseline",
+      "file:baselines",
+      "none",
+    ],
+  ])("lists %s, and the base commit's stays in force", (_what, base, head, path, before, now) => {
+    const judged = underBasePolicy(base, head);
+    expect(judged.changes).toEqual([{ path, base: before, head: now }]);
+    expect(judged.config).toEqual(base);
+  });
+
+  it("lists what is run otherwise, and measures it as the change says", () => {
+    const judged = underBasePolicy(config(), config({}, { run: "true", cwd: "sub", env: { X: "1" } }));
+    expect(judged.changes.map(({ path }) => path)).toEqual([
+      "scenarios.train.run",
+      "scenarios.train.cwd",
+      "scenarios.train.env",
+    ]);
+    expect(judged.redefined).toEqual(["train"]);
+    expect(judged.config.scenarios).toEqual([scenario({ run: "true", cwd: "sub", env: { X: "1" } })]);
+  });
+
+  it("never loses a scenario that is removed or renamed", () => {
+    const base: ConfigFile = { scenarios: [scenario(), scenario({ name: "eval", run: "python eval.py" })] };
+    const judged = underBasePolicy(base, {
+      scenarios: [scenario(), scenario({ name: "evaluate", run: "python eval.py" })],
+    });
+    expect(judged.removed).toEqual(["eval"]);
+    expect(judged.changes).toEqual([{ path: "scenarios.eval", base: "python eval.py", head: null }]);
+    expect(judged.notes).toEqual(["evaluate: this scenario is new, its settings are this change's own"]);
+  });
+
+  it("applies a tighter budget and a new one, and says so", () => {
+    const judged = underBasePolicy(
+      config({}, { budget: { host: "2GiB" } }),
+      config({}, { budget: { host: "1GiB", allocated: "10GiB" } }),
+    );
+    expect(judged.changes).toEqual([]);
+    expect(judged.config.scenarios[0]?.budget).toEqual({ host: "1GiB", allocated: "10GiB" });
+    expect(judged.notes).toMatchObject([expect.stringMatching(/2GiB before/), expect.stringMatching(/there was none/)]);
+  });
+
+  it("leaves timeouts and the report to the change: they decide no verdict", () => {
+    const head = config({ report: { "warning-percent": 10 } }, { timeout: 60 });
+    const judged = underBasePolicy(config({}, { timeout: 5 }), head);
+    expect(judged).toMatchObject({ changes: [], config: head });
+  });
+});
+
+const anyScenario: fc.Arbitrary<ConfigScenario> = fc.record(
+  {
+    name: fc.constantFrom("train", "eval", "__proto__", "constructor"),
+    run: fc.constantFrom("a", "b"),
+    horizon: fc.constantFrom("1000", "72h", 1000),
+    repeats: fc.constantFrom<"auto" | number>("auto", 1, 3),
+    budget: fc.dictionary(fc.constantFrom("host", "allocated"), fc.constantFrom("1GiB", "2GiB", 3)),
+  },
+  { requiredKeys: ["name", "run"] },
+) as fc.Arbitrary<ConfigScenario>;
+const anyConfig: fc.Arbitrary<ConfigFile> = fc.record(
+  {
+    scenarios: fc.uniqueArray(anyScenario, { minLength: 1, selector: ({ name }) => name }),
+    baseline: fc.constantFrom("none", "file:baselines"),
+    policy: fc.record(
+      {
+        unjudged: fc.constantFrom("fail", "warn", "pass"),
+        gating: fc.constantFrom(["host"], ["allocated"]),
+        "max-runs": fc.constantFrom(1, 9),
+      },
+      { requiredKeys: [] },
+    ),
+  },
+  { requiredKeys: ["scenarios"] },
+) as fc.Arbitrary<ConfigFile>;
+
+describe("whatever a change writes", () => {
+  it("never raises a budget, drops one, or changes the policy of a scenario of the base commit", () => {
+    const request = (file: ConfigFile) =>
+      gateRequest({
+        options: {},
+        command: null,
+        config: file,
+        root: "/r",
+        defaultBaselines: [],
+        defaultUnjudged: "warn",
+        argv: [],
+        env: {},
+      });
+    fc.assert(
+      fc.property(anyConfig, anyConfig, (base, head) => {
+        const { config: judged, removed } = underBasePolicy(base, head);
+        const [before, now] = [request(base), request(judged)];
+        const { scenarios: _a, bundle: _b, ...policyBefore } = before;
+        const { scenarios: _c, bundle: _d, ...policyNow } = now;
+        expect(policyNow).toEqual(policyBefore);
+        for (const was of before.scenarios) {
+          const is = now.scenarios.find(({ name }) => name === was.name);
+          if (is === undefined) {
+            expect(removed).toContain(was.name);
+            continue;
+          }
+          expect({ horizon: is.horizon, repeats: is.repeats }).toEqual({ horizon: was.horizon, repeats: was.repeats });
+          for (const { metric, bytes } of was.budgets) {
+            expect(is.budgets.find((one) => one.metric === metric)?.bytes).toBeLessThanOrEqual(bytes);
+          }
+        }
+      }),
+    );
+  });
+
+  it("is no change when it is the same", () => {
+    fc.assert(
+      fc.property(anyConfig, (base) => {
+        expect(paths(base, structuredClone(base))).toEqual([]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,73 @@
+import { type ConfigChange, definitionChanges, isTighter, policyChanges } from "./policy-changes.ts";
+import type { ConfigFile, ConfigScenario } from "./schema.ts";
+
+/** A change's configuration as it may be judged by: measured as the change says, judged as its base commit says. */
+export interface JudgedConfig {
+  readonly config: ConfigFile;
+  /** Settings of the change that are not in force (or, of what is measured, that nothing vouches for). */
+  readonly changes: readonly ConfigChange[];
+  /** Scenarios of the base commit that the change has no more. */
+  readonly removed: readonly string[];
+  /** Scenarios that measure something else than at the base commit. */
+  readonly redefined: readonly string[];
+  /** What applies although it is new: scenarios and tighter budgets, one line each. */
+  readonly notes: readonly string[];
+}
+
+type Budget = NonNullable<ConfigScenario["budget"]>;
+
+function budgetUnder(base: Budget, head: Budget): Budget {
+  const tighter = Object.entries(head).filter(([metric, size]) => isTighter(base[metric as keyof Budget], size));
+  return { ...base, ...Object.fromEntries(tighter) };
+}
+
+/** A scenario as the change runs it, with the base commit's say in how it is judged. */
+function scenarioUnder(base: ConfigScenario, head: ConfigScenario): ConfigScenario {
+  const { budget: own = {}, horizon: _horizon, repeats: _repeats, ...measured } = head;
+  const budget = budgetUnder(base.budget ?? {}, own);
+  return {
+    ...measured,
+    ...(base.horizon === undefined ? {} : { horizon: base.horizon }),
+    ...(base.repeats === undefined ? {} : { repeats: base.repeats }),
+    ...(Object.keys(budget).length === 0 ? {} : { budget }),
+  };
+}
+
+function tightened(base: ConfigScenario, head: ConfigScenario): readonly string[] {
+  const before: Readonly<Record<string, unknown>> = base.budget ?? {};
+  return Object.entries(head.budget ?? {})
+    .filter(([metric, size]) => isTighter(before[metric], size))
+    .map(([metric, size]) => {
+      const was = before[metric] === undefined ? "there was none" : `${before[metric]} before`;
+      return `${head.name}: the budget of ${size} for ${metric} is this change's own and applies (${was})`;
+    });
+}
+
+/**
+ * Judge a change by its base commit's settings: budgets, horizon, repeats, baseline and policy are the base's; what is run, in which
+ * environment and for how long is the change's; scenarios that are new are wholly its own, and budgets may only get tighter.
+ */
+export function underBasePolicy(base: ConfigFile, head: ConfigFile): JudgedConfig {
+  const before = new Map(base.scenarios.map((scenario) => [scenario.name, scenario]));
+  const names = new Set(head.scenarios.map(({ name }) => name));
+  const pairs = head.scenarios.map((now) => ({ now, was: before.get(now.name) }));
+  const { baseline: _baseline, policy: _policy, scenarios: _scenarios, ...own } = head;
+  return {
+    config: {
+      ...own,
+      scenarios: pairs.map(({ now, was }) => (was === undefined ? now : scenarioUnder(was, now))),
+      ...(base.baseline === undefined ? {} : { baseline: base.baseline }),
+      ...(base.policy === undefined ? {} : { policy: base.policy }),
+    },
+    changes: policyChanges(base, head),
+    removed: base.scenarios.filter(({ name }) => !names.has(name)).map(({ name }) => name),
+    redefined: pairs.flatMap(({ now, was }) =>
+      was !== undefined && definitionChanges(was, now).length > 0 ? [now.name] : [],
+    ),
+    notes: pairs.flatMap(({ now, was }) =>
+      was === undefined
+        ? [`${now.name}: this scenario is new, its settings are this change's own`]
+        : tightened(was, now),
+    ),
+  };
+}

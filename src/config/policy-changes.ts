@@ -1,0 +1,116 @@
+import { parseSize } from "../core/units.ts";
+import type { ConfigFile, ConfigScenario } from "./schema.ts";
+
+/** A setting that differs between the base commit and the change. */
+export interface ConfigChange {
+  /** Where in the config file: `scenarios.train.budget.host`. */
+  readonly path: string;
+  /** As written; null = not there. */
+  readonly base: string | null;
+  readonly head: string | null;
+}
+
+/** Longest text of one side; a command of pages is told by its beginning. */
+const MAX_TEXT = 500;
+
+/** A value as somebody would have written it. */
+function written(value: unknown): string | null {
+  if (value === undefined || value === null) return null;
+  const text = typeof value === "string" ? value : typeof value === "object" ? JSON.stringify(value) : String(value);
+  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
+}
+
+/** What a value means, so that the same written differently is no change: `1e3` steps and `1000`, one name and a list of it. */
+type Meaning = (value: unknown) => unknown;
+
+const same: Meaning = (value) => value;
+const asList: Meaning = (value) => (value === undefined ? undefined : [value].flat());
+const sorted: Meaning = (value) => (Array.isArray(value) ? [...value].sort() : value);
+const orAuto: Meaning = (value) => (value === undefined ? "auto" : String(value));
+const orHere: Meaning = (value) => value ?? ".";
+const size: Meaning = (value) => {
+  if (value === undefined) return undefined;
+  try {
+    return parseSize(String(value));
+  } catch {
+    return String(value);
+  }
+};
+const length: Meaning = (value) => {
+  if (value === undefined) return undefined;
+  const [, count, unit] = /^\s*(\d[\d.]*(?:e\d+)?)(h?)\s*$/.exec(String(value)) ?? [];
+  return count === undefined ? String(value) : `${Number(count)}${unit}`;
+};
+const environment: Meaning = (value) =>
+  JSON.stringify(
+    Object.entries((value ?? {}) as Readonly<Record<string, unknown>>)
+      .map(([key, one]): [string, string] => [key, String(one)])
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+
+function changed(path: string, base: unknown, head: unknown, meaning: Meaning): readonly ConfigChange[] {
+  if (JSON.stringify(meaning(base)) === JSON.stringify(meaning(head))) return [];
+  return [{ path, base: written(base), head: written(head) }];
+}
+
+const POLICY: Readonly<Record<string, Meaning>> = {
+  unjudged: same,
+  "base-run": orAuto,
+  gating: sorted,
+  "relative-margin-percent": same,
+  "max-runs": same,
+  "max-minutes": same,
+};
+
+/** A budget that is new, or lower than at the base commit, binds the change more than its base would. */
+export function isTighter(base: unknown, head: unknown): boolean {
+  const [before, now] = [size(base), size(head)];
+  return typeof now === "number" && (before === undefined || (typeof before === "number" && now < before));
+}
+
+function budgetChanges(place: string, base: ConfigScenario, head: ConfigScenario): readonly ConfigChange[] {
+  const [before, now]: readonly Readonly<Record<string, unknown>>[] = [base.budget ?? {}, head.budget ?? {}];
+  const metrics = [...new Set([...Object.keys(before ?? {}), ...Object.keys(now ?? {})])].sort();
+  return metrics
+    .filter((metric) => !isTighter(before?.[metric], now?.[metric]))
+    .flatMap((metric) => changed(`${place}.budget.${metric}`, before?.[metric], now?.[metric], size));
+}
+
+/** What of a scenario says what is measured; a change of it is another scenario under the same name. */
+export function definitionChanges(base: ConfigScenario, head: ConfigScenario): readonly ConfigChange[] {
+  const place = `scenarios.${head.name}`;
+  return [
+    ...changed(`${place}.run`, base.run, head.run, same),
+    ...changed(`${place}.cwd`, base.cwd, head.cwd, orHere),
+    ...changed(`${place}.env`, base.env, head.env, environment),
+  ];
+}
+
+function scenarioChanges(base: ConfigScenario, head: ConfigScenario): readonly ConfigChange[] {
+  const place = `scenarios.${head.name}`;
+  return [
+    ...definitionChanges(base, head),
+    ...budgetChanges(place, base, head),
+    ...changed(`${place}.horizon`, base.horizon, head.horizon, length),
+    ...changed(`${place}.repeats`, base.repeats, head.repeats, orAuto),
+  ];
+}
+
+/**
+ * Every setting that decides what is measured and how it is judged, where the change differs from its base. A tighter budget and a
+ * new scenario are none: they bind the change more than before. Timeouts and the settings of the report decide no verdict.
+ */
+export function policyChanges(base: ConfigFile, head: ConfigFile): readonly ConfigChange[] {
+  const heads = new Map(head.scenarios.map((scenario) => [scenario.name, scenario]));
+  const scenarios = base.scenarios.flatMap((scenario) => {
+    const now = heads.get(scenario.name);
+    if (now !== undefined) return scenarioChanges(scenario, now);
+    return [{ path: `scenarios.${scenario.name}`, base: written(scenario.run), head: null }];
+  });
+  const before: Readonly<Record<string, unknown>> = base.policy ?? {};
+  const now: Readonly<Record<string, unknown>> = head.policy ?? {};
+  const policy = Object.entries(POLICY).flatMap(([key, meaning]) =>
+    changed(`policy.${key}`, before[key], now[key], meaning),
+  );
+  return [...scenarios, ...changed("baseline", base.baseline, head.baseline, asList), ...policy];
+}

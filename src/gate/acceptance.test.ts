@@ -1,0 +1,121 @@
+import { describe, expect, it } from "vitest";
+import type { ScenarioReport } from "../report/model.ts";
+import { sampleReport } from "../report/testing/sample-report.ts";
+import type { Acceptance, RefusedAcceptance } from "../verdict/acceptance.ts";
+import { differenceOf } from "../verdict/difference.ts";
+import { AcceptanceDesk, type LiveAcceptances } from "./acceptance.ts";
+
+const HEAD = "a".repeat(40);
+
+function redScenario(): ScenarioReport {
+  const [scenario] = sampleReport("fail").scenarios;
+  if (scenario === undefined) throw new Error("the sample has no scenario");
+  return scenario;
+}
+
+const RED = redScenario();
+const TOKEN = RED.judgement === null ? "" : (differenceOf(RED.scenario, RED.fingerprint, RED.judgement)?.token ?? "");
+
+const acceptance = (over: Partial<Acceptance> = {}): Acceptance => ({
+  difference: TOKEN,
+  by: "ann",
+  reason: "wanted",
+  via: "comment",
+  at_iso: null,
+  head_sha: null,
+  url: null,
+  ...over,
+});
+const refusal = (why: string): RefusedAcceptance => ({ difference: TOKEN, by: "bob", via: "comment", url: null, why });
+const live = (over: Partial<LiveAcceptances> = {}): LiveAcceptances => ({
+  accepted: [],
+  refused: [],
+  warnings: [],
+  headSha: HEAD,
+  ...over,
+});
+
+describe("a red scenario", () => {
+  it("has a token, and stays red while nobody accepts it", async () => {
+    const desk = new AcceptanceDesk(async () => live());
+    expect(await desk.settle(RED)).toEqual({ ...RED, difference: TOKEN });
+    expect(await desk.notes()).toEqual([]);
+  });
+
+  it("has its token also where nobody can be asked", async () => {
+    const desk = new AcceptanceDesk(undefined);
+    expect(await desk.settle(RED)).toMatchObject({ word: "fail", difference: TOKEN });
+    expect(await desk.notes()).toEqual([]);
+  });
+
+  it("warns when it is accepted, in its picture too, and keeps its judgement", async () => {
+    const desk = new AcceptanceDesk(async () => live({ accepted: [acceptance()], refused: [refusal("no")] }));
+    const settled = await desk.settle(RED);
+    expect(settled).toMatchObject({ word: "warn", accepted: { by: "ann" }, timeline: { verdict: "warn" } });
+    expect(settled.judgement).toBe(RED.judgement);
+    // Nothing is red any more, so nobody needs to know what did not count.
+    expect(await desk.notes()).toEqual([]);
+  });
+
+  it("goes by the newest acceptance that covers it", async () => {
+    const accepted = [acceptance({ by: "old" }), acceptance({ by: "new" }), acceptance({ difference: "0".repeat(12) })];
+    const settled = await new AcceptanceDesk(async () => live({ accepted })).settle(RED);
+    expect(settled.accepted?.by).toBe("new");
+  });
+
+  it("says why what was said does not count, and does not go on for ever", async () => {
+    const smaller = TOKEN.replace(/([dh][aruh][pgc][bmr])\d+/g, "$11");
+    const desk = new AcceptanceDesk(async () =>
+      live({
+        accepted: [acceptance({ difference: smaller }), acceptance({ head_sha: "bbbbbbb" })],
+        refused: Array.from({ length: 50 }, (_, n) => refusal(`reason ${n}`)),
+      }),
+    );
+    expect(await desk.settle(RED)).toMatchObject({ word: "fail" });
+    const notes = await desk.notes();
+    expect(notes[0]).toMatch(/for commit bbbbbbb alone/);
+    expect(notes[1]).toMatch(/was smaller than what is found now/);
+    expect(notes).toHaveLength(2 + 5 + 1);
+    expect(notes.at(-1)).toBe("45 more acceptances do not count");
+  });
+
+  it("names what was accepted instead of it", async () => {
+    const desk = new AcceptanceDesk(async () =>
+      live({ accepted: [acceptance({ difference: `${"0".repeat(12)}-dapb100` })] }),
+    );
+    await desk.settle(RED);
+    expect(await desk.notes()).toEqual([expect.stringContaining("another difference: 000000000000-dapb100 by ann")]);
+  });
+
+  it("stays red when the question fails, and that is told once", async () => {
+    let asked = 0;
+    const desk = new AcceptanceDesk(async () => {
+      asked += 1;
+      throw new Error("no network");
+    });
+    await desk.settle(RED);
+    expect(await desk.settle(RED)).toMatchObject({ word: "fail" });
+    expect(asked).toBe(1);
+    expect(await desk.notes()).toEqual(["What people accepted could not be read: no network"]);
+  });
+});
+
+describe("what cannot be accepted", () => {
+  const failed: ScenarioReport["error"] = { code: "COMMAND_FAILED", message: "exit 1", hint: null };
+  const oom = RED.judgement && {
+    ...RED.judgement,
+    checks: RED.judgement.checks.map((check) => ({ ...check, aspect: "oom" as const })),
+  };
+
+  it.each<[string, ScenarioReport]>([
+    ["a failed command", { ...RED, error: failed }],
+    ["an error", { ...RED, word: "error", judgement: null, error: failed }],
+    ["running out of memory", { ...RED, judgement: oom }],
+    ["an unjudged scenario", { ...RED, word: "unjudged" }],
+    ["a pass", { ...RED, word: "pass" }],
+  ])("is %s: it has no token, and nobody is asked", async (_what, report) => {
+    const desk = new AcceptanceDesk(() => Promise.reject(new Error("asked")));
+    expect(await desk.settle(report)).toBe(report);
+    expect(await desk.notes()).toEqual([]);
+  });
+});

@@ -1,0 +1,117 @@
+import { assertNever } from "../core/errors.ts";
+import type { ScenarioReport } from "../report/model.ts";
+import type { Acceptance, Acceptances, RefusedAcceptance } from "../verdict/acceptance.ts";
+import { type Difference, differenceOf, type Match, matchAcceptance } from "../verdict/difference.ts";
+
+/** What people accepted, and the commit that was measured. */
+export interface LiveAcceptances extends Acceptances {
+  /** Head of the pull request as it was measured; null where it is not known. */
+  readonly headSha: string | null;
+}
+
+/** Reasons named at most: who wants to fill a report with refused acceptances shall not. */
+const MOST_REASONS = 5;
+
+function shortened(reasons: readonly string[], what: string): readonly string[] {
+  const left = reasons.length - MOST_REASONS;
+  return left <= 0 ? reasons : [...reasons.slice(0, MOST_REASONS), `${left} more ${what}`];
+}
+
+function refusedReason({ difference, by, via, url, why }: RefusedAcceptance): string {
+  const who = by === null ? `An acceptance by ${via}` : `The acceptance by ${by}`;
+  const of = difference === "" ? "" : ` of ${difference}`;
+  return `${who}${of} does not count: ${why}${url === null ? "" : ` (${url})`}`;
+}
+
+/** Why an acceptance of the same scenario and environment does not cover what failed; null where it does, or is of another one. */
+function mismatchReason(scenario: string, found: Difference, acceptance: Acceptance, match: Match): string | null {
+  const what = `${scenario}: what ${acceptance.by} accepted (${acceptance.difference})`;
+  switch (match.kind) {
+    case "covered":
+    case "other":
+      return null;
+    case "other-commit":
+      return `${what} was accepted for commit ${acceptance.head_sha?.slice(0, 12)} alone, which is not the one measured`;
+    case "more":
+      return `${what} does not cover a check that fails now (${found.token})`;
+    case "larger":
+      return `${what} was smaller than what is found now (${found.token})`;
+    default:
+      return assertNever(match);
+  }
+}
+
+/**
+ * Holds red scenarios against what people accepted. GitHub is asked at most once, when something is red; what cannot be asked is a
+ * warning, and nothing is accepted then.
+ */
+export class AcceptanceDesk {
+  readonly #ask: (() => Promise<LiveAcceptances>) | undefined;
+  #asked: Promise<LiveAcceptances> | undefined;
+  readonly #mismatches: string[] = [];
+  #uncovered = 0;
+
+  constructor(ask: (() => Promise<LiveAcceptances>) | undefined) {
+    this.#ask = ask;
+  }
+
+  #read(): Promise<LiveAcceptances> {
+    const nothing = { accepted: [], refused: [], headSha: null };
+    this.#asked ??= (this.#ask?.() ?? Promise.resolve({ ...nothing, warnings: [] })).catch((error: unknown) => ({
+      ...nothing,
+      warnings: [`What people accepted could not be read: ${error instanceof Error ? error.message : String(error)}`],
+    }));
+    return this.#asked;
+  }
+
+  /** The newest acceptance that covers a difference; null where none does. */
+  async find(scenario: string, found: Difference): Promise<Acceptance | null> {
+    const { accepted, headSha } = await this.#read();
+    const reasons: string[] = [];
+    for (const acceptance of [...accepted].reverse()) {
+      const match = matchAcceptance(acceptance, found, headSha);
+      if (match.kind === "covered") return acceptance;
+      const reason = mismatchReason(scenario, found, acceptance, match);
+      if (reason !== null) reasons.push(reason);
+    }
+    this.#mismatches.push(...reasons);
+    this.#uncovered += 1;
+    return null;
+  }
+
+  /**
+   * A red scenario gets the token of its difference, and with an acceptance that covers it the word `warn`; its judgement stays as
+   * it was. A failed command and running out of memory have no token: they cannot be accepted.
+   */
+  async settle(report: ScenarioReport): Promise<ScenarioReport> {
+    if (report.word !== "fail" || report.judgement === null || report.error !== null) return report;
+    const found = differenceOf(report.scenario, report.fingerprint, report.judgement);
+    if (found === null) return report;
+    const accepted = await this.find(report.scenario, found);
+    if (accepted === null) return { ...report, difference: found.token };
+    const timeline = report.timeline === null ? null : { ...report.timeline, verdict: "warn" as const };
+    return { ...report, word: "warn", timeline, difference: found.token, accepted };
+  }
+
+  /** What to tell beside the verdict, after everything was settled: why acceptances did not count where something stayed red. */
+  async notes(): Promise<readonly string[]> {
+    if (this.#asked === undefined) return [];
+    const { accepted, refused, warnings } = await this.#asked;
+    if (this.#uncovered === 0) return warnings;
+    const others =
+      this.#mismatches.length === 0 && accepted.length > 0
+        ? [
+            `What was accepted is another difference: ${accepted
+              .slice(0, MOST_REASONS)
+              .map(({ difference, by }) => `${difference} by ${by}`)
+              .join(", ")}`,
+          ]
+        : [];
+    return [
+      ...warnings,
+      ...shortened([...new Set(this.#mismatches)], "acceptances do not cover what failed"),
+      ...others,
+      ...shortened([...new Set(refused.map(refusedReason))], "acceptances do not count"),
+    ];
+  }
+}

@@ -1,0 +1,85 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ANCHORS_FILE, anchorOf, serializeAnchors } from "./anchor.ts";
+import { anchorFor, readAnchors } from "./anchor-file.ts";
+
+const text = (peak: number, backend = "cpu"): string =>
+  serializeAnchors([
+    anchorOf(
+      "train",
+      { backend },
+      [{ session: "s", commit: null, series: [{ rank: 0, device: "host", metric: "host", peak_bytes: peak }] }],
+      { setIso: "2026-11-21T00:00:00Z", commit: null },
+    ),
+  ]);
+
+describe("the anchors that hold for a change", () => {
+  let top: string;
+  const git = (...args: string[]): string =>
+    execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@x", "-C", top, ...args], { encoding: "utf8" });
+  const commit = (peak: number | null, at = ""): void => {
+    mkdirSync(path.join(top, at), { recursive: true });
+    if (peak !== null) writeFileSync(path.join(top, at, ANCHORS_FILE), text(peak));
+    git("add", "--all");
+    git("commit", "--quiet", "--allow-empty", "--message", "x");
+  };
+  const peakOf = async (root: string, env: Record<string, string>): Promise<number | undefined> =>
+    (await readAnchors(root, env)).anchors[0]?.series[0]?.[3];
+
+  beforeEach(() => {
+    top = mkdtempSync(path.join(tmpdir(), "stormlog-anchors-"));
+    git("init", "--quiet", "--initial-branch=main");
+  });
+  afterEach(() => rmSync(top, { recursive: true, force: true }));
+
+  it("are those of the working tree on the main branch", async () => {
+    commit(100);
+    expect(await peakOf(top, {})).toBe(100);
+    expect((await readAnchors(path.join(top, "nowhere"), {})).anchors).toEqual([]);
+  });
+
+  it("are those of the base on a pull request, whatever the change makes of them, also in a folder", async () => {
+    commit(100);
+    commit(50, "sub");
+    git("checkout", "--quiet", "-b", "topic");
+    commit(900);
+    commit(900, "sub");
+    const env = { STORMLOG_GATE_BASE: "main" };
+    expect(await peakOf(top, env)).toBe(100);
+    expect(await peakOf(path.join(top, "sub"), env)).toBe(50);
+    const { warnings } = await readAnchors(top, env);
+    expect(warnings).toEqual([expect.stringContaining("hold until it is merged")]);
+    git("rm", "--quiet", ANCHORS_FILE);
+    git("commit", "--quiet", "--message", "no limit");
+    expect(await peakOf(top, env)).toBe(100);
+  });
+
+  it("are the change's own where the base has none, or is not known, which is said", async () => {
+    commit(null);
+    git("checkout", "--quiet", "-b", "topic");
+    commit(70);
+    expect(await readAnchors(top, { STORMLOG_GATE_BASE: "main" })).toMatchObject({ warnings: [] });
+    expect(await peakOf(top, { STORMLOG_GATE_BASE: "main" })).toBe(70);
+    const unknown = await readAnchors(top, { STORMLOG_GATE_BASE: "origin/gone" });
+    expect(unknown.warnings).toEqual([expect.stringContaining("fetch-depth: 0")]);
+  });
+
+  it("refuse a file that cannot be read", async () => {
+    writeFileSync(path.join(top, ANCHORS_FILE), "{");
+    await expect(readAnchors(top, {})).rejects.toMatchObject({ code: "ANCHORS_INVALID" });
+  });
+
+  it("say so when a scenario has anchors in other environments alone", async () => {
+    commit(100);
+    const book = await readAnchors(top, {});
+    expect(anchorFor(book, "train", { backend: "cuda" })).toMatchObject({
+      measurements: null,
+      warnings: [expect.stringContaining("other environments")],
+    });
+    expect(anchorFor(book, "serve", { backend: "cpu" })).toEqual({ measurements: null, warnings: [] });
+    expect(anchorFor(book, "train", { backend: "cpu" }).measurements?.runs).toHaveLength(1);
+  });
+});

@@ -1,0 +1,80 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import type { Measurements } from "../analysis/measurements.ts";
+import { mergeBase } from "../baseline/ancestors.ts";
+import { git } from "../baseline/git.ts";
+import { invalidInput } from "../core/errors.ts";
+import type { Fingerprint } from "../telemetry/model.ts";
+import { ANCHORS_FILE, type Anchor, anchorMeasurements, findAnchor, parseAnchors } from "./anchor.ts";
+
+/** The release anchors a gate works with, and what is worth saying of them. */
+export interface AnchorBook {
+  readonly anchors: readonly Anchor[];
+  readonly warnings: readonly string[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+async function inTree(root: string): Promise<string | null> {
+  const file = path.join(root, ANCHORS_FILE);
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return null;
+    throw invalidInput("ANCHORS_UNREADABLE", `${file} cannot be read: ${message}`, file);
+  }
+}
+
+/** Whether this is a pull request's run, whose own files are not to be trusted with its limits. */
+function onPullRequest(env: Environment): boolean {
+  // A copy of a pull request that a bot pushed for runners that see no pull requests is one, too.
+  const copied = /^refs\/heads\/pull-request\/\d+$/.test(env.GITHUB_REF ?? "");
+  return copied || Boolean(env.GITHUB_BASE_REF || env.STORMLOG_GATE_BASE);
+}
+
+/**
+ * The anchors that hold for the code in `root`. On a pull request they are those of the commit it branched off: a change cannot
+ * move its own limit. Where that commit is not to be had, those of the working tree hold, with a warning.
+ * @throws GateError ANCHORS_INVALID, ANCHORS_UNREADABLE, INPUT_SCHEMA_VERSION (exit 5)
+ */
+export async function readAnchors(root: string, env: Environment): Promise<AnchorBook> {
+  const own = await inTree(root);
+  if (!onPullRequest(env)) return book(own, ANCHORS_FILE, []);
+  const base = await mergeBase(root, env);
+  if (base === null) {
+    const why = `${ANCHORS_FILE} of the base is not known here (a shallow clone needs fetch-depth: 0): the change's own counts`;
+    return book(own, ANCHORS_FILE, own === null ? [] : [why]);
+  }
+  const prefix = await git(root, ["rev-parse", "--show-prefix"]);
+  const name = `${base}:${prefix.ok ? prefix.stdout : ""}${ANCHORS_FILE}`;
+  const shown = await git(root, ["cat-file", "blob", name]);
+  const text = shown.ok ? shown.stdout : null;
+  const changed = (own?.trim() ?? null) !== (text?.trim() ?? null);
+  // No anchors at the base: there is nothing to loosen, and those of the change hold already.
+  if (text === null) return book(own, ANCHORS_FILE, []);
+  return book(
+    text,
+    `${ANCHORS_FILE} of ${base.slice(0, 12)}`,
+    changed ? [`${ANCHORS_FILE} is changed here; the anchors of the base commit hold until it is merged`] : [],
+  );
+}
+
+function book(text: string | null, where: string, warnings: readonly string[]): AnchorBook {
+  return { anchors: text === null ? [] : parseAnchors(text, where), warnings };
+}
+
+/** What the verdict takes of the anchors for one scenario; with a word where its environment has none though others have. */
+export function anchorFor(
+  { anchors }: AnchorBook,
+  scenario: string,
+  fingerprint: Fingerprint,
+): { readonly measurements: Measurements | null; readonly warnings: readonly string[] } {
+  const anchor = findAnchor(anchors, scenario, fingerprint);
+  if (anchor !== null) return { measurements: anchorMeasurements(anchor), warnings: [] };
+  const elsewhere = anchors.some((one) => one.scenario === scenario);
+  return {
+    measurements: null,
+    warnings: elsewhere ? [`${scenario}: its release anchors are of other environments, so none is checked here`] : [],
+  };
+}

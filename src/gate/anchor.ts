@@ -1,0 +1,142 @@
+import * as v from "valibot";
+import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
+import { fingerprintHash, identityConflicts } from "../baseline/identity.ts";
+import { invalidInput } from "../core/errors.ts";
+import { type Fingerprint, METRICS } from "../telemetry/model.ts";
+import { ANCHOR_CONFIRMATIONS } from "../verdict/defaults.ts";
+import { judge } from "../verdict/judge.ts";
+import type { Check } from "../verdict/judgement.ts";
+import type { Policy } from "../verdict/policy.ts";
+import { median } from "../verdict/spread.ts";
+
+export const ANCHORS_SCHEMA = "stormlog.anchors/1";
+
+/** The file in a repository that holds its release anchors, beside `stormlog-gate.yml`. */
+export const ANCHORS_FILE = "stormlog-anchors.json";
+
+const rank = v.pipe(v.number(), v.integer(), v.minValue(0));
+const peak = v.pipe(v.number(), v.integer(), v.minValue(0));
+
+const AnchorSchema = v.object({
+  scenario: v.string(),
+  fingerprint: v.record(v.string(), v.nullable(v.union([v.string(), v.number()]))),
+  /** When it was proposed, ISO 8601 UTC. */
+  set: v.string(),
+  commit: v.nullable(v.string()),
+  /** Peaks: rank, device, metric, bytes. */
+  series: v.array(v.tuple([rank, v.string(), v.picklist(METRICS), peak])),
+});
+
+export const AnchorsSchema = v.object({ schema: v.literal(ANCHORS_SCHEMA), anchors: v.array(AnchorSchema) });
+
+/** The accepted level of one scenario in one environment, against which slow creep is measured. */
+export type Anchor = v.InferOutput<typeof AnchorSchema>;
+
+/**
+ * Read an anchors file.
+ * @throws GateError ANCHORS_INVALID, INPUT_SCHEMA_VERSION (exit 5): a limit that cannot be read must not be no limit
+ */
+export function parseAnchors(text: string, where: string): readonly Anchor[] {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw invalidInput("ANCHORS_INVALID", `${where} is not complete JSON`, where);
+  }
+  const schema = (json as { schema?: unknown } | null)?.schema;
+  if (typeof schema === "string" && schema.startsWith("stormlog.anchors/") && schema !== ANCHORS_SCHEMA) {
+    throw invalidInput(
+      "INPUT_SCHEMA_VERSION",
+      `${where} has schema ${schema}; this version reads ${ANCHORS_SCHEMA}`,
+      where,
+      "Use a newer stormlog-gate.",
+    );
+  }
+  const result = v.safeParse(AnchorsSchema, json);
+  if (result.success) return result.output.anchors;
+  const issue = result.issues[0];
+  const place = v.getDotPath(issue) ?? "document";
+  throw invalidInput("ANCHORS_INVALID", `${where} is no anchors file: ${place}: ${issue.message}`, where);
+}
+
+/** The file's text: one line an anchor's series, so that a review reads it. */
+export function serializeAnchors(anchors: readonly Anchor[]): string {
+  const one = ({ scenario, fingerprint, set, commit, series }: Anchor): string =>
+    [
+      `{"scenario":${JSON.stringify(scenario)},`,
+      `"fingerprint":${JSON.stringify(fingerprint)},`,
+      `"set":${JSON.stringify(set)},"commit":${JSON.stringify(commit)},`,
+      `"series":[\n${series.map((entry) => JSON.stringify(entry)).join(",\n")}\n]}`,
+    ].join("\n");
+  return `{"schema":${JSON.stringify(ANCHORS_SCHEMA)},"anchors":[\n${anchors.map(one).join(",\n")}\n]}\n`;
+}
+
+/** The anchor of a scenario in an environment; null where there is none. */
+export function findAnchor(anchors: readonly Anchor[], scenario: string, fingerprint: Fingerprint): Anchor | null {
+  const hash = fingerprintHash(fingerprint);
+  const usable = anchors.filter(
+    (anchor) => anchor.scenario === scenario && identityConflicts(anchor.fingerprint, fingerprint).length === 0,
+  );
+  return usable.find((anchor) => fingerprintHash(anchor.fingerprint) === hash) ?? usable[0] ?? null;
+}
+
+/** An anchor as the verdict's rules take it. */
+export function anchorMeasurements(anchor: Anchor): Measurements {
+  const series = anchor.series.map(([at, device, metric, peak_bytes]) => ({ rank: at, device, metric, peak_bytes }));
+  return {
+    scenario: anchor.scenario,
+    fingerprint: anchor.fingerprint,
+    runs: [{ session: "anchor", commit: anchor.commit, series }],
+  };
+}
+
+/** The anchor that measured runs make: the middle peak of every series. */
+export function anchorOf(
+  scenario: string,
+  fingerprint: Fingerprint,
+  runs: readonly MeasuredRun[],
+  origin: { readonly setIso: string; readonly commit: string | null },
+): Anchor {
+  const peaks = new Map<string, { readonly entry: Anchor["series"][number]; readonly values: number[] }>();
+  for (const series of runs.flatMap((run) => run.series)) {
+    if (series.peak_bytes === null) continue;
+    const key = JSON.stringify([series.rank, series.device, series.metric]);
+    const known = peaks.get(key) ?? { entry: [series.rank, series.device, series.metric, 0], values: [] };
+    known.values.push(series.peak_bytes);
+    peaks.set(key, known);
+  }
+  return {
+    scenario,
+    fingerprint: { ...fingerprint },
+    set: `${origin.setIso.slice(0, 19)}Z`,
+    commit: origin.commit,
+    series: [...peaks.values()].map(({ entry, values }) => [entry[0], entry[1], entry[2], Math.round(median(values))]),
+  };
+}
+
+/** The anchors with one replaced, or added. */
+export function withAnchor(anchors: readonly Anchor[], anchor: Anchor): readonly Anchor[] {
+  const hash = fingerprintHash(anchor.fingerprint);
+  const others = anchors.filter((one) => one.scenario !== anchor.scenario || fingerprintHash(one.fingerprint) !== hash);
+  return [...others, anchor].sort((a, b) => {
+    const [left, right] = [a, b].map((one) => `${one.scenario} ${fingerprintHash(one.fingerprint)}`);
+    return (left as string) < (right as string) ? -1 : 1;
+  });
+}
+
+/**
+ * Where a night's runs stand to the anchor, for every gating series: judged by the anchor rule of the gate, on nothing else.
+ * @returns the checks; those with verdict "fail" exceed the anchor and its margin
+ */
+export function anchorStanding(night: Measurements, anchor: Anchor, policy: Policy): readonly Check[] {
+  const { checks } = judge({
+    candidate: { ...night, runs: night.runs.slice(-ANCHOR_CONFIRMATIONS) },
+    baseline: null,
+    anchor: anchorMeasurements(anchor),
+    policy: { ...policy, budgets: [] },
+    baseRunsPossible: false,
+    moreRunsPossible: false,
+    baselineWanted: false,
+  });
+  return checks.filter(({ limit }) => limit === "anchor");
+}

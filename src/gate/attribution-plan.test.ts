@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import type { AnalysisDocument, DriftClass } from "../analysis/document.ts";
+import type { Recording } from "../telemetry/model.ts";
+import type { Aspect, Check, Judgement, VerdictWord } from "../verdict/judgement.ts";
+import { attributionEnvironment, attributionMoments, attributionWanted } from "./attribution-plan.ts";
+
+function recording(steps: readonly number[] | null): Recording {
+  return {
+    epochNs: null,
+    tables: [
+      {
+        rank: 0,
+        device: "host",
+        timeNs: null,
+        steps: steps === null ? null : Float64Array.from(steps),
+        columns: {},
+        highwater: new Set(),
+      },
+    ],
+    peaks: [],
+    marks: [],
+    events: null,
+    worldSize: null,
+    missing: {},
+    info: null,
+  };
+}
+
+function judgement(verdict: VerdictWord, aspect: Aspect): Judgement {
+  const check = { verdict, aspect } as Check;
+  return { verdict, checks: [check] } as unknown as Judgement;
+}
+
+const analysis = (label: DriftClass) => ({ series: [{ class: label }] }) as unknown as AnalysisDocument;
+
+describe("whether to look again", () => {
+  test("a breach of growth or class is looked into, a clean run costs nothing", () => {
+    expect(attributionWanted("auto", judgement("fail", "growth"), analysis("rising"))).toBe(true);
+    expect(attributionWanted("auto", judgement("warn", "class"), analysis("leak"))).toBe(true);
+    expect(attributionWanted("auto", judgement("pass", "growth"), analysis("leak"))).toBe(false);
+  });
+
+  test("a peak breach is looked into only while something grows", () => {
+    expect(attributionWanted("auto", judgement("fail", "peak"), analysis("flat"))).toBe(false);
+    expect(attributionWanted("auto", judgement("fail", "peak"), analysis("leak"))).toBe(true);
+  });
+
+  test("off is off and always is always", () => {
+    expect(attributionWanted("off", judgement("fail", "growth"), analysis("leak"))).toBe(false);
+    expect(attributionWanted("always", null, null)).toBe(true);
+  });
+});
+
+describe("the moments", () => {
+  test("are steps of the last run where it has enough", () => {
+    expect(attributionMoments(recording([1, 2, 400]), 10)).toEqual({ kind: "steps", at: [140, 200, 260, 320, 368] });
+  });
+
+  test("are seconds where there are no steps, or too few", () => {
+    expect(attributionMoments(recording(null), 10)).toEqual({ kind: "seconds", at: [3.5, 5, 6.5, 8, 9.2] });
+    expect(attributionMoments(recording([1, 2]), 10)?.kind).toBe("seconds");
+    expect(attributionMoments(recording([Number.NaN]), 10)?.kind).toBe("seconds");
+  });
+
+  test("are none in a run that is over at once", () => {
+    expect(attributionMoments(recording(null), 0.1)).toBeNull();
+    expect(attributionMoments(recording(null), null)).toBeNull();
+  });
+});
+
+test("the environment keeps the caller's NODE_OPTIONS and quotes a path with spaces", () => {
+  const env = attributionEnvironment({ kind: "steps", at: [1, 2, 3] }, '/a b/"c"/attribute.cjs', "--no-warnings");
+  expect(env.STORMLOG_GATE_ATTRIBUTE_AT).toBe("steps:1,2,3");
+  expect(env.NODE_OPTIONS).toBe('--no-warnings --require "/a b/\\"c\\"/attribute.cjs"');
+});

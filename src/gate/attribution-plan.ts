@@ -1,0 +1,75 @@
+import type { AnalysisDocument } from "../analysis/document.ts";
+import type { AttributeMode } from "../config/gate-request.ts";
+import type { Recording } from "../telemetry/model.ts";
+import type { Judgement } from "../verdict/judgement.ts";
+
+/** When, within the attribution run, the live memory is written down; ascending, at least {@link LEAST_MOMENTS}. */
+export type AttributionMoments =
+  | { readonly kind: "steps"; readonly at: readonly number[] }
+  | { readonly kind: "seconds"; readonly at: readonly number[] };
+
+/** With two snapshots churn looks like a leak: three of equal phase are the least that shows a line growing on. */
+export const LEAST_MOMENTS = 3;
+
+/**
+ * Fractions of the run at which the live memory is written down: past the warm-up, and early enough that a run with a few
+ * steps less than the last one still reaches them.
+ */
+const FRACTIONS = [0.35, 0.5, 0.65, 0.8, 0.92] as const;
+
+/**
+ * Whether a run is worth repeating to find the line. Growth has a line: a breach of growth or class, and any other breach
+ * while a gating series grows. A peak that is higher and flat is not growth; its lines are in a snapshot, not in a difference.
+ */
+export function attributionWanted(
+  mode: AttributeMode,
+  judgement: Judgement | null,
+  analysis: AnalysisDocument | null,
+): boolean {
+  if (mode === "off") return false;
+  if (mode === "always") return true;
+  if (judgement === null || judgement.verdict === "pass") return false;
+  const grows = analysis?.series.some(({ class: label }) => label === "leak" || label === "rising") ?? false;
+  return judgement.checks.some(
+    ({ verdict, aspect }) =>
+      (verdict === "fail" || verdict === "warn") && (aspect === "growth" || aspect === "class" || grows),
+  );
+}
+
+/** The last step any series of the recording reached; null when it has no steps. */
+function lastStep(recording: Recording): number | null {
+  let last: number | null = null;
+  for (const { steps } of recording.tables) {
+    for (const step of steps ?? []) if (step > (last ?? 0)) last = step;
+  }
+  return last;
+}
+
+/**
+ * The moments for a repetition of `recording`: equal phases of its steps when it has enough of them, else moments of its
+ * `durationS` seconds; null when the run is too short for either.
+ */
+export function attributionMoments(recording: Recording, durationS: number | null): AttributionMoments | null {
+  const last = lastStep(recording);
+  if (last !== null) {
+    const at = [...new Set(FRACTIONS.map((fraction) => Math.round(fraction * last)))].filter((step) => step > 0);
+    if (at.length >= LEAST_MOMENTS) return { kind: "steps", at };
+  }
+  if (durationS === null || durationS < 0.2) return null;
+  return { kind: "seconds", at: FRACTIONS.map((fraction) => Math.round(fraction * durationS * 1000) / 1000) };
+}
+
+/** The environment that turns attribution on in the measured processes. */
+export function attributionEnvironment(
+  moments: AttributionMoments,
+  nodeAttribution: string,
+  nodeOptions: string | undefined,
+): Readonly<Record<string, string>> {
+  // Node reads NODE_OPTIONS like a shell line: quotes and backslashes in a path have to be escaped.
+  const quoted = `"${nodeAttribution.replace(/[\\"]/g, "\\$&")}"`;
+  return {
+    STORMLOG_GATE_ATTRIBUTE: "on",
+    STORMLOG_GATE_ATTRIBUTE_AT: `${moments.kind}:${moments.at.join(",")}`,
+    NODE_OPTIONS: [nodeOptions ?? "", `--require ${quoted}`].join(" ").trim(),
+  };
+}

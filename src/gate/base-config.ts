@@ -1,0 +1,107 @@
+import path from "node:path";
+import { mergeBase } from "../baseline/ancestors.ts";
+import { git } from "../baseline/git.ts";
+import type { HistoryPort } from "../baseline/history-port.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads a file of a commit where the clone does not have it; null = there is no such file. */
+export type FileAt = (commit: string, path: string) => Promise<string | null>;
+
+/** The configuration of the commit that a pull request branched off. */
+export type BaseConfig =
+  | { readonly kind: "found"; readonly text: string; readonly commit: string }
+  /** The base commit has no such file. */
+  | { readonly kind: "new"; readonly commit: string }
+  /** It should be there and cannot be had. */
+  | { readonly kind: "unknown"; readonly why: string }
+  /** Nothing here is a pull request. */
+  | { readonly kind: "not-asked" };
+
+export interface BaseConfigPorts {
+  readonly history?: HistoryPort | undefined;
+  readonly fileAt?: FileAt | undefined;
+}
+
+/** Whether this is a job of a pipeline: by hand, a configuration is judged by as it is. */
+function inPipeline({ CI, GITHUB_ACTIONS }: Environment): boolean {
+  return GITHUB_ACTIONS === "true" || (CI !== undefined && CI !== "" && CI !== "false" && CI !== "0");
+}
+
+/** Branches of GitHub's merge queue name the branch that they go into. */
+const QUEUED = /^refs\/heads\/gh-readonly-queue\/(.+)\/pr-\d+-[0-9a-f]{40,64}$/;
+
+function queuedBranch({ GITHUB_EVENT_NAME, GITHUB_REF }: Environment): string | null {
+  return GITHUB_EVENT_NAME === "merge_group" ? (QUEUED.exec(GITHUB_REF ?? "")?.[1] ?? null) : null;
+}
+
+interface Place {
+  /** Commit that is measured; null = not known. */
+  readonly head: string | null;
+  /** Path within the repository. */
+  readonly path: string;
+}
+
+/** Where the file lies in its repository, asked of git, or of the runner's variables where git does not answer. */
+async function placeOf(file: string, env: Environment): Promise<Place | null> {
+  const folder = path.dirname(file);
+  const prefix = await git(folder, ["rev-parse", "--show-prefix"]);
+  if (prefix.ok) {
+    const head = await git(folder, ["rev-parse", "--verify", "HEAD"]);
+    return { head: head.ok ? head.stdout : (env.GITHUB_SHA ?? null), path: `${prefix.stdout}${path.basename(file)}` };
+  }
+  if (!env.GITHUB_WORKSPACE) return null;
+  const inside = path.relative(env.GITHUB_WORKSPACE, file);
+  if (inside.startsWith("..") || path.isAbsolute(inside)) return null;
+  return { head: env.GITHUB_SHA ?? null, path: inside.split(path.sep).join("/") };
+}
+
+/** Commit where the change left its base branch: told by the clone, else by who knows the whole history. */
+async function baseCommit(
+  folder: string,
+  env: Environment,
+  branch: string | null,
+  head: string | null,
+  history: HistoryPort | undefined,
+): Promise<string | null> {
+  const named = branch === null ? env : { ...env, GITHUB_BASE_REF: branch };
+  const local = await mergeBase(folder, named);
+  const into = branch ?? env.GITHUB_BASE_REF;
+  if (local !== null || head === null || into === undefined || into === "") return local;
+  const known = (await history?.mergeBase(head, into)) ?? null;
+  if (known !== null) return known;
+  // A change that shares no history with its base branch is judged by what the branch says now, not by itself.
+  const tip = await git(folder, ["rev-parse", "--verify", "--quiet", `refs/remotes/origin/${into}^{commit}`]);
+  return tip.ok ? tip.stdout : null;
+}
+
+async function textAt(folder: string, commit: string, inside: string, fileAt: FileAt | undefined): Promise<BaseConfig> {
+  const known = await git(folder, ["cat-file", "-e", `${commit}^{commit}`]);
+  if (known.ok) {
+    const listed = await git(folder, ["ls-tree", "--full-tree", commit, "--", inside]);
+    if (listed.ok && listed.stdout === "") return { kind: "new", commit };
+    const blob = await git(folder, ["cat-file", "blob", `${commit}:${inside}`]);
+    if (blob.ok) return { kind: "found", text: blob.stdout, commit };
+  }
+  if (fileAt === undefined) return { kind: "unknown", why: `commit ${commit.slice(0, 12)} is not in this clone` };
+  const text = await fileAt(commit, inside);
+  return text === null ? { kind: "new", commit } : { kind: "found", text, commit };
+}
+
+/** Find the base commit's version of a config file. Never throws. @param file absolute path */
+export async function readBaseConfig(file: string, env: Environment, ports: BaseConfigPorts): Promise<BaseConfig> {
+  if (!inPipeline(env)) return { kind: "not-asked" };
+  const named = Boolean(env.GITHUB_BASE_REF || env.STORMLOG_GATE_BASE);
+  try {
+    const branch = named ? null : (queuedBranch(env) ?? (await ports.history?.baseBranch()) ?? null);
+    if (!named && branch === null) return { kind: "not-asked" };
+    const folder = path.dirname(file);
+    const place = await placeOf(file, env);
+    if (place === null) return { kind: "unknown", why: "the configuration file is in no repository" };
+    const commit = await baseCommit(folder, env, branch, place.head, ports.history);
+    if (commit === null) return { kind: "unknown", why: "the commit that the change branched off is not known here" };
+    return await textAt(folder, commit, place.path, ports.fileAt);
+  } catch (error) {
+    return { kind: "unknown", why: error instanceof Error ? error.message.replace(/\.$/, "") : String(error) };
+  }
+}

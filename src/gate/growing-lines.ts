@@ -1,0 +1,90 @@
+import { readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import type { Finding, Severity } from "../analysis/document.ts";
+import { git } from "../baseline/git.ts";
+import { probeFolder } from "../core/probe-folder.ts";
+import { type AttributedLine, attribute } from "../snapshot/attribution.ts";
+import { userFrames } from "../snapshot/frames.ts";
+import type { ProbeSummary } from "../telemetry/model.ts";
+import { type AttributionEvidence, attributionEvidence } from "./attribution-evidence.ts";
+import { lineFinding } from "./line-finding.ts";
+
+/** What an attribution run tells: findings that name lines, and what could not be told. */
+export interface GrowingLines {
+  readonly findings: readonly Finding[];
+  readonly notes: readonly string[];
+}
+
+export interface AttributionRun {
+  /** Absolute run directory. */
+  readonly directory: string;
+  /** Working directory of the command; lines are named from the repository it lies in. */
+  readonly cwd: string;
+  readonly probe: ProbeSummary | undefined;
+  /** Of the line that grows most; the others explain, and warn. */
+  readonly severity: Severity;
+}
+
+const MOST_LINES = 5;
+/** Lines with less of the growth than this are not worth a finding. */
+const LEAST_SHARE = 0.05;
+const MOST_SOURCE_BYTES = 4 * 1024 * 1024;
+const MOST_CODE = 200;
+
+/** The text of a source line, trimmed; null when it cannot be had. */
+function codeAt(file: string, line: number): string | null {
+  try {
+    // A path from the measured program: a device or a pipe would never end.
+    const stats = statSync(file);
+    if (!stats.isFile() || stats.size > MOST_SOURCE_BYTES) return null;
+    const text = readFileSync(file, "utf8").split("\n", line)[line - 1]?.trim() ?? "";
+    return text === "" ? null : text.slice(0, MOST_CODE);
+  } catch {
+    return null;
+  }
+}
+
+/** The one rank a line grows in; null for several or none. */
+function rankOf(line: AttributedLine, probe: ProbeSummary | undefined): number | null {
+  const pids = new Set(line.processes.map((name) => Number(name.split(".")[0])));
+  const ranks = new Set((probe?.processes ?? []).flatMap(({ pid, rank }) => (pids.has(pid) ? [rank] : [])));
+  const [only] = ranks;
+  return ranks.size === 1 && only !== undefined ? only : null;
+}
+
+/** Read what the measured processes of an attribution run wrote down, and name the lines that grow, the most growth first. */
+export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
+  const top = await git(run.cwd, ["rev-parse", "--show-toplevel"]);
+  const root = top.ok && top.stdout !== "" ? top.stdout : run.cwd;
+  const isUserFrame = userFrames({
+    root,
+    exclude: [probeFolder()],
+  });
+  let evidence: AttributionEvidence;
+  try {
+    evidence = attributionEvidence(run.directory, isUserFrame);
+  } catch (error) {
+    return {
+      findings: [],
+      notes: [`no line could be named: ${error instanceof Error ? error.message : String(error)}`],
+    };
+  }
+  if (evidence.processes.length === 0) {
+    return {
+      findings: [],
+      notes: [...evidence.notes, "no line could be named: no measured process told what it holds"],
+    };
+  }
+  const { lines, notes } = attribute(evidence.processes, { isUserFrame });
+  const told = lines.filter(({ share, trend }) => share >= LEAST_SHARE && trend === "grows").slice(0, MOST_LINES);
+  const findings = told.map((line, place) =>
+    lineFinding(line, {
+      root,
+      severity: place === 0 ? run.severity : "warning",
+      rank: rankOf(line, run.probe),
+      code: codeAt(path.resolve(run.cwd, line.file), line.line),
+    }),
+  );
+  const none = findings.length === 0 ? ["no line was found that grows on through the attribution run"] : [];
+  return { findings, notes: [...evidence.notes, ...notes, ...none] };
+}

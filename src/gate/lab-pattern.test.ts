@@ -1,0 +1,148 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { AnalysisDocument, Finding, SeriesAnalysis } from "../analysis/document.ts";
+import type { GateReport, GateWord, RunReport, ScenarioReport } from "../report/model.ts";
+import type { RecordingInfo } from "../telemetry/model.ts";
+import { CATALOGUE, type CatalogueEntry } from "./lab-catalogue.ts";
+import { inLeak } from "./lab-output.ts";
+import { measuredPattern } from "./lab-pattern.ts";
+
+const ENTRY = CATALOGUE[0] as CatalogueEntry;
+
+function series(more: Partial<SeriesAnalysis>): SeriesAnalysis {
+  return {
+    rank: 0,
+    device: "host",
+    metric: "allocated",
+    highwater: false,
+    samples: 100,
+    duration_s: 10,
+    steps: 100,
+    peak_bytes: 1000,
+    peak_kind: "exact",
+    slope_bytes_per_s: 1,
+    slope_bytes_per_step: 10,
+    slope_interval: null,
+    growth_bytes: 1000,
+    class: "leak",
+    mde_bytes: 5,
+    steps_to_oom: null,
+    seconds_to_oom: null,
+    ...more,
+  };
+}
+
+const LINE: Finding = {
+  classification: "leak_line",
+  severity: "critical",
+  confidence: 1,
+  rank: null,
+  device: "host",
+  metric: null,
+  evidence: { line: "leak-lab/patterns/x.py:3" },
+  description: "",
+  remediation: [],
+};
+
+/** A judged state with a bundle on disk, as far as a row of the table reads it. */
+function judged(folder: string, state: string, word: GateWord, all: readonly SeriesAnalysis[], printed: string) {
+  const bundle = path.join(folder, "x", state);
+  const directory = "runs/x/1";
+  mkdirSync(path.join(bundle, directory), { recursive: true });
+  writeFileSync(path.join(bundle, directory, "output.log"), printed);
+  const analysis = { series: all, findings: [] } as unknown as AnalysisDocument;
+  const run: RunReport = { role: "candidate", directory, info: {} as RecordingInfo, analysis };
+  const scenario: ScenarioReport = {
+    scenario: "x",
+    word,
+    judgement: null,
+    error: word === "error" ? { code: "COMMAND_FAILED", message: "it ended with 1", hint: null } : null,
+    runs: [run],
+    baseline: null,
+    fingerprint: {},
+    findings: state === "leaky" ? [LINE] : [],
+    timeline: null,
+  };
+  const report: GateReport = {
+    tool: { name: "stormlog-gate", version: "0", argv: [] },
+    generated_at_utc: "",
+    word,
+    exit_code: 0,
+    confirmed: word === "fail",
+    session: "",
+    commit: null,
+    scenarios: [scenario],
+    cost: { runs: 1, minutes: 1 },
+    warnings: [],
+  };
+  return { report, bundle };
+}
+
+function folder(): string {
+  const made = mkdtempSync(path.join(tmpdir(), "stormlog-lab-pattern-"));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+function row(leaky: GateWord, fixed: GateWord, all: readonly SeriesAnalysis[] = [series({})], printed = "") {
+  const place = folder();
+  const file = path.join(place, "x.py");
+  writeFileSync(file, "one\n# leak begins\nthree\n# leak ends\n");
+  const states = {
+    leaky: judged(place, "leaky", leaky, all, printed),
+    fixed: judged(place, "fixed", fixed, [series({ peak_bytes: 500 })], printed),
+  };
+  return measuredPattern(ENTRY, states, place, file);
+}
+
+describe("a row of the leak lab", () => {
+  it("is caught only where the leaky state failed and the fixed one passed", () => {
+    expect(row("fail", "pass").outcome).toBe("caught");
+    expect(row("warn", "pass").outcome).toBe("warned");
+    expect(row("pass", "pass").outcome).toBe("not-visible");
+    expect(row("fail", "fail").outcome).toBe("false-alarm");
+    expect(row("unjudged", "pass").outcome).toBe("broken");
+    expect(row("fail", "unjudged").outcome).toBe("broken");
+    expect(row("error", "pass")).toMatchObject({ outcome: "broken", reason: "it ended with 1" });
+  });
+
+  it("is about the device's allocator where there is one, and of its ranks the one that grows most", () => {
+    const all = [
+      series({ metric: "host" }),
+      series({ device: "cuda:0", growth_bytes: 10, peak_bytes: 700 }),
+      series({ device: "cuda:1", rank: 1, growth_bytes: 20, peak_bytes: 800 }),
+      series({ device: "cuda:1", metric: "reserved", growth_bytes: 99 }),
+    ];
+    const { series: about, leaky, ratio } = row("fail", "pass", all);
+    expect(about).toEqual({ device: "cuda:1", metric: "allocated" });
+    expect(leaky?.peak_bytes).toBe(800);
+    expect(ratio).toBe(1.6);
+  });
+
+  it("has no ratio where a peak is not known, rather than one of 0", () => {
+    const { ratio, leaky, series: about } = row("fail", "pass", [series({ peak_bytes: null })]);
+    expect(ratio).toBeNull();
+    expect(about).toBeNull();
+    expect(leaky?.peak_bytes).toBeNull();
+  });
+
+  it("takes from the program's last words what it kept and learned, and nothing from other words", () => {
+    const told = '{"steps":60,"framework":"torch 2","leak_bytes_per_step":4096,"accuracy":0.25}';
+    const good = row("fail", "pass", undefined, `epoch 1\nleak-lab: ${told}\n`);
+    expect(good).toMatchObject({ steps: 60, leak_bytes_per_step: 4096, leaky: { accuracy: 0.25 } });
+    for (const printed of ["leak-lab: {", "leak-lab: {}", `epoch leak-lab: ${told}`]) {
+      expect(row("fail", "pass", undefined, printed)).toMatchObject({ steps: null, leaky: { accuracy: null } });
+    }
+  });
+
+  it("says whether the line named first lies in the leak", () => {
+    expect(row("fail", "pass")).toMatchObject({ line: "leak-lab/patterns/x.py:3", line_in_leak: true });
+    const file = path.join(folder(), "x.py");
+    writeFileSync(file, "one\n# leak begins\nthree\n# leak ends\n");
+    expect(inLeak("a/x.py:4", file)).toBe(false);
+    expect(inLeak("a/y.py:3", file)).toBe(false);
+    expect(inLeak("x.py", file)).toBe(false);
+  });
+});

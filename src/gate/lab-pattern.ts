@@ -1,0 +1,134 @@
+import path from "node:path";
+import type { SeriesAnalysis } from "../analysis/document.ts";
+import type { LabOutcome, LabPattern, LabState } from "../report/lab-document.ts";
+import type { GateReport, RunReport, ScenarioReport } from "../report/model.ts";
+import { LEAK_LINE } from "../report/source-line.ts";
+import type { CatalogueEntry } from "./lab-catalogue.ts";
+import { inLeak, labFacts } from "./lab-output.ts";
+
+/** A state of a pattern, as the gate judged it. */
+export interface JudgedState {
+  readonly report: GateReport;
+  /** Absolute folder of the bundle. */
+  readonly bundle: string;
+}
+
+function newest(scenario: ScenarioReport | undefined): RunReport | null {
+  const candidates = scenario?.runs.filter(({ role }) => role === "candidate") ?? [];
+  return candidates.findLast(({ analysis }) => analysis !== null) ?? candidates.at(-1) ?? null;
+}
+
+/** What a device's allocator says comes before what its heap says, and that before pages. */
+function weight({ device, metric }: SeriesAnalysis): number {
+  if (metric === "allocated") return device === "host" ? 1 : 0;
+  return metric === "host" ? 2 : 3;
+}
+
+/** The series that a row is about: of several ranks the one that grows most. */
+function mainSeries(run: RunReport | null): SeriesAnalysis | null {
+  const usable = (run?.analysis?.series ?? []).filter(({ peak_bytes: peak }) => peak !== null);
+  const [first] = [...usable].sort(
+    (a, b) => weight(a) - weight(b) || (b.growth_bytes ?? -Infinity) - (a.growth_bytes ?? -Infinity),
+  );
+  return first ?? null;
+}
+
+function stateOf({ report, bundle }: JudgedState, from: string): LabState {
+  const [scenario] = report.scenarios;
+  const run = newest(scenario);
+  const series = mainSeries(run);
+  const growth = scenario?.judgement?.checks.find(
+    ({ aspect, metric, device, rank }) =>
+      aspect === "growth" && metric === series?.metric && device === series.device && rank === series.rank,
+  );
+  return {
+    verdict: report.word,
+    confirmed: report.confirmed,
+    bundle: path.relative(from, bundle).split(path.sep).join("/"),
+    runs: report.cost.runs,
+    peak_bytes: series?.peak_bytes ?? null,
+    growth_bytes: series?.growth_bytes ?? null,
+    slope_bytes_per_step: series?.slope_bytes_per_step ?? null,
+    slope_bytes_per_s: series?.slope_bytes_per_s ?? null,
+    class: series?.class ?? null,
+    mde_bytes: growth?.mde_bytes ?? series?.mde_bytes ?? null,
+    accuracy: run === null ? null : (labFacts(path.join(bundle, run.directory))?.accuracy ?? null),
+    error: scenario?.error?.message ?? (report.word === "unjudged" ? (scenario?.judgement?.reason ?? null) : null),
+  };
+}
+
+/** A leak that ended its run by out-of-memory was seen, whatever else could not be said of it. */
+function outcomeOf(leaky: LabState, fixed: LabState): LabOutcome {
+  if (fixed.verdict === "fail") return "false-alarm";
+  if (["error", "unjudged"].includes(fixed.verdict)) return "broken";
+  switch (leaky.verdict) {
+    case "fail":
+      return "caught";
+    case "warn":
+      return "warned";
+    case "pass":
+      return "not-visible";
+    case "unjudged":
+    case "error":
+      return "broken";
+  }
+}
+
+/** The line that the attribution named first; null when it named none. */
+function firstLine({ report }: JudgedState): string | null {
+  const finding = report.scenarios[0]?.findings.find(({ classification }) => classification === LEAK_LINE);
+  const line = finding?.evidence.line;
+  return typeof line === "string" ? line : null;
+}
+
+const NOTHING = {
+  series: null,
+  leak_bytes_per_step: null,
+  steps: null,
+  leaky: null,
+  fixed: null,
+  ratio: null,
+  line: null,
+  line_in_leak: null,
+} as const;
+
+function named(entry: CatalogueEntry): Pick<LabPattern, "name" | "title" | "framework"> {
+  return { name: entry.name, title: entry.title, framework: entry.framework };
+}
+
+/** The row of a pattern that was not run through. */
+export function unmeasuredPattern(entry: CatalogueEntry, outcome: "skipped" | "broken", reason: string): LabPattern {
+  return { ...named(entry), outcome, reason, ...NOTHING };
+}
+
+/**
+ * The row of a pattern whose two states were judged.
+ * @param from folder that the bundles are named from
+ * @param file the pattern's file
+ */
+export function measuredPattern(
+  entry: CatalogueEntry,
+  states: { readonly leaky: JudgedState; readonly fixed: JudgedState },
+  from: string,
+  file: string,
+): LabPattern {
+  const leaky = stateOf(states.leaky, from);
+  const fixed = stateOf(states.fixed, from);
+  const run = newest(states.leaky.report.scenarios[0]);
+  const facts = run === null ? null : labFacts(path.join(states.leaky.bundle, run.directory));
+  const series = mainSeries(run);
+  const line = firstLine(states.leaky);
+  return {
+    ...named(entry),
+    outcome: outcomeOf(leaky, fixed),
+    reason: fixed.error ?? leaky.error,
+    series: series === null ? null : { device: series.device, metric: series.metric },
+    leak_bytes_per_step: facts?.leak_bytes_per_step ?? null,
+    steps: facts?.steps ?? null,
+    leaky,
+    fixed,
+    ratio: leaky.peak_bytes !== null && fixed.peak_bytes ? leaky.peak_bytes / fixed.peak_bytes : null,
+    line,
+    line_in_leak: line === null ? null : inLeak(line, file),
+  };
+}

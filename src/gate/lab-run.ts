@@ -1,0 +1,201 @@
+import { mkdir, rename, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { openFileStore } from "../baseline/file-store.ts";
+import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { gateRequest } from "../config/options.ts";
+import { GateError } from "../core/errors.ts";
+import { randomId } from "../measure/session.ts";
+import type { LabDocument, LabPattern } from "../report/lab-document.ts";
+import type { Fingerprint } from "../telemetry/model.ts";
+import { labAvailability } from "./lab-availability.ts";
+import { type CatalogueEntry, labFolder } from "./lab-catalogue.ts";
+import { type JudgedState, measuredPattern, unmeasuredPattern } from "./lab-pattern.ts";
+import type { GatePorts } from "./ports.ts";
+import { refreshScenario } from "./refresh.ts";
+import { runGate } from "./run-gate.ts";
+
+export const LAB_STATES = ["leaky", "fixed"] as const;
+export type LabStateName = (typeof LAB_STATES)[number];
+
+/** The document's file in the folder of the results. */
+export const LAB_FILE = "lab.json";
+
+export interface LabOptions {
+  readonly patterns: readonly CatalogueEntry[];
+  /** Absolute folder of the results. */
+  readonly folder: string;
+  /** Absolute folder that a named baseline starts from. */
+  readonly root: string;
+  readonly device: string;
+  readonly scale: string;
+  /** Steps instead of the scale's; null = the scale's. */
+  readonly steps: number | null;
+  readonly python: string;
+  /** Fixed runs that become the baseline, where none is given. */
+  readonly runs: number;
+  /** A store to judge by; null = measure one first. */
+  readonly baseline: string | null;
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** What the narrator is told. */
+export interface LabNarrator {
+  readonly begins: (entry: CatalogueEntry, number: number, of: number) => void;
+  readonly baseline: (entry: CatalogueEntry, runs: number) => void;
+  readonly judging: (entry: CatalogueEntry, state: LabStateName) => void;
+  readonly ended: (pattern: LabPattern) => void;
+}
+
+/** How a state of a pattern is run. */
+export function patternCommand(
+  entry: CatalogueEntry,
+  state: LabStateName,
+  lab: string,
+  options: Pick<LabOptions, "device" | "scale" | "steps" | "python">,
+): readonly string[] {
+  const steps = options.steps === null ? [] : ["--steps", String(options.steps)];
+  const program = entry.framework === "node" ? process.execPath : options.python;
+  return [program, path.join(lab, entry.file), state, "--device", options.device, "--scale", options.scale, ...steps];
+}
+
+/**
+ * The gate's request for one state. Both states are one scenario, of one definition: their commands differ, and only what differs
+ * between them may be the leak.
+ */
+function stateRequest(
+  entry: CatalogueEntry,
+  state: LabStateName,
+  lab: string,
+  options: LabOptions,
+): { readonly request: GateRequest; readonly scenario: ScenarioRequest } {
+  const { scale, steps } = options;
+  const own = path.relative(options.root, path.join(options.folder, "baseline"));
+  const request = gateRequest({
+    options: {
+      scenario: entry.name,
+      bundle: path.join(options.folder, entry.name, state),
+      baseRun: "off",
+      attribute: state === "leaky" ? "auto" : "off",
+    },
+    command: { kind: "argv", argv: patternCommand(entry, state, lab, options) },
+    config: null,
+    root: options.root,
+    defaultBaselines: [options.baseline ?? `file:${own}`],
+    defaultUnjudged: "fail",
+    argv: options.argv,
+    env: options.env,
+  });
+  const [asked] = request.scenarios;
+  if (asked === undefined) throw new Error("a request for one command has no scenario");
+  const scenario = { ...asked, cwd: lab, definition: JSON.stringify({ lab: entry.name, scale, steps }) };
+  return { request: { ...request, scenarios: [scenario] }, scenario };
+}
+
+/** Baseline, leaky and fixed of one pattern; null when it was interrupted. */
+async function runPattern(
+  entry: CatalogueEntry,
+  lab: string,
+  options: LabOptions,
+  narrator: LabNarrator,
+  ports: GatePorts,
+): Promise<{ readonly pattern: LabPattern; readonly fingerprint: Fingerprint } | null> {
+  if (options.baseline === null) {
+    narrator.baseline(entry, options.runs);
+    const { request, scenario } = stateRequest(entry, "fixed", lab, options);
+    const store = openFileStore("file:baseline", path.join(options.folder, "baseline"));
+    await refreshScenario({ ...request, baselines: [] }, scenario, { runs: options.runs, store }, ports);
+  }
+  const judged: Partial<Record<LabStateName, JudgedState>> = {};
+  for (const state of LAB_STATES) {
+    narrator.judging(entry, state);
+    const { report, bundleDir, bundleError } = await runGate(stateRequest(entry, state, lab, options).request, ports);
+    if (bundleError !== null) throw bundleError;
+    if (ports.interrupt.aborted) return null;
+    judged[state] = { report, bundle: bundleDir };
+  }
+  const { leaky, fixed } = judged;
+  if (leaky === undefined || fixed === undefined) return null;
+  const pattern = measuredPattern(entry, { leaky, fixed }, options.folder, path.join(lab, entry.file));
+  return { pattern, fingerprint: fixed.report.scenarios[0]?.fingerprint ?? {} };
+}
+
+function word(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+/**
+ * A round of the leak lab: each pattern's fixed state becomes the baseline, unless one is given, then the leaky and the fixed state
+ * are judged by the same engine as anybody's. A pattern that cannot be run is a row of its own, and the others go on.
+ * @returns the round's document, which also lies in the folder as `lab.json`; shorter when interrupted
+ * @throws GateError LAB_UNWRITABLE, and those of usage
+ */
+export async function runLab(options: LabOptions, narrator: LabNarrator, ports: GatePorts): Promise<LabDocument> {
+  const { folder } = options;
+  await mkdir(folder, { recursive: true }).catch((error: NodeJS.ErrnoException) => unwritable(folder, error));
+  const lab = labFolder(folder);
+  const available = await labAvailability(options.python);
+  // One session: without a baseline of its own, one is measured minutes before the candidates, on this very machine.
+  const session = options.env.STORMLOG_GATE_SESSION ?? randomId();
+  const own = { ...options, env: { ...options.env, STORMLOG_GATE_SESSION: session, PYTHONDONTWRITEBYTECODE: "1" } };
+  const patterns: LabPattern[] = [];
+  let fingerprint: Fingerprint = {};
+  const document = (): LabDocument => ({
+    schema: "stormlog.lab/1",
+    generated_at_utc: ports.now().toISOString(),
+    scale: options.scale,
+    backend: word(fingerprint.backend),
+    device_model: word(fingerprint.device_model) ?? word(fingerprint.cpu),
+    framework_version:
+      [word(fingerprint.framework), word(fingerprint.framework_version)].filter(Boolean).join(" ") || null,
+    patterns,
+  });
+  for (const [index, entry] of options.patterns.entries()) {
+    if (ports.interrupt.aborted) break;
+    narrator.begins(entry, index + 1, options.patterns.length);
+    const reason = available.reason(entry);
+    if (reason !== null) patterns.push(unmeasuredPattern(entry, "skipped", reason));
+    else {
+      const ran = await runPattern(entry, lab, own, narrator, ports).catch((error: unknown) => {
+        // A pattern that cannot be measured must not take the others' results with it.
+        if (!(error instanceof GateError) || error.kind !== "error") throw error;
+        return { pattern: unmeasuredPattern(entry, "broken", error.message), fingerprint: {} };
+      });
+      if (ran === null) break;
+      if (fingerprint.backend === undefined || entry.framework === "torch") fingerprint = { ...ran.fingerprint };
+      patterns.push(ran.pattern);
+    }
+    const last = patterns.at(-1);
+    if (last !== undefined) narrator.ended(last);
+    await writeDocument(folder, document());
+  }
+  return document();
+}
+
+/** Whole or not at all: a round that is interrupted leaves what it had. */
+async function writeDocument(folder: string, document: LabDocument): Promise<void> {
+  const file = path.join(folder, LAB_FILE);
+  try {
+    await writeFile(`${file}.new`, `${JSON.stringify(document, null, 2)}\n`);
+    await rename(`${file}.new`, file);
+  } catch (error) {
+    unwritable(folder, error as NodeJS.ErrnoException);
+  }
+}
+
+function unwritable(folder: string, error: NodeJS.ErrnoException): never {
+  throw new GateError("LAB_UNWRITABLE", `the results cannot be written (${error.code ?? error.message})`, {
+    kind: "error",
+    where: folder,
+    hint: "Name another folder with --output.",
+  });
+}
+
+/** Patterns whose outcome is not what the catalogue says of them. */
+export function surprises(document: LabDocument, catalogue: readonly CatalogueEntry[]): readonly LabPattern[] {
+  return document.patterns.filter(({ name, outcome }) => {
+    if (outcome === "skipped") return false;
+    const expected = catalogue.find((entry) => entry.name === name)?.expected ?? "caught";
+    return outcome !== expected && !(expected === "not-visible" && outcome === "warned");
+  });
+}

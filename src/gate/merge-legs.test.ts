@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import { compareNames, legNames, missingLegs, parseExpected } from "./merge-legs.ts";
+
+describe("what is expected", () => {
+  it("is a number or names", () => {
+    expect(parseExpected(" 4 ")).toEqual({ kind: "count", count: 4 });
+    expect(parseExpected("linux, mac\nmac")).toEqual({ kind: "names", names: ["linux", "mac"] });
+    expect(parseExpected("3,4")).toEqual({ kind: "names", names: ["3", "4"] });
+  });
+
+  it.each(["", " , ", "0", "4097", "99999999999999999999"])("is not %j", (text) => {
+    expect(() => parseExpected(text)).toThrow(expect.objectContaining({ code: "EXPECT_INVALID", kind: "usage" }));
+  });
+
+  it("tells what is missing, by name where names are known", () => {
+    expect(missingLegs(null, [])).toEqual([]);
+    expect(missingLegs(parseExpected("2"), ["a", "b", "c"])).toEqual([]);
+    expect(missingLegs(parseExpected("3"), ["a"])).toEqual([
+      { name: "2 missing legs", message: "2 of 3 expected legs left nothing" },
+    ]);
+    expect(missingLegs(parseExpected("a,b"), ["b"]).map(({ name }) => name)).toEqual(["a"]);
+  });
+});
+
+describe("names of legs", () => {
+  it("are the shortest ends of their paths that tell them apart", () => {
+    expect(legNames(["/w/linux", "/w/mac"])).toEqual(["linux", "mac"]);
+    expect(legNames(["/w/linux/stormlog-bundle", "/w/mac/stormlog-bundle"])).toEqual(["linux", "mac"]);
+    expect(legNames(["/w/a/gpu", "/w/b/gpu", "/w/cpu"])).toEqual(["a/gpu", "b/gpu", "cpu"]);
+    expect(legNames(["/w/stormlog-bundle"])).toEqual(["stormlog-bundle"]);
+    expect(legNames(["/a/b", "/b"])).toEqual(["a/b", "b"]);
+  });
+
+  it("are put into one order, numbers by their value", () => {
+    expect(["n10", "N2", "n2", "n1"].sort(compareNames)).toEqual(["n1", "n2", "N2", "n10"]);
+  });
+});

@@ -1,0 +1,66 @@
+import type { Command } from "../config/gate-request.ts";
+import { KIB } from "../core/units.ts";
+
+/** Memory that is held beside a command while it runs, bytes. */
+export interface Injection {
+  /** All of it from the start (a higher peak), or in equal pieces over `seconds` (growth). */
+  readonly shape: "peak" | "growth";
+  readonly bytes: number;
+  /** How long the pieces take to be there; unused for a peak. */
+  readonly seconds: number;
+}
+
+/** Pieces of a growth: enough for a slope, few enough that the processes that hold them are none of the size. */
+const PIECES = 16;
+
+/** What a process that holds a piece needs for itself, bytes of anonymous memory: measured with the coreutils of Debian 12. */
+const HOLDER_BYTES = 112 * KIB;
+
+/** Smallest piece whose size is not mostly its process's own. */
+const LEAST_PIECE_BYTES = 256 * KIB;
+
+/**
+ * The script around the command. A piece of memory is the buffer of a `dd` that has filled it and cannot write it: the pipe it
+ * writes to is held open and never read. The pipe's only reading end is the shell's, so that every holder ends with it, however
+ * it ends. The command sees nothing of it, neither in its environment nor in its open files.
+ */
+const SCRIPT = `chunk=$1; count=$2; pause=$3; shift 3
+dir=$(mktemp -d) || exit 125
+mkfifo "$dir/pipe" || exit 125
+exec 9<>"$dir/pipe"
+(
+  exec 9<&-
+  i=0
+  while [ "$i" -lt "$count" ] && [ -p "$dir/pipe" ]; do
+    dd if=/dev/zero of="$dir/pipe" bs="$chunk" count=1 2>/dev/null &
+    i=$((i + 1))
+    [ "$i" -lt "$count" ] && sleep "$pause"
+  done
+) >/dev/null 2>&1 &
+feeder=$!
+"$@" 9<&-
+status=$?
+rm -r "$dir"
+kill "$feeder" 2>/dev/null
+exit "$status"
+`;
+
+function pieces(injection: Injection): { readonly chunk: number; readonly count: number; readonly pauseS: number } {
+  const most = Math.max(1, Math.floor(injection.bytes / LEAST_PIECE_BYTES));
+  const count = injection.shape === "peak" ? 1 : Math.min(PIECES, most);
+  const chunk = Math.max(4 * KIB, Math.round(injection.bytes / count) - HOLDER_BYTES);
+  return { chunk, count, pauseS: count === 1 ? 0 : injection.seconds / count };
+}
+
+/**
+ * The same command with that much memory held beside it, in processes that the sampler counts as its own: a regression of a
+ * known size, for any command, without a change to it. Needs a POSIX shell, `mkfifo` and `dd`.
+ */
+export function withInjection(command: Command, injection: Injection): Command {
+  const { chunk, count, pauseS } = pieces(injection);
+  const inner = command.kind === "argv" ? command.argv : ["sh", "-c", command.script];
+  return {
+    kind: "argv",
+    argv: ["sh", "-c", SCRIPT, "stormlog-injection", String(chunk), String(count), pauseS.toFixed(3), ...inner],
+  };
+}

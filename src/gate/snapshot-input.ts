@@ -1,0 +1,57 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { invalidInput } from "../core/errors.ts";
+import type { NamedSnapshot } from "../snapshot/document.ts";
+import { snapshotName } from "../snapshot/file-names.ts";
+import type { TorchSnapshot } from "../snapshot/model.ts";
+import { isPickle, readSnapshot } from "../snapshot/read.ts";
+import { fileError, readHead, statInput } from "../telemetry/input-file.ts";
+import { refuseUnread } from "../telemetry/read.ts";
+
+/** Whether a path is a file that begins like a pickled snapshot. */
+export function isSnapshotFile(path: string): boolean {
+  const stats = statInput(path);
+  return stats.isFile() && stats.size > 0 && isPickle(readHead(path, 2));
+}
+
+/**
+ * Read a pickled memory snapshot, a part at a time: a file may be larger than any buffer.
+ * @throws GateError INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY, INPUT_NOT_A_FILE, INPUT_EMPTY,
+ *   INPUT_COMPRESSED, INPUT_UNREADABLE and those of {@link readSnapshot}
+ */
+export function readSnapshotFile(path: string): TorchSnapshot {
+  const stats = statInput(path);
+  if (stats.isDirectory()) {
+    throw invalidInput(
+      "INPUT_IS_DIRECTORY",
+      "a directory was given where a file is needed",
+      path,
+      "Name a file in it.",
+    );
+  }
+  if (!stats.isFile()) throw invalidInput("INPUT_NOT_A_FILE", "not a regular file", path, "Write it to a file first.");
+  if (stats.size === 0) throw invalidInput("INPUT_EMPTY", "the file is empty", path, "Was anything dumped?");
+  refuseUnread(readHead(path, 8), path);
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, "r");
+  } catch (error) {
+    throw fileError(error, path);
+  }
+  try {
+    const read = (target: Uint8Array): number => {
+      try {
+        return readSync(descriptor, target, 0, target.length, null);
+      } catch (error) {
+        throw fileError(error, path);
+      }
+    };
+    return readSnapshot({ size: fstatSync(descriptor).size, read }, path);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Snapshots with what their names say of rank and step. */
+export function readSnapshotFiles(paths: readonly string[]): readonly NamedSnapshot[] {
+  return paths.map((file) => ({ file, name: snapshotName(file), snapshot: readSnapshotFile(file) }));
+}

@@ -1,0 +1,62 @@
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { analyze } from "../analysis/analyze.ts";
+import { packageRoot } from "../core/package-root.ts";
+import { analysisInput } from "./analysis-input.ts";
+import { measurementsInput } from "./measurements-input.ts";
+
+const fixture = (name: string) => path.join(packageRoot(), "test", "snapshot", "fixtures", name);
+
+async function recordingOf(...names: string[]) {
+  const input = await analysisInput(names.map(fixture));
+  if (input.kind !== "recording") throw new Error("no recording");
+  return input;
+}
+
+describe("a memory snapshot as input of analyze", () => {
+  it("is its trace as a series, which ends at what the snapshot found, with the annotated steps", async () => {
+    const { recording } = await recordingOf("leak-step12.pickle");
+    const [table] = recording.tables;
+    expect(table).toMatchObject({ rank: 0, device: "cuda:0" });
+    // 143.08 MiB and 170 MiB are what the generator counted.
+    expect(table?.columns.allocated?.at(-1)).toBe(150032384);
+    expect(table?.columns.reserved?.at(-1)).toBe(170 * 2 ** 20);
+    expect(table?.columns.allocated?.every((bytes) => bytes >= 0)).toBe(true);
+    expect(table?.steps?.[0]).toBe(0);
+    expect(table?.steps?.at(-1)).toBe(12);
+    expect(table?.timeNs?.[0]).toBe(0);
+    expect(recording.epochNs).toBeGreaterThan(1_717_000_000_000_000_000n);
+  });
+
+  it("is classified like any other recording", async () => {
+    const { recording } = await recordingOf("leak-step12.pickle");
+    const { series } = analyze(recording, { horizon: null });
+    const allocated = series.find(({ metric }) => metric === "allocated");
+    expect(allocated?.class).toBe("leak");
+    // 1310800 bytes a step are kept.
+    expect(allocated?.slope_bytes_per_step).toBeGreaterThan(1.2e6);
+    expect(allocated?.slope_bytes_per_step).toBeLessThan(1.4e6);
+  });
+
+  it("names an out-of-memory error of the trace", async () => {
+    const { recording } = await recordingOf("odd.pickle");
+    expect(recording.marks.map(({ kind }) => kind)).toEqual(["oom"]);
+    expect(recording.tables.map(({ device }) => device)).toEqual(["cuda:0", "cuda:1"]);
+  });
+
+  it("without a trace is one sample, and says so", async () => {
+    const { recording, notes } = await recordingOf("before-blocks.pickle");
+    expect(recording.tables[0]?.columns.allocated).toHaveLength(1);
+    expect(notes.join()).toContain("no trace");
+  });
+
+  it("of several ranks is one run", async () => {
+    const { recording } = await recordingOf("ranks_rank0_step9.pickle", "ranks_rank1_step9.pickle");
+    expect(recording.tables.map(({ rank }) => rank)).toEqual([0, 1]);
+  });
+
+  it("can be compared", async () => {
+    const { runs } = await measurementsInput(fixture("leak-step12.pickle"));
+    expect(runs[0]?.series.map(({ metric }) => metric)).toEqual(["allocated", "reserved"]);
+  });
+});

@@ -1,0 +1,60 @@
+/** An answer of GitHub is read to its end before it is looked at, and none that the gate asks for comes near this size, bytes. */
+export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+/** What the client gives to a fetch, as much of it as is looked at here. */
+export interface FetchOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export type Fetch<Options extends FetchOptions = FetchOptions> = (url: string, options?: Options) => Promise<Response>;
+
+/** GitHub, or what stands between it and the runner, gave an answer that cannot be used. */
+export class BadAnswerError extends Error {
+  override readonly name = "BadAnswerError";
+}
+
+async function bodyOf(response: Response, maxBytes: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  // Leaving the loop early also ends the transfer.
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) throw new BadAnswerError(`GitHub's answer is larger than ${maxBytes / 1024 ** 2} MiB`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, bytes);
+}
+
+function checkJson(body: Buffer, type: string): void {
+  if (!/\bjson\b/i.test(type)) {
+    throw new BadAnswerError(
+      `the answer is no JSON but ${type.slice(0, 40) || "of no type"}; is a proxy or a login page between?`,
+    );
+  }
+  try {
+    JSON.parse(body.toString("utf8"));
+  } catch {
+    throw new BadAnswerError("the answer is no valid JSON");
+  }
+}
+
+/**
+ * A fetch whose answers are whole when they come: bounded in size, and JSON where JSON was asked for. The client by itself reads
+ * without a limit, takes a body that was cut for an empty one, and hands on what it cannot parse as a text.
+ * @returns a fetch that throws BadAnswerError besides what the given one throws
+ */
+export function boundedFetch<Options extends FetchOptions>(
+  inner: Fetch<Options>,
+  maxBytes = MAX_ANSWER_BYTES,
+): Fetch<Options> {
+  return async (url, options) => {
+    const response = await inner(url, options);
+    const { status, statusText, headers } = response;
+    const body = await bodyOf(response, maxBytes);
+    const wantsJson = /\bjson\b/i.test(options?.headers?.accept ?? "");
+    if (response.ok && body.byteLength > 0 && wantsJson) checkJson(body, headers.get("content-type") ?? "");
+    const whole = new Response(body.byteLength === 0 ? null : new Uint8Array(body), { status, statusText, headers });
+    // A response that was made has no address; pages follow each other by it.
+    return Object.defineProperty(whole, "url", { value: response.url });
+  };
+}

@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { endedTogether } from "./ended-together.ts";
+
+const SOON_MS = 40;
+
+const interruptedSoon = (): AbortSignal => {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort("SIGTERM"), SOON_MS);
+  return controller.signal;
+};
+
+describe("a command that ended by a signal", () => {
+  it.each([
+    { kind: "signaled", signal: "SIGTERM" },
+    { kind: "signaled", signal: "SIGINT" },
+    { kind: "exited", code: 143 },
+  ] as const)("was ended together with the gate when that hears of it a moment later: $kind", async (end) => {
+    expect(await endedTogether(end, interruptedSoon())).toBe(true);
+    expect(await endedTogether(end, AbortSignal.abort("SIGTERM"))).toBe(true);
+    expect(await endedTogether(end, new AbortController().signal)).toBe(false);
+  });
+
+  it.each([
+    { kind: "signaled", signal: "SIGSEGV" },
+    { kind: "signaled", signal: "SIGKILL" },
+    { kind: "exited", code: 1 },
+    { kind: "exited", code: 0 },
+    { kind: "lost" },
+  ] as const)("was not, by any other end: $kind", async (end) => {
+    const started = performance.now();
+    expect(await endedTogether(end, interruptedSoon())).toBe(false);
+    expect(performance.now() - started).toBeLessThan(SOON_MS);
+  });
+});

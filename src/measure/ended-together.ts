@@ -1,0 +1,27 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CommandEnd } from "./launch.ts";
+
+/** Signals that end the gate in order, with the exit status by which a command often says that one of them ended it. */
+const ENDING = new Map([
+  ["SIGHUP", 129],
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+]);
+
+/** A signal to a whole process group or job step reaches its processes within milliseconds; a busy machine takes longer. */
+const TOGETHER_MS = 300;
+
+function endedBySignal(end: CommandEnd): boolean {
+  if (end.kind === "signaled") return ENDING.has(end.signal);
+  return end.kind === "exited" && [...ENDING.values()].includes(end.code);
+}
+
+/**
+ * Whether a command that ended by a signal was ended together with the gate: schedulers signal every process of a job, and which
+ * of them hears it first is chance. It is then the job that was ended, not the command that failed.
+ */
+export async function endedTogether(end: CommandEnd, interrupt: AbortSignal): Promise<boolean> {
+  if (!endedBySignal(end)) return false;
+  if (!interrupt.aborted) await sleep(TOGETHER_MS, null, { signal: interrupt }).catch(() => null);
+  return interrupt.aborted;
+}

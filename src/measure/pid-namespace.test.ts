@@ -1,0 +1,23 @@
+import { mkdtempSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { inPidNamespace } from "./pid-namespace.ts";
+
+describe("a pid namespace of one's own", () => {
+  const link = (target: string): string => {
+    const file = path.join(mkdtempSync(path.join(tmpdir(), "stormlog-")), "pid");
+    symlinkSync(target, file);
+    return file;
+  };
+
+  it("is any but the machine's first", () => {
+    expect(inPidNamespace(link("pid:[4026531836]"))).toBe(false);
+    expect(inPidNamespace(link("pid:[4026532301]"))).toBe(true);
+  });
+
+  it("is not claimed where nothing can be read", () => {
+    expect(inPidNamespace(link("something else"))).toBe(false);
+    expect(inPidNamespace("/nowhere/pid")).toBe(false);
+  });
+});

@@ -1,0 +1,17 @@
+import { readlinkSync } from "node:fs";
+
+/** Inode of the machine's first pid namespace (PROC_PID_INIT_INO of Linux). */
+export const FIRST_PID_NAMESPACE = "pid:[4026531836]";
+
+/**
+ * Whether this process runs in a pid namespace of its own, as in a container: a driver's lists may then name the job's processes
+ * by numbers that nobody here can see. False where that cannot be read.
+ */
+export function inPidNamespace(link = "/proc/self/ns/pid"): boolean {
+  try {
+    const name = readlinkSync(link);
+    return name.startsWith("pid:[") && name !== FIRST_PID_NAMESPACE;
+  } catch {
+    return false;
+  }
+}

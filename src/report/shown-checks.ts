@@ -1,0 +1,49 @@
+import { groupBy } from "../core/group-by.ts";
+import type { Check } from "../verdict/judgement.ts";
+import { sortChecks } from "./wording.ts";
+
+/** A check that is shown, and how many of the same kind are not shown after it. */
+export interface ShownCheck {
+  readonly check: Check;
+  readonly more: number;
+}
+
+export interface ShownChecks {
+  readonly rows: readonly ShownCheck[];
+  /** Checks of kinds of which none is shown. */
+  readonly hidden: number;
+}
+
+/** Of ranks that are alike nobody reads more. */
+const MOST_ALIKE = 4;
+
+/** How near a check is to its limit, or how large what it looked at is: larger is worse. */
+function badness({ candidate_bytes: candidate, threshold_bytes: threshold }: Check): number {
+  if (candidate === null || !Number.isFinite(candidate)) return Number.NEGATIVE_INFINITY;
+  return threshold !== null && threshold > 0 ? candidate / threshold : candidate;
+}
+
+/**
+ * The checks that a reader wants, the worst first: all of them where there are few; else of every kind (verdict, metric, aspect, limit)
+ * those of the worst ranks, and how many more there are like them.
+ */
+export function shownChecks(checks: readonly Check[], most: number): ShownChecks {
+  const sorted = sortChecks(checks);
+  if (sorted.length <= most) return { rows: sorted.map((check) => ({ check, more: 0 })), hidden: 0 };
+  const kinds = [
+    ...groupBy(sorted, ({ verdict, gating, aspect, limit, metric }) =>
+      JSON.stringify([verdict, gating, aspect, limit, metric]),
+    ).values(),
+  ];
+  const each = Math.max(1, Math.min(MOST_ALIKE, Math.floor(most / kinds.length)));
+  const rows = kinds.slice(0, most).flatMap((own) => {
+    const worst = [...own].sort((a, b) => badness(b) - badness(a) || a.rank - b.rank).slice(0, each);
+    return worst.map((check, at) => ({ check, more: at === worst.length - 1 ? own.length - worst.length : 0 }));
+  });
+  return { rows, hidden: kinds.slice(most).reduce((sum, own) => sum + own.length, 0) };
+}
+
+/** "and 1,020 more like them" */
+export function moreText(more: number): string {
+  return `and ${more.toLocaleString("en-US")} more like ${more === 1 ? "it" : "them"}`;
+}

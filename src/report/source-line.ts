@@ -1,0 +1,41 @@
+import type { Finding } from "../analysis/document.ts";
+import { escapeTerminal } from "../core/escape.ts";
+
+/** Classification of a finding that names the source line that holds growing memory. */
+export const LEAK_LINE = "leak_line";
+
+/** A line of the repository that a finding points at. */
+export interface SourcePlace {
+  /** Relative to the repository, with "/" between folders. */
+  readonly file: string;
+  /** 1-based. */
+  readonly line: number;
+}
+
+/**
+ * The place a finding points at (evidence `line`, "train.py:48"); null when it names none, or one outside the repository:
+ * only a relative path without ".." and without a scheme is a file of the change.
+ */
+export function placeOf(finding: Finding): SourcePlace | null {
+  const line = finding.evidence.line ?? finding.evidence.source_line;
+  const match = typeof line === "string" ? /^([^\0]+):(\d{1,9})$/.exec(line) : null;
+  const file = match?.[1];
+  if (file === undefined || /^[\\/]|^[A-Za-z][A-Za-z0-9+.-]*:/.test(file)) return null;
+  // A name that is not what it looks like points at nothing.
+  if (escapeTerminal(file) !== file || file.includes("\n")) return null;
+  if (file.split(/[\\/]/).includes("..")) return null;
+  return { file, line: Math.max(1, Number(match?.[2])) };
+}
+
+/**
+ * What stays the same of a finding's place when lines above it come and go: the file, the function and the text of the line.
+ * Code scanning tells an old result from a new one by it.
+ */
+export function placeIdentity(finding: Finding): string {
+  const place = placeOf(finding);
+  if (place === null) return "";
+  const { function: name, code } = finding.evidence;
+  const text = typeof code === "string" ? code.replace(/\s+/g, " ").trim() : "";
+  // Without the line's text only its number can tell two lines of one function apart.
+  return [place.file, typeof name === "string" ? name : "", text === "" ? String(place.line) : text].join("|");
+}

@@ -1,0 +1,203 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+
+/**
+ * The ring file of a probe, version 1, as `native/probe_ring.h` lays it out: a header of 256 bytes, then records of 96 bytes,
+ * little-endian. Its writer is the measured process: nothing in it is trusted, and only `read` touches it.
+ */
+export const PROBE_MAGIC = "SLGPRB\u0001\n";
+export const PROBE_HEADER_BYTES = 256;
+export const PROBE_RECORD_BYTES = 96;
+const LARGEST_CAPACITY = 65_536;
+const BATCH_RECORDS = 256;
+/** A file that has no header after this long will not get one. */
+const SETTLE_NS = 5e9;
+/** The head may become visible a moment before its record; after this many looks the record is given up. */
+const LOOKS = 3;
+const STATE_ENDED = 2;
+
+/** What of the header is of use to a reader. */
+export interface RingHeader {
+  readonly capacity: number;
+  readonly head: number;
+  readonly flags: number;
+  readonly ended: boolean;
+  readonly rank: number;
+  readonly worldSize: number;
+  readonly role: number;
+  /** Current step; null when none was seen. */
+  readonly step: number | null;
+}
+
+/** One record; unknown values are null. */
+export interface RingRecord {
+  /** CLOCK_MONOTONIC, nanoseconds: beyond 2^53 on a machine that is up for months. */
+  readonly monotonicNs: bigint;
+  readonly deviceKind: number;
+  readonly deviceIndex: number;
+  readonly reason: number;
+  /** allocated, reserved, active, allocated peak, reserved peak, retries, out-of-memory errors, step. */
+  readonly values: readonly (number | null)[];
+}
+
+export type RingAnswer = "idle" | "moved" | "ended" | "foreign" | "truncated";
+
+const STEPS_SEEN = 8;
+
+/** A u64 as a double; null from 2^53 on. */
+function u64(bytes: Buffer, at: number): number | null {
+  const high = bytes.readUInt32LE(at + 4);
+  return high < 2 ** 21 ? high * 2 ** 32 + bytes.readUInt32LE(at) : null;
+}
+
+function parseHeader(bytes: Buffer): RingHeader | null {
+  if (bytes.length < PROBE_HEADER_BYTES || bytes.toString("latin1", 0, 8) !== PROBE_MAGIC) return null;
+  const capacity = bytes.readUInt32LE(16);
+  const head = u64(bytes, 24);
+  if (bytes.readUInt32LE(8) !== PROBE_HEADER_BYTES || bytes.readUInt32LE(12) !== PROBE_RECORD_BYTES) return null;
+  if (capacity === 0 || capacity > LARGEST_CAPACITY || (capacity & (capacity - 1)) !== 0 || head === null) return null;
+  const flags = bytes.readUInt32LE(40);
+  return {
+    capacity,
+    head,
+    flags,
+    ended: bytes.readUInt32LE(44) === STATE_ENDED,
+    rank: bytes.readInt32LE(48),
+    worldSize: bytes.readInt32LE(56),
+    role: bytes.readInt32LE(60),
+    step: (flags & STEPS_SEEN) === 0 ? null : u64(bytes, 72),
+  };
+}
+
+function parseRecord(bytes: Buffer, at: number, index: number): RingRecord | null {
+  if (u64(bytes, at) !== index + 1 || u64(bytes, at + 88) !== index + 1) return null;
+  const valid = bytes.readUInt16LE(at + 20);
+  return {
+    monotonicNs: bytes.readBigUInt64LE(at + 8),
+    deviceKind: bytes.readUInt16LE(at + 16),
+    deviceIndex: bytes.readUInt16LE(at + 18),
+    reason: bytes.readUInt16LE(at + 22),
+    values: Array.from({ length: 8 }, (_, k) => ((valid >> k) & 1 ? u64(bytes, at + 24 + 8 * k) : null)),
+  };
+}
+
+const batch = Buffer.alloc(BATCH_RECORDS * PROBE_RECORD_BYTES);
+
+/** One ring, read to where its writer is. */
+export class ProbeRing {
+  readonly #fd: number;
+  readonly #openedNs: number;
+  #header: RingHeader | null = null;
+  #tail = 0;
+  #lost = 0;
+  #unfinished = 0;
+  #movedNs: number;
+
+  private constructor(fd: number, nowNs: number) {
+    this.#fd = fd;
+    this.#openedNs = nowNs;
+    this.#movedNs = nowNs;
+  }
+
+  /** Throws the error of the file system, ELOOP for a link; null for what is no regular file. */
+  static open(file: string, nowNs: number): ProbeRing | null {
+    const fd = openRegular(file);
+    return fd === null ? null : new ProbeRing(fd, nowNs);
+  }
+
+  get header(): RingHeader | null {
+    return this.#header;
+  }
+
+  /** Records overwritten or torn before they could be read. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  /** When something was last read, in the caller's time. */
+  get movedNs(): number {
+    return this.#movedNs;
+  }
+
+  /** Read what is new, at most `most` records. */
+  drain(nowNs: number, most: number, take: (record: RingRecord) => void): RingAnswer {
+    const header = this.#readHeader();
+    if (typeof header === "string") {
+      return header === "foreign" && this.#header === null && nowNs - this.#openedNs < SETTLE_NS ? "idle" : header;
+    }
+    this.#header = header;
+    const from = this.#tail;
+    if (header.head - this.#tail > header.capacity) {
+      this.#lost += header.head - this.#tail - header.capacity;
+      this.#tail = header.head - header.capacity;
+    }
+    const problem = this.#readRecords(header, this.#tail + most, take);
+    if (problem !== null) return problem;
+    if (this.#tail !== from) this.#movedNs = nowNs;
+    if (this.#tail === header.head && header.ended) return "ended";
+    return this.#tail === from ? "idle" : "moved";
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+
+  #readHeader(): RingHeader | "foreign" | "truncated" {
+    const bytes = batch.subarray(0, PROBE_HEADER_BYTES);
+    const size = readAt(this.#fd, bytes, 0);
+    if (this.#header !== null && size < PROBE_HEADER_BYTES) return "truncated";
+    const header = parseHeader(bytes.subarray(0, size));
+    if (header === null) return "foreign";
+    const changed = this.#header !== null && (header.capacity !== this.#header.capacity || header.head < this.#tail);
+    return changed ? "foreign" : header;
+  }
+
+  #readRecords(header: RingHeader, end: number, take: (record: RingRecord) => void): RingAnswer | null {
+    const { head, capacity } = header;
+    // The slot of the record after the head may be in the middle of being written, unless nobody writes any more.
+    const readable = header.ended ? capacity : capacity - 1;
+    while (this.#tail < Math.min(head, end)) {
+      const slot = this.#tail % capacity;
+      const count = Math.min(Math.min(head, end) - this.#tail, BATCH_RECORDS, capacity - slot);
+      const bytes = batch.subarray(0, count * PROBE_RECORD_BYTES);
+      if (readAt(this.#fd, bytes, PROBE_HEADER_BYTES + slot * PROBE_RECORD_BYTES) < bytes.length) return "truncated";
+      const counter = Buffer.alloc(8);
+      if (readAt(this.#fd, counter, 24) < 8) return "truncated";
+      // Only records that are still in the ring afterwards are what they seemed.
+      const after = u64(counter, 0);
+      if (after === null || after < head) return "foreign";
+      for (let i = 0; i < count; i++) {
+        const there = after - this.#tail <= readable;
+        const record = there ? parseRecord(bytes, i * PROBE_RECORD_BYTES, this.#tail) : null;
+        if (there && record === null && ++this.#unfinished < LOOKS) return null;
+        this.#unfinished = 0;
+        this.#tail += 1;
+        if (record === null) this.#lost += 1;
+        else take(record);
+      }
+    }
+    return null;
+  }
+}
+
+/** Open for reading, never through a link, never waiting for a pipe; null for what is no regular file. */
+export function openRegular(file: string): number | null {
+  const fd = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  if (fstatSync(fd).isFile()) return fd;
+  closeSync(fd);
+  return null;
+}
+
+/** Bytes read; less than asked for at the end of the file or when it cannot be read. */
+export function readAt(fd: number, into: Buffer, position: number): number {
+  let done = 0;
+  try {
+    while (done < into.length) {
+      const size = readSync(fd, into, done, into.length - done, position + done);
+      if (size === 0) break;
+      done += size;
+    }
+  } catch {
+    // A file that cannot be read is a short one.
+  }
+  return done;
+}

@@ -1,0 +1,111 @@
+import { groupBy } from "../core/group-by.ts";
+import { type AttributedLine, placeKey } from "./attributed-line.ts";
+import { deviceLines } from "./device-lines.ts";
+import type { Frame } from "./frames.ts";
+import { heldGrowth } from "./held-growth.ts";
+import type { LineGrowth } from "./line-growth.ts";
+import type { LinesMoment } from "./lines-document.ts";
+
+export type { AttributedLine } from "./attributed-line.ts";
+
+/** Everything one process of an attribution run left behind. */
+export interface ProcessEvidence {
+  /** One name per process image: `<pid>.<n>` of its files, since a process id is used again. */
+  readonly process: string;
+  readonly moments: readonly LinesMoment[];
+  /** Growth by device, from memory snapshots. */
+  readonly devices: readonly { readonly device: string; readonly growth: LineGrowth }[];
+}
+
+/** What the evidence of one attribution run says. */
+export interface Attribution {
+  /** Growing lines, most growth first; on every device the shares are of its own growth. */
+  readonly lines: readonly AttributedLine[];
+  /** By device: how much live memory rose between first and last moment, bytes, and the share of it that the lines explain. */
+  readonly devices: readonly {
+    readonly device: string;
+    readonly growthBytes: number;
+    readonly explainedShare: number | null;
+  }[];
+  readonly sources: readonly string[];
+  readonly notes: readonly string[];
+}
+
+/** Lines that explain less than this of their device's growth are left out. */
+const LEAST_SHARE = 0.01;
+
+/** The lines that hold growing memory, from everything the processes of a run wrote down. */
+export function attribute(
+  evidence: readonly ProcessEvidence[],
+  options: { readonly isUserFrame: (frame: Frame) => boolean },
+): Attribution {
+  const notes = new Set<string>();
+  const sources = new Set<string>();
+  const found: AttributedLine[] = [];
+  const growth = new Map<string, number>();
+  const grew = (device: string, bytes: number) => growth.set(device, (growth.get(device) ?? 0) + bytes);
+  for (const { process: id, moments, devices } of evidence) {
+    for (const { source, notes: own } of moments) {
+      sources.add(source);
+      for (const note of own) notes.add(note);
+    }
+    const held = heldGrowth(moments, options.isUserFrame);
+    for (const note of held.notes) notes.add(note);
+    for (const [device, bytes] of held.growth) grew(device, bytes);
+    found.push(...held.lines.map((line) => ({ ...line, processes: [id] })));
+    for (const { device, growth: own } of devices) {
+      sources.add("torch-snapshot");
+      grew(device, own.totalGrowthBytes);
+      found.push(
+        ...deviceLines(device, own.lines, moments, options.isUserFrame).map((line) => ({ ...line, processes: [id] })),
+      );
+    }
+  }
+  const merged = mergedOverProcesses(found);
+  const whole = new Map(
+    [...growth].map(([device, bytes]) => [device, Math.max(bytes, sumOn(device, merged))] as const),
+  );
+  const lines = merged
+    .map((line) => ({ ...line, share: shareOf(line.growthBytes, whole.get(line.device) ?? 0) ?? 0 }))
+    .filter(({ share }) => share >= LEAST_SHARE)
+    .sort((a, b) => b.growthBytes - a.growthBytes || (placeKey(a) < placeKey(b) ? -1 : 1));
+  return {
+    lines,
+    devices: [...growth].map(([device, growthBytes]) => ({
+      device,
+      growthBytes,
+      explainedShare: shareOf(sumOn(device, lines), whole.get(device) ?? 0),
+    })),
+    sources: [...sources],
+    notes: [...notes],
+  };
+}
+
+function sumOn(device: string, lines: readonly AttributedLine[]): number {
+  return lines.reduce((sum, line) => sum + (line.device === device ? line.growthBytes : 0), 0);
+}
+
+function shareOf(part: number, whole: number): number | null {
+  return whole > 0 ? Math.min(1, part / whole) : null;
+}
+
+/** The same line of several processes (ranks) as one, with the sum of what it holds and the words of the largest. */
+function mergedOverProcesses(lines: readonly AttributedLine[]): AttributedLine[] {
+  return [...groupBy(lines, (line) => `${line.device}\0${placeKey(line)}`).values()].flatMap((group) => {
+    const [largest] = [...group].sort((a, b) => b.growthBytes - a.growthBytes);
+    if (largest === undefined) return [];
+    const sum = (of: (line: AttributedLine) => number): number => group.reduce((total, line) => total + of(line), 0);
+    const rate = (of: (line: AttributedLine) => number | null): number | null =>
+      group.some((line) => of(line) === null) ? null : sum((line) => of(line) ?? 0);
+    return [
+      {
+        ...largest,
+        processes: [...new Set(group.flatMap(({ processes }) => processes))],
+        bytesPerStep: rate(({ bytesPerStep }) => bytesPerStep),
+        bytesPerSecond: rate(({ bytesPerSecond }) => bytesPerSecond),
+        growthBytes: sum(({ growthBytes }) => growthBytes),
+        countGrowth: sum(({ countGrowth }) => countGrowth),
+      },
+    ];
+  });
+}

@@ -1,0 +1,288 @@
+import { type GateError, invalidInput } from "../../core/errors.ts";
+import type { Annotation, BlockTable, SegmentTable, SettingValue, TorchSnapshot, TraceTable } from "../model.ts";
+import type { Budget } from "../pickle/budget.ts";
+import type { PickleResult } from "../pickle/machine.ts";
+import { Kind } from "../pickle/values.ts";
+import type { SnapshotBuilder } from "./builder.ts";
+import { Class } from "./containers.ts";
+import { AnnotationField, BlockField, HistoryField, SegmentField, TopField } from "./fields.ts";
+import type { Rows } from "./rows.ts";
+import { NO_RUN } from "./runs.ts";
+import { NO_STACK } from "./stacks.ts";
+
+const BLOCK_BYTES = 33;
+const SEGMENT_BYTES = 42;
+const ANNOTATION_BYTES = 120;
+/** Settings are one flat dict with one dict inside. */
+const DEEPEST_SETTING = 4;
+
+function notSnapshot(what: string, where: string): GateError {
+  return invalidInput(
+    "SNAPSHOT_SHAPE",
+    `not a memory snapshot: ${what}`,
+    where,
+    "Expected is what torch.cuda.memory._snapshot() or torch.cuda.memory_snapshot() gives, pickled.",
+  );
+}
+
+/** Puts the rows a builder collected together into a snapshot. */
+class Assembly {
+  private readonly builder: SnapshotBuilder;
+  private readonly budget: Budget;
+  private readonly where: string;
+
+  constructor(builder: SnapshotBuilder, budget: Budget, where: string) {
+    this.builder = builder;
+    this.budget = budget;
+    this.where = where;
+  }
+
+  /** Head of the runs of list `id`, whose items must be of class `item`; {@link NO_RUN} for an empty list. */
+  private runsOf(id: number, item: number, what: string): number {
+    const own = this.builder.lists.classOf(id);
+    if (own === Class.empty) return NO_RUN;
+    if (own !== item) throw notSnapshot(`${what} holds something else`, this.where);
+    return this.builder.lists.head(id);
+  }
+
+  /** The rows of list `id`. */
+  private *rowsOf(id: number, item: number, what: string): Generator<number, void, undefined> {
+    for (const { start, count } of this.builder.runs.from(this.runsOf(id, item, what))) {
+      for (let row = start; row < start + count; row++) yield row;
+    }
+  }
+
+  private rows(item: number): Rows {
+    return this.builder.rows[item] as Rows;
+  }
+
+  /** A byte count that has to be there, or {@link Number.NaN} where it may be missing. */
+  private bytes(value: number, what: string, required: boolean): number {
+    if (value < 0) throw invalidInput("NEGATIVE_BYTES", `${what} is ${value}`, this.where);
+    if (required && !Number.isFinite(value)) throw notSnapshot(`${what} is missing`, this.where);
+    return value > Number.MAX_SAFE_INTEGER ? this.tooLarge(what, value) : value;
+  }
+
+  private tooLarge(what: string, value: number): never {
+    throw invalidInput("SNAPSHOT_MALFORMED", `${what} is ${value} bytes`, this.where, "The file is damaged.");
+  }
+
+  segments(list: number | null): { readonly segments: SegmentTable; readonly blocks: BlockTable } {
+    const { runs } = this.builder;
+    const segmentRows = list === null ? [] : [...this.segmentRows(list)];
+    const own = this.rows(Class.segment);
+    const blockLists = segmentRows.map((row) => own.get(row, SegmentField.blocks));
+    let blockCount = 0;
+    for (const id of blockLists) {
+      if (Number.isNaN(id)) throw notSnapshot("a segment has no blocks", this.where);
+      const head = this.runsOf(id, Class.block, '"blocks" of a segment');
+      const count = runs.total(head);
+      // A list that several segments share would be paid by two bytes each and cost all its blocks.
+      this.budget.charge(BLOCK_BYTES * count);
+      blockCount += count;
+    }
+    this.budget.charge(SEGMENT_BYTES * segmentRows.length);
+    const segments = {
+      count: segmentRows.length,
+      device: new Int32Array(segmentRows.length),
+      address: new Float64Array(segmentRows.length),
+      totalSize: new Float64Array(segmentRows.length),
+      stream: new Float64Array(segmentRows.length),
+      pool: new Uint32Array(segmentRows.length),
+      large: new Uint8Array(segmentRows.length),
+      expandable: new Uint8Array(segmentRows.length),
+      firstBlock: new Uint32Array(segmentRows.length + 1),
+    } satisfies SegmentTable;
+    const blocks = {
+      count: blockCount,
+      segment: new Uint32Array(blockCount),
+      address: new Float64Array(blockCount),
+      size: new Float64Array(blockCount),
+      requested: new Float64Array(blockCount),
+      state: new Uint8Array(blockCount),
+      stack: new Uint32Array(blockCount),
+    } satisfies BlockTable;
+    let at = 0;
+    for (const [i, row] of segmentRows.entries()) {
+      segments.device[i] = own.get(row, SegmentField.device);
+      segments.address[i] = own.get(row, SegmentField.address);
+      segments.stream[i] = own.get(row, SegmentField.stream);
+      segments.pool[i] = own.get(row, SegmentField.pool);
+      segments.expandable[i] = own.get(row, SegmentField.expandable);
+      const type = own.get(row, SegmentField.type);
+      segments.large[i] = Number.isNaN(type) || this.builder.strings.text(type) !== "small" ? 1 : 0;
+      segments.firstBlock[i] = at;
+      const first = at;
+      at = this.blocksOf(blockLists[i] as number, i, segments.address[i] as number, blocks, at);
+      segments.totalSize[i] = this.bytes(own.get(row, SegmentField.totalSize), "total_size of a segment", false);
+      if (Number.isNaN(segments.totalSize[i])) {
+        segments.totalSize[i] = blocks.size.subarray(first, at).reduce((sum, size) => sum + size, 0);
+      }
+    }
+    segments.firstBlock[segmentRows.length] = at;
+    return { segments, blocks };
+  }
+
+  private *segmentRows(list: number): Generator<number, void, undefined> {
+    for (const row of this.rowsOf(list, Class.segment, '"segments"')) {
+      this.budget.charge(SEGMENT_BYTES);
+      yield row;
+    }
+  }
+
+  /** Write the blocks of one segment behind `from`; where the next segment's begin. */
+  private blocksOf(list: number, segment: number, address: number, blocks: BlockTable, from: number): number {
+    const own = this.rows(Class.block);
+    let at = from;
+    // Before PyTorch 2.1 a block has no address: it begins where the one before ends.
+    let next = address;
+    for (const row of this.rowsOf(list, Class.block, '"blocks" of a segment')) {
+      const size = this.bytes(own.get(row, BlockField.size), "size of a block", true);
+      const told = own.get(row, BlockField.address);
+      const begin = Number.isNaN(told) ? next : told;
+      next = begin + size;
+      let requested = own.get(row, BlockField.requestedSize);
+      let stack = own.get(row, BlockField.stack);
+      const history = own.get(row, BlockField.history);
+      if (!Number.isNaN(history)) {
+        const newest = this.newest(history);
+        if (Number.isNaN(requested)) requested = newest.size;
+        if (Number.isNaN(stack)) stack = newest.stack;
+      }
+      blocks.segment[at] = segment;
+      blocks.address[at] = begin;
+      blocks.size[at] = size;
+      blocks.requested[at] = this.bytes(requested, "requested_size of a block", false);
+      blocks.state[at] = own.get(row, BlockField.state);
+      blocks.stack[at] = Number.isNaN(stack) ? NO_STACK : stack;
+      at++;
+    }
+    return at;
+  }
+
+  /** The newest entry of a block's `history`: what holds it now. */
+  private newest(list: number): { readonly size: number; readonly stack: number } {
+    const own = this.rows(Class.history);
+    for (const row of this.rowsOf(list, Class.history, '"history" of a block')) {
+      return { size: own.get(row, HistoryField.realSize), stack: own.get(row, HistoryField.stack) };
+    }
+    return { size: Number.NaN, stack: Number.NaN };
+  }
+
+  traces(list: number | null): TraceTable[] {
+    if (list === null) return [];
+    const own = this.builder.lists.classOf(list);
+    if (own === Class.empty) return [];
+    if (own !== Class.lists) throw notSnapshot('"device_traces" is no list of lists', this.where);
+    const tables: TraceTable[] = [];
+    let device = 0;
+    for (const inner of this.rowsOf(list, Class.lists, '"device_traces"')) {
+      // A list of one list a device: the empty ones of a machine of many are of no interest.
+      const runs = [...this.builder.runs.from(this.runsOf(inner, Class.trace, '"device_traces"'))];
+      if (runs.length > 0) tables.push({ device, ...this.builder.traces.gather(runs) });
+      device++;
+    }
+    for (const { size } of tables) {
+      for (let i = 0; i < size.length; i++)
+        if (!((size[i] as number) >= 0)) this.bytes(size[i] as number, "size of a trace entry", false);
+    }
+    return tables;
+  }
+
+  annotations(list: number | null): Annotation[] {
+    if (list === null) return [];
+    const own = this.rows(Class.annotation);
+    const all: Annotation[] = [];
+    // Annotations are an aid: what is no list of them is passed over.
+    if (this.builder.lists.classOf(list) !== Class.annotation) return all;
+    for (const row of this.rowsOf(list, Class.annotation, '"external_annotations"')) {
+      const name = own.get(row, AnnotationField.name);
+      const stage = own.get(row, AnnotationField.stage);
+      const timeUs = own.get(row, AnnotationField.time);
+      const device = own.get(row, AnnotationField.device);
+      if (Number.isNaN(name) || Number.isNaN(stage) || Number.isNaN(timeUs)) continue;
+      this.budget.charge(ANNOTATION_BYTES);
+      all.push({
+        name: this.builder.strings.text(name),
+        stage: this.builder.strings.text(stage) === "END" ? "END" : "START",
+        device: Number.isNaN(device) ? null : device,
+        timeUs,
+      });
+    }
+    return all;
+  }
+
+  settings(dict: number | null, depth = 0): { readonly [key: string]: SettingValue } | null {
+    if (dict === null || this.builder.dicts.classOf(dict) > Class.other) return null;
+    const items = this.builder.loose.get(dict) ?? [];
+    this.budget.charge(ANNOTATION_BYTES * items.length);
+    return Object.fromEntries(
+      items.map(({ key, kind, value }): [string, SettingValue] => {
+        const name = this.builder.strings.text(key);
+        switch (kind) {
+          case Kind.bool:
+            return [name, value !== 0];
+          case Kind.int:
+          case Kind.float:
+            return [name, Number.isFinite(value) ? value : null];
+          case Kind.string:
+            return [name, this.builder.strings.text(value)];
+          case Kind.dict:
+            return [name, depth < DEEPEST_SETTING ? this.settings(value, depth + 1) : null];
+          default:
+            return [name, null];
+        }
+      }),
+    );
+  }
+
+  snapshot(root: PickleResult): TorchSnapshot {
+    const top = this.top(root);
+    const { builder } = this;
+    return {
+      ...this.segments(top.segments),
+      traces: this.traces(top.traces),
+      stacks: builder.stacks,
+      annotations: this.annotations(top.annotations),
+      settings: this.settings(top.settings),
+      poolName: (pool) => builder.pools.name(pool),
+    };
+  }
+
+  private top(root: PickleResult): Record<keyof typeof TopField, number | null> {
+    const none = { segments: null, traces: null, settings: null, annotations: null };
+    if (root.kind === Kind.list) {
+      const own = this.builder.lists.classOf(root.value);
+      if (own !== Class.empty && own !== Class.segment) throw notSnapshot("the list holds no segments", this.where);
+      return { ...none, segments: root.value };
+    }
+    if (root.kind !== Kind.dict || this.builder.dicts.classOf(root.value) !== Class.top) {
+      throw notSnapshot('there are neither "segments" nor "device_traces"', this.where);
+    }
+    const own = this.rows(Class.top);
+    const row = this.builder.dicts.head(root.value);
+    const field = (name: keyof typeof TopField): number | null => {
+      const value = own.get(row, TopField[name]);
+      return Number.isNaN(value) ? null : value;
+    };
+    const top = {
+      segments: field("segments"),
+      traces: field("traces"),
+      settings: field("settings"),
+      annotations: field("annotations"),
+    };
+    if (top.segments === null && top.traces === null) {
+      throw notSnapshot('"segments" and "device_traces" are no lists', this.where);
+    }
+    return top;
+  }
+}
+
+/**
+ * The snapshot that the builder's rows make up.
+ * @throws GateError (invalid input) SNAPSHOT_SHAPE when the pickle is something else, NEGATIVE_BYTES, SNAPSHOT_MALFORMED for
+ *   byte counts no device has, SNAPSHOT_TOO_COSTLY when lists are shared to make it larger than its file
+ */
+export function assemble(builder: SnapshotBuilder, root: PickleResult, budget: Budget, where: string): TorchSnapshot {
+  return new Assembly(builder, budget, where).snapshot(root);
+}

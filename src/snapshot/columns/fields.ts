@@ -1,0 +1,100 @@
+import { Class } from "./containers.ts";
+import { Key, type KeyName } from "./keys.ts";
+
+/** Fields of a segment's row. */
+export const SegmentField = {
+  device: 0,
+  address: 1,
+  totalSize: 2,
+  allocatedSize: 3,
+  activeSize: 4,
+  requestedSize: 5,
+  stream: 6,
+  pool: 7,
+  expandable: 8,
+  /** Text id of "large" or "small". */
+  type: 9,
+  stack: 10,
+  /** List id of its blocks. */
+  blocks: 11,
+} as const;
+
+export const BlockField = { address: 0, size: 1, requestedSize: 2, state: 3, stack: 4, history: 5 } as const;
+export const HistoryField = { realSize: 0, stack: 1 } as const;
+export const AnnotationField = { name: 0, stage: 1, device: 2, time: 3 } as const;
+/** List ids, and the dict id of the settings. */
+export const TopField = { segments: 0, traces: 1, settings: 2, annotations: 3 } as const;
+
+export const WIDTHS: Readonly<Record<number, number>> = {
+  [Class.segment]: 12,
+  [Class.block]: 6,
+  [Class.history]: 2,
+  [Class.annotation]: 4,
+  [Class.top]: 4,
+};
+
+/** What a field takes: the number itself, a truth, the id of a text, list, dict or pool, or the stack of a list of frames. */
+export type FieldValue = "number" | "address" | "truth" | "text" | "list" | "dict" | "pool" | "stack" | "state";
+
+export interface FieldRule {
+  readonly field: number;
+  readonly value: FieldValue;
+}
+
+const rules = (fields: Partial<Record<KeyName, readonly [number, FieldValue]>>): ReadonlyMap<number, FieldRule> =>
+  new Map(Object.entries(fields).map(([name, [field, value]]) => [Key[name as KeyName], { field, value }]));
+
+/** Where each key of a dict goes, by class; other keys are passed over. */
+export const FIELDS: Readonly<Record<number, ReadonlyMap<number, FieldRule>>> = {
+  [Class.segment]: rules({
+    device: [SegmentField.device, "number"],
+    address: [SegmentField.address, "address"],
+    total_size: [SegmentField.totalSize, "number"],
+    allocated_size: [SegmentField.allocatedSize, "number"],
+    active_size: [SegmentField.activeSize, "number"],
+    requested_size: [SegmentField.requestedSize, "number"],
+    stream: [SegmentField.stream, "address"],
+    segment_pool_id: [SegmentField.pool, "pool"],
+    is_expandable: [SegmentField.expandable, "truth"],
+    segment_type: [SegmentField.type, "text"],
+    frames: [SegmentField.stack, "stack"],
+    blocks: [SegmentField.blocks, "list"],
+  }),
+  [Class.block]: rules({
+    address: [BlockField.address, "address"],
+    size: [BlockField.size, "number"],
+    requested_size: [BlockField.requestedSize, "number"],
+    state: [BlockField.state, "state"],
+    frames: [BlockField.stack, "stack"],
+    history: [BlockField.history, "list"],
+  }),
+  [Class.history]: rules({ real_size: [HistoryField.realSize, "number"], frames: [HistoryField.stack, "stack"] }),
+  [Class.annotation]: rules({
+    name: [AnnotationField.name, "text"],
+    stage: [AnnotationField.stage, "text"],
+    device: [AnnotationField.device, "number"],
+    time_us: [AnnotationField.time, "number"],
+  }),
+  [Class.top]: rules({
+    segments: [TopField.segments, "list"],
+    device_traces: [TopField.traces, "list"],
+    allocator_settings: [TopField.settings, "dict"],
+    external_annotations: [TopField.annotations, "list"],
+  }),
+};
+
+/** The key by which a dict is known for what it is. */
+const TELLING: Partial<Record<KeyName, number>> = {
+  filename: Class.frame,
+  action: Class.trace,
+  blocks: Class.segment,
+  total_size: Class.segment,
+  state: Class.block,
+  real_size: Class.history,
+  stage: Class.annotation,
+  segments: Class.top,
+  device_traces: Class.top,
+};
+
+/** Class by key id; 0 for a key that tells nothing. */
+export const TELLING_CLASS = Uint8Array.from(Object.keys(Key), (name) => TELLING[name as KeyName] ?? 0);

@@ -1,0 +1,89 @@
+/**
+ * Keys of snapshots of every version, numbered: they are the first texts of the table, so a key's id is its number. Later
+ * versions add keys and old ones drop some; what is there is read, what is not known is passed over.
+ */
+const KEYS = [
+  "action",
+  "addr",
+  "device_free",
+  "size",
+  "stream",
+  "time_us",
+  "frames",
+  "pool_id",
+  "filename",
+  "name",
+  "line",
+  "address",
+  "requested_size",
+  "state",
+  "history",
+  "real_size",
+  "device",
+  "total_size",
+  "allocated_size",
+  "active_size",
+  "segment_type",
+  "segment_pool_id",
+  "is_expandable",
+  "blocks",
+  "stage",
+  "segments",
+  "device_traces",
+  "allocator_settings",
+  "external_annotations",
+] as const;
+
+export type KeyName = (typeof KEYS)[number];
+
+/** Id of each key. */
+export const Key = Object.fromEntries(KEYS.map((name, id) => [name, id])) as Readonly<Record<KeyName, number>>;
+
+/** Actions of trace entries, by code; 0 stands for one that is not known. */
+export const ACTIONS = [
+  "?",
+  "alloc",
+  "free_requested",
+  "free_completed",
+  "segment_alloc",
+  "segment_free",
+  "segment_map",
+  "segment_unmap",
+  "snapshot",
+  "oom",
+] as const;
+
+/** States of blocks, by code; 0 stands for one that is not known. `active_awaiting_free` is the documentation's name. */
+export const STATES = ["?", "active_allocated", "active_pending_free", "inactive", "active_awaiting_free"] as const;
+
+/** Every text that stands at the start of the table, in order of its id. */
+export const FIRST_TEXTS: readonly string[] = [...KEYS, ...ACTIONS.slice(1), ...STATES.slice(1)];
+export const KEY_COUNT = KEYS.length;
+const FIRST_ACTION = KEY_COUNT;
+const FIRST_STATE = FIRST_ACTION + ACTIONS.length - 1;
+
+/** Code of the action whose text has this id. */
+export function actionCode(text: number): number {
+  return text >= FIRST_ACTION && text < FIRST_STATE ? text - FIRST_ACTION + 1 : 0;
+}
+
+/** Code of the state whose text has this id. */
+export function stateCode(text: number): number {
+  return text >= FIRST_STATE && text < FIRST_TEXTS.length ? text - FIRST_STATE + 1 : 0;
+}
+
+/** Action codes by name, for those who compare columns. */
+export const Action = {
+  alloc: 1,
+  freeRequested: 2,
+  freeCompleted: 3,
+  segmentAlloc: 4,
+  segmentFree: 5,
+  segmentMap: 6,
+  segmentUnmap: 7,
+  snapshot: 8,
+  oom: 9,
+} as const;
+
+/** State codes by name. */
+export const State = { allocated: 1, pendingFree: 2, inactive: 3, awaitingFree: 4 } as const;

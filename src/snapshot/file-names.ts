@@ -1,0 +1,49 @@
+/** What a file's name says of the snapshot in it. */
+export interface SnapshotName {
+  readonly rank: number | null;
+  readonly step: number | null;
+  /** Files of one process: what the name is without rank's twin, step and moment. */
+  readonly process: string;
+  /** Order within the process where there is no step: the moment of a probe's snapshot. */
+  readonly moment: number | null;
+}
+
+const RANK = /(?:^|[^a-z])rank[_.-]?(\d{1,6})(?!\d)/i;
+const STEP = /(?:^|[^a-z])(?:step|iter|iteration)[_.-]?(\d{1,12})(?!\d)/i;
+/** `<pid>.<n>.snapshot.<k>.pickle`, as the probe writes it. */
+const MOMENT = /^(\d+\.\d+)\.snapshot\.(\d+)\./;
+
+/** Rank and step from a name such as `snapshot_rank1_step20.pickle`. */
+export function snapshotName(path: string): SnapshotName {
+  const name = path.split(/[\\/]/).at(-1) ?? path;
+  const number = (match: RegExpExecArray | null): number | null => (match === null ? null : Number(match[1]));
+  const rank = number(RANK.exec(name));
+  const moment = MOMENT.exec(name);
+  return {
+    rank,
+    step: number(STEP.exec(name)),
+    process: rank !== null ? `rank ${rank}` : moment !== null ? `process ${moment[1]}` : "",
+    moment: moment === null ? null : Number(moment[2]),
+  };
+}
+
+/**
+ * Files put together by process, each in the order of its steps where every file names one (shells sort `step10` before
+ * `step5`), or of its moments; otherwise as given.
+ */
+export function byProcess<T extends { readonly name: SnapshotName }>(files: readonly T[]): readonly (readonly T[])[] {
+  const groups = new Map<string, T[]>();
+  for (const file of files) {
+    const group = groups.get(file.name.process);
+    if (group === undefined) groups.set(file.name.process, [file]);
+    else group.push(file);
+  }
+  return [...groups.values()].map((group) => {
+    for (const order of ["step", "moment"] as const) {
+      if (group.every(({ name }) => name[order] !== null)) {
+        return [...group].sort((a, b) => (a.name[order] ?? 0) - (b.name[order] ?? 0));
+      }
+    }
+    return group;
+  });
+}

@@ -1,0 +1,84 @@
+/** One call on a stack. */
+export interface Frame {
+  /** As the source wrote it, or relative to the repository once {@link relativePath} was applied. */
+  readonly file: string;
+  /** 1-based; 0 when the source knows none. */
+  readonly line: number;
+  readonly function: string;
+}
+
+/** Stands for memory whose allocation nobody recorded. */
+export const BEFORE_RECORDING: Frame = { file: "<before recording>", line: 0, function: "" };
+
+const FOREIGN_FOLDER =
+  /(?:^|\/)(?:site-packages|dist-packages|node_modules)\/|(?:^|\/)lib(?:64)?\/(?:python|pypy)3[\d.]*\/|\/Python3\d*\/Lib\/|\/Python\.framework\/Versions\/3[\d.]*\/lib\//;
+const GENERATED = /^(?:$|\?\?|<frozen|<built-in|<__array_function__|<eval_with_key|<before recording>|node:)/;
+/** PyTorch from its own source tree, where no site-packages stands above it. */
+const TORCH_FOLDER = /(?:^|\/)(?:torch|torchgen|functorch)\//;
+/** Native frames: allocators, bindings and the interpreter itself. */
+const NATIVE = /\.(?:c|cc|cpp|cxx|cu|cuh|h|hpp|hip|so|dylib|dll|pyx|pxd)(?:\.\d+)*$/i;
+
+/** A plain path with "/" between names; V8 names ES modules by URL. */
+function slashes(file: string): string {
+  const path = file.startsWith("file:///") ? file.slice("file://".length) : file;
+  return path.includes("\\") ? path.replaceAll("\\", "/") : path;
+}
+
+/** The folder with "/" between names and none at its end; null for none. */
+function folder(root: string | null): string | null {
+  const plain = root === null ? null : slashes(root).replace(/\/+$/, "");
+  return plain === "" ? null : plain;
+}
+
+/** The file relative to `root` when it lies inside it, with "/" between names; otherwise as it stands. */
+export function relativePath(file: string, root: string | null): string {
+  const plain = slashes(file);
+  const base = folder(root);
+  if (base !== null && plain.startsWith(`${base}/`)) return plain.slice(base.length + 1);
+  return plain.startsWith("./") ? plain.slice(2) : plain;
+}
+
+export interface UserFrameOptions {
+  /** Folder of the repository; null when unknown. */
+  readonly root: string | null;
+  /** Folders that are ours, such as the probe's. */
+  readonly exclude?: readonly string[];
+}
+
+/**
+ * Whether a frame is the user's own code: not the interpreter, its library, an installed package, the framework, native code or
+ * code made at run time. What lies in the repository is the user's, unless it is an environment inside it.
+ */
+export function userFrames(options: UserFrameOptions): (frame: Frame) => boolean {
+  const base = folder(options.root);
+  const excluded = (options.exclude ?? []).map((name) => `${folder(name)}/`);
+  const known = new Map<string, boolean>();
+  const judge = (file: string): boolean => {
+    const plain = slashes(file);
+    if (GENERATED.test(plain) || NATIVE.test(plain)) return false;
+    if (excluded.some((name) => plain.startsWith(name))) return false;
+    const inside = base !== null && plain.startsWith(`${base}/`);
+    const own = inside ? plain.slice(base.length + 1) : plain;
+    if (FOREIGN_FOLDER.test(own)) return false;
+    return inside || !TORCH_FOLDER.test(own);
+  };
+  return ({ file }) => {
+    let user = known.get(file);
+    if (user === undefined) {
+      user = judge(file);
+      known.set(file, user);
+    }
+    return user;
+  };
+}
+
+/** The innermost frame of the user's; where the stack has none, the innermost of all; null for an empty stack. */
+export function ownerOf(
+  stack: readonly Frame[],
+  isUserFrame: (frame: Frame) => boolean,
+): { readonly frame: Frame; readonly user: boolean } | null {
+  const own = stack.find(isUserFrame);
+  if (own !== undefined) return { frame: own, user: true };
+  const innermost = stack[0];
+  return innermost === undefined ? null : { frame: innermost, user: false };
+}

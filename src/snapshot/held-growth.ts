@@ -1,0 +1,175 @@
+import { groupBy } from "../core/group-by.ts";
+import { type AttributedLine, placeKey } from "./attributed-line.ts";
+import { type Frame, ownerOf } from "./frames.ts";
+import { type Contribution, type HintEvidence, hintFor } from "./hints.ts";
+import { type HeldEntry, type HeldSample, type Keeper, keeperText } from "./keeper.ts";
+import { type GrowthLine, growthByLine } from "./line-growth.ts";
+import type { LinesMoment } from "./lines-document.ts";
+
+type HeldLine = Omit<AttributedLine, "processes">;
+
+/** Growing lines of one process, by what it wrote down itself. */
+export interface HeldGrowth {
+  readonly lines: readonly HeldLine[];
+  /** Rise of all that was counted, bytes, by device. */
+  readonly growth: ReadonlyMap<string, number>;
+  readonly notes: readonly string[];
+}
+
+/** What is counted of a process besides memory. */
+export type Facts = Pick<HintEvidence, "optimizersGrown" | "gradientsNeverZeroed">;
+
+/** So many moments tell growth from churn; with them, none that was taken at the end of the process is needed. */
+const ENOUGH_MOMENTS = 3;
+
+type IsUserFrame = (frame: Frame) => boolean;
+
+/** Growth by line of one process; memory is told of the line that keeps it where that is known. */
+export function heldGrowth(moments: readonly LinesMoment[], isUserFrame: IsUserFrame): HeldGrowth {
+  const samples = samplesOf(moments);
+  const keepers = keepersOf(samples, isUserFrame);
+  const facts = factsOf(moments);
+  const growth = new Map<string, number>();
+  const devices = [...new Set(samples.flatMap(({ entries }) => entries.map(deviceOf)))];
+  const lines = devices.flatMap((device) => {
+    const own = samples.map((sample) => onDevice(sample, device));
+    const placed = own.map((sample) => ({
+      ...sample,
+      entries: sample.entries.map((entry) => placedAt(entry, keepers)),
+    }));
+    const found = growthByLine(placed, { isUserFrame });
+    growth.set(device, found.totalGrowthBytes);
+    const contributions = contributionsByLine(own, keepers, isUserFrame);
+    const isMoved = (entry: HeldEntry): boolean => keepers.has(makingKey(entry));
+    return found.lines.map((line) => {
+      const parts = contributions.get(placeKey(line)) ?? [];
+      const main = parts[0]?.entry;
+      const held: HeldLine = {
+        ...placeOf(line),
+        device,
+        placed: main !== undefined && isMoved(main) ? "kept" : "allocated",
+        allocatedAt: main === undefined ? null : (ownerOf(main.stack, isUserFrame)?.frame ?? null),
+        keptBy: main?.keeper === undefined ? null : keeperText(main.keeper),
+        hint: hintFor({ contributions: parts, ...facts }),
+      };
+      return held;
+    });
+  });
+  const few = samples.length > 0 && samples.length < ENOUGH_MOMENTS;
+  const notes = few ? [`only ${samples.length} moments were written down: churn cannot be told from growth`] : [];
+  return { lines, growth, notes };
+}
+
+/** Counts at the last moment that has them, against the first. */
+export function factsOf(moments: readonly LinesMoment[]): Facts {
+  const counted = moments.filter(({ facts }) => "optimizers" in facts).sort((a, b) => a.moment - b.moment);
+  const first = counted[0]?.facts;
+  const last = counted.at(-1)?.facts;
+  return {
+    optimizersGrown:
+      first === undefined || last === undefined ? null : (last.optimizers ?? 0) - (first.optimizers ?? 0),
+    gradientsNeverZeroed: last?.gradients_never_zeroed ?? null,
+  };
+}
+
+/** What a growing line and an attributed line share. */
+export function placeOf(line: GrowthLine) {
+  const { file, line: number, function: name, user, trend, bytesPerStep, bytesPerSecond } = line;
+  const { growthBytes, countGrowth, share, stack } = line;
+  return {
+    file,
+    line: number,
+    function: name,
+    user,
+    trend,
+    bytesPerStep,
+    bytesPerSecond,
+    growthBytes,
+    countGrowth,
+    share,
+    stack,
+  };
+}
+
+/**
+ * One sample per moment: the sources count different memory, so they add. A moment that lacks a source is left out, and so is
+ * the one taken at the end of the process, where functions have let go of what they held, unless there are too few without it.
+ */
+function samplesOf(moments: readonly LinesMoment[]): readonly HeldSample[] {
+  const sources = new Set(moments.map(({ source }) => source));
+  const whole = [...groupBy(moments, ({ moment }) => moment)]
+    .sort(([a], [b]) => a - b)
+    .map(([, own]) => own)
+    .filter((own) => own.length === sources.size);
+  const regular = whole.filter((own) => own.every(({ ended }) => !ended));
+  return (regular.length >= ENOUGH_MOMENTS ? regular : whole).map((own) => ({
+    step: own[0]?.sample.step ?? null,
+    timeNs: own[0]?.sample.timeNs ?? null,
+    totalBytes: own.reduce((sum, { sample }) => sum + sample.totalBytes, 0),
+    entries: own.flatMap(({ sample }) => sample.entries),
+  }));
+}
+
+/** Where the bytes of an entry are: tensors of a device name it, everything else is in the host's memory. */
+function deviceOf({ kind }: HeldEntry): string {
+  return kind.startsWith("tensor:") ? kind.slice("tensor:".length) : "host";
+}
+
+function onDevice(sample: HeldSample, device: string): HeldSample {
+  const entries = sample.entries.filter((entry) => deviceOf(entry) === device);
+  const sum = (some: readonly HeldEntry[]): number => some.reduce((total, { bytes }) => total + bytes, 0);
+  // What is counted and not listed is the host's: many small blocks.
+  const totalBytes = device === "host" ? sample.totalBytes - sum(sample.entries) + sum(entries) : sum(entries);
+  return { ...sample, totalBytes, entries };
+}
+
+function makingKey({ kind, operator, stack, grad, autocast }: HeldEntry): string {
+  const calls = stack.map(({ file, line }) => `${file}:${line}`).join("\n");
+  return `${kind}\0${operator ?? ""}\0${grad ?? ""}\0${autocast ?? ""}\0${calls}`;
+}
+
+/**
+ * What keeps the memory of each allocation stack, from the last moment that knows it: a container is only seen to grow once it
+ * did. A keeper whose own place is unknown, or not in the user's code, moves nothing.
+ */
+function keepersOf(samples: readonly HeldSample[], isUserFrame: IsUserFrame): ReadonlyMap<string, Keeper> {
+  const keepers = new Map<string, Keeper>();
+  for (const { entries } of samples) {
+    for (const entry of entries) {
+      if (entry.keeper?.stack.some(isUserFrame)) keepers.set(makingKey(entry), entry.keeper);
+    }
+  }
+  return keepers;
+}
+
+/** The entry at the place of what keeps it. */
+function placedAt(entry: HeldEntry, keepers: ReadonlyMap<string, Keeper>): HeldEntry {
+  const keeper = keepers.get(makingKey(entry));
+  return keeper === undefined ? entry : { ...entry, keeper, stack: keeper.stack };
+}
+
+/** The allocation stacks whose growth each line stands for, most growth first. */
+function contributionsByLine(
+  samples: readonly HeldSample[],
+  keepers: ReadonlyMap<string, Keeper>,
+  isUserFrame: IsUserFrame,
+): ReadonlyMap<string, readonly Contribution[]> {
+  const bytesOf = (sample: HeldSample | undefined) => groupBy(sample?.entries ?? [], makingKey);
+  const sum = (entries: readonly HeldEntry[]): number => entries.reduce((total, { bytes }) => total + bytes, 0);
+  const first = bytesOf(samples[0]);
+  const found = new Map<string, Contribution[]>();
+  for (const [key, entries] of bytesOf(samples.at(-1))) {
+    const [entry] = entries;
+    const growthBytes = sum(entries) - sum(first.get(key) ?? []);
+    if (entry === undefined || growthBytes <= 0) continue;
+    const keeper = keepers.get(key);
+    const owner = ownerOf(keeper === undefined ? entry.stack : keeper.stack, isUserFrame);
+    if (owner === null) continue;
+    const place = placeKey(owner.frame);
+    const own = found.get(place) ?? [];
+    own.push({ entry: keeper === undefined ? entry : { ...entry, keeper }, growthBytes });
+    found.set(place, own);
+  }
+  for (const own of found.values()) own.sort((a, b) => b.growthBytes - a.growthBytes);
+  return found;
+}

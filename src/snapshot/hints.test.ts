@@ -1,0 +1,134 @@
+import { describe, expect, it } from "vitest";
+import type { Frame } from "./frames.ts";
+import { type Contribution, type HintEvidence, hintFor } from "./hints.ts";
+import type { GraphEvidence, HeldEntry, Keeper } from "./keeper.ts";
+
+const TORCH = "/usr/lib/python3/dist-packages/torch";
+const at = (file: string, name: string, line = 7): Frame => ({ file, line, function: name });
+const TRAIN = at("/repo/train.py", "train");
+const CALL = at(`${TORCH}/nn/modules/module.py`, "_call_impl");
+const LAYER = [at(`${TORCH}/nn/functional.py`, "relu"), CALL, TRAIN];
+const BACKWARD = [at(`${TORCH}/autograd/__init__.py`, "backward"), TRAIN];
+const STEP = [at(`${TORCH}/optim/adam.py`, "_init_group"), TRAIN];
+
+const NO_GRAPHS: GraphEvidence = { roots: 0, scalars: 0, freed: 0, saving: 0, leaves: 0, parameters: 0 };
+const graphs = (some: Partial<GraphEvidence>): GraphEvidence => ({ ...NO_GRAPHS, ...some });
+const keeper = (some: Partial<Keeper> = {}): Keeper => ({
+  container: "list",
+  name: "kept",
+  owner: null,
+  length: 40,
+  stack: [TRAIN],
+  graphs: null,
+  ...some,
+});
+const part = (entry: Partial<HeldEntry>, growthBytes = 1000): Contribution => ({
+  entry: { bytes: growthBytes, count: 1, kind: "tensor", stack: LAYER, ...entry },
+  growthBytes,
+});
+const codeOf = (contributions: readonly Contribution[], facts: Partial<HintEvidence> = {}) =>
+  hintFor({ contributions, optimizersGrown: null, gradientsNeverZeroed: null, ...facts })?.code ?? null;
+
+describe("hintFor", () => {
+  it.each<[string, string, readonly Contribution[], Partial<HintEvidence>]>([
+    ["duplicated-optimizers", "state of new optimizers", [part({ stack: STEP })], { optimizersGrown: 30 }],
+    ["duplicated-optimizers", "optimizer state on a device, where nothing is counted", [part({ stack: STEP })], {}],
+    [
+      "missing-zero-grad",
+      "copies of gradients that are never zeroed",
+      [part({ copiedFrom: "backward", stack: [TRAIN], keeper: keeper() })],
+      { gradientsNeverZeroed: 6 },
+    ],
+    ["gradient-graph", "graphs that hang on gradients", [part({ keeper: keeper({ container: "gradient" }) })], {}],
+    [
+      "autocast-scope",
+      "tensors of lower precision made in an autocast scope",
+      [part({ autocast: true, keeper: keeper({ graphs: graphs({ roots: 9, freed: 9 }) }) })],
+      {},
+    ],
+    [
+      "detached-graph-fragments",
+      "graphs that end in tensors that are no parameters",
+      [part({ keeper: keeper({ graphs: graphs({ roots: 9, leaves: 9, saving: 9 }) }) })],
+      {},
+    ],
+    [
+      "loss-kept-as-tensor",
+      "graphs of single numbers, though they were run backward",
+      [part({ kind: "graph", keeper: keeper({ graphs: graphs({ roots: 9, scalars: 9, freed: 9 }) }) })],
+      {},
+    ],
+    [
+      "loss-kept-as-tensor",
+      "one number that grows a graph",
+      [part({ kind: "graph", keeper: keeper({ container: "graph", graphs: graphs({ roots: 1, scalars: 1 }) }) })],
+      {},
+    ],
+    [
+      "outputs-without-no-grad",
+      "outputs with graphs that never ran backward",
+      [part({ keeper: keeper({ graphs: graphs({ roots: 9, saving: 9 }) }) })],
+      {},
+    ],
+    [
+      "retained-graph",
+      "a tensor that is carried on with its graph",
+      [part({ keeper: keeper({ container: "graph", name: "state", graphs: graphs({ roots: 1, saving: 1 }) }) })],
+      {},
+    ],
+    ["kept-activations", "tensors without graphs in a list", [part({ keeper: keeper() })], {}],
+    ["kept-activations", "blocks of a device that layers allocate", [part({ kind: "block" })], {}],
+    ["kept-activations", "tensors of a device", [part({ kind: "tensor:mps", keeper: keeper() })], {}],
+    [
+      "growing-container",
+      "Python objects in a dict",
+      [part({ kind: "python", keeper: keeper({ container: "dict" }) })],
+      {},
+    ],
+  ])("%s: %s", (code, _what, contributions, facts) => {
+    expect(codeOf(contributions, facts)).toBe(code);
+  });
+
+  it.each<[string, readonly Contribution[], Partial<HintEvidence>]>([
+    ["Python memory that nothing known keeps", [part({ kind: "python", stack: [TRAIN] })], {}],
+    ["a tensor made outside of layers that nothing known keeps", [part({ stack: [TRAIN] })], {}],
+    ["nothing that grew", [part({}, 0)], {}],
+    ["gradients, where they are zeroed", [part({ stack: BACKWARD })], { gradientsNeverZeroed: 0 }],
+  ])("says nothing of %s", (_what, contributions, facts) => {
+    expect(codeOf(contributions, facts)).toBeNull();
+  });
+
+  it("does not speak of several optimizers where there is one", () => {
+    expect(codeOf([part({ stack: STEP })], { optimizersGrown: 0 })).toBeNull();
+  });
+
+  it("goes by what most of the growth shows", () => {
+    const mostly = [part({ autocast: true, keeper: keeper() }, 100), part({ keeper: keeper() }, 900)];
+    expect(codeOf(mostly)).toBe("kept-activations");
+  });
+
+  it("tells a hook from a forward pass by who calls it, not by names of files or variables", () => {
+    const hook = keeper({ stack: [at("/repo/forward.py", "keep_output"), CALL, TRAIN] });
+    const forward = keeper({ stack: [at("/repo/hooks.py", "forward"), CALL, TRAIN] });
+    expect(
+      hintFor({ contributions: [part({ keeper: hook })], optimizersGrown: null, gradientsNeverZeroed: null })?.sentence,
+    ).toContain("The hook `keep_output`");
+    expect(
+      hintFor({ contributions: [part({ keeper: forward })], optimizersGrown: null, gradientsNeverZeroed: null })
+        ?.sentence,
+    ).not.toContain("hook");
+  });
+
+  it("gives reasons and something to do with every pattern", () => {
+    const hint = hintFor({
+      contributions: [part({ keeper: keeper({ owner: "Recorder", graphs: graphs({ roots: 4, scalars: 4 }) }) })],
+      optimizersGrown: null,
+      gradientsNeverZeroed: null,
+    });
+    expect(hint?.evidence).toEqual([
+      "4 of 4 kept graphs begin in a single number, though a backward pass went through",
+      "the list `kept` of Recorder keeps it",
+    ]);
+    expect(hint?.remediation[0]).toBe("Keep `loss.item()`.");
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, it } from "vitest";
+import { linesSeries, parseLines } from "./lines-document.ts";
+
+const document = (extra: object = {}) => ({
+  schema: "stormlog.lines/1",
+  pid: 7,
+  moment: 0,
+  step: 120,
+  time_ns: 5_000_000,
+  source: "tracemalloc",
+  total_bytes: 1000,
+  lines: [{ bytes: 900, count: 3, kind: "python", stack: [{ file: "train.py", line: 48, function: "step" }] }],
+  others_bytes: 100,
+  ...extra,
+});
+
+describe("parseLines", () => {
+  it("gives the moment of a process", () => {
+    expect(parseLines(document(), "x")).toEqual({
+      pid: 7,
+      moment: 0,
+      source: "tracemalloc",
+      sample: {
+        step: 120,
+        timeNs: 5_000_000,
+        totalBytes: 1000,
+        entries: [{ bytes: 900, count: 3, kind: "python", stack: [{ file: "train.py", line: 48, function: "step" }] }],
+      },
+      heldOnDevices: [],
+      facts: {},
+      notes: [],
+      ended: false,
+    });
+  });
+
+  it("gives what keeps a line's memory and how it was made", () => {
+    const keeper = { container: "list", name: "losses", owner: null, stack: [] };
+    const line = {
+      bytes: 4,
+      count: 1,
+      kind: "tensor",
+      stack: [],
+      operator: "aten.add",
+      copied_from: "forward",
+      keeper: 0,
+    };
+    const moment = parseLines(
+      document({ lines: [line], keepers: [keeper], facts: { optimizers: 2 }, ended: true }),
+      "x",
+    );
+    expect(moment.sample.entries[0]).toEqual({
+      bytes: 4,
+      count: 1,
+      kind: "tensor",
+      stack: [],
+      operator: "aten.add",
+      copiedFrom: "forward",
+      keeper: { ...keeper, length: null, graphs: null },
+    });
+    expect(moment).toMatchObject({ facts: { optimizers: 2 }, ended: true });
+  });
+
+  it("knows a moment without steps", () => {
+    expect(parseLines(document({ step: null }), "x").sample.step).toBeNull();
+  });
+
+  it.each([
+    ["a negative size", { total_bytes: -1 }, "LINES_INVALID", "total_bytes"],
+    ["no lines", { lines: undefined }, "LINES_INVALID", "lines"],
+    [
+      "a frame without a line",
+      { lines: [{ bytes: 1, count: 1, kind: "", stack: [{ file: "a", function: "" }] }] },
+      "LINES_INVALID",
+      "lines.0.stack.0.line",
+    ],
+    ["a newer schema", { schema: "stormlog.lines/2" }, "INPUT_SCHEMA_VERSION", "stormlog.lines/2"],
+    ["another document", { schema: "stormlog.report" }, "LINES_INVALID", "schema"],
+  ])("refuses %s", (_name, extra, code, place) => {
+    expect(() => parseLines(document(extra), "file.json")).toThrow(
+      expect.objectContaining({ code, where: "file.json", message: expect.stringContaining(place) }),
+    );
+  });
+
+  it("refuses what is no object at all", () => {
+    expect(() => parseLines(null, "x")).toThrow(expect.objectContaining({ code: "LINES_INVALID" }));
+  });
+});
+
+describe("linesSeries", () => {
+  it("keeps processes and sources apart and orders the moments", () => {
+    const moments = [
+      parseLines(document({ moment: 1, step: 20 }), "b"),
+      parseLines(document({ moment: 0, step: 10 }), "a"),
+      parseLines(document({ source: "torch-cpu" }), "c"),
+      parseLines(document({ pid: 8 }), "d"),
+    ];
+    expect(
+      linesSeries(moments).map(({ pid, source, samples }) => [pid, source, samples.map(({ step }) => step)]),
+    ).toEqual([
+      [7, "tracemalloc", [10, 20]],
+      [7, "torch-cpu", [120]],
+      [8, "tracemalloc", [120]],
+    ]);
+  });
+});

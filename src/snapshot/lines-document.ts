@@ -1,0 +1,174 @@
+import * as v from "valibot";
+import { invalidInput } from "../core/errors.ts";
+import type { Frame } from "./frames.ts";
+import type { HeldEntry, HeldSample, Keeper } from "./keeper.ts";
+import type { LiveSample } from "./line-growth.ts";
+
+const SCHEMA_NAME = "stormlog.lines/";
+
+const whole = v.pipe(v.number(), v.integer(), v.minValue(0));
+const bytes = v.pipe(v.number(), v.minValue(0), v.maxValue(Number.MAX_SAFE_INTEGER));
+
+const frames = v.array(v.object({ file: v.string(), line: whole, function: v.string() }));
+
+const KeeperSchema = v.object({
+  container: v.string(),
+  name: v.nullable(v.string()),
+  owner: v.nullable(v.string()),
+  length: v.optional(whole),
+  stack: frames,
+  graphs: v.optional(
+    v.object({ roots: whole, scalars: whole, freed: whole, saving: whole, leaves: whole, parameters: whole }),
+  ),
+});
+
+/** `stormlog.lines/1`: what was live by allocation stack at one moment of a process. Unknown keys are ignored. */
+export const LinesSchema = v.object({
+  schema: v.literal("stormlog.lines/1"),
+  pid: whole,
+  /** 0-based number of the moment within the process. */
+  moment: whole,
+  step: v.nullable(v.number()),
+  time_ns: v.nullable(v.number()),
+  source: v.picklist(["tracemalloc", "torch-cpu", "v8-heap"]),
+  total_bytes: bytes,
+  lines: v.array(
+    v.object({
+      bytes,
+      count: whole,
+      kind: v.string(),
+      stack: frames,
+      operator: v.optional(v.string()),
+      grad: v.optional(v.boolean()),
+      autocast: v.optional(v.boolean()),
+      copied_from: v.optional(v.string()),
+      /** Index into `keepers`. */
+      keeper: v.optional(whole),
+    }),
+  ),
+  /** Live bytes of stacks too small to be listed. */
+  others_bytes: v.optional(bytes, 0),
+  /** What keeps the memory of lines alive. */
+  keepers: v.optional(v.array(KeeperSchema), []),
+  /** Blocks of devices, by the stack that the device's own history has of them, and what keeps them. */
+  held_on_devices: v.optional(
+    v.array(v.object({ device: v.string(), bytes, stack: frames, keeper: v.optional(whole) })),
+    [],
+  ),
+  /** Counts of things in the process, such as live optimizers. */
+  facts: v.optional(v.record(v.string(), v.number()), {}),
+  /** What could not be seen, in words. */
+  notes: v.optional(v.array(v.string()), []),
+  /** Taken when the process ended before this moment: what its functions held is gone already. */
+  ended: v.optional(v.boolean(), false),
+});
+
+/** A block of a device that a keeper in the process holds. */
+export interface HeldBlock {
+  readonly device: string;
+  readonly bytes: number;
+  /** Stack of its allocation as the device's history tells it, innermost first. */
+  readonly stack: readonly Frame[];
+  readonly keeper: Keeper;
+}
+
+/** One moment of one source of a process. */
+export interface LinesMoment {
+  readonly pid: number;
+  readonly moment: number;
+  readonly source: "tracemalloc" | "torch-cpu" | "v8-heap";
+  readonly sample: HeldSample;
+  /** Some of the blocks that growing containers hold on devices: enough to tell which allocation is kept where. */
+  readonly heldOnDevices: readonly HeldBlock[];
+  readonly facts: Readonly<Record<string, number>>;
+  readonly notes: readonly string[];
+  /** Whether it was taken at the end of the process, in place of a moment that was not reached. */
+  readonly ended: boolean;
+}
+
+/**
+ * A `stormlog.lines/1` document from parsed JSON.
+ * @throws GateError INPUT_SCHEMA_VERSION when a newer release wrote it, LINES_INVALID when it is none
+ */
+export function parseLines(json: unknown, where: string): LinesMoment {
+  const schema = typeof json === "object" && json !== null && "schema" in json ? json.schema : undefined;
+  if (typeof schema === "string" && schema.startsWith(SCHEMA_NAME) && schema !== `${SCHEMA_NAME}1`) {
+    throw invalidInput(
+      "INPUT_SCHEMA_VERSION",
+      `the schema ${schema} is not known to this version, which reads ${SCHEMA_NAME}1`,
+      where,
+      "Update stormlog-gate.",
+    );
+  }
+  const parsed = v.safeParse(LinesSchema, json);
+  if (!parsed.success) {
+    const [issue] = parsed.issues;
+    const place = v.getDotPath(issue) ?? "the document";
+    throw invalidInput("LINES_INVALID", `${place}: ${issue.message}`, where, `Expected a ${SCHEMA_NAME}1 document.`);
+  }
+  const { pid, moment, source, step, time_ns, total_bytes, lines, facts, notes, ended } = parsed.output;
+  const keepers = parsed.output.keepers.map(
+    ({ container, name, owner, length, stack, graphs }): Keeper => ({
+      container,
+      name,
+      owner,
+      length: length ?? null,
+      stack,
+      graphs: graphs ?? null,
+    }),
+  );
+  const entries = lines.map((line): HeldEntry => entryOf(line, keepers));
+  return {
+    pid,
+    moment,
+    source,
+    sample: { step, timeNs: time_ns, totalBytes: total_bytes, entries },
+    heldOnDevices: parsed.output.held_on_devices.flatMap(({ device, bytes: size, stack: own, keeper: index }) => {
+      const keeper = index === undefined ? undefined : keepers[index];
+      return keeper === undefined ? [] : [{ device, bytes: size, stack: own, keeper }];
+    }),
+    facts,
+    notes,
+    ended,
+  };
+}
+
+function entryOf(line: v.InferOutput<typeof LinesSchema>["lines"][number], keepers: readonly Keeper[]): HeldEntry {
+  const { bytes: size, count, kind, stack, operator, grad, autocast, copied_from } = line;
+  const keeper = line.keeper === undefined ? undefined : keepers[line.keeper];
+  return {
+    bytes: size,
+    count,
+    kind,
+    stack,
+    ...(operator === undefined ? {} : { operator }),
+    ...(grad === undefined ? {} : { grad }),
+    ...(autocast === undefined ? {} : { autocast }),
+    ...(copied_from === undefined ? {} : { copiedFrom: copied_from }),
+    ...(keeper === undefined ? {} : { keeper }),
+  };
+}
+
+/** Moments of one process and source, in order, ready for {@link growthByLine}. */
+export interface LinesSeries {
+  readonly pid: number;
+  readonly source: LinesMoment["source"];
+  readonly samples: readonly LiveSample[];
+}
+
+/** Moments put together by process and source, each in the order of its moments. */
+export function linesSeries(moments: readonly LinesMoment[]): readonly LinesSeries[] {
+  const groups = new Map<string, LinesMoment[]>();
+  for (const moment of moments) {
+    const key = `${moment.pid} ${moment.source}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [moment]);
+    else group.push(moment);
+  }
+  return [...groups.values()].flatMap((group) => {
+    const ordered = [...group].sort((a, b) => a.moment - b.moment);
+    const [first] = ordered;
+    if (first === undefined) return [];
+    return [{ pid: first.pid, source: first.source, samples: ordered.map(({ sample }) => sample) }];
+  });
+}

@@ -1,0 +1,48 @@
+import { BEFORE_RECORDING, type Frame } from "./frames.ts";
+import type { Stacks } from "./model.ts";
+
+/** Number of the line that stands for memory without a stack. */
+export const NOBODY = 0;
+
+/** Which source line each stack of a snapshot belongs to. Lines are numbered; {@link NOBODY} is the time before recording. */
+export interface Owners {
+  /** Line by stack. */
+  readonly line: Uint32Array;
+  readonly lines: readonly { readonly frame: Frame; readonly user: boolean }[];
+}
+
+/** A line's name across snapshots. */
+export function lineKey({ file, line, function: name }: Frame): string {
+  return `${file}\0${line}\0${name}`;
+}
+
+/** The innermost frame of the user's of every stack; where a stack has none, its innermost; without frames, nobody. */
+export function ownersOf(stacks: Stacks, isUserFrame: (frame: Frame) => boolean): Owners {
+  const line = new Uint32Array(stacks.count);
+  const lines = [{ frame: BEFORE_RECORDING, user: false }];
+  const byFrame = new Uint32Array(stacks.frameCount);
+  const user = new Uint8Array(stacks.frameCount);
+  for (let frame = 0; frame < user.length; frame++) user[frame] = isUserFrame(stacks.frameAt(frame)) ? 1 : 0;
+  const numbered = (frame: number): number => {
+    let number = byFrame[frame] as number;
+    if (number === 0) {
+      number = lines.push({ frame: stacks.frameAt(frame), user: user[frame] === 1 }) - 1;
+      byFrame[frame] = number;
+    }
+    return number;
+  };
+  for (let stack = 0; stack < line.length; stack++) {
+    const depth = stacks.depth(stack);
+    if (depth === 0) continue;
+    let owner = stacks.at(stack, 0);
+    for (let place = 0; place < depth; place++) {
+      const frame = stacks.at(stack, place);
+      if (user[frame] === 1) {
+        owner = frame;
+        break;
+      }
+    }
+    line[stack] = numbered(owner);
+  }
+  return { line, lines };
+}

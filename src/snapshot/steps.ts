@@ -1,0 +1,35 @@
+import type { Annotation } from "./model.ts";
+
+/** Scopes that come once a step: PyTorch's optimizers mark theirs so, and its profiler the step itself. */
+const STEP_SCOPE = /^(?:Optimizer\.step#|ProfilerStep#)/;
+
+/**
+ * Ends of steps, microseconds ascending, from what was annotated: the scope of the optimizer that steps most often, so that a
+ * second optimizer does not double the count. Empty where nothing says.
+ */
+export function stepEnds(annotations: readonly Annotation[]): Float64Array {
+  const ends = new Map<string, number[]>();
+  for (const { name, stage, timeUs } of annotations) {
+    if (stage !== "END" || !STEP_SCOPE.test(name)) continue;
+    // The profiler numbers its steps.
+    const scope = name.startsWith("ProfilerStep#") ? "ProfilerStep#" : name;
+    const own = ends.get(scope);
+    if (own === undefined) ends.set(scope, [timeUs]);
+    else own.push(timeUs);
+  }
+  let most: number[] = [];
+  for (const own of ends.values()) if (own.length > most.length) most = own;
+  return Float64Array.from(most).sort();
+}
+
+/** Number of steps that had ended at `timeUs`. */
+export function stepAt(ends: Float64Array, timeUs: number): number {
+  let low = 0;
+  let high = ends.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ends[middle] as number) <= timeUs) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

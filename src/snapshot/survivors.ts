@@ -1,0 +1,271 @@
+import { GrowableColumn } from "../telemetry/growable.ts";
+import { type LineTrend, trendOf } from "./line-growth.ts";
+import { Action, State, type TorchSnapshot, type TraceTable } from "./model.ts";
+import { NOBODY, type Owners } from "./owners.ts";
+import { stepAt } from "./steps.ts";
+
+/** Parts of a window, in each of which the moment of least live memory is looked at; also the classes of ages. */
+export const PARTS = 5;
+/** Fewer parts tell no trend; see {@link trendOf}. */
+const LEAST_PARTS = 3;
+/** A part has to be longer, by this factor, than this share of released allocations lived: then it sees them come and go. */
+const LIFETIMES = 1.5;
+const LIFETIME_SHARE = 0.75;
+/** Fewer entries tell nothing about a trend. */
+const LEAST_ENTRIES = 40;
+
+/** Entries [from, to) of a trace, and what was live before them where that is known: a line by address. */
+export interface TraceWindow {
+  readonly from: number;
+  readonly to: number;
+  readonly before: ReadonlyMap<number, { readonly line: number; readonly bytes: number }> | null;
+}
+
+/** What became of one line's allocations within a window of a trace. */
+export interface LineSurvivors {
+  readonly line: number;
+  /** Allocations within the window, and their bytes. */
+  readonly allocations: number;
+  readonly allocatedBytes: number;
+  /** Of those, what still lives at the end. */
+  readonly survivors: number;
+  readonly survivingBytes: number;
+  /** Surviving bytes by the part of the window they were allocated in, oldest part first. */
+  readonly bytesByPart: readonly number[];
+  /** Seconds since the oldest and the median survivor were allocated; null without clock or survivors. */
+  readonly oldestS: number | null;
+  readonly medianS: number | null;
+  /** Steps since then; null where no steps are annotated. */
+  readonly oldestSteps: number | null;
+  /** Live bytes at the moment of least live memory of each part; counted from the window's start where `before` is unknown. */
+  readonly floors: readonly number[];
+  /** What survives of the steps that ended within the window, over their number; null where no steps are annotated. */
+  readonly bytesPerStep: number | null;
+  /** How the line moves within the window; null when it does not end higher, or the window is not {@link Survivors.conclusive}. */
+  readonly trend: LineTrend | null;
+}
+
+/** What became of everything allocated within a window of a trace. */
+export interface Survivors {
+  readonly lines: ReadonlyMap<number, LineSurvivors>;
+  /** Whether the window is long enough, beside what short-lived memory lives, to tell a trend. */
+  readonly conclusive: boolean;
+}
+
+/** Whether entries of a window have a clock. */
+function isTimed(trace: TraceTable, { from, to }: TraceWindow): boolean {
+  return (trace.time[to - 1] as number) > (trace.time[from] as number);
+}
+
+/** Ends of parts, by time where there is one (a burst of entries is no reason to look at it twice), else by entries. */
+function partEnds(trace: TraceTable, window: TraceWindow, parts: number): number[] {
+  const { from, to } = window;
+  if (!isTimed(trace, window)) {
+    return Array.from({ length: parts }, (_, i) => from + Math.ceil(((to - from) * (i + 1)) / parts));
+  }
+  const start = trace.time[from] as number;
+  const span = (trace.time[to - 1] as number) - start;
+  const ends: number[] = [];
+  let at = from;
+  for (let part = 1; part < parts; part++) {
+    while (at < to && (trace.time[at] as number) <= start + (span * part) / parts) at++;
+    ends.push(at);
+  }
+  return [...ends, to];
+}
+
+/** Parts that a window has room for, each longer than most of what was released had lived; at most {@link PARTS}. */
+function partsOf(trace: TraceTable, window: TraceWindow): number {
+  const timed = isTimed(trace, window);
+  const place = (entry: number): number => (timed ? (trace.time[entry] as number) : entry);
+  const open = new Map<number, number>();
+  const lifetimes = new GrowableColumn();
+  for (let i = window.from; i < window.to; i++) {
+    const address = trace.addr[i] as number;
+    if (trace.action[i] === Action.alloc) open.set(address, i);
+    else if (trace.action[i] === Action.freeCompleted) {
+      const born = open.get(address);
+      if (born === undefined) continue;
+      lifetimes.push(place(i) - place(born));
+      open.delete(address);
+    }
+  }
+  if (lifetimes.length === 0) return PARTS;
+  const sorted = lifetimes.take().sort();
+  const most = sorted[Math.min(sorted.length - 1, Math.floor(LIFETIME_SHARE * sorted.length))] as number;
+  const span = place(window.to - 1) - place(window.from);
+  return most > 0 ? Math.min(PARTS, Math.floor(span / (LIFETIMES * most))) : PARTS;
+}
+
+/** Entry of least live memory in each part: between two steps, when activations are gone. */
+function floorEntries(trace: TraceTable, window: TraceWindow, ends: readonly number[]): number[] {
+  const floors: number[] = [];
+  let level = 0;
+  let at = window.from;
+  for (const end of ends) {
+    let lowest = Number.POSITIVE_INFINITY;
+    let place = Math.max(window.from, end - 1);
+    for (; at < end; at++) {
+      const size = trace.size[at] as number;
+      const action = trace.action[at];
+      if (action === Action.alloc) level += size || 0;
+      else if (action === Action.freeCompleted) level -= size || 0;
+      // The latest of equals: what comes once and stays is then seen as early as it stays.
+      if (level <= lowest) {
+        lowest = level;
+        place = at;
+      }
+    }
+    floors.push(place);
+  }
+  return floors;
+}
+
+interface Tally {
+  allocations: number;
+  allocatedBytes: number;
+  live: number;
+  readonly floors: number[];
+  readonly survivors: { readonly entry: number; readonly bytes: number }[];
+}
+
+function addressesAlive({ blocks, segments }: TorchSnapshot, device: number): ReadonlySet<number> {
+  const alive = new Set<number>();
+  for (let i = 0; i < blocks.count; i++) {
+    if (blocks.state[i] === State.inactive || segments.device[blocks.segment[i] as number] !== device) continue;
+    alive.add(blocks.address[i] as number);
+  }
+  return alive;
+}
+
+/**
+ * Pair allocations with the releases of their addresses within a window, and tell by line what is left and how it came: all at
+ * once, little by little, or only of late. The newest part of a line that churns is full and its older ones empty; a line that
+ * leaks has left something in every part.
+ */
+export function survivorsByLine(
+  snapshot: TorchSnapshot,
+  owners: Owners,
+  trace: TraceTable,
+  window: TraceWindow,
+  steps: Float64Array,
+): Survivors {
+  const tallies = new Map<number, Tally>();
+  const tally = (line: number): Tally => {
+    let own = tallies.get(line);
+    if (own === undefined) {
+      own = { allocations: 0, allocatedBytes: 0, live: 0, floors: [], survivors: [] };
+      tallies.set(line, own);
+    }
+    return own;
+  };
+  const live = new Map<number, { readonly entry: number; readonly line: number; readonly bytes: number }>();
+  for (const [address, { line, bytes }] of window.before ?? []) {
+    live.set(address, { entry: -1, line, bytes });
+    tally(line).live += bytes;
+  }
+  const parts = partsOf(trace, window);
+  const conclusive = parts >= LEAST_PARTS && window.to - window.from >= LEAST_ENTRIES;
+  const floors = floorEntries(trace, window, partEnds(trace, window, Math.max(1, parts)));
+  let next = 0;
+  for (let i = window.from; i < window.to; i++) {
+    const address = trace.addr[i] as number;
+    if (trace.action[i] === Action.alloc) {
+      const line = owners.line[trace.stack[i] as number] ?? NOBODY;
+      const bytes = (trace.size[i] as number) || 0;
+      const own = tally(line);
+      const lost = live.get(address);
+      // Its release is missing: the recording was paused.
+      if (lost !== undefined) tally(lost.line).live -= lost.bytes;
+      live.set(address, { entry: i, line, bytes });
+      own.allocations++;
+      own.allocatedBytes += bytes;
+      own.live += bytes;
+    } else if (trace.action[i] === Action.freeCompleted) {
+      const own = live.get(address);
+      if (own !== undefined) {
+        tally(own.line).live -= own.bytes;
+        live.delete(address);
+      }
+    }
+    while (i === floors[next]) {
+      for (const own of tallies.values()) {
+        while (own.floors.length < next) own.floors.push(0);
+        own.floors.push(own.live);
+      }
+      next++;
+    }
+  }
+  const alive = addressesAlive(snapshot, trace.device);
+  for (const [address, { entry, line, bytes }] of live) {
+    if (entry >= 0 && alive.has(address)) tally(line).survivors.push({ entry, bytes });
+  }
+  const ends = partEnds(trace, window, PARTS);
+  const endUs = trace.time[window.to - 1] as number;
+  const startUs = trace.time[window.from] as number;
+  const result = new Map<number, LineSurvivors>();
+  for (const [line, own] of tallies) {
+    result.set(line, describe(line, own, { trace, ends, startUs, endUs, steps, parts: floors.length, conclusive }));
+  }
+  return { lines: result, conclusive };
+}
+
+interface WindowFacts {
+  readonly trace: TraceTable;
+  readonly ends: readonly number[];
+  readonly startUs: number;
+  readonly endUs: number;
+  readonly steps: Float64Array;
+  /** Parts the floors are of. */
+  readonly parts: number;
+  readonly conclusive: boolean;
+}
+
+function perStep(survivors: Tally["survivors"], { trace, steps, startUs, endUs }: WindowFacts): number | null {
+  const first = stepAt(steps, startUs);
+  const last = stepAt(steps, endUs);
+  const lastEnd = steps[last - 1];
+  if (last <= first || lastEnd === undefined) return null;
+  let bytes = 0;
+  // The step that goes on has not released what it will.
+  for (const survivor of survivors) if ((trace.time[survivor.entry] as number) <= lastEnd) bytes += survivor.bytes;
+  return bytes / (last - first);
+}
+
+function describe(line: number, own: Tally, facts: WindowFacts): LineSurvivors {
+  const { trace, ends, endUs, steps } = facts;
+  while (own.floors.length < facts.parts) own.floors.push(own.live);
+  const bytesByPart = new Array<number>(PARTS).fill(0);
+  let survivingBytes = 0;
+  const survivors = own.survivors.sort((a, b) => a.entry - b.entry);
+  for (const { entry, bytes } of survivors) {
+    const part = ends.findIndex((end) => entry < end);
+    bytesByPart[part] = (bytesByPart[part] ?? 0) + bytes;
+    survivingBytes += bytes;
+  }
+  const age = (survivor: { readonly entry: number } | undefined): number | null => {
+    const time = survivor === undefined ? Number.NaN : (trace.time[survivor.entry] as number);
+    return Number.isNaN(endUs - time) ? null : (endUs - time) / 1e6;
+  };
+  const oldest = survivors[0];
+  const oldestTime = oldest === undefined ? Number.NaN : (trace.time[oldest.entry] as number);
+  const spread = bytesByPart.filter((bytes) => bytes > 0).length;
+  const moved = facts.conclusive ? trendOf(own.floors) : null;
+  // A line that also churns may hide what it keeps, so what survives of nearly every part counts as well.
+  const keepsAdding = facts.conclusive && spread >= PARTS - 1 && (own.floors.at(-1) ?? 0) > (own.floors[0] ?? 0);
+  return {
+    line,
+    allocations: own.allocations,
+    allocatedBytes: own.allocatedBytes,
+    survivors: survivors.length,
+    survivingBytes,
+    bytesByPart,
+    oldestS: age(oldest),
+    medianS: age(survivors[survivors.length >> 1]),
+    oldestSteps:
+      steps.length > 0 && !Number.isNaN(oldestTime) ? stepAt(steps, endUs) - stepAt(steps, oldestTime) : null,
+    floors: own.floors,
+    bytesPerStep: perStep(survivors, facts),
+    trend: keepsAdding ? "grows" : moved,
+  };
+}

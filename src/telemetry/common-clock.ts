@@ -1,0 +1,87 @@
+import type { Column, SampleTable } from "./model.ts";
+
+/** A reading stands for the time until the next one, but for no longer than this: then its source has fallen silent. Nanoseconds. */
+export const HOLD_NS = 2e9;
+
+/**
+ * The last known value at or before each moment, NaN where that is older than {@link HOLD_NS} or there is none. Both clocks
+ * ascend; unknown values are skipped.
+ */
+export function heldAt(timeNs: Float64Array, values: Float64Array, at: Float64Array): Float64Array {
+  const held = new Float64Array(at.length).fill(Number.NaN);
+  let next = 0;
+  let value = Number.NaN;
+  let since = Number.NEGATIVE_INFINITY;
+  for (let i = 0; i < at.length; i++) {
+    for (; next < timeNs.length && timeNs[next]! <= at[i]!; next++) {
+      if (Number.isNaN(values[next]!)) continue;
+      value = values[next]!;
+      since = timeNs[next]!;
+    }
+    if (at[i]! - since <= HOLD_NS) held[i] = value;
+  }
+  return held;
+}
+
+function ascending(timeNs: Float64Array): boolean {
+  for (let i = 1; i < timeNs.length; i++) if (!(timeNs[i]! >= timeNs[i - 1]!)) return false;
+  return true;
+}
+
+/** Every moment of several clocks, each once, ascending. */
+function union(clocks: readonly Float64Array[]): Float64Array {
+  const all = new Float64Array(clocks.reduce((length, clock) => length + clock.length, 0));
+  let filled = 0;
+  for (const clock of clocks) {
+    all.set(clock, filled);
+    filled += clock.length;
+  }
+  all.sort();
+  let kept = 0;
+  for (let i = 0; i < all.length; i++) if (i === 0 || all[i] !== all[kept - 1]) all[kept++] = all[i]!;
+  return all.slice(0, kept);
+}
+
+/**
+ * Tables of one rank and device with disjoint columns as one, for readers that want their counters side by side: a row for
+ * every moment of any of them, each counter held until its next reading. Null when they are not of that kind: a column stands
+ * twice, or a clock is missing or runs backwards.
+ */
+export function onCommonClock(tables: readonly SampleTable[]): SampleTable | null {
+  const [first] = tables;
+  if (first === undefined) return null;
+  if (tables.length === 1) return first;
+  const clocks: Float64Array[] = [];
+  const owners = new Map<Column, { readonly timeNs: Float64Array; readonly values: Float64Array }>();
+  for (const { timeNs, columns } of tables) {
+    if (timeNs === null || !ascending(timeNs)) return null;
+    clocks.push(timeNs);
+    for (const [column, values] of Object.entries(columns) as [Column, Float64Array][]) {
+      if (owners.has(column)) return null;
+      owners.set(column, { timeNs, values });
+    }
+  }
+  const timeNs = union(clocks);
+  const columns: Partial<Record<Column, Float64Array>> = {};
+  for (const [column, owner] of owners) columns[column] = heldAt(owner.timeNs, owner.values, timeNs);
+  return {
+    rank: first.rank,
+    device: first.device,
+    timeNs,
+    steps: null,
+    columns,
+    highwater: new Set(tables.flatMap(({ highwater }) => [...highwater])),
+  };
+}
+
+/** The tables of a recording, those of one rank and device on one clock where they can be. */
+export function combinedTables(tables: readonly SampleTable[]): SampleTable[] {
+  const groups = new Map<string, SampleTable[]>();
+  for (const table of tables) {
+    const key = `${table.rank} ${table.device}`;
+    const group = groups.get(key);
+    if (group) group.push(table);
+    else groups.set(key, [table]);
+  }
+  return [...groups.values()].flatMap((group) => onCommonClock(group) ?? group);
+}

@@ -1,0 +1,177 @@
+import { describe, expect, it } from "vitest";
+import { type OomFacts, outOfMemory } from "./decide.ts";
+import { NO_KERNEL_FACTS, victimsIn } from "./kernel.ts";
+import { findMessages } from "./messages.ts";
+import { probeOom } from "./probe-record.ts";
+
+const FAILED = { kind: "exited", code: 1 } as const;
+const OK = { kind: "exited", code: 0 } as const;
+const KILLED = { kind: "signaled", signal: "SIGKILL" } as const;
+
+function decide(facts: Partial<OomFacts>) {
+  const output = facts.output ?? "";
+  return outOfMemory({
+    exit: FAILED,
+    startNs: 1_000_000_000n,
+    probe: [],
+    kernel: NO_KERNEL_FACTS,
+    output,
+    messages: findMessages(output),
+    ...facts,
+  });
+}
+
+const RECORD = `time_ns=3500000000
+kind=torch-observer
+exception=torch.cuda.OutOfMemoryError
+message=CUDA out of memory. Tried to allocate 2.00 GiB (GPU 1; 79.15 GiB total capacity)
+device=cuda:1
+requested_bytes=2147483648
+allocated_bytes=80000000000
+reserved_bytes=81000000000
+free_bytes=1000
+total_bytes=84987740160
+step=41
+traceback=Traceback (most recent call last):%0A  File "train.py", line 41, in step%0A    x = torch.empty(n)%0A
+`;
+const probe = [probeOom("77.0.oom.0", RECORD, "pid=77\nrank=1\nexecutable=/usr/bin/python3\n")];
+const REPORT =
+  "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 4.00 GiB of which 1.00 GiB is free.";
+
+describe("the probe's word", () => {
+  it("is certain, and carries everything that is known of the request", () => {
+    expect(decide({ probe })).toMatchObject({
+      certainty: "established",
+      source: "probe",
+      runtime: "torch",
+      time_ns: 2_500_000_000,
+      pid: 77,
+      rank: 1,
+      device: "cuda:1",
+      requested_bytes: 2 * 1024 ** 3,
+      free_bytes: 1000,
+      step: 41,
+      swallowed: false,
+      stack: [{ file: "train.py", line: 41, function: "step", code: "x = torch.empty(n)" }],
+    });
+  });
+
+  it("counts also when the command swallowed the error", () => {
+    expect(decide({ probe, exit: OK })).toMatchObject({ certainty: "established", swallowed: true });
+  });
+
+  it("is of the first error where there were several", () => {
+    const later = probeOom("77.0.oom.1", RECORD.replace("3500000000", "9500000000").replace("step=41", "step=50"), "");
+    const both = decide({ probe: [later, ...probe] });
+    expect(both).toMatchObject({ step: 41, errors: 2 });
+  });
+
+  it("is taken as far as it goes from a record that was cut", () => {
+    const cut = probeOom("9.0.oom.0", "time_ns=12x\nkind=memory-error\nexception=MemoryErr", "");
+    expect(decide({ probe: [cut] })).toMatchObject({ source: "probe", runtime: "python", time_ns: null, pid: 9 });
+  });
+
+  it("takes sizes and stack from the output where its own record has none", () => {
+    const bare = probeOom("9.0.oom.0", "kind=torch-exception\nexception=torch.OutOfMemoryError\n", "");
+    const output = `Traceback (most recent call last):\n  File "a.py", line 3, in f\n${REPORT}`;
+    expect(decide({ probe: [bare], output })).toMatchObject({
+      source: "probe",
+      requested_bytes: 2 * 1024 ** 3,
+      stack: [{ file: "a.py", line: 3 }],
+      evidence: [expect.stringMatching(/probe saw/), expect.stringMatching(/printed/)],
+    });
+  });
+});
+
+describe("what the command printed", () => {
+  it("is believed when the command failed", () => {
+    expect(decide({ output: REPORT })).toMatchObject({
+      certainty: "established",
+      source: "output",
+      device: "cuda:0",
+      free_bytes: 1024 ** 3,
+      total_bytes: 4 * 1024 ** 3,
+    });
+  });
+
+  it("is only a suspicion when the command ended in order: a program may print what it likes", () => {
+    expect(decide({ output: REPORT, exit: OK })).toMatchObject({ certainty: "suspected", confidence: 0.5 });
+    expect(decide({ output: "CUDA out of memory", exit: OK })).toBeNull();
+  });
+
+  it("counts as bare words only near the end of a failed run's output", () => {
+    expect(decide({ output: "malloc: Cannot allocate memory\n" })).toMatchObject({ certainty: "established" });
+    expect(decide({ output: `malloc: Cannot allocate memory\n${"x\n".repeat(8000)}` })).toBeNull();
+  });
+
+  it("says nothing of a command that never started", () => {
+    const exit = { kind: "not-started", code: "COMMAND_NOT_FOUND", message: "x" } as const;
+    expect(decide({ exit, output: REPORT })).toBeNull();
+  });
+});
+
+describe("the kernel's word", () => {
+  const group = { kills: 1, timeNs: 5e9, dedicated: false };
+  const victims = [{ pid: 5, name: "python3", monotonicNs: 4_000_000_000n, anonBytes: 2e8, limitBytes: 2.1e8 }];
+
+  it("is certain when its log names a process of the run", () => {
+    expect(decide({ exit: OK, kernel: { ...NO_KERNEL_FACTS, victims } })).toMatchObject({
+      certainty: "established",
+      source: "kernel",
+      time_ns: 3_000_000_000,
+      pid: 5,
+      allocated_bytes: 2e8,
+      total_bytes: 2.1e8,
+      swallowed: true,
+    });
+  });
+
+  it("is certain when the full group holds nothing but the run", () => {
+    const kernel = { ...NO_KERNEL_FACTS, group: { ...group, dedicated: true } };
+    expect(decide({ exit: OK, kernel })).toMatchObject({ certainty: "established", time_ns: 5e9 });
+  });
+
+  it("needs a failure when others share the group", () => {
+    const kernel = { ...NO_KERNEL_FACTS, group };
+    expect(decide({ exit: KILLED, kernel })).toMatchObject({ certainty: "established", confidence: 0.95 });
+    expect(decide({ exit: { kind: "exited", code: 137 }, kernel })).toMatchObject({ confidence: 0.95 });
+    expect(decide({ exit: FAILED, kernel })).toMatchObject({ certainty: "established", confidence: 0.85 });
+    expect(decide({ exit: OK, kernel })).toMatchObject({ certainty: "suspected" });
+  });
+
+  it("needs a kill when only the machine's counter rose", () => {
+    const kernel = { ...NO_KERNEL_FACTS, machineKills: 2 };
+    expect(decide({ exit: KILLED, kernel })).toMatchObject({ certainty: "established" });
+    expect(decide({ exit: FAILED, kernel })).toMatchObject({ certainty: "suspected" });
+    expect(decide({ exit: OK, kernel })).toBeNull();
+  });
+
+  it("is missing for a SIGKILL from somebody else", () => {
+    expect(decide({ exit: KILLED, kernel: { ...NO_KERNEL_FACTS, machineKills: 0 }, output: "Killed\n" })).toBeNull();
+    expect(decide({ exit: KILLED })).toBeNull();
+  });
+
+  it("gives way to the probe, which knows the request, and stands as evidence", () => {
+    const both = decide({ probe, exit: KILLED, kernel: { ...NO_KERNEL_FACTS, victims } });
+    expect(both).toMatchObject({
+      source: "probe",
+      evidence: [expect.any(String), expect.stringMatching(/kernel's log/)],
+    });
+  });
+});
+
+describe("the kernel's log", () => {
+  it("names its victims, with the limit of the group that was full", () => {
+    const records = [
+      "4,1,100,-;usb: nothing",
+      "6,2,2077842000,-;memory: usage 204800kB, limit 204800kB, failcnt 52",
+      "3,3,2077843020,-;Memory cgroup out of memory: Killed process 20590 (a) b) total-vm:210228kB, anon-rss:204288kB, file-rss:2164kB",
+      "3,4,2077900000,-;Out of memory: Killed process 7 (x) total-vm:1kB",
+      "garbage",
+    ];
+    expect(victimsIn(records)).toEqual([
+      { pid: 20590, name: "a", monotonicNs: 2_077_843_020_000n, anonBytes: 204288 * 1024, limitBytes: 204800 * 1024 },
+      { pid: 7, name: "x", monotonicNs: 2_077_900_000_000n, anonBytes: null, limitBytes: null },
+    ]);
+  });
+});

@@ -1,0 +1,239 @@
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { recording, recordingInfo, series, table } from "../fixtures/recordings.ts";
+import type { Recording, RecordingInfo } from "../model.ts";
+import { readParquet } from "../parquet.ts";
+import { readTelemetry } from "../read.ts";
+import { readRecordingInfo, writeRunFiles } from "../run-directory.ts";
+import { outOfMemory } from "./decide.ts";
+import { NO_KERNEL_FACTS } from "./kernel.ts";
+import { findMessages } from "./messages.ts";
+import type { OutOfMemory } from "./out-of-memory.ts";
+import { readProbeOoms } from "./probe-files.ts";
+
+const STORMLOG_PYTHON = process.env.STORMLOG_PYTHON ?? "";
+/** 60 s at 200 Hz, growing: the error comes at 50 s. */
+const SAMPLES = 12_000;
+const PERIOD_NS = 5e6;
+const ERROR_NS = 50e9;
+const START_NS = 987_654_321n;
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-oom-"));
+  mkdirSync(path.join(directory, "probe"));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+const file = (...names: string[]) => path.join(directory, ...names);
+const put = (name: string, text: string) => writeFileSync(file("probe", name), text);
+
+function record(atNs: number, more = ""): string {
+  return `time_ns=${START_NS + BigInt(atNs)}
+kind=torch-observer
+exception=torch.OutOfMemoryError
+message=CUDA out of memory. Tried to allocate 2.00 GiB
+device=cuda:0
+requested_bytes=2147483648
+allocated_bytes=3000000000
+reserved_bytes=3500000000
+traceback=Traceback (most recent call last):%0A  File "/project/train.py", line 41, in step%0A    x = torch.empty(n)%0A
+${more}`;
+}
+
+function device(): Recording {
+  const { timeNs, values } = series(SAMPLES, PERIOD_NS, (i) => 1e9 + i * 1e5);
+  const columns = { allocated: values, reserved: values.map((v) => v + 1e6), used: values.map((v) => v + 4e8) };
+  const total = values.map(() => 16e9);
+  return recording({ tables: [table({ device: "cuda:0", timeNs, columns: { ...columns, total } })] });
+}
+
+function judged(changes: Partial<RecordingInfo> = {}, output = ""): RecordingInfo {
+  const info = recordingInfo({ exit: { kind: "exited", code: 1 }, ...changes });
+  const oom = outOfMemory({
+    exit: info.exit,
+    startNs: START_NS,
+    probe: readProbeOoms(directory),
+    kernel: NO_KERNEL_FACTS,
+    output,
+    messages: findMessages(output),
+  });
+  if (oom === null) throw new Error("the run is meant to have run out of memory");
+  return { ...info, oom };
+}
+
+const written = () =>
+  readdirSync(file("oom"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.relative(file("oom"), path.join(entry.parentPath, entry.name)))
+    .sort();
+
+describe("the evidence of a run that ran out of memory", () => {
+  it("is the last window at full rate, the request, the stack, the snapshot and a dump", async () => {
+    put("77.0.info", "pid=77\nrank=0\n");
+    put("77.0.oom.0", record(ERROR_NS, "snapshot=77.0.oom.0.pickle\n"));
+    put("77.0.oom.0.pickle", "pickled");
+    writeFileSync(file("output.log"), "epoch 1\nepoch 2\n");
+    const info = judged();
+    await writeRunFiles(directory, { ...device(), info });
+    const [dump = ""] = readdirSync(file("oom")).filter((name) => name.startsWith("oom_dump_"));
+    expect(dump).toBe("oom_dump_20231114T221410Z_77_cuda_1");
+    expect(written()).toEqual([
+      "77.0.info",
+      "77.0.oom.0",
+      "77.0.oom.0.pickle",
+      "oom.json",
+      ...["environment.json", "events.json", "manifest.json", "metadata.json"].map((name) => `${dump}/${name}`),
+      "output-tail.txt",
+      "traceback.txt",
+      "window.parquet",
+    ]);
+    expect(existsSync(file("probe", "77.0.oom.0"))).toBe(false);
+    expect(existsSync(file("probe", "77.0.oom.0.pickle"))).toBe(false);
+    const window = await readParquet(file("oom", "window.parquet"));
+    const times = window.tables[0]?.timeNs ?? new Float64Array();
+    expect([times[0], times.at(-1), times.length]).toEqual([40e9, 51e9, 11e9 / PERIOD_NS + 1]);
+    expect(readFileSync(file("oom", "traceback.txt"), "utf8")).toBe(
+      'Traceback (most recent call last):\n  File "/project/train.py", line 41, in step\n    x = torch.empty(n)\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n',
+    );
+    const told = JSON.parse(readFileSync(file("oom", "oom.json"), "utf8")) as OutOfMemory & { schema: string };
+    expect(told).toMatchObject({
+      schema: "stormlog.oom/1",
+      source: "probe",
+      requested_bytes: 2 ** 31,
+      window: { from_ns: 40e9, to_ns: 51e9 },
+      exit: { kind: "exited", code: 1 },
+      later: [],
+    });
+    expect(readRecordingInfo(directory).oom).toEqual(info.oom);
+    expect(JSON.parse(readFileSync(file("stats.json"), "utf8"))).toMatchObject({
+      oom_flight_recorder_enabled: true,
+      last_oom_dump_path: `oom/${dump}`,
+    });
+  });
+
+  it("has a dump in the layout of Stormlog's recorder, whose events our reader takes", async () => {
+    put("77.0.oom.0", record(ERROR_NS));
+    await writeRunFiles(directory, { ...device(), info: judged() });
+    const [dump = ""] = readdirSync(file("oom")).filter((name) => name.startsWith("oom_dump_"));
+    const read = (name: string) => JSON.parse(readFileSync(file("oom", dump, name), "utf8"));
+    expect(read("manifest.json")).toEqual({
+      schema_version: 1,
+      bundle_name: dump,
+      created_at_utc: "2023-11-14T22:14:10Z",
+      reason: "torch.cuda.OutOfMemoryError",
+      backend: "cuda",
+      event_count: 2202,
+      files: ["manifest.json", "events.json", "metadata.json", "environment.json"],
+    });
+    expect(read("metadata.json")).toMatchObject({
+      reason: "torch.cuda.OutOfMemoryError",
+      exception_type: "OutOfMemoryError",
+      exception_module: "torch",
+      exception_message: "CUDA out of memory. Tried to allocate 2.00 GiB",
+      context: "train",
+      captured_event_count: 2202,
+      custom_metadata: { total_memory_bytes: 16e9, sampling_interval_s: 0.005, requested_bytes: 2 ** 31 },
+    });
+    expect(Object.keys(read("environment.json"))).toEqual(["pid", "cwd", "system"]);
+    expect(read("events.json").at(-1)).toMatchObject({
+      event_type: "error",
+      memory_allocated: 3_000_000_000,
+      metadata: { oom_reason: "torch.cuda.OutOfMemoryError" },
+    });
+    const back = await readTelemetry(file("oom", dump));
+    if (back.kind !== "recording") throw new Error("not a recording");
+    expect(back.recording.tables[0]?.timeNs).toHaveLength(2201);
+    expect(back.recording.marks).toMatchObject([{ kind: "oom" }]);
+  });
+
+  it("keeps the first error and the last four of many, and no more snapshots than dumps", async () => {
+    for (let k = 0; k < 9; k++) {
+      put(`77.0.oom.${k}`, record(ERROR_NS + k * 1e8, `snapshot=77.0.oom.${k}.pickle\n`));
+      put(`77.0.oom.${k}.pickle`, "pickled");
+    }
+    const info = judged({ exit: { kind: "exited", code: 0 } });
+    expect(info.oom).toMatchObject({ errors: 9, swallowed: true, time_ns: ERROR_NS });
+    await writeRunFiles(directory, { ...device(), info });
+    const names = readdirSync(file("oom"));
+    expect(names.filter((name) => name.startsWith("oom_dump_"))).toHaveLength(5);
+    expect(names.filter((name) => name.endsWith(".pickle")).sort()).toEqual(
+      [0, 5, 6, 7, 8].map((k) => `77.0.oom.${k}.pickle`),
+    );
+  });
+
+  it("of a run that is only suspected, or of no candidate, has no dump that a telemetry loader would pick up", async () => {
+    const report = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
+    writeFileSync(file("output.log"), report);
+    const suspected = judged({ exit: { kind: "exited", code: 0 } }, report);
+    expect(suspected.oom?.certainty).toBe("suspected");
+    await writeRunFiles(directory, { ...device(), info: suspected });
+    expect(written()).toEqual(["oom.json", "output-tail.txt", "window.parquet"]);
+    rmSync(file("oom"), { recursive: true });
+    await writeRunFiles(directory, { ...device(), info: judged({}, report) }, { telemetry: false });
+    expect(written()).toEqual(["oom.json", "output-tail.txt", "window.parquet"]);
+  });
+
+  it("neither follows links nor waits for pipes that the program put among the probe's files", async () => {
+    put("77.0.oom.0", record(ERROR_NS, "snapshot=77.0.oom.0.pickle\n"));
+    writeFileSync(file("secret"), "secret");
+    symlinkSync(file("secret"), file("probe", "77.0.oom.1"));
+    symlinkSync(file("secret"), file("probe", "77.0.oom.0.pickle"));
+    execFileSync("mkfifo", [file("probe", "77.0.oom.2")]);
+    const info = judged();
+    expect(info.oom?.errors).toBe(1);
+    await writeRunFiles(directory, { ...device(), info });
+    expect(written()).not.toContain("77.0.oom.0.pickle");
+    expect(readRecordingInfo(directory).lost).toEqual([
+      expect.stringMatching(/77\.0\.oom\.0\.pickle.*not a regular file/),
+    ]);
+  });
+
+  it("that cannot be written costs a note, and nothing of the run's other evidence", async () => {
+    put("77.0.oom.0", record(ERROR_NS));
+    // A file where the folder should be: nothing can be written into it, by root neither.
+    writeFileSync(file("oom"), "in the way");
+    await writeRunFiles(directory, { ...device(), info: judged() });
+    const lost = readRecordingInfo(directory).lost.join("\n");
+    expect(lost).toMatch(
+      /^oom\/ is not complete: window\.parquet, .*oom\.json could not be written \((EEXIST|ENOTDIR)/s,
+    );
+    for (const name of ["samples.parquet", "events.json", "stats.json"]) expect(existsSync(file(name))).toBe(true);
+    expect(JSON.parse(readFileSync(file("stats.json"), "utf8")).last_oom_dump_path).toBeNull();
+  });
+});
+
+it.skipIf(STORMLOG_PYTHON === "")(
+  "Stormlog's own loader makes the same samples of a dump as of the run's events",
+  async () => {
+    put("77.0.oom.0", record(ERROR_NS));
+    await writeRunFiles(directory, { ...device(), info: judged() });
+    const [dump = ""] = readdirSync(file("oom")).filter((name) => name.startsWith("oom_dump_"));
+    const script = path.join(import.meta.dirname, "..", "fixtures", "load-dump-with-stormlog.py");
+    const out = execFileSync(STORMLOG_PYTHON, [script, file("oom", dump, "events.json"), file("events.json")], {
+      encoding: "utf8",
+      maxBuffer: 1 << 26,
+    });
+    const seen = JSON.parse(out) as { dump: unknown[][]; run: unknown[][] };
+    expect(seen.dump).toHaveLength(2202);
+    const dumped = new Set(seen.dump.map((event) => JSON.stringify(event)));
+    const inWindow = seen.run.filter(([time, , , , type]) => {
+      const atNs = Number(BigInt(String(time)) - 1_700_000_000_123_456_789n);
+      return type === "sample" && atNs >= 40e9 && atNs <= 51e9;
+    });
+    expect(inWindow.length).toBeGreaterThan(50);
+    for (const event of inWindow) expect(dumped.has(JSON.stringify(event))).toBe(true);
+  },
+);

@@ -1,0 +1,64 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+
+/** Folder of the out-of-memory evidence in a run directory. */
+export const OOM_FOLDER = "oom";
+
+/** Names told of what could not be written. */
+const MOST_NAMED = 5;
+
+/** Writes one thing after another; what fails (a full disk) is noted and keeps nothing else from being written. */
+export class EvidenceWriter {
+  readonly files: string[] = [];
+  readonly #failed: string[] = [];
+  #cause = "";
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** @returns whether it stands on disk */
+  put(name: string, write: (file: string) => void): boolean {
+    const file = path.join(this.#folder, name);
+    try {
+      mkdirSync(path.dirname(file), { recursive: true });
+      write(file);
+    } catch (error) {
+      this.#failed.push(name);
+      if (this.#cause === "") this.#cause = error instanceof Error ? error.message : String(error);
+      this.#delete(file);
+      return false;
+    }
+    this.files.push(`${OOM_FOLDER}/${name}`);
+    return true;
+  }
+
+  text(name: string, text: string): boolean {
+    return this.put(name, (file) => writeFileSync(file, text));
+  }
+
+  /** Take a whole folder back. */
+  remove(name: string): void {
+    this.#delete(path.join(this.#folder, name));
+    const gone = `${OOM_FOLDER}/${name}/`;
+    this.files.splice(0, this.files.length, ...this.files.filter((file) => !file.startsWith(gone)));
+  }
+
+  /** One sentence for everything that could not be written; null when there is nothing to tell. */
+  loss(): string | null {
+    if (this.#failed.length === 0) return null;
+    const named = this.#failed.slice(0, MOST_NAMED).join(", ");
+    const more = this.#failed.length > MOST_NAMED ? ` and ${this.#failed.length - MOST_NAMED} more` : "";
+    return `${OOM_FOLDER}/ is not complete: ${named}${more} could not be written (${this.#cause})`;
+  }
+
+  /** Half a file is worse than none; one that cannot be deleted either stays. */
+  #delete(file: string): void {
+    try {
+      rmSync(file, { recursive: true, force: true });
+    } catch {
+      // The cause that is told already explains it.
+    }
+  }
+}

@@ -1,0 +1,62 @@
+const NS_PER_S = 1e9;
+
+/** A process that the kernel killed for want of memory, as its log tells. */
+export interface KernelVictim {
+  readonly pid: number;
+  readonly name: string;
+  /** CLOCK_MONOTONIC nanoseconds, to a millisecond or so. */
+  readonly monotonicNs: bigint;
+  /** Anonymous memory it held, bytes; null when the line does not say. */
+  readonly anonBytes: number | null;
+  /** Limit of the memory group that was full, bytes; null for the whole machine, or when the log does not say. */
+  readonly limitBytes: number | null;
+}
+
+/** What the kernel says of its own kills during a run; null = it could not be asked. */
+export interface KernelFacts {
+  /** Rise of `oom_kill` of the job's memory group, and when it was first seen (ns since time zero). */
+  readonly group: { readonly kills: number; readonly timeNs: number; readonly dedicated: boolean } | null;
+  /** Rise of the machine's `oom_kill` in /proc/vmstat. */
+  readonly machineKills: number | null;
+  /** Processes of the job among those that the kernel's log names as killed. */
+  readonly victims: readonly KernelVictim[];
+}
+
+export const NO_KERNEL_FACTS: KernelFacts = { group: null, machineKills: null, victims: [] };
+
+/** `oom_kill` of /proc/vmstat; null when the text has no such line (Linux before 4.13). */
+export function machineOomKills(vmstat: string): number | null {
+  const match = /^oom_kill (\d{1,15})$/m.exec(vmstat);
+  return match === null ? null : Number(match[1]);
+}
+
+const KMSG = /^\d+,\d+,(?<micros>\d{1,18}),[^;]*;(?<text>.*)/;
+const LIMIT = /^memory: usage \d{1,15}kB, limit (?<limit>\d{1,15})kB/;
+const KILLED =
+  /^(?<group>Memory cgroup out of memory|Out of memory)[^:]*: Killed process (?<pid>\d{1,10}) \((?<name>.{0,64}?)\)(?:.*?anon-rss:(?<anon>\d{1,15})kB)?/;
+
+/** Kills in records of /dev/kmsg ("6,339,5140900,-;NET: …"), in order. Records that are something else are skipped. */
+export function victimsIn(records: readonly string[]): KernelVictim[] {
+  const victims: KernelVictim[] = [];
+  let limit: number | null = null;
+  for (const record of records) {
+    const parts = KMSG.exec(record)?.groups;
+    if (parts?.text === undefined) continue;
+    const full = LIMIT.exec(parts.text)?.groups?.limit;
+    if (full !== undefined) limit = Number(full) * 1024;
+    const killed = KILLED.exec(parts.text)?.groups;
+    if (killed === undefined) continue;
+    victims.push({
+      pid: Number(killed.pid),
+      name: killed.name ?? "",
+      monotonicNs: BigInt(parts.micros ?? 0) * 1000n,
+      anonBytes: killed.anon === undefined ? null : Number(killed.anon) * 1024,
+      limitBytes: killed.group === "Out of memory" ? null : limit,
+    });
+    limit = null;
+  }
+  return victims;
+}
+
+/** "3.2 s" for a time since the start. */
+export const secondsText = (timeNs: number): string => `${(timeNs / NS_PER_S).toFixed(1)} s`;

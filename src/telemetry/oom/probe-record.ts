@@ -1,0 +1,85 @@
+import { MOST_MESSAGE, type OomSizes } from "./out-of-memory.ts";
+
+/** What the probe wrote down at the moment of one out-of-memory error. */
+export interface ProbeOom {
+  /** File names in the probe's directory. */
+  readonly file: string;
+  readonly snapshot: string | null;
+  /** `torch-observer`, `torch-exception`, `memory-error`, `hook`, …; "" when the record does not say. */
+  readonly kind: string;
+  /** CLOCK_MONOTONIC; null when the record does not say. */
+  readonly monotonicNs: bigint | null;
+  readonly pid: number | null;
+  readonly rank: number | null;
+  readonly exception: string | null;
+  readonly message: string | null;
+  readonly device: string | null;
+  readonly sizes: OomSizes;
+  readonly step: number | null;
+  readonly traceback: string | null;
+}
+
+/** `<pid>.<n>.oom.<k>` */
+export const OOM_FILE = /^((\d{1,10})\.\d{1,6})\.oom\.(\d{1,6})$/;
+const SNAPSHOT_FILE = /^\d{1,10}\.\d{1,6}\.oom\.\d{1,6}\.pickle$/;
+
+/**
+ * Lines `key=value` with `%`, CR and LF percent-encoded in values. Lines without `=` are skipped: a process may die while it
+ * writes.
+ */
+export function probeLines(text: string): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+  for (const line of text.split("\n")) {
+    const equals = line.indexOf("=");
+    if (equals <= 0) continue;
+    const value = line
+      .slice(equals + 1)
+      .replace(/\r$/, "")
+      .replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+    values.set(line.slice(0, equals).trim(), value);
+  }
+  return values;
+}
+
+/** A whole number of at least 0; null for anything else. */
+function whole(text: string | undefined): number | null {
+  if (text === undefined || !/^\d{1,16}$/.test(text)) return null;
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : null;
+}
+
+/** A size in bytes; one that no machine has (a program may ask for 2^60) is rounded to a double. */
+function size(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,20}$/.test(text) ? Number(text) : null;
+}
+
+const some = (text: string | undefined): string | null => (text === undefined || text === "" ? null : text);
+
+/** The record of one error; `info` is the text of the process's `.info`, "" when it has none. Total: outside text. */
+export function probeOom(name: string, text: string, info: string): ProbeOom {
+  const values = probeLines(text);
+  const process = probeLines(info);
+  const snapshot = some(values.get("snapshot"));
+  const time = values.get("time_ns") ?? "";
+  return {
+    file: name,
+    snapshot: snapshot !== null && SNAPSHOT_FILE.test(snapshot) ? snapshot : null,
+    kind: values.get("kind") ?? "",
+    monotonicNs: /^\d{1,19}$/.test(time) ? BigInt(time) : null,
+    pid: whole(process.get("pid")) ?? whole(OOM_FILE.exec(name)?.[2]),
+    rank: whole(process.get("rank")),
+    // Python does not name the module of its own exceptions either.
+    exception: some(values.get("exception")?.replace(/^builtins\./, "")),
+    message: some(values.get("message")?.slice(0, MOST_MESSAGE)),
+    device: some(values.get("device")),
+    sizes: {
+      requested_bytes: size(values.get("requested_bytes")),
+      allocated_bytes: size(values.get("allocated_bytes")),
+      reserved_bytes: size(values.get("reserved_bytes")),
+      free_bytes: size(values.get("free_bytes")),
+      total_bytes: size(values.get("total_bytes")),
+    },
+    step: whole(values.get("step")),
+    traceback: some(values.get("traceback")),
+  };
+}

@@ -1,0 +1,42 @@
+import { NO_SIZES, type OomSizes, type OutOfMemory } from "./out-of-memory.ts";
+import type { ProbeOom } from "./probe-record.ts";
+import { deviceIn, sizesIn } from "./sizes.ts";
+import { pythonStack } from "./stack.ts";
+
+/** Errors in the order in which they happened; the first is the cause, what follows on it (other ranks, retries) is counted. */
+export function inOrder(records: readonly ProbeOom[]): readonly ProbeOom[] {
+  return [...records].sort((a, b) => Number((a.monotonicNs ?? 0n) - (b.monotonicNs ?? 0n)));
+}
+
+/** Sizes of the record, and of its message where the record knows none. */
+function sizesOf({ sizes, message }: ProbeOom): OomSizes {
+  const told = message === null ? NO_SIZES : sizesIn(message);
+  return {
+    requested_bytes: sizes.requested_bytes ?? told.requested_bytes,
+    allocated_bytes: sizes.allocated_bytes ?? told.allocated_bytes,
+    reserved_bytes: sizes.reserved_bytes ?? told.reserved_bytes,
+    free_bytes: sizes.free_bytes ?? told.free_bytes,
+    total_bytes: sizes.total_bytes ?? told.total_bytes,
+  };
+}
+
+function runtimeOf({ kind, exception, message }: ProbeOom): string {
+  if (kind.startsWith("torch") || /torch/i.test(exception ?? "")) return "torch";
+  return /DefaultCPUAllocator|(?:CUDA|HIP|XPU|MPS backend) out of memory/.test(message ?? "") ? "torch" : "python";
+}
+
+/** Everything that a record of the probe tells of an error; `startNs` is CLOCK_MONOTONIC at time zero of the recording. */
+export function probeWitness(record: ProbeOom, startNs: bigint) {
+  return {
+    runtime: runtimeOf(record),
+    time_ns: record.monotonicNs === null ? null : Math.max(0, Number(record.monotonicNs - startNs)),
+    pid: record.pid,
+    rank: record.rank,
+    device: record.device ?? deviceIn(record.message ?? ""),
+    exception: record.exception,
+    message: record.message,
+    ...sizesOf(record),
+    step: record.step,
+    stack: record.traceback === null ? [] : pythonStack(record.traceback.split("\n")),
+  } satisfies Partial<OutOfMemory>;
+}

@@ -1,0 +1,47 @@
+import type { ColumnMetaData } from "hyparquet";
+import { definedRows, NotOurs, PADDING, PackedReader } from "./parquet-delta.ts";
+import { pageHeader } from "./parquet-page.ts";
+
+export type Snappy = (input: Uint8Array, output: Uint8Array) => void;
+
+/** A packed number takes eight bytes at most; the rest is room for the widths of blocks that are not full. */
+const MOST_BYTES_PER_ROW = 9;
+const MOST_OVERHEAD = 2048;
+
+/**
+ * The values of one column of one row group; NaN where there is none. Null when there is none at all. Damaged bytes end in an
+ * error, never in a loop.
+ * @param bytes those of the column in this row group, and no others
+ * @throws NotOurs for what our writer does not write, or what is damaged
+ */
+export function readChunk(bytes: Uint8Array, chunk: ColumnMetaData, rows: number, snappy: Snappy): Float64Array | null {
+  const plain = chunk.codec === "UNCOMPRESSED";
+  if (chunk.type !== "INT64" || (!plain && chunk.codec !== "SNAPPY")) throw new NotOurs("another column");
+  if (chunk.dictionary_page_offset !== undefined) throw new NotOurs("a column with a dictionary");
+  const end = bytes.length;
+  let at = 0;
+  let values: Float64Array | null = null;
+  let row = 0;
+  while (row < rows) {
+    if (at >= end) throw new NotOurs("fewer values than rows");
+    const page = pageHeader(bytes, at);
+    at = page.bodyAt + page.compressedBytes;
+    if (row + page.rows > rows || at > end) throw new NotOurs("a page beyond its column");
+    const defined = page.rows - page.nulls;
+    if (defined > 0) {
+      values ??= new Float64Array(rows).fill(Number.NaN);
+      const levels = bytes.subarray(page.bodyAt, page.bodyAt + page.levelBytes);
+      const packed = bytes.subarray(page.bodyAt + page.levelBytes, at);
+      const length = page.plainBytes - page.levelBytes;
+      if (length < 0 || length > MOST_BYTES_PER_ROW * page.rows + MOST_OVERHEAD)
+        throw new NotOurs("a page of another size");
+      const room = new Uint8Array(length + PADDING);
+      if (page.compressed && !plain) snappy(packed, room.subarray(0, length));
+      else room.set(packed.subarray(0, length));
+      const places = page.nulls === 0 ? null : definedRows(levels, page.rows, defined);
+      new PackedReader(room, length).deltas(values.subarray(row, row + page.rows), defined, places);
+    }
+    row += page.rows;
+  }
+  return values;
+}

@@ -1,0 +1,77 @@
+import { NotOurs } from "./parquet-delta.ts";
+
+/** What the header of a data page says. */
+export interface PageHeader {
+  readonly rows: number;
+  readonly nulls: number;
+  readonly levelBytes: number;
+  readonly compressed: boolean;
+  /** Levels included. */
+  readonly compressedBytes: number;
+  readonly plainBytes: number;
+  /** Where what follows the header begins. */
+  readonly bodyAt: number;
+}
+
+/** Kinds of a field in Thrift's compact protocol, as far as page headers have them. */
+const STOP = 0;
+const TRUE = 1;
+const FALSE = 2;
+const INT16 = 4;
+const INT64 = 6;
+const STRUCT = 12;
+
+const DATA_PAGE_V2 = 3;
+const DELTA_BINARY_PACKED = 5;
+
+/** Numbers of the fields of a struct, those of an inner struct under `outer.inner`. */
+function readStruct(bytes: Uint8Array, start: number, prefix: string, into: Map<string, number>): number {
+  let at = start;
+  let field = 0;
+  const number = (): number => {
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      const byte = bytes[at++];
+      if (byte === undefined) throw new NotOurs("the file ends within a header");
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+    }
+  };
+  for (;;) {
+    const head = bytes[at++];
+    if (head === undefined) throw new NotOurs("the file ends within a header");
+    const kind = head & 0x0f;
+    if (kind === STOP) return at;
+    field = head >> 4 === 0 ? number() : field + (head >> 4);
+    const name = `${prefix}${field}`;
+    if (kind === TRUE || kind === FALSE) into.set(name, Number(kind === TRUE));
+    else if (kind >= INT16 && kind <= INT64) into.set(name, number());
+    else if (kind === STRUCT) at = readStruct(bytes, at, `${name}.`, into);
+    else throw new NotOurs("a header of another shape");
+  }
+}
+
+/**
+ * The header of a data page of ours: of the second kind, its numbers packed as deltas.
+ * @throws NotOurs for any other page
+ */
+export function pageHeader(bytes: Uint8Array, at: number): PageHeader {
+  const fields = new Map<string, number>();
+  const bodyAt = readStruct(bytes, at, "", fields);
+  const of = (name: string): number => {
+    const value = fields.get(name);
+    if (value === undefined || value < 0) throw new NotOurs("a header of another shape");
+    return value;
+  };
+  if (of("1") !== DATA_PAGE_V2 || of("8.4") !== DELTA_BINARY_PACKED || of("8.6") !== 0)
+    throw new NotOurs("another page");
+  return {
+    rows: of("8.1"),
+    nulls: of("8.2"),
+    levelBytes: of("8.5"),
+    compressed: (fields.get("8.7") ?? 1) === 1,
+    compressedBytes: of("3"),
+    plainBytes: of("2"),
+    bodyAt,
+  };
+}

@@ -1,0 +1,48 @@
+import type { FileMetaData } from "hyparquet";
+
+/** Values of one column of one row group; `rowStart` is the file's row of the first of them. */
+export type TakeChunk = (column: string, values: ArrayLike<unknown>, rowStart: number) => void;
+
+/** An open Parquet file. */
+export interface ParquetSource {
+  readonly metadata: FileMetaData;
+  readonly rows: number;
+  /** Columns by name, with their physical type. */
+  readonly columns: ReadonlyMap<string, string>;
+  /**
+   * Reads some columns from front to back. One row group is decoded at a time: hyparquet decodes all groups it is asked for
+   * before it lets go of any, and a decoded 64-bit value takes several times its eight bytes.
+   */
+  readonly each: (columns: readonly string[], take: TakeChunk) => Promise<void>;
+}
+
+/** Opens a file; throws what hyparquet and the file system throw. */
+export async function openParquet(file: string): Promise<ParquetSource> {
+  const { asyncBufferFromFile, parquetMetadataAsync, parquetRead } = await import("hyparquet");
+  const source = await asyncBufferFromFile(file);
+  const metadata = await parquetMetadataAsync(source);
+  return {
+    metadata,
+    rows: Number(metadata.num_rows),
+    columns: new Map(metadata.schema.slice(1).map(({ name, type }) => [name, type ?? ""])),
+    each: async (columns, take) => {
+      if (columns.length === 0) return;
+      let before = 0;
+      for (const group of metadata.row_groups) {
+        const rows = Number(group.num_rows);
+        const from = before;
+        before += rows;
+        await parquetRead({
+          file: source,
+          metadata: { ...metadata, num_rows: group.num_rows, row_groups: [group] },
+          columns: [...columns],
+          onChunk: ({ columnName, columnData, rowStart }) => take(columnName, columnData, from + rowStart),
+        });
+      }
+    },
+  };
+}
+
+/** A cell as a number; null is NaN. */
+export const numberOf = (value: unknown): number =>
+  value === null || value === undefined ? Number.NaN : Number(value);

@@ -1,0 +1,146 @@
+import type { ProcessHistory } from "./process-history.ts";
+import type { RecordedStream, StepColumns } from "./recorded-streams.ts";
+
+export interface RecordFileHeader {
+  readonly monotonicStartNs: bigint;
+  readonly epochNs: bigint;
+  readonly hostPeriodNs: number;
+  readonly devicePeriodNs: number;
+  readonly rootPid: number;
+  readonly pageSize: number;
+}
+
+/** Host ticks: sums over the process tree, bytes; NaN = unknown. */
+export interface TreeColumns {
+  readonly timeNs: Float64Array;
+  readonly rss: Float64Array;
+  readonly anon: Float64Array;
+  readonly shmem: Float64Array;
+  readonly processes: Float64Array;
+  readonly latenessUs: Float64Array;
+}
+
+/** Readings of the job's memory cgroup, bytes; `oomKills` is a counter. */
+export interface CgroupColumns {
+  readonly timeNs: Float64Array;
+  readonly current: Float64Array;
+  readonly peak: Float64Array;
+  readonly oomKills: Float64Array;
+  readonly anonShmem: Float64Array;
+}
+
+/** Ticks of one device, bytes. */
+export interface DeviceColumns {
+  readonly index: number;
+  readonly timeNs: Float64Array;
+  readonly used: Float64Array;
+  readonly total: Float64Array;
+  readonly free: Float64Array;
+  readonly driver: Float64Array;
+}
+
+/**
+ * Process lists of one device that were read to their end, on a clock of their own. The entries of list `i` are those from
+ * `ends[i - 1]` (0 for the first) up to `ends[i]`, each process once.
+ */
+export interface DeviceLists {
+  readonly index: number;
+  readonly timeNs: Float64Array;
+  readonly ends: Float64Array;
+  /** As the driver numbers them; -1 = the whole job, from a source that knows no processes. */
+  readonly pids: Float64Array;
+  /** NaN = the driver does not say. */
+  readonly bytes: Float64Array;
+  /** 1 = the measured job's, 0 = not, NaN = cannot be told. */
+  readonly owners: Float64Array;
+  /** How long each reading took. */
+  readonly durationNs: Float64Array;
+  /** Entries without a size. */
+  readonly unknown: number;
+}
+
+/** The driver's own high-water mark of one process on one device. */
+export interface DeviceProcessPeak {
+  readonly index: number;
+  /** -1 = the whole job. */
+  readonly pid: number;
+  readonly source: number;
+  readonly bytes: number;
+  /** Read after the process had ended: nothing can be above it. */
+  readonly ended: boolean;
+}
+
+/** Something that happened to a device; `index` -1 = to all of its driver's. */
+export interface RecordedDeviceEvent {
+  readonly timeNs: number;
+  readonly index: number;
+  readonly source: number;
+  /** A `DeviceEvent`, or a number of a later release. */
+  readonly kind: number;
+  readonly code: number | null;
+}
+
+/** A reading that failed: `errno` 0 when the source gave none, `seen` how often it had happened by then. */
+export interface RecordedError {
+  readonly timeNs: number;
+  readonly source: number;
+  readonly id: number;
+  readonly errno: number;
+  readonly detail: number;
+  readonly seen: number;
+}
+
+/** The periods in force from a moment on. */
+export interface RecordedRate {
+  readonly timeNs: number;
+  readonly hostPeriodNs: number;
+  readonly devicePeriodNs: number;
+  readonly cpuNs: number;
+  readonly missedTicks: number;
+}
+
+/** Totals written by a clean stop. */
+export interface RecordedStop {
+  readonly timeNs: number;
+  readonly ticks: number;
+  readonly missedTicks: number;
+  readonly hostCpuNs: number;
+  readonly deviceCpuNs: number;
+}
+
+/** `smaps_rollup` of one process at the end of the run, bytes. */
+export interface RecordedRollup {
+  readonly timeNs: number;
+  readonly pid: number;
+  readonly pss: number;
+  readonly rss: number;
+  readonly anon: number;
+  readonly shared: number;
+}
+
+/** A whole record file in typed columns. Unknown values are NaN. */
+export interface RecordFile {
+  readonly header: RecordFileHeader;
+  readonly tree: TreeColumns;
+  readonly cgroup: CgroupColumns;
+  readonly devices: readonly DeviceColumns[];
+  readonly lists: readonly DeviceLists[];
+  readonly processPeaks: readonly DeviceProcessPeak[];
+  readonly deviceEvents: readonly RecordedDeviceEvent[];
+  readonly processes: ProcessHistory;
+  /** What probes inside the measured processes read: one entry per process and device. */
+  readonly streams: readonly RecordedStream[];
+  /** Steps that came without a reading of memory, one entry per process; pid -1 is the step file. */
+  readonly steps: readonly StepColumns[];
+  readonly errors: readonly RecordedError[];
+  readonly rates: readonly RecordedRate[];
+  readonly rollups: readonly RecordedRollup[];
+  readonly stop: RecordedStop | null;
+  /** Time of the last record, nanoseconds since time zero; 0 when there is none. */
+  readonly lastNs: number;
+  readonly records: number;
+  /** Records of an unknown kind or with an impossible time, skipped. */
+  readonly skippedRecords: number;
+  /** Bytes after the last whole record: the file was cut within a record. */
+  readonly cutBytes: number;
+}

@@ -1,0 +1,59 @@
+import { studentQuantile } from "../analysis/fit.ts";
+import { MIN_SESSION_FREEDOM, MIN_SESSIONS, STRAGGLER_FACTOR, STRAGGLER_SESSIONS } from "./defaults.ts";
+import { median, qn, spreadWithin, standardDeviation } from "./spread.ts";
+
+/** A value of one baseline run, and the session it was measured in. */
+export interface BaselineValue {
+  readonly session: string;
+  readonly value: number;
+}
+
+/** Values by session. */
+function bySession(values: readonly BaselineValue[]): readonly (readonly number[])[] {
+  const groups = new Map<string, number[]>();
+  for (const { session, value } of values) {
+    const group = groups.get(session);
+    if (group === undefined) groups.set(session, [value]);
+    else group.push(value);
+  }
+  return [...groups.values()];
+}
+
+/** Spread within the baseline's own sessions, bytes; null while they hold too few runs each. */
+export function knownWithin(baseline: readonly BaselineValue[], quantum: number): number | null {
+  const groups = bySession(baseline);
+  const freedom = groups.reduce((sum, group) => sum + group.length - 1, 0);
+  return freedom >= MIN_SESSION_FREEDOM ? spreadWithin(groups, quantum) : null;
+}
+
+/**
+ * How far the levels of sessions lie apart, bytes. The standard deviation, which is what Student's t is made for; from eight
+ * sessions on no more than one and a half times the robust Qn, so that one straggling run is not taken for a session.
+ */
+function apart(levels: readonly number[]): number {
+  const deviation = standardDeviation(levels);
+  return levels.length < STRAGGLER_SESSIONS ? deviation : Math.min(deviation, STRAGGLER_FACTOR * qn(levels));
+}
+
+/**
+ * The highest level that a new session of the baseline's own program may have, judged by how far its sessions lie apart: a
+ * one-sided prediction bound (Student's t, sessions - 1 degrees of freedom) at `alpha`. Runs that differ within a session
+ * make sessions look different that are not, so that part is taken off: what the baseline's sessions and the `candidate` runs,
+ * which are of one session, show of it. Null when the baseline has too few sessions to know. Bytes.
+ */
+export function sessionBound(
+  baseline: readonly BaselineValue[],
+  candidate: readonly number[],
+  quantum: number,
+  alpha: number,
+): number | null {
+  const groups = bySession(baseline);
+  const count = groups.length;
+  if (count < MIN_SESSIONS) return null;
+  const levels = groups.map(median);
+  const within = spreadWithin([...groups, candidate], quantum) ?? 0;
+  const perLevel = groups.reduce((sum, group) => sum + 1 / group.length, 0) / count;
+  const between = Math.max(0, apart(levels) ** 2 - within ** 2 * perLevel);
+  const variance = between * (1 + 1 / count) + within ** 2 * (1 / candidate.length + 1 / baseline.length);
+  return median(levels) + studentQuantile(1 - alpha, count - 1) * Math.sqrt(variance);
+}

@@ -1,0 +1,299 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { acceptedOnMain, readAcceptances } from "../../src/github/approvals.ts";
+import { connect, type Octokit } from "../../src/github/octokit.ts";
+import { runContext } from "../../src/github/run-context.ts";
+import { Permissions } from "./kit/double/permissions.ts";
+import { openPull } from "./kit/double/pull-lookup.ts";
+import { GitHubDouble } from "./kit/github-double.ts";
+
+/** What people said on a pull request, read from a real server that every answer is checked of. */
+
+const PR = 12;
+const HEAD = "a".repeat(40);
+const TOKEN = "3f9a2c1d04be-dapb187";
+const SAY = `/stormlog accept ${TOKEN} larger cache`;
+const EARLY = "2026-09-01T10:00:00Z";
+const LATE = "2026-09-01T11:00:00Z";
+
+let github: GitHubDouble;
+let people: Permissions;
+let edits: Record<string, { readonly lastEditedAt: string | null; readonly editor: { readonly login: string } | null }>;
+let descriptionEdited: string | null;
+
+beforeEach(async () => {
+  github = new GitHubDouble();
+  people = new Permissions();
+  edits = {};
+  descriptionEdited = null;
+  github.use(people.routes);
+  github.graphQl = (query, variables) => {
+    if (query.includes("IssueComment")) return { data: { node: edits[String(variables.id)] ?? null } };
+    if (query.includes("pullRequest(")) {
+      return { data: { repository: { pullRequest: { lastEditedAt: descriptionEdited } } } };
+    }
+    return null;
+  };
+  await github.start();
+  github.tokens.set("job", { login: "github-actions[bot]", write: false });
+  for (const role of ["none", "read", "triage", "write", "maintain", "admin"] as const) people.roles.set(role, role);
+  openPull(github, { number: PR, headSha: HEAD });
+});
+
+afterEach(async () => {
+  await github.stop();
+  expect(github.faults).toEqual([]);
+});
+
+function client(): Promise<Octokit> {
+  return connect({
+    token: "job",
+    context: runContext({ GITHUB_API_URL: github.url }),
+    signal: AbortSignal.timeout(25_000),
+    longestWaitS: 1,
+    log: () => {},
+  });
+}
+
+const read = async () => readAcceptances({ octokit: await client(), owner: "octo", repo: "model" }, PR);
+
+function describePull(body: string, labels: readonly string[]): void {
+  const pull = github.pulls.all.get(PR);
+  if (pull === undefined) throw new Error("there is no pull request");
+  const [example] = github.contract.example("pull-request").labels as readonly object[];
+  github.pulls.all.set(PR, {
+    ...pull,
+    overrides: { ...pull.overrides, body, labels: labels.map((name) => ({ ...example, name })) },
+  });
+}
+
+describe("a comment", () => {
+  it("accepts when its author may write: write, maintain and admin, and nobody else", async () => {
+    for (const [role] of people.roles) github.addComment(PR, role, SAY, EARLY);
+    github.addComment(PR, "nobody-knows", SAY, EARLY);
+    const { accepted, refused, warnings } = await read();
+    expect(accepted.map(({ by }) => by)).toEqual(["write", "maintain", "admin"]);
+    expect(accepted[0]).toMatchObject({
+      difference: TOKEN,
+      reason: "larger cache",
+      via: "comment",
+      at_iso: EARLY,
+      head_sha: null,
+      url: expect.stringContaining("/pull/12#issuecomment-"),
+    });
+    expect(refused.map(({ by }) => by)).toEqual(["none", "read", "triage", "nobody-knows"]);
+    for (const { why } of refused) expect(why).toMatch(/takes write permission/);
+    expect(warnings).toEqual([]);
+  });
+
+  it("of a bot counts for nothing, whatever the bot may do", async () => {
+    people.roles.set("helper[bot]", "admin");
+    github.addComment(PR, "helper[bot]", SAY, EARLY);
+    expect(await read()).toMatchObject({ accepted: [], refused: [{ why: expect.stringContaining("is a bot") }] });
+  });
+
+  it("is found on every page, and people are asked about once", async () => {
+    for (let n = 0; n < 240; n += 1) github.addComment(PR, "read", `talk ${n}`, EARLY);
+    for (let n = 0; n < 20; n += 1) github.addComment(PR, "write", SAY, EARLY);
+    expect((await read()).accepted).toHaveLength(20);
+    expect(github.requests.filter(({ path }) => path.endsWith("/permission"))).toHaveLength(1);
+  });
+
+  it("counts for nothing any more once its author lost the permission or took it back", async () => {
+    const comment = github.addComment(PR, "write", SAY, EARLY);
+    expect((await read()).accepted).toHaveLength(1);
+    people.roles.set("write", "read");
+    expect((await read()).accepted).toEqual([]);
+    people.roles.set("write", "write");
+    github.comments.splice(github.comments.indexOf(comment), 1);
+    expect(await read()).toEqual({ accepted: [], refused: [], warnings: [] });
+  });
+
+  it("that its author edited counts as it is now; one that somebody else edited does not", async () => {
+    const own = github.addComment(PR, "write", SAY, EARLY);
+    const others = github.addComment(PR, "admin", SAY, EARLY);
+    const touched = github.addComment(PR, "maintain", SAY, EARLY);
+    for (const comment of [own, others, touched]) comment.updatedIso = LATE;
+    edits[`IC_${own.id}`] = { lastEditedAt: LATE, editor: { login: "write" } };
+    edits[`IC_${others.id}`] = { lastEditedAt: LATE, editor: { login: "write" } };
+    edits[`IC_${touched.id}`] = { lastEditedAt: null, editor: null };
+    const { accepted, refused } = await read();
+    expect(accepted.map(({ by }) => by)).toEqual(["write", "maintain"]);
+    expect(refused).toMatchObject([{ by: "admin", why: expect.stringContaining("edited by somebody else") }]);
+  });
+
+  it("may name its commit, and says what is wrong with it", async () => {
+    github.addComment(PR, "write", `/stormlog accept ${TOKEN} @aaaaaaa wanted`, EARLY);
+    github.addComment(PR, "write", `/stormlog accept ${TOKEN}`, EARLY);
+    github.addComment(PR, "write", "/stormlog accept everything please", EARLY);
+    const { accepted, refused } = await read();
+    expect(accepted).toMatchObject([{ head_sha: "aaaaaaa" }]);
+    expect(refused.map(({ why }) => why)).toEqual([
+      "it gives no reason",
+      "that is no difference; copy it from the gate's report",
+    ]);
+  });
+});
+
+describe("the label with its lines in the description", () => {
+  const BODY = `What it does.\r\n\r\nstormlog-accept: ${TOKEN} larger cache`;
+
+  it("accepts in the name of who set the label last", async () => {
+    describePull(BODY, ["stormlog-accept"]);
+    people.events.set(PR, [
+      { event: "labeled", label: "stormlog-accept", actor: "read", createdIso: EARLY },
+      ...Array.from(
+        { length: 150 },
+        () => ({ event: "labeled", label: "other", actor: "read", createdIso: EARLY }) as const,
+      ),
+      { event: "labeled", label: "stormlog-accept", actor: "write", createdIso: LATE },
+      { event: "labeled", label: "other", actor: "admin", createdIso: LATE },
+    ]);
+    expect((await read()).accepted).toMatchObject([
+      { by: "write", via: "label", at_iso: LATE, reason: "larger cache" },
+    ]);
+  });
+
+  it("counts for nothing when who set it may not write", async () => {
+    describePull(BODY, ["stormlog-accept"]);
+    people.events.set(PR, [{ event: "labeled", label: "stormlog-accept", actor: "triage", createdIso: LATE }]);
+    expect(await read()).toMatchObject({ accepted: [], refused: [{ by: "triage", via: "label" }] });
+  });
+
+  it("counts for nothing when the description was edited after the label was set", async () => {
+    describePull(BODY, ["stormlog-accept"]);
+    people.events.set(PR, [{ event: "labeled", label: "stormlog-accept", actor: "write", createdIso: EARLY }]);
+    descriptionEdited = LATE;
+    expect(await read()).toMatchObject({
+      accepted: [],
+      refused: [{ why: expect.stringContaining("set the label again") }],
+    });
+    descriptionEdited = EARLY;
+    expect((await read()).accepted).toHaveLength(1);
+  });
+
+  it("needs both the label and the line", async () => {
+    describePull(BODY, []);
+    expect(await read()).toMatchObject({
+      accepted: [],
+      refused: [{ difference: TOKEN, why: expect.stringContaining("not set") }],
+    });
+    describePull("Nothing of it.", ["stormlog-accept"]);
+    expect(await read()).toMatchObject({ accepted: [], refused: [{ why: expect.stringContaining("has no line") }] });
+    describePull("Nothing of it.", []);
+    expect(await read()).toEqual({ accepted: [], refused: [], warnings: [] });
+  });
+});
+
+describe("a trailer of a commit", () => {
+  const message = `Larger cache\n\nStormlog-Accept: ${TOKEN} larger cache`;
+
+  it("accepts in the name of its author, bound to the commit", async () => {
+    people.commits.set(PR, [{ sha: HEAD, message, author: "write" }]);
+    expect((await read()).accepted).toMatchObject([{ by: "write", via: "trailer", head_sha: HEAD }]);
+  });
+
+  it("of somebody without permission, or of nobody GitHub knows, counts for nothing", async () => {
+    people.commits.set(PR, [
+      { sha: HEAD, message, author: "read" },
+      { sha: "b".repeat(40), message, author: null },
+    ]);
+    expect(await read()).toMatchObject({ accepted: [], refused: [{ by: "read" }, { by: null }] });
+  });
+
+  it("from a fork counts only with its author's signature: anybody can write anybody's address", async () => {
+    for (const headRepo of ["stranger/model", null]) {
+      openPull(github, { number: PR, headSha: HEAD, headRepo });
+      people.commits.set(PR, [
+        { sha: "1".repeat(40), message, author: "admin" },
+        { sha: "2".repeat(40), message, author: "admin", committer: "stranger", verified: true },
+        { sha: "3".repeat(40), message, author: "write", verified: true },
+        { sha: "4".repeat(40), message, author: "write", committer: "web-flow", verified: true },
+        { sha: "5".repeat(40), message, author: "read", verified: true },
+      ]);
+      const { accepted, refused } = await read();
+      expect(accepted.map(({ head_sha }) => head_sha?.[0])).toEqual(["3", "4"]);
+      expect(refused).toHaveLength(3);
+      // GitHub's own description does not know that a fork can be deleted.
+      if (headRepo === null) expect(github.faults.splice(0)).toMatchObject([expect.stringContaining("head/repo")]);
+    }
+  });
+});
+
+describe("when GitHub cannot be asked", () => {
+  it.each([
+    ["the comments", /\/issues\/12\/comments$/],
+    ["the pull request", /\/pulls\/12$/],
+    ["the commits", /\/pulls\/12\/commits$/],
+    ["a permission", /\/write\/permission$/],
+  ])("about %s, there is one warning and the rest counts", async (_what, pattern) => {
+    github.addComment(PR, "write", SAY, EARLY);
+    people.commits.set(PR, [{ sha: HEAD, message: `x\n\nStormlog-Accept: ${TOKEN} wanted`, author: "admin" }]);
+    github.failure = ({ path }) => (pattern.test(path) ? { kind: "status", status: 403, message: "no" } : null);
+    const { accepted, warnings } = await read();
+    expect(accepted.length).toBeLessThan(2);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatch(/pull-requests: read/);
+  });
+
+  it("about anything, nothing is accepted", async () => {
+    github.addComment(PR, "write", SAY, EARLY);
+    github.failure = () => ({ kind: "status", status: 401, message: "Bad credentials" });
+    expect(await read()).toMatchObject({ accepted: [], refused: [], warnings: [expect.stringContaining("401")] });
+  });
+});
+
+describe("what was accepted of a commit on the main branch", () => {
+  const MERGE = "c".repeat(40);
+  const BEFORE = "d".repeat(40);
+  const KNOWN = "e".repeat(40);
+  const ask = async (since: string | null = null) =>
+    acceptedOnMain(await client(), { owner: "octo", repo: "model" }, MERGE, since);
+
+  beforeEach(() => {
+    people.main.push(KNOWN, BEFORE, MERGE);
+    openPull(github, { number: 13, headSha: "f".repeat(40), state: "closed" });
+  });
+
+  it("is what was accepted in the pull request that it came by", async () => {
+    people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: true }]);
+    github.addComment(PR, "write", SAY, EARLY);
+    github.addComment(PR, "read", SAY, EARLY);
+    expect(await ask()).toMatchObject([
+      { pullRequest: PR, url: "https://github.com/octo/model/pull/12", acceptance: { difference: TOKEN, by: "write" } },
+    ]);
+  });
+
+  it("includes the pull requests since the commit that the baseline knows, each once", async () => {
+    people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: true }]);
+    people.cameBy.set(BEFORE, [
+      { number: 13, headSha: "f".repeat(40), merged: true },
+      { number: PR, headSha: HEAD, merged: true },
+    ]);
+    people.cameBy.set(KNOWN, [{ number: 99, headSha: HEAD, merged: true }]);
+    github.addComment(PR, "write", SAY, EARLY);
+    github.addComment(13, "admin", SAY, EARLY);
+    expect((await ask(KNOWN)).map(({ pullRequest }) => pullRequest)).toEqual([PR, 13]);
+    expect((await ask("0".repeat(40))).map(({ pullRequest }) => pullRequest)).toEqual([PR]);
+  });
+
+  it("is nothing for a pull request that is still open, and for a commit that none brought", async () => {
+    people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: false }]);
+    github.addComment(PR, "write", SAY, EARLY);
+    expect(await ask()).toEqual([]);
+    people.cameBy.clear();
+    expect(await ask()).toEqual([]);
+  });
+
+  it("does not include an acceptance of a commit that was not the one merged", async () => {
+    people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: true }]);
+    github.addComment(PR, "write", `/stormlog accept ${TOKEN} @bbbbbbb wanted`, EARLY);
+    github.addComment(PR, "write", `/stormlog accept ${TOKEN} @aaaaaaa wanted`, EARLY);
+    expect((await ask()).map(({ acceptance }) => acceptance.head_sha)).toEqual(["aaaaaaa"]);
+  });
+
+  it("cannot be told when GitHub cannot be asked", async () => {
+    people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: true }]);
+    github.failure = ({ path }) => (path.endsWith("/comments") ? { kind: "status", status: 403, message: "no" } : null);
+    await expect(ask()).rejects.toThrow(/pull-requests: read/);
+  });
+});

@@ -1,0 +1,186 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { buildInto } from "../../scripts/build.mjs";
+import type { Payload } from "../../src/report/report-schema.ts";
+import { Contents } from "./kit/double/contents.ts";
+import { Permissions } from "./kit/double/permissions.ts";
+import { openPull } from "./kit/double/pull-lookup.ts";
+import { GitHubDouble } from "./kit/github-double.ts";
+import { Job } from "./kit/job.ts";
+import { runStepFile } from "./kit/mini-runner.ts";
+import { actionNode } from "./kit/tools.ts";
+
+/** A pull request that is red, and what people say about it: the built step, a real command, a real repository. */
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+// Within the package, so that the built file finds its package folder as dist/ does.
+const BUILT = path.join(ROOT, "build/test-accept");
+const PR = 7;
+const AT = "2026-09-01T10:00:00Z";
+const HEAD = "a".repeat(40);
+
+const config = (budget: string, more = ""): string =>
+  `scenarios:\n  - name: train\n    run: ["${process.execPath}", work.mjs]\n    budget: { host: ${budget} }\nbaseline: none\n${more}`;
+const work = (mebibytes: number): string =>
+  `const keep = Buffer.alloc(${mebibytes} * 2 ** 20, 1); setTimeout(() => keep.length, 250);\n`;
+
+let github: GitHubDouble;
+let people: Permissions;
+let job: Job;
+let workspace: string;
+
+const git = (...args: readonly string[]): string =>
+  execFileSync("git", ["-C", workspace, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args], {
+    encoding: "utf8",
+  });
+
+/** Commit what the change is now: how much its command holds, and its configuration. */
+function push(mebibytes: number, budget = "40MiB"): void {
+  writeFileSync(path.join(workspace, "work.mjs"), work(mebibytes));
+  writeFileSync(path.join(workspace, "stormlog-gate.yml"), config(budget));
+  git("add", ".");
+  git("commit", "--quiet", "--allow-empty", "-m", "change");
+}
+
+async function gate(cwd = workspace) {
+  const result = await runStepFile({
+    node: actionNode(),
+    script: path.join(BUILT, "action/main.js"),
+    cwd,
+    env: { ...job.env, GITHUB_WORKSPACE: cwd, GITHUB_BASE_REF: "main", RUNNER_DEBUG: "0" },
+    inputs: { token: "job", comment: "never", attribute: "off", probe: "off", "artifact-name": `run-${Math.random()}` },
+    timeoutMs: 60_000,
+  });
+  expect(github.faults, result.log).toEqual([]);
+  const file = result.outputs["report-path"] ?? "";
+  const { payload } = JSON.parse(readFileSync(file, "utf8")) as { readonly payload: Payload };
+  const warnings = result.commands.filter(({ command }) => command === "warning").map(({ message }) => message);
+  return { code: result.code, payload, scenario: payload.scenarios[0], warnings, log: result.log };
+}
+
+beforeAll(async () => {
+  mkdirSync(BUILT, { recursive: true });
+  await buildInto(BUILT, { "action/main": "src/actions/gate/main.ts", guard: "src/measure/guard/main.ts" });
+}, 60_000);
+
+beforeEach(async () => {
+  workspace = mkdtempSync(path.join(tmpdir(), "stormlog-accepted-"));
+  git("init", "--quiet", "--initial-branch=main");
+  push(100);
+  git("update-ref", "refs/remotes/origin/main", "HEAD");
+  git("checkout", "--quiet", "-b", "topic");
+  github = new GitHubDouble();
+  people = new Permissions();
+  github.use(new Contents(workspace).routes).use(people.routes);
+  await github.start();
+  github.tokens.set("job", { login: "github-actions[bot]", write: false });
+  people.roles.set("ann", "write");
+  people.roles.set("bob", "read");
+  openPull(github, { number: PR, headSha: HEAD });
+  job = new Job(github.url, null).pullRequest(PR, HEAD);
+});
+
+afterEach(async () => {
+  await github.stop();
+  job.remove();
+  rmSync(workspace, { recursive: true, force: true });
+});
+
+afterAll(() => rmSync(BUILT, { recursive: true, force: true }));
+
+describe("a red scenario", { timeout: 90_000 }, () => {
+  it("turns to a warning once somebody who may accepted it, and back when a push makes it larger", async () => {
+    push(100);
+    const red = await gate();
+    const token = red.scenario?.difference ?? "";
+    expect([red.code, red.scenario?.verdict]).toEqual([4, "fail"]);
+    expect(token).toMatch(/^[0-9a-f]{12}-hhpm\d+$/);
+
+    github.addComment(PR, "bob", `/stormlog accept ${token} I like it`, AT);
+    const still = await gate();
+    expect(still.code).toBe(4);
+    expect(still.scenario?.difference).toBe(token);
+    expect(still.warnings.filter((one) => one.includes("bob has read permission"))).toHaveLength(1);
+
+    github.addComment(PR, "ann", `/stormlog accept ${token} the cache is worth it`, AT);
+    const accepted = await gate();
+    expect(accepted.code).toBe(0);
+    expect(accepted.payload).toMatchObject({
+      verdict: "warn",
+      exit_code: 0,
+      scenarios: [
+        {
+          verdict: "warn",
+          judgement: { verdict: "fail" },
+          accepted: { by: "ann", reason: "the cache is worth it", via: "comment", difference: token },
+        },
+      ],
+    });
+
+    push(220);
+    const larger = await gate();
+    expect(larger.code).toBe(4);
+    expect(
+      larger.warnings.filter((one) => /what ann accepted .* was smaller than what is found now/.test(one)),
+    ).toHaveLength(1);
+  });
+
+  it("stays red with one warning when GitHub does not show what people said", async () => {
+    push(100);
+    github.failure = ({ path: route }) =>
+      /\/(comments|pulls)\b/.test(route) ? { kind: "status", status: 403, message: "Resource not accessible" } : null;
+    const { code, warnings } = await gate();
+    expect(code).toBe(4);
+    expect(warnings.filter((one) => one.includes("pull-requests: read"))).toHaveLength(1);
+  });
+
+  it("asks nobody while nothing is red", async () => {
+    writeFileSync(path.join(workspace, "stormlog-gate.yml"), config("40MiB"));
+    push(1, "1GiB");
+    git("update-ref", "refs/remotes/origin/main", "HEAD");
+    push(1, "1GiB");
+    const { code, payload } = await gate();
+    expect([code, payload.verdict]).toEqual([0, "pass"]);
+    expect(github.requests).toEqual([]);
+  });
+});
+
+describe("a change to the gate's own settings", { timeout: 90_000 }, () => {
+  it("holds once somebody who may accepted exactly that", async () => {
+    push(100, "1GiB");
+    const red = await gate();
+    expect([red.code, red.payload.verdict]).toEqual([4, "fail"]);
+    const token = red.payload.policy_difference ?? "";
+    github.addComment(PR, "ann", `/stormlog accept ${token} a larger budget was agreed on`, AT);
+    const green = await gate();
+    expect(green.code).toBe(0);
+    expect(green.payload).toMatchObject({
+      verdict: "pass",
+      policy_changes: [{ path: "scenarios.train.budget.host", base: "40MiB", head: "1GiB" }],
+      policy_accepted: { by: "ann" },
+    });
+    push(100, "2GiB");
+    expect((await gate()).code).toBe(4);
+  });
+
+  it("does not hold in a clone that does not reach the base commit: GitHub is asked for it", async () => {
+    push(100, "1GiB");
+    const shallow = mkdtempSync(path.join(tmpdir(), "stormlog-shallow-"));
+    try {
+      execFileSync("git", ["clone", "--quiet", "--depth=1", "--branch=topic", `file://${workspace}`, shallow]);
+      const { code, payload } = await gate(shallow);
+      expect(code).toBe(4);
+      expect(payload.policy_changes).toHaveLength(1);
+      github.failure = ({ path: route }) => (/\/contents\//.test(route) ? { kind: "status", status: 500 } : null);
+      const unknown = await gate(shallow);
+      expect(unknown.code).toBe(0);
+      expect(unknown.warnings.filter((one) => one.includes("fetch-depth: 0"))).toHaveLength(1);
+    } finally {
+      rmSync(shallow, { recursive: true, force: true });
+    }
+  });
+});

@@ -1,0 +1,212 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildInto } from "../../scripts/build.mjs";
+import { type BlobMode, BrokenBlobs, uploadAnswer } from "./kit/broken-blobs.ts";
+import { GitHubDouble } from "./kit/github-double.ts";
+import type { Failure, Request } from "./kit/http.ts";
+import { Job } from "./kit/job.ts";
+import { type Launched, Launcher } from "./kit/launched.ts";
+import { runStepFile } from "./kit/mini-runner.ts";
+import { ResultsDouble, runtimeToken } from "./kit/results-double.ts";
+import { actionNode } from "./kit/tools.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+// Within the package, so that the built file finds its package folder as dist/ does.
+const BUILT = path.join(ROOT, "build/test-artifact-failures");
+
+/** Longest time one upload may take, seconds, and what a busy machine may add to a whole step. */
+const UPLOAD_DEADLINE_S = 60;
+const SLACK_S = 15;
+/** The section of the job is tried after it; small, it has less time. */
+const SECTION_DEADLINE_S = 15;
+
+interface Case {
+  readonly name: string;
+  /** What the service does with each request; null = it does its work. */
+  readonly failure?: (method: string, request: Request) => Failure | null;
+  /** What the blob store does with the upload. */
+  readonly blobs?: BlobMode;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly warning: RegExp;
+  /** Only waits: needs no place in the queue. */
+  readonly waits?: true;
+  /** The bundle is there, and only the timeline is not. */
+  readonly timelineOnly?: true;
+}
+
+const json = (value: unknown): Failure => ({ kind: "text", text: JSON.stringify(value) });
+const refusal = (status: number, msg: string): Failure => ({
+  kind: "text",
+  status,
+  text: JSON.stringify({ code: "x", msg }),
+});
+const always = (failure: Failure) => (): Failure => failure;
+const nameOf = (request: Request): string => (request.body as { name?: string } | undefined)?.name ?? "";
+
+/** One line without faults of a program or of a protocol in it, and where the evidence is. */
+const READABLE = /^Could not (?!.*(undefined|is not a function|Twirp|<\?xml))[ -~…]+ It is on the runner in \S+$/;
+
+const CASES: readonly Case[] = [
+  { name: "no token of the service", env: { ACTIONS_RUNTIME_TOKEN: "" }, warning: /ACTIONS_RUNTIME_TOKEN/ },
+  { name: "a token that is none", env: { ACTIONS_RUNTIME_TOKEN: "no-jwt" }, warning: /token .*cannot be read/ },
+  { name: "no address of the service", env: { ACTIONS_RESULTS_URL: "" }, warning: /ACTIONS_RESULTS_URL/ },
+  {
+    name: "a GitHub Enterprise Server",
+    env: { GITHUB_SERVER_URL: "https://git.example.org" },
+    warning: /Enterprise Server.*bundle-path/,
+  },
+  { name: "401", failure: always(refusal(401, "unauthenticated")), warning: /token \(401\)/ },
+  {
+    name: "403 because the storage is full",
+    failure: always(refusal(403, "insufficient usage to create artifact")),
+    warning: /storage .* full/,
+  },
+  { name: "403", failure: always(refusal(403, "not allowed")), warning: /refused it: \(403\) Forbidden: not allowed/ },
+  {
+    name: "409 whatever the name",
+    failure: always(refusal(409, "an artifact with this name already exists on the workflow run")),
+    warning: /\(409\).*artifact-name/,
+  },
+  { name: "429", failure: always(refusal(429, "slow down")), warning: /\(429\)/, waits: true },
+  { name: "500", failure: always(refusal(500, "oops")), warning: /failed \(500\), five times/, waits: true },
+  { name: "503", failure: always(refusal(503, "unavailable")), warning: /failed \(503\), five times/, waits: true },
+  {
+    name: "a page of HTML",
+    failure: always({ kind: "text", text: "<html>", type: "text/html" }),
+    warning: /no JSON/,
+    waits: true,
+  },
+  { name: "no answer", failure: always({ kind: "hang" }), warning: /within 60 s/, waits: true },
+  { name: "an answer cut", failure: always({ kind: "cut" }), warning: /reached \(ECONNRESET\)/, waits: true },
+  {
+    name: "an answer cut half-way",
+    failure: always({ kind: "cut", late: true }),
+    warning: /within 60 s|reached|no JSON/,
+    waits: true,
+  },
+  {
+    name: "a digest that differs",
+    failure: (method) =>
+      method === "FinalizeArtifact"
+        ? refusal(400, "digest mismatch: the uploaded content does not match the hash")
+        : null,
+    warning: /not what was sent/,
+  },
+  {
+    name: "an end that is not taken",
+    failure: (method) => (method === "FinalizeArtifact" ? json({ ok: false }) : null),
+    warning: /did not take it/,
+  },
+  { name: "a store that refuses the upload", blobs: "refused", warning: /refused the upload \(AuthenticationFailed\)/ },
+  { name: "a store that fails", blobs: "failing", warning: /InternalError/, waits: true },
+  { name: "a store that takes everything and never answers", blobs: "hang", warning: /within 60 s/, waits: true },
+  { name: "a store that hangs up", blobs: "cut", warning: /reached \(ECONNRESET\)|within 60 s/, waits: true },
+  {
+    name: "a store that is gone in the middle",
+    blobs: "down",
+    warning: /reached \(ECONN\w+\)|within 60 s/,
+    waits: true,
+  },
+  {
+    name: "a timeline that is refused",
+    failure: (_method, request) => (/html$/.test(nameOf(request)) ? refusal(403, "not allowed") : null),
+    warning: /timeline/,
+    timelineOnly: true,
+  },
+];
+
+describe("when the artifact service does not play along", () => {
+  const github = new GitHubDouble();
+  const results = new ResultsDouble();
+  const launcher = new Launcher(actionNode(), path.join(BUILT, "action/main.js"), 4);
+  const runs = new Map<string, Promise<Launched>>();
+  const tokenOf = (at: number): string => `${runtimeToken()}-${at}`;
+  let blobs: BrokenBlobs;
+
+  beforeAll(async () => {
+    mkdirSync(BUILT, { recursive: true });
+    await buildInto(BUILT, {
+      "action/main": "test/action/kit/prepared-main.ts",
+      "action/post": "src/actions/gate/post.ts",
+    });
+    await github.start();
+    github.tokens.set("job", { login: "github-actions[bot]", write: true });
+    await results.start();
+    blobs = await BrokenBlobs.start();
+    results.failure = (request) => {
+      const token = request.authorization.replace(/^bearer /i, "");
+      const one = CASES.find((_case, at) => tokenOf(at) === token);
+      const method = request.path.slice(request.path.lastIndexOf("/") + 1);
+      const failure = one?.failure?.(method, request) ?? null;
+      return failure !== null || one === undefined ? failure : uploadAnswer(request, blobs, one.blobs ?? "ok");
+    };
+    for (const [at, { name, env, waits }] of CASES.entries()) {
+      const launch = {
+        apiUrl: github.url,
+        resultsUrl: results.url,
+        pullRequest: at + 1,
+        token: "job",
+        env: { ACTIONS_RUNTIME_TOKEN: tokenOf(at), ...env },
+      };
+      runs.set(name, launcher.run(launch, waits === true));
+    }
+  });
+
+  afterAll(async () => {
+    await Promise.allSettled(runs.values());
+    await github.stop();
+    await results.stop();
+    blobs.stop();
+    launcher.remove();
+    expect([...github.faults, ...results.faults]).toEqual([]);
+  });
+
+  it.each(CASES.map((one, at) => ({ ...one, at })))(
+    "the verdict stands: $name",
+    async (one) => {
+      const { name, warning, at, timelineOnly = false } = one;
+      const { result, job } = (await runs.get(name)) as Launched;
+      expect(result, result.log).toMatchObject({ code: 4, outputs: { verdict: "fail", "exit-code": "4" } });
+      const told = result.commands.filter(
+        ({ command, message }) => command === "warning" && /^Could not/.test(message),
+      );
+      expect(told.map(({ message }) => message)).toEqual([expect.stringMatching(warning)]);
+      expect(told[0]?.message).toMatch(timelineOnly ? /It is in the bundle\.$/ : READABLE);
+      // Who reads only the summary learns it too, and the comment is there all the same.
+      expect(result.summary).toContain(timelineOnly ? "interactive timeline" : "Could not upload the evidence bundle");
+      expect(github.comments.filter(({ issue }) => issue === at + 1)).toHaveLength(1);
+      expect([result.outputs["artifact-id"] !== "", result.outputs["timeline-url"]]).toEqual([timelineOnly, ""]);
+      // The evidence itself is where the outputs say.
+      expect(existsSync(path.join(result.outputs["bundle-path"] ?? "", "report.json"))).toBe(true);
+      expect(result.outputs["bundle-path"]).toContain(job.folder);
+      const shown = result.log.replace(/^::(add-mask|debug)::.*$/gm, "");
+      for (const secret of ["canary-signature", tokenOf(at)]) expect(shown).not.toContain(secret);
+      expect(result.seconds).toBeLessThan(UPLOAD_DEADLINE_S + SECTION_DEADLINE_S + SLACK_S);
+    },
+    100_000,
+  );
+
+  it("leaves the post step, which uploads after a cancellation, with one warning and green", async () => {
+    const job = new Job(github.url, results.url);
+    try {
+      const bundleDir = path.join(job.folder, "bundle");
+      mkdirSync(bundleDir);
+      writeFileSync(path.join(bundleDir, "report.json"), "{}");
+      const refused = CASES.findIndex(({ name }) => name === "403");
+      const after = await runStepFile({
+        node: actionNode(),
+        script: path.join(BUILT, "action/post.js"),
+        cwd: job.folder,
+        env: { ...job.env, ACTIONS_RUNTIME_TOKEN: tokenOf(refused) },
+        state: { "stormlog-post": JSON.stringify({ bundleDir, artifactName: "stormlog-x", retentionDays: null }) },
+      });
+      expect(after.code).toBe(0);
+      const told = after.commands.filter(({ command }) => command === "warning");
+      expect(told.map(({ message }) => message)).toEqual([expect.stringMatching(READABLE)]);
+    } finally {
+      job.remove();
+    }
+  });
+});

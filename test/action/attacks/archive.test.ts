@@ -1,0 +1,352 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { deflateRawSync } from "node:zlib";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { looksZipped, readOnlyEntry } from "../../../src/github/zip-entry.ts";
+import { MAX_SECTION_BYTES } from "../../../src/report/section.ts";
+import { HEAD, SECTION, sectionBytes } from "../kit/sample-section.ts";
+import { FORK_RUN, StageTwo } from "../kit/stage-two.ts";
+import { type HostileEntry, zip } from "./hostile-zip.ts";
+
+/** What a stranger may hand over instead of the one small file that is wanted. */
+const good = sectionBytes();
+const entry = (overrides: Partial<HostileEntry> = {}): HostileEntry => ({ name: SECTION, content: good, ...overrides });
+const read = (bytes: Buffer, maxBytes = MAX_SECTION_BYTES): Promise<Buffer> =>
+  readOnlyEntry(bytes, SECTION, { maxBytes });
+const zeros = (bytes: number): Buffer => Buffer.alloc(bytes, "0");
+
+describe("an archive with exactly the one file", () => {
+  it("is read, packed or stored", async () => {
+    expect(await read(zip([entry()]))).toEqual(good);
+    expect(await read(zip([entry({ method: 0 })]))).toEqual(good);
+  });
+
+  it("as another archiver makes it is read", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "stormlog-zip-"));
+    try {
+      writeFileSync(path.join(folder, SECTION), good);
+      const script =
+        "import sys,zipfile\nwith zipfile.ZipFile('a.zip','w',zipfile.ZIP_DEFLATED) as z: z.write(sys.argv[1])";
+      execFileSync("python3", ["-c", script, SECTION], { cwd: folder });
+      const { readFileSync } = await import("node:fs");
+      expect(await read(readFileSync(path.join(folder, "a.zip")))).toEqual(good);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+describe("an archive is refused", () => {
+  const names: readonly (readonly [string, string])[] = [
+    ["climbs out of its folder", "../../../../home/runner/.bashrc"],
+    ["climbs out with the right name at its end", `../${SECTION}`],
+    ["starts at the root", `/tmp/${SECTION}`],
+    ["starts at a drive", `C:\\${SECTION}`],
+    ["climbs out with backslashes", `..\\${SECTION}`],
+    ["lies in a folder", `a/${SECTION}`],
+    ["is a folder", `${SECTION}/`],
+    ["is empty", ""],
+    ["ends in a NUL", `${SECTION}\0`],
+    ["hides behind a NUL", `${SECTION}\0/../../x`],
+    ["has the wrong case", SECTION.toUpperCase()],
+    ["looks alike", SECTION.replace("o", "о")],
+    ["is a configuration", ".git/config"],
+    ["is a workflow command", "::error::pwned"],
+    ["is 60,000 characters long", "x".repeat(60_000)],
+  ];
+  it.each(names)("when the name in it %s", async (_what, name) => {
+    await expect(read(zip([entry({ name })]))).rejects.toMatchObject({ code: "ARCHIVE_REFUSED" });
+  });
+
+  const shapes: readonly (readonly [string, () => Buffer])[] = [
+    ["holds nothing", () => zip([])],
+    ["holds a second file", () => zip([entry(), entry({ name: "x" })])],
+    ["holds its file twice", () => zip([entry(), entry()])],
+    [
+      "holds its file twice and claims one",
+      () => zip([entry({ content: Buffer.from("{}"), saysCrc: 1 }), entry()], { saysEntries: 1 }),
+    ],
+    [
+      "holds 60,000 files",
+      () => zip(Array.from({ length: 60_000 }, (_, n) => entry({ name: `${n}`, content: Buffer.alloc(0) }))),
+    ],
+    ["claims 65,535 files", () => zip([entry()], { saysEntries: 65_535 })],
+    ["claims no file", () => zip([entry()], { saysEntries: 0 })],
+    ["holds a link", () => zip([entry({ mode: 0o120777, content: Buffer.from("/etc/passwd") })])],
+    ["holds a device", () => zip([entry({ mode: 0o060666 })])],
+    ["holds a pipe", () => zip([entry({ mode: 0o010666 })])],
+    ["holds a folder by its mode", () => zip([entry({ mode: 0o040755 })])],
+    ["is encrypted", () => zip([entry({ flags: 1 })])],
+    ["is strongly encrypted", () => zip([entry({ flags: 0x41 })])],
+    ["is packed in an unknown way", () => zip([entry({ method: 14 })])],
+    ["says its file is smaller than it is", () => zip([entry({ saysBytes: 10 })])],
+    ["says its file is larger than it is", () => zip([entry({ saysBytes: good.length + 1 })])],
+    ["says its packed file is larger than the archive", () => zip([entry({ saysPacked: 10_000_000 })])],
+    [
+      "says its stored file is longer than the archive",
+      () => zip([entry({ method: 0, saysBytes: 4_000_000, saysPacked: 4_000_000 })]),
+    ],
+    ["has another checksum than its file", () => zip([entry({ saysCrc: 7 })])],
+    ["points its file outside", () => zip([entry({ saysOffset: 0xfffffff0 })])],
+    ["points its directory outside", () => zip([entry()], { saysDirectoryOffset: 0xfffffff0 })],
+    [
+      "has something before it, and offsets that do not know",
+      () => Buffer.concat([Buffer.from("MZ".repeat(50)), zip([entry()])]),
+    ],
+    ["has something behind it", () => zip([entry()], { suffix: Buffer.from("trailing") })],
+    [
+      "has a second end in its comment",
+      () => zip([entry()], { comment: zip([entry({ content: Buffer.from("{}") })]) }),
+    ],
+    ["is cut off in the middle", () => zip([entry()]).subarray(0, 400)],
+    ["is cut off at its end", () => zip([entry()]).subarray(0, -3)],
+    ["is its first four bytes", () => zip([entry()]).subarray(0, 4)],
+    ["has a broken stream in it", () => zip([entry({ method: 8, content: good })]).fill(0xff, 80, 200)],
+    [
+      "is made of noise after its first bytes",
+      () => Buffer.concat([Buffer.from("PK\u0003\u0004"), Buffer.alloc(50_000, "PK\u0005\u0006")]),
+    ],
+  ];
+  it.each(shapes)("when it %s", async (_what, make) => {
+    await expect(read(make())).rejects.toMatchObject({ code: "ARCHIVE_REFUSED" });
+  });
+
+  const bombs: readonly (readonly [string, () => Buffer])[] = [
+    ["unpacks to 3 MiB of one letter", () => zip([entry({ content: zeros(3 << 20) })])],
+    ["unpacks to 200 MiB", () => zip([entry({ content: zeros(200 << 20) })])],
+    ["says 100 bytes and unpacks to 100 MiB", () => zip([entry({ content: zeros(100 << 20), saysBytes: 100 })])],
+    [
+      "says 100 bytes packed and unpacks to 100 MiB",
+      () => zip([entry({ content: zeros(100 << 20), saysBytes: 100, saysPacked: 100 })]),
+    ],
+    ["says 4 GiB", () => zip([entry({ saysBytes: 0xfffffffe })])],
+    [
+      "is a 64-bit archive that says 8 EiB",
+      () => zip([entry({ saysBytes: 0xffffffff, extra: Buffer.from("01000800ffffffffffffff7f", "hex") })]),
+    ],
+  ];
+  it.each(bombs)("when it %s, without unpacking it", async (_what, make) => {
+    const bomb = make();
+    const before = process.memoryUsage().rss;
+    await expect(read(bomb)).rejects.toMatchObject({ code: "ARCHIVE_REFUSED" });
+    expect(process.memoryUsage().rss - before).toBeLessThan(40 << 20);
+  });
+
+  it("at the first byte over the limit, whatever the archive says", async () => {
+    // Random text, so that its ratio is no reason.
+    const text = Buffer.from(Array.from({ length: 100_000 }, (_, n) => 32 + ((n * 7919 + (n >> 3) * 31) % 90)));
+    expect(await read(zip([entry({ content: text })]), 100_000)).toHaveLength(100_000);
+    await expect(read(zip([entry({ content: text })]), 99_999)).rejects.toThrow(/more than 99999/);
+  });
+
+  it.each([
+    ["encrypted", entry({ flags: 1 }), /is encrypted/],
+    ["a link", entry({ mode: 0o120777 }), /no plain file/],
+    ["packed in an unknown way", entry({ method: 14 }), /unknown way/],
+    ["a bomb", entry({ content: zeros(3 << 20) }), /more tightly/],
+    ["damaged", entry({ saysCrc: 7 }), /checksum/],
+  ])("with its reason when it is %s", async (_what, one, why) => {
+    await expect(read(zip([one]))).rejects.toThrow(why);
+  });
+
+  it("with a message that repeats nothing of it", async () => {
+    const error = await read(zip([entry({ name: "\u001b[31m::error::x" })])).catch((cause: Error) => cause.message);
+    expect(error).toBe("the archive holds a file of another name");
+  });
+});
+
+describe("what is no archive", () => {
+  it.each([
+    ["an empty file", Buffer.alloc(0)],
+    ["a section", good],
+    ["a gzip stream", Buffer.from("1f8b0800", "hex")],
+    ["a naked deflate stream", deflateRawSync(good)],
+    ["half a signature", Buffer.from("PK")],
+  ])("%s is not taken for one", (_what, bytes) => {
+    expect(looksZipped(bytes)).toBe(false);
+  });
+});
+
+describe("artifacts of a stranger's run", () => {
+  const stage = new StageTwo();
+  beforeAll(() => stage.start());
+  afterAll(() => stage.stop());
+  beforeEach(() => stage.reset());
+  afterEach(() => expect(stage.faults).toEqual([]));
+
+  const left = (bytes: Uint8Array, lies = {}, name = SECTION): number =>
+    stage.actions.addArtifact(FORK_RUN, name, bytes, lies);
+  const refused = async (why: RegExp): Promise<void> => {
+    const posted = await stage.post();
+    expect(posted.logs.join("\n")).toMatch(why);
+    expect(posted.outputs.verdict).toBe("");
+    expect(stage.comment).toContain("Memory gate: unjudged");
+    expect(stage.comment).not.toMatch(/Memory gate: (pass|warn|fail)/);
+  };
+
+  it("are read zipped and as they are", async () => {
+    for (const bytes of [zip([entry()]), good]) {
+      stage.reset();
+      stage.fork();
+      left(bytes);
+      expect((await stage.post()).outputs.verdict).toBe("fail");
+    }
+  });
+
+  it("are refused when their bytes are not those that were uploaded", async () => {
+    stage.fork();
+    left(good, { digest: `sha256:${"0".repeat(64)}` });
+    await refused(/digest does not fit/);
+  });
+
+  it.each([
+    ["no digest", null],
+    ["an empty digest", ""],
+    ["a weak digest", `md5:${"0".repeat(32)}`],
+    ["half a digest", "sha256:abc"],
+    ["a digest with more behind it", `sha256:${"0".repeat(64)}00`],
+  ])("are refused with %s", async (_what, digest) => {
+    stage.fork();
+    left(good, { digest });
+    await refused(/no digest/);
+  });
+
+  it("are refused when the store gives more than the listing said", async () => {
+    stage.fork();
+    left(Buffer.concat([good, Buffer.alloc(MAX_SECTION_BYTES, " ")]), { size: 1000 });
+    await refused(/larger than/);
+  });
+
+  it("are not fetched when the listing says that they are too large", async () => {
+    stage.fork();
+    left(good, { size: MAX_SECTION_BYTES + 1 });
+    await refused(/larger than/);
+    expect(stage.actions.store.requests).toEqual([]);
+  });
+
+  it("are not taken from another run that the listing mixes in", async () => {
+    stage.fork();
+    left(good, { runId: 502 });
+    await stage.post();
+    expect(stage.actions.store.requests).toEqual([]);
+  });
+
+  it("are not taken from another run that has better ones", async () => {
+    stage.fork();
+    stage.actions.addRun({
+      id: 777,
+      event: "pull_request",
+      headSha: HEAD,
+      headBranch: "topic",
+      headRepo: "mallory/model",
+    });
+    stage.actions.addArtifact(777, SECTION, good);
+    await stage.post();
+    expect(stage.actions.store.requests).toEqual([]);
+    expect(stage.comment).toContain("unjudged");
+  });
+
+  it("are refused when they have expired", async () => {
+    stage.fork();
+    left(good, { expired: true });
+    await refused(/has expired/);
+  });
+
+  it.each(["file:///etc/passwd", "ftp://example.org/x", "data:,x", "javascript:alert(1)", "not an address", ""])(
+    "are not fetched from %j",
+    async (location) => {
+      stage.fork();
+      left(good, { location });
+      await refused(/no address|not encrypted/);
+    },
+  );
+
+  it("are not followed to a second address, even where the same bytes are", async () => {
+    stage.fork();
+    const id = left(good);
+    stage.actions.store.blobs.set("/elsewhere", good);
+    const location = `${stage.actions.store.url}/elsewhere`;
+    stage.actions.store.failure = ({ path: asked }) =>
+      asked === `/blob/${id}` ? { kind: "status", status: 302, headers: { location } } : null;
+    expect((await stage.post()).outputs.verdict).toBe("");
+    expect(stage.actions.store.requests.map(({ path: asked }) => asked)).not.toContain("/elsewhere");
+    expect(stage.comment ?? "").not.toContain("Memory gate: fail");
+  });
+
+  it("that are an archive in an archive are no section", async () => {
+    stage.fork();
+    left(zip([entry({ content: zip([entry()]) })]));
+    await refused(/not complete JSON/);
+  });
+
+  it("that are a program, a picture or a page are no section", async () => {
+    stage.fork();
+    for (const text of ["\u007fELF", "\u0089PNG\r\n", "<!doctype html><script>alert(1)</script>", "%PDF-1.7"]) {
+      left(Buffer.from(text, "latin1"));
+    }
+    await refused(/not complete JSON/);
+  });
+
+  it("leave nothing on the disk", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "stormlog-zip-"));
+    vi.stubEnv("TMPDIR", folder);
+    try {
+      stage.fork();
+      left(zip([entry({ name: "../../../../tmp/stormlog-escaped" })]));
+      left(zip([entry({ mode: 0o120777, content: Buffer.from("/etc/passwd") })]));
+      await refused(/no plain file/);
+      expect(existsSync("/tmp/stormlog-escaped")).toBe(false);
+      expect(readdirSync(folder)).toEqual([]);
+    } finally {
+      vi.unstubAllEnvs();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("may be 500 of one name, and the newest are read within a limit", async () => {
+    stage.fork();
+    for (let n = 0; n < 500; n += 1) left(Buffer.from(`${n}`), {}, `stormlog-section-default-l${n}.json`);
+    left(good);
+    const posted = await stage.post();
+    expect(posted.outputs.verdict).toBe("fail");
+    expect(stage.actions.store.requests.length).toBeLessThanOrEqual(512);
+    expect(stage.comment?.length).toBeLessThan(60_100);
+  });
+
+  it("may be 40 of 4 MiB, and no more is held than 64 MiB", async () => {
+    stage.fork();
+    const large = Buffer.concat([good, Buffer.alloc(MAX_SECTION_BYTES - good.length, " ")]);
+    for (let n = 0; n < 40; n += 1) left(large, {}, `stormlog-section-default-l${n}.json`);
+    const posted = await stage.post();
+    expect(stage.actions.store.requests.length).toBeLessThanOrEqual(16);
+    expect(posted.logs.join()).toContain("24 more artifacts look like sections");
+  });
+
+  it("whose names only look like ours are not even fetched", async () => {
+    stage.fork();
+    for (const name of [
+      "stormlog-section-default.html",
+      "stormlog-section-defaults.json",
+      "x/stormlog-section-default.json",
+    ]) {
+      left(good, {}, name);
+    }
+    await stage.post();
+    expect(stage.actions.store.requests).toEqual([]);
+  });
+
+  it("cannot lend their evidence's numbers to links", async () => {
+    stage.fork();
+    const own = left(Buffer.from("x"), {}, "stormlog-default");
+    left(sectionBytes({ bundleArtifact: own, timelineArtifact: own }));
+    await stage.post();
+    expect(stage.comment).toContain(`/actions/runs/${FORK_RUN}/artifacts/${own}`);
+    stage.reset();
+    stage.fork();
+    left(sectionBytes({ bundleArtifact: 4711, timelineArtifact: 4712 }));
+    await stage.post();
+    expect(stage.comment).not.toMatch(/471[12]/);
+  });
+});

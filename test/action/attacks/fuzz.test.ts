@@ -1,0 +1,79 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readOnlyEntry } from "../../../src/github/zip-entry.ts";
+import { parseSection } from "../../../src/report/section.ts";
+import { renderTerminal } from "../../../src/report/terminal.ts";
+import { SECTION, sectionBytes } from "../kit/sample-section.ts";
+import { FIELDS, hostileSection } from "./full-report.ts";
+import { zip } from "./hostile-zip.ts";
+import { HAS_CMARK, mermaidProblems, plainProblems, renderedProblems, sourceProblems } from "./oracle.ts";
+import { PAYLOADS } from "./payloads.ts";
+import { singleComment } from "./rendered-comments.ts";
+
+/** Attacks that nobody thought of: pieces of the known ones put together at random, and archives with bytes changed. */
+const TRIES = Number(process.env.STORMLOG_TEST_ATTACK_TRIES ?? 60);
+
+const pieces = PAYLOADS.map(([, text]) => text.slice(0, 60)).filter((text) => text !== "");
+const text = fc.array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: "binary", maxLength: 8 })), {
+  minLength: 1,
+  maxLength: 4,
+});
+
+describe("texts put together at random", () => {
+  it(`stay text in comment and terminal, ${TRIES} times`, () => {
+    const fields = fc.subarray([...FIELDS.keys()], { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(text, fields, (parts, names) => {
+        const section = hostileSection(parts.join(""), names);
+        const markdown = singleComment(section, parts.join(""));
+        expect(sourceProblems(markdown)).toEqual([]);
+        expect(mermaidProblems(markdown)).toEqual([]);
+        if (HAS_CMARK) expect(renderedProblems(markdown)).toEqual([]);
+        expect(plainProblems(renderTerminal(section.report, { color: false, width: 80 }))).toEqual([]);
+      }),
+      { numRuns: TRIES },
+    );
+  }, 600_000);
+});
+
+describe("archives with bytes changed", () => {
+  const good = sectionBytes();
+  const archive = zip([{ name: SECTION, content: good }]);
+
+  it(`give the one file as it was, or nothing, ${TRIES * 20} times`, async () => {
+    const change = fc.record({ at: fc.nat(archive.length - 1), to: fc.nat(255) });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(change, { minLength: 1, maxLength: 6 }),
+        fc.nat(archive.length),
+        async (changes, cut) => {
+          const bytes = Buffer.from(archive);
+          for (const { at, to } of changes) bytes[at] = to;
+          const shown = changes.length % 3 === 0 ? bytes.subarray(0, cut) : bytes;
+          try {
+            expect(await readOnlyEntry(shown, SECTION, { maxBytes: 4 << 20 })).toEqual(good);
+          } catch (error) {
+            expect(error).toMatchObject({ code: "ARCHIVE_REFUSED" });
+          }
+        },
+      ),
+      { numRuns: TRIES * 20 },
+    );
+  }, 600_000);
+
+  it(`and documents with bytes changed are read or refused, ${TRIES * 5} times`, () => {
+    const change = fc.record({ at: fc.nat(good.length - 1), to: fc.nat(255) });
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 4 }), (changes) => {
+        const bytes = Buffer.from(good);
+        for (const { at, to } of changes) bytes[at] = to;
+        try {
+          parseSection(bytes, "the section");
+        } catch (error) {
+          expect(error).toMatchObject({ code: expect.stringMatching(/^SECTION_/) });
+        }
+      }),
+      { numRuns: TRIES * 5 },
+    );
+  }, 600_000);
+});

@@ -1,0 +1,155 @@
+import { describe, expect, it } from "vitest";
+import { annotationsOf } from "../../../src/github/annotations.ts";
+import { renderBadge } from "../../../src/report/badge.ts";
+import { renderJUnit } from "../../../src/report/junit.ts";
+import { renderSarif } from "../../../src/report/sarif.ts";
+import { renderTerminal } from "../../../src/report/terminal.ts";
+import { renderTimelineHtml } from "../../../src/report/timeline-html.ts";
+import { renderTimelinePng } from "../../../src/report/timeline-png.ts";
+import { renderTimelineSvg } from "../../../src/report/timeline-svg.ts";
+import { hostileSection } from "./full-report.ts";
+import { plainProblems, sourceProblems, xmlProblems } from "./oracle.ts";
+import { COMBINED, PAYLOADS } from "./payloads.ts";
+import { comments } from "./rendered-comments.ts";
+
+/** The same texts wherever else they are printed: page, picture, terminal, annotations and the files of the bundle. */
+const SVG = [
+  "svg",
+  "g",
+  "path",
+  "rect",
+  "line",
+  "circle",
+  "text",
+  "tspan",
+  "title",
+  "defs",
+  "clipPath",
+  "polyline",
+  "polygon",
+  "linearGradient",
+  "stop",
+];
+
+const JUNIT = ["testsuites", "testsuite", "testcase", "failure", "error", "skipped", "system-out"];
+
+describe("a name in the timeline's page that", () => {
+  const tags = (html: string): string => [...html.matchAll(/<\/?[a-z][a-z0-9]*/gi)].map(([tag]) => tag).join("");
+  const harmlessTags = tags(renderTimelineHtml(hostileSection("x").report));
+
+  it.each(PAYLOADS)("%s stays text", (_title, text) => {
+    const html = renderTimelineHtml(hostileSection(text).report);
+    // The scripts and styles are our own files; the rest is the same elements whatever the text.
+    if (text.trim() !== "") expect(tags(html)).toBe(harmlessTags);
+    expect(html).toContain("default-src 'none'");
+    expect(html.match(/<script/g)).toHaveLength(3);
+    expect(html).not.toMatch(/<[a-z][^<>]*\son[a-z]+=/i);
+    expect(html).not.toMatch(/<(?:img|image|iframe|a|link|base|form|object|embed)\b/i);
+  });
+});
+
+describe("a name in the picture that", () => {
+  const svgs = PAYLOADS.map(([, text]) => renderTimelineSvg(hostileSection(text).report.scenarios[0]!.timeline!));
+  const problems = xmlProblems(svgs, SVG);
+
+  it.each(PAYLOADS.map(([title], at) => [title, at] as const))(
+    "%s stays text in the SVG, which stays well-formed",
+    (_title, at) => {
+      expect(problems[at]).toEqual([]);
+      expect(plainProblems(svgs[at]!)).toEqual([]);
+      expect(svgs[at]).not.toMatch(/url\((?!#)|@import|<!|<\?/);
+    },
+  );
+
+  it.each(COMBINED.map((text, at) => [at, text] as const))(
+    "is number %i of the combined gives a PNG of the usual size",
+    async (_at, text) => {
+      const { timeline } = hostileSection(text).report.scenarios[0]!;
+      const png = Buffer.from(await renderTimelinePng(timeline!));
+      expect(png.subarray(1, 4).toString("latin1")).toBe("PNG");
+      expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([1200, 500]);
+      expect(png.length).toBeLessThan(400_000);
+    },
+  );
+});
+
+describe("a name in a terminal or a log that", () => {
+  it.each(PAYLOADS)("%s does nothing there", (_title, text) => {
+    const { report } = hostileSection(text);
+    expect(plainProblems(renderTerminal(report, { color: false, width: 100 }))).toEqual([]);
+    const coloured = renderTerminal(report, { color: true, width: 100 });
+    expect(plainProblems(coloured.replace(/\u001b\[[\d;]*m/g, ""))).toEqual([]);
+    expect(coloured).not.toMatch(/\u001b(?!\[[\d;]*m)/);
+  });
+
+  it.each(PAYLOADS)("%s is shown beside the code and nothing more", (_title, text) => {
+    const annotations = annotationsOf(hostileSection(text).report);
+    expect(annotations.length).toBeLessThanOrEqual(20);
+    for (const { title, message, place } of annotations) {
+      expect(plainProblems(title)).toEqual([]);
+      expect(plainProblems(message)).toEqual([]);
+      expect(message.length).toBeLessThanOrEqual(4000);
+      if (place !== undefined) expect(place.file).not.toMatch(/^[/\\]|^[a-z]+:|(^|[/\\])\.\.([/\\]|$)/i);
+    }
+  });
+});
+
+describe("a name in the files of the bundle that", () => {
+  const junits = PAYLOADS.map(([, text]) => renderJUnit(hostileSection(text).report));
+  const problems = xmlProblems(junits, JUNIT);
+
+  it.each(PAYLOADS.map(([title], at) => [title, at] as const))("%s stays text in JUnit", (_title, at) => {
+    expect(problems[at]).toEqual([]);
+  });
+
+  it.each(PAYLOADS)("%s stays text in SARIF", (_title, text) => {
+    const sarif = JSON.parse(renderSarif(hostileSection(text).report));
+    for (const { message, locations } of sarif.runs[0].results) {
+      // "[text](address)" is a link in a message of SARIF.
+      expect(message.text).not.toMatch(/\]\(/);
+      expect(plainProblems(message.text)).toEqual([]);
+      const { uri } = locations[0].physicalLocation.artifactLocation;
+      expect(uri).not.toMatch(/^\/|^[a-z]+:|(^|\/)\.\.(\/|$)|[<>"\\\s]/i);
+    }
+  });
+
+  it.each(PAYLOADS)("%s is no part of the badge", (_title, text) => {
+    const badge = JSON.parse(renderBadge(hostileSection(text).report));
+    expect(badge).toEqual({ schemaVersion: 1, label: "memory", message: "fail", color: "red" });
+  });
+});
+
+describe("a path that a finding names", () => {
+  const paths = [
+    "/etc/passwd:1",
+    "../../x:1",
+    "a/../../x:1",
+    "C:\\x:1",
+    "\\\\evil.example\\x:1",
+    "//evil.example/x:1",
+    "https://evil.example/x:1",
+    "javascript:alert(1):1",
+    "file:///etc/passwd:1",
+    "src/\u202Egnp.py:1",
+    "src/a\nb.py:1",
+    "src/a,b::c.py:1",
+    "src/%2e%2e/%2e%2e/x:1",
+    "src/x.py:99999999999999999999",
+    "src/x.py:-1",
+    "x:0",
+  ];
+  it.each(paths)("%j leads nowhere outside", (line) => {
+    const section = hostileSection(line, ["report.scenarios[].findings[].evidence.line"]);
+    for (const { place } of annotationsOf(section.report)) {
+      if (place === undefined) continue;
+      expect(place.file).not.toMatch(/^[/\\]|^[a-z]+:|(^|[/\\])\.\.([/\\]|$)/i);
+      expect(plainProblems(place.file)).toEqual([]);
+      expect(place.line).toBeGreaterThanOrEqual(1);
+    }
+    for (const { locations } of JSON.parse(renderSarif(section.report)).runs[0].results) {
+      const { uri } = locations[0].physicalLocation.artifactLocation;
+      expect(uri).not.toMatch(/^\/|^[a-z]+:|(^|\/)\.\.(\/|$)/i);
+    }
+    for (const markdown of comments(section, "")) expect(sourceProblems(markdown)).toEqual([]);
+  });
+});

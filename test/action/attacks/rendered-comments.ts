@@ -1,0 +1,40 @@
+import { renderComment } from "../../../src/report/comment-markdown.ts";
+import type { Section } from "../../../src/report/section.ts";
+import { renderSummary } from "../../../src/report/summary-markdown.ts";
+
+const HERE = "https://github.com/octo/model";
+
+function optionsOf(text: string) {
+  return {
+    gateId: "default",
+    repositoryUrl: HERE,
+    runId: 501,
+    images: new Map<Section, string>(),
+    mermaid: true,
+    expected: null,
+    notes: ["GitHub recorded run 501 as failure.", text],
+    maxChars: 1_000_000,
+  };
+}
+
+/** The comment of a single job, with a text in one of its notes. */
+export function singleComment(section: Section, text: string): string {
+  return renderComment([section], optionsOf(text));
+}
+
+/** All ways a section becomes markdown: alone, among legs, with a picture, cut to a comment, as a summary. */
+export function comments(section: Section, text: string): readonly string[] {
+  const options = optionsOf(text);
+  const legs = [
+    { ...section, leg: "one" },
+    { ...section, leg: "two", report: { ...section.report, word: "pass" as const } },
+  ];
+  const picture = `${HERE}/blob/${"b".repeat(40)}/default.png?raw=true`;
+  return [
+    singleComment(section, text),
+    renderComment(legs, options),
+    renderComment([section], { ...options, images: new Map([[section, picture]]) }),
+    renderComment([section], { ...options, mermaid: false, maxChars: 60_000 }),
+    renderSummary(section.report),
+  ];
+}

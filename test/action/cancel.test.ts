@@ -1,0 +1,241 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { buildInto } from "../../scripts/build.mjs";
+import { GitHubDouble } from "./kit/github-double.ts";
+import { Job } from "./kit/job.ts";
+import { runStepFile, type StepOptions, type StepResult } from "./kit/mini-runner.ts";
+import { ResultsDouble } from "./kit/results-double.ts";
+import { actionNode, azuriteBlobScript } from "./kit/tools.ts";
+import { directoryHashes, zipHashes } from "./kit/unzip.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+// Within the package, so that the built file finds its package folder as dist/ does.
+const BUILT = path.join(ROOT, "build/test-cancel");
+
+const node = actionNode();
+const azurite = azuriteBlobScript();
+
+/** From the end of its time or its cancellation everything is over in this many seconds: the runner kills after 7.5. */
+const OVER_IN_S = 5;
+/** Time for the machine to start processes while other tests run on it. */
+const SLACK_S = 1;
+
+/**
+ * A program that ends at once `quick` times, and then starts a tree that stays: it ignores SIGINT and SIGTERM, and so does a child
+ * in a session of its own. Both carry a word in their command lines.
+ */
+const WORKLOAD = `
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+const [, , folder, quick, word] = process.argv;
+const counter = folder + "/count";
+const count = existsSync(counter) ? Number(readFileSync(counter, "utf8")) + 1 : 1;
+writeFileSync(counter, String(count));
+const keep = Buffer.alloc(64 * 2 ** 20, 1);
+if (count <= Number(quick)) {
+  setTimeout(() => keep.length, 300);
+} else {
+  const stay = "process.on('SIGINT',()=>{});process.on('SIGTERM',()=>{});setInterval(()=>{},1000);";
+  spawn(process.execPath, ["-e", stay, word], { detached: true, stdio: "ignore" }).unref();
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => keep.length);
+  setInterval(() => keep.length, 1000);
+  setTimeout(() => writeFileSync(folder + "/staying", ""), 400);
+}
+`;
+
+/** Command lines of living processes that hold the word. */
+function living(word: string): readonly string[] {
+  return readdirSync("/proc").flatMap((pid) => {
+    try {
+      if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return [];
+      const line = readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ");
+      const dead = /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
+      return line.includes(word) && !dead ? [line] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+interface Report {
+  readonly payload: {
+    readonly verdict: string;
+    readonly confirmed: boolean;
+    readonly cost: { readonly runs: number; readonly minutes: number };
+    readonly warnings: readonly string[];
+    readonly scenarios: readonly {
+      readonly scenario: string;
+      readonly verdict: string;
+      readonly error: { readonly code: string } | null;
+      readonly runs: readonly {
+        readonly directory: string;
+        readonly info: { readonly exit: { readonly kind: string } };
+      }[];
+    }[];
+  };
+}
+
+describe.skipIf(azurite === null || process.platform !== "linux")("a step that is ended from outside", () => {
+  const github = new GitHubDouble();
+  const results = new ResultsDouble();
+  let job: Job;
+  let word: string;
+
+  beforeAll(async () => {
+    mkdirSync(BUILT, { recursive: true });
+    await Promise.all([
+      buildInto(BUILT, {
+        "action/main": "src/actions/gate/main.ts",
+        "action/post": "src/actions/gate/post.ts",
+        guard: "src/measure/guard/main.ts",
+      }),
+      results.startWithBlobs(node, azurite as string),
+      github.start(),
+    ]);
+    github.tokens.set("job", { login: "github-actions[bot]", write: true });
+  }, 60_000);
+
+  afterAll(async () => {
+    await github.stop();
+    await results.stop();
+  });
+
+  beforeEach(() => {
+    results.artifacts.length = 0;
+    job = new Job(github.url, results.url);
+    word = `stay-${randomBytes(8).toString("hex")}`;
+    writeFileSync(path.join(job.folder, "work.mjs"), WORKLOAD);
+    // A baseline of a megabyte: every run of the workload breaches it at once, and has to be confirmed.
+    const peaks = ["a", "a", "b", "b", "c"].map((session, at) => ({
+      session,
+      series: [
+        { rank: 0, device: "host", metric: "host", peak_bytes: 2 ** 20 + at * 4096, growth_bytes: 0, class: "flat" },
+      ],
+    }));
+    writeFileSync(
+      path.join(job.folder, "baseline.json"),
+      JSON.stringify({ schema: "stormlog.measurements/1", scenario: "default", runs: peaks }),
+    );
+    return () => {
+      for (const pid of living(word)) throw new Error(`left running: ${pid}`);
+      job.remove();
+    };
+  });
+
+  const main = (quick: number, more: Partial<StepOptions> = {}): Promise<StepResult> =>
+    runStepFile({
+      node,
+      script: path.join(BUILT, "action/main.js"),
+      cwd: job.folder,
+      env: { ...job.env, GITHUB_WORKSPACE: job.folder },
+      ...more,
+      inputs: {
+        token: "job",
+        run: `exec ${node} work.mjs ${job.folder} ${quick} ${word}`,
+        baseline: "baseline.json",
+        probe: "off",
+        attribute: "off",
+        ...more.inputs,
+      },
+    });
+
+  const post = (after: StepResult): Promise<StepResult> =>
+    runStepFile({
+      node,
+      script: path.join(BUILT, "action/post.js"),
+      cwd: job.folder,
+      env: job.env,
+      state: after.state,
+    });
+
+  const staying = async (): Promise<void> => {
+    while (!existsSync(path.join(job.folder, "staying"))) await new Promise((resolve) => setTimeout(resolve, 25));
+  };
+
+  const reportOf = (result: StepResult): Report["payload"] =>
+    JSON.parse(readFileSync(path.join(result.outputs["bundle-path"] ?? "", "report.json"), "utf8")).payload;
+
+  /** What is on disk is whole, and what the post step uploads is all of it. */
+  async function expectEvidence(result: StepResult, runs: number, scenario = "default"): Promise<void> {
+    const bundle = result.outputs["bundle-path"] ?? "";
+    const manifest = JSON.parse(readFileSync(path.join(bundle, "manifest.json"), "utf8"));
+    expect(manifest.exit_code).not.toBeNull();
+    const directories = readdirSync(path.join(bundle, "runs", scenario)).filter((name) => !name.endsWith(".json"));
+    expect(directories).toHaveLength(runs);
+    for (const run of directories) {
+      const files = readdirSync(path.join(bundle, "runs", scenario, run));
+      expect(files).toEqual(expect.arrayContaining(["recording.json", "output.log", "samples.parquet"]));
+    }
+    expect(results.artifacts.filter(({ name }) => name === "stormlog-default")).toEqual([]);
+    const uploaded = await post(result);
+    expect(uploaded.code, uploaded.log).toBe(0);
+    expect(zipHashes(await results.read("stormlog-default"))).toEqual(directoryHashes(bundle));
+  }
+
+  it("in its first run leaves nothing running and all of its evidence", async () => {
+    const result = await main(0, { cancel: staying });
+    expect(result, result.log).toMatchObject({ code: 130, outputs: { verdict: "error", "exit-code": "130" } });
+    expect(result.secondsAfterCancel).toBeLessThan(OVER_IN_S + SLACK_S);
+    expect(living(word)).toEqual([]);
+    await expectEvidence(result, 1);
+  }, 60_000);
+
+  it("while it confirms a breach is no verdict when it was cancelled, with both runs as evidence", async () => {
+    const result = await main(1, { cancel: staying });
+    expect(result, result.log).toMatchObject({ code: 130, outputs: { verdict: "error", "exit-code": "130" } });
+    expect(result.secondsAfterCancel).toBeLessThan(OVER_IN_S + SLACK_S);
+    expect(living(word)).toEqual([]);
+    expect(reportOf(result).scenarios[0]?.runs.map(({ info }) => info.exit.kind)).toEqual(["exited", "interrupted"]);
+    await expectEvidence(result, 2);
+  }, 60_000);
+
+  it("while it confirms a breach has failed, unconfirmed, when its minutes are over", async () => {
+    const minutes = 0.12;
+    const result = await main(1, { inputs: { "timeout-minutes": String(minutes) } });
+    expect(result, result.log).toMatchObject({
+      code: 4,
+      outputs: { verdict: "fail", confirmed: "false", "exit-code": "4" },
+    });
+    expect(result.log).toContain("STEP_TIMEOUT");
+    // The limit counts from when the step knows its inputs.
+    expect(result.seconds).toBeLessThan(minutes * 60 + OVER_IN_S + 2 * SLACK_S);
+    expect(living(word)).toEqual([]);
+    const { scenarios, cost, warnings } = reportOf(result);
+    expect(cost.runs).toBe(2);
+    expect(scenarios[0]?.runs.map(({ info }) => info.exit.kind)).toEqual(["exited", "interrupted"]);
+    expect(warnings.join("\n")).toContain("timeout-minutes is over, so the breach stays unconfirmed");
+    expect(result.summary).toMatch(/2 runs in/);
+    // What it came to is there for the job that merges, too.
+    const section = JSON.parse((await results.read("stormlog-section-default.json")).toString());
+    expect(section.report).toMatchObject({ verdict: "fail", confirmed: false });
+    await expectEvidence(result, 2);
+  }, 60_000);
+
+  it("in its first run is an error when its minutes are over, and so is every scenario that it did not reach", async () => {
+    const run = [process.execPath, "work.mjs", job.folder, "0", word];
+    const scenarios = ["first", "second"].map((name) => ({ name, run }));
+    writeFileSync(path.join(job.folder, "stormlog-gate.yml"), JSON.stringify({ scenarios }));
+    const result = await main(0, { inputs: { "timeout-minutes": "0.06", run: "" } });
+    expect(result, result.log).toMatchObject({ code: 1, outputs: { verdict: "error", "exit-code": "1" } });
+    expect(reportOf(result).scenarios.map(({ scenario, error }) => [scenario, error?.code])).toEqual([
+      ["first", "STEP_TIMEOUT"],
+      ["second", "STEP_TIMEOUT"],
+    ]);
+    expect(living(word)).toEqual([]);
+    await expectEvidence(result, 1, "first");
+  }, 60_000);
+
+  it("by its own max-minutes while it confirms has failed, unconfirmed, and publishes that itself", async () => {
+    const result = await main(1, { inputs: { "max-minutes": "0.08" } });
+    expect(result, result.log).toMatchObject({ code: 4, outputs: { verdict: "fail", confirmed: "false" } });
+    const { scenarios, warnings } = reportOf(result);
+    expect(scenarios[0]?.runs.map(({ info }) => info.exit.kind)).toEqual(["exited", "timeout"]);
+    expect(warnings.join("\n")).toContain("the limit of 0.08 minutes is reached, so the breach stays unconfirmed");
+    expect(result.summary).toMatch(/2 runs in/);
+    expect(living(word)).toEqual([]);
+    expect(results.artifacts.map(({ name }) => name)).toContain("stormlog-default");
+  }, 60_000);
+});

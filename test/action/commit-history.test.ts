@@ -1,0 +1,208 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openGitStore } from "../../src/baseline/git-store.ts";
+import { type BaselineAnswer, type LoadContext, loadFirstBaseline } from "../../src/baseline/load.ts";
+import { addRuns, emptyRecord, type NewRun } from "../../src/baseline/record.ts";
+import { openCommitHistory } from "../../src/github/commit-history.ts";
+import { openGitData } from "../../src/github/git-data-client.ts";
+import { connect, type Octokit } from "../../src/github/octokit.ts";
+import { openRefStore } from "../../src/github/ref-store.ts";
+import { runContext } from "../../src/github/run-context.ts";
+import { GitDataDouble } from "./kit/double/git-data.ts";
+import { HistoryDouble } from "./kit/double/history.ts";
+import { GitHubDouble } from "./kit/github-double.ts";
+
+const REF = "refs/stormlog/baselines";
+const REPOSITORY = { owner: "octo", repo: "model" };
+const FINGERPRINT = { backend: "cpu" };
+const NOW = new Date("2026-11-21T12:00:00Z");
+
+let github: GitHubDouble;
+let origin: GitDataDouble;
+let folder: string;
+let work: string;
+
+function git(...args: readonly string[]): string {
+  const identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"];
+  return execFileSync("git", ["-C", work, ...identity, ...args], { encoding: "utf8", stdio: "pipe" }).trim();
+}
+
+function commit(message: string): string {
+  git("commit", "--quiet", "--allow-empty", "-m", message);
+  return git("rev-parse", "HEAD");
+}
+
+/** What a job's checkout leaves: one commit, and no other branch. */
+function shallowClone(ref: string): string {
+  const clone = path.join(folder, `clone-${ref.replaceAll("/", "-")}`);
+  execFileSync("git", ["init", "--quiet", clone]);
+  const at = (...args: readonly string[]) => execFileSync("git", ["-C", clone, ...args], { stdio: "pipe" });
+  at("fetch", "--quiet", "--depth=1", `file://${origin.folder}`, ref);
+  at("checkout", "--quiet", "--detach", "FETCH_HEAD");
+  return clone;
+}
+
+function run(name: string, sha: string): NewRun {
+  const series = [{ rank: 0, device: "host", metric: "host" as const, peak_bytes: 1_000_000 }];
+  return { measured: { session: name, commit: sha, series }, timeIso: "2026-11-20T03:00:00Z", approved: true };
+}
+
+async function keep(...runs: readonly NewRun[]): Promise<void> {
+  const store = openGitStore(`ref:${REF}`, origin.folder, REF);
+  await store.update("train", FINGERPRINT, (current) => addRuns(current ?? emptyRecord("train", FINGERPRINT), runs));
+}
+
+function context(root: string, env: Readonly<Record<string, string>> = {}): LoadContext {
+  const octokit = (): Promise<Octokit> =>
+    connect({
+      token: "job",
+      context: runContext({ GITHUB_API_URL: github.url }),
+      signal: AbortSignal.timeout(25_000),
+      longestWaitS: 1,
+      log: () => {},
+    });
+  return {
+    root,
+    env,
+    now: () => NOW,
+    openRef: (name, ref) => openRefStore(openGitData(octokit, REPOSITORY), name, ref),
+    history: openCommitHistory(octokit, REPOSITORY, env.GITHUB_REF ?? null),
+  };
+}
+
+const load = (where: LoadContext): Promise<BaselineAnswer> =>
+  loadFirstBaseline([`ref:${REF}`], "train", FINGERPRINT, where);
+
+const sessions = (answer: BaselineAnswer): readonly string[] =>
+  answer.kind === "found" ? answer.measurements.runs.map(({ session }) => session) : [answer.reason];
+
+beforeEach(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), "stormlog-history-"));
+  work = path.join(folder, "work");
+  github = new GitHubDouble();
+  origin = new GitDataDouble();
+  origin.delayMs = 0;
+  github.use(origin.routes).use(new HistoryDouble(origin.folder).routes);
+  await github.start();
+  github.tokens.set("job", { login: "github-actions[bot]", write: false });
+  execFileSync("git", ["init", "--quiet", "--initial-branch=main", work]);
+  git("remote", "add", "origin", origin.folder);
+});
+
+afterEach(async () => {
+  await github.stop();
+  origin.dispose();
+  rmSync(folder, { recursive: true, force: true });
+  expect(github.faults).toEqual([]);
+});
+
+describe("a shallow clone asks GitHub which baseline runs count", () => {
+  it("on a pull request: those behind the merge base, not what main or the change did since", async () => {
+    const base = commit("base");
+    git("checkout", "--quiet", "-b", "feature");
+    const change = commit("change");
+    git("checkout", "--quiet", "main");
+    const later = commit("later");
+    git("push", "--quiet", "origin", "main", "feature");
+    await keep(run("base", base), run("change", change), run("later", later));
+    const answer = await load(context(shallowClone("feature"), { GITHUB_BASE_REF: "main" }));
+    expect(sessions(answer)).toEqual(["base"]);
+    expect(answer.warnings).toEqual([]);
+  });
+
+  it("of a merge commit, as pull requests are checked out, up to the main branch it was merged with", async () => {
+    const base = commit("base");
+    git("checkout", "--quiet", "-b", "feature");
+    commit("change");
+    git("checkout", "--quiet", "main");
+    const merged = commit("merged with");
+    git("checkout", "--quiet", "-b", "merge");
+    git("merge", "--quiet", "--no-ff", "-m", "merge", "feature");
+    git("push", "--quiet", "origin", "main", "merge:refs/pull/7/merge");
+    await keep(run("base", base), run("merged with", merged));
+    const answer = await load(context(shallowClone("refs/pull/7/merge"), { GITHUB_BASE_REF: "main" }));
+    expect(sessions(answer)).toEqual(["base", "merged with"]);
+  });
+
+  it("on the main branch: those behind what is checked out", async () => {
+    const first = commit("first");
+    const second = commit("second");
+    const third = commit("third");
+    git("push", "--quiet", "origin", "main", `${second}:refs/heads/old`);
+    await keep(run("first", first), run("second", second), run("third", third));
+    expect(sessions(await load(context(shallowClone("old"))))).toEqual(["first", "second"]);
+  });
+
+  it("after a squash merge: the commits of the merged branch are on no ancestor", async () => {
+    const base = commit("base");
+    git("checkout", "--quiet", "-b", "feature");
+    const change = commit("change");
+    git("checkout", "--quiet", "main");
+    const squashed = commit("squashed");
+    git("push", "--quiet", "origin", "main", "feature");
+    await keep(run("base", base), run("change", change), run("squashed", squashed));
+    expect(sessions(await load(context(shallowClone("main"))))).toEqual(["base", "squashed"]);
+  });
+
+  it("after a force push: nothing of the history that was thrown away", async () => {
+    commit("root");
+    const dropped = commit("dropped");
+    git("push", "--quiet", "origin", "main");
+    await keep(run("dropped", dropped));
+    git("reset", "--quiet", "--hard", "HEAD^");
+    commit("instead");
+    git("push", "--quiet", "--force", "origin", "main");
+    const answer = await load(context(shallowClone("main")));
+    expect(answer).toMatchObject({ kind: "absent", reason: expect.stringContaining("on an ancestor") });
+    expect(answer).toMatchObject({ nextStep: expect.stringContaining("baseline refresh") });
+  });
+
+  it("on a branch pull-request/<N>: against the branch that pull request N goes into", async () => {
+    const base = commit("base");
+    git("checkout", "--quiet", "-b", "release");
+    const released = commit("released");
+    git("checkout", "--quiet", "-b", "pull-request/7");
+    const change = commit("change");
+    git("push", "--quiet", "origin", "main", "release", "pull-request/7");
+    const example = github.contract.example("pull-request").base as object;
+    github.pulls.all.set(7, { headSha: change, overrides: { base: { ...example, ref: "release" } } });
+    await keep(run("base", base), run("released", released), run("change", change));
+    const env = { GITHUB_REF: "refs/heads/pull-request/7", GITHUB_EVENT_NAME: "push" };
+    expect(sessions(await load(context(shallowClone("pull-request/7"), env)))).toEqual(["base", "released"]);
+  });
+
+  it("filters nothing, and says so, when GitHub does not answer", async () => {
+    const base = commit("base");
+    git("push", "--quiet", "origin", "main");
+    await keep(run("base", base), run("nobody's", "0123456789abcdef0123456789abcdef01234567"));
+    const where = context(shallowClone("main"));
+    github.failure = ({ path: asked }) =>
+      asked.endsWith("/commits") ? { kind: "status", status: 403, message: "Resource not accessible" } : null;
+    const answer = await load(where);
+    expect(sessions(answer)).toEqual(["base", "nobody's"]);
+    expect(answer.warnings).toEqual([expect.stringMatching(/not checked against the history.*contents: read/)]);
+  });
+
+  it("looks far back in pages, and asks one by one only about what is left", async () => {
+    const oldest = commit("oldest");
+    const tree = git("rev-parse", "HEAD^{tree}");
+    const lines = ["commit refs/heads/main"];
+    for (let n = 0; n < 320; n += 1) {
+      lines.push("committer t <t@example.org> 1700000000 +0000", "data 1", "x");
+      lines.push(n === 0 ? `from ${oldest}` : "", `M 040000 ${tree} `, "commit refs/heads/main");
+    }
+    lines.pop();
+    const stream = lines.filter((line) => line !== "").join("\n");
+    execFileSync("git", ["-C", work, "fast-import", "--quiet", "--force"], { input: `${stream}\n`, stdio: "pipe" });
+    git("push", "--quiet", "origin", "main");
+    await keep(run("oldest", oldest), run("newest", git("rev-parse", "main")));
+    github.requests.length = 0;
+    expect(sessions(await load(context(shallowClone("main"))))).toEqual(["oldest", "newest"]);
+    const asked = github.requests.map(({ path: one }) => one.split("/")[4] ?? "");
+    expect(asked.filter((one) => one === "commits")).toHaveLength(3);
+    expect(asked.filter((one) => one === "compare")).toHaveLength(1);
+  });
+});

@@ -1,0 +1,134 @@
+import { getOctokit } from "@actions/github";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { GitData } from "../../src/github/git-data.ts";
+import { openGitData } from "../../src/github/git-data-client.ts";
+import { connect, type Octokit } from "../../src/github/octokit.ts";
+import { runContext } from "../../src/github/run-context.ts";
+import { GitDataDouble } from "./kit/double/git-data.ts";
+import { GitHubDouble } from "./kit/github-double.ts";
+
+const REF = "refs/stormlog/baselines";
+const REPOSITORY = { owner: "octo", repo: "model" };
+let github: GitHubDouble;
+let repository: GitDataDouble;
+
+function client(token = "job"): Promise<Octokit> {
+  return connect({
+    token,
+    context: runContext({ GITHUB_API_URL: github.url }),
+    signal: AbortSignal.timeout(60_000),
+    longestWaitS: 5,
+    log: () => {},
+  });
+}
+
+const text = (value: string): Uint8Array => Buffer.from(value);
+const write = (data: GitData, files: Readonly<Record<string, Uint8Array | null>>): Promise<string | null> =>
+  data.commit(REF, "test", async () => new Map(Object.entries(files)));
+
+beforeEach(async () => {
+  github = new GitHubDouble();
+  repository = new GitDataDouble();
+  github.use(repository.routes);
+  github.graphQl = (query, variables) => repository.updateRefs(query, variables);
+  await github.start();
+  github.tokens.set("job", { login: "github-actions[bot]", write: true });
+  github.tokens.set("readonly", { login: "github-actions[bot]", write: false });
+});
+
+afterEach(async () => {
+  await github.stop();
+  repository.git("fsck", "--strict");
+  repository.dispose();
+  expect(github.faults).toEqual([]);
+});
+
+describe("files on a hidden ref", () => {
+  it("are written as commits of real git and read back byte for byte", async () => {
+    const data = openGitData(await client(), REPOSITORY);
+    expect(await data.snapshot(REF)).toBeNull();
+    const binary = Uint8Array.from({ length: 300 }, (_, index) => index % 256);
+    const first = await write(data, { "a/one.json": text("{}\n"), "two.png": binary });
+    const second = await write(data, { "a/three.json": text("ß\r\n"), "a/one.json": null });
+    const snapshot = await data.snapshot(REF);
+    expect(snapshot?.commit).toBe(second);
+    expect(repository.git("rev-parse", `${REF}^`)).toBe(first);
+    const contents = await Promise.all(
+      (snapshot?.files ?? []).map(async ({ path, sha }) => [path, await data.blob(sha)]),
+    );
+    expect(Object.fromEntries(contents)).toEqual({
+      "a/three.json": Buffer.from("ß\r\n"),
+      "two.png": Buffer.from(binary),
+    });
+  });
+
+  it("that are the same already make no commit, and nothing wanted makes none", async () => {
+    const data = openGitData(await client(), REPOSITORY);
+    const first = await write(data, { "a.txt": text("same") });
+    expect(await write(data, { "a.txt": text("same"), "never.txt": null })).toBe(first);
+    expect(await data.commit(REF, "nothing", async () => null)).toBeNull();
+    expect(repository.git("rev-list", "--count", REF)).toBe("1");
+  });
+
+  it("are listed by prefix and deleted; what is gone already is no error", async () => {
+    const data = openGitData(await client(), REPOSITORY);
+    const commit = await write(data, { x: text("x") });
+    repository.git("update-ref", "refs/heads/main", commit ?? "");
+    expect(await data.refs("refs/stormlog/")).toEqual([{ ref: REF, commit }]);
+    expect(await data.refs("refs/stormlog/b")).toHaveLength(1);
+    expect(await data.refs("refs/stormlog/x")).toEqual([]);
+    await data.deleteRef(REF);
+    await data.deleteRef(REF);
+    expect(await data.snapshot(REF)).toBeNull();
+  });
+
+  it("see what somebody else wrote in the meantime, and keep it", async () => {
+    const data = openGitData(await client(), REPOSITORY);
+    await write(data, { "a.txt": text("1") });
+    const seen: (string | undefined)[] = [];
+    const other = openGitData(getOctokit("job", { baseUrl: github.url }), REPOSITORY);
+    await data.commit(REF, "mine", async (current) => {
+      seen.push(current?.commit);
+      if (seen.length === 1) await write(other, { "b.txt": text("theirs") });
+      return new Map([["c.txt", text("mine")]]);
+    });
+    expect(new Set(seen).size).toBe(2);
+    expect(repository.git("ls-tree", "--name-only", REF).split("\n")).toEqual(["a.txt", "b.txt", "c.txt"]);
+  });
+
+  it("are given up at once when a rule of the repository refuses them, and when the token may not write", async () => {
+    const data = openGitData(await client(), REPOSITORY);
+    await write(data, { "a.txt": text("1") });
+    github.failure = ({ method }) =>
+      method === "PATCH" ? { kind: "status", status: 422, message: "Repository rule violations found" } : null;
+    await expect(write(data, { "a.txt": text("2") })).rejects.toMatchObject({ status: 422 });
+    expect(github.requests.filter(({ method }) => method === "PATCH")).toHaveLength(1);
+    github.failure = () => null;
+    const reader = openGitData(await client("readonly"), REPOSITORY);
+    await expect(write(reader, { "a.txt": text("2") })).rejects.toMatchObject({ status: 403 });
+  });
+
+  it("are given up when others are faster for longer than one may wait", async () => {
+    const data = openGitData(await client(), REPOSITORY, { budgetMs: 1500 });
+    await write(data, { "a.txt": text("1") });
+    github.failure = ({ method }) =>
+      method === "PATCH" ? { kind: "status", status: 422, message: "Update is not a fast forward" } : null;
+    const begun = Date.now();
+    await expect(write(data, { "a.txt": text("2") })).rejects.toMatchObject({ code: "BASELINE_STORE_BUSY" });
+    expect(Date.now() - begun).toBeLessThan(12_000);
+  });
+
+  it("are never taken for what they are not: half a listing and other bytes are errors", async () => {
+    const data = openGitData(await client(), REPOSITORY);
+    await write(data, { "a.txt": text("1") });
+    const tree = { sha: "1", url: "https://x.test", tree: [], truncated: true };
+    github.failure = ({ path }) =>
+      path.includes("/git/trees/")
+        ? { kind: "text", text: JSON.stringify(tree) }
+        : path.includes("/git/blobs/")
+          ? { kind: "text", text: JSON.stringify({ content: "eA==", encoding: "base64", sha: "1", size: 1 }) }
+          : null;
+    await expect(data.snapshot(REF)).rejects.toMatchObject({ code: "GIT_TREE_TRUNCATED" });
+    await expect(data.blob("a".repeat(40))).rejects.toMatchObject({ code: "GIT_OBJECT_DAMAGED" });
+  });
+});

@@ -1,0 +1,201 @@
+import { inflateSync } from "node:zlib";
+import { getOctokit } from "@actions/github";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { tidyImages } from "../../src/actions/refresh/tidy-images.ts";
+import type { SubAction } from "../../src/actions/sub-action.ts";
+import type { GitData } from "../../src/github/git-data.ts";
+import { openGitData } from "../../src/github/git-data-client.ts";
+import { checkImages } from "../../src/github/image-check.ts";
+import { expireImages, imagePath, imageRef, publishImages } from "../../src/github/image-ref.ts";
+import type { Octokit } from "../../src/github/octokit.ts";
+import { runContext } from "../../src/github/run-context.ts";
+import { GitDataDouble } from "./kit/double/git-data.ts";
+import { GitHubDouble } from "./kit/github-double.ts";
+import { HttpDouble } from "./kit/http.ts";
+
+const PLACE = { owner: "octo", repo: "model" };
+const SERVER = { serverUrl: "https://github.test", ...PLACE };
+const NOW = new Date();
+let github: GitHubDouble;
+let repository: GitDataDouble;
+let octokit: Octokit;
+let gitData: GitData;
+
+const png = (fill: number): Uint8Array => Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0, fill, 255]);
+
+beforeEach(async () => {
+  github = new GitHubDouble();
+  repository = new GitDataDouble();
+  repository.delayMs = 0;
+  github.use(repository.routes);
+  await github.start();
+  github.tokens.set("job", { login: "github-actions[bot]", write: true });
+  octokit = getOctokit("job", { baseUrl: github.url });
+  gitData = openGitData(octokit, PLACE);
+});
+
+afterEach(async () => {
+  await github.stop();
+  repository.dispose();
+  expect(github.faults).toEqual([]);
+});
+
+describe("pictures of a pull request", () => {
+  it("are addressed at the commit that holds exactly these bytes", async () => {
+    const images = [
+      { key: "default", png: png(1) },
+      { key: "default/py3.12, cuda 12", png: png(2) },
+    ];
+    const addresses = await publishImages(gitData, SERVER, { pullRequest: 7, images });
+    const tip = repository.git("rev-parse", imageRef(7));
+    expect(Object.fromEntries(addresses)).toEqual({
+      default: `https://github.test/octo/model/blob/${tip}/default.png?raw=true`,
+      "default/py3.12, cuda 12": expect.stringMatching(
+        new RegExp(`/octo/model/blob/${tip}/default/py3\\.12-cuda-12-[0-9a-f]{8}\\.png\\?raw=true$`),
+      ),
+    });
+    const snapshot = await gitData.snapshot(imageRef(7));
+    const held = await Promise.all((snapshot?.files ?? []).map(({ sha }) => gitData.blob(sha)));
+    expect(held.map((content) => [...content]).sort()).toEqual([[...png(1)], [...png(2)]]);
+  });
+
+  it("of other legs stay, and the same picture again is no new commit", async () => {
+    const publish = (key: string, fill: number) =>
+      publishImages(gitData, SERVER, { pullRequest: 7, images: [{ key, png: png(fill) }] });
+    await publish("gate/a", 1);
+    const first = await publish("gate/b", 2);
+    expect(await publish("gate/b", 2)).toEqual(first);
+    expect(repository.git("ls-tree", "-r", "--name-only", imageRef(7)).split("\n")).toEqual([
+      "gate/a.png",
+      "gate/b.png",
+    ]);
+    expect(repository.git("rev-list", "--count", imageRef(7))).toBe("2");
+  });
+
+  it("of legs that publish at the same moment are all kept", async () => {
+    const keys = Array.from({ length: 8 }, (_, n) => `gate/leg-${n}`);
+    await Promise.all(
+      keys.map((key, n) =>
+        publishImages(openGitData(octokit, PLACE), SERVER, { pullRequest: 7, images: [{ key, png: png(n) }] }),
+      ),
+    );
+    expect(repository.git("ls-tree", "-r", "--name-only", imageRef(7)).split("\n").sort()).toEqual(keys.map(imagePath));
+  });
+
+  it.each([
+    ["../../x", /^-\/-\/x-[0-9a-f]{8}\.png$/],
+    ["a//b", /^a\/-\/b-[0-9a-f]{8}\.png$/],
+    [".git/config", /^git\/config-[0-9a-f]{8}\.png$/],
+    ["a b\n`c`", /^a-b-c--[0-9a-f]{8}\.png$/],
+  ])("of a key %j lie at a path that is one", (key, path) => {
+    expect(imagePath(key)).toMatch(path);
+  });
+});
+
+describe("old pictures", () => {
+  it("go with their pull request, or with their age, and one that fails keeps none of the others", async () => {
+    for (const pullRequest of [1, 2, 3, 4]) {
+      await publishImages(gitData, SERVER, { pullRequest, images: [{ key: "default", png: png(pullRequest) }] });
+    }
+    for (const number of [1, 2, 4]) github.heads.set(number, "a".repeat(40));
+    github.pulls.all.set(1, { headSha: "a".repeat(40), overrides: { state: "closed" } });
+    github.failure = ({ method, path }) =>
+      method === "GET" && path.endsWith("/pulls/4") ? { kind: "status", status: 500 } : null;
+    const first = await expireImages({ octokit, gitData, repository: PLACE });
+    expect(first.deleted).toEqual([imageRef(1), imageRef(3)]);
+    expect(first.failed).toMatchObject([{ ref: imageRef(4) }]);
+    const later = new Date(NOW.getTime() + 31 * 86_400_000);
+    expect((await expireImages({ octokit, gitData, repository: PLACE, now: later })).deleted).toEqual([imageRef(2)]);
+  });
+});
+
+describe("the night", () => {
+  const lines: string[] = [];
+  const night = (): SubAction => ({
+    input: () => undefined,
+    env: {},
+    context: { ...runContext({}), ...PLACE },
+    octokit,
+    signal: new AbortController().signal,
+    log: (line) => lines.push(`log: ${line}`),
+    warn: (line) => lines.push(`warn: ${line}`),
+    setOutput: () => {},
+  });
+
+  it("removes what closed pull requests left, and says in one warning what it needs when it may not", async () => {
+    for (const pullRequest of [1, 2]) {
+      await publishImages(gitData, SERVER, { pullRequest, images: [{ key: "default", png: png(1) }] });
+    }
+    github.failure = ({ method }) => (method === "DELETE" ? { kind: "status", status: 403, message: "no" } : null);
+    await tidyImages(night(), gitData);
+    github.failure = () => null;
+    await tidyImages(night(), gitData);
+    await tidyImages(night(), gitData);
+    expect(lines).toEqual([
+      expect.stringMatching(/^warn: Could not remove old pictures: .*contents: write/),
+      "log: Pictures of 2 closed or forgotten pull requests are gone",
+    ]);
+  });
+});
+
+describe("whether a private repository's pictures are shown", () => {
+  let proxy: HttpDouble;
+  let rendered: string;
+
+  beforeEach(async () => {
+    proxy = new HttpDouble(() => ({ status: 404, body: {} }));
+    await proxy.start();
+    github.use({
+      "/markdown": {
+        POST: () => ({ status: 200, raw: Buffer.from(rendered), headers: { "content-type": "text/html" } }),
+      },
+    });
+  });
+  afterEach(() => proxy.stop());
+
+  const check = (now = NOW) => checkImages({ octokit, gitData, repository: SERVER, now });
+  const asked = (): number => github.requests.filter(({ path }) => path === "/markdown").length;
+
+  it("they are where the reader's own session fetches them; asked once", async () => {
+    rendered =
+      '<p><a href="x"><img src="https://github.test/octo/model/blob/1/check.png?raw=true" alt="picture"></a></p>';
+    expect([await check(), await check()]).toEqual([{ kind: "shown" }, { kind: "shown" }]);
+    expect(asked()).toBe(1);
+    const sent = github.requests.find(({ path }) => path === "/markdown")?.body as { text: string };
+    expect(sent.text).toMatch(
+      /^!\[picture\]\(https:\/\/github\.test\/octo\/model\/blob\/[0-9a-f]{40}\/check\.png\?raw=true\)$/,
+    );
+  });
+
+  it("they are not where a proxy without a session cannot get them; asked again after a month", async () => {
+    rendered = `<p><img src="${proxy.url}/0123/abc?a=1&amp;b=2" data-canonical-src="x"></p>`;
+    expect(await check()).toEqual({ kind: "hidden", reason: expect.stringContaining("404") });
+    expect(proxy.requests[0]).toMatchObject({ authorization: "", path: "/0123/abc" });
+    expect(proxy.requests[0]?.query.get("b")).toBe("2");
+    expect(await check()).toMatchObject({ kind: "hidden" });
+    expect(asked()).toBe(1);
+    proxy.failure = () => ({ kind: "text", text: "png", type: "image/png" });
+    expect(await check(new Date(NOW.getTime() + 31 * 86_400_000))).toEqual({ kind: "shown" });
+    expect(asked()).toBe(2);
+  });
+
+  it("a page instead of a picture, or none at all, is a no", async () => {
+    rendered = `<img src="${proxy.url}/login">`;
+    proxy.failure = () => ({ kind: "text", text: "<html>", type: "text/html" });
+    expect(await check()).toEqual({ kind: "hidden", reason: expect.stringContaining("text/html") });
+    await gitData.deleteRef("refs/stormlog/images/check");
+    rendered = "<p>picture</p>";
+    expect(await check()).toEqual({ kind: "hidden", reason: expect.stringContaining("renders no picture") });
+  });
+
+  it("the pixel is a picture", async () => {
+    rendered = "<p></p>";
+    await check();
+    const file = (await gitData.snapshot("refs/stormlog/images/check"))?.files.find(({ path }) =>
+      path.endsWith(".png"),
+    );
+    const bytes = Buffer.from(await gitData.blob(file?.sha ?? ""));
+    const at = bytes.indexOf("IDAT");
+    expect(inflateSync(bytes.subarray(at + 4, at + 4 + bytes.readUInt32BE(at - 4)))).toHaveLength(2);
+  });
+});

@@ -1,0 +1,14 @@
+import type { Routes } from "./route.ts";
+
+/** Whether the repository is private, which decides whether GitHub's image proxy sees its pictures. */
+export function repositoryRoutes(isPrivate: boolean): Routes {
+  return {
+    "/repos/{owner}/{repo}": {
+      GET: ({ contract }) => {
+        // The official example lacks a field its own schema wants, here and in the forks it tells of.
+        const { parent: _parent, source: _source, ...own } = contract.example("full-repository-default-response");
+        return { status: 200, body: { ...own, language: null, private: isPrivate } };
+      },
+    },
+  };
+}

@@ -1,0 +1,139 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+import { buildInto } from "../../../scripts/build.mjs";
+import { type BaselineRecord, parseBaselineRecord } from "../../../src/baseline/record.ts";
+import { GitDataDouble } from "./double/git-data.ts";
+import { NightlyDouble } from "./double/issues.ts";
+import { Permissions } from "./double/permissions.ts";
+import { GitHubDouble } from "./github-double.ts";
+import { Job } from "./job.ts";
+import { runStepFile, type StepOptions, type StepResult } from "./mini-runner.ts";
+import { actionNode } from "./tools.ts";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+export const REF = "refs/stormlog/baselines";
+
+const manifest = parse(readFileSync(path.join(ROOT, "refresh/action.yml"), "utf8")) as {
+  inputs: Record<string, { default?: string }>;
+};
+
+/** What every step gets that sets nothing: the manifest's own defaults. */
+const DEFAULTS = Object.fromEntries(
+  Object.entries(manifest.inputs).flatMap(([name, { default: value }]) =>
+    value === undefined || value.startsWith("$") ? [] : [[name, value]],
+  ),
+);
+
+/** Holds as many MiB as its file says for half a second. */
+export const workload = (mib: number): string =>
+  `const held = Buffer.alloc(${mib} * 2 ** 20, 1);\nsetTimeout(() => held.fill(2), 450);\n`;
+
+/** A repository whose nights are made by the built step in a real clone; what GitHub holds is the clone's own git. */
+export class NightlyRepository {
+  readonly github = new GitHubDouble();
+  readonly people = new Permissions();
+  readonly job = new Job("", null);
+  readonly workspace = path.join(this.job.folder, "workspace");
+  readonly git: GitDataDouble;
+  readonly nightly: NightlyDouble;
+  readonly #built: string;
+  #run = 100;
+
+  /** @param name folder of this test's build */
+  constructor(name: string) {
+    // Within the package, so that the built file finds its package folder as dist/ does.
+    this.#built = path.join(ROOT, "build", name);
+    mkdirSync(this.workspace);
+    this.inClone("init", "--quiet", "--initial-branch=main");
+    this.git = new GitDataDouble(path.join(this.workspace, ".git"));
+    this.git.delayMs = 1;
+    this.nightly = new NightlyDouble(this.git);
+  }
+
+  async start(): Promise<void> {
+    mkdirSync(this.#built, { recursive: true });
+    await buildInto(this.#built, {
+      "action/refresh": "src/actions/refresh/main.ts",
+      "action/post": "src/actions/gate/post.ts",
+      guard: "src/measure/guard/main.ts",
+    });
+    this.github.use(this.git.routes);
+    this.nightly.use(this.github);
+    this.github.use(this.people.routes);
+    await this.github.start();
+    this.github.tokens.set("job", { login: "github-actions[bot]", write: true });
+    this.github.tokens.set("readonly", { login: "github-actions[bot]", write: false });
+    const { url } = this.github;
+    Object.assign(this.job.env, { GITHUB_API_URL: url, GITHUB_GRAPHQL_URL: `${url}/graphql` });
+    this.change(
+      {
+        "stormlog-gate.yml": `scenarios:\n  - name: train\n    run: [${JSON.stringify(process.execPath)}, work.cjs]\n`,
+        "work.cjs": workload(64),
+      },
+      "a program",
+    );
+  }
+
+  async stop(): Promise<void> {
+    await this.github.stop();
+    this.git.dispose();
+    this.job.remove();
+  }
+
+  inClone(...args: string[]): string {
+    return execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@example.org", ...args], {
+      cwd: this.workspace,
+      encoding: "utf8",
+    }).trim();
+  }
+
+  change(files: Readonly<Record<string, string>>, message: string): string {
+    for (const [name, text] of Object.entries(files)) writeFileSync(path.join(this.workspace, name), text);
+    this.inClone("add", "--all");
+    this.inClone("commit", "--quiet", "--message", message);
+    return this.inClone("rev-parse", "HEAD");
+  }
+
+  /** One step, as on schedule unless its environment says otherwise. */
+  night(
+    inputs: Readonly<Record<string, string>> = {},
+    env: Readonly<Record<string, string>> = {},
+    more: Pick<StepOptions, "cancel"> = {},
+  ): Promise<StepResult> {
+    this.#run += 1;
+    return runStepFile({
+      node: actionNode(),
+      script: path.join(this.#built, "action/refresh.js"),
+      cwd: this.workspace,
+      env: {
+        ...this.job.env,
+        GITHUB_WORKSPACE: this.workspace,
+        GITHUB_EVENT_NAME: "schedule",
+        GITHUB_REF: "refs/heads/main",
+        GITHUB_RUN_ID: String(this.#run),
+        ...env,
+      },
+      inputs: { ...DEFAULTS, token: "job", probe: "off", ...inputs },
+      timeoutMs: 120_000,
+      ...more,
+    });
+  }
+
+  onRef(name: string): string {
+    return this.git.git("show", `${REF}:${name}`);
+  }
+
+  record(): BaselineRecord {
+    const names = this.git.git("ls-tree", "-r", "--name-only", REF).split("\n");
+    const name = names.find((one) => one.startsWith("train/")) ?? "";
+    return parseBaselineRecord(JSON.parse(this.onRef(name)), name);
+  }
+
+  /** Of each epoch, which runs are approved. */
+  approvals(): readonly (readonly boolean[])[] {
+    return this.record().epochs.map(({ runs }) => runs.map(({ approved }) => approved));
+  }
+}

@@ -1,0 +1,248 @@
+import { mkdtempSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { getOctokit } from "@actions/github";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { type ArtifactStore, actionsArtifactStore } from "../../src/github/artifact.ts";
+import type { Octokit } from "../../src/github/octokit.ts";
+import { runContext } from "../../src/github/run-context.ts";
+import { sectionReader, uploadSection } from "../../src/github/section-artifacts.ts";
+import { keepSectionComment } from "../../src/github/section-comment.ts";
+import type { Section } from "../../src/report/section.ts";
+import { sampleReport } from "../../src/report/testing/sample-report.ts";
+import { buildSteps } from "./kit/build-steps.ts";
+import { GitHubDouble } from "./kit/github-double.ts";
+import { Job } from "./kit/job.ts";
+import { runStepFile } from "./kit/mini-runner.ts";
+import { ResultsDouble } from "./kit/results-double.ts";
+import { actionNode, azuriteBlobScript } from "./kit/tools.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+// Within the package, so that the built file finds its package folder as dist/ does.
+const BUILT = path.join(ROOT, "build/test-matrix");
+const BOT = "github-actions[bot]";
+const PR = 12;
+const HEAD = "a".repeat(40);
+const LEGS = 24;
+/** How often all legs meet; `.ci/run` asks for 100. */
+const TRIES = Number(process.env.STORMLOG_TEST_MATRIX_TRIES ?? 5);
+/** Tries under way at once: most of a try is waiting. */
+const AT_ONCE = 4;
+
+const node = actionNode();
+const azurite = azuriteBlobScript();
+const results = new ResultsDouble();
+let github: GitHubDouble;
+let job: Job;
+
+const WORDS = ["pass", "fail", "unjudged", "pass", "warn", "error"] as const;
+const wordOf = (n: number) => WORDS[n % WORDS.length] ?? "pass";
+const legName = (n: number) => `leg-${String(n).padStart(2, "0")}`;
+
+function sectionOf(n: number): Section {
+  const report = { ...sampleReport(wordOf(n)), session: `s-${n}` };
+  return {
+    gateId: "default",
+    leg: legName(n),
+    headSha: HEAD,
+    runAttempt: 1,
+    bundleArtifact: 1000 + n,
+    timelineArtifact: null,
+    report,
+  };
+}
+
+const late = (most: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, Math.random() * most));
+
+/**
+ * The artifact service in this process, late and out of order as one behind a network: a try over HTTP with the real client reads some
+ * 600 artifacts, which is too slow to do a hundred times. The first try does.
+ */
+function quickStore(): ArtifactStore {
+  const stored = new Map<number, { name: string; bytes: Buffer }>();
+  return {
+    async upload(name, [file = ""]) {
+      await late(15);
+      stored.set(500 + stored.size, { name, bytes: readFileSync(file) });
+      await late(15);
+      return 499 + stored.size;
+    },
+    async list() {
+      await late(15);
+      return [...stored].map(([id, { name, bytes }]) => ({ id, name, size: bytes.length, digest: null }));
+    },
+    async read({ id }) {
+      await late(15);
+      return stored.get(id)?.bytes ?? new Uint8Array();
+    },
+  };
+}
+
+/** One leg as its job is: it uploads what it says, then keeps the comment with what is there. */
+async function runLeg(n: number, store: ArtifactStore, apiUrl: string): Promise<void> {
+  const folder = mkdtempSync(path.join(job.folder, "leg-"));
+  // Jobs of a matrix end about the same time, and what one writes crosses on its way with what another reads.
+  await late(400);
+  const context = runContext(job.env);
+  const own = sectionOf(n);
+  const upload = await uploadSection({ store, context, retentionDays: null, deadline: { ms: 60_000 } }, own, folder);
+  if (!upload.ok) throw new Error(upload.warning);
+  const reader = sectionReader(store, "default");
+  // A client of its own without waits between writes: the legs shall get into each other's way.
+  const octokit = getOctokit("job", { baseUrl: apiUrl }) as unknown as Octokit;
+  octokit.hook.before("request", () => late(60));
+  await keepSectionComment({
+    octokit,
+    gitData: null,
+    context: { serverUrl: "https://github.com", owner: "octo", repo: "model" },
+    pullRequest: { number: PR, headSha: HEAD },
+    gateId: "default",
+    sections: () => reader.read(),
+    runId: 77,
+    image: "mermaid",
+    log: () => {},
+  });
+}
+
+/** Legs that a comment's body tells of. */
+function legsIn(body: string): readonly string[] {
+  return [...new Set([...body.matchAll(/\bleg-\d\d\b/g)].map(([leg]) => leg))].sort();
+}
+
+beforeAll(async () => {
+  if (azurite === null) return;
+  await Promise.all([
+    results.startWithBlobs(node, azurite),
+    buildSteps("test-matrix", { main: "test/action/kit/prepared-main.ts" }),
+  ]);
+}, 60_000);
+
+afterAll(() => results.stop());
+
+beforeEach(async () => {
+  github = new GitHubDouble();
+  await github.start();
+  github.tokens.set("job", { login: BOT, write: true });
+  github.heads.set(PR, HEAD);
+  results.artifacts.length = 0;
+  job = new Job(github.url, results.url).pullRequest(PR, HEAD);
+  for (const name of ["ACTIONS_RESULTS_URL", "ACTIONS_RUNTIME_TOKEN"]) vi.stubEnv(name, job.env[name]);
+  // The artifact client tells the job's log of every file it reads.
+  vi.spyOn(process.stdout, "write").mockReturnValue(true);
+});
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+  job.remove();
+  await github.stop();
+  expect(github.faults).toEqual([]);
+  expect(results.faults).toEqual([]);
+});
+
+describe.skipIf(azurite === null)("legs of a matrix", () => {
+  const all = Array.from({ length: LEGS }, (_, n) => n);
+
+  /** All legs at once on a pull request of its own. */
+  const meet = async (store: ArtifactStore): Promise<void> => {
+    const double = new GitHubDouble();
+    await double.start();
+    try {
+      double.tokens.set("job", { login: BOT, write: true });
+      double.heads.set(PR, HEAD);
+      await Promise.all(all.map((leg) => runLeg(leg, store, double.url)));
+      expect(double.faults).toEqual([]);
+      expect(double.comments).toHaveLength(1);
+      const body = double.comments[0]?.body ?? "";
+      expect(legsIn(body)).toEqual(all.map(legName));
+      expect(body).toMatch(/^<!-- stormlog-gate:default -->\n## ❌ Memory gate: fail \(4 of 24 legs\)/);
+      expect(body).toContain("**4 fail, 4 error, 4 unjudged, 4 warn, 8 pass.**");
+      for (const n of all) expect(body).toContain(`/actions/runs/77/artifacts/${1000 + n})`);
+    } finally {
+      await double.stop();
+    }
+  };
+
+  it("that write at once leave one comment with all of them, read by the real client", async () => {
+    await meet(actionsArtifactStore());
+  }, 120_000);
+
+  const batches = Math.ceil((TRIES - 1) / AT_ONCE);
+  it.each(Array.from({ length: batches }, (_, n) => Math.min(AT_ONCE, TRIES - 1 - n * AT_ONCE)))(
+    "that write at once leave one comment with all of them, every time: %i more tries",
+    async (tries) => {
+      await Promise.all(Array.from({ length: tries }, () => meet(quickStore())));
+    },
+    120_000,
+  );
+
+  it("each of which is a built step of its own, with the client's pauses, leave one comment with all of them", async () => {
+    const legs = ["pass", "fail", "unjudged", "pass"] as const;
+    const steps = await Promise.all(
+      legs.map((run, n) => {
+        const own = new Job(github.url, results.url).pullRequest(PR, HEAD);
+        return runStepFile({
+          node,
+          script: path.join(BUILT, "main.js"),
+          cwd: own.folder,
+          env: own.env,
+          inputs: { token: "job", run, matrix: JSON.stringify({ os: "linux", torch: `2.${n}` }) },
+        }).finally(() => own.remove());
+      }),
+    );
+    expect(steps.map(({ code }) => code)).toEqual([0, 4, 6, 0]);
+    expect(github.comments).toHaveLength(1);
+    const body = github.comments[0]?.body ?? "";
+    expect(body).toContain("Memory gate: fail (1 of 4 legs)");
+    for (const n of [0, 1, 2, 3]) expect(body).toContain(`| linux-2.${n} |`);
+    for (const { outputs } of steps) {
+      expect(body).toContain(outputs["artifact-url"]);
+      expect(outputs["comment-url"]).toBe(steps[0]?.outputs["comment-url"]);
+    }
+    expect(
+      results.artifacts.map(({ name }) => name).filter((name) => name.startsWith("stormlog-section")),
+    ).toHaveLength(4);
+  }, 120_000);
+
+  it("of which one ran again count once, with what the newer attempt says", async () => {
+    const step = (run: string, attempt: number) =>
+      runStepFile({
+        node,
+        script: path.join(BUILT, "main.js"),
+        cwd: job.folder,
+        env: { ...job.env, GITHUB_RUN_ATTEMPT: String(attempt) },
+        inputs: { token: "job", run, matrix: '{"os":"linux"}' },
+      });
+    await step("fail", 1);
+    expect(github.comments[0]?.body).toContain("Memory gate: fail (1 leg)");
+    await step("pass", 2);
+    expect(results.artifacts.map(({ name }) => name)).toContain("stormlog-section-default-linux-attempt-2.json");
+    expect(github.comments).toHaveLength(1);
+    expect(github.comments[0]?.body).toContain("Memory gate: pass (1 leg)");
+  }, 60_000);
+
+  it("that cannot leave a section keep a comment each, and none is lost", async () => {
+    results.failure = ({ body }) =>
+      JSON.stringify(body ?? "").includes("stormlog-section")
+        ? { kind: "status", status: 403, message: "quota" }
+        : null;
+    for (const os of ["linux", "windows"]) {
+      const step = await runStepFile({
+        node,
+        script: path.join(BUILT, "main.js"),
+        cwd: job.folder,
+        env: job.env,
+        inputs: { token: "job", run: "fail", matrix: JSON.stringify({ os }) },
+      });
+      expect(step.code).toBe(4);
+      expect(step.commands.filter(({ message }) => /Could not/.test(message))).toEqual([
+        expect.objectContaining({ message: expect.stringContaining("upload the section") }),
+      ]);
+    }
+    results.failure = () => null;
+    expect(github.comments.map(({ body }) => body.split("\n")[0])).toEqual([
+      "<!-- stormlog-gate:default/linux -->",
+      "<!-- stormlog-gate:default/windows -->",
+    ]);
+  }, 60_000);
+});

@@ -1,0 +1,322 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { parse } from "yaml";
+import { actionsArtifactStore, uploadRaw } from "../../src/github/artifact.ts";
+import { runContext } from "../../src/github/run-context.ts";
+import { uploadSection } from "../../src/github/section-artifacts.ts";
+import type { GateReport, GateWord } from "../../src/report/model.ts";
+import type { Section } from "../../src/report/section.ts";
+import { sampleReport } from "../../src/report/testing/sample-report.ts";
+import { buildSteps } from "./kit/build-steps.ts";
+import { GitHubDouble } from "./kit/github-double.ts";
+import type { Failure } from "./kit/http.ts";
+import { Job } from "./kit/job.ts";
+import { runStepFile, type StepResult } from "./kit/mini-runner.ts";
+import { ResultsDouble } from "./kit/results-double.ts";
+import { actionNode, azuriteBlobScript } from "./kit/tools.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+// Within the package, so that the built file finds its package folder as dist/ does.
+const BUILT = path.join(ROOT, "build/test-merge");
+const BOT = "github-actions[bot]";
+const PR = 12;
+const HEAD = "a".repeat(40);
+
+const node = actionNode();
+const azurite = azuriteBlobScript();
+const manifest = parse(readFileSync(path.join(ROOT, "merge/action.yml"), "utf8"));
+const results = new ResultsDouble();
+let github: GitHubDouble;
+let job: Job;
+
+beforeAll(async () => {
+  if (azurite === null) return;
+  await Promise.all([
+    results.startWithBlobs(node, azurite),
+    buildSteps("test-merge", { merge: "src/actions/merge/main.ts" }),
+  ]);
+}, 60_000);
+
+afterAll(() => results.stop());
+
+beforeEach(async () => {
+  github = new GitHubDouble();
+  await github.start();
+  github.tokens.set("job", { login: BOT, write: true });
+  github.tokens.set("readonly", { login: BOT, write: false });
+  github.heads.set(PR, HEAD);
+  results.artifacts.length = 0;
+  results.failure = () => null;
+  job = new Job(github.url, results.url).pullRequest(PR, HEAD);
+  for (const name of ["ACTIONS_RESULTS_URL", "ACTIONS_RUNTIME_TOKEN"]) vi.stubEnv(name, job.env[name]);
+  // The artifact client tells the job's log of every file it reads.
+  vi.spyOn(process.stdout, "write").mockReturnValue(true);
+});
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+  job.remove();
+  await github.stop();
+  expect(github.faults).toEqual([]);
+  expect(results.faults).toEqual([]);
+});
+
+const artifactJob = () => ({
+  store: actionsArtifactStore(),
+  context: runContext(job.env),
+  retentionDays: null,
+  deadline: { ms: 30_000 },
+});
+
+/** Leave a section as the leg's own job does, with the real client. */
+async function leave(leg: string | null, word: GateWord, more: Partial<Section> & { report?: GateReport } = {}) {
+  const section: Section = {
+    gateId: "default",
+    leg,
+    headSha: HEAD,
+    runAttempt: Number(job.env.GITHUB_RUN_ATTEMPT),
+    bundleArtifact: null,
+    timelineArtifact: null,
+    report: sampleReport(word, { session: `session-${leg}` }),
+    ...more,
+  };
+  const upload = await uploadSection(artifactJob(), section, job.folder);
+  if (!upload.ok) throw new Error(upload.warning);
+}
+
+const merge = (inputs: Record<string, string> = {}, env: Record<string, string> = {}): Promise<StepResult> =>
+  runStepFile({
+    node,
+    script: path.join(BUILT, "merge.js"),
+    cwd: job.folder,
+    env: { ...job.env, ...env },
+    inputs: { token: "job", image: "mermaid", ...inputs },
+  });
+
+const said = (result: StepResult, command: string): readonly string[] =>
+  result.commands.filter((one) => one.command === command).map(({ message }) => message);
+
+const legsOf = (result: StepResult): readonly (readonly [string, string])[] =>
+  JSON.parse(result.outputs.legs ?? "[]").map((one: { leg: string; verdict: string }) => [one.leg, one.verdict]);
+
+/** A node's report: the sample's series, moved to a rank of a world of two. */
+function nodeReport(rank: number, word: GateWord): GateReport {
+  const report = sampleReport(word, { session: "job-7" });
+  const place = <T extends { readonly rank: number }>(one: T): T => ({ ...one, rank });
+  return {
+    ...report,
+    scenarios: report.scenarios.map((scenario) => ({
+      ...scenario,
+      judgement:
+        scenario.judgement === null ? null : { ...scenario.judgement, checks: scenario.judgement.checks.map(place) },
+      runs: scenario.runs.map((run) => ({
+        ...run,
+        info: { ...run.info, identity: { ...run.info.identity, rank, world_size: 2 } },
+        analysis:
+          run.analysis === null
+            ? null
+            : {
+                ...run.analysis,
+                series: run.analysis.series.map(place),
+                ranks: {
+                  ...run.analysis.ranks,
+                  world_size: 2,
+                  participating_ranks: [rank],
+                  missing_ranks: [1 - rank],
+                },
+              },
+      })),
+    })),
+  };
+}
+
+describe.skipIf(azurite === null)("the job after a matrix", () => {
+  it("says in one comment, one summary and its exit status what the worst leg says", async () => {
+    await leave("linux", "pass");
+    await leave("mac", "fail");
+    await leave("windows", "unjudged");
+    const result = await merge({ expect: "3" });
+    expect(result.code, result.log).toBe(4);
+    expect(Object.keys(result.outputs).sort()).toEqual(Object.keys(manifest.outputs).sort());
+    expect(result.outputs).toMatchObject({ verdict: "fail", "exit-code": "4" });
+    expect(legsOf(result)).toEqual([
+      ["linux", "pass"],
+      ["mac", "fail"],
+      ["windows", "unjudged"],
+    ]);
+    const checked = JSON.parse(result.outputs.results ?? "[]") as { scenario: string; checks: unknown[] }[];
+    expect(checked.map(({ scenario }) => scenario)).toEqual(["linux/train-mlp", "mac/train-mlp", "windows/train-mlp"]);
+    expect(checked.every(({ checks }) => checks.length > 0)).toBe(true);
+    expect(github.comments).toHaveLength(1);
+    expect(github.comments[0]?.body).toMatch(
+      /^<!-- stormlog-gate:default -->\n## ❌ Memory gate: fail \(1 of 3 legs\)/,
+    );
+    expect(result.outputs["comment-url"]).toContain("issuecomment");
+    expect(result.summary).toContain("fail (1 of 3 legs)");
+    expect(said(result, "error")).toHaveLength(1);
+    expect(result.log).toContain("6 runs");
+  });
+
+  it("passes when all of them pass, and takes the place of the comment the legs wrote", async () => {
+    github.addComment(PR, BOT, "<!-- stormlog-gate:default -->\nwritten by a leg");
+    await leave("linux", "pass");
+    await leave("mac", "warn");
+    const result = await merge({ expect: "linux, mac", result: "success" });
+    expect(result, result.log).toMatchObject({ code: 0, outputs: { verdict: "warn", "exit-code": "0" } });
+    expect(github.comments).toHaveLength(1);
+    expect(github.comments[0]?.body).toContain("2 legs");
+    expect(said(result, "warning")).toEqual([]);
+  });
+
+  it.each([
+    ["a number", "3"],
+    ["names", "linux,mac,windows"],
+  ])("never passes when a leg is missing that %s asked for", async (_how, expect_) => {
+    await leave("linux", "pass");
+    await leave("mac", "pass");
+    const result = await merge({ expect: expect_, unjudged: "pass", "fail-on": "never" });
+    expect(result, result.log).toMatchObject({ code: 6, outputs: { verdict: "unjudged", "exit-code": "6" } });
+    expect(said(result, "warning").join()).toContain("what is missing is no pass");
+    expect(github.comments[0]?.body).toContain("2 of 3 legs");
+    expect(github.comments[0]?.body).toContain("unjudged");
+  });
+
+  it("never passes when no leg has said anything", async () => {
+    const result = await merge();
+    expect(result, result.log).toMatchObject({ code: 6, outputs: { verdict: "unjudged", legs: "[]" } });
+    expect(github.comments[0]?.body).toContain("No leg has said anything");
+  });
+
+  it("does not take a pass for one when GitHub recorded another result of the legs' job", async () => {
+    await leave("linux", "pass");
+    const result = await merge({ result: "failure" });
+    expect(result, result.log).toMatchObject({ code: 1, outputs: { verdict: "error", "exit-code": "1" } });
+    expect(github.comments[0]?.body).toMatch(/GitHub recorded their job as failure/);
+    expect(github.comments[0]?.body).toMatch(/Memory gate: error/);
+    expect(said(result, "error").join()).toContain("GitHub recorded their job as failure");
+  });
+
+  it("does with what is unjudged as it is told, and with a failure too", async () => {
+    await leave("linux", "unjudged");
+    expect((await merge({ comment: "never" })).code).toBe(0);
+    expect((await merge({ comment: "never", unjudged: "fail" })).code).toBe(6);
+    await leave("mac", "fail");
+    expect(await merge({ comment: "never", "fail-on": "never" })).toMatchObject({
+      code: 0,
+      outputs: { verdict: "fail", "exit-code": "4" },
+    });
+    await leave("windows", "error");
+    expect(await merge({ comment: "never", "fail-on": "never" })).toMatchObject({
+      code: 1,
+      outputs: { verdict: "fail", "exit-code": "1" },
+    });
+    expect(github.requests.filter(({ method }) => method !== "GET")).toEqual([]);
+  });
+
+  it("counts of a leg that ran again what its newest attempt says", async () => {
+    await leave("linux", "fail");
+    job.env.GITHUB_RUN_ATTEMPT = "2";
+    await leave("linux", "pass");
+    expect(await merge({ expect: "1" })).toMatchObject({ code: 0, outputs: { verdict: "pass" } });
+    job.env.GITHUB_RUN_ATTEMPT = "3";
+    expect((await merge()).summary).toContain("Measured in an earlier attempt of this run: linux");
+    expect((await merge({ result: "success" })).summary).not.toContain("earlier attempt");
+  });
+
+  it("takes what is no section for one that is missing", async () => {
+    await leave("linux", "pass");
+    const upload = await uploadRaw(
+      { ...artifactJob(), name: "stormlog-section-default-mac" },
+      ".json",
+      job.folder,
+      (file) => writeFileSync(file, '{"schema":"stormlog.section/1","verdict":"pass"}'),
+    );
+    expect(upload.ok).toBe(true);
+    const result = await merge();
+    expect(result, result.log).toMatchObject({ code: 6, outputs: { verdict: "unjudged" } });
+  });
+
+  it("does not believe a leg that calls itself better than its checks", async () => {
+    const report = sampleReport("fail", { word: "pass", exit_code: 0 });
+    await leave("linux", "pass", {
+      report: { ...report, scenarios: report.scenarios.map((one) => ({ ...one, word: "pass" as const })) },
+    });
+    const result = await merge();
+    expect(result, result.log).toMatchObject({ code: 4, outputs: { verdict: "fail" } });
+    expect(github.comments[0]?.body).toContain("called itself better than its own checks");
+  });
+
+  it("says what is wrong with an input", async () => {
+    for (const [inputs, code] of [
+      [{ expect: "0" }, "EXPECT_INVALID"],
+      [{ unjudged: "maybe" }, "INPUT_INVALID"],
+      [{ result: "fine" }, "INPUT_INVALID"],
+    ] as const) {
+      const wrong = await merge(inputs);
+      expect(wrong.code).toBe(2);
+      expect(said(wrong, "error")).toEqual([expect.stringContaining(code)]);
+    }
+  });
+});
+
+describe.skipIf(azurite === null)("the job after the nodes of one job", () => {
+  it("is about one leg with all of their ranks", async () => {
+    await leave("n0", "pass", { report: nodeReport(0, "pass") });
+    await leave("n1", "fail", { report: nodeReport(1, "fail") });
+    const result = await merge({ expect: "2" });
+    expect(result, result.log).toMatchObject({ code: 4, outputs: { verdict: "fail" } });
+    expect(legsOf(result)).toEqual([["n0+n1", "fail"]]);
+    const [only] = JSON.parse(result.outputs.results ?? "[]") as { checks: { rank: number }[] }[];
+    expect(new Set(only?.checks.map(({ rank }) => rank))).toEqual(new Set([0, 1]));
+    expect(github.comments[0]?.body).toContain("n0&#43;n1");
+  });
+
+  it("is no pass without a rank that the others tell of", async () => {
+    await leave("n0", "pass", { report: nodeReport(0, "pass") });
+    const result = await merge({ unjudged: "fail" });
+    expect(result, result.log).toMatchObject({ code: 6, outputs: { verdict: "unjudged" } });
+    expect(github.comments[0]?.body).toContain("rank 1 of 2 is in none of the bundles");
+  });
+});
+
+describe.skipIf(azurite === null)("when GitHub does not play along", () => {
+  it("the verdict stands without a comment, and one warning names the permission", async () => {
+    await leave("linux", "fail");
+    const result = await merge({ token: "readonly" });
+    expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail", "comment-url": "" } });
+    expect(said(result, "warning")).toEqual([expect.stringContaining("pull-requests: write")]);
+    expect(result.summary).toContain("fail");
+  });
+
+  it.each<[string, Failure]>([
+    ["500", { kind: "status", status: 500, message: "oops" }],
+    ["404", { kind: "status", status: 404, message: "Not Found" }],
+    ["a connection that is cut", { kind: "cut" }],
+  ])(
+    "the verdict stands with %s from the API",
+    async (_name, failure) => {
+      await leave("linux", "pass");
+      github.failure = () => failure;
+      const result = await merge({ expect: "1" });
+      expect(result, result.log).toMatchObject({ code: 0, outputs: { verdict: "pass", "comment-url": "" } });
+      expect(said(result, "warning")).toHaveLength(1);
+    },
+    60_000,
+  );
+
+  it("there is no verdict when nobody can say what the legs left", async () => {
+    const result = await merge({}, { ACTIONS_RESULTS_URL: "http://127.0.0.1:9" });
+    expect(result, result.log).toMatchObject({ code: 1, outputs: { verdict: "error", "exit-code": "1" } });
+    expect(said(result, "error").join()).toContain("SECTIONS_UNREADABLE");
+  }, 180_000);
+
+  it("writes no comment outside a pull request", async () => {
+    await leave("linux", "pass");
+    delete job.env.GITHUB_EVENT_PATH;
+    expect(await merge()).toMatchObject({ code: 0, outputs: { verdict: "pass", "comment-url": "" } });
+    expect(github.comments).toEqual([]);
+  });
+});

@@ -1,0 +1,135 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseBaselineRecord } from "../../src/baseline/record.ts";
+import type { StepResult } from "./kit/mini-runner.ts";
+import { NightlyRepository, REF } from "./kit/nightly-repository.ts";
+
+/** What GitHub answers while it is away: an outage is waited for and takes a minute, so it is tried where somebody asks for it. */
+const STATUS = process.env.STORMLOG_TEST_REFRESH_TRIES === undefined ? 401 : 503;
+
+const warnings = (result: StepResult): string[] =>
+  result.commands.filter(({ command }) => command === "warning").map(({ message }) => message);
+
+describe.skipIf(process.platform !== "linux")("a refresh that is not as usual", () => {
+  const here = new NightlyRepository("test-refresh-edges");
+  const { github, git, nightly } = here;
+
+  beforeAll(() => here.start(), 90_000);
+  afterAll(async () => {
+    await here.stop();
+    expect(github.faults).toEqual([]);
+  });
+
+  it("is refused on a pull request, on another branch and on an unprotected one, before anything is measured", async () => {
+    const pull = await here.night({}, { GITHUB_EVENT_NAME: "pull_request" });
+    expect(pull.code).toBe(2);
+    const said = [{ command: "add-mask" }, { command: "error", message: expect.stringContaining("pull_request") }];
+    expect(pull.commands).toMatchObject(said);
+    const branch = await here.night({}, { GITHUB_REF: "refs/heads/topic" });
+    expect([branch.code, branch.log]).toEqual([2, expect.stringContaining('the default branch "main"')]);
+    nightly.protected = false;
+    const open = await here.night();
+    nightly.protected = true;
+    expect([open.code, open.log]).toEqual([2, expect.stringContaining("is not protected")]);
+    nightly.fork = true;
+    const fork = await here.night();
+    nightly.fork = false;
+    expect([fork.code, fork.log]).toEqual([2, expect.stringContaining("is a fork")]);
+    expect(() => git.git("rev-parse", REF)).toThrow();
+  }, 60_000);
+
+  it("keeps what was measured when the token may not write, and says what it needs, once each", async () => {
+    const result = await here.night({ token: "readonly", runs: "1" });
+    expect(result.code, result.log).toBe(1);
+    expect(() => git.git("rev-parse", REF)).toThrow();
+    const bundle = result.outputs["bundle-path"] ?? "";
+    expect(JSON.parse(readFileSync(path.join(bundle, "manifest.json"), "utf8"))).toMatchObject({ complete: true });
+    const told = warnings(result);
+    expect(told.filter((message) => message.includes("could not be stored"))).toHaveLength(1);
+    expect(told.filter((message) => message.includes("history and badge"))).toHaveLength(1);
+    expect(told.join("\n")).toContain("contents: write");
+    expect(new Set(told).size).toBe(told.length);
+  }, 60_000);
+
+  it("measures, uploads and says so once each while GitHub's API is away, by what the event tells of the repository", async () => {
+    const event = path.join(here.job.folder, "event.json");
+    writeFileSync(event, JSON.stringify({ repository: { default_branch: "main", fork: false } }));
+    const away = { GITHUB_EVENT_PATH: event, GITHUB_REF_PROTECTED: "true" };
+    github.failure = () => ({ kind: "status", status: STATUS });
+    const result = await here.night({ runs: "1" }, away);
+    github.failure = () => null;
+    expect(result.code, result.log).toBe(1);
+    expect(result.outputs).toMatchObject({ verdict: "unjudged", approved: "false" });
+    const told = warnings(result);
+    for (const what of ["ask for the default branch", "could not be stored", "history and badge"]) {
+      expect(
+        told.filter((message) => message.includes(what)),
+        what,
+      ).toHaveLength(1);
+    }
+  }, 300_000);
+
+  it("that is cancelled is gone within seconds, with its evidence for the post step and nothing stored", async () => {
+    const pidFile = path.join(here.job.folder, "pid");
+    const run = `echo $$ > ${pidFile}; trap '' INT TERM; while :; do sleep 0.2; done`;
+    const before = git.git("for-each-ref", "refs/stormlog");
+    const cancelled = await here.night(
+      { run, scenario: "stuck" },
+      {},
+      {
+        cancel: async () => {
+          while (!existsSync(pidFile)) await new Promise((resolve) => setTimeout(resolve, 50));
+          await new Promise((resolve) => setTimeout(resolve, 300));
+        },
+      },
+    );
+    expect(cancelled.code, cancelled.log).toBe(130);
+    expect(cancelled.secondsAfterCancel).toBeLessThan(6.5);
+    expect(existsSync(`/proc/${readFileSync(pidFile, "utf8").trim()}`)).toBe(false);
+    const { bundleDir } = JSON.parse(cancelled.state["stormlog-post"] ?? "{}") as { bundleDir?: string };
+    expect(existsSync(path.join(bundleDir ?? "", "manifest.json"))).toBe(true);
+    expect(git.git("for-each-ref", "refs/stormlog")).toBe(before);
+  }, 60_000);
+
+  it("of a file store proposes its records in one pull request, which gathers the nights until it is merged", async () => {
+    const inputs = { baseline: "file:baselines", save: "pull-request", runs: "1" };
+    const first = await here.night(inputs);
+    expect(first.code, first.log).toBe(0);
+    // The next job begins with a clone of its own.
+    rmSync(path.join(here.workspace, "baselines"), { recursive: true });
+    const byHand = { ...inputs, accept: "a larger model" };
+    expect((await here.night(byHand)).code).toBe(2);
+    const second = await here.night(byHand, { GITHUB_EVENT_NAME: "workflow_dispatch" });
+    expect(second.code, second.log).toBe(0);
+    expect(nightly.proposals).toMatchObject([{ state: "open", title: "Memory baselines of the main branch" }]);
+    const branch = "refs/heads/stormlog/baselines-default";
+    const names = git.git("ls-tree", "-r", "--name-only", branch).split("\n");
+    const name = names.find((one) => one.startsWith("baselines/train/")) ?? "";
+    const record = parseBaselineRecord(JSON.parse(git.git("show", `${branch}:${name}`)), name);
+    expect(record.epochs.map(({ reason, runs }) => [reason, runs.length])).toEqual([
+      ["refresh", 1],
+      ["a larger model", 1],
+    ]);
+    expect(names).toContain("work.cjs");
+  }, 90_000);
+
+  it("tests itself, and tells a gate's own job whether it blocks, whatever the event", async () => {
+    const tested = await here.night({ mode: "advisory", "self-test": "true" });
+    expect(tested.code, tested.log).toBe(0);
+    // The gate tested itself in that night: with the unchanged program, and with memory held beside it.
+    const badge = JSON.parse(here.onRef("self-test.json")) as Record<string, unknown>;
+    expect(Object.keys(badge).sort()).toEqual(["color", "label", "message", "schemaVersion"]);
+    expect(badge.message).toMatch(/^finds [12]\/[12], false alarms 0\/1$/);
+    expect(here.onRef("self-test.md")).toContain("| injected peak");
+    expect(tested.summary).toContain("the unchanged program was no regression");
+    expect(tested.summary).toMatch(/an injected peak of [\d.]+ MiB was found/);
+    const answer = await here.night({ "read-mode": "true", token: "readonly" }, { GITHUB_EVENT_NAME: "pull_request" });
+    expect([answer.code, answer.outputs]).toEqual([0, { mode: "advisory", "fail-on": "never" }]);
+    const unknown = await here.night(
+      { "read-mode": "true", "gate-id": "other" },
+      { GITHUB_EVENT_NAME: "pull_request" },
+    );
+    expect(unknown.outputs).toEqual({ mode: "blocking", "fail-on": "regression" });
+  }, 60_000);
+});

@@ -1,0 +1,319 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { sampleReport, sampleScenario } from "../../src/report/testing/sample-report.ts";
+import { renderTimelinePng } from "../../src/report/timeline-png.ts";
+import { differenceOf } from "../../src/verdict/difference.ts";
+import { buildSteps } from "./kit/build-steps.ts";
+import { runReport } from "./kit/built-report.ts";
+import { GitDataDouble } from "./kit/double/git-data.ts";
+import { openPull } from "./kit/double/pull-lookup.ts";
+import { repositoryRoutes } from "./kit/double/repository.ts";
+import { Job } from "./kit/job.ts";
+import { runStepFile, type StepResult } from "./kit/mini-runner.ts";
+import { ResultsDouble } from "./kit/results-double.ts";
+import { HEAD, SECTION, sampleSection, sectionBytes } from "./kit/sample-section.ts";
+import { FORK_RUN, StageTwo } from "./kit/stage-two.ts";
+import { actionNode, azuriteBlobScript } from "./kit/tools.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const IMAGES = "refs/stormlog/images/pr-12";
+const manifest = parse(readFileSync(path.join(ROOT, "report/action.yml"), "utf8"));
+const node = actionNode();
+const azurite = azuriteBlobScript();
+
+const stage = new StageTwo();
+const results = new ResultsDouble();
+let git: GitDataDouble;
+let built: string;
+
+beforeAll(async () => {
+  const gate = { main: "test/action/kit/prepared-main.ts", report: "src/actions/report/main.ts" };
+  [built] = await Promise.all([
+    buildSteps("test-report", gate),
+    stage.start(),
+    azurite === null ? null : results.startWithBlobs(node, azurite),
+  ]);
+  git = new GitDataDouble();
+  stage.github.use(git.routes).use(repositoryRoutes(false));
+}, 60_000);
+
+afterAll(async () => {
+  git.dispose();
+  await stage.stop();
+  if (azurite !== null) await results.stop();
+});
+
+beforeEach(() => {
+  stage.reset();
+  results.artifacts.length = 0;
+});
+
+afterEach(() => expect([...stage.faults, ...results.faults]).toEqual([]));
+
+const left = (bytes: Uint8Array = sectionBytes()): number => stage.actions.addArtifact(FORK_RUN, SECTION, bytes);
+const post = (inputs: Record<string, string> = {}, env = stage.env()): Promise<StepResult> =>
+  runReport(built, stage, { image: "mermaid", ...inputs }, { env });
+const warnings = ({ commands }: StepResult): readonly string[] =>
+  commands.filter(({ command }) => command === "warning").map(({ message }) => message);
+
+describe("after the run of a fork", () => {
+  it("posts the comment with a picture drawn anew from the numbers, and sets every output", async () => {
+    stage.fork();
+    left();
+    const result = await runReport(built, stage, { image: "auto" });
+    expect(result).toMatchObject({ code: 0, outputs: { verdict: "fail", "pull-request": "12" } });
+    expect(Object.keys(result.outputs).sort()).toEqual(Object.keys(manifest.outputs).sort());
+    expect(warnings(result)).toEqual([]);
+    const commit = git.git("rev-parse", IMAGES);
+    expect(stage.comment).toContain(`https://github.com/octo/model/blob/${commit}/default.png?raw=true`);
+    expect(stage.comment).toContain("The numbers are what a run of the fork says of itself");
+    const { timeline } = sampleSection().report.scenarios[0]!;
+    const size = Number(git.git("cat-file", "-s", `${IMAGES}:default.png`));
+    expect(Math.abs(size - (await renderTimelinePng(timeline!)).byteLength)).toBeLessThan(3000);
+    expect(stage.github.requests.map(({ authorization }) => authorization)).not.toContain("");
+  });
+
+  it("keeps the one comment over pushes, green in the end", async () => {
+    for (const [sha, word] of [
+      ["1", "fail"],
+      ["2", "fail"],
+      ["3", "pass"],
+    ] as const) {
+      const head = sha.repeat(40);
+      stage.fork({
+        headSha: head,
+        conclusion: word === "pass" ? "success" : "failure",
+        jobs: [word === "pass" ? "success" : "failure"],
+      });
+      openPull(stage.github, { number: 12, headSha: head, headRepo: "mallory/model", headRef: "topic" });
+      stage.actions.artifacts.length = 0;
+      left(sectionBytes({ headSha: head, report: sampleReport(word) }));
+      await post();
+    }
+    expect(stage.comment).toContain("Memory gate: pass");
+  });
+
+  it("reports all legs of a matrix in one comment", async () => {
+    stage.fork();
+    for (const leg of ["linux", "mac", "windows"]) {
+      const report = sampleReport(leg === "mac" ? "fail" : "pass");
+      stage.actions.addArtifact(FORK_RUN, `stormlog-section-default-${leg}.json`, sectionBytes({ leg, report }));
+    }
+    expect((await post()).outputs.verdict).toBe("fail");
+    expect(stage.comment).toContain("1 of 3 legs");
+  });
+
+  it("says that nothing is known when the run left nothing", async () => {
+    stage.fork();
+    const result = await post({ "fail-on": "regression" });
+    expect(result).toMatchObject({ code: 6, outputs: { verdict: "" } });
+    expect(stage.comment).toContain("Memory gate: unjudged");
+    expect(stage.comment).toContain("https://github.com/octo/model/actions/runs/501");
+  });
+
+  it("says nothing when the run was skipped", async () => {
+    stage.fork({ conclusion: "skipped" });
+    expect((await post()).code).toBe(0);
+    expect(stage.github.comments).toEqual([]);
+  });
+
+  it("does not comment when it is told not to, and tells the verdict all the same", async () => {
+    stage.fork();
+    left();
+    expect((await post({ comment: "never" })).outputs).toMatchObject({ verdict: "fail", "comment-url": "" });
+    expect(stage.github.comments).toEqual([]);
+  });
+
+  it("fails as the gate did when it is asked to, and never otherwise", async () => {
+    stage.fork();
+    left();
+    expect((await post({ "fail-on": "regression" })).code).toBe(4);
+    expect((await post({ "fail-on": "never" })).code).toBe(0);
+  });
+
+  const difference = differenceOf("train-mlp", sampleScenario("fail").fingerprint, sampleScenario("fail").judgement!);
+  const claims = (): Buffer => {
+    const accepted = {
+      difference: difference?.token ?? "",
+      by: "octocat",
+      reason: "meant",
+      via: "comment",
+      at_iso: null,
+      head_sha: null,
+      url: null,
+    } as const;
+    const scenario = { ...sampleScenario("fail"), word: "warn", difference: accepted.difference, accepted } as const;
+    return sectionBytes({ report: sampleReport("warn", { scenarios: [scenario] }) });
+  };
+
+  it("does not believe a fork that its difference was accepted", async () => {
+    stage.fork();
+    left(claims());
+    expect((await post()).outputs.verdict).toBe("fail");
+    expect(stage.comment).toContain("nobody with write permission has accepted");
+    expect(stage.comment).not.toContain("Accepted by");
+  });
+
+  it("believes who accepted it on GitHub with write permission, and shows that person's own words", async () => {
+    stage.fork();
+    left(claims());
+    stage.people.roles.set("maintainer", "write").set("mallory", "read");
+    stage.github.addComment(12, "mallory", `/stormlog accept ${difference?.token} mine`);
+    stage.github.addComment(12, "maintainer", `/stormlog accept ${difference?.token} a larger batch`);
+    stage.github.graphQl = (query) =>
+      query.includes("IssueComment") ? { data: { node: { lastEditedAt: null, editor: null } } } : null;
+    expect((await post()).outputs.verdict).toBe("warn");
+    const ours = stage.github.comments.find(({ author }) => author.endsWith("[bot]"));
+    expect(ours?.body).toContain("Accepted by maintainer");
+    expect(ours?.body).not.toContain("octocat");
+  });
+});
+
+describe("what GitHub refuses is one warning", () => {
+  it("a token that may only read", async () => {
+    stage.fork();
+    left();
+    const result = await post({ token: "readonly" });
+    expect(result).toMatchObject({ code: 0, outputs: { verdict: "fail", "comment-url": "" } });
+    expect(warnings(result)).toEqual([expect.stringContaining("pull-requests: write")]);
+  });
+
+  it.each([403, 404, 500])("%i for the run", async (status) => {
+    stage.fork();
+    left();
+    stage.github.failure = ({ path: asked }) =>
+      /\/runs\/\d+$/.test(asked) ? { kind: "status", status, message: "no" } : null;
+    const result = await post();
+    expect(result).toMatchObject({ code: 0, outputs: { verdict: "" } });
+    expect(warnings(result)).toHaveLength(1);
+    if (status !== 500) expect(warnings(result)[0]).toContain("actions: read");
+  });
+
+  it.each(["cut", "endless"] as const)("bytes that are %s", async (kind) => {
+    stage.fork();
+    left();
+    stage.actions.store.failure = () => ({ kind });
+    const result = await post();
+    expect(result.code).toBe(0);
+    expect(result.outputs.verdict).toBe("");
+    expect(warnings(result).length).toBeLessThanOrEqual(1);
+  });
+
+  it("a store that never answers, for no longer than the step may take", async () => {
+    stage.fork();
+    left();
+    stage.actions.store.failure = () => ({ kind: "hang" });
+    const result = await post({ "timeout-minutes": "0.05" });
+    expect(result.seconds).toBeLessThan(10);
+    expect(result.code).toBe(1);
+    expect(result.log).toContain("STEP_TIMEOUT");
+  });
+
+  it("no token at all is a mistake of the workflow", async () => {
+    const result = await post({ token: "" });
+    expect(result).toMatchObject({ code: 2 });
+    expect(result.log).toContain("NO_TOKEN");
+  });
+});
+
+describe("a pull request that was closed", () => {
+  const closed = (event = "pull_request"): Record<string, string> => {
+    const repo = { full_name: "octo/model" };
+    const pull = { number: 12, head: { sha: HEAD, repo }, base: { sha: "b".repeat(40), repo } };
+    return stage.env({ action: "closed", pull_request: pull }, event);
+  };
+
+  it("loses its pictures, and other pull requests keep theirs", async () => {
+    git.git("update-ref", IMAGES, git.git("commit-tree", "-m", "x", git.git("mktree")));
+    git.git("update-ref", "refs/stormlog/images/pr-13", IMAGES);
+    const result = await post({}, closed("pull_request_target"));
+    expect(result).toMatchObject({ code: 0, outputs: { "pull-request": "12", verdict: "" } });
+    expect(git.git("for-each-ref", "--format=%(refname)", "refs/stormlog/images")).toBe("refs/stormlog/images/pr-13");
+    expect(stage.github.comments).toEqual([]);
+  });
+
+  it("had none: nothing is said", async () => {
+    expect(warnings(await post({}, closed()))).toEqual([]);
+  });
+
+  it("of a fork, whose token may not: one warning", async () => {
+    git.git("update-ref", IMAGES, "refs/stormlog/images/pr-13");
+    const result = await post({ token: "readonly" }, closed());
+    expect(result.code).toBe(0);
+    expect(warnings(result)).toEqual([expect.stringContaining("contents: write")]);
+  });
+});
+
+describe.skipIf(azurite === null)("after the gate in the same run", () => {
+  let job: Job;
+  beforeEach(() => {
+    job = new Job(stage.github.url, results.url).pullRequest(12, HEAD);
+    openPull(stage.github, { number: 12, headSha: HEAD });
+  });
+  afterEach(() => job.remove());
+
+  const gate = (run: string): Promise<StepResult> =>
+    runStepFile({
+      node,
+      script: path.join(built, "main.js"),
+      cwd: job.folder,
+      env: job.env,
+      inputs: { token: "readonly", comment: "never", run },
+    });
+
+  it("posts what the gate's job may not post itself, without any permission to read artifacts", async () => {
+    expect((await gate("fail")).code).toBe(4);
+    const result = await post({ image: "auto" }, job.env);
+    expect(result).toMatchObject({ code: 0, outputs: { verdict: "fail", "pull-request": "12" } });
+    expect(stage.comment).toContain("Memory gate: fail");
+    expect(stage.comment).toContain(`blob/${git.git("rev-parse", IMAGES)}/default.png`);
+    expect(stage.comment).not.toContain("fork");
+    expect(stage.github.requests.some(({ path: asked }) => asked.includes("/actions/"))).toBe(false);
+  });
+
+  it("posts for a branch that copy-pr-bot made, by its number and its commit", async () => {
+    await gate("unjudged");
+    const env: Record<string, string> = {
+      ...job.env,
+      GITHUB_EVENT_NAME: "push",
+      GITHUB_REF: "refs/heads/pull-request/12",
+      GITHUB_SHA: HEAD,
+    };
+    delete env.GITHUB_EVENT_PATH;
+    expect((await post({}, env)).outputs).toMatchObject({ verdict: "unjudged", "pull-request": "12" });
+    stage.github.comments.length = 0;
+    await post({}, { ...env, GITHUB_SHA: "c".repeat(40) });
+    expect(stage.github.comments).toEqual([]);
+  });
+
+  it("tells the verdict of a run that is about no pull request", async () => {
+    await gate("fail");
+    const env: Record<string, string> = { ...job.env, GITHUB_EVENT_NAME: "schedule" };
+    delete env.GITHUB_EVENT_PATH;
+    expect(await post({}, env)).toMatchObject({ code: 0, outputs: { verdict: "fail", "pull-request": "" } });
+    expect(stage.github.comments).toEqual([]);
+  });
+
+  it("says so when the gate's job left nothing", async () => {
+    const result = await post({}, job.env);
+    expect(result).toMatchObject({ code: 0, outputs: { verdict: "" } });
+    expect(stage.comment).toContain("Memory gate: unjudged");
+  });
+});
+
+describe("action.yml of the report", () => {
+  it("has every input that is read, and no other", () => {
+    const names = ["comment", "fail-on", "gate-id", "image", "run-id", "timeout-minutes", "token"];
+    expect(Object.keys(manifest.inputs).sort()).toEqual(names);
+  });
+
+  it("has its inputs in the table of its README", () => {
+    const readme = readFileSync(path.join(ROOT, "report/README.md"), "utf8");
+    for (const name of [...Object.keys(manifest.inputs), ...Object.keys(manifest.outputs)]) {
+      expect(readme).toContain(`| \`${name}\``);
+    }
+  });
+});

@@ -1,0 +1,169 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildInto } from "../../scripts/build.mjs";
+import { GitHubDouble } from "./kit/github-double.ts";
+import { Job } from "./kit/job.ts";
+import { runStepFile, type StepResult } from "./kit/mini-runner.ts";
+import { runtimeToken } from "./kit/results-double.ts";
+import { actionNode } from "./kit/tools.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+// Within the package, so that the built file finds its package folder as dist/ does.
+const BUILT = path.join(ROOT, "build/test-secrets");
+const HUNTER = path.join(ROOT, "test/action/fixtures/hunter.mjs");
+const NOBODY = 65534;
+
+const isRoot = process.getuid?.() === 0;
+const canDrop = isRoot && spawnSync("setpriv", ["--reuid", String(NOBODY), "--clear-groups", "true"]).status === 0;
+const linux = process.platform === "linux";
+
+const canary = (kind: string): string => `canary-${randomBytes(16).toString("hex")}-${kind}`;
+
+const SECRETS = {
+  token: canary("token"),
+  runtime: canary("runtime"),
+  oidc: canary("oidc"),
+  github: canary("github"),
+  state: canary("state"),
+} as const;
+/** What the hunter may find, so that finding nothing means something. */
+const DECOYS = { file: canary("file"), process: canary("process") } as const;
+
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+
+describe.skipIf(!linux)("a measured command that hunts for the job's tokens", () => {
+  const github = new GitHubDouble();
+  let job: Job;
+  let sleeper: ChildProcess;
+  let node: string;
+  let result: StepResult;
+  let bundle: string;
+
+  beforeAll(async () => {
+    mkdirSync(BUILT, { recursive: true });
+    await buildInto(BUILT, { "action/main": "src/actions/gate/main.ts", guard: "src/measure/guard/main.ts" });
+    await github.start();
+    github.tokens.set(SECRETS.token, { login: "github-actions[bot]", write: true });
+    job = new Job(github.url, null).pullRequest(3, "a".repeat(40));
+    node = path.join(job.folder, "node");
+    // The runner's own user is no root, except in a container: both are tried where this is root.
+    const drop = canDrop ? `setpriv --reuid=${NOBODY} --regid=${NOBODY} --clear-groups ` : "";
+    const owned = canDrop ? `chown -R ${NOBODY} "$RUNNER_TEMP" "$(dirname "$GITHUB_OUTPUT")"\n` : "";
+    writeFileSync(node, `#!/bin/sh\n${owned}exec ${drop}${actionNode()} "$@"\n`);
+    chmodSync(node, 0o755);
+    chmodSync(job.folder, 0o755);
+    writeFileSync(path.join(job.folder, "temp/decoy"), DECOYS.file);
+    const args = canDrop ? ["--reuid=65534", "--regid=65534", "--clear-groups", "sleep", "300"] : ["300"];
+    sleeper = spawn(canDrop ? "setpriv" : "sleep", args, { env: { PATH: process.env.PATH, DECOY: DECOYS.process } });
+    result = await hunt(node);
+    bundle = result.outputs["bundle-path"] ?? "";
+  }, 90_000);
+
+  afterAll(async () => {
+    sleeper.kill("SIGKILL");
+    await github.stop();
+    job.remove();
+  });
+
+  const hunt = (runtime: string): Promise<StepResult> =>
+    runStepFile({
+      node: runtime,
+      script: path.join(BUILT, "action/main.js"),
+      cwd: job.folder,
+      env: {
+        ...job.env,
+        HOME: job.folder,
+        GITHUB_TOKEN: SECRETS.github,
+        GITHUB_WORKSPACE: job.folder,
+        ACTIONS_RUNTIME_TOKEN: `${runtimeToken()}${SECRETS.runtime}`,
+        ACTIONS_ID_TOKEN_REQUEST_TOKEN: SECRETS.oidc,
+        ACTIONS_ID_TOKEN_REQUEST_URL: "https://example.org",
+        // The same token under a name of the job's own.
+        DEPLOY_TOKEN: SECRETS.token,
+        STATE_other: SECRETS.state,
+      },
+      inputs: {
+        token: SECRETS.token,
+        run: `${process.execPath} ${HUNTER} ${job.folder}/temp ${job.folder} $(dirname ${BUILT})/test-secrets`,
+        baseline: "none",
+        unjudged: "pass",
+        probe: "off",
+      },
+      timeoutMs: 60_000,
+    });
+
+  const finds = ({ log }: StepResult): readonly string[] =>
+    [...log.matchAll(/^FOUND (\S+) (\S+)$/gm)].map(([, place, text = ""]) => `${Buffer.from(text, "base64")} ${place}`);
+
+  it("finds what is not hidden: the hunt is a real one", () => {
+    const found = finds(result).join("\n");
+    for (const decoy of Object.values(DECOYS)) expect(found, result.log).toContain(decoy);
+  });
+
+  it.skipIf(isRoot && !canDrop)(
+    "finds no token in its environment, in /proc, in memory, in files or descriptors",
+    () => {
+      const secrets = Object.values(SECRETS);
+      expect(finds(result).filter((line) => secrets.some((secret) => line.includes(secret)))).toEqual([]);
+      // The step's own process was there and closed, not just overlooked.
+      expect(result.log).toMatch(/^STEP (\d+) DENIED .*\/proc\/\1\/environ .*\/proc\/\1\/mem/m);
+    },
+  );
+
+  it("finds no token in its own environment and arguments, whoever it runs as", async () => {
+    const asRoot = canDrop ? await hunt(actionNode()) : result;
+    const own = finds(asRoot).filter((line) => / (environment|arguments)$/.test(line));
+    expect(own).toEqual([]);
+  }, 60_000);
+
+  it("leaves no token in the bundle, the log, the outputs or the summary", () => {
+    const kept = [result.log.replace(/^::add-mask::.*$/gm, ""), JSON.stringify(result.outputs), result.summary];
+    for (const entry of readdirSync(bundle, { recursive: true, withFileTypes: true })) {
+      if (entry.isFile()) kept.push(readFileSync(path.join(entry.parentPath, entry.name), "latin1"));
+    }
+    expect(kept.length).toBeGreaterThan(8);
+    for (const secret of Object.values(SECRETS)) {
+      expect(kept.filter((text) => text.includes(secret) || text.includes(base64(secret)))).toEqual([]);
+    }
+    expect(github.comments.map(({ body }) => body).join()).not.toMatch(
+      /canary-[0-9a-f]{32}-(token|runtime|oidc|github)/,
+    );
+  });
+
+  it("cannot set outputs, variables or PATH through the runner's files, which it finds by their folder", async () => {
+    const files = path.join(job.folder, "files");
+    const forged = await runStepFile({
+      node: actionNode(),
+      script: path.join(BUILT, "action/main.js"),
+      cwd: job.folder,
+      env: { ...job.env, GITHUB_WORKSPACE: job.folder },
+      inputs: {
+        token: SECRETS.token,
+        run:
+          `for f in /tmp/stormlog-runner-*/GITHUB_*; do echo "$f" >> ${files}; ` +
+          `case "$f" in *SUMMARY) echo "# pass";; *) echo "verdict=pass"; esac >> "$f"; done; true --password hunter2-of-mine`,
+        baseline: "none",
+        comment: "never",
+        probe: "off",
+      },
+    });
+    expect(readFileSync(files, "utf8")).toMatch(/GITHUB_OUTPUT/);
+    expect(forged.outputs.verdict).toBe("unjudged");
+    expect(forged.state).not.toHaveProperty("verdict");
+    expect(forged.summary).not.toContain("# pass\n");
+    const folder = forged.outputs["bundle-path"] ?? "";
+    const evidence = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    expect(evidence.length).toBeGreaterThan(5);
+    for (const { parentPath, name } of evidence) {
+      expect(readFileSync(path.join(parentPath, name), "latin1")).not.toContain("hunter2-of-mine");
+    }
+    const told = forged.commands.filter(({ message }) => /wrote to files of this step/.test(message));
+    expect(told.map(({ message }) => message)).toEqual([
+      "The measured command wrote to files of this step (GITHUB_ENV, GITHUB_OUTPUT, GITHUB_PATH, GITHUB_STATE, GITHUB_STEP_SUMMARY). What it wrote was dropped.",
+    ]);
+  }, 60_000);
+});

@@ -1,0 +1,57 @@
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { packageRoot } from "../../src/core/package-root.ts";
+import { attributed, FIXTURES, leakyBlock } from "./kit/attributed.ts";
+
+describe("the growing line of a leak in Node", () => {
+  it("names the demo's line, and the one that allocates what is kept there", async () => {
+    const script = path.join(packageRoot(), "leak-lab", "demo", "workload.mjs");
+    const ran = await attributed([process.execPath, script, "leaky"], { kind: "seconds", at: [0.7, 1, 1.3, 1.6] });
+    expect(ran.code, ran.stderr).toBe(0);
+    const [top] = ran.attribution.lines;
+    expect(top).toMatchObject({ file: script, function: "leaky", placed: "kept", keptBy: "the array `retained`" });
+    expect(top?.allocatedAt).toMatchObject({ file: script, function: "leaky" });
+    expect(top?.share).toBeGreaterThan(0.9);
+    // 512 KiB in every step of 20 ms.
+    expect((top?.bytesPerSecond ?? 0) / (50 * 512 * 1024)).toBeGreaterThan(0.7);
+    expect((top?.bytesPerSecond ?? 0) / (50 * 512 * 1024)).toBeLessThan(1.1);
+  });
+
+  it("names nothing in the demo without its leak", async () => {
+    const script = path.join(packageRoot(), "leak-lab", "demo", "workload.mjs");
+    const ran = await attributed([process.execPath, script, "clean"], { kind: "seconds", at: [0.7, 1, 1.3, 1.6] });
+    expect(ran.attribution.lines.filter(({ file }) => file === script)).toEqual([]);
+  });
+
+  it("finds the line that keeps objects made elsewhere, in a program that never waits", async () => {
+    const script = path.join(FIXTURES, "node-cache.mjs");
+    const ran = await attributed([process.execPath, script, "2"], { kind: "seconds", at: [0.6, 0.9, 1.2, 1.5] });
+    expect(ran.code, ran.stderr).toBe(0);
+    const [top] = ran.attribution.lines;
+    const block = leakyBlock(script);
+    expect(top).toMatchObject({ file: script, function: "remember", keptBy: "the map `cache`" });
+    expect(top?.line).toBeGreaterThan(block.first);
+    expect(top?.line).toBeLessThan(block.last);
+    expect(top?.share).toBeGreaterThan(0.9);
+  });
+
+  it("counts typed arrays per step, by the step file, and leaves the program's types as they were", async () => {
+    const script = path.join(FIXTURES, "node-tensors.cjs");
+    const ran = await attributed([process.execPath, script, "60"], { kind: "steps", at: [20, 30, 40, 50] });
+    expect(ran.stdout).toBe("60 true true\n");
+    const [top] = ran.attribution.lines;
+    expect(top).toMatchObject({ file: script, function: "observe", keptBy: "the array `history`" });
+    expect((top?.bytesPerStep ?? 0) / (4096 * 4)).toBeCloseTo(1, 1);
+  });
+
+  it("keeps no process alive, prints nothing, and sees worker threads", async () => {
+    const script = path.join(FIXTURES, "node-worker.cjs");
+    const ran = await attributed(
+      [process.execPath, script],
+      { kind: "seconds", at: [0.3, 0.5, 0.7] },
+      { timeoutMs: 20_000 },
+    );
+    expect(ran).toMatchObject({ code: 0, stdout: "", stderr: "" });
+    expect(ran.attribution.lines[0]).toMatchObject({ file: script, keptBy: "the array `kept`" });
+  });
+});

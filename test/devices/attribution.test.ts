@@ -1,0 +1,155 @@
+import { spawn, spawnSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { noFakeNvml } from "./kit/fake-nvml.ts";
+import {
+  DRIVER_USED,
+  deviceOf,
+  expectMostOfHeld,
+  GIB,
+  highest,
+  kindsOf,
+  MIB,
+  ONE_GPU,
+  type Seen,
+  seen,
+  TRAIN,
+  TRAIN_HELD,
+  TRAIN_OUTSIDE_ALLOCATOR,
+  TRAIN_RESERVED,
+  withDriver,
+} from "./kit/measured.ts";
+import { measuredAll } from "./kit/measured-all.ts";
+
+const UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc"];
+/** As in a container: processes have numbers of their own. */
+const ownPids = { under: UNSHARE };
+const mayUnshare = spawnSync(UNSHARE[0]!, [...UNSHARE.slice(1), "true"]).status === 0;
+
+/** A process of somebody else, as long as the tests run. */
+function stranger(): number {
+  const child = spawn("sleep", ["600"], { stdio: "ignore" });
+  process.once("exit", () => child.kill("SIGKILL"));
+  return child.pid ?? 0;
+}
+
+/** Its memory moves by 4 GiB while the job runs. */
+function tenant(bytes: (size: number) => string): string[] {
+  const pid = stranger();
+  const at = (ms: number, size: number): string[] => [
+    `proc ${ms} 0 ${pid} ${bytes(size)}`,
+    `at ${ms} 0 ${DRIVER_USED + size} ${300 * MIB} ${80 * GIB}`,
+  ];
+  return [...ONE_GPU, ...at(0, GIB), ...at(1400, 5 * GIB)];
+}
+
+const absent = noFakeNvml();
+const run = measuredAll<Seen>(
+  absent !== null
+    ? {}
+    : {
+        pid: () => seen([...ONE_GPU, "accounting 0 on"]),
+        twice: () => seen([...ONE_GPU, `proc 0 0 job ${TRAIN_HELD} compute again`, `proc 0 0 0 ${GIB}`]),
+        tenant: () => seen(tenant(String)),
+        untold: () => seen([...ONE_GPU, "proc 0 0 job na"]),
+        empty: () => seen([...ONE_GPU, "proc 0 0 job gone"]),
+        untoldTenant: () => seen([...ONE_GPU, `proc 1400 0 ${stranger()} na`, "proc 0 0 job na"]),
+        ...(mayUnshare && {
+          hostPids: () => seen([...withDriver("535.54.03"), "pidns host"], TRAIN, ownPids),
+          noMemory: () => seen([...withDriver("550.90.07"), "pidns zero-mem"], TRAIN, ownPids),
+          converted: () => seen([...withDriver("570.86.15"), "pidns converted"], TRAIN, ownPids),
+        }),
+      },
+);
+
+describe.skipIf(absent !== null)(`memory of the job on a GPU${absent === null ? "" : ` (${absent})`}`, () => {
+  it("is told by pid where the driver names processes, with the driver's exact peak, its gap and nobody else's", () => {
+    const pid = run("pid");
+    expect(pid.code).toBe(0);
+    expect(deviceOf(pid, "cuda:0")).toMatchObject({
+      attribution: "pid",
+      attribution_reason: null,
+      baseline_used_bytes: DRIVER_USED,
+      job_peak_bytes: TRAIN_HELD,
+      job_peak_kind: "exact",
+      others_peak_bytes: 0,
+    });
+    expect(highest(pid.recording, "cuda:0", "used")).toBe(DRIVER_USED + TRAIN_HELD);
+    expect(highest(pid.recording, "cuda:0", "reserved")).toBe(TRAIN_RESERVED);
+    expect(highest(pid.recording, "cuda:0", "driver")).toBe(300 * MIB);
+    // Between the moment a part comes and the next reading of the other clock, the gap holds some of the allocator's, too.
+    expect(deviceOf(pid, "cuda:0").gap?.peak_bytes).toBeGreaterThanOrEqual(TRAIN_OUTSIDE_ALLOCATOR);
+    expect(kindsOf(pid)).not.toContain("other_tenant");
+  });
+
+  it("costs the driver no more lists than one a second and one for what happens, and one handle", () => {
+    const { calls, info } = run("pid");
+    expect(calls.get("nvmlDeviceGetHandleByIndex_v2")).toBe(1);
+    const seconds = info.clock.duration_s ?? 0;
+    expect(calls.get("nvmlDeviceGetComputeRunningProcesses_v2")).toBeLessThan(4 * seconds + 4);
+    expect(calls.get("nvmlDeviceGetMemoryInfo_v2")).toBeGreaterThan(20 * seconds);
+    expect([...calls.keys()].filter((name) => /Utilization|Power|Fan|Temperature/.test(name))).toEqual([]);
+  });
+
+  it("counts a process that is listed twice once, and process 0 not at all", () => {
+    const device = deviceOf(run("twice"), "cuda:0");
+    expect(device).toMatchObject({ attribution: "pid", others_peak_bytes: 0 });
+    expectMostOfHeld(device.job_peak_bytes);
+  });
+
+  it("stays apart from another tenant's, whose movement is a finding", () => {
+    const other = run("tenant");
+    expect(deviceOf(other, "cuda:0")).toMatchObject({
+      attribution: "pid",
+      others_first_bytes: GIB,
+      others_peak_bytes: 5 * GIB,
+    });
+    expect(highest(other.recording, "cuda:0", "job")).toBeLessThanOrEqual(TRAIN_HELD);
+    const finding = other.findings.find(({ classification }) => classification === "other_tenant");
+    expect(finding).toMatchObject({ severity: "warning", device: "cuda:0" });
+    expect(finding?.description).toContain("4.00 GiB");
+    expect(other.summary).toContain("other tenant");
+  });
+
+  it.each(["untold", "empty"] as const)(
+    "is the device's used memory less what was before where the list is %s",
+    (name) => {
+      const device = deviceOf(run(name), "cuda:0");
+      expect(device).toMatchObject({
+        attribution: "device-delta",
+        attribution_reason: expect.any(String),
+        job_peak_bytes: TRAIN_HELD,
+        job_peak_kind: "sampled",
+      });
+      expect(highest(run(name).recording, "cuda:0", "job")).toBeNull();
+    },
+  );
+
+  it("is not told where somebody else came to the device, whose memory nobody tells either", () => {
+    expect(deviceOf(run("untoldTenant"), "cuda:0")).toMatchObject({
+      attribution: "none",
+      attribution_reason: expect.any(String),
+      job_peak_bytes: null,
+    });
+  });
+});
+
+describe.skipIf(absent !== null || !mayUnshare)("memory of the job in a container, by the driver's version", () => {
+  it("is that of the one process that is new while numbers are the host's", () => {
+    const old = run("hostPids");
+    expect(deviceOf(old, "cuda:0")).toMatchObject({
+      attribution: "single-new-pid",
+      attribution_reason: expect.any(String),
+    });
+    expectMostOfHeld(highest(old.recording, "cuda:0", "job"));
+  });
+
+  it("is the device's while the driver looks memory up by the wrong number", () => {
+    const later = run("noMemory");
+    expect(deviceOf(later, "cuda:0")).toMatchObject({ attribution: "device-delta", job_peak_bytes: TRAIN_HELD });
+    expect(highest(later.recording, "cuda:0", "job")).toBeNull();
+  });
+
+  it("is told by pid since drivers convert both", () => {
+    expect(deviceOf(run("converted"), "cuda:0").attribution).toBe("pid");
+  });
+});

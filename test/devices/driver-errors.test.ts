@@ -1,0 +1,130 @@
+import { describe, expect, it } from "vitest";
+import { fakeNvmlLibrary } from "./kit/built.ts";
+import { noFakeNvml } from "./kit/fake-nvml.ts";
+import {
+  deviceOf,
+  highest,
+  kindsOf,
+  largestHostGapMs,
+  ONE_GPU,
+  type Seen,
+  seen,
+  TRAIN_RESERVED,
+  values,
+} from "./kit/measured.ts";
+import { measuredAll } from "./kit/measured-all.ts";
+
+/** What init answers, by the name that a person is shown. */
+const INIT: Readonly<Record<string, number>> = {
+  NO_PERMISSION: 4,
+  DRIVER_NOT_LOADED: 9,
+  OPERATING_SYSTEM: 17,
+  LIB_RM_VERSION_MISMATCH: 18,
+  UNKNOWN: 999,
+};
+const HANDLE: Readonly<Record<string, number>> = { NO_PERMISSION: 4, GPU_IS_LOST: 15, GPU_NOT_FOUND: 28 };
+
+const both = (ms: number, code: number): string[] => [`error ${ms} 0 ${code}`, `error ${ms} 0 ${code} processes`];
+
+const absent = noFakeNvml();
+const run = measuredAll<Seen>(
+  absent !== null
+    ? {}
+    : {
+        library: () => seen(ONE_GPU, undefined, { env: { STORMLOG_GATE_NVML: "/nowhere/libnvidia-ml.so.1" } }),
+        ...Object.fromEntries(
+          Object.entries(INIT).map(([name, code]) => [`init ${name}`, () => seen([...ONE_GPU, `init ${code}`])]),
+        ),
+        ...Object.fromEntries(
+          Object.entries(HANDLE).map(([name, code]) => [
+            `handle ${name}`,
+            () => seen([...ONE_GPU, `handle-code 0 ${code}`]),
+          ]),
+        ),
+        lost: () => seen([...ONE_GPU, ...both(1000, 15), "event 990 0 xid 79"]),
+        recovers: () => seen([...ONE_GPU, "error 1000 0 10", "error 1300 0 0"]),
+        mismatch: () => seen([...ONE_GPU, ...both(1000, 18)]),
+        unknown: () => seen([...ONE_GPU, ...both(1000, 999)]),
+        events: () => seen([...ONE_GPU, "event 1000 0 xid 63", "event 1100 0 ecc 0", "event 1200 0 xid 12345"]),
+      },
+);
+
+describe.skipIf(absent !== null)(`a driver that does not answer${absent === null ? "" : ` (${absent})`}`, () => {
+  it.each([
+    "library",
+    ...Object.keys(INIT).map((name) => `init ${name}`),
+    ...Object.keys(HANDLE).map((name) => `handle ${name}`),
+  ])("costs the run nothing but the GPU's own numbers: %s", (name) => {
+    const one = run(name);
+    expect(one.code).toBe(0);
+    expect(one.info).toMatchObject({ complete: true, exit: { kind: "exited", code: 0 }, sampler: { kind: "native" } });
+    expect(highest(one.recording, "cuda:0", "used")).toBeNull();
+    expect(highest(one.recording, "cuda:0", "reserved")).toBe(TRAIN_RESERVED);
+    expect(highest(one.recording, "host", "host")).toBeGreaterThan(0);
+    const source = one.info.sources.find((each) => each.name === "nvml");
+    expect(source?.available).toBe(false);
+    const code = name.split(" ")[1] ?? "cannot be loaded";
+    expect(source?.reason).toContain(code);
+    const unread = one.findings.find(({ classification }) => classification === "device_unread");
+    expect(unread).toMatchObject({ severity: "info", device: "cuda:0" });
+    expect(unread?.description).toContain(code);
+    expect(one.summary).toContain("of the GPU itself nothing was read");
+  });
+});
+
+describe.skipIf(absent !== null)("a driver that fails while it is measured", () => {
+  it.each([
+    ["lost", "device_lost", "cuda:0"],
+    // Nothing answers any more, whichever device is asked.
+    ["mismatch", "device_driver_mismatch", null],
+    ["unknown", "device_unreachable", null],
+  ])("ends the GPU's samples with one finding, and the host's go on: %s", (name, classification, device) => {
+    const one = run(name);
+    expect(one.code).toBe(0);
+    const used = values(one.recording, "cuda:0", "used");
+    expect(used.at(-1)?.ms).toBeLessThan(1100);
+    expect(used.length).toBeGreaterThan(20);
+    expect(values(one.recording, "host", "host").at(-1)?.ms).toBeGreaterThan(1800);
+    expect(one.findings.filter((each) => each.classification === classification)).toMatchObject([
+      { severity: "critical", device },
+    ]);
+    expect(
+      one.recording.health?.filter(({ kind }) => `device_${kind.replaceAll("-", "_")}` === classification),
+    ).toMatchObject([{ count: 1 }]);
+    expect(one.summary).toContain(classification.replaceAll("_", " "));
+    expect(largestHostGapMs(one.recording)).toBeLessThan(500);
+  });
+
+  it("says which Xid came before the loss", () => {
+    const xid = run("lost").findings.find(({ classification }) => classification === "device_xid");
+    expect(xid).toMatchObject({ severity: "critical" });
+    expect(xid?.description).toContain("Xid 79");
+  });
+
+  it("is asked again when the failure may pass, and nothing in between is made up", () => {
+    const one = run("recovers");
+    const used = values(one.recording, "cuda:0", "used").map(({ ms }) => ms);
+    expect(used.filter((ms) => ms > 1020 && ms < 1290)).toEqual([]);
+    expect(used.at(-1)).toBeGreaterThan(1400);
+    expect(one.recording.health?.map(({ kind }) => kind)).toContain("recovered");
+    expect(kindsOf(one)).not.toContain("device_lost");
+    expect(deviceOf(one, "cuda:0").attribution).toBe("pid");
+  });
+
+  it("is heard when it reports errors of the hardware, known ones by their meaning and others by their number", () => {
+    const { findings, summary } = run("events");
+    expect(findings.filter(({ classification }) => classification === "device_ecc")).toHaveLength(1);
+    const texts = findings
+      .filter(({ classification }) => classification === "device_xid")
+      .map((each) => each.description);
+    expect(texts.some((text) => /Xid 63\b.*row/.test(text))).toBe(true);
+    expect(texts.some((text) => text.includes("Xid 12345"))).toBe(true);
+    expect(summary).toContain("Xid 63");
+  });
+});
+
+describe.skipIf(absent !== null)("the fake library", () => {
+  it("lacks what a test took out of it", () => {
+    expect(fakeNvmlLibrary(["nvmlDeviceGetMemoryInfo_v2"])).not.toBe(fakeNvmlLibrary());
+  });
+});

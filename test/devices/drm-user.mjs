@@ -1,0 +1,83 @@
+// A measured program that uses a graphics card, as far as the kernel would show it: `node drm-user.mjs TREE MAKER STEPS MIB_A_STEP [what]`.
+// MAKER is amd or xe; `what`: "vanish" takes the card away halfway, "group" has only the control group tell.
+import {
+  closeSync,
+  constants,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import path from "node:path";
+import { setTimeout } from "node:timers/promises";
+
+const [tree = "", maker = "amd", steps = "10", growth = "8", what = ""] = process.argv.slice(2);
+const MIB = 1024 ** 2;
+const STEP_MS = 50;
+const pci = "0000:03:00.0";
+const device = path.join(tree, "sys/devices/pci0000:00", pci);
+const own = path.join(tree, "proc", String(process.pid));
+
+/** What another process uses of the card all the time. */
+const OTHERS = 100 * MIB;
+
+function put(file, text) {
+  mkdirSync(path.dirname(file), { recursive: true });
+  // In a folder of its own kind the unfinished file would be taken for an entry.
+  const unfinished = path.join(tree, `unfinished-${process.pid}`);
+  writeFileSync(unfinished, text);
+  renameSync(unfinished, file);
+}
+
+/** Into the file that stands there, as a kernel's file stays the same one; always as long, so that it is never cut for a moment. */
+function overwrite(file, text) {
+  mkdirSync(path.dirname(file), { recursive: true });
+  const opened = openSync(file, constants.O_RDWR | constants.O_CREAT);
+  writeSync(opened, text, 0);
+  closeSync(opened);
+}
+
+const inPlace = (file, bytes, before = "") => overwrite(file, `${before}${String(bytes).padStart(15, "0")}\n`);
+
+function hold(bytes) {
+  const kib = String(bytes / 1024).padStart(12, "0");
+  if (maker === "amd") inPlace(path.join(device, "mem_info_vram_used"), OTHERS + bytes);
+  if (what === "group") {
+    inPlace(path.join(tree, "sys/fs/cgroup/job/dmem.current"), bytes, `drm/${pci}/vram0 `);
+    inPlace(path.join(tree, "sys/fs/cgroup/job/dmem.peak"), bytes + MIB, `drm/${pci}/vram0 `);
+    return;
+  }
+  if (maker === "amd") inPlace(path.join(tree, `sys/class/kfd/kfd/proc/${process.pid}/vram_998`), bytes);
+  const lines =
+    maker === "amd"
+      ? [`drm-driver:\tamdgpu`, `drm-memory-vram:\t${kib} KiB`, `drm-memory-gtt:\t64 KiB`]
+      : [`drm-driver:\txe`, `drm-total-vram0:\t${kib} KiB`, `drm-resident-vram0:\t${kib} KiB`];
+  overwrite(path.join(own, "fdinfo/9"), `pos:\t0\ndrm-client-id:\t17\ndrm-pdev:\t${pci}\n${lines.join("\n")}\n`);
+}
+
+mkdirSync(path.join(own, "fd"), { recursive: true });
+if (what === "group") {
+  put(path.join(own, "cgroup"), "0::/job\n");
+  put(path.join(tree, "sys/fs/cgroup/job/cgroup.procs"), `${process.pid}\n`);
+} else {
+  symlinkSync("/dev/dri/renderD128", path.join(own, "fd/9"));
+}
+const last = Number(steps);
+for (let step = 1; step <= last; step++) {
+  hold(step * Number(growth) * MIB);
+  if (what === "vanish" && step === Math.floor(last / 2)) {
+    // A card that is taken away: its folders go, and what was opened reads nothing any more.
+    truncateSync(path.join(device, "mem_info_vram_used"));
+    for (const name of readdirSync(path.join(tree, "sys/class/drm"))) rmSync(path.join(tree, "sys/class/drm", name));
+    await setTimeout((last - step) * STEP_MS);
+    break;
+  }
+  await setTimeout(STEP_MS);
+}
+rmSync(own, { recursive: true, force: true });
+rmSync(path.join(tree, `sys/class/kfd/kfd/proc/${process.pid}`), { recursive: true, force: true });

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { noFakeNvml } from "./kit/fake-nvml.ts";
+import { deviceOf, largestHostGapMs, ONE_GPU, type Seen, seen, trainSteps, values } from "./kit/measured.ts";
+import { measuredAll } from "./kit/measured-all.ts";
+
+const HANG_MS = 5000;
+/** Long enough to see the driver come back. */
+const LONG = trainSteps(260);
+
+const absent = noFakeNvml();
+const run = measuredAll<Seen>(
+  absent !== null
+    ? {}
+    : {
+        // Side by side, so that both have the same machine.
+        calm: () => seen(ONE_GPU, LONG),
+        hangs: () => seen([...ONE_GPU, `hang 1000 ${HANG_MS}`], LONG),
+        "hangs in a list": () => seen([...ONE_GPU, `hang 300 ${HANG_MS} processes`], LONG),
+        "hangs to the end": () => seen([...ONE_GPU, "hang 1000 60000"]),
+        "hangs at its start": () => seen([...ONE_GPU, "hang-init 60000"]),
+      },
+);
+
+describe.skipIf(absent !== null)(`a driver that hangs${absent === null ? "" : ` (${absent})`}`, () => {
+  it.each(["hangs", "hangs in a list"])("for five seconds costs no sample of the host: %s", (name) => {
+    const hung = run(name);
+    expect(hung.code).toBe(0);
+    const used = values(hung.recording, "cuda:0", "used").map(({ ms }) => ms);
+    const silent = Math.max(...used.map((ms, i) => ms - (used[i - 1] ?? ms)));
+    expect(silent).toBeGreaterThan(HANG_MS * 0.95);
+    expect(used.at(-1)).toBeGreaterThan(HANG_MS + 1000);
+    // While the device is silent the host is read on as always: as many readings as elsewhere, and no gap that the calm run has not.
+    const [from, to] = [1500, 4500];
+    const during = values(hung.recording, "host", "host").filter(({ ms }) => ms > from && ms < to).length;
+    const calm = values(run("calm").recording, "host", "host").filter(({ ms }) => ms > from && ms < to).length;
+    expect(during).toBeGreaterThan(calm * 0.7);
+    expect(largestHostGapMs(hung.recording)).toBeLessThan(Math.max(300, 3 * largestHostGapMs(run("calm").recording)));
+  });
+
+  it.each(["hangs", "hangs in a list"])("is a finding that says for how long: %s", (name) => {
+    const [stalled, ...more] = run(name).findings.filter(({ classification }) => classification === "device_stalled");
+    expect(more).toEqual([]);
+    expect(stalled).toMatchObject({ severity: "warning" });
+    expect(stalled?.description).toMatch(/[45]\.\d s|5 s/);
+    expect(run(name).recording.health?.map(({ kind }) => kind)).toEqual(["stalled", "recovered"]);
+    expect(deviceOf(run(name), "cuda:0").attribution).not.toBe("none");
+  });
+
+  it("to the end of the run holds nothing up, and the finding says that it did not come back", () => {
+    const hung = run("hangs to the end");
+    expect(hung.code).toBe(0);
+    expect(hung.tookMs).toBeLessThan(40_000);
+    expect(values(hung.recording, "cuda:0", "used").at(-1)?.ms).toBeLessThan(1100);
+    const stalled = hung.findings.find(({ classification }) => classification === "device_stalled");
+    expect(stalled?.description).toContain("had not come back");
+  });
+
+  it("when it is asked for the first time costs the GPU's numbers, and a bounded wait", () => {
+    const hung = run("hangs at its start");
+    expect(hung.code).toBe(0);
+    expect(hung.tookMs).toBeLessThan(40_000);
+    expect(hung.info.sources.find(({ name }) => name === "nvml")).toMatchObject({
+      available: false,
+      reason: expect.stringContaining("not answered"),
+    });
+    expect(values(hung.recording, "host", "host").length).toBeGreaterThan(50);
+  });
+});

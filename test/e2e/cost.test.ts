@@ -1,0 +1,142 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { type CliResult, cli, freshFolder } from "./cli.ts";
+
+/** Each run takes the next line of the plan: MiB to hold, and seconds to last. */
+const PLANNED = `
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+const count = existsSync("count") ? Number(readFileSync("count", "utf8")) + 1 : 1;
+writeFileSync("count", String(count));
+const plan = readFileSync("plan", "utf8").trim().split("\\n");
+const [mebibytes, seconds, obstacle] = plan[Math.min(count, plan.length) - 1].split(" ");
+if (obstacle) { mkdirSync(obstacle, { recursive: true }); writeFileSync(obstacle + "/recording.json", ""); }
+const keep = Buffer.alloc(Number(mebibytes) * 2 ** 20, 1);
+setTimeout(() => keep.length, Number(seconds) * 1000);
+`;
+
+interface Report {
+  readonly verdict: string;
+  readonly confirmed: boolean;
+  readonly cost: { readonly runs: number; readonly minutes: number };
+  readonly warnings: readonly string[];
+  readonly scenarios: readonly {
+    readonly verdict: string;
+    readonly error: { readonly code: string } | null;
+    readonly judgement: { readonly reason: string } | null;
+    readonly runs: readonly { readonly role: string; readonly info: { readonly exit: { readonly kind: string } } }[];
+  }[];
+}
+
+/** A folder with the workload, a plan of its runs and a baseline whose host peak is 1 MiB or, to pass, 512 MiB. */
+function workplace(plan: readonly string[], baselineMebibytes = 1): string {
+  const cwd = freshFolder();
+  writeFileSync(path.join(cwd, "work.mjs"), PLANNED);
+  writeFileSync(path.join(cwd, "plan"), `${plan.join("\n")}\n`);
+  const runs = ["a", "a", "b", "b", "c"].map((session, at) => ({
+    session,
+    series: [
+      {
+        ...{ rank: 0, device: "host", metric: "host", growth_bytes: 0, class: "flat" },
+        peak_bytes: baselineMebibytes * 2 ** 20 + at * 4096,
+      },
+    ],
+  }));
+  writeFileSync(
+    path.join(cwd, "baseline.json"),
+    JSON.stringify({ schema: "stormlog.measurements/1", scenario: "default", runs }),
+  );
+  return cwd;
+}
+
+const gate = (cwd: string, ...options: string[]): Promise<CliResult> =>
+  cli(
+    [
+      ...["run", "--json", "--baseline", "baseline.json", "--probe", "off", "--attribute", "off", ...options],
+      ...["--", process.execPath, "work.mjs"],
+    ],
+    { cwd },
+  );
+
+const reportOf = ({ stdout }: CliResult): Report => JSON.parse(stdout).payload;
+
+const kinds = (report: Report) => report.scenarios[0]?.runs.map(({ role, info }) => `${role} ${info.exit.kind}`) ?? [];
+
+describe("what red may cost", { timeout: 60_000 }, () => {
+  it("is a fail, unconfirmed, when the runs are used up before it is confirmed", async () => {
+    const cwd = workplace(["64 0.3"]);
+    const result = await gate(cwd, "--max-runs", "2");
+    expect(result.code, result.stderr).toBe(4);
+    const report = reportOf(result);
+    expect(report).toMatchObject({ verdict: "fail", confirmed: false, cost: { runs: 2 } });
+    expect(report.warnings.join("\n")).toContain("the limit of 2 runs is reached, so the breach stays unconfirmed");
+    expect(readFileSync(path.join(cwd, "stormlog-bundle/summary.md"), "utf8")).toMatch(/2 runs in/);
+  });
+
+  it("is the same for the very first run", async () => {
+    const result = await gate(workplace(["64 0.3"]), "--max-runs", "1");
+    expect([result.code, reportOf(result).confirmed, reportOf(result).cost.runs]).toEqual([4, false, 1]);
+  });
+
+  it("counts candidate, base and attribution runs together", async () => {
+    const cwd = workplace(["64 0.3"]);
+    const git = (...args: string[]) =>
+      execFileSync("git", ["-C", cwd, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args]);
+    git("init", "--quiet", "--initial-branch=main");
+    const plan = path.join(cwd, "plan");
+    writeFileSync(plan, "1 0.3\n");
+    git("add", ".");
+    git("commit", "--quiet", "-m", "base");
+    git("checkout", "--quiet", "-b", "feature");
+    writeFileSync(plan, "96 0.3\n");
+    git("commit", "--quiet", "-am", "more");
+    const args = ["--base-run", "auto", "--probe", "auto", "--attribute", "always"];
+    const whole = reportOf(await gate(cwd, ...args, "--max-runs", "20"));
+    const roles = kinds(whole).map((kind) => kind.split(" ")[0]);
+    expect(new Set(roles)).toEqual(new Set(["candidate", "base", "attribution"]));
+    expect(whole).toMatchObject({ verdict: "fail", cost: { runs: roles.length } });
+    const most = roles.indexOf("base");
+    const cut = await gate(cwd, ...args, "--max-runs", String(most));
+    expect([cut.code, reportOf(cut).cost.runs]).toEqual([4, most]);
+    expect(kinds(reportOf(cut)).map((kind) => kind.split(" ")[0])).toEqual(roles.slice(0, most));
+    const told = reportOf(cut).warnings.join("\n");
+    expect(told).toContain(`the limit of ${most} runs is reached, so the breach stays unconfirmed`);
+    expect(told).toContain(`the limit of ${most} runs is reached, so no line was looked for`);
+  });
+
+  it("ends a run that would last beyond its minutes, and does not judge by what it saw of that one", async () => {
+    // Held against the baseline the second run, which is small, would have acquitted the change.
+    const cwd = workplace(["64 0.2", "0 120"], 24);
+    const started = performance.now();
+    const result = await gate(cwd, "--max-minutes", "0.1");
+    expect(result.code, result.stderr).toBe(4);
+    expect((performance.now() - started) / 1000).toBeLessThan(6 + 10);
+    const report = reportOf(result);
+    expect(report).toMatchObject({ verdict: "fail", confirmed: false, cost: { runs: 2 } });
+    expect(kinds(report)).toEqual(["candidate exited", "candidate timeout"]);
+    expect(report.warnings.join("\n")).toContain(
+      "the limit of 0.1 minutes is reached, so the breach stays unconfirmed",
+    );
+    const measured = JSON.parse(readFileSync(path.join(cwd, "stormlog-bundle/measurements.json"), "utf8"));
+    expect(measured.runs).toHaveLength(1);
+  });
+
+  it("is no pass of fewer runs than were asked for", async () => {
+    const result = await gate(workplace(["8 0.2"], 512), "--repeats", "3", "--max-runs", "2");
+    expect([result.code, reportOf(result).verdict]).toEqual([6, "unjudged"]);
+    expect(reportOf(result).scenarios[0]?.judgement?.reason).toContain("2 of 3 runs were made");
+    const enough = await gate(workplace(["8 0.2"], 512), "--repeats", "2", "--max-runs", "2");
+    expect([enough.code, reportOf(enough).verdict]).toEqual([0, "pass"]);
+  });
+
+  it("keeps the runs there are when another one cannot even begin", async () => {
+    const cwd = workplace(["64 0.3 stormlog-bundle/runs/default/2"]);
+    const result = await gate(cwd);
+    expect(result.code, result.stderr).toBe(1);
+    const [scenario] = reportOf(result).scenarios;
+    expect(scenario?.error?.code).toMatch(/^RUN_DIRECTORY/);
+    expect(kinds(reportOf(result))).toEqual(["candidate exited"]);
+    expect(readdirSync(path.join(cwd, "stormlog-bundle/runs/default/1"))).toContain("samples.parquet");
+  });
+});

@@ -1,0 +1,136 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { packageRoot } from "../../src/core/package-root.ts";
+import { CATALOGUE, LEAK_MARKS } from "../../src/gate/lab-catalogue.ts";
+import { patternCommand } from "../../src/gate/lab-run.ts";
+
+const LAB = path.join(packageRoot(), "leak-lab");
+const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
+const source = (file: string): string => readFileSync(path.join(LAB, file), "utf8");
+
+/** Whether this Python has the module. */
+function has(module: string): boolean {
+  return existsSync(PYTHON) && spawnSync(PYTHON, ["-c", `import ${module}`]).status === 0;
+}
+
+/** Writes a small CIFAR-10 of random pixels, as both archives unpack. */
+const CIFAR = `
+import os, pickle, sys
+import numpy
+generator = numpy.random.default_rng(3)
+for name in ["data_batch_%d" % number for number in range(1, 6)] + ["test_batch"]:
+    pixels = generator.integers(0, 256, (40, 3072), dtype=numpy.uint8)
+    labels = [int(label) for label in generator.integers(0, 10, 40)]
+    for kind in ("binary", "python"):
+        os.makedirs(os.path.join(sys.argv[1], kind), exist_ok=True)
+    with open(os.path.join(sys.argv[1], "binary", name + ".bin"), "wb") as opened:
+        for label, row in zip(labels, pixels):
+            opened.write(bytes([label]) + row.tobytes())
+    with open(os.path.join(sys.argv[1], "python", name), "wb") as opened:
+        pickle.dump({b"data": pixels, b"labels": labels}, opened)
+`;
+
+interface Ran {
+  readonly code: number | null;
+  readonly told: Readonly<Record<string, unknown>> | null;
+  readonly stderr: string;
+}
+
+/** Run a state of a pattern for a few steps, without the gate. */
+function ran(name: string, state: "leaky" | "fixed", steps: number): Ran {
+  const entry = CATALOGUE.find((one) => one.name === name);
+  if (entry === undefined) throw new Error(`no pattern ${name}`);
+  const [program = "", ...args] = patternCommand(entry, state, LAB, {
+    device: "cpu",
+    scale: "tiny",
+    steps,
+    python: PYTHON,
+  });
+  const { status, stdout, stderr } = spawnSync(program, args, {
+    encoding: "utf8",
+    timeout: 120_000,
+    env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
+  });
+  const line = stdout.split("\n").find((text) => text.startsWith("leak-lab: "));
+  return { code: status, told: line === undefined ? null : JSON.parse(line.slice("leak-lab: ".length)), stderr };
+}
+
+describe("the leak lab's files", () => {
+  it("are the catalogue's, and the other way round", () => {
+    const files = readdirSync(path.join(LAB, "patterns"), { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => `patterns/${name}`);
+    expect(files.sort()).toEqual(CATALOGUE.map(({ file }) => file).sort());
+  });
+
+  it.each(CATALOGUE)("$name has both states, one leak between its marks, and says what it keeps", ({ file }) => {
+    const text = source(file);
+    for (const mark of Object.values(LEAK_MARKS)) expect(text.split(mark)).toHaveLength(2);
+    const begins = text.indexOf(LEAK_MARKS.begin);
+    const ends = text.indexOf(LEAK_MARKS.end);
+    const leaky = text.search(/(?:def|function) leaky\(/);
+    const fixed = text.search(/(?:def|function) fixed\(/);
+    expect([leaky, begins, ends, fixed]).toEqual([leaky, begins, ends, fixed].toSorted((a, b) => a - b));
+    expect(leaky).toBeGreaterThan(0);
+    expect(text).toMatch(/^(?:\/\/ )?Keeps with every (?:step|restart)/m);
+  });
+});
+
+describe("a pattern without a framework", { timeout: 60_000 }, () => {
+  it.each(["node_cache", "node_listeners"])("%s runs in both states and tells what it kept", (name) => {
+    for (const state of ["leaky", "fixed"] as const) {
+      const { code, told, stderr } = ran(name, state, 3);
+      expect(code, stderr).toBe(0);
+      expect(told).toMatchObject({ pattern: name, state, steps: 3, leak_bytes_per_step: 128 * 1024, accuracy: null });
+    }
+  });
+
+  it.skipIf(!existsSync(PYTHON)).each(["python_cache", "python_callbacks"])("%s does so in Python", (name) => {
+    for (const state of ["leaky", "fixed"] as const) {
+      const { code, told, stderr } = ran(name, state, 3);
+      expect(code, stderr).toBe(0);
+      expect(told).toMatchObject({ pattern: name, state, steps: 3, leak_bytes_per_step: 128 * 1024 });
+    }
+  });
+
+  it("refuses what is no state", () => {
+    const file = path.join(LAB, "patterns", "node_cache.mjs");
+    const { status, stderr } = spawnSync(process.execPath, [file, "broken"], { encoding: "utf8" });
+    expect(status).toBe(2);
+    expect(stderr).toContain("leaky|fixed");
+  });
+});
+
+describe.skipIf(!has("torch"))("a pattern in PyTorch", { timeout: 180_000 }, () => {
+  it("learns in its fixed state, from the same data in every run", () => {
+    const first = ran("forward_hook", "fixed", 10);
+    expect(first.code, first.stderr).toBe(0);
+    const second = ran("forward_hook", "leaky", 10);
+    expect(second.told?.accuracy).toBe(first.told?.accuracy);
+    expect(first.told?.leak_bytes_per_step).toBe(32 * 64 * 4 * 4 * 4);
+  });
+
+  it("trains on CIFAR-10 where the user has it, in either of its archives", () => {
+    const place = mkdtempSync(path.join(tmpdir(), "stormlog-lab-cifar-"));
+    onTestFinished(() => rmSync(place, { recursive: true, force: true }));
+    const made = spawnSync(PYTHON, ["-c", CIFAR, place], { encoding: "utf8" });
+    expect(made.status, made.stderr).toBe(0);
+    const script = path.join(LAB, "patterns", "forward_hook.py");
+    const [binary, pickled] = ["binary", "python"].map((kind) => {
+      const args = [script, "fixed", "--device", "cpu", "--steps", "3", "--data", path.join(place, kind)];
+      return spawnSync(PYTHON, args, { encoding: "utf8", env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" } });
+    });
+    expect(binary?.status, binary?.stderr).toBe(0);
+    expect(binary?.stdout).toContain("3 steps");
+    expect(pickled?.stdout).toBe(binary?.stdout);
+  });
+
+  it("trains on two ranks by itself", () => {
+    const { code, told, stderr } = ran("gathered_shards", "leaky", 2);
+    expect(code, stderr).toBe(0);
+    expect(told).toMatchObject({ pattern: "gathered_shards", device: "cpu" });
+  });
+});

@@ -1,0 +1,79 @@
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { CATALOGUE } from "../../src/gate/lab-catalogue.ts";
+import type { LabDocument, LabPattern } from "../../src/report/lab-document.ts";
+import { cli, freshFolder } from "../e2e/cli.ts";
+
+/** A round takes minutes: `STORMLOG_TEST_LAB=1` asks for it. */
+const WANTED = process.env.STORMLOG_TEST_LAB === "1";
+const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
+/** A store with baselines of this environment; without one the round measures its own first. */
+const STORE = process.env.STORMLOG_TEST_LAB_BASELINE;
+
+describe.skipIf(!WANTED)("a round of the leak lab on this machine", () => {
+  const folder = freshFolder();
+  let round: LabDocument;
+
+  beforeAll(async () => {
+    const store = STORE === undefined ? [] : ["--baseline", STORE];
+    const args = ["lab", "run", "--json", "--device", "cpu", "--python", PYTHON, "--output", "round", ...store];
+    const { stdout, stderr } = await cli(args, { cwd: folder });
+    expect(stdout, stderr).not.toBe("");
+    round = JSON.parse(stdout);
+  }, 7_200_000);
+
+  const measured = (): readonly LabPattern[] => round.patterns.filter(({ outcome }) => outcome !== "skipped");
+
+  it("has a row for every pattern, and skips only what is not installed", () => {
+    expect(round.patterns.map(({ name }) => name)).toEqual(CATALOGUE.map(({ name }) => name));
+    for (const { outcome, reason } of round.patterns)
+      if (outcome === "skipped") expect(reason).toMatch(/not installed/);
+    expect(measured().length).toBeGreaterThan(0);
+  });
+
+  it("fails every leak that its host can show, and passes every fixed state", () => {
+    const outcomes = Object.fromEntries(measured().map(({ name, outcome }) => [name, outcome]));
+    const expected = measured().map(({ name }) => [name, CATALOGUE.find((entry) => entry.name === name)?.expected]);
+    expect(outcomes).toEqual(Object.fromEntries(expected));
+    for (const { name, fixed } of measured()) expect(fixed?.verdict, name).toBe("pass");
+  });
+
+  it("names first a line of the leak, for every PyTorch pattern that failed", () => {
+    const flagged = measured().filter(({ framework, outcome }) => framework === "torch" && outcome === "caught");
+    for (const { name, line, line_in_leak: inside } of flagged) expect(inside, `${name}: ${line}`).toBe(true);
+  });
+
+  it("says of the silent one how large a leak it could have shown", () => {
+    const silent = measured().find(({ name }) => name === "scaler_accumulation");
+    if (silent === undefined) return;
+    expect(silent.outcome).toBe("not-visible");
+    expect(silent.leaky?.mde_bytes).toBeGreaterThan((silent.leak_bytes_per_step ?? 0) * (silent.steps ?? 0));
+  });
+
+  it("shows that missing zero_grad costs the accuracy, too", () => {
+    const pattern = measured().find(({ name }) => name === "missing_zero_grad");
+    if (pattern === undefined) return;
+    expect(pattern.fixed?.accuracy).toBeGreaterThan(0.6);
+    expect(pattern.leaky?.accuracy).toBeLessThan(0.3);
+  });
+
+  it("finds about the bytes that are kept by construction, where the heap counter shows them", () => {
+    for (const { name, framework, leaky, leak_bytes_per_step: kept, outcome } of measured()) {
+      const slope = leaky?.slope_bytes_per_step;
+      if (framework !== "torch" || outcome !== "caught" || slope == null || kept === null) continue;
+      expect(slope / kept, name).toBeGreaterThan(0.8);
+      expect(slope / kept, name).toBeLessThan(1.5);
+    }
+  });
+
+  it("keeps the evidence of both states, and makes a report of it", async () => {
+    for (const { leaky, fixed } of measured()) {
+      for (const state of [leaky, fixed])
+        expect(existsSync(path.join(folder, "round", state?.bundle ?? "?", "report.json"))).toBe(true);
+    }
+    const { code } = await cli(["lab", "report", "round", "--output", "page"], { cwd: folder });
+    expect(code).toBe(0);
+    expect(readFileSync(path.join(folder, "page", "leak-lab.md"), "utf8")).toContain("forward_hook");
+  });
+});

@@ -1,0 +1,102 @@
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { atSteps, type Ended, FIXTURES, HEAP, only, probed, probedScript, slope } from "./kit/probed.ts";
+import { PYTHON, WITH_TORCH } from "./kit/pythons.ts";
+
+const STEPS = 400;
+const WARM_UP = 40;
+const RUNS = 10;
+const CLEAN_RUNS = 4;
+
+interface Account {
+  /** Bytes per step of the heap's readings at the ends of steps. */
+  readonly seen: number;
+  /** Bytes per step by a mallinfo2 of the script's own. */
+  readonly truth: number;
+  readonly readings: number;
+}
+
+async function account(kind: "leaky" | "clean"): Promise<Account> {
+  const script = path.join(FIXTURES, "retained_logits.py");
+  const ended: Ended = await probed(WITH_TORCH!, [script, kind, String(STEPS), String(WARM_UP)]);
+  expect(ended).toMatchObject({ code: 0, stderr: "" });
+  const truth = Number(/^truth (\S+) /m.exec(ended.stdout)?.[1]);
+  const left = only(ended);
+  expect(left.header.step).toBe(STEPS + WARM_UP);
+  const points = atSteps(left, HEAP, 0).filter(([step]) => step > WARM_UP);
+  return { seen: slope(points), truth, readings: points.length };
+}
+
+/** Two at a time. */
+async function accounts(kind: "leaky" | "clean", count: number): Promise<Account[]> {
+  const found: Account[] = [];
+  for (let i = 0; i < count; i += 2) {
+    const pair = Array.from({ length: Math.min(2, count - i) }, () => account(kind));
+    found.push(...(await Promise.all(pair)));
+  }
+  return found;
+}
+
+describe.skipIf(WITH_TORCH === null)("the heap of a training loop on the CPU", () => {
+  it(`shows 32 x 10 logits kept at every step to within a tenth of what they cost, ${RUNS} times of ${RUNS}`, async () => {
+    for (const { seen, truth, readings } of await accounts("leaky", RUNS)) {
+      // 1280 bytes of numbers, and what the allocator and the tensor add.
+      expect(truth).toBeGreaterThan(1280);
+      expect(truth).toBeLessThan(2500);
+      expect(Math.abs(seen / truth - 1)).toBeLessThan(0.1);
+      expect(readings).toBeGreaterThanOrEqual(24);
+    }
+  }, 180_000);
+
+  it("shows next to nothing in its clean twin", async () => {
+    for (const { seen, truth, readings } of await accounts("clean", CLEAN_RUNS)) {
+      expect(readings).toBeGreaterThanOrEqual(24);
+      expect(Math.abs(truth)).toBeLessThan(150);
+      expect(Math.abs(seen)).toBeLessThan(150);
+    }
+  }, 120_000);
+});
+
+describe.skipIf(PYTHON === null)("the heap of any Python process", () => {
+  it("counts what malloc gave out, and what the process holds from the system", async () => {
+    const script = `
+import ctypes, time
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.free.argtypes = (ctypes.c_void_p,)
+time.sleep(0.3)
+blocks = [libc.malloc(1000) for _ in range(50_000)]
+time.sleep(0.3)
+for block in blocks[:-1]: libc.free(block)
+time.sleep(0.3)
+`;
+    const left = only(await probedScript(PYTHON!, script));
+    const pairs = left.records.filter(({ deviceKind }) => deviceKind === HEAP).map(({ values }) => values);
+    const start = pairs[0]!;
+    const used = pairs.map((values) => (values[0] ?? 0) - (start[0] ?? 0));
+    expect(Math.max(...used)).toBeGreaterThan(50_000_000);
+    expect(Math.max(...used)).toBeLessThan(56_000_000);
+    // Freed, and still held: the last block stands above them.
+    expect(used.at(-1)).toBeLessThan(5_000_000);
+    expect((pairs.at(-1)?.[1] ?? 0) - (start[1] ?? 0)).toBeGreaterThan(45_000_000);
+  });
+
+  it("is read ever more seldom the more free blocks there are to walk", async () => {
+    const script = `
+import ctypes, time
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.free.argtypes = (ctypes.c_void_p,)
+blocks = [libc.malloc(1100) for _ in range(400_000)]
+for block in blocks[::2]: libc.free(block)
+started = time.thread_time(), time.process_time(), time.monotonic()
+time.sleep(3)
+print((time.process_time() - started[1]) / (time.monotonic() - started[2]))
+`;
+    const ended = await probedScript(PYTHON!, script);
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    // 200,000 free blocks take tens of milliseconds to walk; 50 times a second would be all there is.
+    expect(Number(ended.stdout)).toBeLessThan(0.06);
+    expect(only(ended).records.length).toBeGreaterThan(2);
+  });
+});

@@ -1,0 +1,106 @@
+"""The C side: device memory, its counters, and what PyTorch does when there is none left."""
+
+import os
+
+from torch import _driver
+
+MIB = 1 << 20
+TOTAL = int(os.environ.get("FAKE_CUDA_TOTAL", 1 << 30))
+BLOCK = 2 * MIB
+
+
+class OutOfMemoryError(RuntimeError):
+    __module__ = "torch"
+
+
+def _counter():
+    return {"all": {"current": 0, "peak": 0, "allocated": 0, "freed": 0}}
+
+
+class _Device:
+    def __init__(self):
+        self.stats = {name: _counter() for name in ("allocated_bytes", "reserved_bytes", "active_bytes")}
+        self.stats.update(num_alloc_retries=0, num_ooms=0)
+
+    def add(self, name, size):
+        counter = self.stats[name]["all"]
+        counter["current"] += size
+        counter["peak"] = max(counter["peak"], counter["current"])
+
+
+_devices = [_Device() for _ in _driver.devices]
+_owner = None
+_observers = []
+
+
+def _cuda_init():
+    global _owner
+    _owner = os.getpid()
+
+
+def _cuda_isInBadFork():
+    return _owner is not None and _owner != os.getpid()
+
+
+def _need_cuda(what):
+    # The real ones would make a context, or crash.
+    if _owner != os.getpid():
+        raise SystemError("%s before CUDA was initialised in this process" % what)
+
+
+def _cuda_memoryStats(index):
+    _need_cuda("_cuda_memoryStats")
+    device = _devices[index].stats
+    return {name: {"all": dict(value["all"])} if isinstance(value, dict) else value for name, value in device.items()}
+
+
+def _cuda_resetPeakMemoryStats(index):
+    _need_cuda("_cuda_resetPeakMemoryStats")
+    for value in _devices[index].stats.values():
+        if isinstance(value, dict):
+            value["all"]["peak"] = value["all"]["current"]
+
+
+def _cuda_attach_out_of_memory_observer(observer):
+    _need_cuda("_cuda_attach_out_of_memory_observer")
+    _observers.append(observer)
+
+
+def _cuda_memorySnapshot(*_args):
+    _need_cuda("_cuda_memorySnapshot")
+    return {"segments": [], "device_traces": [[], []]}
+
+
+def allocate(index, size):
+    """What a tensor of `size` bytes does."""
+    _need_cuda("an allocation")
+    device = _devices[index]
+    current = device.stats["allocated_bytes"]["all"]["current"]
+    if current + size > TOTAL:
+        device.stats["num_alloc_retries"] += 1
+        device.stats["num_ooms"] += 1
+        for observer in _observers:
+            observer(index, size, TOTAL, TOTAL - current)
+        raise OutOfMemoryError("CUDA out of memory. Tried to allocate %.2f MiB. GPU %d has a total capacity of 1.00 GiB" % (size / MIB, index))
+    device.add("allocated_bytes", size)
+    device.add("active_bytes", size)
+    needed = -(-device.stats["allocated_bytes"]["all"]["current"] // BLOCK) * BLOCK
+    device.add("reserved_bytes", max(0, needed - device.stats["reserved_bytes"]["all"]["current"]))
+    _driver.hold(index, "reserved", device.stats["reserved_bytes"]["all"]["current"])
+
+
+def make_context(index):
+    """What the first use of a device does, before anything is allocated."""
+    _need_cuda("a context")
+    _driver.hold(index, "context", _driver.CONTEXT)
+
+
+def load_libraries(index):
+    """What the first matrix product does: kernels and workspaces come in, outside the allocator."""
+    _driver.hold(index, "libraries", _driver.LIBRARIES)
+
+
+def release(index, size):
+    device = _devices[index]
+    device.add("allocated_bytes", -size)
+    device.add("active_bytes", -size)

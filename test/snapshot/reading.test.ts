@@ -1,0 +1,120 @@
+import { describe, expect, it } from "vitest";
+import { snapshotDocument } from "../../src/snapshot/document.ts";
+import { snapshotName } from "../../src/snapshot/file-names.ts";
+import { sourceOf } from "../../src/snapshot/pickle/byte-source.ts";
+import { readSnapshot } from "../../src/snapshot/read.ts";
+import type { PoolRow } from "../../src/snapshot/tables.ts";
+import { bytesOf, FILES, facts, fixture, ROOT } from "./kit.ts";
+
+const documentOf = (name: string, root: string | null = ROOT) =>
+  snapshotDocument([{ file: name, name: snapshotName(name), snapshot: fixture(name) }], { root });
+
+/** Live bytes, requested bytes and blocks by line, over all devices. */
+function lines(name: string): Record<string, { bytes: number; requested: number | null; blocks: number }> {
+  const sums: Record<string, { bytes: number; requested: number | null; blocks: number }> = {};
+  for (const row of documentOf(name).live) {
+    const key = row.line > 0 ? `${row.file}:${row.line}` : row.file;
+    const sum = sums[key] ?? { bytes: 0, requested: 0, blocks: 0 };
+    sum.bytes += row.bytes;
+    sum.requested = sum.requested === null || row.requested_bytes === null ? null : sum.requested + row.requested_bytes;
+    sum.blocks += row.blocks;
+    if (sum.blocks > 0) sums[key] = sum;
+  }
+  return sums;
+}
+
+const total = <K extends keyof PoolRow>(rows: readonly PoolRow[], key: K): number =>
+  rows.reduce((sum, row) => sum + Number(row[key]), 0);
+
+describe.each(FILES)("%s", (name) => {
+  // Before PyTorch 2.1 a block without a recorded stack does not say what was asked for.
+  const old = /layout-(?:113|20)/.test(name);
+  const truth = facts(name);
+
+  it("has the totals that the generator knows", () => {
+    const { pools, snapshots } = documentOf(name);
+    expect(total(pools, "reserved_bytes")).toBe(truth.reserved);
+    expect(total(pools, "allocated_bytes")).toBe(truth.allocated);
+    expect(total(pools, "pending_free_bytes")).toBe(truth.pending);
+    expect(total(pools, "inactive_bytes")).toBe(truth.reserved - truth.allocated - truth.pending);
+    expect(Math.max(...pools.map((pool) => pool.largest_inactive_bytes))).toBe(truth.largest_inactive);
+    expect(snapshots[0]).toMatchObject({ reserved_bytes: truth.reserved, allocated_bytes: truth.allocated });
+  });
+
+  it("has the live bytes of every line", () => {
+    const known = Object.fromEntries(
+      Object.entries(truth.lines).map(([key, { bytes, requested, blocks }]) => [
+        key,
+        { bytes, requested: old && key === "<before recording>" ? null : requested, blocks },
+      ]),
+    );
+    expect(lines(name)).toEqual(known);
+  });
+
+  it("is refused, and does no harm, when it is cut anywhere", () => {
+    const bytes = bytesOf(name);
+    for (let length = 0; length < bytes.length; length += 37) {
+      expect(() => readSnapshot(sourceOf(bytes.subarray(0, length)), "cut"), `after ${length} bytes`).toThrow(
+        expect.objectContaining({ code: length < 2 ? "SNAPSHOT_MALFORMED" : "SNAPSHOT_TRUNCATED" }),
+      );
+    }
+  });
+});
+
+describe("layouts", () => {
+  it.each([113, 20, 21, 25, 29])("of %i say the same in protocols 2, 4 and 5", (layout) => {
+    const [first, ...rest] = [2, 4, 5].map((protocol) => {
+      const name = `layout-${layout}-p${protocol}.pickle`;
+      return JSON.stringify(documentOf(name)).replaceAll(name, "");
+    });
+    for (const other of rest) expect(other).toBe(first);
+  });
+
+  it("say the same from PyTorch's own dumper as from Python", () => {
+    const [native, python] = ["layout-native.pickle", "layout-21-p4.pickle"].map((name) =>
+      JSON.stringify(documentOf(name)).replaceAll(name, ""),
+    );
+    expect(native).toBe(python);
+  });
+
+  it("name steps, settings and annotations where they have them", () => {
+    expect(documentOf("layout-29-p5.pickle").snapshots[0]?.step).toBe(3);
+    expect(documentOf("layout-21-p4.pickle").snapshots[0]?.step).toBeNull();
+    expect(fixture("layout-21-p4.pickle").settings).toMatchObject({ roundup_power2_divisions: { "1": 0 } });
+    expect(fixture("layout-20-p4.pickle").settings).toBeNull();
+  });
+});
+
+describe("addresses of the upper half of 64 bits", () => {
+  it.each(["odd.pickle", "odd-native.pickle"])("are told apart in %s", (name) => {
+    const { blocks, segments } = fixture(name);
+    expect(new Set(blocks.address).size).toBe(blocks.count);
+    // 0xffff800000000000, as its signed twin.
+    expect(segments.address[0]).toBe(-(2 ** 47));
+    for (let i = 0; i < segments.count; i++) {
+      const first = segments.firstBlock[i] ?? 0;
+      expect(blocks.address[first]).toBe(segments.address[i]);
+    }
+  });
+});
+
+describe("several devices and pools", () => {
+  it("stand apart, with what is pending free and what ran out", () => {
+    const { pools, live, snapshots } = documentOf("odd.pickle");
+    expect(pools.map(({ device, pool }) => [device, pool])).toEqual([
+      ["cuda:0", "0:0"],
+      ["cuda:1", "0:3"],
+    ]);
+    expect(pools[1]?.pending_free_bytes).toBeGreaterThan(0);
+    expect(live.some(({ device, pending_free_bytes }) => device === "cuda:1" && pending_free_bytes > 0)).toBe(true);
+    expect(snapshots[0]?.out_of_memory).toEqual([{ requested_bytes: 2 ** 40, free_bytes: 5 * 2 ** 20 }]);
+  });
+});
+
+describe("the folder files are named from", () => {
+  it("is the one given where files lie in it, else the one they share", () => {
+    expect(documentOf("before.pickle").root).toBe(ROOT);
+    expect(documentOf("before.pickle", "/somewhere/else").root).toBe(ROOT);
+    expect(documentOf("before.pickle", null).live.map(({ file }) => file)).toContain("train.py");
+  });
+});

@@ -1,0 +1,64 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { packageRoot } from "../src/core/package-root.ts";
+
+const root = packageRoot();
+const page = readFileSync(path.join(root, "docs/troubleshooting.md"), "utf8");
+
+const sources = readdirSync(path.join(root, "src"), { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts") && !/\btesting\b/.test(name))
+  .map((name) => ({ name, text: readFileSync(path.join(root, "src", name), "utf8") }));
+
+/** Files where a code is chosen before the error, or the ending of a run, is made of it. */
+const CHOOSES_CODES =
+  /(?:gate\/run-ending|measure\/start-failure|measure\/run-directory|report\/bundle-files|gate\/merge-\w+)\.ts$/;
+
+/** Error codes: the first argument of what makes errors, and words of their form where they are chosen. */
+function codes(): readonly string[] {
+  const found = sources.flatMap(({ name, text }) => {
+    const made = [...text.matchAll(/\b(?:GateError|usageError|invalidInput)\(\s*"([A-Z][A-Z0-9_]+)"/g)];
+    const chosen = CHOOSES_CODES.test(name) ? [...text.matchAll(/"([A-Z]+(?:_[A-Z]+)+)"/g)] : [];
+    return [...made, ...chosen].map(([, code = ""]) => code);
+  });
+  return [...new Set(found)].filter((code) => !/^(GITHUB|STORMLOG)_/.test(code)).sort();
+}
+
+describe("the page of troubles", () => {
+  it("has every error code of the sources", () => {
+    expect(codes().length).toBeGreaterThan(120);
+    expect(codes().filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
+  });
+
+  it("has every attempt whose failure is a warning", () => {
+    const attempts = sources.flatMap(({ text }) =>
+      [...text.matchAll(/\bwhat: ["`]([^"`$]+)/g)].map(([, what = ""]) => what.trim()),
+    );
+    expect(attempts.length).toBeGreaterThan(8);
+    expect(attempts.filter((what) => !page.includes(`Could not ${what}`))).toEqual([]);
+  });
+
+  it("has the words of every reason an upload fails for", () => {
+    const { text } = sources.find(({ name }) => name.endsWith("github/upload-failure.ts")) ?? { text: "" };
+    const reasons = [...text.matchAll(/=>\s*["`]([a-z][^("`$.]+)/gi)].map(([, words = ""]) => words.trim());
+    expect(reasons.length).toBeGreaterThan(8);
+    const plain = page.replace(/`/g, "");
+    // The page puts several into one row, each by its own end.
+    const known = (words: string): boolean =>
+      plain.includes(words) || plain.includes(words.replace(/^the artifact service('s)? /, ""));
+    expect(reasons.filter((words) => !known(words))).toEqual([]);
+  });
+});
+
+describe("the page of permissions", () => {
+  it("has every permission that a warning asks for", () => {
+    const permissions = readFileSync(path.join(root, "docs/permissions.md"), "utf8");
+    const asked = new Set(
+      sources.flatMap(({ text }) =>
+        [...text.matchAll(/permission: "([a-z-]+: [a-z]+)"/g)].map(([, name = ""]) => name),
+      ),
+    );
+    expect(asked.size).toBeGreaterThan(3);
+    expect([...asked].filter((name) => !permissions.includes(`\`${name}\``))).toEqual([]);
+  });
+});

@@ -1,0 +1,191 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { parse } from "yaml";
+import { loadConfig } from "../../src/config/load.ts";
+import { packageRoot } from "../../src/core/package-root.ts";
+import { actionlintFindings, zizmorFindings } from "./kit/lint.ts";
+import { Repository } from "./kit/repository.ts";
+import { type Ended, HOW, ranInit, workflowTool } from "./kit/tools.ts";
+
+const root = packageRoot();
+const FILES = ["memory-accept.yml", "memory-baselines.yml", "memory-gate.yml", "memory-report.yml"];
+const COMMIT = "0123456789abcdef0123456789abcdef01234567";
+
+interface Step {
+  readonly uses?: string;
+  readonly with?: Readonly<Record<string, unknown>>;
+}
+interface Job {
+  readonly "runs-on": string | readonly string[];
+  readonly permissions: Readonly<Record<string, string>>;
+  readonly "timeout-minutes": number;
+  readonly steps: readonly Step[];
+}
+interface Workflow {
+  readonly name: string;
+  readonly on: Readonly<Record<string, Readonly<Record<string, unknown>> | null>>;
+  readonly permissions: Readonly<Record<string, string>>;
+  readonly jobs: Readonly<Record<string, Job>>;
+}
+
+// Dozens of git and Node processes: on a busy machine each is slow.
+vi.setConfig({ testTimeout: 90_000 });
+
+let repository: Repository;
+beforeEach(() => {
+  repository = new Repository("trunk");
+});
+afterEach(() => repository.remove());
+
+const init = (args: readonly string[] = [], cwd = repository.folder): Ended => ranInit(cwd, args);
+
+const text = (name: string): string => readFileSync(path.join(repository.folder, ".github/workflows", name), "utf8");
+const workflow = (name: string): Workflow => parse(text(name));
+const workflowFiles = (): string[] => readdirSync(path.join(repository.folder, ".github/workflows")).sort();
+const allSteps = (): readonly Step[] =>
+  FILES.flatMap((name) => Object.values(workflow(name).jobs).flatMap((job) => job.steps));
+
+function lintAll(): void {
+  const files = workflowFiles().map((name) => `.github/workflows/${name}`);
+  if (workflowTool("actionlint") !== null) expect(actionlintFindings(repository.folder, files)).toEqual([]);
+  if (workflowTool("zizmor") !== null) expect(zizmorFindings(repository.folder, files)).toEqual([]);
+}
+
+const linted = workflowTool("actionlint") !== null && workflowTool("zizmor") !== null;
+
+describe("init", () => {
+  it("writes the configuration and four workflows, and says what to do next", () => {
+    const { code, stdout } = init();
+    expect(code).toBe(0);
+    expect(workflowFiles()).toEqual(FILES);
+    expect(stdout.match(/^wrote /gm)).toHaveLength(5);
+    expect(stdout).toContain("merge into trunk");
+    expect(stdout).toContain("--runner LABELS names yours");
+    const config = loadConfig(path.join(repository.folder, "stormlog-gate.yml"));
+    expect(config.scenarios.map(({ name }) => name)).toEqual(["train"]);
+    // What it leaves to the defaults: the nightly ref first.
+    expect(config.baseline).toBeUndefined();
+  });
+
+  it("overwrites nothing without --force", () => {
+    repository.write("stormlog-gate.yml", "mine\n");
+    repository.write(".github/workflows/memory-gate.yml", "mine too\n");
+    const kept = init(["--json"]);
+    expect(JSON.parse(kept.stdout).kept).toEqual(["stormlog-gate.yml", ".github/workflows/memory-gate.yml"]);
+    expect(text("memory-gate.yml")).toBe("mine too\n");
+    const forced = init(["--force", "--json"]);
+    expect(JSON.parse(forced.stdout)).toMatchObject({ kept: [] });
+    expect(text("memory-gate.yml")).toContain("name: Memory gate");
+  });
+
+  it("gives the job that runs the change nothing to write with, and the one that writes no code of the change", () => {
+    init();
+    const { gate, report } = workflow("memory-gate.yml").jobs;
+    expect(gate?.permissions).toEqual({ contents: "read", "pull-requests": "read" });
+    expect(report?.permissions).toEqual({ contents: "write", "pull-requests": "write" });
+    expect(report?.steps.map((step) => step.uses?.split("@")[0])).toEqual(["stormlog/gate/report"]);
+    for (const name of ["memory-report.yml", "memory-accept.yml"]) {
+      const used = Object.values(workflow(name).jobs).flatMap((job) => job.steps.map((step) => step.uses ?? ""));
+      expect(used.filter((one) => !one.startsWith("stormlog/gate/"))).toEqual([]);
+    }
+    for (const name of FILES) expect(workflow(name).permissions, name).toEqual({});
+    // The gate's own limit ends before the job's, so that evidence is left.
+    expect(Number(gate?.steps.at(-1)?.with?.["timeout-minutes"])).toBeLessThan(gate?.["timeout-minutes"] ?? 0);
+  });
+
+  it("listens to the workflow it wrote", () => {
+    init();
+    const { workflow_run: on } = workflow("memory-report.yml").on;
+    expect(on?.workflows).toEqual([workflow("memory-gate.yml").name]);
+  });
+
+  it("gives only inputs that the Action and its parts have", () => {
+    init(["--runner", "self-hosted,gpu", "--visibility", "private"]);
+    const steps = allSteps().filter((step) => step.uses?.startsWith("stormlog/gate"));
+    const parts = new Set(steps.map((step) => (step.uses ?? "").split("@")[0]?.slice("stormlog/gate".length)));
+    expect([...parts].sort()).toEqual(["", "/accept", "/refresh", "/report"]);
+    for (const step of steps) {
+      const folder = (step.uses ?? "").split("@")[0]?.slice("stormlog/gate".length) ?? "";
+      const action = parse(readFileSync(path.join(root, folder, "action.yml"), "utf8"));
+      expect(action.runs.using).toBe("node24");
+      const strangers = Object.keys(step.with ?? {}).filter((name) => action.inputs[name] === undefined);
+      expect(strangers, folder).toEqual([]);
+    }
+  });
+
+  it("writes the runner's labels and warns of strangers' code on it", () => {
+    const { stdout } = init(["--runner", "self-hosted,gpu"]);
+    for (const name of ["memory-gate.yml", "memory-baselines.yml"]) {
+      expect(Object.values(workflow(name).jobs)[0]?.["runs-on"], name).toEqual(["self-hosted", "gpu"]);
+    }
+    expect(workflow("memory-gate.yml").jobs.report?.["runs-on"]).toBe("ubuntu-24.04");
+    expect(stdout).toContain("code of strangers");
+    expect(init(["--runner", "a: b"]).code).toBe(2);
+  });
+
+  it("asks for pictures on the ref in a private repository, where nobody else can fetch one", () => {
+    const { stdout } = init(["--runner", "gpu", "--visibility", "private"]);
+    expect(workflow("memory-gate.yml").jobs.report?.steps[0]?.with).toEqual({ image: "ref" });
+    expect(stdout).not.toContain("strangers");
+  });
+
+  it("puts the workflows at the top of the repository and leads them to the folder it was called in", () => {
+    const folder = path.join(repository.folder, "models/a b");
+    mkdirSync(folder, { recursive: true });
+    expect(init([], folder).code).toBe(0);
+    expect(existsSync(path.join(folder, "stormlog-gate.yml"))).toBe(true);
+    expect(workflow("memory-gate.yml").jobs.gate?.steps.at(-1)?.with?.["working-directory"]).toBe("models/a b");
+    expect(workflow("memory-baselines.yml").on.push?.paths).toEqual(["models/a b/stormlog-gate.yml"]);
+    if (linted) lintAll();
+  });
+
+  it("finds the main branch by what the remote says", () => {
+    repository.write("a", "");
+    const commit = repository.commit("first");
+    repository.git("update-ref", "refs/remotes/origin/release+next", commit);
+    repository.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/release+next");
+    init();
+    expect(workflow("memory-baselines.yml").on.push?.branches).toEqual(["release\\+next"]);
+    if (linted) lintAll();
+  });
+
+  it("names workflows that use the gate already", () => {
+    repository.write(".github/workflows/old.yaml", "jobs:\n  a:\n    steps:\n      - uses: stormlog/gate@v1\n");
+    repository.write(".github/workflows/other.yml", "# uses: stormlog/gate@v1\njobs: {}\n");
+    repository.write(
+      ".github/workflows/\u001b[31mred.yml",
+      "jobs:\n  a:\n    steps:\n      - uses: stormlog/gate/merge@v1\n",
+    );
+    const { stdout } = init();
+    expect(stdout).toContain("\\x1b[31mred.yml, old.yaml uses the gate already");
+    expect(stdout).not.toContain("\u001b");
+    expect(stdout).not.toContain("other.yml");
+  });
+
+  it.skipIf(!linted).each([
+    ["by default", []],
+    ["with a GPU runner", ["--runner", "self-hosted,gpu", "--visibility", "public"]],
+    ["in a private repository", ["--visibility", "private"]],
+  ])(`writes what pleases actionlint and zizmor %s (${HOW})`, (_case, args) => {
+    init(args);
+    lintAll();
+  });
+
+  it("pins itself by the commit of its release, and then nothing is exempt from pinning", async () => {
+    const { gateWorkflow } = await import("../../src/cli/init/gate-workflow.ts");
+    const written = gateWorkflow({
+      runsOn: "gpu",
+      ownRunner: true,
+      defaultBranch: "main",
+      visibility: "unknown",
+      folder: "",
+      pin: `${COMMIT} # v1.2.3`,
+    });
+    const used = [...written.matchAll(/^\s*- uses: (\S+)/gm)].map(([, name = ""]) => name);
+    expect(used.every((name) => /@[0-9a-f]{40}$/.test(name))).toBe(true);
+    expect(written).not.toContain("zizmor: ignore[unpinned-uses]");
+    repository.write(".github/workflows/memory-gate.yml", written);
+    if (linted) lintAll();
+  });
+});

@@ -1,0 +1,41 @@
+import { cpSync, existsSync } from "node:fs";
+import path from "node:path";
+import { buildInto } from "../../../scripts/build.mjs";
+import { packageRoot } from "../../../src/core/package-root.ts";
+import { Repository } from "./repository.ts";
+
+/** What a checkout of the Action holds, as far as a run needs it. */
+const SHIPPED = ["action.yml", "package.json", "leak-lab", "report", "merge", "refresh", "accept", ".github"];
+
+/** What of it is built; the other parts answer to other events. */
+const ENTRIES = {
+  cli: "src/cli/main.ts",
+  guard: "src/measure/guard/main.ts",
+  "action/main": "src/actions/gate/main.ts",
+  "action/post": "src/actions/gate/post.ts",
+  "action/report": "src/actions/report/main.ts",
+};
+
+/** A repository with the Action as it is built from the sources now, in one commit. */
+export async function builtAction(): Promise<Repository> {
+  const root = packageRoot();
+  const repository = new Repository();
+  await buildInto(path.join(repository.folder, "dist"), ENTRIES);
+  for (const name of ["dist/prebuilds", ...SHIPPED]) {
+    const source = path.join(root, name);
+    if (existsSync(source)) cpSync(source, path.join(repository.folder, name), { recursive: true });
+  }
+  repository.commit("the project");
+  return repository;
+}
+
+/** The event of a push to a pull request of the doubles' repository. */
+export function pullRequestEvent(number: number, base: string, head: string): object {
+  const repo = { full_name: "octo/model" };
+  return {
+    action: "synchronize",
+    number,
+    pull_request: { number, head: { sha: head, ref: "change", repo }, base: { sha: base, ref: "main", repo } },
+    repository: { ...repo, default_branch: "main" },
+  };
+}
