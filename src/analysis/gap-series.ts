@@ -1,5 +1,5 @@
 import { heldAt } from "../telemetry/common-clock.ts";
-import { emptyBefore, steadyAt } from "../telemetry/device-gap.ts";
+import { emptyBefore, steadyAt, WARM_STEPS } from "../telemetry/device-gap.ts";
 import type { Recording } from "../telemetry/model.ts";
 import type { GapShares } from "../telemetry/recorded-device.ts";
 import { columnsAt, type DeviceEvidence } from "./device-evidence.ts";
@@ -70,6 +70,29 @@ interface Place {
   readonly device: string;
 }
 
+/**
+ * When the last of these ranks had done its warm-up steps; null where no steps are known. Before that every gap grows: contexts,
+ * libraries and communicators come one after the other, and ranks that start apart make a stair of them that looks like a leak
+ * in a run of a few seconds.
+ */
+function warmFrom({ tables }: Recording, users: readonly Place[]): number | null {
+  const moments = tables.flatMap(({ rank, device, timeNs, steps }): number[] => {
+    if (timeNs === null || steps === null || !users.some((one) => one.rank === rank && one.device === device))
+      return [];
+    const at = steps.findIndex((step) => step >= WARM_STEPS);
+    return at < 0 ? [] : [timeNs[at]!];
+  });
+  return moments.length === 0 ? null : moments.reduce((latest, moment) => Math.max(latest, moment));
+}
+
+/** What was read from a moment on. */
+function since({ timeNs, values }: Clocked, fromNs: number | null): Clocked {
+  const at = fromNs === null ? 0 : timeNs.findIndex((moment) => moment >= fromNs);
+  return at < 0
+    ? { timeNs: timeNs.subarray(0, 0), values: values.subarray(0, 0) }
+    : { timeNs: timeNs.subarray(at), values: values.subarray(at) };
+}
+
 function gapOf(place: Place, whole: Clocked, parts: Float64Array, minus: number, device: DeviceEvidence): MeasuredGap {
   const bytes = whole.values.map((value, i) => value - minus - parts[i]!);
   return {
@@ -90,7 +113,8 @@ function gapOf(place: Place, whole: Clocked, parts: Float64Array, minus: number,
 /** By what the driver counts as a rank's own: right also where others share the device, but read seldom. */
 function processGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[] {
   return device.users.flatMap((place): MeasuredGap[] => {
-    const [job] = columnsAt(recording, place, "job");
+    const [whole] = columnsAt(recording, place, "job");
+    const job = whole === undefined ? undefined : since(whole, warmFrom(recording, [place]));
     const reserved = job === undefined ? null : reservedOf(columnsAt(recording, place, "reserved"), job.timeNs);
     return job === undefined || reserved === null ? [] : [gapOf(place, job, reserved, 0, device)];
   });
@@ -100,8 +124,9 @@ function processGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[
 function deviceGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[] {
   const { rank, name, baseline_used_bytes: baseline } = device.recorded;
   const place = { rank, device: name };
-  const [used] = columnsAt(recording, place, "used");
-  if (used === undefined || device.touched || device.blind) return [];
+  const [whole] = columnsAt(recording, place, "used");
+  if (whole === undefined || device.touched || device.blind) return [];
+  const used = since(whole, warmFrom(recording, device.users));
   const readings = device.users.flatMap((user) => columnsAt(recording, user, "reserved"));
   const reserved = reservedOf(readings, used.timeNs);
   if (reserved === null) return [];

@@ -29,7 +29,7 @@ interface GapSeries {
 /** A reading tells of a moment before it when it comes no later than this: what a program loads next takes longer. */
 const NEAR_NS = 500e6;
 /** Steps after which kernels are loaded and caches are filled. */
-const WARM_STEPS = 3;
+export const WARM_STEPS = 3;
 
 /** When the memory of a stream had surely been given back: some time after its process was gone; infinite where that was not seen. */
 function goneAt(stream: RecordedStream, processes: ProcessHistory): number {
