@@ -117,6 +117,12 @@ function fromFile<T>(place: string, parse: () => T): T {
   }
 }
 
+/** Canonical text of what a scenario does; records of different texts are never compared. */
+export function scenarioDefinition({ run, cwd, env }: Pick<ConfigScenario, "run" | "cwd" | "env">): string {
+  const pairs = Object.entries(env ?? {}).map(([key, value]) => [key, String(value)]);
+  return JSON.stringify({ run, cwd: cwd ?? ".", env: pairs.sort() });
+}
+
 function scenarioFromConfig(scenario: ConfigScenario, root: string, options: GateOptions): ScenarioRequest {
   const command: Command =
     typeof scenario.run === "string" ? { kind: "shell", script: scenario.run } : { kind: "argv", argv: scenario.run };
@@ -138,7 +144,7 @@ function scenarioFromConfig(scenario: ConfigScenario, root: string, options: Gat
     // The command line comes last, so that for one metric it wins.
     budgets: mergeBudgets(budgets, (options.budget ?? []).map(parseBudget)),
     repeats: parseRepeats(options.repeats ?? (scenario.repeats === undefined ? undefined : String(scenario.repeats))),
-    definition: JSON.stringify({ run: scenario.run, cwd: scenario.cwd ?? ".", env: Object.entries(env).sort() }),
+    definition: scenarioDefinition(scenario),
   };
 }
 

@@ -2,7 +2,7 @@ import { mkdir, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { openFileStore } from "../baseline/file-store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
-import { gateRequest } from "../config/options.ts";
+import { gateRequest, scenarioDefinition } from "../config/options.ts";
 import { GateError } from "../core/errors.ts";
 import { randomId } from "../measure/session.ts";
 import type { LabDocument, LabPattern } from "../report/lab-document.ts";
@@ -60,6 +60,19 @@ export function patternCommand(
 }
 
 /**
+ * What a record of a pattern is of: the fixed state at a scale, as `leak-lab/stormlog-gate.yml` runs it. So the records of the gate on
+ * that file, of its nightly refresh and of a round of the lab are the same ones. The device is the fingerprint's to tell.
+ */
+export function patternDefinition(
+  entry: CatalogueEntry,
+  { scale, steps }: Pick<LabOptions, "scale" | "steps">,
+): string {
+  const program = entry.framework === "node" ? "node" : "python3";
+  const size = [...(scale === "tiny" ? [] : ["--scale", scale]), ...(steps === null ? [] : ["--steps", String(steps)])];
+  return scenarioDefinition({ run: [program, `leak-lab/${entry.file}`, "fixed", ...size].join(" ") });
+}
+
+/**
  * The gate's request for one state. Both states are one scenario, of one definition: their commands differ, and only what differs
  * between them may be the leak.
  */
@@ -69,7 +82,6 @@ function stateRequest(
   lab: string,
   options: LabOptions,
 ): { readonly request: GateRequest; readonly scenario: ScenarioRequest } {
-  const { scale, steps } = options;
   const own = path.relative(options.root, path.join(options.folder, "baseline"));
   const request = gateRequest({
     options: {
@@ -88,7 +100,7 @@ function stateRequest(
   });
   const [asked] = request.scenarios;
   if (asked === undefined) throw new Error("a request for one command has no scenario");
-  const scenario = { ...asked, cwd: lab, definition: JSON.stringify({ lab: entry.name, scale, steps }) };
+  const scenario = { ...asked, cwd: lab, definition: patternDefinition(entry, options) };
   return { request: { ...request, scenarios: [scenario] }, scenario };
 }
 

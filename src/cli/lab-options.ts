@@ -1,0 +1,28 @@
+import { usageError } from "../core/errors.ts";
+
+/** Folder of a round where none is named. */
+export const LAB_FOLDER = "stormlog-lab";
+export const SCALES = ["tiny", "small", "article"];
+export const DEVICES = ["auto", "cpu", "cuda", "mps", "xpu"];
+
+/**
+ * One of some words.
+ * @throws GateError OPTION_INVALID (usage)
+ */
+export function choice(name: string, text: string | undefined, allowed: readonly string[], fallback: string): string {
+  const value = text ?? fallback;
+  if (!allowed.includes(value))
+    throw usageError("OPTION_INVALID", `--${name} "${value}" is none of ${allowed.join(", ")}`);
+  return value;
+}
+
+/**
+ * A whole number from 1 on.
+ * @throws GateError OPTION_INVALID (usage)
+ */
+export function whole(name: string, text: string, most: number): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < 1 || value > most)
+    throw usageError("OPTION_INVALID", `--${name} "${text}" is not a whole number from 1 to ${most}`);
+  return value;
+}
