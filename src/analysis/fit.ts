@@ -55,7 +55,20 @@ export function theilSen(x: ArrayLike<number>, y: ArrayLike<number>): number {
   return count === 0 ? 0 : medianInPlace(slopes, 0, count);
 }
 
+/** Quantiles by degrees of freedom and probability: a handful in all, asked for with every series. */
+const quantiles = new Map<number, Map<number, number>>();
+
 /** Student's t quantile. */
 export function studentQuantile(probability: number, degrees: number): number {
-  return tQuantile(probability, degrees);
+  let known = quantiles.get(degrees);
+  if (known === undefined) {
+    known = new Map();
+    quantiles.set(degrees, known);
+  }
+  let quantile = known.get(probability);
+  if (quantile === undefined) {
+    quantile = tQuantile(probability, degrees);
+    known.set(probability, quantile);
+  }
+  return quantile;
 }

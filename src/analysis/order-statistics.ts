@@ -43,24 +43,31 @@ export function medianInPlace(values: Float64Array, from = 0, to = values.length
   return (lower + upper) / 2;
 }
 
+/** A copy that may be reordered. `from` walks an iterator, which takes many times as long as copying the memory. */
+function copyOf(values: ArrayLike<number>): Float64Array {
+  return values instanceof Float64Array ? values.slice() : Float64Array.from(values);
+}
+
 /**
  * Lower median of a copy: always one of the values, never half-way between two. A part that straddles a jump then shows
  * one of the two levels instead of a third that does not exist.
  */
 export function lowerMedian(values: ArrayLike<number>): number {
-  const copy = Float64Array.from(values);
+  const copy = copyOf(values);
   return copy.length === 0 ? Number.NaN : select(copy, 0, copy.length, (copy.length - 1) >> 1);
 }
 
 /** Median of a copy. */
 export function median(values: ArrayLike<number>): number {
-  return medianInPlace(Float64Array.from(values));
+  return medianInPlace(copyOf(values));
 }
 
 /** Median absolute deviation scaled to a normal standard deviation. */
 export function normalMad(values: ArrayLike<number>): number {
+  const distances = copyOf(values);
   const centre = median(values);
-  return 1.4826 * median(Float64Array.from(values, (value) => Math.abs(value - centre)));
+  for (let i = 0; i < distances.length; i++) distances[i] = Math.abs(distances[i]! - centre);
+  return 1.4826 * medianInPlace(distances);
 }
 
 export function mean(values: ArrayLike<number>, from = 0, to = values.length): number {
