@@ -76,7 +76,7 @@ export function patternDefinition(
  * The gate's request for one state. Both states are one scenario, of one definition: their commands differ, and only what differs
  * between them may be the leak.
  */
-function stateRequest(
+export function stateRequest(
   entry: CatalogueEntry,
   state: LabStateName,
   lab: string,
