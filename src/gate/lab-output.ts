@@ -17,11 +17,9 @@ const factsSchema = v.object({
 /** What a run of a pattern said of itself in the end. */
 export type LabFacts = v.InferOutput<typeof factsSchema>;
 
-/** The facts in what a run printed last; null when it did not come so far. */
-export function labFacts(runDirectory: string): LabFacts | null {
-  const line = outputTail(runDirectory)
-    ?.split("\n")
-    .findLast((text) => text.startsWith(PREFIX));
+/** The facts in what a run printed; null when it did not come so far. */
+export function factsIn(output: string): LabFacts | null {
+  const line = output.split("\n").findLast((text) => text.startsWith(PREFIX));
   if (line === undefined) return null;
   try {
     const result = v.safeParse(factsSchema, JSON.parse(line.slice(PREFIX.length)));
@@ -29,6 +27,12 @@ export function labFacts(runDirectory: string): LabFacts | null {
   } catch {
     return null;
   }
+}
+
+/** The facts in what a measured run printed last; null when it did not come so far. */
+export function labFacts(runDirectory: string): LabFacts | null {
+  const output = outputTail(runDirectory);
+  return output === null ? null : factsIn(output);
 }
 
 /** Whether a place ("leak-lab/patterns/forward_hook.py:24") lies between the marks of the pattern's file. */
