@@ -10,7 +10,8 @@ import type { Invocation, OptionSpec } from "./command.ts";
 export const MEASURE_OPTIONS = {
   scenario: {
     type: "string",
-    description: "Name of the scenario (default: default, or all of the config file)",
+    description:
+      "Name of the scenario, or several of the config file with commas (default: default, or all of the file)",
     valueHint: "NAME",
   },
   interval: { type: "string", description: "Host sampling period, ms (default 5)", valueHint: "MS" },

@@ -44,7 +44,10 @@ export async function runRound(invocation: Invocation): Promise<number> {
       },
       {
         begins: ({ name, title }, number, of) => console.print(`\n${number} of ${of}  ${name}: ${title}`),
-        baseline: (_, runs) => console.print(`  ${runs} runs of the fixed state become the baseline`),
+        baseline: (_, runs, lacks) => {
+          const why = lacks === null ? "" : `${escapeTerminal(lacks)}: `;
+          console.print(`  ${why}${runs} runs of the fixed state become the baseline`);
+        },
         judging: (_, state) => console.print(`  judging the ${state} state`),
         ended: (pattern) => console.print(`  ${escapeTerminal(outcomeText(pattern))}`),
       },

@@ -1,18 +1,14 @@
 import path from "node:path";
 import { DEFAULTS } from "../config/options.ts";
+import { shellWord } from "../core/shell-word.ts";
 import type { Invocation } from "./command.ts";
 import { shownPath } from "./shown-path.ts";
 
 /** Commands longer than this are not repeated. */
 const LONGEST_COMMAND = 100;
 
-/** A word as a shell takes it. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
-
 function commandText(rest: readonly string[]): string {
-  const text = rest.map(quoted).join(" ");
+  const text = rest.map(shellWord).join(" ");
   return text.length > LONGEST_COMMAND || /[\r\n]/.test(text) ? "<your command>" : text;
 }
 
@@ -23,11 +19,11 @@ export function nextCommands(
 ): { readonly accept: string; readonly refresh: string } {
   const store = lists.baseline?.find((spec) => /^(file|ref):./.test(spec));
   const options = [
-    ...(text.config === undefined ? [] : ["--config", quoted(text.config)]),
-    ...(store === undefined ? [] : ["--baseline", quoted(store)]),
+    ...(text.config === undefined ? [] : ["--config", shellWord(text.config)]),
+    ...(store === undefined ? [] : ["--baseline", shellWord(store)]),
   ];
-  const scenario = text.scenario === undefined ? [] : ["--scenario", quoted(text.scenario)];
-  const bundle = bundleDir === path.resolve(DEFAULTS.bundle) ? [] : [quoted(shownPath(bundleDir))];
+  const scenario = text.scenario === undefined ? [] : ["--scenario", shellWord(text.scenario)];
+  const bundle = bundleDir === path.resolve(DEFAULTS.bundle) ? [] : [shellWord(shownPath(bundleDir))];
   const command = rest === null ? [] : ["--", commandText(rest)];
   return {
     accept: ["stormlog-gate baseline accept", ...bundle, ...options].join(" "),

@@ -84,6 +84,19 @@ describe("the gate's request", () => {
     expect(request.unjudged).toBe("pass");
   });
 
+  it("takes several scenarios with commas or line ends between them, in the order of the file", () => {
+    const scenarios = ["first", "second", "third", "a, b"].map((name) => ({ name, run: "true" }));
+    const chosen = (scenario: string): readonly string[] =>
+      gateRequest(input({ command: null, config: { scenarios }, options: { scenario } })).scenarios.map(
+        ({ name }) => name,
+      );
+    expect(chosen("third, first")).toEqual(["first", "third"]);
+    expect(chosen("first\nsecond\n")).toEqual(["first", "second"]);
+    expect(chosen("a, b")).toEqual(["a, b"]);
+    for (const text of ["first, fourth", ","])
+      expect(() => chosen(text)).toThrowError(expect.objectContaining({ code: "SCENARIO_UNKNOWN" }));
+  });
+
   it("wants no baseline when told none", () => {
     expect(gateRequest(input({ options: { baseline: ["none"] } })).baselines).toEqual([]);
   });

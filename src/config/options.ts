@@ -158,17 +158,23 @@ function parseRepeats(text: string | undefined): "auto" | number {
   return text === undefined || text === "auto" ? "auto" : integer("repeats", text, 1, 50);
 }
 
+/** The scenarios that an option names, in the order of the file: one, or several with commas or line ends between them. */
 function chooseScenarios(config: ConfigFile, options: GateOptions): readonly ConfigScenario[] {
-  if (options.scenario === undefined) return config.scenarios;
-  const wanted = config.scenarios.filter(({ name }) => name === options.scenario);
-  if (wanted.length === 0) {
+  const { scenario: text } = options;
+  if (text === undefined) return config.scenarios;
+  const known = config.scenarios.map(({ name }) => name);
+  const parts = text.split(/[\n,]/).map((part) => part.trim());
+  // A name may hold a comma itself.
+  const names = known.includes(text) ? [text] : parts.filter((part) => part !== "");
+  const unknown = names.length === 0 ? text : names.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
     throw usageError(
       "SCENARIO_UNKNOWN",
-      `the configuration has no scenario "${options.scenario}"`,
-      `It has: ${config.scenarios.map(({ name }) => name).join(", ")}.`,
+      `the configuration has no scenario "${unknown}"`,
+      `It has: ${known.join(", ")}.`,
     );
   }
-  return wanted;
+  return config.scenarios.filter(({ name }) => names.includes(name));
 }
 
 function baselineSpecs(

@@ -4,10 +4,12 @@ import { openFileStore } from "../baseline/file-store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { gateRequest, scenarioDefinition } from "../config/options.ts";
 import { GateError } from "../core/errors.ts";
+import { shellWord } from "../core/shell-word.ts";
 import { randomId } from "../measure/session.ts";
 import type { LabDocument, LabPattern } from "../report/lab-document.ts";
 import type { Fingerprint } from "../telemetry/model.ts";
 import { labAvailability } from "./lab-availability.ts";
+import { lackingRecord } from "./lab-baseline.ts";
 import { type CatalogueEntry, labFolder } from "./lab-catalogue.ts";
 import { type JudgedState, measuredPattern, unmeasuredPattern } from "./lab-pattern.ts";
 import type { GatePorts } from "./ports.ts";
@@ -33,7 +35,7 @@ export interface LabOptions {
   readonly python: string;
   /** Fixed runs that become the baseline, where none is given. */
   readonly runs: number;
-  /** A store to judge by; null = measure one first. */
+  /** A store to judge by, where it has a record of this environment; null = measure one first. */
   readonly baseline: string | null;
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -42,7 +44,8 @@ export interface LabOptions {
 /** What the narrator is told. */
 export interface LabNarrator {
   readonly begins: (entry: CatalogueEntry, number: number, of: number) => void;
-  readonly baseline: (entry: CatalogueEntry, runs: number) => void;
+  /** `lacks` says why the given store does not serve this pattern; null where none was given. */
+  readonly baseline: (entry: CatalogueEntry, runs: number, lacks: string | null) => void;
   readonly judging: (entry: CatalogueEntry, state: LabStateName) => void;
   readonly ended: (pattern: LabPattern) => void;
 }
@@ -60,8 +63,9 @@ export function patternCommand(
 }
 
 /**
- * What a record of a pattern is of: the fixed state at a scale, as `leak-lab/stormlog-gate.yml` runs it. So the records of the gate on
- * that file, of its nightly refresh and of a round of the lab are the same ones. The device is the fingerprint's to tell.
+ * What a record of a pattern is of: the fixed state at a scale, as `leak-lab/stormlog-gate.yml` runs it in the lab's folder. So the
+ * records of the gate on that file, of its nightly refresh and of a round of the lab are the same ones. The device is the
+ * fingerprint's to tell.
  */
 export function patternDefinition(
   entry: CatalogueEntry,
@@ -69,31 +73,41 @@ export function patternDefinition(
 ): string {
   const program = entry.framework === "node" ? "node" : "python3";
   const size = [...(scale === "tiny" ? [] : ["--scale", scale]), ...(steps === null ? [] : ["--steps", String(steps)])];
-  return scenarioDefinition({ run: [program, `leak-lab/${entry.file}`, "fixed", ...size].join(" ") });
+  return scenarioDefinition({ run: [program, entry.file, "fixed", ...size].join(" ") });
+}
+
+/** The round's own store: what it measures where nothing else serves. */
+function ownSpec({ root, folder }: LabOptions): string {
+  return `file:${path.relative(root, path.join(folder, "baseline"))}`;
 }
 
 /**
  * The gate's request for one state. Both states are one scenario, of one definition: their commands differ, and only what differs
- * between them may be the leak.
+ * between them may be the leak. A store of other sessions cannot tell a leak from a machine that moved: there the fixed state runs again
+ * before the leaky one is red, as the base commit of a change would. The fixed state has no such base, it would acquit itself.
  */
-export function stateRequest(
+function stateRequest(
   entry: CatalogueEntry,
   state: LabStateName,
   lab: string,
   options: LabOptions,
+  store: string,
 ): { readonly request: GateRequest; readonly scenario: ScenarioRequest } {
-  const own = path.relative(options.root, path.join(options.folder, "baseline"));
+  const fixed = patternCommand(entry, "fixed", lab, options);
+  const rerun = state === "leaky" && store !== ownSpec(options);
   const request = gateRequest({
     options: {
       scenario: entry.name,
       bundle: path.join(options.folder, entry.name, state),
-      baseRun: "off",
+      baseRun: rerun ? fixed.map(shellWord).join(" ") : "off",
+      // Six runs, six of the base where they are torn, and the one that names the line.
+      maxRuns: "13",
       attribute: state === "leaky" ? "auto" : "off",
     },
     command: { kind: "argv", argv: patternCommand(entry, state, lab, options) },
     config: null,
     root: options.root,
-    defaultBaselines: [options.baseline ?? `file:${own}`],
+    defaultBaselines: [store],
     defaultUnjudged: "fail",
     argv: options.argv,
     env: options.env,
@@ -104,7 +118,21 @@ export function stateRequest(
   return { request: { ...request, scenarios: [scenario] }, scenario };
 }
 
-/** Baseline, leaky and fixed of one pattern; null when it was interrupted. */
+/** Fixed runs of a pattern into the round's own store. */
+async function measureBaseline(entry: CatalogueEntry, lab: string, options: LabOptions, ports: GatePorts) {
+  const { request, scenario } = stateRequest(entry, "fixed", lab, options, ownSpec(options));
+  const store = openFileStore("file:baseline", path.join(options.folder, "baseline"));
+  await refreshScenario({ ...request, baselines: [] }, scenario, { runs: options.runs, store }, ports);
+}
+
+/** One state, judged; null when it was interrupted. */
+async function judgeState(request: GateRequest, ports: GatePorts): Promise<JudgedState | null> {
+  const { report, bundleDir, bundleError } = await runGate(request, ports);
+  if (bundleError !== null) throw bundleError;
+  return ports.interrupt.aborted ? null : { report, bundle: bundleDir };
+}
+
+/** Baseline, fixed and leaky of one pattern; null when it was interrupted. */
 async function runPattern(
   entry: CatalogueEntry,
   lab: string,
@@ -112,22 +140,30 @@ async function runPattern(
   narrator: LabNarrator,
   ports: GatePorts,
 ): Promise<{ readonly pattern: LabPattern; readonly fingerprint: Fingerprint } | null> {
-  if (options.baseline === null) {
-    narrator.baseline(entry, options.runs);
-    const { request, scenario } = stateRequest(entry, "fixed", lab, options);
-    const store = openFileStore("file:baseline", path.join(options.folder, "baseline"));
-    await refreshScenario({ ...request, baselines: [] }, scenario, { runs: options.runs, store }, ports);
-  }
-  const judged: Partial<Record<LabStateName, JudgedState>> = {};
-  for (const state of LAB_STATES) {
+  const judged = (state: LabStateName, store: string): Promise<JudgedState | null> => {
     narrator.judging(entry, state);
-    const { report, bundleDir, bundleError } = await runGate(stateRequest(entry, state, lab, options).request, ports);
-    if (bundleError !== null) throw bundleError;
-    if (ports.interrupt.aborted) return null;
-    judged[state] = { report, bundle: bundleDir };
+    return judgeState(stateRequest(entry, state, lab, options, store).request, ports);
+  };
+  const measured = async (lacks: string | null): Promise<string> => {
+    narrator.baseline(entry, options.runs, lacks);
+    await measureBaseline(entry, lab, options, ports);
+    return ownSpec(options);
+  };
+  let store = options.baseline ?? (await measured(null));
+  // What the environment is, and so whether a given store knows it, the first run tells.
+  let fixed = await judged("fixed", store);
+  if (fixed === null) return null;
+  const lacks =
+    options.baseline === null || fixed.report.word !== "unjudged"
+      ? null
+      : await lackingRecord(options.baseline, fixed.report, { root: options.root, env: options.env, now: ports.now });
+  if (lacks !== null) {
+    store = await measured(lacks);
+    fixed = await judged("fixed", store);
+    if (fixed === null) return null;
   }
-  const { leaky, fixed } = judged;
-  if (leaky === undefined || fixed === undefined) return null;
+  const leaky = await judged("leaky", store);
+  if (leaky === null) return null;
   const pattern = measuredPattern(entry, { leaky, fixed }, options.folder, path.join(lab, entry.file));
   return { pattern, fingerprint: fixed.report.scenarios[0]?.fingerprint ?? {} };
 }
@@ -137,7 +173,7 @@ function word(value: unknown): string | null {
 }
 
 /**
- * A round of the leak lab: each pattern's fixed state becomes the baseline, unless one is given, then the leaky and the fixed state
+ * A round of the leak lab: each pattern's fixed state becomes the baseline, unless one is given, then the fixed and the leaky state
  * are judged by the same engine as anybody's. A pattern that cannot be run is a row of its own, and the others go on.
  * @returns the round's document, which also lies in the folder as `lab.json`; shorter when interrupted
  * @throws GateError LAB_UNWRITABLE, and those of usage
