@@ -3,14 +3,16 @@
  * Usage: npm run bench:probe [-- --json] [--python FILE] [--pairs N] [--rounds N] [--train-pairs N] [--steps N] [--segments N] [--only start|idle|train].
  * Exits 1 when a limit is missed.
  */
+
 import { execFile, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
+import { median } from "simple-statistics";
 import { probeFolder } from "../../src/core/probe-folder.ts";
-import { type Interval, median, medianInterval } from "./statistics.ts";
+import { type Interval, medianInterval } from "./statistics.ts";
 import { training } from "./training.ts";
 
 /** Milliseconds that the probe may add to the start of an interpreter. */

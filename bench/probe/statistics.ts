@@ -1,11 +1,5 @@
 import tQuantile from "@stdlib/stats-base-dists-t-quantile";
-
-/** The middle one, or the mean of the two in the middle. */
-export function median(samples: readonly number[]): number {
-  const sorted = [...samples].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
-}
+import { median } from "simple-statistics";
 
 export interface Interval {
   readonly low: number;

@@ -2,7 +2,8 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { type Interval, median, ratioInterval } from "./statistics.ts";
+import { median } from "simple-statistics";
+import { type Interval, ratioInterval } from "./statistics.ts";
 
 /** [wall, CPU] seconds. */
 type Cost = readonly [number, number];

@@ -1,3 +1,4 @@
+import { median } from "simple-statistics";
 import type { Addon } from "./addon.ts";
 import { emptyLoopCost, PERIOD_NS, psutilCost, samplerCost } from "./measure.ts";
 import { growTree } from "./tree.ts";
@@ -9,13 +10,6 @@ const LIMIT_PSUTIL = 0.25;
 /** µs of CPU each further process may add to a tick. */
 const LIMIT_MARGINAL_US = 1.2;
 const SIZES = [1, 16, 64] as const;
-
-/** The middle of the rounds: one round disturbed by a neighbour does not decide. */
-function median(samples: readonly number[]): number {
-  const sorted = [...samples].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
-}
 
 export interface HostOptions {
   readonly rounds: number;
@@ -46,6 +40,7 @@ export async function reportHost(addon: Addon, { rounds, seconds, json }: HostOp
       if (psutil !== null) cost.psutil.push(psutil);
     }
     const us = {
+      // The middle of the rounds: one that a neighbour disturbed does not decide.
       empty: median(cost.empty),
       one: median(cost.one),
       sixteen: median(cost.sixteen),

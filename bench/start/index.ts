@@ -4,15 +4,17 @@
  * Usage: npm run bench:start [-- --json] [--node FILE] [--pairs N] [--dist DIR].
  * Builds into a temporary folder unless a dist folder is given. Exits 1 when a limit is missed.
  */
+
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import { median } from "simple-statistics";
 import { buildInto } from "../../scripts/build.mjs";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { actionNode } from "../../test/action/kit/tools.ts";
-import { type Interval, median, ratioInterval } from "../probe/statistics.ts";
+import { type Interval, ratioInterval } from "../probe/statistics.ts";
 import { STARTS, type Start } from "./starts.ts";
 
 /** A step of the Action from its start to its answer against `node -e 0`: the end of the 95 % interval. */

@@ -6,15 +6,6 @@
 using namespace stormlog;
 using namespace testing_support;
 
-namespace {
-
-constexpr uint64_t kKib = 1024;
-constexpr uint64_t kMib = 1024 * kKib;
-constexpr uint64_t kGib = 1024 * kMib;
-constexpr int kFirst = kDrmDevices;
-
-}  // namespace
-
 TEST("two AMD cards are named, measured and kept apart") {
   const DrmTree tree;
   const std::string first = tree.amd(0, "0000:03:00.0", 5 * kGib, 24 * kGib);

@@ -8,9 +8,6 @@ using namespace testing_support;
 
 namespace {
 
-constexpr uint64_t kMib = 1 << 20;
-constexpr uint64_t kGib = 1024 * kMib;
-constexpr int kFirst = kDrmDevices;
 const char* const kCard = "0000:03:00.0";
 
 uint64_t bytesOf(const std::string& text) {

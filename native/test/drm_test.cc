@@ -10,14 +10,6 @@
 using namespace stormlog;
 using namespace testing_support;
 
-namespace {
-
-constexpr uint64_t kMib = 1 << 20;
-constexpr uint64_t kGib = 1024 * kMib;
-constexpr int kFirst = kDrmDevices;
-
-}  // namespace
-
 TEST("a machine without a card, or without /sys, has no such devices and says so") {
   const DrmTree tree;
   DrmUnderTest none(tree);

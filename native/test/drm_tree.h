@@ -12,6 +12,12 @@
 
 namespace testing_support {
 
+constexpr uint64_t kKib = 1024;
+constexpr uint64_t kMib = 1024 * kKib;
+constexpr uint64_t kGib = 1024 * kMib;
+/** Number of the first device that is not NVIDIA's. */
+constexpr int kFirst = stormlog::kDrmDevices;
+
 class DrmTree {
  public:
   DrmTree() {

@@ -39,9 +39,6 @@ struct Seen final : FdInfoVisitor {
   int refusedError = 0;
 };
 
-constexpr uint64_t kKib = 1024;
-constexpr uint64_t kMib = 1024 * kKib;
-
 }  // namespace
 
 TEST("fdinfo of amdgpu before Linux 5.19 is read, where kB means KiB and the client is the pasid") {

@@ -4,15 +4,6 @@
 using namespace stormlog;
 using namespace testing_support;
 
-namespace {
-
-constexpr uint64_t kKib = 1024;
-constexpr uint64_t kMib = 1024 * kKib;
-constexpr uint64_t kGib = 1024 * kMib;
-constexpr int kFirst = kDrmDevices;
-
-}  // namespace
-
 TEST("an Intel card of which only fdinfo tells has no used memory, but the job's at the rate of samples") {
   const DrmTree tree;
   const std::string device = tree.card(0, "0000:03:00.0", "xe");

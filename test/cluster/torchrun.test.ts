@@ -1,8 +1,7 @@
-import { once } from "node:events";
-import { createServer } from "node:net";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../kit/free-port.ts";
 import { WITH_TORCH } from "../probe/kit/pythons.ts";
 import { installGate } from "./kit/installed.ts";
 import { merge } from "./kit/merged.ts";
@@ -12,15 +11,6 @@ import { shard, shards } from "./kit/shards.ts";
 const WORKER = fileURLToPath(new URL("fixtures/torch_worker.py", import.meta.url));
 const TEST_MS = 150_000;
 if (WITH_TORCH === null) console.warn("torchrun is not tested: no Python here has PyTorch");
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 29_500;
-}
 
 describe.skipIf(WITH_TORCH === null)("a job of torchrun on two nodes", () => {
   const shared = shortFolder();

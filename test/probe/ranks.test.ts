@@ -1,7 +1,6 @@
-import { once } from "node:events";
-import { createServer } from "node:net";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { freePort } from "../kit/free-port.ts";
 import {
   atSteps,
   FIXTURES,
@@ -14,16 +13,6 @@ import {
   temporaryFolder,
 } from "./kit/probed.ts";
 import { PYTHON, WITH_TORCH } from "./kit/pythons.ts";
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 29_500;
-}
 
 const [PLAIN, RANK, AGENT, CHILD] = [0, 1, 2, 3];
 const LIVES = "import time; time.sleep(0.8)";

@@ -176,8 +176,10 @@ def main(folder):
             job.resume()
 
     with open(os.path.join(folder, "facts.json"), "w", encoding="utf-8") as file:
-        json.dump({"leak_bytes": -(-LEAK_BYTES // 512) * 512, "files": facts}, file, indent=1, sort_keys=True)
-        file.write("\n")
+        # A line for each file, so that a difference names it.
+        lines = ["%s: %s" % (json.dumps(name), json.dumps(facts[name], sort_keys=True)) for name in sorted(facts)]
+        leak_bytes = -(-LEAK_BYTES // 512) * 512
+        file.write('{"leak_bytes": %d, "files": {\n%s\n}}\n' % (leak_bytes, ",\n".join(lines)))
 
 
 if __name__ == "__main__":

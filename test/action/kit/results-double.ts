@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createServer } from "node:net";
 import {
   BlobSASPermissions,
   BlobServiceClient,
   generateBlobSASQueryParameters,
   StorageSharedKeyCredential,
 } from "@azure/storage-blob";
+import { freePort } from "../../kit/free-port.ts";
 import { type Answer, HttpDouble, type Request } from "./http.ts";
 
 /** The account every installation of the emulator has; its key is printed in Microsoft's documentation. */
@@ -20,14 +20,6 @@ export interface StoredArtifact {
   readonly mimeType: string;
   size: string | null;
   hash: string | null;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** The artifact service of GitHub Actions: its five methods over a blob store that is Microsoft's own emulator. */

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, request, type Server } from "node:h
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { freePort } from "../../kit/free-port.ts";
 import { workflowTool } from "./tools.ts";
 
 /**
@@ -42,14 +43,6 @@ export interface ActOptions {
 }
 
 const portOf = (server: Server): number => (server.address() as AddressInfo).port;
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const port = portOf(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 async function bodyOf(message: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
