@@ -1,6 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { recordName } from "../../src/baseline/store.ts";
+import { packageRoot } from "../../src/core/package-root.ts";
 import { CATALOGUE } from "../../src/gate/lab-catalogue.ts";
 import type { LabDocument, LabPattern } from "../../src/report/lab-document.ts";
 import { cli, freshFolder } from "../e2e/cli.ts";
@@ -8,15 +10,15 @@ import { cli, freshFolder } from "../e2e/cli.ts";
 /** A round takes minutes: `STORMLOG_TEST_LAB=1` asks for it. */
 const WANTED = process.env.STORMLOG_TEST_LAB === "1";
 const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
-/** A store with baselines of this environment; without one the round measures its own first. */
-const STORE = process.env.STORMLOG_TEST_LAB_BASELINE;
+/** The folder whose records the round is judged by; a pattern without one of this environment measures its own first. */
+const STORE = process.env.STORMLOG_TEST_LAB_BASELINE ?? path.join(packageRoot(), "baselines");
 
 describe.skipIf(!WANTED)("a round of the leak lab on this machine", () => {
   const folder = freshFolder();
   let round: LabDocument;
 
   beforeAll(async () => {
-    const store = STORE === undefined ? [] : ["--baseline", STORE];
+    const store = ["--baseline", `file:${STORE}`];
     const args = ["lab", "run", "--json", "--device", "cpu", "--python", PYTHON, "--output", "round", ...store];
     const { stdout, stderr } = await cli(args, { cwd: folder });
     expect(stdout, stderr).not.toBe("");
@@ -32,6 +34,20 @@ describe.skipIf(!WANTED)("a round of the leak lab on this machine", () => {
     expect(measured().length).toBeGreaterThan(0);
   });
 
+  it("judges by the stored record of every pattern that has one of this environment, and measures no other for it", () => {
+    for (const { name, fixed } of measured()) {
+      const file = path.join(folder, "round", fixed?.bundle ?? "?", "report.json");
+      const [scenario] = JSON.parse(readFileSync(file, "utf8")).payload.scenarios;
+      const stored = existsSync(path.join(STORE, recordName(name, scenario.fingerprint)));
+      expect(existsSync(path.join(folder, "round", "baseline", name)), name).toBe(!stored);
+      if (stored) expect(scenario.baseline.source, name).toBe(`file:${STORE}`);
+    }
+  });
+
+  it("tells of every pattern how much it keeps with each step, by its construction", () => {
+    for (const { name, leak_bytes_per_step: kept } of measured()) expect(kept, name).toBeGreaterThan(0);
+  });
+
   it("fails every leak that its host can show, and passes every fixed state", () => {
     const outcomes = Object.fromEntries(measured().map(({ name, outcome }) => [name, outcome]));
     const expected = measured().map(({ name }) => [name, CATALOGUE.find((entry) => entry.name === name)?.expected]);
@@ -39,8 +55,9 @@ describe.skipIf(!WANTED)("a round of the leak lab on this machine", () => {
     for (const { name, fixed } of measured()) expect(fixed?.verdict, name).toBe("pass");
   });
 
-  it("names first a line of the leak, for every PyTorch pattern that failed", () => {
-    const flagged = measured().filter(({ framework, outcome }) => framework === "torch" && outcome === "caught");
+  it("names first a line between the leak's marks, for every pattern that failed", () => {
+    const flagged = measured().filter(({ outcome }) => outcome === "caught");
+    expect(flagged.length).toBeGreaterThan(0);
     for (const { name, line, line_in_leak: inside } of flagged) expect(inside, `${name}: ${line}`).toBe(true);
   });
 
