@@ -46,9 +46,10 @@ def fixed(lab):
         lab.optimizer.step()
         running["loss"] += loss.item()
         running["step"] += 1
-        # Eight numbers and where to find the images again.
+        # The eight worst batches: a number each, and where to find the images again.
         heapq.heappush(worst, (losses.max().item(), running["step"]))
-        del worst[8:]
+        if len(worst) > 8:
+            heapq.heappop(worst)
         return loss.detach()
 
     return step
