@@ -36,6 +36,8 @@ export interface ActOptions {
   readonly workflow: string;
   readonly job: string;
   readonly event: object;
+  /** Name of the event (default pull_request). */
+  readonly eventName?: string;
   /** Folder of the `node` that actions run with. */
   readonly nodeFolder: string;
   readonly apiUrl: string;
@@ -97,7 +99,7 @@ export async function runAct(options: ActOptions): Promise<ActRun> {
   const eventFile = path.join(work, "event.json");
   writeFileSync(eventFile, JSON.stringify(options.event));
   const args = [
-    "pull_request",
+    options.eventName ?? "pull_request",
     "--workflows",
     options.workflow,
     "--job",

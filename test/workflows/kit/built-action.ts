@@ -4,8 +4,9 @@ import { buildInto } from "../../../scripts/build.mjs";
 import { packageRoot } from "../../../src/core/package-root.ts";
 import { Repository } from "./repository.ts";
 
+const PARTS = ["report", "merge", "refresh", "accept"];
 /** What a checkout of the Action holds, as far as a run needs it. */
-const SHIPPED = ["action.yml", "package.json", "leak-lab", "report", "merge", "refresh", "accept", ".github"];
+const SHIPPED = ["action.yml", "package.json", ...PARTS, "leak-lab", "scripts/ci", ".github"];
 
 /** What of it is built; the other parts answer to other events. */
 const ENTRIES = {
@@ -14,6 +15,7 @@ const ENTRIES = {
   "action/main": "src/actions/gate/main.ts",
   "action/post": "src/actions/gate/post.ts",
   "action/report": "src/actions/report/main.ts",
+  "action/refresh": "src/actions/refresh/main.ts",
 };
 
 /** A repository with the Action as it is built from the sources now, in one commit. */

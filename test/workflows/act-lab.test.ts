@@ -1,0 +1,140 @@
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { GitDataDouble } from "../action/kit/double/git-data.ts";
+import { NightlyDouble } from "../action/kit/double/issues.ts";
+import { GitHubDouble } from "../action/kit/github-double.ts";
+import { actionNode } from "../action/kit/tools.ts";
+import { type ActOptions, type ActRun, runAct } from "./kit/act.ts";
+import { builtAction, pullRequestEvent } from "./kit/built-action.ts";
+import { Repository } from "./kit/repository.ts";
+import { HOW, workflowTool } from "./kit/tools.ts";
+import { zipEntry } from "./kit/zip-entry.ts";
+
+const SERVICES = ["python_cache", "python_callbacks", "node_cache", "node_listeners"];
+const BRANCH = "stormlog/baselines-lab-services";
+const PATTERN = "leak-lab/patterns/python_cache.py";
+const MEASURED_MS = 420_000;
+const REPOSITORY = { full_name: "octo/model", default_branch: "main", fork: false };
+
+/** The leg of the services: the one that needs no framework, with everything else as in the leg of PyTorch. */
+describe.skipIf(workflowTool("act") === null || !existsSync("/usr/bin/python3"))(
+  `the leak lab's own workflows under act (${HOW})`,
+  () => {
+    const github = new GitHubDouble();
+    const node = actionNode();
+    /** Stands for the action that keeps the evidence of a surprise: act has no network to fetch it from. */
+    const upload = new Repository();
+    let repository: Repository;
+    let git: GitDataDouble;
+    let nightly: NightlyDouble;
+
+    const run = (
+      options: Pick<ActOptions, "workflow" | "job" | "event" | "eventName" | "arguments">,
+    ): Promise<ActRun> =>
+      runAct({ cwd: repository.folder, nodeFolder: path.dirname(node), apiUrl: github.url, ...options });
+
+    beforeAll(async () => {
+      repository = await builtAction();
+      git = new GitDataDouble(path.join(repository.folder, ".git"));
+      git.delayMs = 1;
+      nightly = new NightlyDouble(git);
+      github.use(git.routes);
+      nightly.use(github);
+      await github.start();
+      github.tokens.set("job", { login: "github-actions[bot]", write: true });
+      upload.write("action.yml", "name: upload\nruns:\n  using: composite\n  steps: []\n");
+      upload.commit("an action");
+    }, 60_000);
+
+    afterAll(async () => {
+      await github.stop();
+      git.dispose();
+      repository.remove();
+      upload.remove();
+    });
+
+    it(
+      "propose by night the records of every pattern in a pull request",
+      async () => {
+        const { code, log } = await run({
+          workflow: ".github/workflows/baselines.yml",
+          job: "refresh",
+          eventName: "schedule",
+          event: { repository: REPOSITORY, ref: "refs/heads/main" },
+          arguments: ["--matrix", "workload:lab-services"],
+        });
+        expect(code, log).toBe(0);
+        expect(nightly.proposals, log).toMatchObject([
+          { state: "open", head: BRANCH, title: "Memory baselines of the main branch (lab-services)" },
+        ]);
+        const names = repository.git("ls-tree", "-r", "--name-only", BRANCH).split("\n");
+        for (const name of SERVICES)
+          expect(names.filter((one) => one.startsWith(`baselines/${name}/`), log)).toHaveLength(1);
+        repository.git("checkout", "--quiet", "--", ".");
+        repository.git("clean", "--quiet", "--force", "-d", "baselines");
+        repository.git("merge", "--quiet", "--no-edit", BRANCH);
+        repository.git("update-ref", "refs/remotes/origin/main", "HEAD");
+      },
+      MEASURED_MS,
+    );
+
+    it(
+      "find every leak in a round by these records, and none in what is fixed",
+      async () => {
+        const { code, log } = await run({
+          workflow: ".github/workflows/baselines.yml",
+          job: "rounds",
+          eventName: "workflow_dispatch",
+          event: { repository: REPOSITORY, ref: "refs/heads/main", inputs: { rounds: "1" } },
+          arguments: [
+            ...["--matrix", "leg:services", "--use-new-action-cache"],
+            ...["--local-repository", `actions/upload-artifact@${uploadPin()}=${upload.folder}`],
+          ],
+        });
+        expect(code, log).toBe(0);
+        expect(log).toContain("1 rounds: 4 of 4 leaks caught, 0 false alarms in 4 fixed states, 0 surprises.");
+        expect(log).not.toContain("become the baseline");
+      },
+      MEASURED_MS,
+    );
+
+    it(
+      "are green on a change that leaves the patterns alone, and red on one that lets a fixed state grow",
+      async () => {
+        const base = repository.git("rev-parse", "HEAD");
+        const push = (message: string): Promise<ActRun> =>
+          run({
+            workflow: ".github/workflows/gate.yml",
+            job: "gate",
+            event: pullRequestEvent(7, base, repository.commit(message)),
+            arguments: ["--matrix", "workload:lab-services"],
+          });
+        repository.git("checkout", "--quiet", "-b", "change");
+        repository.write("NOTES.md", "a change\n");
+        const green = await push("a change");
+        expect(green.code, green.log).toBe(0);
+        const report = JSON.parse(
+          zipEntry(green.artifacts.get("stormlog-default-lab-services") as Buffer, "report.json"),
+        );
+        expect(report.payload.verdict).toBe("pass");
+
+        const text = readFileSync(path.join(repository.folder, PATTERN), "utf8");
+        const grown = text.replace("maxsize=8", "maxsize=None").replace("render(number % 8)", "render(number)");
+        expect(grown).not.toBe(text);
+        repository.write(PATTERN, grown);
+        const red = await push("a cache without a bound");
+        expect(red.code, red.log).toBe(1);
+        expect(red.log).toContain("verdict fail, class leak");
+        expect(red.log).toMatch(/::error title=python_cache[^\n]*file=leak-lab\/patterns\/python_cache\.py/);
+      },
+      MEASURED_MS,
+    );
+  },
+);
+
+/** The commit that the workflow pins the action by. */
+function uploadPin(): string {
+  const text = readFileSync(path.join(import.meta.dirname, "../../.github/workflows/baselines.yml"), "utf8");
+  return /actions\/upload-artifact@([0-9a-f]{40})/.exec(text)?.[1] ?? "";
+}
