@@ -3,24 +3,25 @@ import { usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { readRounds, writeLabReport } from "../gate/lab-files.ts";
-import { labMarkdown } from "../report/lab-report.ts";
+import { labTerminal } from "../report/lab-terminal.ts";
 import type { Invocation } from "./command.ts";
 import { LAB_FOLDER } from "./lab-options.ts";
 import { shownPath } from "./shown-path.ts";
 
-/** `lab report`: rounds side by side. */
+/** `lab report`: rounds and recordings side by side. */
 export async function reportRounds({ console, positionals, text }: Invocation): Promise<number> {
   const places = positionals.slice(1);
   if (places.length === 0)
     throw usageError(
       "ARGUMENT_MISSING",
-      "`lab report` needs a folder that `lab run` left",
-      `Its default is ${LAB_FOLDER}.`,
+      "`lab report` needs a folder that `lab run` left, or one with recordings",
+      `The default of \`lab run\` is ${LAB_FOLDER}; recordings lie as PATTERN/leaky and PATTERN/fixed.`,
     );
   const rounds = await readRounds(places.map((place) => path.resolve(place)));
-  const files = text.output === undefined ? [] : await writeLabReport(path.resolve(text.output), rounds);
   const documents = rounds.map(({ document }) => document);
-  if (files.length === 0) console.print(escapeTerminal(labMarkdown(documents)));
+  for (const line of labTerminal(documents, console.width)) console.print(line);
+  const files = text.output === undefined ? [] : await writeLabReport(path.resolve(text.output), rounds);
+  if (files.length > 0) console.print("");
   for (const file of files) console.print(`wrote ${escapeTerminal(shownPath(file))}`);
   console.document({ rounds: documents, files: files.map(shownPath) });
   return ExitCode.pass;

@@ -116,7 +116,7 @@ describe("a row of the leak lab", () => {
       series({ device: "cuda:1", metric: "reserved", growth_bytes: 99 }),
     ];
     const { series: about, leaky, ratio } = row("fail", "pass", all);
-    expect(about).toEqual({ device: "cuda:1", metric: "allocated" });
+    expect(about).toEqual({ device: "cuda:1", metric: "allocated", rank: 1 });
     expect(leaky?.peak_bytes).toBe(800);
     expect(ratio).toBe(1.6);
   });

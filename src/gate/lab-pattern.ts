@@ -1,6 +1,7 @@
 import path from "node:path";
-import type { SeriesAnalysis } from "../analysis/document.ts";
-import type { LabOutcome, LabPattern, LabState } from "../report/lab-document.ts";
+import type { Finding, SeriesAnalysis } from "../analysis/document.ts";
+import { OOM } from "../analysis/oom-findings.ts";
+import type { LabOutcome, LabOutOfMemory, LabPattern, LabState } from "../report/lab-document.ts";
 import type { GateReport, RunReport, ScenarioReport } from "../report/model.ts";
 import { LEAK_LINE } from "../report/source-line.ts";
 import type { CatalogueEntry } from "./lab-catalogue.ts";
@@ -25,18 +26,62 @@ function weight({ device, metric }: SeriesAnalysis): number {
 }
 
 /** The series that a row is about: of several ranks the one that grows most. */
-function mainSeries(run: RunReport | null): SeriesAnalysis | null {
-  const usable = (run?.analysis?.series ?? []).filter(({ peak_bytes: peak }) => peak !== null);
+export function mainSeries(series: readonly SeriesAnalysis[]): SeriesAnalysis | null {
+  const usable = series.filter(({ peak_bytes: peak }) => peak !== null);
   const [first] = [...usable].sort(
     (a, b) => weight(a) - weight(b) || (b.growth_bytes ?? -Infinity) - (a.growth_bytes ?? -Infinity),
   );
   return first ?? null;
 }
 
+/** What a state's series say of it, whoever measured them. */
+export function measuresOf(
+  main: SeriesAnalysis | null,
+  all: readonly SeriesAnalysis[],
+): Pick<
+  LabState,
+  | "peak_bytes"
+  | "growth_bytes"
+  | "slope_bytes_per_step"
+  | "slope_bytes_per_s"
+  | "class"
+  | "mde_bytes"
+  | "reserved_peak_bytes"
+> {
+  const reserved = all.find(
+    ({ metric, device, rank }) => metric === "reserved" && device === main?.device && rank === main.rank,
+  );
+  return {
+    peak_bytes: main?.peak_bytes ?? null,
+    growth_bytes: main?.growth_bytes ?? null,
+    slope_bytes_per_step: main?.slope_bytes_per_step ?? null,
+    slope_bytes_per_s: main?.slope_bytes_per_s ?? null,
+    class: main?.class ?? null,
+    mde_bytes: main?.mde_bytes ?? null,
+    reserved_peak_bytes: main?.metric === "allocated" ? (reserved?.peak_bytes ?? null) : null,
+  };
+}
+
+/**
+ * Where a state ran out of memory, with the most that is known to have been held; null when no finding says that it did.
+ * @param peak highest value of the state's series, bytes
+ */
+export function outOfMemoryOf(findings: readonly Finding[], peak: number | null): LabOutOfMemory | null {
+  const found = findings.find(({ classification }) => classification === OOM);
+  if (found === undefined) return null;
+  const held = found.evidence.allocated_bytes;
+  const known = [peak, typeof held === "number" ? held : null].filter((size) => size !== null);
+  return { device: found.device, at_bytes: known.length === 0 ? null : Math.max(...known) };
+}
+
+function seriesOfRun(run: RunReport | null): readonly SeriesAnalysis[] {
+  return run?.analysis?.series ?? [];
+}
+
 function stateOf({ report, bundle }: JudgedState, from: string): LabState {
   const [scenario] = report.scenarios;
   const run = newest(scenario);
-  const series = mainSeries(run);
+  const series = mainSeries(seriesOfRun(run));
   const growth = scenario?.judgement?.checks.find(
     ({ aspect, metric, device, rank }) =>
       aspect === "growth" && metric === series?.metric && device === series.device && rank === series.rank,
@@ -46,12 +91,9 @@ function stateOf({ report, bundle }: JudgedState, from: string): LabState {
     confirmed: report.confirmed,
     bundle: path.relative(from, bundle).split(path.sep).join("/"),
     runs: report.cost.runs,
-    peak_bytes: series?.peak_bytes ?? null,
-    growth_bytes: series?.growth_bytes ?? null,
-    slope_bytes_per_step: series?.slope_bytes_per_step ?? null,
-    slope_bytes_per_s: series?.slope_bytes_per_s ?? null,
-    class: series?.class ?? null,
+    ...measuresOf(series, seriesOfRun(run)),
     mde_bytes: growth?.mde_bytes ?? series?.mde_bytes ?? null,
+    out_of_memory: outOfMemoryOf(scenario?.findings ?? [], series?.peak_bytes ?? null),
     accuracy: run === null ? null : (labFacts(path.join(bundle, run.directory))?.accuracy ?? null),
     error: scenario?.error?.message ?? (report.word === "unjudged" ? (scenario?.judgement?.reason ?? null) : null),
   };
@@ -70,6 +112,7 @@ function outcomeOf(leaky: LabState, fixed: LabState): LabOutcome {
       return "not-visible";
     case "unjudged":
     case "error":
+    case "not-judged":
       return "broken";
   }
 }
@@ -79,6 +122,12 @@ function firstLine({ report }: JudgedState): string | null {
   const finding = report.scenarios[0]?.findings.find(({ classification }) => classification === LEAK_LINE);
   const line = finding?.evidence.line;
   return typeof line === "string" ? line : null;
+}
+
+/** Leaky peak over fixed peak; null where either is not known. */
+export function peakRatio(leaky: LabState | null, fixed: LabState | null): number | null {
+  const peak = leaky?.out_of_memory?.at_bytes ?? leaky?.peak_bytes ?? null;
+  return peak === null || !fixed?.peak_bytes || fixed.out_of_memory ? null : peak / fixed.peak_bytes;
 }
 
 const NOTHING = {
@@ -116,18 +165,18 @@ export function measuredPattern(
   const fixed = stateOf(states.fixed, from);
   const run = newest(states.leaky.report.scenarios[0]);
   const facts = run === null ? null : labFacts(path.join(states.leaky.bundle, run.directory));
-  const series = mainSeries(run);
+  const series = mainSeries(seriesOfRun(run));
   const line = firstLine(states.leaky);
   return {
     ...named(entry),
     outcome: outcomeOf(leaky, fixed),
     reason: fixed.error ?? leaky.error,
-    series: series === null ? null : { device: series.device, metric: series.metric },
+    series: series === null ? null : { device: series.device, metric: series.metric, rank: series.rank },
     leak_bytes_per_step: facts?.leak_bytes_per_step ?? null,
     steps: facts?.steps ?? null,
     leaky,
     fixed,
-    ratio: leaky.peak_bytes !== null && fixed.peak_bytes ? leaky.peak_bytes / fixed.peak_bytes : null,
+    ratio: peakRatio(leaky, fixed),
     line,
     line_in_leak: line === null ? null : inLeak(line, file),
   };

@@ -12,14 +12,33 @@ const OUTCOMES: Readonly<Record<LabOutcome, string>> = {
   "false-alarm": "FALSE ALARM",
   broken: "could not be judged",
   skipped: "skipped",
+  replayed: "not judged",
 };
 
 /** What became of a pattern, in words; for one that is not visible the smallest growth that would have been. */
-export function outcomeText({ outcome, leaky, reason }: LabPattern): string {
+export function outcomeText({ outcome, leaky, fixed, reason }: LabPattern): string {
   const words = OUTCOMES[outcome];
+  if (outcome === "replayed") return `${words}: ${classText(leaky)} against ${classText(fixed)}`;
   if (outcome === "not-visible" && leaky !== null && leaky.mde_bytes !== null)
     return `${words}: growth of ${formatBytes(leaky.mde_bytes)} would be`;
   return reason === null || outcome === "caught" ? words : `${words}: ${reason}`;
+}
+
+/** What was seen of a state where nothing was judged. */
+function classText(state: LabState | null): string {
+  return state?.out_of_memory ? "out of memory" : (state?.class ?? "unknown");
+}
+
+/** A state's peak; of one that ran out of memory, what it held then. */
+export function peakText(state: LabState | null | undefined): string {
+  if (!state?.out_of_memory) return sizeText(state?.peak_bytes);
+  const { at_bytes: held } = state.out_of_memory;
+  return held === null ? "out of memory" : `out of memory at ${formatBytes(held)}`;
+}
+
+/** "2.93x"; of a leak that ended by out-of-memory the least that it would have become. */
+export function patternRatioText({ ratio, leaky }: LabPattern): string {
+  return leaky?.out_of_memory && ratio !== null ? `≥ ${ratioText(ratio)}` : ratioText(ratio);
 }
 
 export function sizeText(bytes: number | null | undefined): string {
@@ -45,6 +64,14 @@ function percent(share: number | null | undefined): string {
 export function accuracyText({ leaky, fixed }: LabPattern): string {
   const [before, after] = [percent(fixed?.accuracy), percent(leaky?.accuracy)];
   return before === UNKNOWN && after === UNKNOWN ? UNKNOWN : `${before} → ${after}`;
+}
+
+/** "fail, pass": leaky, then fixed. */
+function verdictsText({ leaky, fixed }: LabPattern): string {
+  if (leaky === null || fixed === null) return UNKNOWN;
+  return leaky.verdict === "not-judged" && fixed.verdict === "not-judged"
+    ? "not judged"
+    : `${leaky.verdict}, ${fixed.verdict}`;
 }
 
 /** The line, without the folder that all patterns lie in, and a sign for whether it lies in the leak: ✓ or ✗. */
@@ -73,23 +100,24 @@ export function catalogueRow(pattern: LabPattern): readonly string[] {
   return [
     pattern.name,
     sizeText(pattern.leak_bytes_per_step),
-    sizeText(leaky?.peak_bytes),
-    sizeText(fixed?.peak_bytes),
-    ratioText(pattern.ratio),
+    peakText(leaky),
+    peakText(fixed),
+    patternRatioText(pattern),
     slopeOf(leaky),
     leaky?.class ?? UNKNOWN,
-    leaky === null || fixed === null ? UNKNOWN : `${leaky.verdict}, ${fixed.verdict}`,
+    verdictsText(pattern),
     accuracyText(pattern),
     lineText(pattern),
     outcomeText(pattern),
   ];
 }
 
-/** "cpu (AMD EPYC), torch 1.13, scale tiny". */
+/** "cpu (AMD EPYC), torch 1.13, scale tiny", "cuda (NVIDIA A30), torch 2.9: a replay, not judged". */
 export function roundTitle(document: LabDocument): string {
-  const { backend, device_model: model, framework_version: framework, scale } = document;
+  const { backend, device_model: model, framework_version: framework, scale, source } = document;
   const where = model === null ? (backend ?? "nothing measured") : `${backend ?? "unknown"} (${model})`;
-  return [where, ...(framework === null ? [] : [framework]), `scale ${scale}`].join(", ");
+  const parts = [where, ...(framework === null ? [] : [framework]), ...(scale === null ? [] : [`scale ${scale}`])];
+  return `${parts.join(", ")}${source === "replay" ? ": a replay, not judged" : ""}`;
 }
 
 /** The catalogue's table of one round as markdown. */

@@ -79,9 +79,12 @@ function runNames(directory: string, prefix = "", depth = 0): string[] {
   });
 }
 
-/** Runs of the base commit, made to confirm a breach, are no runs of the candidate; alone they are better than nothing. */
+/**
+ * Runs of the base commit, made to confirm a breach, and slower ones that looked for the line that grows, are no runs of the
+ * candidate; alone they are better than nothing.
+ */
 function candidateRuns(names: readonly string[]): readonly string[] {
-  const own = names.filter((name) => !/\/base-\d+$/.test(name));
+  const own = names.filter((name) => !/\/(?:base|attribution)-\d+(?:\/|$)/.test(name));
   return own.length === 0 ? names : own;
 }
 

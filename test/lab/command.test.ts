@@ -1,91 +1,10 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { parseArguments } from "../../src/cli/command.ts";
-import type { Console } from "../../src/cli/console.ts";
-import { lab } from "../../src/cli/lab.ts";
+import { describe, expect, it } from "vitest";
 import { GateError } from "../../src/core/errors.ts";
 import { CATALOGUE, labFolder } from "../../src/gate/lab-catalogue.ts";
-import type { LabDocument, LabPattern, LabState } from "../../src/report/lab-document.ts";
-
-function folder(): string {
-  const made = mkdtempSync(path.join(tmpdir(), "stormlog-lab-test-"));
-  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
-  return made;
-}
-
-/** Run the command in this process; what it printed, and its document. */
-async function run(
-  ...args: string[]
-): Promise<{ readonly code: number; readonly text: string; readonly document: unknown }> {
-  const printed: string[] = [];
-  let document: unknown;
-  const console: Console = {
-    json: true,
-    color: false,
-    width: 100,
-    interactive: false,
-    print: (text) => void printed.push(text),
-    document: (value) => {
-      document = value;
-    },
-    childOutput: () => () => {},
-    progress: null,
-  };
-  const code = await lab.run({ ...parseArguments(lab, args), console, argv: ["lab", ...args] });
-  return { code, text: printed.join("\n"), document };
-}
-
-function state(verdict: LabState["verdict"], peak: number, slope: number): LabState {
-  return {
-    verdict,
-    confirmed: verdict === "fail",
-    bundle: "forward_hook/leaky",
-    runs: 3,
-    peak_bytes: peak,
-    growth_bytes: slope * 100,
-    slope_bytes_per_step: slope,
-    slope_bytes_per_s: slope * 10,
-    class: verdict === "fail" ? "leak" : "flat",
-    mde_bytes: 1024 ** 2,
-    accuracy: 0.5,
-    error: null,
-  };
-}
-
-function round(backend: string, leaky: number, title = "Activations <kept> | by a hook"): LabDocument {
-  const pattern: LabPattern = {
-    name: "forward_hook",
-    title,
-    framework: "torch",
-    outcome: "caught",
-    reason: null,
-    series: { device: "host", metric: "allocated" },
-    leak_bytes_per_step: 1000,
-    steps: 100,
-    leaky: state("fail", leaky, 800),
-    fixed: state("pass", 100, 0),
-    ratio: leaky / 100,
-    line: "patterns/forward_hook.py:21",
-    line_in_leak: true,
-  };
-  return {
-    schema: "stormlog.lab/1",
-    generated_at_utc: "2026-01-01T00:00:00.000Z",
-    scale: "tiny",
-    backend,
-    device_model: "<b>model</b>",
-    framework_version: "torch 2.9",
-    patterns: [pattern],
-  };
-}
-
-function written(document: unknown): string {
-  const place = folder();
-  writeFileSync(path.join(place, "lab.json"), JSON.stringify(document));
-  return place;
-}
+import type { LabDocument } from "../../src/report/lab-document.ts";
+import { folder, run } from "./kit/lab-command.ts";
 
 describe("lab list", () => {
   it("names every pattern with what it needs", async () => {
@@ -123,64 +42,5 @@ describe("lab run", () => {
     expect(labFolder(results, shipped)).toBe(path.join(results, "leak-lab"));
     expect(readFileSync(path.join(results, "leak-lab", "patterns", "x.py"), "utf8")).toBe("x");
     expect(labFolder(results, path.join(place, "leak-lab"))).toBe(path.join(place, "leak-lab"));
-  });
-});
-
-describe("lab report", () => {
-  it("sets two backends side by side, with the ratio of their ratios", async () => {
-    const { code, text } = await run("report", written(round("mps", 1629)), written(round("cuda", 293)));
-    expect(code).toBe(0);
-    expect(text).toContain("16.29x");
-    expect(text).toContain("2.93x");
-    expect(text).toContain("5.56x");
-    expect(text).toContain("80 %");
-    expect(text).toMatch(/On 2: cuda, 1 of 1 leaks raise the peak less than on 1: mps/);
-  });
-
-  it("lets no outside text act in markdown or in the page", async () => {
-    const output = path.join(folder(), "new");
-    const { document } = await run(
-      "report",
-      written(round("a|b", 200)),
-      written(round("<i>", 300)),
-      "--output",
-      output,
-    );
-    expect((document as { files: string[] }).files).toHaveLength(2);
-    const page = readFileSync(path.join(output, "leak-lab.html"), "utf8");
-    expect(page).not.toMatch(/<b>|<i>/);
-    expect(page).not.toMatch(/<script/);
-    const markdown = readFileSync(path.join(output, "leak-lab.md"), "utf8");
-    expect(markdown).not.toMatch(/<b>|<i>/);
-    const widths = markdown
-      .split("\n")
-      .filter((line) => line.startsWith("| "))
-      .map((line) => line.split("|").length);
-    expect(new Set(widths).size).toBe(2);
-  });
-
-  it("shows the timelines of the bundles, and nothing from outside their folder", async () => {
-    const place = written(round("cpu", 200));
-    mkdirSync(path.join(place, "forward_hook", "leaky"), { recursive: true });
-    writeFileSync(path.join(place, "forward_hook", "leaky", "timeline.png"), "picture");
-    const output = path.join(place, "out");
-    await run("report", place, "--output", output);
-    const shown = `data:image/png;base64,${Buffer.from("picture").toString("base64")}`;
-    expect(readFileSync(path.join(output, "leak-lab.html"), "utf8")).toContain(shown);
-    const hostile = round("cpu", 200);
-    const pattern = { ...hostile.patterns[0], leaky: { ...hostile.patterns[0]?.leaky, bundle: "../x" } };
-    const other = path.join(place, "other");
-    mkdirSync(path.join(place, "x"));
-    mkdirSync(other);
-    writeFileSync(path.join(place, "x", "timeline.png"), "picture");
-    writeFileSync(path.join(other, "lab.json"), JSON.stringify({ ...hostile, patterns: [pattern] }));
-    await run("report", other, "--output", output);
-    expect(readFileSync(path.join(output, "leak-lab.html"), "utf8")).not.toContain("data:image");
-  });
-
-  it("says of what is no round of the lab that it is none", async () => {
-    await expect(run("report", folder())).rejects.toMatchObject({ code: "LAB_UNREADABLE", kind: "invalid-input" });
-    await expect(run("report", written({ schema: "stormlog.lab/2" }))).rejects.toMatchObject({ code: "LAB_INVALID" });
-    await expect(run("report")).rejects.toMatchObject({ code: "ARGUMENT_MISSING", kind: "usage" });
   });
 });

@@ -1,0 +1,264 @@
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { type LabDocument, type LabPattern, type LabState, parseLabDocument } from "../../src/report/lab-document.ts";
+import { decodeIndexedPng } from "../../src/report/testing/decode-png.ts";
+import { recording, series, table } from "../../src/telemetry/fixtures/recordings.ts";
+import { telemetryEvents } from "../../src/telemetry/stormlog/sample-events.ts";
+import { eventsJson } from "../../src/telemetry/stormlog/serialize.ts";
+import { folder, run } from "./kit/lab-command.ts";
+
+const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
+
+function state(verdict: LabState["verdict"], peak: number, slope: number): LabState {
+  return {
+    verdict,
+    confirmed: verdict === "fail",
+    bundle: "forward_hook/leaky",
+    runs: 3,
+    peak_bytes: peak,
+    growth_bytes: slope * 100,
+    slope_bytes_per_step: slope,
+    slope_bytes_per_s: slope * 10,
+    class: verdict === "fail" ? "leak" : "flat",
+    mde_bytes: 1024 ** 2,
+    accuracy: 0.5,
+    error: null,
+  };
+}
+
+/** A pattern as a round of the first version left it. */
+function pattern(name: string, leaky: number, fixed: number): LabPattern {
+  return {
+    name,
+    title: "Activations <kept> | by a hook",
+    framework: "torch",
+    outcome: "caught",
+    reason: null,
+    series: { device: "host", metric: "allocated" },
+    leak_bytes_per_step: 1000,
+    steps: 100,
+    leaky: state("fail", leaky, 800),
+    fixed: state("pass", fixed, 0),
+    ratio: leaky / fixed,
+    line: "patterns/forward_hook.py:21",
+    line_in_leak: true,
+  };
+}
+
+function round(backend: string, ...patterns: LabPattern[]): LabDocument {
+  return {
+    schema: "stormlog.lab/1",
+    generated_at_utc: "2026-01-01T00:00:00.000Z",
+    scale: "tiny",
+    backend,
+    device_model: "<b>model</b>",
+    framework_version: "torch 2.9",
+    patterns,
+  };
+}
+
+function written(document: unknown): string {
+  const place = folder();
+  writeFileSync(path.join(place, "lab.json"), JSON.stringify(document));
+  return place;
+}
+
+/** Telemetry of Stormlog as its writers leave it: memory from `level` up by `rise` with each of `count` samples. */
+function stormlogEvents(device: string, level: number, rise: number, count = 300): string {
+  const { timeNs, values } = series(count, 5e7, (i) => level + rise * i + (i % 7) * MIB);
+  const columns = { allocated: values, reserved: values.map((bytes) => bytes * 1.25) };
+  return eventsJson(telemetryEvents(recording({ tables: [table({ device, timeNs, columns })] })));
+}
+
+function statesIn(place: string, name: string, file: string, texts: { leaky: string; fixed: string }): void {
+  for (const which of ["leaky", "fixed"] as const) {
+    mkdirSync(path.join(place, name, which), { recursive: true });
+    writeFileSync(path.join(place, name, which, file), texts[which]);
+  }
+}
+
+/** Recordings of two leaks on MPS, one of them known to the catalogue. */
+function recordedOnMps(): string {
+  const place = folder();
+  statesIn(place, "forward_hook", "events.json", {
+    leaky: stormlogEvents("mps:0", 700 * MIB, 30 * MIB),
+    fixed: stormlogEvents("mps:0", 700 * MIB, 0),
+  });
+  statesIn(place, "my_own_leak", "events.json", {
+    leaky: stormlogEvents("mps:0", 300 * MIB, 4 * MIB),
+    fixed: stormlogEvents("mps:0", 300 * MIB, 0),
+  });
+  return place;
+}
+
+const reported = (document: unknown): readonly LabDocument[] => (document as { rounds: LabDocument[] }).rounds;
+
+describe("lab report", () => {
+  it("sets two backends side by side, names the louder, and says what makes the other quieter", async () => {
+    const mps = round("mps", pattern("forward_hook", 16_290 * MIB, 1000 * MIB));
+    const cuda = round("cuda", pattern("forward_hook", 5860 * MIB, 2000 * MIB));
+    for (const places of [
+      [mps, cuda],
+      [cuda, mps],
+    ]) {
+      const { code, text } = await run("report", ...places.map(written));
+      expect(code).toBe(0);
+      for (const ratio of ["16.29x", "2.93x"]) expect(text).toContain(ratio);
+      // However they are named, the greater stands above.
+      expect(text).toContain("mps over cuda: 5.56x");
+      expect(text).toContain("cuda dampens: 1 of 1 leak is quieter there than on mps, by 5.56x (forward_hook).");
+      const flowing = text.replace(/\s+/g, " ");
+      // 15.29 over 1.93: 2.00 by the fixed states, the rest by what is added.
+      expect(flowing).toContain("the fixed state holds 1.95 GiB (allocated on host), 2.00x as much as on mps");
+      expect(flowing).toContain(
+        "the leak adds 3.77 GiB (it keeps 97.66 KiB in 100 steps) to the peak, on mps 14.93 GiB",
+      );
+    }
+  });
+
+  it("compares every two of three backends, and their ratios by the widest", async () => {
+    const places = [
+      round("mps", pattern("forward_hook", 400, 100), pattern("tensor_retention", 200, 100)),
+      round("cuda", pattern("forward_hook", 200, 100), pattern("tensor_retention", 300, 100)),
+      round("cpu", pattern("forward_hook", 102, 100), pattern("tensor_retention", 201, 100)),
+    ];
+    const { text } = await run("report", ...places.map(written));
+    expect(text).toContain("mps over cpu: 3.92x");
+    expect(text).toContain("cuda over mps: 1.50x");
+    expect(text).toMatch(/dampens: 1 of 2 leaks is quieter there than on \w+, by 2.00x \(forward_hook\); 1 the other/);
+    expect(text).toContain("cpu dampens: 2 of 2 leaks are quieter there than on cuda, by 1.49x (tensor_retention)");
+    expect(text.match(/dampens:/g)).toHaveLength(3);
+  });
+
+  it("tells two rounds of one backend apart by their numbers", async () => {
+    const places = [round("cpu", pattern("a", 300, 100)), round("cpu", pattern("a", 150, 100))];
+    expect((await run("report", ...places.map(written))).text).toContain("cpu 1 over cpu 2: 2.00x");
+  });
+
+  it("prints the catalogue of one place, without a word of markdown", async () => {
+    const { text } = await run("report", written(round("cpu", pattern("a", 300, 100))));
+    expect(text).not.toMatch(/^[|#]/m);
+    expect(text).toMatch(/^a +1000 B +300 B +100 B +3.00x/m);
+  });
+
+  it("lets no outside text act in markdown, page or picture", async () => {
+    const output = path.join(folder(), "new");
+    const hostile = pattern('<script>alert(1)</script>"&', 300, 100);
+    const { document } = await run(
+      "report",
+      written(round("a|b", hostile)),
+      written(round("<i>", hostile)),
+      "--output",
+      output,
+    );
+    expect((document as { files: string[] }).files).toHaveLength(3);
+    const page = readFileSync(path.join(output, "leak-lab.html"), "utf8");
+    expect(page).not.toMatch(/<b>|<i>|<script/);
+    const markdown = readFileSync(path.join(output, "leak-lab.md"), "utf8");
+    expect(markdown).not.toMatch(/<b>|<i>|<script/);
+    const widths = markdown
+      .split("\n")
+      .filter((line) => line.startsWith("| "))
+      .map((line) => line.split("|").length);
+    expect(new Set(widths).size).toBe(2);
+    // The words of the picture stay within their brackets.
+    expect(markdown.match(/!\[[^\]]*\]\(leak-lab\.png\)/g)).toHaveLength(1);
+  });
+
+  it("shows the timelines of the bundles, and nothing from outside their folder", async () => {
+    const place = written(round("cpu", pattern("forward_hook", 200, 100)));
+    mkdirSync(path.join(place, "forward_hook", "leaky"), { recursive: true });
+    writeFileSync(path.join(place, "forward_hook", "leaky", "timeline.png"), "picture");
+    const output = path.join(place, "out");
+    await run("report", place, "--output", output);
+    const shown = `data:image/png;base64,${Buffer.from("picture").toString("base64")}`;
+    expect(readFileSync(path.join(output, "leak-lab.html"), "utf8")).toContain(shown);
+    const [known] = round("cpu", pattern("forward_hook", 200, 100)).patterns;
+    const other = path.join(place, "other");
+    mkdirSync(path.join(place, "x"));
+    mkdirSync(other);
+    writeFileSync(path.join(place, "x", "timeline.png"), "picture");
+    const outside = { ...known, leaky: { ...known?.leaky, bundle: "../x" } };
+    writeFileSync(path.join(other, "lab.json"), JSON.stringify({ ...round("cpu"), patterns: [outside] }));
+    await run("report", other, "--output", output);
+    expect(readFileSync(path.join(output, "leak-lab.html"), "utf8")).not.toContain("data:image");
+  });
+
+  it("says of a place without a round and without recordings that it has neither", async () => {
+    await expect(run("report", folder())).rejects.toMatchObject({ code: "LAB_UNREADABLE", kind: "invalid-input" });
+    await expect(run("report", path.join(folder(), "gone"))).rejects.toMatchObject({ code: "LAB_UNREADABLE" });
+    await expect(run("report", written({ schema: "stormlog.lab/2" }))).rejects.toMatchObject({ code: "LAB_INVALID" });
+    await expect(run("report")).rejects.toMatchObject({ code: "ARGUMENT_MISSING", kind: "usage" });
+  });
+});
+
+describe("lab report of recordings", () => {
+  it("reads Stormlog's telemetry of both states as a replay, with the analysis's figures and no verdict", async () => {
+    const { text, document } = await run("report", recordedOnMps());
+    const [replay] = reported(document);
+    expect(replay).toMatchObject({ source: "replay", backend: "mps", scale: null });
+    expect(parseLabDocument(replay, "")).toEqual(replay);
+    const top = (700 + 30 * 299 + (299 % 7)) * MIB;
+    const known = replay?.patterns.find(({ name }) => name === "forward_hook");
+    expect(known).toMatchObject({
+      title: "Activations kept by a forward hook",
+      outcome: "replayed",
+      series: { device: "mps:0", metric: "allocated", rank: 0 },
+      leaky: { verdict: "not-judged", peak_bytes: top, reserved_peak_bytes: top * 1.25, class: "leak" },
+      fixed: { verdict: "not-judged", peak_bytes: 706 * MIB, class: "flat" },
+      ratio: top / (706 * MIB),
+    });
+    expect(text).toMatch(/forward_hook .*13\.\d\dx .* not judged +– +– +not judged: leak against flat/);
+    expect(replay?.patterns.map(({ name, title }) => [name, title])).toContainEqual(["my_own_leak", "my_own_leak"]);
+  });
+
+  it("reads files instead of folders, and tables of anybody", async () => {
+    const place = folder();
+    const csv = (rise: number): string =>
+      ["step,device,allocated_bytes", ...Array.from({ length: 200 }, (_, i) => `${i},xpu:0,${GIB + rise * i}`)].join(
+        "\n",
+      );
+    mkdirSync(path.join(place, "cache"));
+    writeFileSync(path.join(place, "cache", "leaky.csv"), csv(MIB));
+    writeFileSync(path.join(place, "cache", "fixed.csv"), csv(0));
+    const [replay] = reported((await run("report", place)).document);
+    expect(replay).toMatchObject({
+      backend: "xpu",
+      patterns: [{ outcome: "replayed", steps: 200, leaky: { class: "leak", slope_bytes_per_step: MIB } }],
+    });
+  });
+
+  it("keeps the others where one recording is missing or damaged, and says which", async () => {
+    const place = recordedOnMps();
+    writeFileSync(path.join(place, "forward_hook", "fixed", "events.json"), "[{");
+    mkdirSync(path.join(place, "half", "leaky"), { recursive: true });
+    cpSync(path.join(place, "my_own_leak", "leaky"), path.join(place, "half", "leaky"), { recursive: true });
+    const output = path.join(place, "out");
+    const { document } = await run("report", place, "--output", output);
+    const rows = Object.fromEntries(reported(document)[0]?.patterns.map((one) => [one.name, one]) ?? []);
+    expect(rows.forward_hook).toMatchObject({ outcome: "broken", fixed: null, ratio: null });
+    expect(rows.forward_hook?.reason).toMatch(/the fixed state cannot be read/);
+    expect(rows.half).toMatchObject({ outcome: "broken", reason: "there is no recording of the fixed state" });
+    expect(rows.my_own_leak).toMatchObject({ outcome: "replayed" });
+    expect(decodeIndexedPng(readFileSync(path.join(output, "leak-lab.png"))).width).toBe(1200);
+  });
+
+  it("fails where not one recording can be read", async () => {
+    const place = folder();
+    statesIn(place, "forward_hook", "events.json", { leaky: "[{", fixed: "[{" });
+    await expect(run("report", place)).rejects.toMatchObject({ kind: "invalid-input" });
+  });
+
+  it("does not take a series of another kind for the counterpart", async () => {
+    const place = folder();
+    const csv = (device: string): string =>
+      ["step,device,allocated_bytes", ...Array.from({ length: 50 }, (_, i) => `${i},${device},${GIB}`)].join("\n");
+    mkdirSync(path.join(place, "cache"));
+    writeFileSync(path.join(place, "cache", "leaky.csv"), csv("cuda:0"));
+    writeFileSync(path.join(place, "cache", "fixed.csv"), csv("host"));
+    const [replay] = reported((await run("report", place)).document);
+    expect(replay?.patterns[0]).toMatchObject({ ratio: null, leaky: { peak_bytes: GIB }, fixed: { peak_bytes: null } });
+  });
+});
