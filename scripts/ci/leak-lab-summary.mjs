@@ -34,13 +34,14 @@ for (const [name, seen] of outcomes) {
   const where = surprises.length === 0 ? "" : `   <- round ${surprises.map(({ round }) => round).join(", ")}`;
   console.log(`${name.padEnd(width)}  ${(expected.get(name) ?? "?").padEnd(11)}  ${words}${where}`);
 }
-const judged = [...outcomes.values()].flat().filter(({ outcome }) => outcome !== "skipped");
+const judged = [...outcomes.values()].flat().filter(({ outcome }) => !["skipped", "broken"].includes(outcome));
 const count = (word) => judged.filter(({ outcome }) => outcome === word).length;
 const visible = [...outcomes].filter(([name]) => expected.get(name) === "caught").flatMap(([, seen]) => seen);
 const due = visible.filter(({ outcome }) => outcome !== "skipped").length;
 const caught = visible.filter(({ outcome }) => outcome === "caught").length;
+const plural = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 console.log(
-  `\n${rounds} rounds: ${caught} of ${due} leaks caught, ${count("false-alarm")} false alarms in ${judged.length} fixed states, ${odd.length} surprises.`,
+  `\n${plural(Number(rounds), "round")}: ${caught} of ${due} leaks caught, ${plural(count("false-alarm"), "false alarm")} in ${judged.length} fixed states, ${plural(odd.length, "surprise")}.`,
 );
 if (missing.length > 0) console.log(`Without a result: round ${missing.join(", ")}.`);
 process.exitCode = odd.length > 0 || missing.length > 0 || judged.length === 0 ? 1 : 0;

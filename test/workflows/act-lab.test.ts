@@ -93,7 +93,7 @@ describe.skipIf(workflowTool("act") === null || !existsSync("/usr/bin/python3"))
           ],
         });
         expect(code, log).toBe(0);
-        expect(log).toContain("1 rounds: 4 of 4 leaks caught, 0 false alarms in 4 fixed states, 0 surprises.");
+        expect(log).toContain("1 round: 4 of 4 leaks caught, 0 false alarms in 4 fixed states, 0 surprises.");
         expect(log).not.toContain("become the baseline");
       },
       MEASURED_MS,

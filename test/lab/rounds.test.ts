@@ -1,0 +1,54 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { packageRoot } from "../../src/core/package-root.ts";
+import { CATALOGUE } from "../../src/gate/lab-catalogue.ts";
+import type { LabOutcome } from "../../src/report/lab-document.ts";
+
+const SUMMARY = path.join(packageRoot(), "scripts", "ci", "leak-lab-summary.mjs");
+type Round = Readonly<Record<string, LabOutcome>>;
+
+/** What is told of these rounds; null stands for one that left nothing. */
+function told(...rounds: readonly (Round | null)[]): { readonly code: number | null; readonly text: string } {
+  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-rounds-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(path.join(folder, "catalogue.json"), JSON.stringify({ patterns: CATALOGUE }));
+  for (const [index, outcomes] of rounds.entries()) {
+    if (outcomes === null) continue;
+    const patterns = Object.entries(outcomes).map(([name, outcome]) => ({ name, outcome }));
+    mkdirSync(path.join(folder, String(index + 1)));
+    writeFileSync(path.join(folder, String(index + 1), "lab.json"), JSON.stringify({ patterns }));
+  }
+  const { status, stdout } = spawnSync(process.execPath, [SUMMARY, folder, String(rounds.length)], {
+    encoding: "utf8",
+  });
+  return { code: status, text: stdout };
+}
+
+const AS_EXPECTED: Round = { forward_hook: "caught", scaler_accumulation: "not-visible", jax_pullbacks: "skipped" };
+
+describe("what several rounds of the lab came to", () => {
+  it("is well when each pattern came out as the catalogue says, in all of them", () => {
+    const { code, text } = told(AS_EXPECTED, { ...AS_EXPECTED, scaler_accumulation: "warned" });
+    expect(text).toMatch(/forward_hook +caught +caught 2 of 2\n/);
+    expect(text).toMatch(/scaler_accumulation +not-visible +not-visible 1 of 2, warned 1 of 2\n/);
+    expect(text).toContain("2 rounds: 2 of 2 leaks caught, 0 false alarms in 4 fixed states, 0 surprises.");
+    expect(code).toBe(0);
+  });
+
+  it.each<LabOutcome>(["not-visible", "warned", "false-alarm", "broken"])("is not when one of them was %s", (odd) => {
+    const { code, text } = told(AS_EXPECTED, { ...AS_EXPECTED, forward_hook: odd });
+    expect(code).toBe(1);
+    expect(text).toContain(`${odd} 1 of 2   <- round 2`);
+    expect(text).toContain("1 of 2 leaks caught");
+    expect(text).toContain("1 surprise.");
+  });
+
+  it("is not when a round is missing, or nothing could be judged", () => {
+    expect(told(AS_EXPECTED, null)).toMatchObject({ code: 1 });
+    expect(told(AS_EXPECTED, null).text).toContain("Without a result: round 2.");
+    expect(told({ jax_pullbacks: "skipped" })).toMatchObject({ code: 1 });
+  });
+});
