@@ -12,6 +12,8 @@ import { packageRoot } from "../src/core/package-root.ts";
 import { AnchorsSchema } from "../src/gate/anchor.ts";
 import { NightlyStateSchema } from "../src/gate/refresh-state.ts";
 import { REPORT_KIND, StormlogReportSchema } from "../src/report/envelope.ts";
+import { LabDocumentSchema } from "../src/report/lab-document.ts";
+import { ScaleDocumentSchema } from "../src/report/lab-scale-document.ts";
 import { BundleManifestSchema } from "../src/report/manifest.ts";
 import { AnalysisSchema, JudgementSchema, PayloadSchema } from "../src/report/report-schema.ts";
 import { RecordingInfoSchema } from "../src/telemetry/run-info.ts";
@@ -78,6 +80,18 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
     title: "stormlog.analysis/1",
     description: "The answer of `stormlog-gate analyze --json`.",
     schema: AnalysisSchema,
+  },
+  "lab-scale": {
+    title: "stormlog.lab-scale/1",
+    description:
+      "lab-scale.json: from which size on the gate sees a pattern's leak, and every size that was judged. Sizes in bytes.",
+    schema: ScaleDocumentSchema,
+  },
+  lab: {
+    title: "stormlog.lab/1",
+    description:
+      "lab.json: a round of the leak lab, or recordings of its patterns read as one. Sizes in bytes; null is unknown.",
+    schema: LabDocumentSchema,
   },
   judgement: {
     title: "Judgement",

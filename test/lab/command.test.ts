@@ -17,7 +17,7 @@ describe("lab list", () => {
   it("refuses a pattern that is not there, and an action that is not", async () => {
     await expect(run("run", "forward_hok")).rejects.toThrow(GateError);
     await expect(run("run", "forward_hok")).rejects.toMatchObject({ code: "PATTERN_UNKNOWN" });
-    await expect(run("scale")).rejects.toMatchObject({ code: "ACTION_UNKNOWN" });
+    await expect(run("measure")).rejects.toMatchObject({ code: "ACTION_UNKNOWN" });
     await expect(run("run", "--scale", "huge")).rejects.toMatchObject({ code: "OPTION_INVALID" });
   });
 });

@@ -1,0 +1,109 @@
+import path from "node:path";
+import { GateError, usageError } from "../core/errors.ts";
+import { escapeTerminal } from "../core/escape.ts";
+import { ExitCode } from "../core/exit-codes.ts";
+import { selectPatterns } from "../gate/lab-catalogue.ts";
+import { searchScale } from "../gate/lab-scale.ts";
+import { SCALE_FILE, SCALE_PICTURE } from "../gate/lab-scale-files.ts";
+import { checkSetting, LAB_SCALES, type LabScale, type ScaleSetting, usualBounds } from "../gate/lab-scale-size.ts";
+import { SCALE_AXES, type ScaleAxis } from "../report/lab-scale-document.ts";
+import { answerWords, guessWords, probeWords, sizeWords } from "../report/lab-scale-table.ts";
+import { wrapText } from "../report/terminal-table.ts";
+import { DEFAULT_POLICY } from "../verdict/defaults.ts";
+import type { Invocation } from "./command.ts";
+import { interruptSignal } from "./interrupt.ts";
+import { choice, DEVICES, SCALES, whole } from "./lab-options.ts";
+import { consolePorts } from "./ports.ts";
+import { shownPath } from "./shown-path.ts";
+
+/** Folder of the results where none is named; each pattern has one of its own below it. */
+export const SCALE_FOLDER = "stormlog-lab-scale";
+
+/** How near to each other the silent and the visible size come: a quarter is less than runs of another day may differ by. */
+const FACTOR = 1.25;
+const MOST = 10_000_000;
+
+function isLabScale(text: string): text is LabScale {
+  return Object.hasOwn(LAB_SCALES, text);
+}
+
+function settingOf({ text }: Invocation): ScaleSetting {
+  const scale = choice("scale", text.scale, SCALES, "tiny");
+  const by = SCALE_AXES.find((axis) => axis === (text.by ?? "steps"));
+  if (by === undefined) throw usageError("OPTION_INVALID", `--by "${text.by}" is none of ${SCALE_AXES.join(", ")}`);
+  if (!isLabScale(scale)) throw usageError("OPTION_INVALID", `--scale "${scale}" has no sizes to search from`);
+  const size = (name: "steps" | "batch"): number | null => {
+    const given = text[name];
+    return given === undefined ? null : whole(name, given, MOST);
+  };
+  return { by, scale, steps: size("steps"), batch: size("batch") };
+}
+
+/** A sentence in lines, the later ones indented further. */
+function sentence(words: string, width: number, indent: string, later: string): string {
+  return wrapText(escapeTerminal(words), Math.max(40, width - indent.length), later)
+    .map((line) => indent + line)
+    .join("\n");
+}
+
+/** `lab scale`: from which size on the gate sees a pattern's leak. */
+export async function scalePattern(invocation: Invocation): Promise<number> {
+  const { console, text, positionals, argv } = invocation;
+  const [, name, ...more] = positionals;
+  if (name === undefined || more.length > 0)
+    throw usageError("ARGUMENT_MISSING", "`lab scale` needs one pattern", "`stormlog-gate lab list` names them.");
+  const [entry] = selectPatterns([name]);
+  if (entry === undefined) throw new Error("a known pattern has no entry");
+  const setting = settingOf(invocation);
+  checkSetting(entry, setting);
+  const usual = usualBounds(setting);
+  const to = text.to === undefined ? null : whole("to", text.to, MOST);
+  const from = text.from === undefined ? Math.min(usual.from, to ?? usual.from) : whole("from", text.from, MOST);
+  const bounds = { from, to: to ?? Math.max(usual.to, from), factor: FACTOR };
+  if (bounds.to < from) throw usageError("OPTION_INVALID", `--from ${from} lies above --to ${bounds.to}`);
+  const runs = whole("runs", text.runs ?? "5", 100);
+  const least = DEFAULT_POLICY.minBaselineRuns;
+  if (runs < least)
+    throw usageError("OPTION_INVALID", `--runs ${runs}: nothing is judged by fewer than ${least} fixed runs`);
+  const folder = path.resolve(text.output ?? path.join(SCALE_FOLDER, entry.name));
+  const interrupt = interruptSignal();
+  const { by }: { readonly by: ScaleAxis } = setting;
+  const say = (words: string): void => console.print(sentence(words, console.width, "  ", "   "));
+  try {
+    console.print(`${entry.name}: ${entry.title}`);
+    const document = await searchScale(
+      {
+        entry,
+        setting,
+        folder,
+        bounds,
+        runs,
+        device: choice("device", text.device, DEVICES, "auto"),
+        python: text.python?.includes("/") ? path.resolve(text.python) : (text.python ?? "python3"),
+        argv,
+        env: process.env,
+      },
+      {
+        baseline: (value, count) => say(`${count} fixed runs of ${sizeWords(by, value)} become a baseline`),
+        guessed: (theory) => say(guessWords({ by, theory, from: bounds.from, to: bounds.to })),
+        probed: (probe, number) => say(`${number}. ${probeWords(by, probe)}`),
+      },
+      consolePorts(console, interrupt.signal, true),
+    );
+    const shown = (file: string): string => escapeTerminal(shownPath(path.join(folder, file)));
+    console.print(`\n${sentence(answerWords(document), console.width, "", "")}`);
+    console.print(`${shown(SCALE_FILE)}, ${shown(SCALE_PICTURE)} and the evidence beside them tell more.`);
+    console.document(document);
+    if (interrupt.signal.aborted) return ExitCode.interrupted;
+    if (document.answer.kind === "broken") {
+      throw new GateError("LAB_SCALE_BROKEN", document.answer.reason, {
+        kind: "error",
+        where: shown(SCALE_FILE),
+        hint: "Nothing can be said of this pattern's size before that is mended.",
+      });
+    }
+    return ExitCode.pass;
+  } finally {
+    interrupt.dispose();
+  }
+}

@@ -1,0 +1,64 @@
+import { existsSync } from "node:fs";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { GateError } from "../core/errors.ts";
+import type { ScaleDocument } from "../report/lab-scale-document.ts";
+import { scalePicture } from "../report/lab-scale-picture.ts";
+import { scaleMarkdown } from "../report/lab-scale-table.ts";
+import { svgToPng } from "../report/timeline-png.ts";
+
+/** The document's file in the folder of the results, and what is drawn and written of it. */
+export const SCALE_FILE = "lab-scale.json";
+export const SCALE_PICTURE = "lab-scale.png";
+export const SCALE_TABLE = "lab-scale.md";
+/** Lies in a folder from the beginning of a search on, so that the next one knows what it may replace. */
+const OWNED = ".lab-scale";
+
+function unwritable(folder: string, error: NodeJS.ErrnoException): never {
+  throw new GateError("LAB_UNWRITABLE", `the results cannot be written (${error.code ?? error.message})`, {
+    kind: "error",
+    where: folder,
+    hint: "Name another folder with --output.",
+  });
+}
+
+/**
+ * Make the folder, or take what an earlier search left out of it: its baselines would be compared with. Of a folder that no search
+ * made nothing is taken.
+ * @throws GateError LAB_UNWRITABLE
+ */
+export async function prepareScaleFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+    if (existsSync(path.join(folder, OWNED))) {
+      const left = ["baselines", "probes", SCALE_FILE, SCALE_PICTURE, SCALE_TABLE];
+      for (const name of left) await rm(path.join(folder, name), { recursive: true, force: true });
+    }
+    await writeFile(path.join(folder, OWNED), "");
+  } catch (error) {
+    unwritable(folder, error as NodeJS.ErrnoException);
+  }
+}
+
+/** Free the disk of the bundles of a size that is not needed. */
+export async function dropBundles(folder: string, bundles: string): Promise<void> {
+  await rm(path.join(folder, bundles), { recursive: true, force: true });
+}
+
+/** Write the document, its table and its picture, each whole or not at all. @throws GateError LAB_UNWRITABLE */
+export async function writeScaleDocument(folder: string, document: ScaleDocument): Promise<void> {
+  const files = [
+    [SCALE_FILE, `${JSON.stringify(document, null, 2)}\n`],
+    [SCALE_TABLE, scaleMarkdown(document, SCALE_PICTURE)],
+    [SCALE_PICTURE, await svgToPng(scalePicture(document))],
+  ] as const;
+  try {
+    for (const [name, content] of files) {
+      const file = path.join(folder, name);
+      await writeFile(`${file}.new`, content);
+      await rename(`${file}.new`, file);
+    }
+  } catch (error) {
+    unwritable(folder, error as NodeJS.ErrnoException);
+  }
+}

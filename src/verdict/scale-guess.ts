@@ -1,0 +1,114 @@
+import type { Metric } from "../telemetry/model.ts";
+import {
+  DEFAULT_POLICY,
+  GROWTH_FLOOR_BYTES,
+  GROWTH_FLOOR_FRACTION,
+  GROWTH_SPREAD_FACTOR,
+  METRIC_SCALES,
+} from "./defaults.ts";
+import type { Check } from "./judgement.ts";
+import { minimalDetectableChange } from "./mde.ts";
+import { peakMargin } from "./peak-rule.ts";
+import type { Policy } from "./policy.ts";
+import { median, spread } from "./spread.ts";
+
+/** Peaks and growths of one series in runs that do not leak, bytes. */
+export interface QuietSeries {
+  readonly metric: Metric;
+  readonly peaks: readonly number[];
+  readonly growths: readonly number[];
+  /** How far the peak lies above what the later half of a run comes to, bytes: a peak of the start hides what grows beneath it. */
+  readonly headroom: number;
+}
+
+/** The smallest leak that one rule finds nine times in ten. */
+export interface Detectable {
+  readonly aspect: "peak" | "growth";
+  /** What the leak has to add up to by the end of the run, bytes. */
+  readonly bytes: number;
+}
+
+/**
+ * What a leak must add up to before the gate is red, by the rules of peak and growth themselves (`peak-rule.ts`, `growth-rule.ts`,
+ * `mde.ts`): their margin and two spreads. What leaks stays until the end, so it raises the peak by as much as it grows, once it has filled
+ * the headroom; the rule that finds less decides. Without runs, the floors of the rules are what is known.
+ */
+export function detectable(series: QuietSeries, policy: Policy = DEFAULT_POLICY): Detectable {
+  const { metric, peaks, growths } = series;
+  const { quantum } = METRIC_SCALES[metric];
+  const level = peaks.length === 0 ? 0 : median(peaks);
+  const peakSpread = spread(peaks, quantum);
+  const peak = peakMargin({ rank: 0, device: "", metric }, policy)(level, peakSpread);
+  const growthSpread = spread(growths, quantum);
+  const growth = Math.max(GROWTH_FLOOR_BYTES, GROWTH_FLOOR_FRACTION * level, GROWTH_SPREAD_FACTOR * growthSpread);
+  const byPeak = series.headroom + minimalDetectableChange(peak, peakSpread);
+  const byGrowth = minimalDetectableChange(growth, growthSpread);
+  return byGrowth < byPeak ? { aspect: "growth", bytes: byGrowth } : { aspect: "peak", bytes: byPeak };
+}
+
+/** Bytes that a run of a size keeps: a part that does not depend on the size, and one that is proportional to it. */
+export interface Kept {
+  readonly constant: number;
+  readonly perUnit: number;
+}
+
+/** The size at which what is kept becomes as much as is needed; null when it never does. 0 = it is at any size. */
+export function guessedSize({ constant, perUnit }: Kept, needed: number): number | null {
+  if (constant >= needed) return 0;
+  return perUnit > 0 ? (needed - constant) / perUnit : null;
+}
+
+/** What one judged size said. */
+export interface Excess {
+  readonly value: number;
+  /** What the leaky state holds more than the fixed one, and what it would have to be for red, bytes. */
+  readonly excess: number;
+  readonly needed: number;
+}
+
+/** The line through two sizes, where it comes to what is needed. */
+function crossing(a: Excess, b: Excess): number | null {
+  const [low, high] = a.value < b.value ? [a, b] : [b, a];
+  const [from, to] = [low.excess / low.needed, high.excess / high.needed];
+  const at = low.value + ((1 - from) * (high.value - low.value)) / (to - from);
+  return to > from && at > 0 ? at : null;
+}
+
+/**
+ * Where the measured sizes place the answer: on the line through the two that came nearest to what is needed, or in proportion from
+ * one alone. Null when nothing grows.
+ */
+export function measuredSize(seen: readonly Excess[]): number | null {
+  const usable = seen.filter(({ excess, needed }) => Number.isFinite(excess) && needed > 0);
+  const far = ({ excess, needed }: Excess): number => Math.abs(excess / needed - 1);
+  const [nearest, second] = [...usable].sort((a, b) => far(a) - far(b));
+  if (nearest === undefined) return null;
+  const alone = nearest.excess > 0 ? (nearest.value * nearest.needed) / nearest.excess : null;
+  return (second === undefined ? null : crossing(nearest, second)) ?? alone;
+}
+
+/** A check that holds a change against the baseline, in bytes. */
+export interface LeadingCheck {
+  readonly aspect: "peak" | "growth";
+  readonly metric: Metric;
+  readonly device: string;
+  readonly rank: number;
+  readonly excess_bytes: number;
+  readonly mde_bytes: number;
+}
+
+/** Of the checks that gate by the baseline, the one that came nearest to red or went farthest beyond; null when there is none. */
+export function leadingCheck(checks: readonly Check[]): LeadingCheck | null {
+  const known = checks.flatMap((check): readonly LeadingCheck[] => {
+    const { aspect, limit, gating, candidate_bytes: value, baseline_bytes: base, mde_bytes: mde } = check;
+    if (limit !== "baseline" || !gating || (aspect !== "peak" && aspect !== "growth")) return [];
+    if (value === null || base === null || mde === null || !(mde > 0)) return [];
+    const { metric, device, rank } = check;
+    return [{ aspect, metric, device, rank, excess_bytes: value - base, mde_bytes: mde }];
+  });
+  const ratio = ({ excess_bytes: excess, mde_bytes: mde }: LeadingCheck): number => excess / mde;
+  return known.reduce<LeadingCheck | null>(
+    (best, one) => (best === null || ratio(one) > ratio(best) ? one : best),
+    null,
+  );
+}

@@ -1,0 +1,122 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { beforeAll, describe, expect, it } from "vitest";
+import { packageRoot } from "../../src/core/package-root.ts";
+import type { ScaleDocument } from "../../src/report/lab-scale-document.ts";
+import { type CliResult, cli, freshFolder } from "../e2e/cli.ts";
+
+const PNG = "89504e470d0a1a0a";
+
+/** The bundles that a search kept, as "size/state". */
+function kept(folder: string): readonly string[] {
+  const probes = path.join(folder, "probes");
+  return readdirSync(probes).flatMap((size) => readdirSync(path.join(probes, size)).map((state) => `${size}/${state}`));
+}
+
+describe("a search of the size at which a leak shows", { timeout: 240_000 }, () => {
+  const cwd = freshFolder();
+  const folder = path.join(cwd, "found");
+  let found: CliResult;
+  let document: ScaleDocument;
+
+  beforeAll(async () => {
+    found = await cli(["lab", "scale", "node_cache", "--from", "6", "--to", "200", "--output", "found", "--json"], {
+      cwd,
+    });
+    document = JSON.parse(found.stdout);
+  }, 200_000);
+
+  it("ends with a silent and a visible size side by side, each judged by the gate", () => {
+    expect(found.code, found.stderr).toBe(0);
+    const { answer, probes, theory } = document;
+    if (answer.kind !== "visible") throw new Error(JSON.stringify(answer));
+    expect(answer.at).toBeLessThanOrEqual(Math.max(answer.below + 1, answer.below * document.factor));
+    const [at, below] = [answer.at, answer.below].map((size) => probes.find(({ value }) => value === size));
+    expect(at).toMatchObject({ leaky: "fail", fixed: "pass", visible: true });
+    expect(below).toMatchObject({ visible: false });
+    expect(below?.leaky).not.toBe("fail");
+    // 128 KiB with every step against a floor of 2 MiB at least: not before 16 steps, and by 8 MiB in any case.
+    expect(theory).toMatchObject({ stated_bytes_per_step: 128 * 1024 });
+    expect(answer.at).toBeGreaterThanOrEqual(16);
+    expect(answer.at).toBeLessThan(120);
+    expect(theory.guess).toBeGreaterThanOrEqual(16);
+    expect(theory.off).toBeCloseTo((theory.guess ?? 0) / answer.at);
+  });
+
+  it("keeps the evidence of these two sizes, and of no other", () => {
+    const { answer, probes } = document;
+    if (answer.kind !== "visible") throw new Error(answer.kind);
+    const expected = [`${answer.at}/fixed`, `${answer.at}/leaky`, `${answer.below}/leaky`];
+    expect(kept(folder)).toEqual(expect.arrayContaining(expected));
+    const sizes = new Set(kept(folder).map((one) => one.split("/")[0]));
+    expect([...sizes].map(Number).sort((a, b) => a - b)).toEqual([answer.below, answer.at]);
+    for (const { bundle } of probes) {
+      if (bundle !== null) expect(existsSync(path.join(folder, bundle, "leaky", "report.json")), bundle).toBe(true);
+    }
+    expect(probes.filter(({ bundle }) => bundle !== null)).toHaveLength(2);
+  });
+
+  it("leaves the document that it printed, fitting the published schema, with a table and a picture", () => {
+    expect(JSON.parse(readFileSync(path.join(folder, "lab-scale.json"), "utf8"))).toEqual(document);
+    const schema = JSON.parse(readFileSync(path.join(packageRoot(), "schema", "lab-scale.schema.json"), "utf8"));
+    const validate = new Ajv2020({ strictTypes: false }).compile(schema);
+    expect(validate(document), JSON.stringify(validate.errors)).toBe(true);
+    expect(readFileSync(path.join(folder, "lab-scale.md"), "utf8")).toContain("becomes visible at");
+    expect(readFileSync(path.join(folder, "lab-scale.png")).subarray(0, 8).toString("hex")).toBe(PNG);
+  });
+
+  it("tells a person a line for each size, and the answer in one sentence", () => {
+    const { probes, answer } = document;
+    for (const [index, { value }] of probes.entries()) expect(found.stderr).toContain(`${index + 1}. ${value} steps: `);
+    if (answer.kind === "visible") expect(found.stderr).toContain(`becomes visible at ${answer.at} steps`);
+  });
+});
+
+describe("a search that finds no boundary", { timeout: 120_000 }, () => {
+  const cwd = freshFolder();
+
+  it("says that the leak is silent up to the bound, and that what lies beyond is an extrapolation", async () => {
+    const { code, stdout, stderr } = await cli(["lab", "scale", "node_cache", "--from", "4", "--to", "10", "--json"], {
+      cwd,
+    });
+    expect(code, stderr).toBe(0);
+    expect((JSON.parse(stdout) as ScaleDocument).answer).toMatchObject({ kind: "never", to: 10 });
+    expect(stderr.replace(/\s+/g, " ")).toMatch(/silent up to 10 steps/);
+    expect(existsSync(path.join(cwd, "stormlog-lab-scale", "node_cache", "lab-scale.json"))).toBe(true);
+  });
+
+  it("ends when it is interrupted, with what it has", async () => {
+    const { code, stdout, stderr } = await cli(["lab", "scale", "node_cache", "--output", "cut", "--json"], {
+      cwd,
+      onStart: (pid) => setTimeout(() => process.kill(pid, "SIGINT"), 6000),
+    });
+    expect(code, stderr).toBe(130);
+    expect((JSON.parse(stdout) as ScaleDocument).answer).toMatchObject({ kind: "broken", reason: "interrupted" });
+    expect(existsSync(path.join(cwd, "cut", "lab-scale.json"))).toBe(true);
+  });
+
+  it("is broken where the pattern cannot run, with the reason", async () => {
+    const args = ["lab", "scale", "forward_hook", "--python", "/no/such/python", "--output", "none", "--json"];
+    const { code, stdout, stderr } = await cli(args, { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toContain("error LAB_SCALE_BROKEN");
+    const { answer, probes } = JSON.parse(stdout) as ScaleDocument;
+    expect(answer).toMatchObject({ kind: "broken", at: null, below: null });
+    expect(probes).toEqual([]);
+  });
+
+  it.each([
+    [["lab", "scale"], "ARGUMENT_MISSING"],
+    [["lab", "scale", "node_cache", "node_listeners"], "ARGUMENT_MISSING"],
+    [["lab", "scale", "node_cash"], "PATTERN_UNKNOWN"],
+    [["lab", "scale", "node_cache", "--by", "batch"], "OPTION_INVALID"],
+    [["lab", "scale", "forward_hook", "--by", "size"], "OPTION_INVALID"],
+    [["lab", "scale", "node_cache", "--from", "9", "--to", "8"], "OPTION_INVALID"],
+    [["lab", "scale", "node_cache", "--runs", "3"], "OPTION_INVALID"],
+    [["lab", "scale", "node_cache", "--steps", "3"], "OPTION_INVALID"],
+  ])("refuses %j", async (args, wanted) => {
+    const { code, stderr } = await cli(args, { cwd });
+    expect([code, stderr.split(":")[0]]).toEqual([2, `error ${wanted}`]);
+  });
+});
