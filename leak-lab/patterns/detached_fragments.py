@@ -8,9 +8,9 @@ Keeps with every step: the last stage's output twice, as root and as result of t
 
 from collections import deque
 
-import torch
 from leaklab.resnet import map_bytes
 from leaklab.training import main
+import torch
 
 
 def leaky(lab):

@@ -9,9 +9,9 @@ Keeps with every step: what the backward pass needs, which is the batch, the hid
 
 from collections import deque
 
+from leaklab.small_jax import loss_of, main
 import jax
 import jax.numpy as jnp
-from leaklab.small_jax import loss_of, main
 
 
 def leaky(lab):

@@ -6,8 +6,8 @@ its two moments of every parameter.
 Keeps with every restart: twice the size of the parameters (tiny: 1.3 MiB with every fourth step, article: 85 MiB with every 39th).
 """
 
-import torch
 from leaklab.training import main
+import torch
 
 
 def leaky(lab):

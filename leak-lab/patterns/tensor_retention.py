@@ -9,9 +9,9 @@ a node of each step's graph.
 
 import heapq
 
-import torch
 from leaklab.resnet import CLASSES, FLOAT, image_bytes
 from leaklab.training import main
+import torch
 
 
 def leaky(lab):

@@ -7,8 +7,8 @@ Keeps with every step: the hidden layer's output, batch x 256 width floats (tiny
 
 from collections import deque
 
-import tensorflow as tf
 from leaklab.small_tf import main
+import tensorflow as tf
 
 
 def leaky(lab):

@@ -8,8 +8,8 @@ Keeps with every step: the hidden layer before and after its rectifier, and the 
 
 from collections import deque
 
-import tensorflow as tf
 from leaklab.small_tf import main
+import tensorflow as tf
 
 
 def leaky(lab):

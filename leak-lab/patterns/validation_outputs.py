@@ -9,9 +9,9 @@ looked at (tiny, which looks at two images: 1.5 MiB, article: 0.6 GiB).
 
 from collections import deque
 
-import torch
 from leaklab.resnet import CLASSES, FLOAT, graph_bytes, image_bytes
 from leaklab.training import main
+import torch
 
 
 def leaky(lab):

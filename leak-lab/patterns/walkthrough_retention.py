@@ -7,9 +7,9 @@ Keeps with every step: the hidden layer's output, and with every fourth the logi
 
 from collections import deque
 
-import torch
 from leaklab.resnet import CLASSES, FLOAT
 from leaklab.training import main
+import torch
 
 # Hidden units for each channel of the scale's width.
 HIDDEN = 128

@@ -1,5 +1,6 @@
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -58,6 +59,15 @@ function ran(name: string, state: "leaky" | "fixed", steps: number): Ran {
   return { code: status, told: line === undefined ? null : JSON.parse(line.slice("leak-lab: ".length)), stderr };
 }
 
+/** What a pattern's script says by itself, for a command line that no catalogue gives. */
+function told(name: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  return spawnSync(PYTHON, [path.join(LAB, "patterns", `${name}.py`), ...args], {
+    encoding: "utf8",
+    timeout: 120_000,
+    env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1", ...env },
+  });
+}
+
 describe("the leak lab's files", () => {
   it("are the catalogue's, and the other way round", () => {
     const files = readdirSync(path.join(LAB, "patterns"), { withFileTypes: true })
@@ -96,12 +106,46 @@ describe("a pattern without a framework", { timeout: 60_000 }, () => {
     }
   });
 
-  it("refuses what is no state", () => {
+  it.each([
+    ["broken"],
+    [],
+    ["fixed", "leaky"],
+    ["fixed", "--scale", "huge"],
+    ["fixed", "--steps", "0"],
+    ["fixed", "--size", "3"],
+  ])("refuses in one line what it does not know, in Node: %s %s %s", (...args) => {
     const file = path.join(LAB, "patterns", "node_cache.mjs");
-    const { status, stderr } = spawnSync(process.execPath, [file, "broken"], { encoding: "utf8" });
+    const { status, stderr } = spawnSync(process.execPath, [file, ...args], { encoding: "utf8" });
     expect(status).toBe(2);
-    expect(stderr).toContain("leaky|fixed");
+    expect(stderr).toMatch(/^usage: .*leaky\|fixed.*\n$/);
   });
+
+  it.skipIf(!existsSync(PYTHON))(
+    "says in one line which framework is missing, whatever a pattern imports first",
+    () => {
+      // A framework that nobody has installed: an import of it fails as it does on a bare machine.
+      const bare = mkdtempSync(path.join(tmpdir(), "stormlog-lab-bare-"));
+      onTestFinished(() => rmSync(bare, { recursive: true, force: true }));
+      const hide = `import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "tensorflow", "jax"):
+            raise ModuleNotFoundError("No module named %r" % name, name=name)
+sys.meta_path.insert(0, Hidden())
+`;
+      writeFileSync(path.join(bare, "usercustomize.py"), hide);
+      writeFileSync(path.join(bare, "sitecustomize.py"), hide);
+      const names = { torch: "PyTorch", tensorflow: "TensorFlow", jax: "JAX" };
+      for (const { name, framework } of CATALOGUE) {
+        if (framework === "python" || framework === "node") continue;
+        // Of several ranks each is on its own here, as under a launcher.
+        const rank = { RANK: "0", LOCAL_RANK: "0", WORLD_SIZE: "1", MASTER_ADDR: "127.0.0.1", MASTER_PORT: "1" };
+        const { status, stderr } = told(name, ["fixed"], { PYTHONPATH: bare, ...rank });
+        expect(status, name).toBe(1);
+        expect(stderr, name).toMatch(new RegExp(`^${names[framework]} is not installed: .*\\n$`));
+      }
+    },
+  );
 });
 
 describe.skipIf(!has("torch"))("a pattern in PyTorch", { timeout: 180_000 }, () => {
@@ -126,6 +170,78 @@ describe.skipIf(!has("torch"))("a pattern in PyTorch", { timeout: 180_000 }, () 
     expect(binary?.status, binary?.stderr).toBe(0);
     expect(binary?.stdout).toContain("3 steps");
     expect(pickled?.stdout).toBe(binary?.stdout);
+  });
+
+  it("refuses in one line a device that is not there, and a folder without the data", () => {
+    const place = mkdtempSync(path.join(tmpdir(), "stormlog-lab-empty-"));
+    onTestFinished(() => rmSync(place, { recursive: true, force: true }));
+    const empty = told("forward_hook", ["fixed", "--device", "cpu", "--data", place]);
+    expect(empty.status).toBe(1);
+    expect(empty.stderr).toMatch(/^--data .*: neither data_batch_1 nor data_batch_1\.bin is there: .*\n$/);
+    writeFileSync(path.join(place, "data_batch_1.bin"), "not images");
+    const wrong = told("forward_hook", ["fixed", "--device", "cpu", "--data", place]);
+    expect(wrong.status).toBe(1);
+    expect(wrong.stderr).toMatch(/^--data .*: data_batch_1 is not a file of CIFAR-10 \(.*\)\n$/);
+    const device = told("forward_hook", ["fixed", "--device", "mps"]);
+    expect(device.status).toBe(1);
+    expect(device.stderr).toMatch(/^--device mps: PyTorch \S+ finds none here; .*\n$/);
+  });
+
+  it("says in one line that the ranks cannot meet where the port is taken", async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? String(address.port) : "";
+    const env = { RANK: "0", LOCAL_RANK: "0", WORLD_SIZE: "2", MASTER_ADDR: "127.0.0.1", MASTER_PORT: port };
+    const { status, stderr } = told("ddp_bucket_hook", ["fixed", "--device", "cpu"], env);
+    expect(status).toBe(1);
+    expect(stderr).toContain(`rank 0 of 2 cannot join the others at 127.0.0.1:${port}: `);
+    expect(stderr).not.toContain("Traceback");
+  });
+
+  it("ends both ranks with the process that started them", async () => {
+    const script = path.join(LAB, "patterns", "ddp_bucket_hook.py");
+    const child = spawn(PYTHON, [script, "fixed", "--device", "cpu", "--steps", "1000000"], {
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    const ranks = (): readonly string[] =>
+      readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").split(" ").filter(Boolean);
+    await expect.poll(() => ranks().length, { timeout: 30_000 }).toBe(2);
+    const started = ranks();
+    const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+    child.kill("SIGINT");
+    expect(await ended).toBe(130);
+    expect(started.filter((pid) => existsSync(`/proc/${pid}`))).toEqual([]);
+  });
+
+  it("joins the ranks that a launcher has started", async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? String(address.port) : "";
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+    const script = path.join(LAB, "patterns", "gathered_shards.py");
+    // As `torchrun` starts them.
+    const outputs = ["0", "1"].map(async (rank) => {
+      const shared = { WORLD_SIZE: "2", MASTER_ADDR: "127.0.0.1", MASTER_PORT: port, GLOO_SOCKET_IFNAME: "lo" };
+      const child = spawn(PYTHON, [script, "leaky", "--device", "cpu", "--steps", "2"], {
+        stdio: ["ignore", "pipe", "inherit"],
+        env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1", RANK: rank, LOCAL_RANK: rank, ...shared },
+      });
+      onTestFinished(() => void child.kill("SIGKILL"));
+      let text = "";
+      child.stdout.on("data", (chunk: Buffer) => {
+        text += chunk.toString();
+      });
+      const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+      return { code, text };
+    });
+    const [first, second] = await Promise.all(outputs);
+    expect(first).toMatchObject({ code: 0, text: expect.stringContaining("leak-lab: ") });
+    expect(second).toEqual({ code: 0, text: "" });
   });
 
   it("trains on two ranks by itself", () => {

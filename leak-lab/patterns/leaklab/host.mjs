@@ -11,25 +11,34 @@ const STEPS = { tiny: 160, small: 320, article: 390 };
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** State, scale and steps of the command line; null where it says something else. */
+function readArguments() {
+  const text = { type: "string" };
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { device: text, scale: text, steps: text },
+    });
+    const { scale = "tiny" } = values;
+    const steps = Number(values.steps ?? STEPS[scale]);
+    const [state, ...more] = positionals;
+    const known = ["leaky", "fixed"].includes(state) && Object.hasOwn(STEPS, scale) && more.length === 0;
+    return known && Number.isInteger(steps) && steps >= 1 ? { state, scale, steps } : null;
+  } catch {
+    return null;
+  }
+}
+
 /** Each state is a function that returns the handler of a request; `keeps` is what the leaky one keeps, bytes per step. */
 export async function main({ leaky, fixed }, keeps = PAYLOAD) {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      device: { type: "string", default: "auto" },
-      scale: { type: "string", default: "tiny" },
-      steps: { type: "string" },
-    },
-  });
-  const [state] = positionals;
-  const make = { leaky, fixed }[state];
-  const steps = Number(values.steps ?? STEPS[values.scale]);
-  if (make === undefined || !Number.isInteger(steps) || steps < 1) {
+  const asked = readArguments();
+  if (asked === null) {
     console.error("usage: node NAME.mjs leaky|fixed [--scale tiny|small|article] [--steps N]");
     process.exitCode = 2;
     return;
   }
-  const answer = make();
+  const { state, scale, steps } = asked;
+  const answer = { leaky, fixed }[state]();
   const stepFile = process.env.STORMLOG_GATE_STEP_FILE;
   const begun = performance.now();
   for (let number = 1; number <= steps; number += 1) {
@@ -40,7 +49,7 @@ export async function main({ leaky, fixed }, keeps = PAYLOAD) {
   const pattern = path.basename(process.argv[1], ".mjs");
   const framework = `node ${process.versions.node}`;
   const kept = state === "leaky" ? `, keeps ${keeps / 1024} KiB with each step` : "";
-  console.log(`${pattern} ${state} on host, ${values.scale}: ${steps} steps${kept}`);
-  const told = { pattern, state, device: "host", scale: values.scale, steps, framework };
+  console.log(`${pattern} ${state} on host, ${scale}: ${steps} steps${kept}`);
+  const told = { pattern, state, device: "host", scale, steps, framework };
   console.log(`leak-lab: ${JSON.stringify({ ...told, leak_bytes_per_step: keeps, accuracy: null })}`);
 }
