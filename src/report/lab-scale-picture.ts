@@ -168,6 +168,17 @@ function measured(probes: readonly ScaleProbe[]): readonly Measured[] {
     .sort((a, b) => a.value - b.value);
 }
 
+/** Least part of what was measured that a statement may be and still be drawn: beyond, it would press all else together. */
+const LEAST_PART = 1 / 2000;
+
+/** What the statement says of these sizes, bytes; empty where it says nothing, or too little to be drawn. */
+function shownStatement({ theory }: ScaleDocument, sizes: readonly number[], least: number): readonly number[] {
+  const { kept } = theory;
+  if (kept === null) return [];
+  const bytes = sizes.map((size) => kept.constant + kept.per_unit * size);
+  return bytes.every((one) => one > least * LEAST_PART) ? bytes : [];
+}
+
 /** Both axes: as far as anything was measured, with the guess where that is not out of all proportion. */
 function axes(document: ScaleDocument, probes: readonly Measured[]): { readonly x: LogAxis; readonly y: LogAxis } {
   const sizes = probes.map(({ value }) => value);
@@ -176,8 +187,9 @@ function axes(document: ScaleDocument, probes: readonly Measured[]): { readonly 
   const near = guess !== null && guess >= least / 8 && guess <= most * 8 ? [guess] : [];
   const x = logAxis(Math.min(least, ...near) / 1.35, Math.max(most, ...near) * 1.35, LEFT, RIGHT);
   const bytes = probes.flatMap(({ excess_bytes: excess, mde_bytes: mde }) => (excess > 0 ? [excess, mde] : [mde]));
-  const all = detectable === null ? bytes : [...bytes, detectable.bytes];
-  return { x, y: logAxis(Math.min(...all) / 4, Math.max(...all) * 3, BOTTOM, TOP) };
+  const told = detectable === null ? bytes : [...bytes, detectable.bytes];
+  const all = [...told, ...shownStatement(document, sizes, Math.min(...told))];
+  return { x, y: logAxis(Math.min(...all) / 3, Math.max(...all) * 3, BOTTOM, TOP) };
 }
 
 function plot(document: ScaleDocument, probes: readonly Measured[]): string {
@@ -192,7 +204,7 @@ function plot(document: ScaleDocument, probes: readonly Measured[]): string {
   const steps = Array.from({ length: 33 }, (_, i) => ends[0] * (ends[1] / ends[0]) ** (i / 32));
   const stated = steps.flatMap((value) => {
     const bytes = kept === null ? 0 : kept.constant + kept.per_unit * value;
-    return bytes > 0 ? [[value, bytes] as const] : [];
+    return bytes > y.low && bytes < y.high ? [[value, bytes] as const] : [];
   });
   const drawn = (points: readonly (readonly [number, number])[]): readonly (readonly [number, number])[] =>
     points.map(([value, bytes]) => [x.at(value), y.at(bytes)]);
@@ -213,7 +225,7 @@ function plot(document: ScaleDocument, probes: readonly Measured[]): string {
       { words: "visible", swatch: (left, at) => mark(left + 24, at, true, true) },
       { words: "leaky over fixed, measured", swatch: stroke({ ...LEAK, width: 2 }) },
       { words: "can be seen nine times in ten", swatch: stroke(LIMIT) },
-      ...(kept === null ? [] : [{ words: "kept by its own statement", swatch: stroke(STATED) }]),
+      ...(stated.length < 2 ? [] : [{ words: "kept by its own statement", swatch: stroke(STATED) }]),
     ]),
   ].join("\n");
 }

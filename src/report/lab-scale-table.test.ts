@@ -47,7 +47,7 @@ describe("the answer of a search in words", () => {
     const words = (more: Partial<ScaleDocument["theory"]>): string =>
       guessWords({ by: "steps", from: 4, to: 10_240, theory: { ...theory, ...more } });
     expect(words({})).toContain(
-      "128.00 KiB a step by its own statement; 2.00 MiB can be seen (peak): by theory at about 16",
+      "128.00 KiB a step by its own statement; 2.00 MiB can be seen (peak), by theory at about 16",
     );
     expect(words({ guess: 524_000 })).toContain("beyond 10,240 steps");
     expect(words({ guess: 0 })).toContain("at 4 steps already");

@@ -57,10 +57,10 @@ export function guessWords({ by, theory, from, to }: Pick<ScaleDocument, "by" | 
   const kept = `${formatBytes(stated)} a step by its own statement${by === "batch" ? ` at ${sizeWords(by, from)}` : ""}`;
   if (detectable === null) return kept;
   const needed = `${formatBytes(detectable.bytes)} can be seen (${detectable.aspect})`;
-  if (guess === null) return `${kept}; ${needed}: by theory it never adds up to that`;
-  if (guess <= from) return `${kept}; ${needed}: by theory at ${sizeWords(by, from)} already`;
+  if (guess === null) return `${kept}; ${needed}, to which by theory it never adds up`;
+  if (guess <= from) return `${kept}; ${needed}, by theory at ${sizeWords(by, from)} already`;
   const beyond = guess > to ? `, beyond ${sizeWords(by, to)}` : "";
-  return `${kept}; ${needed}: by theory at ${aboutSize(by, guess)}${beyond}`;
+  return `${kept}; ${needed}, by theory at ${aboutSize(by, guess)}${beyond}`;
 }
 
 /** One line for a judged size. */

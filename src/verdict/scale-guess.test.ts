@@ -93,6 +93,12 @@ describe("the leading check", () => {
     expect(leadingCheck([peak, growth])).toMatchObject({ aspect: "growth", excess_bytes: 4, mde_bytes: 5 });
   });
 
+  it("is of what allocators count before pages, and of a red one before all", () => {
+    const pages = { ...growth, metric: "host" as const, candidate_bytes: 400 };
+    expect(leadingCheck([pages, peak])).toMatchObject({ metric: "allocated", aspect: "peak" });
+    expect(leadingCheck([{ ...pages, verdict: "fail" as const }, peak])).toMatchObject({ metric: "host" });
+  });
+
   it("is none that does not gate, is of a budget, or does not know a size", () => {
     const silent = [
       { ...growth, gating: false },

@@ -97,18 +97,23 @@ export interface LeadingCheck {
   readonly mde_bytes: number;
 }
 
-/** Of the checks that gate by the baseline, the one that came nearest to red or went farthest beyond; null when there is none. */
+/**
+ * Of the checks that gate by the baseline, the one that tells most of a leak: one that is red before those that are not, what allocators
+ * count before pages, of which a long run takes more without a leak, too, and then the one that came nearest to red or went farthest
+ * beyond. Null when there is none.
+ */
 export function leadingCheck(checks: readonly Check[]): LeadingCheck | null {
-  const known = checks.flatMap((check): readonly LeadingCheck[] => {
+  const known = checks.flatMap((check): readonly (LeadingCheck & { readonly weight: number })[] => {
     const { aspect, limit, gating, candidate_bytes: value, baseline_bytes: base, mde_bytes: mde } = check;
     if (limit !== "baseline" || !gating || (aspect !== "peak" && aspect !== "growth")) return [];
     if (value === null || base === null || mde === null || !(mde > 0)) return [];
-    const { metric, device, rank } = check;
-    return [{ aspect, metric, device, rank, excess_bytes: value - base, mde_bytes: mde }];
+    const { metric, device, rank, verdict } = check;
+    const weight = (verdict === "fail" ? 0 : 2) + (metric === "allocated" ? 0 : 1);
+    return [{ aspect, metric, device, rank, excess_bytes: value - base, mde_bytes: mde, weight }];
   });
   const ratio = ({ excess_bytes: excess, mde_bytes: mde }: LeadingCheck): number => excess / mde;
-  return known.reduce<LeadingCheck | null>(
-    (best, one) => (best === null || ratio(one) > ratio(best) ? one : best),
-    null,
-  );
+  const [first] = known.sort((a, b) => a.weight - b.weight || ratio(b) - ratio(a));
+  if (first === undefined) return null;
+  const { weight, ...check } = first;
+  return check;
 }
