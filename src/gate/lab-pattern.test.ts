@@ -47,7 +47,14 @@ const LINE: Finding = {
 };
 
 /** A judged state with a bundle on disk, as far as a row of the table reads it. */
-function judged(folder: string, state: string, word: GateWord, all: readonly SeriesAnalysis[], printed: string) {
+function judged(
+  folder: string,
+  state: string,
+  word: GateWord,
+  all: readonly SeriesAnalysis[],
+  printed: string,
+  findings: readonly Finding[],
+) {
   const bundle = path.join(folder, "x", state);
   const directory = "runs/x/1";
   mkdirSync(path.join(bundle, directory), { recursive: true });
@@ -62,7 +69,7 @@ function judged(folder: string, state: string, word: GateWord, all: readonly Ser
     runs: [run],
     baseline: null,
     fingerprint: {},
-    findings: state === "leaky" ? [LINE] : [],
+    findings,
     timeline: null,
   };
   const report: GateReport = {
@@ -86,13 +93,19 @@ function folder(): string {
   return made;
 }
 
-function row(leaky: GateWord, fixed: GateWord, all: readonly SeriesAnalysis[] = [series({})], printed = "") {
+function row(
+  leaky: GateWord,
+  fixed: GateWord,
+  all: readonly SeriesAnalysis[] = [series({})],
+  printed = "",
+  findings: readonly Finding[] = [],
+) {
   const place = folder();
   const file = path.join(place, "x.py");
   writeFileSync(file, "one\n# leak begins\nthree\n# leak ends\n");
   const states = {
-    leaky: judged(place, "leaky", leaky, all, printed),
-    fixed: judged(place, "fixed", fixed, [series({ peak_bytes: 500 })], printed),
+    leaky: judged(place, "leaky", leaky, all, printed, [LINE, ...findings]),
+    fixed: judged(place, "fixed", fixed, [series({ peak_bytes: 500 })], printed, []),
   };
   return measuredPattern(ENTRY, states, place, file);
 }
@@ -126,6 +139,27 @@ describe("a row of the leak lab", () => {
     expect(ratio).toBeNull();
     expect(about).toBeNull();
     expect(leaky?.peak_bytes).toBeNull();
+  });
+
+  it("tells where the leaky state ran out of memory, with the most that is known to have been held", () => {
+    const ranOut: Finding = { ...LINE, classification: "oom", device: "cuda:0", evidence: { allocated_bytes: 7000 } };
+    expect(row("fail", "pass", undefined, "", [ranOut])).toMatchObject({
+      outcome: "caught",
+      leaky: { peak_bytes: 1000, out_of_memory: { device: "cuda:0", at_bytes: 7000 } },
+      fixed: { out_of_memory: null },
+      ratio: 14,
+    });
+    const untold = row("fail", "pass", undefined, "", [{ ...ranOut, evidence: {} }]);
+    expect(untold.leaky?.out_of_memory).toEqual({ device: "cuda:0", at_bytes: 1000 });
+  });
+
+  it("knows what the allocator reserved beside what was allocated on the same device", () => {
+    const all = [
+      series({ device: "cuda:0", peak_bytes: 700 }),
+      series({ device: "cuda:0", metric: "reserved", peak_bytes: 900 }),
+      series({ device: "host", metric: "reserved", peak_bytes: 5 }),
+    ];
+    expect(row("fail", "pass", all).leaky?.reserved_peak_bytes).toBe(900);
   });
 
   it("takes from the program's last words what it kept and learned, and nothing from other words", () => {

@@ -1,13 +1,16 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { packageRoot } from "../../src/core/package-root.ts";
 import { type LabDocument, type LabPattern, type LabState, parseLabDocument } from "../../src/report/lab-document.ts";
 import { decodeIndexedPng } from "../../src/report/testing/decode-png.ts";
 import { recording, series, table } from "../../src/telemetry/fixtures/recordings.ts";
+import type { RecordingMark } from "../../src/telemetry/model.ts";
 import { telemetryEvents } from "../../src/telemetry/stormlog/sample-events.ts";
 import { eventsJson } from "../../src/telemetry/stormlog/serialize.ts";
 import { folder, run } from "./kit/lab-command.ts";
 
+const SNAPSHOTS = path.join(packageRoot(), "test", "snapshot", "fixtures");
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 
@@ -66,10 +69,10 @@ function written(document: unknown): string {
 }
 
 /** Telemetry of Stormlog as its writers leave it: memory from `level` up by `rise` with each of `count` samples. */
-function stormlogEvents(device: string, level: number, rise: number, count = 300): string {
-  const { timeNs, values } = series(count, 5e7, (i) => level + rise * i + (i % 7) * MIB);
+function stormlogEvents(device: string, level: number, rise: number, marks: readonly RecordingMark[] = []): string {
+  const { timeNs, values } = series(300, 5e7, (i) => level + rise * i + (i % 7) * MIB);
   const columns = { allocated: values, reserved: values.map((bytes) => bytes * 1.25) };
-  return eventsJson(telemetryEvents(recording({ tables: [table({ device, timeNs, columns })] })));
+  return eventsJson(telemetryEvents(recording({ tables: [table({ device, timeNs, columns })], marks })));
 }
 
 function statesIn(place: string, name: string, file: string, texts: { leaky: string; fixed: string }): void {
@@ -214,6 +217,20 @@ describe("lab report of recordings", () => {
     expect(replay?.patterns.map(({ name, title }) => [name, title])).toContainEqual(["my_own_leak", "my_own_leak"]);
   });
 
+  it("takes a recording that ended by out-of-memory for a leak that would have gone on", async () => {
+    const place = folder();
+    const ranOut: RecordingMark = { timeNs: 299 * 5e7, kind: "oom", text: "MPS backend out of memory" };
+    statesIn(place, "validation_outputs", "events.json", {
+      leaky: stormlogEvents("mps:0", 700 * MIB, 60 * MIB, [ranOut]),
+      fixed: stormlogEvents("mps:0", 700 * MIB, 0),
+    });
+    const beside = written(round("cpu", pattern("validation_outputs", 300, 100)));
+    const { text } = await run("report", place, beside);
+    expect(text).toMatch(/out of memory at 18\.2\d GiB +706\.00 MiB +≥ 26\.\d\dx +300 B +100 B +3\.00x +–/);
+    expect(text).toContain("ran out of memory on mps");
+    expect(text).not.toContain("dampens:");
+  });
+
   it("reads files instead of folders, and tables of anybody", async () => {
     const place = folder();
     const csv = (rise: number): string =>
@@ -228,6 +245,23 @@ describe("lab report of recordings", () => {
       backend: "xpu",
       patterns: [{ outcome: "replayed", steps: 200, leaky: { class: "leak", slope_bytes_per_step: MIB } }],
     });
+  });
+
+  it("reads a folder that holds nothing but snapshots of PyTorch's allocator", async () => {
+    const place = folder();
+    for (const [which, file] of [
+      ["leaky", "after.pickle"],
+      ["fixed", "before.pickle"],
+    ] as const) {
+      mkdirSync(path.join(place, "kept", which), { recursive: true });
+      cpSync(path.join(SNAPSHOTS, file), path.join(place, "kept", which, file));
+      writeFileSync(path.join(place, "kept", which, "notes.txt"), "not telemetry");
+    }
+    const [replay] = reported((await run("report", place)).document);
+    const [kept] = replay?.patterns ?? [];
+    expect(replay?.backend).toBe("cuda");
+    expect(kept).toMatchObject({ outcome: "replayed", series: { device: "cuda:0", metric: "allocated" } });
+    expect(kept?.leaky?.peak_bytes).toBeGreaterThan(kept?.fixed?.peak_bytes ?? Number.POSITIVE_INFINITY);
   });
 
   it("keeps the others where one recording is missing or damaged, and says which", async () => {
