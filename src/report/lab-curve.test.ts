@@ -22,17 +22,19 @@ describe("labCurve", () => {
     expect(new Set(made?.bytes)).toEqual(new Set([99, 9999]));
   });
 
-  it("goes over steps where they are counted, and leaves out what was read after the last of them", () => {
-    const steps = Float64Array.of(Number.NaN, 1, 2, 2, 3, 3);
-    const allocated = Float64Array.of(50, 10, 20, 25, 30, 1);
-    const atStep = Uint8Array.of(0, 1, 0, 1, 1, 0);
-    const timeNs = numbers(6, (i) => i * 1e9);
-    expect(labCurve(recording({ tables: [table({ timeNs, steps, atStep, columns: { allocated } })] }), HEAP)).toEqual({
-      axis: "steps",
-      length: 3,
-      at: Float64Array.of(0, 0.5, 1),
-      bytes: Float64Array.of(10, 25, 30),
-    });
+  it("goes over steps where they are counted, and is what lives at their ends where the program tells that", () => {
+    const count = 121;
+    const steps = numbers(count, (i) => Math.floor(i / 2));
+    // Twice a step: within it, with 500 bytes of working memory, and at its end; then once after the loop.
+    const allocated = numbers(count, (i) => (i === count - 1 ? 1 : 10 * Math.floor(i / 2) + (i % 2 === 0 ? 500 : 0)));
+    const timeNs = numbers(count, (i) => i * 1e7);
+    const timed = table({ timeNs, steps, columns: { allocated } });
+    expect(labCurve(recording({ tables: [timed] }), HEAP)).toMatchObject({ axis: "steps", length: 61 });
+    const atStep = Uint8Array.from({ length: count }, (_, i) => i % 2);
+    const made = labCurve(recording({ tables: [{ ...timed, atStep }] }), HEAP);
+    expect(made).toMatchObject({ axis: "steps", length: 60 });
+    expect([...(made?.bytes ?? [])]).toEqual(Array.from({ length: 60 }, (_, step) => 10 * step));
+    expect(made?.at.at(-1)).toBe(1);
   });
 
   it("takes the series of the same kind where the device has another number, and none of another kind", () => {

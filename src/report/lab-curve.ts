@@ -1,3 +1,4 @@
+import { collectSeries, type MetricSeries } from "../analysis/series.ts";
 import type { Recording } from "../telemetry/model.ts";
 
 /** One state of a pattern as a line: the highest value in each small part of the run. */
@@ -27,53 +28,40 @@ interface Samples {
   readonly y: readonly number[];
 }
 
-/** The tables of the series: of its device and rank, else of its device, else of the first device of the same kind. */
-function tablesOf({ tables }: Recording, { device, metric, rank }: CurveSeries): Recording["tables"] {
-  const kind = device.split(":")[0];
-  const usable = tables.filter(({ columns }) => columnOf(columns, metric) !== undefined);
-  const first =
-    usable.find((table) => table.device === device && table.rank === rank) ??
-    usable.find((table) => table.device === device) ??
-    usable.find((table) => table.device.split(":")[0] === kind);
-  return first === undefined
-    ? []
-    : usable.filter((table) => table.device === first.device && table.rank === first.rank);
+const kindOf = (device: string): string => device.replace(/:.*$/, "");
+
+/** The series that is meant: of its device and rank, else of its device, else of the first device of the same kind. */
+function found(recording: Recording, { device, metric, rank }: CurveSeries): MetricSeries | undefined {
+  const all = collectSeries(recording).filter((series) => series.metric === metric);
+  return (
+    all.find((series) => series.device === device && series.rank === rank) ??
+    all.find((series) => series.device === device) ??
+    all.find((series) => kindOf(series.device) === kindOf(device))
+  );
 }
 
-/** All samples of the series, over steps where they are counted, else over time, else one after the other. */
-function samplesOf(recording: Recording, series: CurveSeries): Samples | null {
-  const own = tablesOf(recording, series);
-  const stepped = own.filter(({ steps }) => steps?.some(Number.isFinite));
-  const timed = own.filter(({ timeNs }) => timeNs !== null);
-  const [axis, chosen]: readonly [LabCurve["axis"], typeof own] =
-    stepped.length > 0 ? ["steps", stepped] : timed.length > 0 ? ["time", timed] : ["samples", own];
+/** All samples, over steps where they are counted, else over time, else one after the other. */
+function samplesOf({ bytes, steps, timeNs }: MetricSeries): Samples | null {
+  const axis = steps?.some(Number.isFinite) ? "steps" : timeNs !== null ? "time" : "samples";
   const x: number[] = [];
   const y: number[] = [];
-  for (const { columns, steps, timeNs, atStep } of chosen) {
-    const values = columnOf(columns, series.metric) ?? new Float64Array();
-    // What was read after the last step belongs to the program's end, where a leak's memory goes, too.
-    const end = axis === "steps" && atStep?.includes(1) ? atStep.lastIndexOf(1) + 1 : values.length;
-    for (let i = 0; i < end; i++) {
-      const at = axis === "steps" ? steps?.[i] : axis === "time" ? (timeNs?.[i] ?? Number.NaN) / 1e9 : i;
-      const value = values[i];
-      if (at === undefined || value === undefined || !Number.isFinite(at) || !Number.isFinite(value)) continue;
-      x.push(at);
-      y.push(value);
-    }
+  for (const [i, value] of bytes.entries()) {
+    const at = axis === "steps" ? steps?.[i] : axis === "time" ? (timeNs?.[i] ?? Number.NaN) / 1e9 : i;
+    if (at === undefined || !Number.isFinite(at) || !Number.isFinite(value)) continue;
+    x.push(at);
+    y.push(value);
   }
   return x.length === 0 ? null : { axis, x, y };
 }
 
-function columnOf(columns: Recording["tables"][number]["columns"], metric: string): Float64Array | undefined {
-  return Object.entries(columns).find(([name]) => name === metric)?.[1];
-}
-
 /**
- * The line of one series. Every part of the run keeps its highest sample, at its own place: so the top of the line is the peak that
- * was sampled, and what rises and falls within a step does not blur it. Null when the recording has no sample of the series.
+ * The line of one series. Where the program told its live memory at the ends of its steps, these samples are the line, as in the
+ * analysis: what a step takes and gives back does not blur it. Every part of the run keeps its highest sample, at its own place, so no spike
+ * is lost. Null when the recording has no sample of the series.
  */
 export function labCurve(recording: Recording, series: CurveSeries): LabCurve | null {
-  const samples = samplesOf(recording, series);
+  const chosen = found(recording, series);
+  const samples = chosen === undefined ? null : samplesOf(chosen);
   if (samples === null) return null;
   const { axis, x, y } = samples;
   let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];

@@ -53,9 +53,10 @@ function legend(names: readonly string[]): Legend {
 
 /** What the axes of all panels are. */
 function axesText(places: number): string {
+  const what = "Memory at the ends of steps, over time where none are counted";
   return places > 1
-    ? "Up: memory over the peak of the same backend's fixed state (1x). Across: steps where they were counted, else time."
-    : "Up: memory. Across: steps where they were counted, else time.";
+    ? `${what}; 1x is the fixed state's peak there. Ratios are of peaks.`
+    : `${what}. Ratios are of peaks.`;
 }
 
 /**

@@ -87,7 +87,7 @@ describe("the small multiples", () => {
     expect(one).toContain("60 steps");
     const two = textsOf(labMultiples([place("mps", ["a"]), place("cuda", ["a"])], () => rising));
     expect(two).toContain("3x");
-    expect(two.join()).toContain("fixed state (1x)");
+    expect(two.join()).toContain("1x is the fixed state's peak");
   });
 
   it("say in a panel without samples that there are none, and never draw a line for it", () => {

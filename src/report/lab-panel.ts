@@ -97,13 +97,16 @@ export function ratioTicks(low: number, high: number, count: number): { values: 
   return { values, labels: values.map((value) => (value === 0 ? "0" : `${value.toFixed(decimals)}x`)) };
 }
 
+/** The last steps of a run may go unread: runs this near to each other in length are told as one. */
+const SAME_LENGTH = 0.97;
+
 /** How long the runs of a panel were, where all lines of it say the same. */
 function lengthText(places: readonly PanelPlace[]): string {
   const curves = places.flatMap(({ leaky, fixed }) => [leaky, fixed]).filter((curve) => curve !== null);
   const longest = Math.max(...curves.map(({ length }) => length));
   if (curves.length > 0 && curves.every(({ axis }) => axis === "steps")) {
     const perPlace = places.map(({ leaky, fixed }) => Math.max(leaky?.length ?? 0, fixed?.length ?? 0));
-    if (perPlace.every((length) => length === 0 || length === longest)) return `${longest} steps`;
+    if (perPlace.every((length) => length === 0 || length >= SAME_LENGTH * longest)) return `${longest} steps`;
   }
   return "end of the run";
 }
