@@ -76,8 +76,8 @@ export function whyQuieter(row: ComparisonRow, pair: PairRow, names: readonly st
 export function rowSentence(row: ComparisonRow, names: readonly string[]): string {
   const ran = row.cells.flatMap((cell, index) => (cell?.pattern.leaky?.out_of_memory ? [names[index] ?? ""] : []));
   if (ran.length > 0) {
-    const known = ran.length === row.cells.filter((cell) => cell !== null).length;
-    return `ran out of memory on ${known && ran.length > 1 ? "each" : ran.join(" and ")}: nothing dampens a leak that has no end`;
+    const everywhere = ran.length > 1 && ran.length === row.cells.filter((cell) => cell !== null).length;
+    return `ran out of memory on ${everywhere ? "each" : ran.join(" and ")}: the ratio would have gone on growing`;
   }
   if (row.widest !== null) return whyQuieter(row, row.widest, names);
   const missing = row.cells.flatMap((cell, index) => (cell?.pattern.ratio == null ? [names[index] ?? ""] : []));
