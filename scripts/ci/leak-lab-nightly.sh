@@ -18,7 +18,7 @@ read -ra gate <<<"${GATE:-node dist/cli.js}"
 [[ "$rounds" =~ ^[1-9][0-9]*$ ]] || { echo "ROUNDS \"$rounds\" is no number of rounds" >&2; exit 2; }
 rm -rf "$output"
 mkdir -p "$output" || exit 1
-"${gate[@]}" lab list --json >"$output/catalogue.json" || exit 1
+"${gate[@]}" lab list --json >"$output/catalogue.json" 2>"$output/catalogue.log" || { cat "$output/catalogue.log" >&2; exit 1; }
 failed=0
 for ((round = 1; round <= rounds; round++)); do
   started=$SECONDS
