@@ -13,7 +13,6 @@ import { AnchorsSchema } from "../src/gate/anchor.ts";
 import { NightlyStateSchema } from "../src/gate/refresh-state.ts";
 import { REPORT_KIND, StormlogReportSchema } from "../src/report/envelope.ts";
 import { LabDocumentSchema } from "../src/report/lab-document.ts";
-import { LabDocumentSchema } from "../src/report/lab-document.ts";
 import { ScaleDocumentSchema } from "../src/report/lab-scale-document.ts";
 import { BundleManifestSchema } from "../src/report/manifest.ts";
 import { AnalysisSchema, JudgementSchema, PayloadSchema } from "../src/report/report-schema.ts";
@@ -87,12 +86,6 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
     description:
       "lab-scale.json: from which size on the gate sees a pattern's leak, and every size that was judged. Sizes in bytes.",
     schema: ScaleDocumentSchema,
-  },
-  lab: {
-    title: "stormlog.lab/1",
-    description:
-      "lab.json: a round of the leak lab, or recordings of its patterns read as one. Sizes in bytes; null is unknown.",
-    schema: LabDocumentSchema,
   },
   lab: {
     title: "stormlog.lab/1",
