@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import * as v from "valibot";
+import { describe, expect, it } from "vitest";
+import { packageRoot } from "../../src/core/package-root.ts";
+import { ScaleDocumentSchema } from "../../src/report/lab-scale-document.ts";
+import { scalePicture } from "../../src/report/lab-scale-picture.ts";
+import { answerWords } from "../../src/report/lab-scale-table.ts";
+import { svgToPng } from "../../src/report/timeline-png.ts";
+
+const DOCS = path.join(packageRoot(), "docs");
+const EVIDENCE = path.join(packageRoot(), "test", "lab", "fixtures", "scale");
+const page = readFileSync(path.join(DOCS, "lab-scale.md"), "utf8");
+/** The documents that real searches left, by pattern. */
+const names = readdirSync(EVIDENCE).map((file) => path.basename(file, ".json"));
+const documentOf = (name: string) =>
+  v.parse(ScaleDocumentSchema, JSON.parse(readFileSync(path.join(EVIDENCE, `${name}.json`), "utf8")));
+
+describe("docs/lab-scale.md", () => {
+  it("shows a leak that is loud, and the silent one", () => {
+    expect(names.length).toBeGreaterThanOrEqual(2);
+    expect(names).toContain("scaler_accumulation");
+  });
+
+  it.each(names)("tells of %s what its search found, in the words that the command prints today", (name) => {
+    expect(page.replace(/\s+/g, " ")).toContain(answerWords(documentOf(name)));
+  });
+
+  it.each(names)(
+    "has the picture of %s as it is drawn today, small and with words for those who cannot see it",
+    async (name) => {
+      const [, words = ""] = new RegExp(`!\\[([^\\]]*)\\]\\(images/lab-scale-${name}\\.png\\)`).exec(page) ?? [];
+      expect(words.length).toBeGreaterThan(60);
+      const committed = readFileSync(path.join(DOCS, "images", `lab-scale-${name}.png`));
+      expect(committed.length).toBeLessThanOrEqual(40_000);
+      expect(committed.equals(await svgToPng(scalePicture(documentOf(name))))).toBe(true);
+    },
+  );
+});
