@@ -1,9 +1,10 @@
-import { existsSync, readdirSync } from "node:fs";
+import { type Dirent, existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { analyze } from "../analysis/analyze.ts";
 import type { AnalysisDocument, SeriesAnalysis } from "../analysis/document.ts";
 import { GateError } from "../core/errors.ts";
 import type { LabDocument, LabOutOfMemory, LabPattern, LabState } from "../report/lab-document.ts";
+import { fileError } from "../telemetry/input-file.ts";
 import type { Fingerprint, Recording } from "../telemetry/model.ts";
 import { CATALOGUE } from "./lab-catalogue.ts";
 import { labFacts } from "./lab-output.ts";
@@ -29,9 +30,17 @@ interface Unread {
 
 const compare = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true });
 
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    throw fileError(error, folder);
+  }
+}
+
 /** The states in a pattern's folder: `leaky` and `fixed`, folders or files of any ending; a folder comes before files. */
 function statesIn(folder: string): Place {
-  const entries = readdirSync(folder, { withFileTypes: true }).sort(
+  const entries = entriesOf(folder).sort(
     (a, b) => Number(b.isDirectory()) - Number(a.isDirectory()) || compare(a.name, b.name),
   );
   const found = LAB_STATES.flatMap((state) => {
@@ -43,7 +52,7 @@ function statesIn(folder: string): Place {
 
 /** Folders that hold at least one state, by name. */
 function patternsIn(folder: string): readonly (readonly [string, Place])[] {
-  return readdirSync(folder, { withFileTypes: true })
+  return entriesOf(folder)
     .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
     .map(({ name }) => [name, statesIn(path.join(folder, name))] as const)
     .filter(([, states]) => Object.keys(states).length > 0)
