@@ -22,6 +22,24 @@ function list({ console, positionals }: Invocation): number {
   return ExitCode.pass;
 }
 
+/** Options of a search alone. */
+const SEARCH = ["batch", "by", "from", "to"] as const;
+
+/**
+ * An option that means nothing to an action is refused, never ignored.
+ * @throws GateError OPTION_INVALID (usage)
+ */
+function refuseStrangers({ positionals, text, lists }: Invocation): void {
+  const [action] = positionals;
+  const strange =
+    action === "scale"
+      ? lists.baseline === undefined
+        ? undefined
+        : "baseline"
+      : SEARCH.find((name) => text[name] !== undefined);
+  if (strange !== undefined) throw usageError("OPTION_INVALID", `\`lab ${action}\` takes no --${strange}`);
+}
+
 export const lab: CommandSpec = {
   name: "lab",
   description:
@@ -50,6 +68,7 @@ export const lab: CommandSpec = {
     },
   },
   run: async (invocation) => {
+    refuseStrangers(invocation);
     switch (invocation.positionals[0]) {
       case "list":
         return list(invocation);

@@ -115,6 +115,8 @@ describe("a search that finds no boundary", { timeout: 120_000 }, () => {
     [["lab", "scale", "node_cache", "--from", "9", "--to", "8"], "OPTION_INVALID"],
     [["lab", "scale", "node_cache", "--runs", "3"], "OPTION_INVALID"],
     [["lab", "scale", "node_cache", "--steps", "3"], "OPTION_INVALID"],
+    [["lab", "scale", "node_cache", "--baseline", "file:x"], "OPTION_INVALID"],
+    [["lab", "run", "forward_hook", "--batch", "3"], "OPTION_INVALID"],
   ])("refuses %j", async (args, wanted) => {
     const { code, stderr } = await cli(args, { cwd });
     expect([code, stderr.split(":")[0]]).toEqual([2, `error ${wanted}`]);
