@@ -69,6 +69,7 @@ describe("the finding of an out-of-memory error", () => {
   it("names fragmentation only where more was reserved and unused than was asked for", () => {
     expect(finding().remediation.join(" ")).not.toContain("fragmented");
     expect(finding({ reserved_bytes: 73 * GIB }).remediation[0]).toContain("3.00 GiB were reserved and not in use");
+    expect(finding({ reserved_bytes: 73 * GIB, device: "host" }).remediation.join(" ")).not.toContain("fragmented");
   });
 
   it("says of a kernel's kill what the process held and where its group's limit is", () => {

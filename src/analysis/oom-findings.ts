@@ -66,7 +66,9 @@ function suspectedText(oom: OutOfMemory): string {
 function remediation(oom: OutOfMemory): readonly string[] {
   const hints: string[] = [];
   const slack = (oom.reserved_bytes ?? 0) - (oom.allocated_bytes ?? 0);
-  if (oom.runtime === "torch" && oom.requested_bytes !== null && slack >= oom.requested_bytes) {
+  // Of a device: what a process's heap holds free lies in pieces between what lives, and no setting of PyTorch's moves that.
+  const onDevice = oom.device !== null && oom.device !== "host";
+  if (oom.runtime === "torch" && onDevice && oom.requested_bytes !== null && slack >= oom.requested_bytes) {
     hints.push(
       `${formatBytes(slack)} were reserved and not in use, more than was asked for: the memory is fragmented. Try PYTORCH_ALLOC_CONF=expandable_segments:True (PYTORCH_CUDA_ALLOC_CONF before PyTorch 2.9).`,
     );

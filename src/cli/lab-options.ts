@@ -1,4 +1,5 @@
 import { usageError } from "../core/errors.ts";
+import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 
 /** Folder of a round where none is named. */
 export const LAB_FOLDER = "stormlog-lab";
@@ -25,4 +26,16 @@ export function whole(name: string, text: string, most: number): number {
   if (!/^\d+$/.test(text) || value < 1 || value > most)
     throw usageError("OPTION_INVALID", `--${name} "${text}" is not a whole number from 1 to ${most}`);
   return value;
+}
+
+/**
+ * How many runs of the fixed state become a baseline.
+ * @throws GateError OPTION_INVALID (usage) for fewer than anything is judged by
+ */
+export function baselineRuns(text: string | undefined): number {
+  const least = DEFAULT_POLICY.minBaselineRuns;
+  const runs = text === undefined ? least : whole("runs", text, 100);
+  if (runs < least)
+    throw usageError("OPTION_INVALID", `--runs ${runs}: nothing is judged by fewer than ${least} fixed runs`);
+  return runs;
 }

@@ -8,7 +8,7 @@ import { LAB_OUTCOMES, type LabDocument } from "../report/lab-document.ts";
 import { CATALOGUE_COLUMNS, catalogueRow, outcomeText, roundTitle } from "../report/lab-table.ts";
 import type { Invocation } from "./command.ts";
 import { interruptSignal } from "./interrupt.ts";
-import { choice, DEVICES, LAB_FOLDER, SCALES, whole } from "./lab-options.ts";
+import { baselineRuns, choice, DEVICES, LAB_FOLDER, SCALES, whole } from "./lab-options.ts";
 import { printRows } from "./lab-rows.ts";
 import { consolePorts } from "./ports.ts";
 import { shownPath } from "./shown-path.ts";
@@ -37,7 +37,7 @@ export async function runRound(invocation: Invocation): Promise<number> {
         steps: text.steps === undefined ? null : whole("steps", text.steps, 10_000_000),
         // Patterns run in the lab's folder: a path is meant from here.
         python: text.python?.includes("/") ? path.resolve(text.python) : (text.python ?? "python3"),
-        runs: whole("runs", text.runs ?? "5", 100),
+        runs: baselineRuns(text.runs),
         baseline: invocation.lists.baseline?.[0] ?? null,
         argv,
         env: process.env,

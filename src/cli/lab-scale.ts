@@ -9,10 +9,9 @@ import { checkSetting, LAB_SCALES, type LabScale, type ScaleSetting, usualBounds
 import { SCALE_AXES, type ScaleAxis } from "../report/lab-scale-document.ts";
 import { answerWords, guessWords, probeWords, sizeWords } from "../report/lab-scale-table.ts";
 import { wrapText } from "../report/terminal-table.ts";
-import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import type { Invocation } from "./command.ts";
 import { interruptSignal } from "./interrupt.ts";
-import { choice, DEVICES, SCALES, whole } from "./lab-options.ts";
+import { baselineRuns, choice, DEVICES, SCALES, whole } from "./lab-options.ts";
 import { consolePorts } from "./ports.ts";
 import { shownPath } from "./shown-path.ts";
 
@@ -61,10 +60,7 @@ export async function scalePattern(invocation: Invocation): Promise<number> {
   const from = text.from === undefined ? Math.min(usual.from, to ?? usual.from) : whole("from", text.from, MOST);
   const bounds = { from, to: to ?? Math.max(usual.to, from), factor: FACTOR };
   if (bounds.to < from) throw usageError("OPTION_INVALID", `--from ${from} lies above --to ${bounds.to}`);
-  const runs = whole("runs", text.runs ?? "5", 100);
-  const least = DEFAULT_POLICY.minBaselineRuns;
-  if (runs < least)
-    throw usageError("OPTION_INVALID", `--runs ${runs}: nothing is judged by fewer than ${least} fixed runs`);
+  const runs = baselineRuns(text.runs);
   const folder = path.resolve(text.output ?? path.join(SCALE_FOLDER, entry.name));
   const interrupt = interruptSignal();
   const { by }: { readonly by: ScaleAxis } = setting;

@@ -1,4 +1,4 @@
-import type { AnalysisDocument, DriftClass, SeriesAnalysis } from "../analysis/document.ts";
+import type { AnalysisDocument, DriftClass, RanksAnalysis, SeriesAnalysis } from "../analysis/document.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { formatBytes, formatBytesDelta, formatDuration } from "../core/units.ts";
 import { type Paint, painter } from "./ansi.ts";
@@ -84,18 +84,26 @@ function untilOom(series: SeriesAnalysis): string {
   return series.seconds_to_oom === null ? "–" : formatDuration(series.seconds_to_oom);
 }
 
+/** When device memory of several ranks jumped, and whose was first. */
+function jumpNotes({ cluster_onset_timestamp_ns: onset, first_cause_suspects: [suspect] }: RanksAnalysis): string[] {
+  const began = onset === null ? [] : [`device memory of several ranks jumps, from ${onset} on (Unix nanoseconds)`];
+  if (suspect === undefined) return began;
+  const ahead = Number(suspect.lead_over_cluster_onset_ns) / 1e6;
+  const lead = ahead > 0 ? `, ${ahead} ms ahead` : "";
+  return [...began, `first to rise: rank ${suspect.rank} (${suspect.confidence} confidence${lead})`];
+}
+
 function noteLines(document: AnalysisDocument, width: number): string[] {
   const notes: string[] = [];
   for (const diagnosis of document.diagnosis) {
+    // That there are no steps or no device to diagnose says nothing about memory; the document has it.
+    if (diagnosis.kind === "NO_DATA" || diagnosis.kind === "NO_GPU") continue;
     const worst = diagnosis.worst_rank === null ? "" : ` (worst rank ${diagnosis.worst_rank})`;
     notes.push(`diagnosis: ${diagnosis.status}${worst}`);
   }
   const { ranks } = document;
   if (ranks.missing_ranks.length > 0) notes.push(`ranks without data: ${ranks.missing_ranks.slice(0, 20).join(", ")}`);
-  const suspect = ranks.first_cause_suspects[0];
-  if (suspect !== undefined && ranks.participating_ranks.length > 1) {
-    notes.push(`first to rise: rank ${suspect.rank} (${suspect.confidence} confidence)`);
-  }
+  if (ranks.participating_ranks.length > 1) notes.push(...jumpNotes(ranks));
   for (const [column, count] of Object.entries(document.missing)) {
     if (count > 0) notes.push(`${column}: ${count} value${count === 1 ? "" : "s"} missing`);
   }
