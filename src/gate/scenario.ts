@@ -303,7 +303,11 @@ async function tell(
       if (ran.kind === "stopped") giveUp(ran.reason);
       else if (ran.run.ending.kind !== "ok") return failedScenario(request, scenario, story, ran.run);
     } else {
-      ports.log(`${scenario.name}: the breach repeats itself, running the base commit in this session`);
+      const base = request.baseRun.kind === "command" ? "the base" : "the base commit";
+      const done = story.base.length;
+      ports.log(
+        `${scenario.name}: the breach repeats itself, running ${base} in this session (${done + 1} of ${done + judgement.needs_base_runs})`,
+      );
       const ran = await story.runBase();
       if (ran === null) possible.baseRuns = false;
       else if (ran.kind === "stopped") giveUp(ran.reason);
