@@ -4,6 +4,7 @@ import { analyze } from "../analysis/analyze.ts";
 import type { AnalysisDocument } from "../analysis/document.ts";
 import { measuredRun } from "../analysis/measured-run.ts";
 import type { MeasuredRun } from "../analysis/measurements.ts";
+import { phasesMemory } from "../analysis/phases.ts";
 import type { Command, GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
 import { formatBytes } from "../core/units.ts";
@@ -132,5 +133,12 @@ function unsampled(info: RecordingInfo, origin: Pick<MeasuredRun, "session" | "c
 
 /** The run as a report shows it; `bundle` is the bundle's absolute directory. */
 export function runReport(run: FinishedRun, bundle: string): RunReport {
-  return { role: run.role, directory: path.relative(bundle, run.directory), info: run.info, analysis: run.analysis };
+  const phases = run.recording === null ? null : phasesMemory(run.recording);
+  return {
+    role: run.role,
+    directory: path.relative(bundle, run.directory),
+    info: run.info,
+    analysis: run.analysis,
+    ...(phases === null ? {} : { phases }),
+  };
 }

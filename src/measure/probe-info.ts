@@ -2,6 +2,7 @@ import type { DeviceReport, SourceReport } from "../sampler/sampler.ts";
 import type { GapMarks } from "../telemetry/device-gap.ts";
 import type { RecordingInfo } from "../telemetry/model.ts";
 import { probeSummary, readProbeInfos } from "../telemetry/probe-files.ts";
+import { withPhases } from "../telemetry/probe-phases.ts";
 import type { RecordFile } from "../telemetry/record-file.ts";
 import { finishedDevices } from "../telemetry/recorded-devices.ts";
 import { withSeenRanks } from "../telemetry/shard-identity.ts";
@@ -60,7 +61,8 @@ export function withProbe(
   const sampler = info.sources.find(({ name }) => name === "probe");
   // A sampler that could not look into the probes' directory has seen nothing, whatever they wrote there.
   const blind = sampler !== undefined && !sampler.available;
-  const told = traces.infos.map((one) => withDriverIndex(one, drivers));
+  const startNs = BigInt(info.clock.monotonic_start_ns);
+  const told = traces.infos.map((one) => withPhases(withDriverIndex(one, drivers), one.phases, startNs));
   const processes = file === null ? told : withListedDevices(told, drivers, file);
   const probed: RecordingInfo = {
     ...info,
@@ -69,12 +71,7 @@ export function withProbe(
     probe: probeSummary(processes),
     lost: [...info.lost, ...probeCaveats(traces)],
   };
-  return withDevices(
-    withSeenRanks(probed),
-    file,
-    beganNs,
-    gapMarks(traces.infos, BigInt(info.clock.monotonic_start_ns)),
-  );
+  return withDevices(withSeenRanks(probed), file, beganNs, gapMarks(traces.infos, startNs));
 }
 
 function withDevices(

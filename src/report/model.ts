@@ -1,4 +1,5 @@
 import type { AnalysisDocument, Finding } from "../analysis/document.ts";
+import type { PhasesMemory } from "../analysis/phases.ts";
 import type { Envelope } from "../baseline/envelope.ts";
 import type { Fingerprint, Metric, RecordingInfo } from "../telemetry/model.ts";
 import type { Acceptance } from "../verdict/acceptance.ts";
@@ -45,6 +46,8 @@ export interface RunReport {
   readonly info: RecordingInfo;
   /** Null when nothing could be measured. */
   readonly analysis: AnalysisDocument | null;
+  /** Memory while the parts ran that the program names; absent where it named none. */
+  readonly phases?: PhasesMemory;
 }
 
 export interface BaselineSummary {

@@ -181,6 +181,24 @@ const TimelineSchema = v.object({
   marks: list(v.object({ time_s: number, text })),
 });
 
+/** Memory by the phases that the program names. */
+const PhasesSchema = v.object({
+  metric: v.picklist(["allocated", "host"]),
+  device: v.nullable(text),
+  phases: list(
+    v.object({
+      name: text,
+      entered: count,
+      unended: count,
+      processes: count,
+      seconds: v.nullable(number),
+      highest_bytes: v.nullable(number),
+      growth_bytes: v.nullable(number),
+    }),
+  ),
+  dropped: count,
+});
+
 /** Who took a difference on purpose, and with what reason. */
 const AcceptanceSchema = v.object({
   difference: text,
@@ -205,6 +223,7 @@ const ScenarioSchema = v.object({
       directory: text,
       info: RecordingInfoSchema,
       analysis: v.nullable(AnalysisSchema),
+      phases: v.exactOptional(PhasesSchema),
     }),
   ),
   baseline: v.nullable(

@@ -1,5 +1,6 @@
 import { md, table } from "./markdown-text.ts";
 import type { ScenarioReport } from "./model.ts";
+import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "./phase-text.ts";
 import { checksText, findingsText, nextText } from "./summary-markdown-checks.ts";
 import { baselineText, capital, differenceText, exitText } from "./wording.ts";
 
@@ -7,6 +8,7 @@ const MOST_DIFFERENCES = 12;
 const MOST_FIELDS = 30;
 const MOST_RUNS = 20;
 const MOST_LOST = 8;
+const MOST_PHASES = 24;
 
 /**
  * What is folded away of a scenario: of a pass everything, of others what explains.
@@ -22,6 +24,7 @@ export function scenarioDetails(scenario: ScenarioReport, named: boolean): strin
     contextText(scenario),
     environmentText(scenario),
     scenario.runs.length > 0 ? runsTable(scenario) : null,
+    phasesText(scenario),
     lostText(scenario),
   ].filter((block) => block !== null);
   const name = named ? `${md(scenario.scenario, 80)}: ` : "";
@@ -58,6 +61,17 @@ function runsTable(scenario: ScenarioReport): string {
     ];
   });
   return table(["Run", "Time", "Ended", "Sampled"], ["l", "r", "l", "r"], rows);
+}
+
+/** Memory by the phases that the program names; null where it named none. */
+function phasesText(scenario: ScenarioReport): string | null {
+  const memory = shownPhases(scenario);
+  if (memory === null) return null;
+  const shown = memory.phases.slice(0, MOST_PHASES);
+  const rows = shown.map((phase) => [md(phase.name, 80), ...phaseCells(phase)]);
+  const notes = phaseNotes(memory, memory.phases.length - shown.length).map((note) => md(note));
+  const align = PHASE_RIGHT.map((right) => (right ? "r" : "l"));
+  return `${table(PHASE_COLUMNS.map(capital), align, rows)}\n\n${notes.join(" ")}`;
 }
 
 function lostText({ runs }: ScenarioReport): string | null {

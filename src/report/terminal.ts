@@ -8,6 +8,7 @@ import { moreText, shownChecks } from "./shown-checks.ts";
 import { sparkline } from "./sparkline.ts";
 import { findingLines } from "./terminal-findings.ts";
 import { acceptedNote, policyNotes } from "./terminal-people.ts";
+import { phaseLines } from "./terminal-phases.ts";
 import { alignRows, cell, clip, wrapText } from "./terminal-table.ts";
 import { rankSeries, seriesLabel, urgency } from "./timeline-model.ts";
 import {
@@ -75,6 +76,8 @@ function scenarioBlock(
   if (scenario.error !== null) lines.push(...errorLines(scenario, paint, width), "");
   const found = findingLines(scenario.findings, paint, width);
   if (found.length > 0) lines.push(...found, "");
+  const phases = phaseLines(scenario, paint, width);
+  if (phases.length > 0) lines.push(...phases, "");
   if (judgement !== null) {
     const notes = judgementNotes(judgement, paint, width);
     if (notes.length > 0) lines.push(...notes);

@@ -155,6 +155,18 @@ export interface ProbeProcess {
   readonly devices: readonly ProbeDevice[];
   /** What failed in the probe itself; null when nothing did. */
   readonly error: string | null;
+  /** Parts of the program that it named, in the order in which they were entered, at most 256; absent where it named none. */
+  readonly phases?: readonly ProbePhase[] | undefined;
+  /** Further phases, of which only the number is known; absent = none. */
+  readonly phases_dropped?: number | undefined;
+}
+
+/** A part of its program that a process named (`stormlog_gate.phase`), on the recording's clock. */
+export interface ProbePhase {
+  readonly name: string;
+  readonly began_ns: number;
+  /** Null when it never ended: the process was killed, or ended, within it. */
+  readonly ended_ns: number | null;
 }
 
 /** One device of one process, under the name its framework gives it and under the one it has in the recording. */

@@ -1,6 +1,7 @@
 import type { ProbeDevice, ProbeProcess } from "./model.ts";
 import { probeLines } from "./oom/probe-record.ts";
 import { isGpu, recordedDeviceName } from "./probe-devices.ts";
+import { phasesIn, type ToldPhases } from "./probe-phases.ts";
 
 /** What a process's environment says of the devices it may see; null = not set. */
 export interface Visibility {
@@ -35,6 +36,8 @@ export interface ProbeInfo {
   /** PCI addresses of its devices, by the names the process gives them. */
   readonly pciBusIds: ReadonlyMap<string, string>;
   readonly marks: ProbeMarks;
+  /** Parts of the program that it named itself. */
+  readonly phases: ToldPhases;
   /** Another tool in the process keeps its own account of peaks, and sets them back at every step. */
   readonly traceml: boolean;
   readonly peaksReset: boolean;
@@ -150,6 +153,7 @@ export function parseProbeInfo(source: string): ProbeInfo | null {
     },
     pciBusIds: pciBusIdsOf(values),
     marks: marksOf(values),
+    phases: phasesIn(values),
     traceml: values.get("traceml") === "1",
     peaksReset: values.get("peaks_reset") === "1",
   };

@@ -58,6 +58,8 @@ const ProbeSchema = v.object({
         }),
       ),
       error: nullable(v.string()),
+      phases: v.optional(v.array(v.object({ name: v.string(), began_ns: v.number(), ended_ns: nullable(v.number()) }))),
+      phases_dropped: v.optional(count),
     }),
   ),
   processes_total: count,

@@ -1,0 +1,165 @@
+import type { ProbePhase, Recording } from "../telemetry/model.ts";
+import { median } from "./order-statistics.ts";
+import { type ChartSeries, seriesOf } from "./series.ts";
+
+/** Memory while a part of the program ran that it names itself. */
+export interface PhaseMemory {
+  readonly name: string;
+  /** Times it was entered, over all processes. */
+  readonly entered: number;
+  /** How many of them never ended: the process was killed, or ended, within it. */
+  readonly unended: number;
+  /** Processes that entered it. */
+  readonly processes: number;
+  /**
+   * Seconds spent in it, summed over its entries; an entry that never ended lasts as long as its process. Null when the end of
+   * none is known.
+   */
+  readonly seconds: number | null;
+  /** Highest sample within it, of any rank; null when no sample lies in it. */
+  readonly highest_bytes: number | null;
+  /**
+   * The sample nearest to its end minus the one nearest to its beginning, the median over the entries that ended, have a sample
+   * within, and two different ones at their ends; null when none has.
+   */
+  readonly growth_bytes: number | null;
+}
+
+/** What the phases are told by: `device` is null where ranks differ in it. */
+export interface PhasesMemory {
+  readonly metric: "allocated" | "host";
+  readonly device: string | null;
+  /** In the order in which they were first entered, at most {@link MOST_NAMES}. */
+  readonly phases: readonly PhaseMemory[];
+  /** Entries that are in none of them: a process keeps its first 256, and names are kept up to {@link MOST_NAMES}. */
+  readonly dropped: number;
+}
+
+/** Different names that are told; a name made of numbers (epochs, batches) would fill any page. */
+export const MOST_NAMES = 64;
+
+interface Entry extends ProbePhase {
+  readonly pid: number;
+  readonly rank: number;
+}
+
+/**
+ * Memory by phase, by the first of these that the recording has: allocated on a device, allocated from the heap, the host memory of
+ * the process tree. Series are those of the rank whose process named the phase.
+ * @returns null when no phase was named
+ */
+export function phasesMemory(recording: Recording): PhasesMemory | null {
+  const processes = recording.info?.probe?.processes ?? [];
+  const entries = processes.flatMap(({ pid, rank, phases = [] }): Entry[] =>
+    phases.map((phase) => ({ ...phase, pid, rank: rank ?? recording.info?.identity.rank ?? 0 })),
+  );
+  if (entries.length === 0) return null;
+  const groups = new Map<string, Entry[]>();
+  for (const entry of entries.sort((a, b) => a.began_ns - b.began_ns)) {
+    const group = groups.get(entry.name);
+    if (group) group.push(entry);
+    else groups.set(entry.name, [entry]);
+  }
+  const { metric, byRank } = leadingSeries(recording, new Set(entries.map(({ rank }) => rank)));
+  const devices = new Set([...byRank.values()].map(({ device }) => device));
+  const kept = [...groups.values()].slice(0, MOST_NAMES);
+  const known = kept.reduce((sum, group) => sum + group.length, 0);
+  const untold = processes.reduce((sum, { phases_dropped: dropped = 0 }) => sum + dropped, 0);
+  const endOf = processEnds(recording);
+  return {
+    metric,
+    device: devices.size === 1 ? ([...devices][0] ?? null) : null,
+    phases: kept.map((group) => memoryOf(group, byRank, endOf)),
+    dropped: untold + entries.length - known,
+  };
+}
+
+/** When a process ended, nanoseconds: seen, or else the end of the recording; NaN when neither is known. */
+function processEnds({ marks, info }: Recording): (pid: number) => number {
+  const exits = new Map(marks.flatMap(({ kind, pid, timeNs }) => (kind === "process-exit" ? [[pid, timeNs]] : [])));
+  const end = (info?.clock.duration_s ?? Number.NaN) * 1e9;
+  return (pid) => exits.get(pid) ?? end;
+}
+
+/** Of each rank the series that tells most of its program. */
+function leadingSeries(
+  recording: Recording,
+  ranks: ReadonlySet<number>,
+): { readonly metric: PhasesMemory["metric"]; readonly byRank: ReadonlyMap<number, ChartSeries> } {
+  const all = seriesOf(recording).filter(({ rank, bytes }) => ranks.has(rank) && bytes.length > 0);
+  const device = all.filter((one) => one.metric === "allocated" && one.device !== "host");
+  const heap = all.filter((one) => one.metric === "allocated" && one.device === "host");
+  const host = all.filter((one) => one.metric === "host");
+  const chosen = [device, heap].find((some) => some.length > 0) ?? host;
+  const byRank = new Map<number, ChartSeries>();
+  // Of several devices of a rank the one that held most.
+  for (const one of chosen) {
+    const other = byRank.get(one.rank);
+    if (other === undefined || highest(one.bytes) > highest(other.bytes)) byRank.set(one.rank, one);
+  }
+  return { metric: chosen === host ? "host" : "allocated", byRank };
+}
+
+function highest(bytes: Float64Array, from = 0, to = bytes.length): number {
+  let most = Number.NEGATIVE_INFINITY;
+  for (let i = from; i < to; i++) if (bytes[i]! > most) most = bytes[i]!;
+  return most;
+}
+
+function memoryOf(
+  group: readonly Entry[],
+  byRank: ReadonlyMap<number, ChartSeries>,
+  endOf: (pid: number) => number,
+): PhaseMemory {
+  let seconds: number | null = null;
+  let most = Number.NEGATIVE_INFINITY;
+  const growths: number[] = [];
+  for (const { began_ns: began, ended_ns: ended, pid, rank } of group) {
+    const end = ended ?? endOf(pid);
+    if (!Number.isNaN(end)) seconds = (seconds ?? 0) + Math.max(0, end - began) / 1e9;
+    const series = byRank.get(rank);
+    if (series === undefined) continue;
+    const from = firstFrom(series.timeS, began / 1e9);
+    // What lies at the end itself still belongs to it; without an end, everything does.
+    const to = Number.isNaN(end) ? series.timeS.length : firstAfter(series.timeS, end / 1e9);
+    most = Math.max(most, highest(series.bytes, from, to));
+    if (ended === null || to === from) continue;
+    // Phases that follow each other at once share the reading in between: it was made at the end of the one before.
+    const [first, last] = [nearest(series.timeS, began / 1e9), nearest(series.timeS, ended / 1e9)];
+    if (last > first) growths.push(series.bytes[last]! - series.bytes[first]!);
+  }
+  return {
+    name: group[0]!.name,
+    entered: group.length,
+    unended: group.filter(({ ended_ns: ended }) => ended === null).length,
+    processes: new Set(group.map(({ pid }) => pid)).size,
+    seconds,
+    highest_bytes: Number.isFinite(most) ? most : null,
+    growth_bytes: growths.length === 0 ? null : median(growths),
+  };
+}
+
+/** Index of the first of ascending times that is at least `time`; their number when none is. */
+function firstFrom(times: Float64Array, time: number): number {
+  let [low, high] = [0, times.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle]! < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Index of the one of ascending times, at least one, that is nearest to `time`; of equally near ones the earlier. */
+function nearest(times: Float64Array, time: number): number {
+  const after = firstFrom(times, time);
+  if (after === 0) return 0;
+  return after === times.length || time - times[after - 1]! <= times[after]! - time ? after - 1 : after;
+}
+
+/** Index of the first of ascending times that is later than `time`. */
+function firstAfter(times: Float64Array, time: number): number {
+  let i = firstFrom(times, time);
+  while (i < times.length && times[i]! === time) i++;
+  return i;
+}
