@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ProbePhase, ProbeProcess, Recording, RecordingInfo, SampleTable } from "../telemetry/model.ts";
-import { MOST_NAMES, type PhaseMemory, phasesMemory } from "./phases.ts";
+import { MOST_NAMES, outerPhases, type PhaseMemory, phasesMemory } from "./phases.ts";
 import { recordingOf, tableOf } from "./testing/recordings.ts";
 
 const S = 1e9;
@@ -151,5 +151,25 @@ describe("phasesMemory", () => {
     const many = Array.from({ length: MOST_NAMES + 6 }, (_, i) => phase(`epoch ${i}`, i / 100, i / 100 + 0.01));
     const memory = phasesMemory(recorded([samples([1, 1])], [processOf(1, many, { phases_dropped: 744 })]))!;
     expect([memory.phases.length, memory.dropped]).toEqual([MOST_NAMES, 750]);
+  });
+});
+
+describe("outerPhases", () => {
+  const names = (processes: readonly ProbeProcess[]) =>
+    outerPhases(recorded([], processes)).map(({ name, from_s, to_s }) => [name, from_s, to_s]);
+
+  it("are those that lie in no other, of the lowest rank that names any", () => {
+    const nested = [phase("outer", 1, 4), phase("inner", 2, 3), phase("next", 4, 6), phase("thread's", 5, 7)];
+    const other = processOf(2, [phase("other", 0, 9)], { rank: 3 });
+    const silent = processOf(3, [], { rank: 0 });
+    expect(names([other, silent, processOf(1, nested, { rank: 1 })])).toEqual([
+      ["outer", 1, 4],
+      ["next", 4, 6],
+    ]);
+  });
+
+  it("last as long as the recording where they never ended, and are none where none was named", () => {
+    expect(names([processOf(1, [phase("open", 2, null)])])).toEqual([["open", 2, 10]]);
+    expect(outerPhases(recordingOf([]))).toEqual([]);
   });
 });

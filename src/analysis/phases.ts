@@ -74,6 +74,32 @@ export function phasesMemory(recording: Recording): PhasesMemory | null {
   };
 }
 
+/** A phase as a stretch of a chart, seconds. */
+export interface PhaseStretch {
+  readonly name: string;
+  readonly from_s: number;
+  readonly to_s: number;
+}
+
+/**
+ * The phases of one process that lie in no other, one after the other; of the lowest rank that names any. What overlaps another one
+ * (a thread's) is left out; what has no end lasts as long as its process.
+ */
+export function outerPhases(recording: Recording): PhaseStretch[] {
+  const named = (recording.info?.probe?.processes ?? []).filter(({ phases = [] }) => phases.length > 0);
+  const [process] = named.sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0));
+  const endOf = processEnds(recording);
+  const stretches: PhaseStretch[] = [];
+  let free = 0;
+  for (const { name, began_ns: began, ended_ns: ended } of process?.phases ?? []) {
+    const end = ended ?? endOf(process!.pid);
+    if (began < free || !(end > began)) continue;
+    stretches.push({ name, from_s: began / 1e9, to_s: end / 1e9 });
+    free = end;
+  }
+  return stretches;
+}
+
 /** When a process ended, nanoseconds: seen, or else the end of the recording; NaN when neither is known. */
 function processEnds({ marks, info }: Recording): (pid: number) => number {
   const exits = new Map(marks.flatMap(({ kind, pid, timeNs }) => (kind === "process-exit" ? [[pid, timeNs]] : [])));

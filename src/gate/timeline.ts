@@ -1,3 +1,4 @@
+import { outerPhases } from "../analysis/phases.ts";
 import { seriesOf } from "../analysis/series.ts";
 import type { Envelope } from "../baseline/envelope.ts";
 import type { GateWord, Timeline, TimelineSeries } from "../report/model.ts";
@@ -46,6 +47,7 @@ export function buildTimeline(input: TimelineInput): Timeline {
   const threshold = input.judgement?.checks.find(
     (check) => check.limit === "baseline" && check.aspect === "peak" && same(check),
   );
+  const phases = outerPhases(input.recording);
   return {
     scenario: input.scenario,
     verdict: input.word,
@@ -60,5 +62,6 @@ export function buildTimeline(input: TimelineInput): Timeline {
     marks: input.recording.marks
       .filter(({ kind }) => SHOWN_MARKS.has(kind))
       .map(({ timeNs, text }) => ({ time_s: timeNs / 1e9, text })),
+    ...(phases.length === 0 ? {} : { phases }),
   };
 }

@@ -1,5 +1,5 @@
 import type { AnalysisDocument, Finding } from "../analysis/document.ts";
-import type { PhasesMemory } from "../analysis/phases.ts";
+import type { PhaseStretch, PhasesMemory } from "../analysis/phases.ts";
 import type { Envelope } from "../baseline/envelope.ts";
 import type { Fingerprint, Metric, RecordingInfo } from "../telemetry/model.ts";
 import type { Acceptance } from "../verdict/acceptance.ts";
@@ -34,6 +34,8 @@ export interface Timeline {
   /** Peak above which the relative check breaches, bytes. */
   readonly threshold_bytes: number | null;
   readonly marks: readonly { readonly time_s: number; readonly text: string }[];
+  /** Parts of the program that it names, one after the other; absent where it names none. */
+  readonly phases?: readonly PhaseStretch[];
 }
 
 /** Why a run was made. An attribution run is slower and larger by its own bookkeeping: it is evidence, never judged. */

@@ -179,6 +179,7 @@ const TimelineSchema = v.object({
   budget_bytes: v.nullable(number),
   threshold_bytes: v.nullable(number),
   marks: list(v.object({ time_s: number, text })),
+  phases: v.exactOptional(list(v.object({ name: text, from_s: number, to_s: number }))),
 });
 
 /** Memory by the phases that the program names. */

@@ -6,6 +6,7 @@ import { BASELINE, BUDGET_LINE, INK, LIMIT_LINE, LINE_STYLES } from "./palette.t
 import { fitText, textWidth } from "./text-width.ts";
 import type { Domain } from "./timeline-domain.ts";
 import type { RankedTimeline } from "./timeline-model.ts";
+import { drawPhases, PHASE_STRIP } from "./timeline-phases.ts";
 
 /** Where the plot sits in the picture (pixels) and what part of the data it shows. */
 export interface Plane {
@@ -46,6 +47,7 @@ export function drawPlot(timeline: Timeline, ranked: RankedTimeline, plane: Plan
       `<path d="${areaPath(mainLine, y, plane)}" fill="${LIMIT_LINE.color}" fill-opacity="0.22" clip-path="url(#over)"/>`,
     );
   }
+  out.push(drawPhases(timeline, { ...plane, xOf: (time) => xOf(time, plane) }));
   out.push(drawMarks(timeline, plane));
   [...others].reverse().forEach((item, reversed) => {
     const style = LINE_STYLES[(others.length - reversed) % LINE_STYLES.length]!;
@@ -207,6 +209,7 @@ function drawMarks(timeline: Timeline, plane: Plane): string {
     .filter((mark) => Number.isFinite(mark.time_s) && mark.time_s >= 0 && mark.time_s <= plane.domain.timeTo_s)
     .slice(0, MOST_MARKS);
   let free = plane.left;
+  const floor = plane.bottom - (timeline.phases === undefined ? 0 : PHASE_STRIP);
   return [...marks]
     .sort((a, b) => a.time_s - b.time_s)
     .map((mark) => {
@@ -217,7 +220,7 @@ function drawMarks(timeline: Timeline, plane: Plane): string {
       const start = Math.min(x + 6, plane.right - width - 4);
       if (start < free) return line;
       free = start + width + 10;
-      return line + plateText(text, start, plane.bottom - 9, "start", INK.soft, 15);
+      return line + plateText(text, start, floor - 9, "start", INK.soft, 15);
     })
     .join("\n");
 }
