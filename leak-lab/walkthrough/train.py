@@ -19,6 +19,12 @@ import sys
 import time
 from collections import deque
 
+try:
+    from stormlog_gate import phase
+except ImportError:
+    # Nobody measures, or not from inside.
+    from contextlib import nullcontext as phase
+
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -36,7 +42,25 @@ def parse_arguments() -> argparse.Namespace:
         default=12.0,
         help="shortest time of one step, so that a run lasts as long on a fast machine as on a slow one",
     )
+    parser.add_argument("--counters", action="store_true", help="print what the framework counts, four times in the run")
     return parser.parse_args()
+
+
+def counters(torch, device):
+    """What can be looked at while a program runs, and at no other time."""
+    if device.type == "cuda":
+        return "allocated {:,} bytes, reserved {:,} bytes".format(
+            torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device)
+        )
+    if device.type == "mps":
+        return "allocated {:,} bytes, driver {:,} bytes".format(
+            torch.mps.current_allocated_memory(), torch.mps.driver_allocated_memory()
+        )
+    import resource
+
+    # KiB on Linux, bytes on a Mac; a maximum, since nobody counts what is allocated.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return "resident at most {:,} bytes".format(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 class NoRetention:
@@ -137,21 +161,24 @@ def main() -> int:
     retention = RETENTION[arguments.state]()
 
     started = time.monotonic()
-    for step in range(arguments.steps):
-        first = (step * arguments.batch) % (len(train_x) - arguments.batch + 1)
-        features = train_x[first : first + arguments.batch]
-        labels = train_y[first : first + arguments.batch]
-        optimizer.zero_grad()
-        logits, hidden = model(features)
-        loss = criterion(logits, labels)
-        loss.backward()
-        optimizer.step()
-        retention.observe(hidden, logits, loss, step)
-        wait = started + (step + 1) * arguments.step_ms / 1000 - time.monotonic()
-        if wait > 0:
-            time.sleep(wait)
+    with phase("training"):
+        for step in range(arguments.steps):
+            first = (step * arguments.batch) % (len(train_x) - arguments.batch + 1)
+            features = train_x[first : first + arguments.batch]
+            labels = train_y[first : first + arguments.batch]
+            optimizer.zero_grad()
+            logits, hidden = model(features)
+            loss = criterion(logits, labels)
+            loss.backward()
+            optimizer.step()
+            retention.observe(hidden, logits, loss, step)
+            if arguments.counters and (step + 1) % max(1, arguments.steps // 4) == 0:
+                print("step %3d: %s" % (step + 1, counters(torch, device)), flush=True)
+            wait = started + (step + 1) * arguments.step_ms / 1000 - time.monotonic()
+            if wait > 0:
+                time.sleep(wait)
 
-    with torch.no_grad():
+    with phase("validation"), torch.no_grad():
         accuracy = (model(valid_x)[0].argmax(dim=1) == valid_y).float().mean().item()
     print(
         "%s on %s: %d steps, loss %.4f, validation accuracy %.2f %%"

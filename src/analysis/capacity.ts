@@ -49,7 +49,8 @@ function speedOf(allocated: SeriesAnalysis): Speed | null {
 
 /**
  * What the driver cannot see: memory the allocator holds but has not handed out takes up a leak for that long. Slack is the
- * peak reserved minus the peak allocated, per rank and device where both are known; nothing is said of less than 16 MiB.
+ * peak reserved minus the peak allocated, per rank and device where both are known; nothing is said of less than 16 MiB,
+ * or of what a single step or second uses up.
  */
 export function slackFindings(all: readonly AnalysedSeries[]): Finding[] {
   const placeOf = ({ rank, device }: SeriesAnalysis) => `${rank} ${device}`;
@@ -66,6 +67,8 @@ export function slackFindings(all: readonly AnalysedSeries[]): Finding[] {
     const slack = reserved - allocated.peak_bytes;
     if (!(slack > FLOOR_BYTES.reserved)) return [];
     const hidden = Math.floor(slack / speed.bytes);
+    // Out in the open within one step or second: nothing is hidden.
+    if (hidden === 0) return [];
     const count = `${hidden} ${speed.unit}${hidden === 1 ? "" : "s"}`;
     const leak = speed.kind === "measured" ? "The growth measured here," : "A leak of";
     return [

@@ -70,6 +70,9 @@ function classColor(name: DriftClass, paint: Paint): (text: string) => string {
   }
 }
 
+/** Ranks named in one line. */
+const MOST_NAMED = 20;
+
 function size(bytes: number | null): string {
   return bytes === null ? "–" : formatBytes(bytes);
 }
@@ -82,6 +85,11 @@ function slope(series: SeriesAnalysis): string {
 function untilOom(series: SeriesAnalysis): string {
   if (series.steps_to_oom !== null) return `${Math.round(series.steps_to_oom).toLocaleString("en-US")} steps`;
   return series.seconds_to_oom === null ? "–" : formatDuration(series.seconds_to_oom);
+}
+
+function takingPart({ participating_ranks: present, world_size: size }: RanksAnalysis): string {
+  const named = present.slice(0, MOST_NAMED).join(", ");
+  return `ranks with data: ${named}${present.length > MOST_NAMED ? ", …" : ""} (${present.length} of ${size})`;
 }
 
 /** When device memory of several ranks jumped, and whose was first. */
@@ -102,8 +110,9 @@ function noteLines(document: AnalysisDocument, width: number): string[] {
     notes.push(`diagnosis: ${diagnosis.status}${worst}`);
   }
   const { ranks } = document;
-  if (ranks.missing_ranks.length > 0) notes.push(`ranks without data: ${ranks.missing_ranks.slice(0, 20).join(", ")}`);
-  if (ranks.participating_ranks.length > 1) notes.push(...jumpNotes(ranks));
+  if (ranks.missing_ranks.length > 0)
+    notes.push(`ranks without data: ${ranks.missing_ranks.slice(0, MOST_NAMED).join(", ")}`);
+  if (ranks.participating_ranks.length > 1) notes.push(takingPart(ranks), ...jumpNotes(ranks));
   for (const [column, count] of Object.entries(document.missing)) {
     if (count > 0) notes.push(`${column}: ${count} value${count === 1 ? "" : "s"} missing`);
   }

@@ -1,0 +1,63 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { packageRoot } from "../src/core/package-root.ts";
+
+/** A folder as a reader has it in front of him: the leak lab, and `stormlog-gate` and `python3` on the PATH. */
+export class WalkthroughFolder {
+  readonly folder: string;
+  readonly #bin: string;
+
+  /** @param python the program that the page calls python3; it has PyTorch */
+  constructor(python: string) {
+    const top = mkdtempSync(path.join(tmpdir(), "stormlog-gate-walkthrough-"));
+    this.folder = path.join(top, "work");
+    this.#bin = path.join(top, "bin");
+    mkdirSync(this.folder);
+    mkdirSync(this.#bin);
+    cpSync(path.join(packageRoot(), "leak-lab"), path.join(this.folder, "leak-lab"), { recursive: true });
+    this.#program("stormlog-gate", [process.execPath, path.join(packageRoot(), "dist", "cli.js")]);
+    this.#program("python3", [python]);
+  }
+
+  #program(name: string, command: readonly string[]): void {
+    const file = path.join(this.#bin, name);
+    writeFileSync(file, `#!/bin/sh\nexec ${command.map((word) => `'${word}'`).join(" ")} "$@"\n`);
+    chmodSync(file, 0o755);
+  }
+
+  /** What a command prints on both streams, in order; a status other than 0 is told in the last line. */
+  run(command: string): string {
+    const { HOME, USER, LANG } = process.env;
+    const env = {
+      HOME,
+      USER,
+      LANG,
+      PATH: `${this.#bin}:${process.env.PATH}`,
+      NO_COLOR: "1",
+      PYTHONDONTWRITEBYTECODE: "1",
+    };
+    const { stdout, status, signal } = spawnSync("sh", ["-c", `{ ${command}\n} 2>&1`], {
+      cwd: this.folder,
+      encoding: "utf8",
+      env,
+    });
+    const text = stdout.replaceAll(`${this.folder}${path.sep}`, "").trimEnd();
+    return status === 0 ? text : `${text}\n(exit status ${status ?? signal})`;
+  }
+
+  remove(): void {
+    rmSync(path.dirname(this.folder), { recursive: true, force: true });
+  }
+}
+
+/** The first of the usual Pythons that has PyTorch; null where none has. */
+export function pythonWithTorch(): string | null {
+  const names = [process.env.STORMLOG_TEST_TORCH_PYTHON, "python3", "/usr/bin/python3"];
+  for (const name of names) {
+    if (name === undefined || spawnSync(name, ["-c", "import torch"]).status !== 0) continue;
+    return execFileSync(name, ["-c", "import sys; print(sys.executable)"], { encoding: "utf8" }).trim();
+  }
+  return null;
+}
