@@ -8,7 +8,7 @@ import { readRecordFile } from "../../src/telemetry/record-file.ts";
 import { recordFileToRecording } from "../../src/telemetry/record-recording.ts";
 import { readRecordingInfo, writeRunFiles } from "../../src/telemetry/run-directory.ts";
 import { measured } from "../measure/kit.ts";
-import { type Ended, HEAP, only, probedScript, readSoFar, recordsOf } from "./kit/probed.ts";
+import { CUDA, type Ended, HEAP, only, probedScript, readSoFar, recordsOf, STAND_INS } from "./kit/probed.ts";
 import { PYTHON, PYTHONS, versionOf } from "./kit/pythons.ts";
 
 const SET_UP = `import os, sys, threading, time
@@ -172,6 +172,28 @@ for n in range(20):
     // The probe's own thread may be reading just then.
     expect(known.length).toBeGreaterThanOrEqual(15);
     for (const growth of known) expect(growth).toBeGreaterThanOrEqual(100_000);
+  });
+
+  it("have a reading of the devices in use at both ends, too", async () => {
+    const ended = await probedScript(
+      PYTHON!,
+      `${SET_UP}import torch
+torch.cuda.init()
+torch._C.allocate(0, 1 << 20)
+time.sleep(0.5)
+for n in range(10):
+  with phase("growing"): torch._C.allocate(0, 3 << 20)
+  time.sleep(0.005)`,
+      { pythonPath: [path.join(STAND_INS, "torch-cuda")] },
+    );
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    const readings = recordsOf(only(ended), CUDA);
+    const growths = told(ended).phases.flatMap(({ began, ended: end }) => {
+      const within = readings.filter(({ monotonicNs }) => monotonicNs >= began && monotonicNs <= end!);
+      return within.length < 2 ? [] : [within.at(-1)!.values[0]! - within[0]!.values[0]!];
+    });
+    expect(growths.length).toBeGreaterThanOrEqual(7);
+    expect(new Set(growths)).toEqual(new Set([3 << 20]));
   });
 
   it("are told at once where the probe has no thread", async () => {
