@@ -71,7 +71,7 @@ interface Place {
 }
 
 /**
- * When the last of these ranks had done its warm-up steps; null where no steps are known. Before that every gap grows: contexts,
+ * When the last of these ranks had done its warm-up steps, infinite for one that never did; null where no steps are known. Before that every gap grows: contexts,
  * libraries and communicators come one after the other, and ranks that start apart make a stair of them that looks like a leak
  * in a run of a few seconds.
  */
@@ -80,7 +80,9 @@ function warmFrom({ tables }: Recording, users: readonly Place[]): number | null
     if (timeNs === null || steps === null || !users.some((one) => one.rank === rank && one.device === device))
       return [];
     const at = steps.findIndex((step) => step >= WARM_STEPS);
-    return at < 0 ? [] : [timeNs[at]!];
+    if (at >= 0) return [timeNs[at]!];
+    // One that tells steps and never came so far was still starting when the recording ended.
+    return steps.some((step) => !Number.isNaN(step)) ? [Number.POSITIVE_INFINITY] : [];
   });
   return moments.length === 0 ? null : moments.reduce((latest, moment) => Math.max(latest, moment));
 }

@@ -179,8 +179,7 @@ function firstHeld({ timeNs, reserved, allocated }: RecordedStream): number | nu
 
 /** When a process had done its warm-up steps. */
 function warm(stream: RecordedStream, marks: GapMarks | undefined): number | null {
-  const seen = 0;
-  for (let i = 0, last = Number.NaN; i < stream.steps.length && seen < WARM_STEPS; i++) {
+  for (let i = 0, last = Number.NaN; i < stream.steps.length; i++) {
     const step = stream.steps[i]!;
     if (Number.isNaN(step) || step === last) continue;
     last = step;

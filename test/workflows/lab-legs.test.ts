@@ -12,7 +12,11 @@ interface Job {
   readonly "runs-on": string | readonly string[];
   readonly permissions?: Readonly<Record<string, string>>;
   readonly strategy?: { readonly matrix: { readonly include: readonly Readonly<Record<string, string>>[] } };
-  readonly steps: readonly { readonly uses?: string; readonly with?: Readonly<Record<string, string>> }[];
+  readonly steps: readonly {
+    readonly uses?: string;
+    readonly run?: string;
+    readonly with?: Readonly<Record<string, string>>;
+  }[];
 }
 
 const jobs = (file: string): Readonly<Record<string, Job>> =>
@@ -39,10 +43,13 @@ describe("the workflows of the leak lab", () => {
     expect(expected).toBe(gate?.strategy?.matrix.include.length);
   });
 
-  it("measures on the GPU what uses one", () => {
-    const { gate, refresh } = jobs("gpu-lab.yml");
+  it("measures on the GPU what uses one, and nothing that needs two", () => {
+    const { gate, refresh, round } = jobs("gpu-lab.yml");
+    const alone = patternsOf("torch").filter((name) => CATALOGUE.find((entry) => entry.name === name)?.ranks === 1);
     for (const job of [gate, refresh])
-      expect(words(job?.steps.find(({ uses }) => uses?.startsWith("./"))?.with?.scenario)).toEqual(patternsOf("torch"));
+      expect(words(job?.steps.find(({ uses }) => uses?.startsWith("./"))?.with?.scenario)).toEqual(alone);
+    const command = round?.steps.find(({ run }) => run?.includes("lab run"))?.run ?? "";
+    expect(command.split(/\s+/).filter((word) => CATALOGUE.some(({ name }) => name === word))).toEqual(alone);
   });
 
   it("waits for no GPU where there is none, runs no fork's code on it, and gives the change no token that writes", () => {

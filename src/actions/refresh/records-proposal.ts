@@ -60,6 +60,7 @@ export async function recordsProposal(
     message: `Memory baselines of the main branch${named}`,
     body: [
       "Sessions that the nightly run measured. Later nights are added here until this is merged.",
+      "GitHub starts no checks for a pull request that a job has opened: close it and open it again to start them.",
       "",
       ...parts,
     ].join("\n"),

@@ -31,6 +31,10 @@ class Budget:
         self._ended = 0
         self._last = 0
 
+    def has_left(self, now):
+        """Whether a reading is within the share at monotonic ns `now`, however short the last one ago: for seldom moments that count."""
+        return self._account + (now - self._ended) * SHARE > 0
+
     def spend(self, began, ended):
         """
         A reading was made from `began` to `ended` (monotonic ns). What interrupted it is no cost of its own: of two readings in

@@ -7,6 +7,7 @@ import _stormlog_probe
 
 from . import complain, heap, ranks, ring, threads
 from .info import Info
+from .phases import Phases
 
 _FLAGS = ("isolated", "ignore_environment", "no_site", "no_user_site", "dev_mode", "optimize")
 
@@ -21,6 +22,8 @@ class Facts:
         self._saving = threads.allocate_lock()
         self._modules = {}
         self._described = set()
+        #: What the program says of its own parts.
+        self.phases = Phases()
         #: ((rank, local rank, world size), role)
         self.identity = (ranks.UNKNOWN, ranks.PLAIN)
         #: Who counts the steps; the probe's own name for it.
@@ -85,6 +88,7 @@ class Facts:
                 traceml="1" if "traceml" in sys.modules or os.environ.get("TRACEML_DISABLED") == "0" else None,
                 error=_stormlog_probe.trouble,
             )
+            self._info.update(self.phases.told())
             if heap.how().startswith("mallinfo"):
                 self._ring.flag(ring.FLAG_HEAP)
             self._info.save()

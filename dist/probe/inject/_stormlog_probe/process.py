@@ -149,6 +149,23 @@ def explicit_step(number):
     _with_process(lambda process: process.steps.explicit(number))
 
 
+def enter_phase(name):
+    """`stormlog_gate.phase`: what `leave_phase` wants to have; None where the phase is not kept."""
+    try:
+        return (_process or current()).enter_phase(name)
+    except NoProbe:
+        return None
+    except Exception as error:  # noqa: BLE001
+        complain(error)
+        return None
+
+
+def leave_phase(entered):
+    # In a child that was forked within the phase it is the parent's, and goes on there.
+    if _process is not None and entered[-1] is _process.facts.phases:
+        _with_process(lambda process: process.leave_phase(entered))
+
+
 def _stepped_by(optimizer, source):
     if _quick is not None and _quick(optimizer):
         return
@@ -274,6 +291,25 @@ class Process:
             self.facts.save()
         if self._attribution is not None:
             self._attribution.on_step(step)
+
+    def enter_phase(self, name):
+        entered = self.facts.phases.begin(name)
+        if entered is not None:
+            self._reading.at_phase()
+            self._tell_phase()
+        return entered
+
+    def leave_phase(self, entered):
+        self._reading.at_phase()
+        self.facts.phases.end(entered)
+        self._tell_phase()
+
+    def _tell_phase(self):
+        if _interval_s() > 0:
+            # By the probe's thread, at its next look: soon enough for a program that is killed, and nobody waits for it.
+            self._next_facts = 0
+        else:
+            self.facts.save()
 
     def _attribute(self, has_torch):
         if settings.get("ATTRIBUTE") == "on":

@@ -112,6 +112,25 @@ class Reading:
         finally:
             self._busy.release()
 
+    def at_phase(self):
+        """At the ends of a part of the program that it named: what is read there tells the part's growth."""
+        if not self._busy.acquire(False):
+            return
+        try:
+            step = self._steps.count if self._steps.source is not None else None
+            now = time.monotonic_ns()
+            if self._heap_budget.has_left(now):
+                self._read_heap(ring.TIMER, step)
+                ended = time.monotonic_ns()
+                self._heap_budget.spend(now, ended)
+                now = ended
+            if self.backends and self._device_budget.has_left(now):
+                self._read_devices(ring.TIMER, step)
+                self._device_budget.spend(now, time.monotonic_ns())
+            self._plan()
+        finally:
+            self._busy.release()
+
     def _plan(self):
         soonest = min(self._heap_budget.next, self._next_bare)
         if self.backends:
