@@ -28,5 +28,5 @@ for ((round = 1; round <= rounds; round++)); do
   printf -- '--- round %d: %d s\n' "$round" $((SECONDS - started))
 done
 printf '\n'
-node scripts/ci/leak-lab-summary.mjs "$output" "$rounds" || failed=$((failed + 1))
+node scripts/ci/leak-lab-summary.mjs "$output" "$rounds" "$@" || failed=$((failed + 1))
 [ "$failed" -eq 0 ]

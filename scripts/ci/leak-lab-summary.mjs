@@ -1,17 +1,18 @@
-// What several rounds of the leak lab came to: `node leak-lab-summary.mjs FOLDER ROUNDS`, where FOLDER holds `catalogue.json` (what
-// `lab list --json` prints) and a folder of results for each round. Ends with 1 when a round is missing or an outcome is a surprise.
+// What several rounds of the leak lab came to: `node leak-lab-summary.mjs FOLDER ROUNDS [PATTERN…]`, where FOLDER holds
+// `catalogue.json` (what `lab list --json` prints) and a folder of results for each round, and the patterns are those that the rounds
+// were asked for by name. Ends with 1 when a round is missing or an outcome is a surprise.
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 
-const [folder = ".", rounds = "1"] = process.argv.slice(2);
+const [folder = ".", rounds = "1", ...named] = process.argv.slice(2);
 const read = (file) => JSON.parse(readFileSync(path.join(folder, file), "utf8"));
 
 const expected = new Map(read("catalogue.json").patterns.map(({ name, expected: word }) => [name, word]));
-/** As `lab run` sees it: to warn of what should not be visible is no surprise. */
+/** As `lab run` sees it: to warn of what should not be visible is no surprise, nor to skip what nobody asked for by name. */
 const surprising = (name, outcome) =>
-  outcome !== "skipped" &&
-  outcome !== expected.get(name) &&
-  !(expected.get(name) === "not-visible" && outcome === "warned");
+  outcome === "skipped"
+    ? named.includes(name)
+    : outcome !== expected.get(name) && !(expected.get(name) === "not-visible" && outcome === "warned");
 
 const outcomes = new Map();
 const missing = [];

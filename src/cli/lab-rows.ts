@@ -1,5 +1,4 @@
-import { escapeTerminal } from "../core/escape.ts";
-import { alignRows, cell } from "../report/terminal-table.ts";
+import { outsideRows } from "../report/lab-terminal.ts";
 import type { Console } from "./console.ts";
 
 /** Print a table of outside text, each column as wide as it needs. */
@@ -9,6 +8,5 @@ export function printRows(
   right: readonly boolean[],
   rows: readonly (readonly string[])[],
 ): void {
-  const cells = [head, ...rows].map((row) => row.map((text) => cell(escapeTerminal(text))));
-  for (const line of alignRows(cells, right)) console.print(line);
+  for (const line of outsideRows([head, ...rows], right)) console.print(line);
 }

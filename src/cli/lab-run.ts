@@ -2,10 +2,12 @@ import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
+import { shellWord } from "../core/shell-word.ts";
 import { CATALOGUE, selectPatterns } from "../gate/lab-catalogue.ts";
 import { LAB_FILE, runLab, surprises } from "../gate/lab-run.ts";
-import { LAB_OUTCOMES, type LabDocument } from "../report/lab-document.ts";
-import { CATALOGUE_COLUMNS, catalogueRow, outcomeText, roundTitle } from "../report/lab-table.ts";
+import { LAB_OUTCOMES, type LabDocument, type LabPattern } from "../report/lab-document.ts";
+import { CATALOGUE_COLUMNS, catalogueRow, OUTCOME_WORDS, outcomeText, roundTitle } from "../report/lab-table.ts";
+import { terminalLine } from "../report/lab-terminal.ts";
 import type { Invocation } from "./command.ts";
 import { interruptSignal } from "./interrupt.ts";
 import { baselineRuns, choice, DEVICES, LAB_FOLDER, SCALES, whole } from "./lab-options.ts";
@@ -17,13 +19,35 @@ function summary(document: LabDocument): string {
   const counts = LAB_OUTCOMES.map(
     (outcome) => [outcome, document.patterns.filter((one) => one.outcome === outcome).length] as const,
   );
-  return counts.flatMap(([outcome, count]) => (count === 0 ? [] : [`${count} ${outcome}`])).join(", ");
+  return counts.flatMap(([outcome, count]) => (count === 0 ? [] : [`${count} ${OUTCOME_WORDS[outcome]}`])).join(", ");
+}
+
+/** What to do about rows that are no judgement, or a judgement that the catalogue does not expect. */
+function surpriseHint(odd: readonly LabPattern[]): string {
+  const unjudged = odd.filter(({ outcome }) => outcome === "broken" || outcome === "skipped");
+  const hints = [
+    ...(unjudged.length === 0
+      ? []
+      : ["The reason of what was not judged stands behind its name: mend that, or leave the pattern out."]),
+    ...(unjudged.length === odd.length
+      ? []
+      : [
+          "A leak can be too small for few steps, and a very busy machine can hide or make growth. The bundles tell more.",
+        ]),
+  ];
+  return hints.join(" ");
+}
+
+/** The pattern and what became of it, with the reason where it was not judged. */
+function surpriseText(pattern: LabPattern): string {
+  return `${pattern.name}: ${outcomeText(pattern)}`.replace(/\s+/g, " ");
 }
 
 /** `lab run`: a round. */
 export async function runRound(invocation: Invocation): Promise<number> {
   const { console, text, positionals, argv } = invocation;
-  const patterns = selectPatterns(positionals.slice(1));
+  const named = positionals.slice(1);
+  const patterns = selectPatterns(named);
   const folder = path.resolve(text.output ?? LAB_FOLDER);
   const interrupt = interruptSignal();
   try {
@@ -49,34 +73,31 @@ export async function runRound(invocation: Invocation): Promise<number> {
           console.print(`  ${why}${runs} runs of the fixed state become the baseline`);
         },
         judging: (_, state) => console.print(`  judging the ${state} state`),
-        ended: (pattern) => console.print(`  ${escapeTerminal(outcomeText(pattern))}`),
+        ended: (pattern) => console.print(`  ${terminalLine(outcomeText(pattern))}`),
       },
       consolePorts(console, interrupt.signal, true),
     );
-    console.print(`\n${escapeTerminal(roundTitle(document))}\n`);
+    console.print(`\n${terminalLine(roundTitle(document))}\n`);
     printRows(
       console,
       CATALOGUE_COLUMNS.map(([name]) => name),
       CATALOGUE_COLUMNS.map(([, align]) => align === "r"),
       document.patterns.map(catalogueRow),
     );
-    const shown = escapeTerminal(shownPath(folder));
+    const shown = shownPath(folder);
+    const report = `stormlog-gate lab report ${shellWord(shown)} --output lab-report`;
     console.print(
-      `\n${summary(document)}. Evidence: ${shown}; \`stormlog-gate lab report ${shown}\` writes it as a page.`,
+      `\n${summary(document)}. Evidence: ${escapeTerminal(shown)}; \`${escapeTerminal(report)}\` writes it as a page.`,
     );
     console.document(document);
     if (interrupt.signal.aborted) return ExitCode.interrupted;
-    const odd = surprises(document, CATALOGUE);
+    const odd = surprises(document, CATALOGUE, named);
     if (odd.length > 0) {
-      throw new GateError(
-        "LAB_SURPRISE",
-        `not as the catalogue says: ${odd.map(({ name, outcome }) => `${name} is ${outcome}`).join(", ")}`,
-        {
-          kind: "error",
-          where: path.join(shownPath(folder), LAB_FILE),
-          hint: "A leak can be too small for few steps, and a very busy machine can hide or make growth. The bundles tell more.",
-        },
-      );
+      throw new GateError("LAB_SURPRISE", `not as the catalogue says: ${odd.map(surpriseText).join("; ")}`, {
+        kind: "error",
+        where: path.join(shown, LAB_FILE),
+        hint: surpriseHint(odd),
+      });
     }
     return ExitCode.pass;
   } finally {

@@ -22,22 +22,35 @@ function list({ console, positionals }: Invocation): number {
   return ExitCode.pass;
 }
 
-/** Options of a search alone. */
-const SEARCH = ["batch", "by", "from", "to"] as const;
+/** What each action takes. */
+const ACTIONS = {
+  list: { options: [], run: async (invocation: Invocation) => list(invocation) },
+  run: { options: ["device", "scale", "steps", "python", "runs", "baseline", "output"], run: runRound },
+  report: { options: ["output"], run: reportRounds },
+  scale: {
+    options: ["device", "scale", "steps", "batch", "by", "from", "to", "python", "runs", "output"],
+    run: scalePattern,
+  },
+} as const satisfies Readonly<
+  Record<string, { readonly options: readonly string[]; readonly run: CommandSpec["run"] }>
+>;
+
+function isAction(word: string): word is keyof typeof ACTIONS {
+  return Object.hasOwn(ACTIONS, word);
+}
 
 /**
  * An option that means nothing to an action is refused, never ignored.
  * @throws GateError OPTION_INVALID (usage)
  */
-function refuseStrangers({ positionals, text, lists }: Invocation): void {
-  const [action] = positionals;
-  const strange =
-    action === "scale"
-      ? lists.baseline === undefined
-        ? undefined
-        : "baseline"
-      : SEARCH.find((name) => text[name] !== undefined);
+function refuseStrangers(action: keyof typeof ACTIONS, { text, lists }: Invocation): void {
+  const taken: readonly string[] = ACTIONS[action].options;
+  const strange = Object.keys(lab.options).find(
+    (name) => (text[name] !== undefined || lists[name] !== undefined) && !taken.includes(name),
+  );
   if (strange !== undefined) throw usageError("OPTION_INVALID", `\`lab ${action}\` takes no --${strange}`);
+  if ((lists.baseline?.length ?? 0) > 1)
+    throw usageError("OPTION_INVALID", "`lab run` judges by one --baseline", "Leave all but one out.");
 }
 
 export const lab: CommandSpec = {
@@ -68,22 +81,14 @@ export const lab: CommandSpec = {
     },
   },
   run: async (invocation) => {
-    refuseStrangers(invocation);
-    switch (invocation.positionals[0]) {
-      case "list":
-        return list(invocation);
-      case "run":
-        return runRound(invocation);
-      case "report":
-        return reportRounds(invocation);
-      case "scale":
-        return scalePattern(invocation);
-      default:
-        throw usageError(
-          "ACTION_UNKNOWN",
-          `\`lab ${invocation.positionals[0] ?? ""}\` is unknown`,
-          "Actions: list, run, report, scale.",
-        );
-    }
+    const [action = ""] = invocation.positionals;
+    if (!isAction(action))
+      throw usageError(
+        "ACTION_UNKNOWN",
+        `\`lab ${action}\` is unknown`,
+        `Actions: ${Object.keys(ACTIONS).join(", ")}.`,
+      );
+    refuseStrangers(action, invocation);
+    return ACTIONS[action].run(invocation);
   },
 };

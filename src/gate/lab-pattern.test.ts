@@ -99,21 +99,24 @@ function row(
   all: readonly SeriesAnalysis[] = [series({})],
   printed = "",
   findings: readonly Finding[] = [],
+  ofFixed: readonly SeriesAnalysis[] = [series({ peak_bytes: 500 })],
 ) {
   const place = folder();
   const file = path.join(place, "x.py");
   writeFileSync(file, "one\n# leak begins\nthree\n# leak ends\n");
   const states = {
     leaky: judged(place, "leaky", leaky, all, printed, [LINE, ...findings]),
-    fixed: judged(place, "fixed", fixed, [series({ peak_bytes: 500 })], printed, []),
+    fixed: judged(place, "fixed", fixed, ofFixed, printed, []),
   };
   return measuredPattern(ENTRY, states, place, file);
 }
 
 describe("a row of the leak lab", () => {
-  it("is caught only where the leaky state failed and the fixed one passed", () => {
+  it("is caught only where the leaky state failed and the fixed one did not", () => {
     expect(row("fail", "pass").outcome).toBe("caught");
+    expect(row("fail", "warn").outcome).toBe("caught");
     expect(row("warn", "pass").outcome).toBe("warned");
+    expect(row("pass", "warn").outcome).toBe("not-visible");
     expect(row("pass", "pass").outcome).toBe("not-visible");
     expect(row("fail", "fail").outcome).toBe("false-alarm");
     expect(row("unjudged", "pass").outcome).toBe("broken");
@@ -128,10 +131,27 @@ describe("a row of the leak lab", () => {
       series({ device: "cuda:1", rank: 1, growth_bytes: 20, peak_bytes: 800 }),
       series({ device: "cuda:1", metric: "reserved", growth_bytes: 99 }),
     ];
-    const { series: about, leaky, ratio } = row("fail", "pass", all);
+    const ofFixed = [
+      series({ device: "cuda:1", rank: 1, peak_bytes: 500 }),
+      series({ device: "cuda:0", peak_bytes: 9 }),
+    ];
+    const { series: about, leaky, ratio } = row("fail", "pass", all, "", [], ofFixed);
     expect(about).toEqual({ device: "cuda:1", metric: "allocated", rank: 1 });
     expect(leaky?.peak_bytes).toBe(800);
     expect(ratio).toBe(1.6);
+  });
+
+  it("sets the same counter of both states against each other, or none", () => {
+    const pages = [series({ metric: "host", peak_bytes: 1020 })];
+    const both = [series({ peak_bytes: 113 }), series({ metric: "host", peak_bytes: 1000 })];
+    expect(row("fail", "pass", pages, "", [], both)).toMatchObject({ ratio: 1.02, fixed: { peak_bytes: 1000 } });
+    expect(row("fail", "pass", both, "", [], pages)).toMatchObject({ ratio: null, fixed: { peak_bytes: null } });
+  });
+
+  it("tells the last words of a program that failed, and of nothing else", () => {
+    const died = row("error", "pass", [], "Traceback\n  there is no such device \n\n");
+    expect(died.reason).toBe("it ended with 1: there is no such device");
+    expect(row("unjudged", "pass", [], "the last words").reason).toBeNull();
   });
 
   it("has no ratio where a peak is not known, rather than one of 0", () => {

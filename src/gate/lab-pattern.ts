@@ -6,6 +6,7 @@ import type { GateReport, RunReport, ScenarioReport } from "../report/model.ts";
 import { LEAK_LINE } from "../report/source-line.ts";
 import type { CatalogueEntry } from "./lab-catalogue.ts";
 import { inLeak, labFacts } from "./lab-output.ts";
+import { lastLine, outputTail } from "./output-tail.ts";
 
 /** A state of a pattern, as the gate judged it. */
 export interface JudgedState {
@@ -32,6 +33,22 @@ export function mainSeries(series: readonly SeriesAnalysis[]): SeriesAnalysis | 
     (a, b) => weight(a) - weight(b) || (b.growth_bytes ?? -Infinity) - (a.growth_bytes ?? -Infinity),
   );
   return first ?? null;
+}
+
+/** "cuda" of "cuda:1". */
+export const kindOf = (device: string): string => device.replace(/:.*$/, "");
+
+/**
+ * The series of the fixed state that can stand beside that of the leaky one: of the same metric, on a device of the same kind. Null where
+ * it has none: two counters set against each other would give a ratio of nothing.
+ */
+export function counterpart(all: readonly SeriesAnalysis[], about: SeriesAnalysis | null): SeriesAnalysis | null {
+  if (about === null) return mainSeries(all);
+  const alike = all.filter(({ metric, device }) => metric === about.metric && kindOf(device) === kindOf(about.device));
+  const same = alike.find(
+    ({ device, rank, peak_bytes: peak }) => device === about.device && rank === about.rank && peak !== null,
+  );
+  return same ?? mainSeries(alike);
 }
 
 /** What a state's series say of it, whoever measured them. */
@@ -78,10 +95,22 @@ function seriesOfRun(run: RunReport | null): readonly SeriesAnalysis[] {
   return run?.analysis?.series ?? [];
 }
 
-function stateOf({ report, bundle }: JudgedState, from: string): LabState {
+/** Why a state could not be judged; of a program that failed also the last line of what it printed, which mostly says why. */
+function errorOf({ report, bundle }: JudgedState): string | null {
   const [scenario] = report.scenarios;
-  const run = newest(scenario);
-  const series = mainSeries(seriesOfRun(run));
+  if (scenario === undefined || scenario.error === null)
+    return report.word === "unjudged" ? (scenario?.judgement?.reason ?? null) : null;
+  const { code, message } = scenario.error;
+  const failed = scenario.runs.findLast(({ role }) => role === "candidate");
+  const output =
+    code !== "COMMAND_FAILED" || failed === undefined ? null : outputTail(path.join(bundle, failed.directory));
+  return output === null ? message : `${message}: ${lastLine(output)}`;
+}
+
+function stateOf(judged: JudgedState, run: RunReport | null, series: SeriesAnalysis | null, from: string): LabState {
+  const { report, bundle } = judged;
+  const [scenario] = report.scenarios;
+  const directory = run === null ? null : path.join(bundle, run.directory);
   const growth = scenario?.judgement?.checks.find(
     ({ aspect, metric, device, rank }) =>
       aspect === "growth" && metric === series?.metric && device === series.device && rank === series.rank,
@@ -94,15 +123,19 @@ function stateOf({ report, bundle }: JudgedState, from: string): LabState {
     ...measuresOf(series, seriesOfRun(run)),
     mde_bytes: growth?.mde_bytes ?? series?.mde_bytes ?? null,
     out_of_memory: outOfMemoryOf(scenario?.findings ?? [], series?.peak_bytes ?? null),
-    accuracy: run === null ? null : (labFacts(path.join(bundle, run.directory))?.accuracy ?? null),
-    error: scenario?.error?.message ?? (report.word === "unjudged" ? (scenario?.judgement?.reason ?? null) : null),
+    accuracy: directory === null ? null : (labFacts(directory)?.accuracy ?? null),
+    error: errorOf(judged),
   };
 }
 
-/** A leak that ended its run by out-of-memory was seen, whatever else could not be said of it. */
+/**
+ * A pattern is told apart where its leaky state fails and its fixed one does not. A warning of the fixed state is of what does not gate
+ * and makes no check red: that is no false alarm, and stands in the row's verdicts. A leak that ended its run by out-of-memory was seen,
+ * whatever else could not be said of it.
+ */
 function outcomeOf(leaky: LabState, fixed: LabState): LabOutcome {
   if (fixed.verdict === "fail") return "false-alarm";
-  if (["error", "unjudged"].includes(fixed.verdict)) return "broken";
+  if (fixed.verdict !== "pass" && fixed.verdict !== "warn") return "broken";
   switch (leaky.verdict) {
     case "fail":
       return "caught";
@@ -161,11 +194,12 @@ export function measuredPattern(
   from: string,
   file: string,
 ): LabPattern {
-  const leaky = stateOf(states.leaky, from);
-  const fixed = stateOf(states.fixed, from);
   const run = newest(states.leaky.report.scenarios[0]);
-  const facts = run === null ? null : labFacts(path.join(states.leaky.bundle, run.directory));
+  const fixedRun = newest(states.fixed.report.scenarios[0]);
   const series = mainSeries(seriesOfRun(run));
+  const leaky = stateOf(states.leaky, run, series, from);
+  const fixed = stateOf(states.fixed, fixedRun, counterpart(seriesOfRun(fixedRun), series), from);
+  const facts = run === null ? null : labFacts(path.join(states.leaky.bundle, run.directory));
   const line = firstLine(states.leaky);
   return {
     ...named(entry),

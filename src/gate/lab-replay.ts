@@ -1,16 +1,17 @@
-import { type Dirent, existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { analyze } from "../analysis/analyze.ts";
 import type { AnalysisDocument, SeriesAnalysis } from "../analysis/document.ts";
+import { scenarioDirectory } from "../baseline/scenario-name.ts";
 import { GateError } from "../core/errors.ts";
 import type { LabDocument, LabOutOfMemory, LabPattern, LabState } from "../report/lab-document.ts";
 import { fileError } from "../telemetry/input-file.ts";
 import type { Fingerprint, Recording } from "../telemetry/model.ts";
 import { CATALOGUE } from "./lab-catalogue.ts";
 import { labFacts } from "./lab-output.ts";
-import { mainSeries, measuresOf, outOfMemoryOf, peakRatio } from "./lab-pattern.ts";
+import { counterpart, kindOf, mainSeries, measuresOf, outOfMemoryOf, peakRatio } from "./lab-pattern.ts";
 import { LAB_STATES, type LabStateName } from "./lab-run.ts";
-import { stateInput } from "./lab-state.ts";
+import { isFolder, isTelemetry, stateInput } from "./lab-state.ts";
 
 type Place = Readonly<Partial<Record<LabStateName, string>>>;
 
@@ -30,31 +31,47 @@ interface Unread {
 
 const compare = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true });
 
-function entriesOf(folder: string): Dirent[] {
+function namesOf(folder: string): readonly string[] {
   try {
-    return readdirSync(folder, { withFileTypes: true });
+    return readdirSync(folder);
   } catch (error) {
     throw fileError(error, folder);
   }
 }
 
-/** The states in a pattern's folder: `leaky` and `fixed`, folders or files of any ending; a folder comes before files. */
+/** A folder that cannot be read is not empty: reading it will tell why. */
+function isEmpty(folder: string): boolean {
+  try {
+    return readdirSync(folder).length === 0;
+  } catch {
+    return false;
+  }
+}
+
+/** How likely a place is the recording of a state, the least first: a folder with something in it, telemetry, another file, an empty folder. */
+function standing(place: string): number {
+  if (isFolder(place)) return isEmpty(place) ? 3 : 0;
+  return isTelemetry(place) ? 1 : 2;
+}
+
+/** The states in a pattern's folder: `leaky` and `fixed`, folders or files of any ending. */
 function statesIn(folder: string): Place {
-  const entries = entriesOf(folder).sort(
-    (a, b) => Number(b.isDirectory()) - Number(a.isDirectory()) || compare(a.name, b.name),
-  );
+  const names = namesOf(folder);
   const found = LAB_STATES.flatMap((state) => {
-    const entry = entries.find(({ name }) => (name.split(".")[0] ?? "").toLowerCase() === state);
-    return entry === undefined ? [] : [[state, path.join(folder, entry.name)] as const];
+    const [place] = names
+      .filter((name) => (name.split(".")[0] ?? "").toLowerCase() === state)
+      .map((name) => path.join(folder, name))
+      .sort((a, b) => standing(a) - standing(b) || compare(a, b));
+    return place === undefined ? [] : [[state, place] as const];
   });
   return Object.fromEntries(found);
 }
 
 /** Folders that hold at least one state, by name. */
 function patternsIn(folder: string): readonly (readonly [string, Place])[] {
-  return entriesOf(folder)
-    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
-    .map(({ name }) => [name, statesIn(path.join(folder, name))] as const)
+  return namesOf(folder)
+    .filter((name) => !name.startsWith(".") && isFolder(path.join(folder, name)))
+    .map((name) => [name, statesIn(path.join(folder, name))] as const)
     .filter(([, states]) => Object.keys(states).length > 0)
     .sort(([a], [b]) => compare(a, b));
 }
@@ -85,7 +102,7 @@ function ranOut({ analysis, recording }: Replayed, peak: number | null): LabOutO
 /** Where a bundle keeps what the newest run printed; a run directory keeps it itself. */
 function printedIn(place: string, recording: Recording | null): string {
   const { scenario, run } = recording?.info ?? {};
-  const inBundle = scenario === undefined ? place : path.join(place, "runs", scenario, String(run));
+  const inBundle = scenario === undefined ? place : path.join(place, "runs", scenarioDirectory(scenario), String(run));
   return existsSync(inBundle) ? inBundle : place;
 }
 
@@ -101,18 +118,6 @@ function stateOf(one: Replayed, series: SeriesAnalysis | null, from: string): La
     error: null,
     out_of_memory: ranOut(one, series?.peak_bytes ?? null),
   };
-}
-
-const kindOf = (device: string): string => device.replace(/:.*$/, "");
-
-/** The series of the other state that can stand beside this one: of the same metric, on a device of the same kind. */
-function counterpart(all: readonly SeriesAnalysis[], about: SeriesAnalysis | null): SeriesAnalysis | null {
-  if (about === null) return mainSeries(all);
-  const alike = all.filter(({ metric, device }) => metric === about.metric && kindOf(device) === kindOf(about.device));
-  const same = alike.find(
-    ({ device, rank, peak_bytes: peak }) => device === about.device && rank === about.rank && peak !== null,
-  );
-  return same ?? mainSeries(alike);
 }
 
 function patternOf(name: string, leaky: Replayed | Unread, fixed: Replayed | Unread, from: string): LabPattern {

@@ -3,7 +3,7 @@ import path from "node:path";
 import { openFileStore } from "../baseline/file-store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { gateRequest, scenarioDefinition } from "../config/options.ts";
-import { GateError } from "../core/errors.ts";
+import { assertNever, GateError } from "../core/errors.ts";
 import { shellWord } from "../core/shell-word.ts";
 import { randomId } from "../measure/session.ts";
 import type { LabDocument, LabPattern } from "../report/lab-document.ts";
@@ -13,7 +13,7 @@ import { lackingRecord } from "./lab-baseline.ts";
 import { type CatalogueEntry, labFolder } from "./lab-catalogue.ts";
 import { type JudgedState, measuredPattern, unmeasuredPattern } from "./lab-pattern.ts";
 import type { GatePorts } from "./ports.ts";
-import { refreshScenario } from "./refresh.ts";
+import { lastPrinted, refreshScenario } from "./refresh.ts";
 import { runGate } from "./run-gate.ts";
 
 export const LAB_STATES = ["leaky", "fixed"] as const;
@@ -132,6 +132,12 @@ async function judgeState(request: GateRequest, ports: GatePorts): Promise<Judge
   return ports.interrupt.aborted ? null : { report, bundle: bundleDir };
 }
 
+/** What came of a pattern; without the environment where no run told it. */
+interface LabRow {
+  readonly pattern: LabPattern;
+  readonly fingerprint: Fingerprint | null;
+}
+
 /** Baseline, fixed and leaky of one pattern; null when it was interrupted. */
 async function runPattern(
   entry: CatalogueEntry,
@@ -139,7 +145,7 @@ async function runPattern(
   options: LabOptions,
   narrator: LabNarrator,
   ports: GatePorts,
-): Promise<{ readonly pattern: LabPattern; readonly fingerprint: Fingerprint } | null> {
+): Promise<LabRow | null> {
   const judged = (state: LabStateName, store: string): Promise<JudgedState | null> => {
     narrator.judging(entry, state);
     return judgeState(stateRequest(entry, state, lab, options, store).request, ports);
@@ -165,7 +171,40 @@ async function runPattern(
   const leaky = await judged("leaky", store);
   if (leaky === null) return null;
   const pattern = measuredPattern(entry, { leaky, fixed }, options.folder, path.join(lab, entry.file));
-  return { pattern, fingerprint: fixed.report.scenarios[0]?.fingerprint ?? {} };
+  return { pattern, fingerprint: known(fixed.report.scenarios[0]?.fingerprint) };
+}
+
+/** A run that never began has an environment without a word in it. */
+function known(fingerprint: Fingerprint | undefined): Fingerprint | null {
+  return word(fingerprint?.backend) === null ? null : (fingerprint ?? null);
+}
+
+/** PyTorch names the device that a round is of; a program of its that ended early may not have come so far. */
+const tellsMore = ({ framework }: CatalogueEntry, { outcome }: LabPattern): boolean =>
+  framework === "torch" && outcome !== "broken";
+
+/**
+ * The row for a failure while a pattern ran: a pattern that cannot be measured must not take the others' results with it. Null when the
+ * round was interrupted: what fails then says nothing about the pattern.
+ * @throws unknown what is no failure of this pattern alone
+ */
+function failedRow(entry: CatalogueEntry, error: unknown, interrupted: boolean): LabRow | null {
+  if (!(error instanceof GateError)) throw error;
+  switch (error.kind) {
+    case "interrupted":
+      return null;
+    case "error": {
+      if (interrupted) return null;
+      const last = lastPrinted(error);
+      const reason = last === null ? error.message : `${error.message}: ${last}`;
+      return { pattern: unmeasuredPattern(entry, "broken", reason), fingerprint: null };
+    }
+    case "usage":
+    case "invalid-input":
+      throw error;
+    default:
+      return assertNever(error.kind);
+  }
 }
 
 function word(value: unknown): string | null {
@@ -184,7 +223,7 @@ export async function runLab(options: LabOptions, narrator: LabNarrator, ports: 
   const lab = labFolder(folder);
   const available = await labAvailability(options.python);
   // One session: without a baseline of its own, one is measured minutes before the candidates, on this very machine.
-  const session = options.env.STORMLOG_GATE_SESSION ?? randomId();
+  const session = options.env.STORMLOG_GATE_SESSION || randomId();
   const own = { ...options, env: { ...options.env, STORMLOG_GATE_SESSION: session, PYTHONDONTWRITEBYTECODE: "1" } };
   const patterns: LabPattern[] = [];
   let fingerprint: Fingerprint = {};
@@ -198,19 +237,20 @@ export async function runLab(options: LabOptions, narrator: LabNarrator, ports: 
       [word(fingerprint.framework), word(fingerprint.framework_version)].filter(Boolean).join(" ") || null,
     patterns,
   });
+  // Before any evidence is replaced: the document of an earlier round would describe other bundles than those beside it.
+  await writeDocument(folder, document());
   for (const [index, entry] of options.patterns.entries()) {
     if (ports.interrupt.aborted) break;
     narrator.begins(entry, index + 1, options.patterns.length);
     const reason = available.reason(entry);
     if (reason !== null) patterns.push(unmeasuredPattern(entry, "skipped", reason));
     else {
-      const ran = await runPattern(entry, lab, own, narrator, ports).catch((error: unknown) => {
-        // A pattern that cannot be measured must not take the others' results with it.
-        if (!(error instanceof GateError) || error.kind !== "error") throw error;
-        return { pattern: unmeasuredPattern(entry, "broken", error.message), fingerprint: {} };
-      });
+      const ran = await runPattern(entry, lab, own, narrator, ports).catch((error: unknown) =>
+        failedRow(entry, error, ports.interrupt.aborted),
+      );
       if (ran === null) break;
-      if (fingerprint.backend === undefined || entry.framework === "torch") fingerprint = { ...ran.fingerprint };
+      if (ran.fingerprint !== null && (fingerprint.backend === undefined || tellsMore(entry, ran.pattern)))
+        fingerprint = ran.fingerprint;
       patterns.push(ran.pattern);
     }
     const last = patterns.at(-1);
@@ -239,10 +279,19 @@ function unwritable(folder: string, error: NodeJS.ErrnoException): never {
   });
 }
 
-/** Patterns whose outcome is not what the catalogue says of them. */
-export function surprises(document: LabDocument, catalogue: readonly CatalogueEntry[]): readonly LabPattern[] {
+/**
+ * Patterns whose outcome is not what the catalogue says of them. One that was skipped is none, unless it was asked for by name, or nothing
+ * at all was judged.
+ * @param named the names that the round was asked for; empty = all
+ */
+export function surprises(
+  document: LabDocument,
+  catalogue: readonly CatalogueEntry[],
+  named: readonly string[],
+): readonly LabPattern[] {
+  const judged = document.patterns.some(({ outcome }) => outcome !== "skipped" && outcome !== "broken");
   return document.patterns.filter(({ name, outcome }) => {
-    if (outcome === "skipped") return false;
+    if (outcome === "skipped") return !judged || named.includes(name);
     const expected = catalogue.find((entry) => entry.name === name)?.expected ?? "caught";
     return outcome !== expected && !(expected === "not-visible" && outcome === "warned");
   });

@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { type AnalysisInput, analysisInput } from "./analysis-input.ts";
@@ -8,11 +8,22 @@ const TELEMETRY = /\.(?:json|jsonl|csv|parquet|rec|sqlite|db|pickle|pkl)$/i;
 /** TraceML leaves its database beside it: the same run twice. */
 const SUMMARY = "final_summary.json";
 
+/** Whether a file's name says that it holds telemetry. */
+export const isTelemetry = (file: string): boolean => TELEMETRY.test(file);
+
+/** Whether a place is a folder, or a link to one. A link that leads nowhere is not: reading it will tell. */
+export function isFolder(place: string): boolean {
+  try {
+    return statSync(place).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
 /** Telemetry files of a folder that is neither a run nor a bundle; several are shards of one run. */
 function filesOf(folder: string): readonly string[] {
-  const names = readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isFile() && TELEMETRY.test(entry.name))
-    .map(({ name }) => name)
+  const names = readdirSync(folder)
+    .filter((name) => isTelemetry(name) && !isFolder(path.join(folder, name)))
     .sort();
   return (names.includes(SUMMARY) ? [SUMMARY] : names).map((name) => path.join(folder, name));
 }

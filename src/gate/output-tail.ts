@@ -4,6 +4,9 @@ import path from "node:path";
 /** Bytes of the command's output that an error shows. */
 const TAIL_BYTES = 2048;
 
+/** The last line of a text that does not end in blanks. */
+export const lastLine = (text: string): string => text.slice(text.lastIndexOf("\n") + 1).trim();
+
 /** The end of what the command printed, whole lines; null when it printed nothing or nothing was kept. */
 export function outputTail(runDirectory: string): string | null {
   try {

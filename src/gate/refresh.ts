@@ -47,11 +47,19 @@ async function temporaryFolder(): Promise<string> {
 /** Lines of output that explain a failed run. */
 const TAIL_LINES = 12;
 
+const PRINTED_LAST = "It printed last:";
+const MARGIN = "\n  │ ";
+
+/** The last line that the failed run of a refresh printed; null where the error is of something else, or nothing was printed. */
+export function lastPrinted({ hint }: GateError): string | null {
+  return hint?.startsWith(PRINTED_LAST) ? (hint.split(MARGIN).at(-1)?.trim() ?? null) : null;
+}
+
 /** What to look at: the run's directory will be gone, so the end of its output is told here. */
 function failureHint(directory: string, hint: string | null): string {
   const tail = outputTail(directory);
   if (tail === null) return hint === null || hint.includes("output.log") ? "The command printed nothing." : hint;
-  return ["It printed last:", ...tail.split("\n").slice(-TAIL_LINES)].join("\n  │ ");
+  return [PRINTED_LAST, ...tail.split("\n").slice(-TAIL_LINES)].join(MARGIN);
 }
 
 /**

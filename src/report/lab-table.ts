@@ -5,7 +5,8 @@ import { md, table } from "./markdown-text.ts";
 /** "–" stands for what is not known, which is never 0. */
 const UNKNOWN = "–";
 
-const OUTCOMES: Readonly<Record<LabOutcome, string>> = {
+/** An outcome as a person reads it. */
+export const OUTCOME_WORDS: Readonly<Record<LabOutcome, string>> = {
   caught: "caught",
   warned: "warned of",
   "not-visible": "not visible at this size",
@@ -17,7 +18,7 @@ const OUTCOMES: Readonly<Record<LabOutcome, string>> = {
 
 /** What became of a pattern, in words; for one that is not visible the smallest growth that would have been. */
 export function outcomeText({ outcome, leaky, fixed, reason }: LabPattern): string {
-  const words = OUTCOMES[outcome];
+  const words = OUTCOME_WORDS[outcome];
   if (outcome === "replayed") return `${words}: ${classText(leaky)} against ${classText(fixed)}`;
   if (outcome === "not-visible" && leaky !== null && leaky.mde_bytes !== null)
     return `${words}: growth of ${formatBytes(leaky.mde_bytes)} would be`;

@@ -5,13 +5,25 @@ import type { LabDocument } from "./lab-document.ts";
 import { CATALOGUE_COLUMNS, catalogueRow, roundTitle } from "./lab-table.ts";
 import { alignRows, cell, wrapText } from "./terminal-table.ts";
 
+/** Outside text on one line of a terminal: a newline in a name would forge a row. */
+export function terminalLine(text: string): string {
+  return escapeTerminal(text.replace(/\s+/g, " ").trim());
+}
+
+/** Rows of outside text, aligned, each on a line of its own. `right` names the columns that align right. */
+export function outsideRows(rows: readonly (readonly string[])[], right: readonly boolean[]): readonly string[] {
+  return alignRows(
+    rows.map((row) => row.map((text) => cell(terminalLine(text)))),
+    right,
+  );
+}
+
 function aligned(
   columns: readonly { readonly name: string; readonly align: "l" | "r" }[],
   rows: readonly (readonly string[])[],
 ): readonly string[] {
-  const cells = [columns.map(({ name }) => name), ...rows].map((row) => row.map((text) => cell(escapeTerminal(text))));
-  return alignRows(
-    cells,
+  return outsideRows(
+    [columns.map(({ name }) => name), ...rows],
     columns.map(({ align }) => align === "r"),
   );
 }
@@ -19,7 +31,7 @@ function aligned(
 /** One place: its catalogue. */
 function single(document: LabDocument): readonly string[] {
   const columns = CATALOGUE_COLUMNS.map(([name, align]) => ({ name, align }));
-  return [escapeTerminal(roundTitle(document)), "", ...aligned(columns, document.patterns.map(catalogueRow))];
+  return [terminalLine(roundTitle(document)), "", ...aligned(columns, document.patterns.map(catalogueRow))];
 }
 
 /**
@@ -32,7 +44,7 @@ export function labTerminal(places: readonly LabDocument[], width: number): read
   const { columns, rows } = comparisonTable(places);
   const sentences = dampening(places).flatMap((text) => wrapText(escapeTerminal(text), width, "  "));
   return [
-    ...places.map((document, index) => escapeTerminal(`${index + 1}. ${roundTitle(document)}`)),
+    ...places.map((document, index) => terminalLine(`${index + 1}. ${roundTitle(document)}`)),
     "",
     ...aligned(
       columns,

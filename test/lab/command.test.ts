@@ -3,7 +3,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { GateError } from "../../src/core/errors.ts";
 import { CATALOGUE, labFolder } from "../../src/gate/lab-catalogue.ts";
-import type { LabDocument } from "../../src/report/lab-document.ts";
+import { parseLabDocument } from "../../src/report/lab-document.ts";
 import { folder, run } from "./kit/lab-command.ts";
 
 describe("lab list", () => {
@@ -18,19 +18,33 @@ describe("lab list", () => {
     await expect(run("run", "forward_hok")).rejects.toThrow(GateError);
     await expect(run("run", "forward_hok")).rejects.toMatchObject({ code: "PATTERN_UNKNOWN" });
     await expect(run("measure")).rejects.toMatchObject({ code: "ACTION_UNKNOWN" });
+    await expect(run("measure", "--by", "steps")).rejects.toMatchObject({ code: "ACTION_UNKNOWN" });
     await expect(run("run", "--scale", "huge")).rejects.toMatchObject({ code: "OPTION_INVALID" });
+  });
+
+  it.each([
+    ["list", "--output", "nowhere"],
+    ["report", "nowhere", "--steps", "5"],
+    ["report", "nowhere", "--baseline", "file:baselines"],
+    ["run", "node_cache", "--by", "steps"],
+    ["scale", "node_cache", "--baseline", "file:baselines"],
+    ["run", "node_cache", "--baseline", "file:a", "--baseline", "file:b"],
+  ])("refuses an option that would change nothing: lab %s %s %s …", async (...args) => {
+    await expect(run(...args)).rejects.toMatchObject({ code: "OPTION_INVALID", kind: "usage" });
   });
 });
 
 describe("lab run", () => {
-  it("skips what cannot be run here, with the reason", async () => {
+  it("skips what cannot be run here, with the reason, and is not well when that was asked for by name", async () => {
     const output = folder();
-    const { code, document } = await run("run", "forward_hook", "--python", "/no/such/python", "--output", output);
-    expect(code).toBe(0);
-    const { patterns } = document as LabDocument;
+    await expect(run("run", "forward_hook", "--python", "/no/such/python", "--output", output)).rejects.toMatchObject({
+      code: "LAB_SURPRISE",
+      message: expect.stringMatching(/forward_hook: skipped: "\/no\/such\/python" cannot be run/),
+      hint: expect.not.stringContaining("too small"),
+    });
+    const { patterns } = parseLabDocument(JSON.parse(readFileSync(path.join(output, "lab.json"), "utf8")), output);
     expect(patterns).toMatchObject([{ name: "forward_hook", outcome: "skipped", ratio: null, leaky: null }]);
     expect(patterns[0]?.reason).toContain("/no/such/python");
-    expect(JSON.parse(readFileSync(path.join(output, "lab.json"), "utf8"))).toMatchObject({ patterns });
   });
 
   it("runs a copy where the package itself lies among installed ones", () => {

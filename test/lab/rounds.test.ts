@@ -11,7 +11,15 @@ const SUMMARY = path.join(packageRoot(), "scripts", "ci", "leak-lab-summary.mjs"
 type Round = Readonly<Record<string, LabOutcome>>;
 
 /** What is told of these rounds; null stands for one that left nothing. */
-function told(...rounds: readonly (Round | null)[]): { readonly code: number | null; readonly text: string } {
+function told(...rounds: readonly (Round | null)[]): ReturnType<typeof toldOf> {
+  return toldOf([], rounds);
+}
+
+/** The same of rounds that were asked for these patterns by name. */
+function toldOf(
+  named: readonly string[],
+  rounds: readonly (Round | null)[],
+): { readonly code: number | null; readonly text: string } {
   const folder = mkdtempSync(path.join(tmpdir(), "stormlog-rounds-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(path.join(folder, "catalogue.json"), JSON.stringify({ patterns: CATALOGUE }));
@@ -21,7 +29,7 @@ function told(...rounds: readonly (Round | null)[]): { readonly code: number | n
     mkdirSync(path.join(folder, String(index + 1)));
     writeFileSync(path.join(folder, String(index + 1), "lab.json"), JSON.stringify({ patterns }));
   }
-  const { status, stdout } = spawnSync(process.execPath, [SUMMARY, folder, String(rounds.length)], {
+  const { status, stdout } = spawnSync(process.execPath, [SUMMARY, folder, String(rounds.length), ...named], {
     encoding: "utf8",
   });
   return { code: status, text: stdout };
@@ -44,6 +52,13 @@ describe("what several rounds of the lab came to", () => {
     expect(text).toContain(`${odd} 1 of 2   <- round 2`);
     expect(text).toContain("1 of 2 leaks caught");
     expect(text).toContain("1 surprise.");
+  });
+
+  it("is not when a pattern was skipped that was asked for by name", () => {
+    const { code, text } = toldOf(["forward_hook", "jax_pullbacks"], [AS_EXPECTED]);
+    expect(code).toBe(1);
+    expect(text).toMatch(/jax_pullbacks +caught +skipped 1 of 1 {3}<- round 1\n/);
+    expect(toldOf(["forward_hook"], [AS_EXPECTED]).code).toBe(0);
   });
 
   it("is not when a round is missing, or nothing could be judged", () => {

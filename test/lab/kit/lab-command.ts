@@ -13,24 +13,44 @@ export function folder(): string {
   return made;
 }
 
-/** Run the command in this process; what it printed, and its document. */
-export async function run(
-  ...args: string[]
-): Promise<{ readonly code: number; readonly text: string; readonly document: unknown }> {
-  const printed: string[] = [];
-  let document: unknown;
-  const console: Console = {
+/** A console of 100 columns that hands on what it is told. */
+export function quietConsole(print: (text: string) => void, document: (value: unknown) => void = () => {}): Console {
+  return {
     json: true,
     color: false,
     width: 100,
     interactive: false,
-    print: (text) => void printed.push(text),
-    document: (value) => {
-      document = value;
-    },
+    print,
+    document,
     childOutput: () => () => {},
     progress: null,
   };
+}
+
+export interface Ran {
+  readonly code: number;
+  readonly text: string;
+  readonly document: unknown;
+}
+
+/** Run the command in this process; what it printed, and its document. */
+export function run(...args: string[]): Promise<Ran> {
+  return runTelling(() => {}, ...args);
+}
+
+/** The same, telling what is printed as it comes. */
+export async function runTelling(tell: (text: string) => void, ...args: string[]): Promise<Ran> {
+  const printed: string[] = [];
+  let document: unknown;
+  const console = quietConsole(
+    (text) => {
+      printed.push(text);
+      tell(text);
+    },
+    (value) => {
+      document = value;
+    },
+  );
   const code = await lab.run({ ...parseArguments(lab, args), console, argv: ["lab", ...args] });
   return { code, text: printed.join("\n"), document };
 }

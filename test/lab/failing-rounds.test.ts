@@ -1,0 +1,145 @@
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { consolePorts } from "../../src/cli/ports.ts";
+import { CATALOGUE } from "../../src/gate/lab-catalogue.ts";
+import { LAB_FILE, type LabNarrator, runLab, surprises } from "../../src/gate/lab-run.ts";
+import { type LabDocument, type LabOutcome, type LabPattern, parseLabDocument } from "../../src/report/lab-document.ts";
+import { folder, quietConsole, run, runTelling } from "./kit/lab-command.ts";
+
+const SILENT: LabNarrator = { begins: () => {}, baseline: () => {}, judging: () => {}, ended: () => {} };
+
+/** A program that passes for a Python with torch, under which every pattern ends as on a machine without the device. */
+function deviceless(): string {
+  const program = path.join(folder(), "python");
+  const script =
+    '#!/bin/sh\nif [ "$1" = -c ]; then echo torch; exit 0; fi\necho "loading"\necho "there is no such device" >&2\nexit 1\n';
+  writeFileSync(program, script);
+  chmodSync(program, 0o755);
+  return program;
+}
+
+function round(
+  names: readonly string[],
+  output: string,
+  narrator: LabNarrator,
+  more: { readonly signal?: AbortSignal; readonly env?: Record<string, string>; readonly baseline?: string } = {},
+): Promise<LabDocument> {
+  return runLab(
+    {
+      patterns: CATALOGUE.filter(({ name }) => names.includes(name)).sort(
+        (a, b) => names.indexOf(a.name) - names.indexOf(b.name),
+      ),
+      folder: output,
+      root: output,
+      device: "cpu",
+      scale: "tiny",
+      steps: 5,
+      python: deviceless(),
+      runs: 5,
+      baseline: more.baseline ?? null,
+      argv: ["lab", "run"],
+      env: { PATH: process.env.PATH, ...more.env },
+    },
+    narrator,
+    consolePorts(
+      quietConsole(() => {}),
+      more.signal ?? new AbortController().signal,
+      true,
+    ),
+  );
+}
+
+const onDisk = (output: string): LabDocument =>
+  parseLabDocument(JSON.parse(readFileSync(path.join(output, LAB_FILE), "utf8")), output);
+
+describe("a round in which a pattern cannot be judged", () => {
+  it("keeps the environment that others told, one session for all where none is named, and the program's last words", async () => {
+    const output = folder();
+    const document = await round(["node_cache", "forward_hook"], output, SILENT, {
+      env: { STORMLOG_GATE_SESSION: "" },
+    });
+    expect(document.patterns.map(({ outcome }) => outcome)).toEqual([expect.any(String), "broken"]);
+    expect(document.patterns[1]?.reason).toMatch(/exited with status 1; nothing was stored: there is no such device$/);
+    expect(document.backend).toBe("cpu");
+    expect(document.device_model).not.toBeNull();
+    const sessions = ["leaky", "fixed"].map((state) => {
+      const file = path.join(output, "node_cache", state, "report.json");
+      return JSON.parse(readFileSync(file, "utf8")).payload.session;
+    });
+    expect(sessions[0]).toBe(sessions[1]);
+  }, 120_000);
+
+  it("says what to do about the reason, not about a leak that is too small", async () => {
+    const output = path.join(folder(), "two words");
+    const ended = run("run", "forward_hook", "--python", deviceless(), "--output", output);
+    await expect(ended).rejects.toMatchObject({
+      code: "LAB_SURPRISE",
+      message: expect.stringMatching(/forward_hook: could not be judged: .*there is no such device/),
+      hint: expect.stringContaining("reason"),
+    });
+    await expect(ended).rejects.toMatchObject({ hint: expect.not.stringContaining("too small") });
+  }, 60_000);
+
+  it("counts in the words of its table, and quotes the folder for a shell", async () => {
+    const output = path.join(folder(), "two words");
+    const printed: string[] = [];
+    await expect(
+      runTelling((text) => printed.push(text), "run", "forward_hook", "--python", deviceless(), "--output", output),
+    ).rejects.toMatchObject({ code: "LAB_SURPRISE" });
+    const text = printed.join("\n");
+    expect(text).toContain("\n1 could not be judged. Evidence: ");
+    expect(text).toContain(`\`stormlog-gate lab report '${output}' `);
+  }, 60_000);
+});
+
+describe("a round that is interrupted", () => {
+  it("ends with the document of what was done, also where the baseline was being measured", async () => {
+    const output = folder();
+    const controller = new AbortController();
+    const narrator = { ...SILENT, baseline: () => controller.abort("SIGINT") };
+    const document = await round(["node_cache"], output, narrator, { signal: controller.signal });
+    expect(document.patterns).toEqual([]);
+    expect(onDisk(output)).toMatchObject({ patterns: [] });
+  });
+
+  it("ends with status 130, and leaves no document of an earlier round beside its evidence", async () => {
+    const output = folder();
+    writeFileSync(path.join(output, LAB_FILE), "{}");
+    let baselineBegan = false;
+    const print = (text: string): void => {
+      if (baselineBegan || !text.includes("become the baseline")) return;
+      baselineBegan = true;
+      expect(onDisk(output)).toMatchObject({ patterns: [] });
+      // Handlers in a thread of a test runner hear no signal of the system.
+      process.emit("SIGHUP");
+    };
+    const { code, document } = await runTelling(print, "run", "node_cache", "--output", output);
+    expect(code).toBe(130);
+    expect(document).toMatchObject({ patterns: [] });
+    expect(existsSync(path.join(output, "node_cache"))).toBe(false);
+  }, 60_000);
+});
+
+describe("what is a surprise", () => {
+  const document = (outcomes: Readonly<Record<string, LabOutcome>>): LabDocument => ({
+    schema: "stormlog.lab/1",
+    generated_at_utc: null,
+    scale: "tiny",
+    backend: null,
+    device_model: null,
+    framework_version: null,
+    patterns: Object.entries(outcomes).map(([name, outcome]) => ({ name, outcome }) as LabPattern),
+  });
+  const of = (outcomes: Readonly<Record<string, LabOutcome>>, ...named: string[]): readonly string[] =>
+    surprises(document(outcomes), CATALOGUE, named).map(({ name }) => name);
+
+  it("is a skipped pattern that was named, or a round of nothing but those", () => {
+    expect(of({ node_cache: "caught", jax_pullbacks: "skipped" })).toEqual([]);
+    expect(of({ node_cache: "caught", jax_pullbacks: "skipped" }, "node_cache", "jax_pullbacks")).toEqual([
+      "jax_pullbacks",
+    ]);
+    expect(of({ forward_hook: "skipped", jax_pullbacks: "skipped" })).toEqual(["forward_hook", "jax_pullbacks"]);
+    expect(of({ forward_hook: "broken", jax_pullbacks: "skipped" })).toEqual(["forward_hook", "jax_pullbacks"]);
+  });
+});
