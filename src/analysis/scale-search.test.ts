@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bracket, mostProbes, nextStep, type SearchBounds, type SearchStep, type Seen } from "./scale-search.ts";
+import {
+  bracket,
+  MOST_UNJUDGED,
+  nextStep,
+  type SearchBounds,
+  type SearchStep,
+  type Seen,
+  type Sight,
+} from "./scale-search.ts";
 
 interface Found {
   readonly seen: readonly Seen[];
@@ -8,14 +16,26 @@ interface Found {
 }
 
 /** Search against an oracle, with one hint throughout. */
-function search(oracle: (value: number) => boolean, bounds: SearchBounds, hint: number | null = null): Found {
+function searchSights(oracle: (value: number) => Sight, bounds: SearchBounds, hint: number | null = null): Found {
   const seen: Seen[] = [];
   for (let tries = 0; tries <= 1000; tries += 1) {
     const step = nextStep(seen, bounds, hint);
     if (step.kind !== "probe") return { seen, end: step };
-    seen.push({ value: step.value, visible: oracle(step.value) });
+    seen.push({ value: step.value, sight: oracle(step.value) });
   }
   throw new Error("the search does not end");
+}
+
+/** The same, where every size can be judged. */
+function search(oracle: (value: number) => boolean, bounds: SearchBounds, hint: number | null = null): Found {
+  return searchSights((value) => (oracle(value) ? "visible" : "silent"), bounds, hint);
+}
+
+/** Sizes that a search may take where each can be judged: steps that double their exponent, steps of sixteen, then halving. */
+function mostProbes({ from, to, factor }: SearchBounds): number {
+  const doublings = Math.ceil(Math.log2(Math.max(1, Math.log(16) / Math.log(factor)))) + 1;
+  const long = Math.ceil(Math.log(to / from) / Math.log(16)) + 1;
+  return 1 + doublings + long + doublings + 1;
 }
 
 const BOUNDS: SearchBounds = { from: 4, to: 10_240, factor: 1.25 };
@@ -45,6 +65,8 @@ describe("the search for the smallest visible size", () => {
             expect(end.to).toBe(limits.to);
             expect(threshold).toBeGreaterThan(limits.to);
             break;
+          case "unjudged":
+            throw new Error("every size was judged");
           case "visible":
             expect(end.at).toBeGreaterThanOrEqual(threshold);
             expect(end.below).toBeLessThan(threshold);
@@ -67,8 +89,8 @@ describe("the search for the smallest visible size", () => {
         }
         // Whatever it says was seen: the visible size visible, the silent one silent.
         if (end.kind !== "visible") return;
-        expect(seen).toContainEqual({ value: end.at, visible: true });
-        expect(seen).toContainEqual({ value: end.below, visible: false });
+        expect(seen).toContainEqual({ value: end.at, sight: "visible" });
+        expect(seen).toContainEqual({ value: end.below, sight: "silent" });
       }),
     );
   });
@@ -93,14 +115,14 @@ describe("the search for the smallest visible size", () => {
   it("takes a size that was visible below a silent one for luck", () => {
     expect(
       bracket([
-        { value: 10, visible: true },
-        { value: 20, visible: false },
-        { value: 40, visible: true },
+        { value: 10, sight: "visible" },
+        { value: 20, sight: "silent" },
+        { value: 40, sight: "visible" },
       ]),
     ).toEqual({ silent: 20, visible: 40 });
-    const lucky = [
-      { value: 10, visible: true },
-      { value: 20, visible: false },
+    const lucky: readonly Seen[] = [
+      { value: 10, sight: "visible" },
+      { value: 20, sight: "silent" },
     ];
     expect(nextStep(lucky, BOUNDS, null)).toMatchObject({ kind: "probe" });
     const step = nextStep(lucky, BOUNDS, null);
@@ -111,5 +133,100 @@ describe("the search for the smallest visible size", () => {
     expect(mostProbes(BOUNDS)).toBeLessThanOrEqual(18);
     for (const place of [5, 70, 900, 9000])
       expect(search((value) => value >= place, BOUNDS).seen.length).toBeLessThan(14);
+  });
+});
+
+describe("a size that could not be judged", () => {
+  const seesFrom =
+    (place: number, unjudged: (value: number) => boolean) =>
+    (value: number): Sight =>
+      unjudged(value) ? "unjudged" : value >= place ? "visible" : "silent";
+
+  it("is no side of the boundary: the search closes beside it", () => {
+    const { seen, end } = searchSights(
+      seesFrom(60, (value) => value === 52),
+      BOUNDS,
+      64,
+    );
+    expect(seen.slice(0, 2)).toEqual([
+      { value: 64, sight: "visible" },
+      { value: 52, sight: "unjudged" },
+    ]);
+    if (end.kind !== "visible") throw new Error(end.kind);
+    expect(seen).toContainEqual({ value: end.below, sight: "silent" });
+    expect(end.at).toBeLessThanOrEqual(end.below * BOUNDS.factor);
+  });
+
+  it("is passed by where it is too short to be judged and the boundary lies above", () => {
+    const { end } = searchSights(
+      seesFrom(60, (value) => value < 16),
+      BOUNDS,
+      10,
+    );
+    expect(end).toMatchObject({ kind: "visible" });
+  });
+
+  it("leaves no answer where the boundary lies among such sizes, and is named", () => {
+    const tooShort = searchSights(
+      seesFrom(10, (value) => value < 16),
+      BOUNDS,
+      64,
+    );
+    if (tooShort.end.kind !== "unjudged") throw new Error(tooShort.end.kind);
+    for (const value of tooShort.end.values) expect(value).toBeLessThan(16);
+    expect(
+      searchSights(
+        seesFrom(1, (value) => value === 4),
+        { from: 4, to: 5, factor: 1.25 },
+        4,
+      ).end,
+    ).toEqual({ kind: "unjudged", values: [4] });
+  });
+
+  it("at the upper bound is not one at which the leak is silent", () => {
+    const { end } = searchSights(
+      seesFrom(1e9, (value) => value === 9),
+      { from: 4, to: 9, factor: 1.25 },
+      8,
+    );
+    expect(end).toEqual({ kind: "unjudged", values: [9] });
+  });
+
+  it("ends the search when there are too many of them", () => {
+    const { seen, end } = searchSights(() => "unjudged", { from: 1, to: 1_000_000, factor: 1.25 }, 64);
+    expect(seen.length).toBeLessThanOrEqual(MOST_UNJUDGED);
+    expect(end).toMatchObject({ kind: "unjudged" });
+  });
+
+  it("is never part of an answer, wherever it lies, and no size is tried twice", () => {
+    const sights = fc.infiniteStream(fc.constantFrom<Sight>("visible", "silent", "silent", "visible", "unjudged"));
+    fc.assert(
+      fc.property(bounds, hints, sights, (limits, hint, lots) => {
+        const { seen, end } = searchSights(() => lots.next().value, limits, hint);
+        expect(new Set(seen.map(({ value }) => value)).size).toBe(seen.length);
+        // Each size that says nothing may cost a few more beside it.
+        expect(seen.length).toBeLessThanOrEqual(mostProbes(limits) + 6 * MOST_UNJUDGED);
+        for (const { value } of seen) {
+          expect(value).toBeGreaterThanOrEqual(limits.from);
+          expect(value).toBeLessThanOrEqual(limits.to);
+        }
+        switch (end.kind) {
+          case "visible":
+            expect(seen).toContainEqual({ value: end.at, sight: "visible" });
+            expect(seen).toContainEqual({ value: end.below, sight: "silent" });
+            expect(end.at - end.below <= 1 || end.at <= end.below * limits.factor).toBe(true);
+            break;
+          case "always":
+            expect(seen).toContainEqual({ value: end.at, sight: "visible" });
+            break;
+          case "never":
+            expect(seen).toContainEqual({ value: end.to, sight: "silent" });
+            break;
+          case "unjudged":
+            expect(end.values.length).toBeGreaterThan(0);
+            for (const value of end.values) expect(seen).toContainEqual({ value, sight: "unjudged" });
+        }
+      }),
+    );
   });
 });

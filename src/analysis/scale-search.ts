@@ -1,7 +1,10 @@
-/** A size of a run, and whether the gate saw the leak in it. */
+/** Whether the gate saw the leak at a size; "unjudged" = it could not say, which is neither. */
+export type Sight = "visible" | "silent" | "unjudged";
+
+/** A size of a run, and what the gate saw in it. */
 export interface Seen {
   readonly value: number;
-  readonly visible: boolean;
+  readonly sight: Sight;
 }
 
 export interface SearchBounds {
@@ -19,56 +22,81 @@ export type SearchStep =
   /** Visible at the lower bound already. */
   | { readonly kind: "always"; readonly at: number }
   /** Silent at the upper bound still. */
-  | { readonly kind: "never"; readonly to: number };
+  | { readonly kind: "never"; readonly to: number }
+  /** No boundary can be told: these sizes, on the way to it, could not be judged. */
+  | { readonly kind: "unjudged"; readonly values: readonly number[] };
 
 /** The farthest a step goes while only one side is known: a size above costs as much more as it is larger. */
 const FARTHEST = 16;
+/** Sizes that could not be judged after which a search gives up: what hinders so many is no accident of one size. */
+export const MOST_UNJUDGED = 6;
+
+function valuesOf(seen: readonly Seen[], sight: Sight): readonly number[] {
+  return seen.flatMap((one) => (one.sight === sight ? [one.value] : [])).sort((a, b) => a - b);
+}
 
 /** The largest silent size, and the smallest visible one above it; null where there is none. */
 export function bracket(seen: readonly Seen[]): { readonly silent: number | null; readonly visible: number | null } {
-  const silent = seen.flatMap(({ value, visible }) => (visible ? [] : [value]));
-  const low = silent.length === 0 ? null : Math.max(...silent);
+  const silent = valuesOf(seen, "silent").at(-1) ?? null;
   // What was visible below a size that is silent was luck, or not of the leak: the answer lies above.
-  const visible = seen.flatMap(({ value, visible: one }) => (one && (low === null || value > low) ? [value] : []));
-  return { silent: low, visible: visible.length === 0 ? null : Math.min(...visible) };
+  const visible = valuesOf(seen, "visible").find((value) => silent === null || value > silent);
+  return { silent, visible: visible ?? null };
+}
+
+/** The middle of the widest gap between neighbours, on a geometric scale; null where no gap is wider than this factor or holds a size. */
+function middleOfWidest(sizes: readonly number[], factor: number): number | null {
+  const gaps = sizes.flatMap((low, index) => {
+    const high = sizes[index + 1];
+    return high === undefined || high - low <= 1 || high <= low * factor ? [] : [{ low, high }];
+  });
+  const [widest] = gaps.sort((a, b) => b.high / b.low - a.high / a.low);
+  if (widest === undefined) return null;
+  const { low, high } = widest;
+  return Math.min(high - 1, Math.max(low + 1, Math.round(Math.sqrt(low * high))));
 }
 
 /**
  * The next size to try in the search for the smallest visible one, on a geometric scale. Until both sides are known it steps away from
  * what is known, by the factor, its square, its fourth power, and so on: a good first guess is proved by two sizes, a bad one costs the
- * logarithm of its error. Between both sides it halves. Every size is tried once, so whatever the answers are, it ends with a silent and a
- * visible size side by side, or at a bound.
+ * logarithm of its error. Between both sides it halves. A size that could not be judged is neither side: the search goes past it, then
+ * beside it. Every size is tried once, so whatever the answers are, it ends with a silent and a visible size side by side, at a bound, or
+ * with the sizes for which neither can be told.
  * @param hint where theory places the answer by now; null = it does not know
  */
 export function nextStep(seen: readonly Seen[], bounds: SearchBounds, hint: number | null): SearchStep {
   const { from, to, factor } = bounds;
   const { silent, visible } = bracket(seen);
-  const within = (value: number): number => Math.min(to, Math.max(from, value));
   const usable = hint !== null && Number.isFinite(hint) && hint > 0 ? hint : null;
-  if (silent === null && visible === null)
-    return { kind: "probe", value: within(Math.ceil(usable ?? Math.sqrt(from * to))) };
-  if (silent !== null && visible !== null) {
-    if (visible - silent <= 1 || visible <= silent * factor) return { kind: "visible", at: visible, below: silent };
-    const middle = Math.round(Math.sqrt(silent * visible));
-    return { kind: "probe", value: Math.min(visible - 1, Math.max(silent + 1, middle)) };
+  if (seen.length === 0) {
+    const first = Math.ceil(usable ?? Math.sqrt(from * to));
+    return { kind: "probe", value: Math.min(to, Math.max(from, first)) };
   }
+  if (silent !== null && visible !== null && (visible - silent <= 1 || visible <= silent * factor))
+    return { kind: "visible", at: visible, below: silent };
+  if (silent !== null && silent >= to) return { kind: "never", to };
+  if (visible !== null && visible <= from) return { kind: "always", at: visible };
+  const unjudged = valuesOf(seen, "unjudged");
+  const between = unjudged.filter((value) => value > (silent ?? 0) && value < (visible ?? Infinity));
+  const stuck: SearchStep = { kind: "unjudged", values: between.length === 0 ? unjudged : between };
+  if (unjudged.length >= MOST_UNJUDGED) return stuck;
+  const tried = [silent ?? [], between, visible ?? []].flat();
+  const gap = (least: number): SearchStep => {
+    const value = middleOfWidest(tried, least);
+    return value === null ? stuck : { kind: "probe", value };
+  };
+  if (silent !== null && visible !== null) return gap(1);
   const reach = Math.min(FARTHEST, factor ** (2 ** Math.min(seen.length - 1, 30)));
   // Just beyond where theory has it, so that the other side becomes known.
   const beyond = Math.sqrt(factor);
-  if (silent !== null) {
-    if (silent >= to) return { kind: "never", to };
-    const wanted = Math.min(silent * FARTHEST, Math.max(silent * reach, (usable ?? 0) * beyond));
-    return { kind: "probe", value: Math.min(to, Math.max(silent + 1, Math.floor(wanted))) };
+  const [least, most] = [Math.min(...tried), Math.max(...tried)];
+  if (visible === null && most < to) {
+    const wanted = Math.min(most * FARTHEST, Math.max(most * reach, (usable ?? 0) * beyond));
+    return { kind: "probe", value: Math.min(to, Math.max(most + 1, Math.floor(wanted))) };
   }
-  const seenAt = visible as number;
-  if (seenAt <= from) return { kind: "always", at: seenAt };
-  const wanted = Math.max(seenAt / FARTHEST, Math.min(seenAt / reach, (usable ?? Infinity) / beyond));
-  return { kind: "probe", value: Math.max(from, Math.min(seenAt - 1, Math.ceil(wanted))) };
-}
-
-/** Most sizes that a search tries, whatever they say: steps that double their exponent, long steps, then halving. */
-export function mostProbes({ from, to, factor }: SearchBounds): number {
-  const doublings = Math.ceil(Math.log2(Math.max(1, Math.log(FARTHEST) / Math.log(factor)))) + 1;
-  const long = Math.ceil(Math.log(to / from) / Math.log(FARTHEST)) + 1;
-  return 1 + doublings + long + doublings + 1;
+  if (silent === null && least > from) {
+    const wanted = Math.max(least / FARTHEST, Math.min(least / reach, (usable ?? Infinity) / beyond));
+    return { kind: "probe", value: Math.max(from, Math.min(least - 1, Math.ceil(wanted))) };
+  }
+  // Both ends are tried, and one side is still not known: it may be between what could not be judged.
+  return gap(factor);
 }

@@ -28,11 +28,36 @@ describe("the folder of a search", () => {
     expect(readdirSync(place).sort()).toEqual([".lab-scale", "mine"]);
   });
 
-  it("keeps everything where no search has been before", async () => {
+  it("is refused where it holds what a search would write and no search made it, each time", async () => {
     const place = folder();
     lay(place);
-    await prepareScaleFolder(place);
+    for (let search = 0; search < 2; search += 1)
+      await expect(prepareScaleFolder(place)).rejects.toMatchObject({
+        code: "LAB_FOLDER_TAKEN",
+        message: expect.stringContaining("baselines, probes"),
+        where: place,
+      });
+    expect(readdirSync(place).sort()).toEqual(["baselines", "mine", "probes"]);
     expect(readFileSync(path.join(place, "probes", "17", "x"), "utf8")).toBe("x");
+  });
+
+  it("is not made the search's own where it holds anything of somebody else", async () => {
+    const place = folder();
+    writeFileSync(path.join(place, "mine"), "mine");
+    await prepareScaleFolder(place);
+    expect(readdirSync(place)).toEqual(["mine"]);
+    // What lies there by the next search may be anybody's.
+    lay(place);
+    await expect(prepareScaleFolder(place)).rejects.toMatchObject({ code: "LAB_FOLDER_TAKEN" });
+    expect(existsSync(path.join(place, "probes", "17", "x"))).toBe(true);
+  });
+
+  it("is its own where it was empty", async () => {
+    const place = folder();
+    await prepareScaleFolder(place);
+    lay(place);
+    await prepareScaleFolder(place);
+    expect(readdirSync(place).sort()).toEqual([".lab-scale", "mine"]);
   });
 
   it("has the document, its table and its picture, and no half of them", async () => {

@@ -1,5 +1,4 @@
-import { existsSync } from "node:fs";
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import type { ScaleDocument } from "../report/lab-scale-document.ts";
@@ -11,8 +10,10 @@ import { svgToPng } from "../report/timeline-png.ts";
 export const SCALE_FILE = "lab-scale.json";
 export const SCALE_PICTURE = "lab-scale.png";
 export const SCALE_TABLE = "lab-scale.md";
-/** Lies in a folder from the beginning of a search on, so that the next one knows what it may replace. */
+/** Lies in a folder that a search made or found empty, so that the next one knows what it may replace. */
 const OWNED = ".lab-scale";
+/** What a search puts into its folder. */
+const RESULTS = ["baselines", "probes", SCALE_FILE, SCALE_PICTURE, SCALE_TABLE] as const;
 
 function unwritable(folder: string, error: NodeJS.ErrnoException): never {
   throw new GateError("LAB_UNWRITABLE", `the results cannot be written (${error.code ?? error.message})`, {
@@ -23,19 +24,26 @@ function unwritable(folder: string, error: NodeJS.ErrnoException): never {
 }
 
 /**
- * Make the folder, or take what an earlier search left out of it: its baselines would be compared with. Of a folder that no search
- * made nothing is taken.
- * @throws GateError LAB_UNWRITABLE
+ * Make the folder, or take what an earlier search left out of it: its baselines would be compared with. A folder that is somebody else's
+ * is searched into only where nothing there bears the name of a result, and nothing is ever taken out of it.
+ * @throws GateError LAB_FOLDER_TAKEN (usage), LAB_UNWRITABLE
  */
 export async function prepareScaleFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });
-    if (existsSync(path.join(folder, OWNED))) {
-      const left = ["baselines", "probes", SCALE_FILE, SCALE_PICTURE, SCALE_TABLE];
-      for (const name of left) await rm(path.join(folder, name), { recursive: true, force: true });
-    }
-    await writeFile(path.join(folder, OWNED), "");
+    const there = await readdir(folder);
+    if (there.length === 0) return await writeFile(path.join(folder, OWNED), "");
+    const results = RESULTS.filter((name) => there.includes(name));
+    if (results.length === 0) return;
+    if (!there.includes(OWNED))
+      throw new GateError("LAB_FOLDER_TAKEN", `the folder holds ${results.join(", ")}, and no search made it`, {
+        kind: "usage",
+        where: folder,
+        hint: "Name a new folder with --output.",
+      });
+    for (const name of results) await rm(path.join(folder, name), { recursive: true, force: true });
   } catch (error) {
+    if (error instanceof GateError) throw error;
     unwritable(folder, error as NodeJS.ErrnoException);
   }
 }

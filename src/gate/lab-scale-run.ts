@@ -192,7 +192,7 @@ export interface SizedVerdict {
   /** Why it could not be judged; null when it was. */
   readonly reason: string | null;
   readonly check: LeadingCheck | null;
-  /** The first run's series that the check is of; null when it is not known. */
+  /** The series that the check is of, of the newest run that was analysed; null when it is not known. */
   readonly series: MeasuredSeries | null;
   readonly runs: number;
   readonly fingerprint: Fingerprint;

@@ -1,7 +1,10 @@
-import { bracket, nextStep, type SearchBounds, type SearchStep } from "../analysis/scale-search.ts";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { bracket, nextStep, type SearchBounds, type SearchStep, type Seen } from "../analysis/scale-search.ts";
 import { assertNever, GateError } from "../core/errors.ts";
 import { randomId } from "../measure/session.ts";
-import type { ScaleAnswer, ScaleDocument, ScaleProbe } from "../report/lab-scale-document.ts";
+import { type ScaleAnswer, type ScaleDocument, type ScaleProbe, sightOf } from "../report/lab-scale-document.ts";
+import { sizeWords } from "../report/lab-scale-table.ts";
 import type { Fingerprint } from "../telemetry/model.ts";
 import {
   type Detectable,
@@ -47,6 +50,12 @@ const FIRST_REACH = 16;
 /** Sizes of which a statement is asked where it depends on the size: the lower bound, and this many times it. */
 const SECOND_STATEMENT = 8;
 
+/** What the search knows of a probe: a warning is not red. */
+function seenAt(probe: ScaleProbe): Seen {
+  const sight = sightOf(probe);
+  return { value: probe.value, sight: sight === "warned" ? "silent" : sight };
+}
+
 /** Ends the search with what is known, for this reason. */
 class Stopped extends Error {}
 
@@ -65,8 +74,8 @@ class ScaleStory {
   guess: number | null = null;
   /** The size that is being judged; its bundles are not whole. Null between two. */
   #judging: number | null = null;
-  /** Why the last size could not be judged; null when it was. */
-  #unjudged: string | null = null;
+  /** Why the last size that could not be judged could not. */
+  #unjudged = "no reason was given";
 
   constructor(pattern: SizedPattern, bounds: SearchBounds, narrator: ScaleNarrator, ports: GatePorts) {
     this.#pattern = pattern;
@@ -139,13 +148,13 @@ class ScaleStory {
   predicted(): number | null {
     const seen = this.probes.flatMap((probe): readonly Excess[] => {
       const { value, excess_bytes: excess, mde_bytes: needed } = probe;
-      return excess === null || needed === null ? [] : [{ value, excess, needed }];
+      return excess === null || needed === null || sightOf(probe) === "unjudged" ? [] : [{ value, excess, needed }];
     });
     return seen.length === 0 ? this.guess : measuredSize(seen);
   }
 
   next(): SearchStep {
-    const step = nextStep(this.probes, this.#bounds, this.predicted());
+    const step = nextStep(this.probes.map(seenAt), this.#bounds, this.predicted());
     if (step.kind !== "probe" || this.probes.length > 0) return step;
     // A size that has a baseline and is as good costs no further one; one far away would cost too much before anything is known.
     const [first] = this.#baselines.keys();
@@ -167,7 +176,7 @@ class ScaleStory {
   /**
    * Judge the leaky state at a size and, where it is red, the fixed one. A fixed state that does not pass by the baseline of another
    * size shows that the baseline does not serve here: one is measured here, and both are judged again. A size that cannot be judged even
-   * so, as one so short that not every run has a growth, is not one at which the leak is seen.
+   * so, as one so short that not every run has a growth, is neither silent nor visible.
    */
   async probe(value: number): Promise<ScaleProbe> {
     const { setting } = this.#pattern;
@@ -192,7 +201,7 @@ class ScaleStory {
         continue;
       }
       if (fixed?.word === "fail") throw new Stopped(`the fixed state fails at ${value}, too, by runs of its own size`);
-      this.#unjudged = serves ? null : (leaky.reason ?? fixed?.reason ?? "no reason was given");
+      if (!serves) this.#unjudged = leaky.reason ?? fixed?.reason ?? "no reason was given";
       const { check, series } = leaky;
       return {
         value,
@@ -219,7 +228,7 @@ class ScaleStory {
   async keep(probe: ScaleProbe): Promise<void> {
     this.probes.push(probe);
     this.#judging = null;
-    const { silent, visible } = bracket(this.probes);
+    const { silent, visible } = bracket(this.probes.map(seenAt));
     for (const [index, one] of this.probes.entries()) {
       if (one.bundle === null || one.value === silent || one.value === visible) continue;
       await dropBundles(this.#pattern.folder, one.bundle);
@@ -243,14 +252,20 @@ class ScaleStory {
         // A line that says the leak should have been seen within the bound says nothing of where it will be.
         return { ...step, ...found(step.to), extrapolated: beyond !== null && beyond > step.to ? beyond : null };
       }
+      case "unjudged": {
+        const sizes = step.values.map((value) => sizeWords(this.#pattern.setting.by, value)).join(", ");
+        return this.broken(`the gate could not judge it at ${sizes} (${this.#unjudged})`);
+      }
       default:
         return assertNever(step);
     }
   }
 
   broken(reason: string): ScaleAnswer {
-    const { silent, visible } = bracket(this.probes);
-    return { kind: "broken", reason, at: visible, below: silent };
+    const { silent, visible } = bracket(this.probes.map(seenAt));
+    const bundle = this.#judging === null ? null : probeFolder(this.#judging);
+    const left = bundle !== null && existsSync(path.join(this.#pattern.folder, bundle));
+    return { kind: "broken", reason, at: visible, below: silent, bundle: left ? bundle : null };
   }
 
   async #interrupted(): Promise<ScaleAnswer> {
@@ -266,8 +281,6 @@ class ScaleStory {
       for (;;) {
         if (this.#ports.interrupt.aborted) return await this.#interrupted();
         const step = this.next();
-        if (step.kind === "never" && this.#unjudged !== null)
-          return this.broken(`nothing could be judged at ${step.to}: ${this.#unjudged}`);
         if (step.kind !== "probe") return this.answer(step);
         await this.keep(await this.probe(step.value));
       }
@@ -287,7 +300,8 @@ function word(value: unknown): string | null {
 /**
  * Search the smallest size at which the gate sees a pattern's leak: the leaky state fails and the fixed one passes.
  * @returns the document, which also lies in the folder with its table and its picture; of what was found so far when interrupted
- * @throws GateError LAB_UNWRITABLE, and those of usage
+ * @throws GateError LAB_SCALE_BROKEN when the pattern cannot run here, before the folder is touched; LAB_FOLDER_TAKEN, LAB_UNWRITABLE, and
+ * those of usage
  */
 export async function searchScale(
   options: ScaleOptions,
@@ -295,15 +309,21 @@ export async function searchScale(
   ports: GatePorts,
 ): Promise<ScaleDocument> {
   const { bounds, ...rest } = options;
+  const missing = (await labAvailability(rest.python)).reason(rest.entry);
+  if (missing !== null)
+    throw new GateError("LAB_SCALE_BROKEN", missing, {
+      kind: "error",
+      hint: "Nothing was measured, and nothing was written.",
+    });
   await prepareScaleFolder(rest.folder);
-  const session = rest.env.STORMLOG_GATE_SESSION ?? randomId();
+  // An empty name is none: each run would be a session of its own, and nothing a base for another.
+  const session = rest.env.STORMLOG_GATE_SESSION || randomId();
   const env = { ...rest.env, STORMLOG_GATE_SESSION: session, PYTHONDONTWRITEBYTECODE: "1" };
   const pattern: SizedPattern = { ...rest, env, lab: labFolder(rest.folder) };
   // Of runs only what they come to is told; the bundles that are kept hold the rest.
   const quiet: GatePorts = { ...ports, log: (line) => ports.progress?.(line) };
   const story = new ScaleStory(pattern, bounds, narrator, quiet);
-  const missing = (await labAvailability(pattern.python)).reason(pattern.entry);
-  const answer = missing === null ? await story.search() : story.broken(missing);
+  const answer = await story.search();
   const { entry, setting } = pattern;
   const { backend, device_model, cpu, framework, framework_version } = story.fingerprint;
   const document: ScaleDocument = {

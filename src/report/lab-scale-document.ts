@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { assertNever } from "../core/errors.ts";
 
 /** What of a run is made larger. */
 export const SCALE_AXES = ["steps", "batch", "epochs"] as const;
@@ -37,10 +38,30 @@ const probeSchema = v.object({
 });
 export type ScaleProbe = v.InferOutput<typeof probeSchema>;
 
+/** What was seen of the leak at a size. A warning is not red, so it counts as silent in the search; what was not judged counts as neither. */
+export function sightOf({
+  leaky,
+  visible,
+}: Pick<ScaleProbe, "leaky" | "visible">): "visible" | "warned" | "silent" | "unjudged" {
+  if (visible) return "visible";
+  switch (leaky) {
+    case "pass":
+      return "silent";
+    case "warn":
+      return "warned";
+    case "fail": // Red, and its fixed state did not prove that the leak is why.
+    case "unjudged":
+    case "error":
+      return "unjudged";
+    default:
+      return assertNever(leaky);
+  }
+}
+
 const answerSchema = v.variant("kind", [
   v.object({
     kind: v.literal("visible"),
-    /** The smallest size seen visible, and the largest seen silent. */
+    /** The smallest size seen visible, and the largest that was judged and not red. */
     at: size,
     below: size,
     excess_bytes: bytes,
@@ -61,6 +82,8 @@ const answerSchema = v.variant("kind", [
     /** What was known until then. */
     at: v.nullable(size),
     below: v.nullable(size),
+    /** Folder of the bundles of the size that ended the search, from the document's own; null where there are none. */
+    bundle: text,
   }),
 ]);
 /** What was found. */

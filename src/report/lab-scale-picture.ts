@@ -1,6 +1,6 @@
 import { escapeHtml } from "../core/escape.ts";
 import { formatBytes } from "../core/units.ts";
-import type { ScaleDocument, ScaleProbe } from "./lab-scale-document.ts";
+import { type ScaleDocument, type ScaleProbe, sightOf } from "./lab-scale-document.ts";
 import { answerWords, sizeWords } from "./lab-scale-table.ts";
 import { INK, LIMIT_LINE, LINE_STYLES } from "./palette.ts";
 import { fitText, textWidth } from "./text-width.ts";
@@ -131,7 +131,8 @@ function frame(x: LogAxis, y: LogAxis, document: ScaleDocument): string {
 /** Where the leak becomes visible: the stretch between the silent and the visible size. */
 function boundary(x: LogAxis, { answer, by }: ScaleDocument): string {
   if (answer.kind !== "visible") return "";
-  const [from, to] = [x.at(answer.below), x.at(answer.at)];
+  const within = (at: number): number => Math.min(RIGHT, Math.max(LEFT, at));
+  const [from, to] = [within(x.at(answer.below)), within(x.at(answer.at))];
   const words = `visible at ${sizeWords(by, answer.at)}`;
   const right = to + 12 + textWidth(words, TICK) < RIGHT;
   return [
@@ -159,11 +160,13 @@ interface Measured extends ScaleProbe {
   readonly mde_bytes: number;
 }
 
+/** What can be drawn: a size that was not judged is neither silent nor visible, and what was measured there is worth as little. */
 function measured(probes: readonly ScaleProbe[]): readonly Measured[] {
   return probes
     .flatMap((probe) => {
       const { excess_bytes, mde_bytes } = probe;
-      return excess_bytes === null || mde_bytes === null ? [] : [{ ...probe, excess_bytes, mde_bytes }];
+      if (excess_bytes === null || mde_bytes === null || sightOf(probe) === "unjudged") return [];
+      return [{ ...probe, excess_bytes, mde_bytes }];
     })
     .sort((a, b) => a.value - b.value);
 }
@@ -179,9 +182,12 @@ function shownStatement({ theory }: ScaleDocument, sizes: readonly number[], lea
   return bytes.every((one) => one > least * LEAST_PART) ? bytes : [];
 }
 
-/** Both axes: as far as anything was measured, with the guess where that is not out of all proportion. */
+/** Both axes: as far as anything was measured, with both sides of the boundary, and with the guess where that is not out of all proportion. */
 function axes(document: ScaleDocument, probes: readonly Measured[]): { readonly x: LogAxis; readonly y: LogAxis } {
-  const sizes = probes.map(({ value }) => value);
+  const { answer } = document;
+  // A boundary may be known at a size of which no figure is.
+  const sides = answer.kind === "visible" ? [answer.below, answer.at] : [];
+  const sizes = [...probes.map(({ value }) => value), ...sides];
   const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
   const { guess, detectable } = document.theory;
   const near = guess !== null && guess >= least / 8 && guess <= most * 8 ? [guess] : [];
@@ -251,7 +257,7 @@ export function scalePicture(document: ScaleDocument): string {
     text(fitText(`${document.pattern}, by ${document.by}`, 26, WIDTH - 2 * MARGIN), MARGIN, 44, 26, INK.text),
     ...sentence.map((words, i) => text(fitText(words, 19, WIDTH - 2 * MARGIN), MARGIN, 76 + 26 * i, 19, INK.soft)),
     probes.length === 0
-      ? text("No size was judged.", WIDTH / 2, HEIGHT / 2, 22, INK.soft, "middle")
+      ? text("No size has a figure that could be drawn.", WIDTH / 2, HEIGHT / 2, 22, INK.soft, "middle")
       : plot(document, probes),
     "</svg>",
   ].join("\n");

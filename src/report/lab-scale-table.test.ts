@@ -29,10 +29,29 @@ describe("the answer of a search in words", () => {
     expect(answered({ kind: "never", to: 9, excess_bytes: -5, mde_bytes: 4, extrapolated: null })).toContain(
       "nothing has come together there, 4 B can be seen. It does not grow",
     );
-    expect(answered({ kind: "broken", reason: "interrupted", at: 40, below: 20 })).toContain(
+    expect(answered({ kind: "broken", reason: "interrupted", at: 40, below: 20, bundle: null })).toContain(
       "interrupted; so far it is silent at 20 steps and visible at 40 steps.",
     );
-    expect(answered({ kind: "broken", reason: "no torch", at: null, below: null })).toContain("answer: no torch.");
+    expect(answered({ kind: "broken", reason: "no torch", at: null, below: null, bundle: null })).toContain(
+      "answer: no torch.",
+    );
+    expect(answered({ kind: "broken", reason: "it failed", at: 40, below: null, bundle: "probes/17" })).toContain(
+      "it failed; its bundles lie in probes/17; so far it is visible at 40 steps.",
+    );
+  });
+
+  it("says of a size that was warned of that it was not silent", () => {
+    const probes = scaleDocument().probes.map((probe) =>
+      probe.value === 21 ? { ...probe, leaky: "warn" as const } : probe,
+    );
+    const words = (answer: ScaleAnswer): string => answerWords(scaleDocument({ probes, answer }));
+    expect(answerWords(scaleDocument({ probes }))).toContain("and is warned of, but not red, at 21 steps;");
+    expect(words({ kind: "never", to: 21, ...KNOWN, extrapolated: null })).toContain(
+      "a_pattern is warned of, but not red, at 21 steps: 2.50 MiB",
+    );
+    expect(words({ kind: "broken", reason: "x", at: 40, below: 21, bundle: null })).toContain(
+      "so far it is warned of, but not red, at 21 steps and visible at 40 steps.",
+    );
   });
 
   it("counts in the unit that was searched", () => {
@@ -65,6 +84,7 @@ describe("a judged size in words", () => {
     expect(probeWords("steps", silent)).toContain("; 1 run, ");
     expect(probeWords("steps", { ...silent, leaky: "warn" })).toContain("warned of");
     expect(probeWords("steps", { ...PROBE, visible: false, fixed: "unjudged" })).toContain("not judged");
+    expect(probeWords("steps", { ...PROBE, visible: false, leaky: "unjudged", fixed: null })).toContain("not judged");
     expect(probeWords("steps", { ...PROBE, check: null, excess_bytes: null })).toContain("no check could say");
   });
 });
@@ -96,11 +116,32 @@ describe("the picture of a search", () => {
   });
 
   it("puts a size at which nothing came together at the foot, and lets no outside text act", () => {
-    const probes = [{ ...PROBE, excess_bytes: -4, visible: false }];
+    const probes = [{ ...PROBE, excess_bytes: -4, visible: false, leaky: "pass" as const, fixed: null }];
     const svg = scalePicture(scaleDocument({ probes, pattern: "<script>" }));
     expect(svg).not.toContain("<script>");
     expect(svg).not.toContain("NaN");
     expect(svg).toMatch(/<path d="M[\d.]+ [\d.]+h16l-8 12\.8z"/);
+  });
+
+  it("shows the stretch of the boundary within the plot, also where no figure is known of its sides", () => {
+    const probes = [
+      PROBE,
+      { ...PROBE, value: 5, visible: false, leaky: "pass" as const, fixed: null, mde_bytes: null },
+    ];
+    const answer = { kind: "visible", at: 26, below: 5, ...KNOWN } as const;
+    const svg = scalePicture(scaleDocument({ probes, answer }));
+    const [, x = "", width = ""] =
+      /<rect x="([\d.-]+)" y="\d+" width="([\d.-]+)"[^>]*fill-opacity="0.14"/.exec(svg) ?? [];
+    const [, left = "", room = ""] = /<clipPath id="plot"><rect x="(\d+)" y="\d+" width="(\d+)"/.exec(svg) ?? [];
+    expect(Number(x)).toBeGreaterThan(Number(left));
+    expect(Number(x) + Number(width)).toBeLessThan(Number(left) + Number(room));
+  });
+
+  it("leaves out what was not judged, which is neither silent nor visible", () => {
+    const unjudged = { ...PROBE, value: 30, visible: false, leaky: "unjudged", fixed: null } as const;
+    const { probes } = scaleDocument();
+    expect(scalePicture(scaleDocument({ probes: [...probes, unjudged] }))).toBe(scalePicture(scaleDocument()));
+    expect(scalePicture(scaleDocument({ probes: [unjudged] }))).toContain("No size has a figure that could be drawn.");
   });
 
   it("is drawn of any document, also of one size or none", async () => {
@@ -118,7 +159,7 @@ describe("the document of a search", () => {
       { kind: "visible", at: 2, below: 1, ...KNOWN },
       { kind: "always", at: 1, ...KNOWN },
       { kind: "never", to: 1, ...KNOWN, extrapolated: null },
-      { kind: "broken", reason: "x", at: null, below: null },
+      { kind: "broken", reason: "x", at: null, below: null, bundle: null },
     ];
     for (const answer of answers)
       expect(v.is(ScaleDocumentSchema, JSON.parse(JSON.stringify(scaleDocument({ answer }))))).toBe(true);

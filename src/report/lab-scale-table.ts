@@ -1,6 +1,6 @@
 import { assertNever } from "../core/errors.ts";
 import { formatBytes, formatDuration } from "../core/units.ts";
-import type { ScaleAxis, ScaleDocument, ScaleProbe } from "./lab-scale-document.ts";
+import { type ScaleAxis, type ScaleDocument, type ScaleProbe, sightOf } from "./lab-scale-document.ts";
 import { md, table } from "./markdown-text.ts";
 
 const UNKNOWN = "–";
@@ -44,10 +44,15 @@ function bytesOf(bytes: number | null): string {
   return bytes === null ? UNKNOWN : formatBytes(bytes);
 }
 
-function seenWords({ leaky, fixed, visible }: ScaleProbe): string {
-  if (visible) return "visible";
-  if (leaky === "unjudged" || fixed === "unjudged") return "not judged";
-  return fixed === null && leaky === "warn" ? "warned of" : "silent";
+const SEEN_WORDS = {
+  visible: "visible",
+  warned: "warned of",
+  silent: "silent",
+  unjudged: "not judged",
+} as const satisfies Record<ReturnType<typeof sightOf>, string>;
+
+function seenWords(probe: ScaleProbe): string {
+  return SEEN_WORDS[sightOf(probe)];
 }
 
 /** What theory says before any leaky run. */
@@ -74,13 +79,18 @@ export function probeWords(by: ScaleAxis, probe: ScaleProbe): string {
 }
 
 /** The answer in one sentence. */
-export function answerWords({ by, answer, theory, pattern }: ScaleDocument): string {
+export function answerWords({ by, answer, theory, pattern, probes }: ScaleDocument): string {
   const by_ = (excess: number | null, mde: number | null): string =>
     excess === null || mde === null ? "" : `, with ${formatBytes(excess)} more than the fixed state has`;
+  // A size that is not red may have been warned of.
+  const notRed = (value: number): string => {
+    const probe = probes.find((one) => one.value === value);
+    return probe !== undefined && sightOf(probe) === "warned" ? "warned of, but not red," : "silent";
+  };
   switch (answer.kind) {
     case "visible": {
       const off = theory.off === null ? "" : `; ${offWords(theory.off)}`;
-      return `${pattern} becomes visible at ${sizeWords(by, answer.at)}${by_(answer.excess_bytes, answer.mde_bytes)}, and is silent at ${sizeWords(by, answer.below)}${off}.`;
+      return `${pattern} becomes visible at ${sizeWords(by, answer.at)}${by_(answer.excess_bytes, answer.mde_bytes)}, and is ${notRed(answer.below)} at ${sizeWords(by, answer.below)}${off}.`;
     }
     case "always":
       return `${pattern} is visible at ${sizeWords(by, answer.at)} already${by_(answer.excess_bytes, answer.mde_bytes)}.`;
@@ -94,14 +104,17 @@ export function answerWords({ by, answer, theory, pattern }: ScaleDocument): str
         extrapolated === null
           ? "It does not grow so that one could say where it would be"
           : `If it went on so, it would be at ${aboutSize(by, extrapolated)}, which is an extrapolation and was not measured`;
-      return `${pattern} is silent up to ${sizeWords(by, answer.to)}${there}. ${beyond}.`;
+      const upTo = notRed(answer.to) === "silent" ? "silent up to" : "warned of, but not red, at";
+      return `${pattern} is ${upTo} ${sizeWords(by, answer.to)}${there}. ${beyond}.`;
     }
     case "broken": {
       const known = [
-        ...(answer.below === null ? [] : [`silent at ${sizeWords(by, answer.below)}`]),
+        ...(answer.below === null ? [] : [`${notRed(answer.below)} at ${sizeWords(by, answer.below)}`]),
         ...(answer.at === null ? [] : [`visible at ${sizeWords(by, answer.at)}`]),
       ];
-      return `The search of ${pattern} ended without an answer: ${answer.reason}${known.length === 0 ? "" : `; so far it is ${known.join(" and ")}`}.`;
+      const soFar = known.length === 0 ? "" : `; so far it is ${known.join(" and ")}`;
+      const evidence = answer.bundle === null ? "" : `; its bundles lie in ${answer.bundle}`;
+      return `The search of ${pattern} ended without an answer: ${answer.reason}${evidence}${soFar}.`;
     }
     default:
       return assertNever(answer);

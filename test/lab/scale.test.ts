@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -23,6 +23,8 @@ describe("a search of the size at which a leak shows", { timeout: 240_000 }, () 
   beforeAll(async () => {
     found = await cli(["lab", "scale", "node_cache", "--from", "6", "--to", "200", "--output", "found", "--json"], {
       cwd,
+      // A name that a workflow left empty is none: the search gives its runs one session all the same.
+      env: { STORMLOG_GATE_SESSION: "" },
     });
     document = JSON.parse(found.stdout);
   }, 200_000);
@@ -96,14 +98,25 @@ describe("a search that finds no boundary", { timeout: 120_000 }, () => {
     expect(existsSync(path.join(cwd, "cut", "lab-scale.json"))).toBe(true);
   });
 
-  it("is broken where the pattern cannot run, with the reason", async () => {
-    const args = ["lab", "scale", "forward_hook", "--python", "/no/such/python", "--output", "none", "--json"];
-    const { code, stdout, stderr } = await cli(args, { cwd });
-    expect(code).toBe(1);
-    expect(stderr).toContain("error LAB_SCALE_BROKEN");
-    const { answer, probes } = JSON.parse(stdout) as ScaleDocument;
-    expect(answer).toMatchObject({ kind: "broken", at: null, below: null });
-    expect(probes).toEqual([]);
+  it("is broken where the pattern cannot run, with the reason, before it touches what an earlier search left", async () => {
+    const earlier = path.join(cwd, "earlier");
+    mkdirSync(path.join(earlier, "probes", "17"), { recursive: true });
+    writeFileSync(path.join(earlier, ".lab-scale"), "");
+    for (const output of ["earlier", "none"]) {
+      const args = ["lab", "scale", "forward_hook", "--python", "/no/such/python", "--output", output];
+      const { code, stderr } = await cli(args, { cwd });
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/error LAB_SCALE_BROKEN: .*"\/no\/such\/python" cannot be run/);
+    }
+    expect(existsSync(path.join(earlier, "probes", "17"))).toBe(true);
+    expect(existsSync(path.join(cwd, "none"))).toBe(false);
+  });
+
+  it("is refused a folder whose baselines are somebody's own", async () => {
+    mkdirSync(path.join(cwd, "own", "baselines"), { recursive: true });
+    const { code, stderr } = await cli(["lab", "scale", "node_cache", "--output", "."], { cwd: path.join(cwd, "own") });
+    expect([code, stderr.match(/error \w+/)?.[0]]).toEqual([2, "error LAB_FOLDER_TAKEN"]);
+    expect(readdirSync(path.join(cwd, "own"))).toEqual(["baselines"]);
   });
 
   it.each([
