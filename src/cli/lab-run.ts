@@ -19,7 +19,8 @@ function summary(document: LabDocument): string {
   const counts = LAB_OUTCOMES.map(
     (outcome) => [outcome, document.patterns.filter((one) => one.outcome === outcome).length] as const,
   );
-  return counts.flatMap(([outcome, count]) => (count === 0 ? [] : [`${count} ${OUTCOME_WORDS[outcome]}`])).join(", ");
+  const words = counts.flatMap(([outcome, count]) => (count === 0 ? [] : [`${count} ${OUTCOME_WORDS[outcome]}`]));
+  return words.length === 0 ? "No pattern came to its end" : words.join(", ");
 }
 
 /** What to do about rows that are no judgement, or a judgement that the catalogue does not expect. */
@@ -78,12 +79,13 @@ export async function runRound(invocation: Invocation): Promise<number> {
       consolePorts(console, interrupt.signal, true),
     );
     console.print(`\n${terminalLine(roundTitle(document))}\n`);
-    printRows(
-      console,
-      CATALOGUE_COLUMNS.map(([name]) => name),
-      CATALOGUE_COLUMNS.map(([, align]) => align === "r"),
-      document.patterns.map(catalogueRow),
-    );
+    if (document.patterns.length > 0)
+      printRows(
+        console,
+        CATALOGUE_COLUMNS.map(([name]) => name),
+        CATALOGUE_COLUMNS.map(([, align]) => align === "r"),
+        document.patterns.map(catalogueRow),
+      );
     const shown = shownPath(folder);
     const report = `stormlog-gate lab report ${shellWord(shown)} --output lab-report`;
     console.print(

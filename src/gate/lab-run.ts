@@ -179,9 +179,15 @@ function known(fingerprint: Fingerprint | undefined): Fingerprint | null {
   return word(fingerprint?.backend) === null ? null : (fingerprint ?? null);
 }
 
-/** PyTorch names the device that a round is of; a program of its that ended early may not have come so far. */
-const tellsMore = ({ framework }: CatalogueEntry, { outcome }: LabPattern): boolean =>
-  framework === "torch" && outcome !== "broken";
+/**
+ * The environment of a round after one more row. PyTorch names the device that a round is of, so its word counts most; but a program that
+ * ended early may not have come so far, and takes nothing away from what is known.
+ */
+export function environmentAfter(before: Fingerprint, { pattern, fingerprint }: LabRow): Fingerprint {
+  if (fingerprint === null) return before;
+  const tells = pattern.framework === "torch" && pattern.outcome !== "broken";
+  return before.backend === undefined || tells ? fingerprint : before;
+}
 
 /**
  * The row for a failure while a pattern ran: a pattern that cannot be measured must not take the others' results with it. Null when the
@@ -249,8 +255,7 @@ export async function runLab(options: LabOptions, narrator: LabNarrator, ports: 
         failedRow(entry, error, ports.interrupt.aborted),
       );
       if (ran === null) break;
-      if (ran.fingerprint !== null && (fingerprint.backend === undefined || tellsMore(entry, ran.pattern)))
-        fingerprint = ran.fingerprint;
+      fingerprint = environmentAfter(fingerprint, ran);
       patterns.push(ran.pattern);
     }
     const last = patterns.at(-1);

@@ -1,10 +1,11 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { consolePorts } from "../../src/cli/ports.ts";
 import { CATALOGUE } from "../../src/gate/lab-catalogue.ts";
-import { LAB_FILE, type LabNarrator, runLab, surprises } from "../../src/gate/lab-run.ts";
+import { environmentAfter, LAB_FILE, type LabNarrator, runLab, surprises } from "../../src/gate/lab-run.ts";
 import { type LabDocument, type LabOutcome, type LabPattern, parseLabDocument } from "../../src/report/lab-document.ts";
+import type { Fingerprint } from "../../src/telemetry/model.ts";
 import { folder, quietConsole, run, runTelling } from "./kit/lab-command.ts";
 
 const SILENT: LabNarrator = { begins: () => {}, baseline: () => {}, judging: () => {}, ended: () => {} };
@@ -50,6 +51,13 @@ function round(
   );
 }
 
+/** The sessions that the two states of a pattern were judged in. */
+function sessionsIn(output: string, pattern: string): readonly string[] {
+  const of = (state: string): string =>
+    JSON.parse(readFileSync(path.join(output, pattern, state, "report.json"), "utf8")).payload.session;
+  return [...new Set([of("leaky"), of("fixed")])];
+}
+
 const onDisk = (output: string): LabDocument =>
   parseLabDocument(JSON.parse(readFileSync(path.join(output, LAB_FILE), "utf8")), output);
 
@@ -63,12 +71,30 @@ describe("a round in which a pattern cannot be judged", () => {
     expect(document.patterns[1]?.reason).toMatch(/exited with status 1; nothing was stored: there is no such device$/);
     expect(document.backend).toBe("cpu");
     expect(document.device_model).not.toBeNull();
-    const sessions = ["leaky", "fixed"].map((state) => {
-      const file = path.join(output, "node_cache", state, "report.json");
-      return JSON.parse(readFileSync(file, "utf8")).payload.session;
-    });
-    expect(sessions[0]).toBe(sessions[1]);
+    expect(sessionsIn(output, "node_cache")).toHaveLength(1);
   }, 120_000);
+
+  it("tells the last words from the bundle where a stored baseline is given", async () => {
+    const output = folder();
+    mkdirSync(path.join(output, "store"));
+    const { patterns } = await round(["forward_hook"], output, SILENT, { baseline: "file:store" });
+    expect(patterns).toMatchObject([{ outcome: "broken", fixed: { verdict: "error" }, leaky: { verdict: "error" } }]);
+    expect(patterns[0]?.reason).toMatch(/exited with status 1: there is no such device$/);
+  }, 60_000);
+
+  it("leaves the environment as PyTorch told it, whatever a program knew that ended early", () => {
+    const row = (framework: string, outcome: LabOutcome, fingerprint: Fingerprint | null) => ({
+      pattern: { framework, outcome } as LabPattern,
+      fingerprint,
+    });
+    const told = { backend: "cuda", framework: "torch" };
+    const plain = { backend: "cpu" };
+    expect(environmentAfter({}, row("node", "caught", plain))).toEqual(plain);
+    expect(environmentAfter(plain, row("torch", "caught", told))).toEqual(told);
+    expect(environmentAfter(told, row("torch", "broken", plain))).toEqual(told);
+    expect(environmentAfter(told, row("torch", "broken", null))).toEqual(told);
+    expect(environmentAfter(told, row("node", "caught", plain))).toEqual(told);
+  });
 
   it("says what to do about the reason, not about a leak that is too small", async () => {
     const output = path.join(folder(), "two words");
@@ -114,8 +140,9 @@ describe("a round that is interrupted", () => {
       // Handlers in a thread of a test runner hear no signal of the system.
       process.emit("SIGHUP");
     };
-    const { code, document } = await runTelling(print, "run", "node_cache", "--output", output);
+    const { code, text, document } = await runTelling(print, "run", "node_cache", "--output", output);
     expect(code).toBe(130);
+    expect(text).toContain("\nNo pattern came to its end. Evidence: ");
     expect(document).toMatchObject({ patterns: [] });
     expect(existsSync(path.join(output, "node_cache"))).toBe(false);
   }, 60_000);
