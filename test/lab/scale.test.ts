@@ -59,6 +59,15 @@ describe("a search of the size at which a leak shows", { timeout: 240_000 }, () 
     expect(probes.filter(({ bundle }) => bundle !== null)).toHaveLength(2);
   });
 
+  it("is one session, whose runs are a base for each other", () => {
+    const sessions = kept(folder).map((one) => {
+      const report = readFileSync(path.join(folder, "probes", one, "report.json"), "utf8");
+      return JSON.parse(report).payload.session;
+    });
+    expect(sessions.length).toBeGreaterThanOrEqual(3);
+    expect(new Set(sessions).size).toBe(1);
+  });
+
   it("leaves the document that it printed, fitting the published schema, with a table and a picture", () => {
     expect(JSON.parse(readFileSync(path.join(folder, "lab-scale.json"), "utf8"))).toEqual(document);
     const schema = JSON.parse(readFileSync(path.join(packageRoot(), "schema", "lab-scale.schema.json"), "utf8"));

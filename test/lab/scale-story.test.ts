@@ -1,0 +1,83 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { consolePorts } from "../../src/cli/ports.ts";
+import { shippedLab } from "../../src/gate/lab-catalogue.ts";
+import { searchScale } from "../../src/gate/lab-scale.ts";
+import { SCALE_TABLE } from "../../src/gate/lab-scale-files.ts";
+import type { ScaleDocument } from "../../src/report/lab-scale-document.ts";
+import { answerWords } from "../../src/report/lab-scale-table.ts";
+import { folder, quietConsole } from "./kit/lab-command.ts";
+
+/** A program that passes for a pattern: as its fixed state it holds 8 MiB; what it is as the leaky one, the steps decide. */
+function pattern(leaky: string): string {
+  const file = path.join(folder(), "pattern.mjs");
+  writeFileSync(
+    file,
+    `const state = process.argv[2];
+const steps = Number(process.argv[process.argv.indexOf("--steps") + 1]);
+const hold = (mebibytes, milliseconds) => {
+  const held = Buffer.alloc(mebibytes * 2 ** 20, 1);
+  setTimeout(() => {
+    console.log("leak-lab: " + JSON.stringify({ steps, framework: "node", leak_bytes_per_step: 2 ** 18, accuracy: held[0] }));
+  }, milliseconds);
+};
+if (state === "fixed") hold(8, 0);
+${leaky}
+`,
+  );
+  return file;
+}
+
+/** Search among three sizes. */
+function search(leaky: string, output: string): Promise<ScaleDocument> {
+  return searchScale(
+    {
+      entry: {
+        name: "a_pattern",
+        title: "A pattern",
+        framework: "node",
+        file: path.relative(shippedLab(), pattern(leaky)),
+        ranks: 1,
+        expected: "caught",
+      },
+      setting: { by: "steps", scale: "tiny", steps: null, batch: null },
+      folder: output,
+      bounds: { from: 18, to: 20, factor: 1.25 },
+      runs: 5,
+      device: "cpu",
+      python: "/no/such/python",
+      argv: ["lab", "scale"],
+      env: { PATH: process.env.PATH },
+    },
+    { baseline: () => {}, guessed: () => {}, probed: () => {} },
+    consolePorts(
+      quietConsole(() => {}),
+      new AbortController().signal,
+      true,
+    ),
+  );
+}
+
+describe("a search among sizes that the gate cannot judge", { timeout: 180_000 }, () => {
+  it("takes none of them for silent, and says so where no boundary can be told", async () => {
+    // It lives long enough for a growth to be known, and the fixed state does not: there is nothing to hold it against.
+    const document = await search("else hold(8, 2500);", folder());
+    const { answer, probes } = document;
+    expect(probes.length).toBeGreaterThan(0);
+    for (const probe of probes) expect(probe).toMatchObject({ leaky: "unjudged", visible: false });
+    expect(answer).toMatchObject({ kind: "broken", at: null, below: null });
+    expect(answerWords(document)).toMatch(/the gate could not judge it at .*20 steps \(.+\)\.$/);
+    expect(answerWords(document)).not.toContain("silent");
+  });
+
+  it("names the folder of the evidence where a run failed", async () => {
+    const output = folder();
+    const document = await search("else process.exit(3);", output);
+    const { answer } = document;
+    if (answer.kind !== "broken") throw new Error(answer.kind);
+    expect(answer.bundle).toMatch(/^probes\/\d+$/);
+    expect(existsSync(path.join(output, answer.bundle ?? "", "leaky", "report.json"))).toBe(true);
+    expect(readFileSync(path.join(output, SCALE_TABLE), "utf8")).toContain(`its bundles lie in ${answer.bundle}`);
+  });
+});
