@@ -134,11 +134,13 @@ function boundary(x: LogAxis, { answer, by }: ScaleDocument): string {
   const within = (at: number): number => Math.min(RIGHT, Math.max(LEFT, at));
   const [from, to] = [within(x.at(answer.below)), within(x.at(answer.at))];
   const words = `visible at ${sizeWords(by, answer.at)}`;
-  const right = to + 12 + textWidth(words, TICK) < RIGHT;
+  const room = 12 + textWidth(words, TICK);
+  const right = to + room < RIGHT;
+  const end = from - room > LEFT ? from : to;
   return [
     `<rect x="${from.toFixed(1)}" y="${TOP}" width="${(to - from).toFixed(1)}" height="${BOTTOM - TOP}" fill="${LIMIT_LINE.color}" fill-opacity="0.14"/>`,
     `<path d="M${to.toFixed(1)} ${TOP}V${BOTTOM}" stroke="${LIMIT_LINE.color}" stroke-width="1.5"/>`,
-    plate(words, right ? to + 8 : from - 8, TOP + 22, "#a84300", right ? "start" : "end"),
+    plate(words, right ? to + 8 : end - 8, TOP + 22, "#a84300", right ? "start" : "end"),
   ].join("");
 }
 
