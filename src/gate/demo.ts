@@ -64,7 +64,7 @@ export async function runDemo(
 ): Promise<Partial<Record<DemoState, GateReport>>> {
   await freshFolder(folder);
   // One session: the baseline is measured minutes before the candidates, on this very machine.
-  const session = { ...env, STORMLOG_GATE_SESSION: env.STORMLOG_GATE_SESSION ?? randomId() };
+  const session = { ...env, STORMLOG_GATE_SESSION: env.STORMLOG_GATE_SESSION || randomId() };
   const request = (state: DemoState) =>
     gateRequest({
       options: { scenario: "demo", bundle: path.join(folder, state), baseRun: "off" },

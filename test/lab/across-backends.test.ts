@@ -129,8 +129,12 @@ describe.skipIf(absent !== null)(
       const [ours, theirs] = (JSON.parse(stdout).rounds as LabDocument[]).map(({ patterns }) =>
         patterns.find(({ name }) => name === "python_cache"),
       );
-      expect(theirs?.leaky?.peak_bytes).toBe(ours?.leaky?.peak_bytes);
-      expect(theirs).toMatchObject({ outcome: "replayed", leak_bytes_per_step: null, ratio: 1.25 });
+      // Working memory of 16 MiB is there for 12 ms of a step, and a sample finds it or not.
+      const [exact, sampled] = [ours?.leaky?.peak_bytes ?? 0, theirs?.leaky?.peak_bytes ?? 0];
+      expect(sampled).toBeLessThanOrEqual(exact);
+      expect(sampled).toBeGreaterThanOrEqual(exact - 16 * MIB);
+      expect(theirs).toMatchObject({ outcome: "replayed", leak_bytes_per_step: null });
+      expect(theirs?.ratio).toBeCloseTo(sampled / (theirs?.fixed?.peak_bytes ?? 1), 10);
     });
 
     it("writes documents that the published schema takes", () => {
