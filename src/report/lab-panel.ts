@@ -154,7 +154,10 @@ export function drawPanel(name: string, places: readonly PanelPlace[], box: Pane
   const grid = ticks.values.map((value, i) => {
     const y = yOf(value).toFixed(1);
     const ink = relative && value === 1 ? INK.axis : INK.grid;
-    return `<path d="M${left.toFixed(1)} ${y}H${right}" stroke="${ink}" stroke-width="1.2"/><text x="${(left - 8).toFixed(1)}" y="${(yOf(value) + 5.5).toFixed(1)}" font-size="${TEXT_SIZE}" text-anchor="end" fill="${INK.soft}">${ticks.labels[i]}</text>`;
+    const line = `<path d="M${left.toFixed(1)} ${y}H${right}" stroke="${ink}" stroke-width="1.2"/>`;
+    // At the very top its number would touch the heading.
+    if (yOf(value) - top < TEXT_SIZE / 2) return line;
+    return `${line}<text x="${(left - 8).toFixed(1)}" y="${(yOf(value) + 5.5).toFixed(1)}" font-size="${TEXT_SIZE}" text-anchor="end" fill="${INK.soft}">${ticks.labels[i]}</text>`;
   });
   const paths = lines.map(({ state, index, x, y, ranOut }) => {
     const points = x.map((at, i) => `${i === 0 ? "M" : "L"}${xOf(at).toFixed(1)} ${yOf(y[i] ?? low).toFixed(1)}`);
