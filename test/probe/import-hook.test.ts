@@ -76,6 +76,8 @@ print(torch.__version__)
   it("goes through the finders of editable installs, in their order", async () => {
     const finder = `
 import sys, importlib.util
+# This Python may have a torch of its own, which would be found before the last finder is asked.
+sys.path[:] = [place for place in sys.path if not place.endswith("-packages")]
 class Editable:
     @classmethod
     def find_spec(cls, name, path=None, target=None):
