@@ -1,0 +1,52 @@
+import { parseSize } from "../../src/core/units.ts";
+
+/** Sizes of two runs may differ by so much: other versions of libraries, another state of the allocator. */
+const LARGEST_RATIO = 1.15;
+const SMALLEST_BYTES = 6 * 2 ** 20;
+/** Accuracies, percent. */
+const NEAR_PERCENT = 3;
+
+const SIZE = /^[+-]?\d+(?:\.\d+)? (?:B|KiB|MiB|GiB)$/;
+const PERCENT = /^\d+(?:\.\d+)? %$/;
+/** Counts and times: of the machine. */
+const LOOSE = /^\d+(?:\.\d+)?(?: ?(?:ms|s|min))?$/;
+const WORD = /^(?:–|[a-z]+)$/;
+const GROWS = /^(?:leak|rising)$/;
+
+/** "+60.93 MiB" in bytes. */
+export function sizeOf(text: string): number {
+  const [, sign = "", size = ""] = /^([+-]?)(.*)$/.exec(text) ?? [];
+  return (sign === "-" ? -1 : 1) * parseSize(size.replace(" ", ""));
+}
+
+/**
+ * Rows of the tables in an output, by their first cell. Cells are two blanks or more apart; a line with a cell that is no size, share,
+ * count, time or word is no row.
+ */
+export function rowsOf(output: string): ReadonlyMap<string, readonly string[]> {
+  const kinds = [SIZE, PERCENT, LOOSE, WORD];
+  const found = output.split("\n").flatMap((line): [string, readonly string[]][] => {
+    const [name = "", ...cells] = line.trim().split(/ {2,}/);
+    const table = cells.length >= 2 && cells.every((cell) => kinds.some((kind) => kind.test(cell)));
+    return table && (cells.some((cell) => SIZE.test(cell)) || name.endsWith(" class")) ? [[name, cells]] : [];
+  });
+  return new Map(found);
+}
+
+function near(told: string, seen: string): boolean {
+  if (SIZE.test(told) && SIZE.test(seen)) {
+    const [a, b] = [sizeOf(told), sizeOf(seen)];
+    return Math.abs(a - b) <= Math.max(SMALLEST_BYTES, Math.abs(a) * (LARGEST_RATIO - 1));
+  }
+  if (PERCENT.test(told) && PERCENT.test(seen))
+    return Math.abs(Number.parseFloat(told) - Number.parseFloat(seen)) <= NEAR_PERCENT;
+  if (LOOSE.test(told)) return LOOSE.test(seen);
+  // Which kind of stillness a series shows may differ from run to run; that it grows may not.
+  return told === "–" || seen === "–" ? told === seen : WORD.test(seen) && GROWS.test(told) === GROWS.test(seen);
+}
+
+/** Which cells of a row another run does not reproduce, in words. */
+export function differences(told: readonly string[], seen: readonly string[] | undefined): readonly string[] {
+  if (seen === undefined) return ["there is no such row"];
+  return told.flatMap((cell, i) => (near(cell, seen[i] ?? "") ? [] : [`${cell} is ${seen[i] ?? "nothing"}`]));
+}
