@@ -37,6 +37,7 @@ const SAID: readonly (readonly [command: RegExp, said: readonly RegExp[]])[] = [
     ],
   ],
   [/--bundle fixed/, [/✓ PASS {2}walkthrough/]],
+  [/show leaky/, [/training +1 +[\d.]+ s +\d+\.\d\d MiB/, /validation +1 /]],
   [/doctor/, [/Diagnose directory: diagnosis/]],
   [/compare fixed leaky/, [/✗ FAIL/]],
 ];

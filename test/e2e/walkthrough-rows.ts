@@ -10,6 +10,8 @@ const SIZE = /^[+-]?\d+(?:\.\d+)? (?:B|KiB|MiB|GiB)$/;
 const PERCENT = /^\d+(?:\.\d+)? %$/;
 /** Counts and times: of the machine. */
 const LOOSE = /^\d+(?:\.\d+)?(?: ?(?:ms|s|min))?$/;
+/** Sizes of a phase: its ends are read when the probe has time, which on a busy machine is now and then never. */
+const PHASES = new Set(["training", "validation"]);
 const WORD = /^(?:–|[a-z]+)$/;
 const GROWS = /^(?:leak|rising)$/;
 
@@ -28,7 +30,9 @@ export function rowsOf(output: string): ReadonlyMap<string, readonly string[]> {
   const found = output.split("\n").flatMap((line): [string, readonly string[]][] => {
     const [name = "", ...cells] = line.trim().split(/ {2,}/);
     const table = cells.length >= 2 && cells.every((cell) => kinds.some((kind) => kind.test(cell)));
-    return table && (cells.some((cell) => SIZE.test(cell)) || name.endsWith(" class")) ? [[name, cells]] : [];
+    return table && !PHASES.has(name) && (cells.some((cell) => SIZE.test(cell)) || name.endsWith(" class"))
+      ? [[name, cells]]
+      : [];
   });
   return new Map(found);
 }
