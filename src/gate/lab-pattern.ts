@@ -1,6 +1,7 @@
 import path from "node:path";
 import type { Finding, SeriesAnalysis } from "../analysis/document.ts";
 import { OOM } from "../analysis/oom-findings.ts";
+import { kindOf } from "../report/lab-curve.ts";
 import type { LabOutcome, LabOutOfMemory, LabPattern, LabState } from "../report/lab-document.ts";
 import type { GateReport, RunReport, ScenarioReport } from "../report/model.ts";
 import { LEAK_LINE } from "../report/source-line.ts";
@@ -34,9 +35,6 @@ export function mainSeries(series: readonly SeriesAnalysis[]): SeriesAnalysis | 
   );
   return first ?? null;
 }
-
-/** "cuda" of "cuda:1". */
-export const kindOf = (device: string): string => device.replace(/:.*$/, "");
 
 /**
  * The series of the fixed state that can stand beside that of the leaky one: of the same metric, on a device of the same kind. Null where

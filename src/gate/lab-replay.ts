@@ -4,12 +4,14 @@ import { analyze } from "../analysis/analyze.ts";
 import type { AnalysisDocument, SeriesAnalysis } from "../analysis/document.ts";
 import { scenarioDirectory } from "../baseline/scenario-name.ts";
 import { GateError } from "../core/errors.ts";
+import { kindOf } from "../report/lab-curve.ts";
 import type { LabDocument, LabOutOfMemory, LabPattern, LabState } from "../report/lab-document.ts";
 import { fileError } from "../telemetry/input-file.ts";
-import type { Fingerprint, Recording } from "../telemetry/model.ts";
+import type { Recording } from "../telemetry/model.ts";
 import { CATALOGUE } from "./lab-catalogue.ts";
+import { type LabEnvironment, labEnvironment } from "./lab-environment.ts";
 import { labFacts } from "./lab-output.ts";
-import { counterpart, kindOf, mainSeries, measuresOf, outOfMemoryOf, peakRatio } from "./lab-pattern.ts";
+import { counterpart, mainSeries, measuresOf, outOfMemoryOf, peakRatio } from "./lab-pattern.ts";
 import { LAB_STATES, type LabStateName } from "./lab-run.ts";
 import { isFolder, isTelemetry, stateInput } from "./lab-state.ts";
 
@@ -164,9 +166,6 @@ function backendOf(one: Replayed): string | null {
 const all = (values: readonly (string | null)[]): string | null =>
   [...new Set(values.filter((value) => value !== null))].sort(compare).join(" and ") || null;
 
-const word = (value: Fingerprint[string] | undefined): string | null =>
-  typeof value === "string" && value !== "" ? value : null;
-
 /** When the first of the recordings was begun; null when none has a wall clock. */
 function begun(reads: readonly Replayed[]): string | null {
   const epochs = reads.flatMap(({ recording }) =>
@@ -184,7 +183,7 @@ export async function readReplay(folder: string): Promise<LabDocument | null> {
   const places = patternsIn(folder);
   if (places.length === 0) return null;
   const patterns: LabPattern[] = [];
-  const about: Pick<LabDocument, "backend" | "device_model" | "framework_version">[] = [];
+  const about: LabEnvironment[] = [];
   const starts: string[] = [];
   let firstError: GateError | null = null;
   for (const [name, states] of places) {
@@ -193,13 +192,7 @@ export async function readReplay(folder: string): Promise<LabDocument | null> {
     patterns.push(patternOf(name, leaky, fixed, folder));
     const reads = [leaky, fixed].filter(isRead);
     for (const one of reads) {
-      const fingerprint = one.recording?.info?.fingerprint ?? {};
-      const framework = [word(fingerprint.framework), word(fingerprint.framework_version)].filter(Boolean).join(" ");
-      about.push({
-        backend: backendOf(one),
-        device_model: word(fingerprint.device_model) ?? word(fingerprint.cpu),
-        framework_version: framework === "" ? null : framework,
-      });
+      about.push({ ...labEnvironment(one.recording?.info?.fingerprint ?? {}), backend: backendOf(one) });
     }
     const start = begun(reads);
     if (start !== null) starts.push(start);

@@ -11,7 +11,9 @@ import type { Fingerprint } from "../telemetry/model.ts";
 import { labAvailability } from "./lab-availability.ts";
 import { lackingRecord } from "./lab-baseline.ts";
 import { type CatalogueEntry, labFolder } from "./lab-catalogue.ts";
+import { labEnvironment } from "./lab-environment.ts";
 import { type JudgedState, measuredPattern, unmeasuredPattern } from "./lab-pattern.ts";
+import { unwritable } from "./lab-unwritable.ts";
 import type { GatePorts } from "./ports.ts";
 import { lastPrinted, refreshScenario } from "./refresh.ts";
 import { runGate } from "./run-gate.ts";
@@ -176,7 +178,7 @@ async function runPattern(
 
 /** A run that never began has an environment without a word in it. */
 function known(fingerprint: Fingerprint | undefined): Fingerprint | null {
-  return word(fingerprint?.backend) === null ? null : (fingerprint ?? null);
+  return fingerprint === undefined || labEnvironment(fingerprint).backend === null ? null : fingerprint;
 }
 
 /**
@@ -213,10 +215,6 @@ function failedRow(entry: CatalogueEntry, error: unknown, interrupted: boolean):
   }
 }
 
-function word(value: unknown): string | null {
-  return typeof value === "string" && value !== "" ? value : null;
-}
-
 /**
  * A round of the leak lab: each pattern's fixed state becomes the baseline, unless one is given, then the fixed and the leaky state
  * are judged by the same engine as anybody's. A pattern that cannot be run is a row of its own, and the others go on.
@@ -237,10 +235,7 @@ export async function runLab(options: LabOptions, narrator: LabNarrator, ports: 
     schema: "stormlog.lab/1",
     generated_at_utc: ports.now().toISOString(),
     scale: options.scale,
-    backend: word(fingerprint.backend),
-    device_model: word(fingerprint.device_model) ?? word(fingerprint.cpu),
-    framework_version:
-      [word(fingerprint.framework), word(fingerprint.framework_version)].filter(Boolean).join(" ") || null,
+    ...labEnvironment(fingerprint),
     patterns,
   });
   // Before any evidence is replaced: the document of an earlier round would describe other bundles than those beside it.
@@ -274,14 +269,6 @@ async function writeDocument(folder: string, document: LabDocument): Promise<voi
   } catch (error) {
     unwritable(folder, error as NodeJS.ErrnoException);
   }
-}
-
-function unwritable(folder: string, error: NodeJS.ErrnoException): never {
-  throw new GateError("LAB_UNWRITABLE", `the results cannot be written (${error.code ?? error.message})`, {
-    kind: "error",
-    where: folder,
-    hint: "Name another folder with --output.",
-  });
 }
 
 /**

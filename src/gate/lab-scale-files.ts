@@ -5,6 +5,7 @@ import type { ScaleDocument } from "../report/lab-scale-document.ts";
 import { scalePicture } from "../report/lab-scale-picture.ts";
 import { scaleMarkdown } from "../report/lab-scale-table.ts";
 import { svgToPng } from "../report/timeline-png.ts";
+import { unwritable } from "./lab-unwritable.ts";
 
 /** The document's file in the folder of the results, and what is drawn and written of it. */
 export const SCALE_FILE = "lab-scale.json";
@@ -14,14 +15,6 @@ export const SCALE_TABLE = "lab-scale.md";
 const OWNED = ".lab-scale";
 /** What a search puts into its folder. */
 const RESULTS = ["baselines", "probes", SCALE_FILE, SCALE_PICTURE, SCALE_TABLE] as const;
-
-function unwritable(folder: string, error: NodeJS.ErrnoException): never {
-  throw new GateError("LAB_UNWRITABLE", `the results cannot be written (${error.code ?? error.message})`, {
-    kind: "error",
-    where: folder,
-    hint: "Name another folder with --output.",
-  });
-}
 
 /**
  * Make the folder, or take what an earlier search left out of it: its baselines would be compared with. A folder that is somebody else's

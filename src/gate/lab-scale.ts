@@ -16,6 +16,7 @@ import {
 } from "../verdict/scale-guess.ts";
 import { labAvailability } from "./lab-availability.ts";
 import { labFolder } from "./lab-catalogue.ts";
+import { labEnvironment } from "./lab-environment.ts";
 import { dropBundles, prepareScaleFolder, writeScaleDocument } from "./lab-scale-files.ts";
 import {
   judgeSize,
@@ -293,10 +294,6 @@ class ScaleStory {
   }
 }
 
-function word(value: unknown): string | null {
-  return typeof value === "string" && value !== "" ? value : null;
-}
-
 /**
  * Search the smallest size at which the gate sees a pattern's leak: the leaky state fails and the fixed one passes.
  * @returns the document, which also lies in the folder with its table and its picture; of what was found so far when interrupted
@@ -325,7 +322,6 @@ export async function searchScale(
   const story = new ScaleStory(pattern, bounds, narrator, quiet);
   const answer = await story.search();
   const { entry, setting } = pattern;
-  const { backend, device_model, cpu, framework, framework_version } = story.fingerprint;
   const document: ScaleDocument = {
     schema: "stormlog.lab-scale/1",
     generated_at_utc: ports.now().toISOString(),
@@ -338,9 +334,7 @@ export async function searchScale(
     scale: setting.scale,
     steps: setting.steps,
     batch: setting.batch,
-    backend: word(backend),
-    device_model: word(device_model) ?? word(cpu),
-    framework_version: [word(framework), word(framework_version)].filter(Boolean).join(" ") || null,
+    ...labEnvironment(story.fingerprint),
     theory: story.theory(answer.kind === "visible" ? answer.at : null),
     probes: story.probes,
     answer,

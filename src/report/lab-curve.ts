@@ -28,7 +28,8 @@ interface Samples {
   readonly y: readonly number[];
 }
 
-const kindOf = (device: string): string => device.replace(/:.*$/, "");
+/** "cuda" of "cuda:1". */
+export const kindOf = (device: string): string => device.replace(/:.*$/, "");
 
 /** The series that is meant: of its device and rank, else of its device, else of the first device of the same kind. */
 function found(recording: Recording, { device, metric, rank }: CurveSeries): MetricSeries | undefined {

@@ -1,3 +1,4 @@
+import { median } from "../analysis/order-statistics.ts";
 import { formatBytes } from "../core/units.ts";
 import { type BackendCell, type ComparisonRow, compareRounds, type PairRow } from "./lab-comparison.ts";
 import type { LabDocument } from "./lab-document.ts";
@@ -84,12 +85,6 @@ export function rowSentence(row: ComparisonRow, names: readonly string[]): strin
   return `no ratio on ${missing.join(" and ")}`;
 }
 
-function middle(values: readonly number[]): number | null {
-  const sorted = [...values].sort((a, b) => a - b);
-  const at = sorted.length / 2;
-  return sorted.length === 0 ? null : ((sorted[Math.ceil(at) - 1] ?? 0) + (sorted[Math.floor(at)] ?? 0)) / 2;
-}
-
 /** One sentence for two places; null when they have no ratio in common. */
 function pairSentence(rows: readonly ComparisonRow[], a: number, b: number, names: readonly string[]): string | null {
   const both = rows.flatMap(({ name, pairs }) =>
@@ -116,10 +111,10 @@ function pairSentence(rows: readonly ComparisonRow[], a: number, b: number, name
     ...(both.length === apart.length ? [] : [`${both.length - apart.length} about as loud on both`]),
   ];
   const causes = mine.flatMap((one) => (one.causes === null ? [] : [one.causes]));
-  const larger = middle(causes.map(({ largerFixed }) => largerFixed));
-  const less = middle(causes.map(({ lessAdded }) => lessAdded));
+  const larger = median(causes.map(({ largerFixed }) => largerFixed));
+  const less = median(causes.map(({ lessAdded }) => lessAdded));
   const why =
-    mine.length === 1 || larger === null || less === null
+    mine.length === 1 || causes.length === 0
       ? ""
       : ` In the middle its fixed states hold ${ratioText(larger)} as much as those on ${names[louder]}, and its leaks add ${ratioText(1 / less)} as much.`;
   return `${names[quieter]} dampens: ${leaks(mine.length)} ${mine.length === 1 ? "is" : "are"} quieter there than on ${names[louder]}, ${span}${rest.length === 0 ? "" : `; ${rest.join(", ")}`}.${why}`;
