@@ -11,7 +11,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const ENTRIES = {
   cli: "src/cli/main.ts",
   guard: "src/measure/guard/main.ts",
-  "shard-worker": "src/gate/shard-worker.ts",
+  "shard-worker": "src/merge/shard-worker.ts",
   "action/main": "src/actions/gate/main.ts",
   "action/post": "src/actions/gate/post.ts",
   "action/report": "src/actions/report/main.ts",

@@ -10,13 +10,13 @@ import { BaselineRecordSchema } from "../src/baseline/record.ts";
 import { ConfigSchema } from "../src/config/schema.ts";
 import { packageRoot } from "../src/core/package-root.ts";
 import { AnchorsSchema } from "../src/gate/anchor.ts";
-import { NightlyStateSchema } from "../src/gate/refresh-state.ts";
-import { REPORT_KIND, StormlogReportSchema } from "../src/report/envelope.ts";
-import { LabDocumentSchema } from "../src/report/lab-document.ts";
-import { ScaleDocumentSchema } from "../src/report/lab-scale-document.ts";
-import { BundleManifestSchema } from "../src/report/manifest.ts";
-import { AnalysisSchema, JudgementSchema, PayloadSchema } from "../src/report/report-schema.ts";
-import { RecordingInfoSchema } from "../src/telemetry/run-info.ts";
+import { LabDocumentSchema } from "../src/lab/report/document.ts";
+import { ScaleDocumentSchema } from "../src/lab/report/scale-document.ts";
+import { NightlyStateSchema } from "../src/nightly/state.ts";
+import { BundleManifestSchema } from "../src/report/bundle/manifest.ts";
+import { REPORT_KIND, StormlogReportSchema } from "../src/report/documents/envelope.ts";
+import { AnalysisSchema, JudgementSchema, PayloadSchema } from "../src/report/documents/report-schema.ts";
+import { RecordingInfoSchema } from "../src/telemetry/recording/run-info.ts";
 
 interface Published {
   readonly title: string;

@@ -9,11 +9,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { packageRoot } from "../src/core/package-root.ts";
 import { formatBytes } from "../src/core/units.ts";
-import { CATALOGUE } from "../src/gate/lab-catalogue.ts";
-import { type LabRound, readRounds } from "../src/gate/lab-files.ts";
-import type { LabPattern } from "../src/report/lab-document.ts";
-import { catalogueMarkdown, roundTitle } from "../src/report/lab-table.ts";
-import { md, table } from "../src/report/markdown-text.ts";
+import { CATALOGUE } from "../src/lab/catalogue.ts";
+import { type LabRound, readRounds } from "../src/lab/files.ts";
+import type { LabPattern } from "../src/lab/report/document.ts";
+import { catalogueMarkdown, roundTitle } from "../src/lab/report/table.ts";
+import { md, table } from "../src/report/markdown/markdown-text.ts";
 
 /** Put the text between the marks of this name. */
 function intoPage(page: string, name: string, text: string): void {

@@ -5,7 +5,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { svgToPng } from "../src/report/timeline-png.ts";
+import { svgToPng } from "../src/report/timeline/timeline-png.ts";
 import { breachPicture } from "./doc-pictures/breach-picture.ts";
 import { powerPicture } from "./doc-pictures/power-picture.ts";
 import { PAIRS } from "./doc-pictures/series.ts";

@@ -2,7 +2,7 @@
 //
 //   node scripts/make-font.mjs
 //
-// Writes src/report/assets/dejavu-sans-subset.ttf and src/report/font-metrics.ts. Both are committed: a build needs neither
+// Writes src/report/timeline/assets/dejavu-sans-subset.ttf and src/report/timeline/font-metrics.ts. Both are committed: a build needs neither
 // this script nor the full font. Run it again after changing SYMBOLS.
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -16,7 +16,7 @@ const source = createRequire(import.meta.url).resolve("dejavu-fonts-ttf/ttf/Deja
 const ascii = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).join("");
 const font = readFileSync(source);
 const subset = await subsetFont(font, ascii + SYMBOLS, { targetFormat: "sfnt" });
-writeFileSync(`${root}src/report/assets/dejavu-sans-subset.ttf`, subset);
+writeFileSync(`${root}src/report/timeline/assets/dejavu-sans-subset.ttf`, subset);
 
 const tables = new Map();
 for (let i = 0; i < subset.readUInt16BE(4); i++) {
@@ -38,7 +38,7 @@ if (missing.length > 0) throw new Error(`the font has no glyph for ${missing.joi
 
 const entries = Object.entries(widths).map(([letter, width]) => `[${JSON.stringify(letter)}, ${width}]`);
 writeFileSync(
-  `${root}src/report/font-metrics.ts`,
+  `${root}src/report/timeline/font-metrics.ts`,
   `// Made by scripts/make-font.mjs; do not edit.
 
 /** Advance width of every letter of the shipped font, in thousandths of the font size. */

@@ -7,8 +7,8 @@ import type { Evidence, Json, Part } from "../bench/gpu/evidence.ts";
 import { committed, PAGE, withEvidence } from "../bench/gpu/page.ts";
 import { buildInto } from "../scripts/build.mjs";
 import { packageRoot } from "../src/core/package-root.ts";
-import { actionNode } from "./action/kit/tools.ts";
-import { has, nativeBuild } from "./devices/kit/built.ts";
+import { actionNode } from "./action/testing/tools.ts";
+import { has, nativeBuild } from "./devices/testing/built.ts";
 
 const ROOT = packageRoot();
 const PYTHON = "/usr/bin/python3";

@@ -16,8 +16,8 @@ import { afterAll, describe, expect, it } from "vitest";
 import { loadConfig } from "../src/config/load.ts";
 import { packageRoot } from "../src/core/package-root.ts";
 import { cli } from "./e2e/cli.ts";
-import { actionlintFindings } from "./workflows/kit/lint.ts";
-import { HOW, workflowTool } from "./workflows/kit/tools.ts";
+import { actionlintFindings } from "./workflows/testing/lint.ts";
+import { HOW, workflowTool } from "./workflows/testing/tools.ts";
 
 const root = path.join(packageRoot(), "examples");
 const examples = readdirSync(root, { withFileTypes: true })

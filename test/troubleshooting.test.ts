@@ -39,7 +39,7 @@ describe("the page of troubles", () => {
   });
 
   it("has the words of every reason an upload fails for", () => {
-    const { text } = sources.find(({ name }) => name.endsWith("github/upload-failure.ts")) ?? { text: "" };
+    const { text } = sources.find(({ name }) => name.endsWith("github/artifacts/upload-failure.ts")) ?? { text: "" };
     const reasons = [...text.matchAll(/=>\s*["`]([a-z][^("`$.]+)/gi)].map(([, words = ""]) => words.trim());
     expect(reasons.length).toBeGreaterThan(8);
     const plain = page.replace(/`/g, "");

@@ -1,7 +1,7 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { RecordKind, RecordSource } from "../../src/sampler/record-layout.ts";
 import { RecordWriter } from "../../src/sampler/record-writer.ts";
-import { writeParquet } from "../../src/telemetry/parquet.ts";
+import { writeParquet } from "../../src/telemetry/formats/parquet.ts";
 import { benchRecording, METRICS_PER_RANK, RANKS } from "./recording.ts";
 
 /** Formats a long recording comes in. */

@@ -1,4 +1,4 @@
-import type { Recording, SampleTable } from "../../src/telemetry/model.ts";
+import type { Recording, SampleTable } from "../../src/telemetry/recording/model.ts";
 
 export const RANKS = 8;
 export const METRICS_PER_RANK = 4;

@@ -106,7 +106,7 @@ function mergeOnce(cli: string, shards: string): Promise<Merge> {
 }
 
 async function built(): Promise<string> {
-  await buildInto(path.join(folder, "dist"), { cli: "src/cli/main.ts", "shard-worker": "src/gate/shard-worker.ts" });
+  await buildInto(path.join(folder, "dist"), { cli: "src/cli/main.ts", "shard-worker": "src/merge/shard-worker.ts" });
   cpSync(path.join(packageRoot(), "package.json"), path.join(folder, "package.json"));
   return path.join(folder, "dist/cli.js");
 }

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { recordingInfo } from "../../src/telemetry/fixtures/recordings.ts";
-import type { Recording, SampleTable } from "../../src/telemetry/model.ts";
-import { writeRunFiles } from "../../src/telemetry/run-directory.ts";
+import type { Recording, SampleTable } from "../../src/telemetry/recording/model.ts";
+import { writeRunFiles } from "../../src/telemetry/recording/run-directory.ts";
+import { recordingInfo } from "../../src/telemetry/testing/recordings.ts";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;

@@ -13,7 +13,7 @@ import { parseArgs } from "node:util";
 import { median } from "simple-statistics";
 import { buildInto } from "../../scripts/build.mjs";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { actionNode } from "../../test/action/kit/tools.ts";
+import { actionNode } from "../../test/action/testing/tools.ts";
 import { type Interval, ratioInterval } from "../probe/statistics.ts";
 import { STARTS, type Start } from "./starts.ts";
 

@@ -2,7 +2,7 @@ import { normal, seeded } from "../../bench/verdict/random.ts";
 import { analyze } from "../../src/analysis/analyze.ts";
 import type { DriftClass, SeriesAnalysis } from "../../src/analysis/document.ts";
 import { GIB, MIB } from "../../src/core/units.ts";
-import type { Metric } from "../../src/telemetry/model.ts";
+import type { Metric } from "../../src/telemetry/recording/model.ts";
 
 /** Memory of one rank by training step, made up, with the class that the page says it has. */
 export interface StoryOfMemory {

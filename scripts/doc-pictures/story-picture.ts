@@ -1,5 +1,5 @@
 import type { DriftClass } from "../../src/analysis/document.ts";
-import { warmupCut } from "../../src/analysis/warmup.ts";
+import { warmupCut } from "../../src/analysis/trend/warmup.ts";
 import { formatBytes, formatBytesDelta } from "../../src/core/units.ts";
 import {
   axes,

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { prng } from "../stats/testing/prng.ts";
 import { analyze } from "./analyze.ts";
 import { collectSeries, seriesOf } from "./series.ts";
-import { prng } from "./testing/prng.ts";
 import { recordingOf, tableOf } from "./testing/recordings.ts";
 import { growing, noisy } from "./testing/shapes.ts";
 

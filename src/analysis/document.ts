@@ -1,4 +1,4 @@
-import type { Metric } from "../telemetry/model.ts";
+import type { Metric } from "../telemetry/recording/model.ts";
 
 /** The drift class of one series; exactly one per (rank, device, metric). */
 export const DRIFT_CLASSES = [

@@ -1,13 +1,14 @@
-import type { Recording } from "../telemetry/model.ts";
-import { type SeriesShape, shapeOf } from "./data-findings.ts";
-import { type DeviceEvidence, deviceEvidence, type JobPeak, jobPeaks } from "./device-evidence.ts";
-import { tenantFindings } from "./device-tenants.ts";
+import type { Recording } from "../telemetry/recording/model.ts";
 import type { Finding } from "./document.ts";
-import { type AnalysedGap, measuredGaps } from "./gap-series.ts";
-import { gapSamples } from "./gap-source.ts";
-import { type GrowthOnset, growthOnsets } from "./growth-suspects.ts";
-import { healthFindings } from "./health-findings.ts";
-import { oomFindings } from "./oom-findings.ts";
+import { type SeriesShape, shapeOf } from "./findings/data-findings.ts";
+import { type DeviceEvidence, deviceEvidence, type JobPeak, jobPeaks } from "./findings/device-evidence.ts";
+import { tenantFindings } from "./findings/device-tenants.ts";
+import { type AnalysedGap, measuredGaps } from "./findings/gap-series.ts";
+import { gapSamples } from "./findings/gap-source.ts";
+import { type GrowthOnset, growthOnsets } from "./findings/growth-suspects.ts";
+import { healthFindings } from "./findings/health-findings.ts";
+import { oomFindings } from "./findings/oom-findings.ts";
+import { unreadDeviceFindings } from "./findings/unread-devices.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { type RanksEvidence, ranksEvidence } from "./ranks.ts";
 import { collectSeries } from "./series.ts";
@@ -15,7 +16,6 @@ import { type AnalysedSeries, analyseSeries, type SeriesContext } from "./series
 import { type StepPeakEvidence, stepPeakEvidence } from "./step-peaks.ts";
 import { attributeCollectives, type CollectiveAttribution } from "./stormlog/collective.ts";
 import { gapFindings } from "./stormlog/gap.ts";
-import { unreadDeviceFindings } from "./unread-devices.ts";
 
 /**
  * What is known of a recording once its samples have been looked at, at their full rate: a few numbers for each series, whatever

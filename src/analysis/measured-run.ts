@@ -1,9 +1,10 @@
 import * as v from "valibot";
 import { type GateError, invalidInput } from "../core/errors.ts";
-import { METRICS, type Metric } from "../telemetry/model.ts";
-import { placeKey } from "./device-evidence.ts";
-import { unreliablePlaces } from "./device-tenants.ts";
+import { METRICS, type Metric } from "../telemetry/recording/model.ts";
 import type { AnalysisDocument, SeriesAnalysis } from "./document.ts";
+import { placeKey } from "./findings/device-evidence.ts";
+import { unreliablePlaces } from "./findings/device-tenants.ts";
+import { OOM, OOM_SUSPECTED } from "./findings/oom-findings.ts";
 import {
   type MeasuredRun,
   type MeasuredRunInput,
@@ -13,7 +14,6 @@ import {
   type MeasurementsInput,
   MeasurementsSchema,
 } from "./measurements.ts";
-import { OOM, OOM_SUSPECTED } from "./oom-findings.ts";
 
 const SCHEMA_NAME = "stormlog.measurements/";
 

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { METRICS } from "../telemetry/model.ts";
+import { METRICS } from "../telemetry/recording/model.ts";
 import { DRIFT_CLASSES } from "./document.ts";
 
 const bytes = v.pipe(v.number(), v.finite());

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ProbePhase, ProbeProcess, Recording, RecordingInfo, SampleTable } from "../telemetry/model.ts";
+import type { ProbePhase, ProbeProcess, Recording, RecordingInfo, SampleTable } from "../telemetry/recording/model.ts";
 import { MOST_NAMES, outerPhases, type PhaseMemory, phasesMemory } from "./phases.ts";
 import { recordingOf, tableOf } from "./testing/recordings.ts";
 

@@ -1,5 +1,5 @@
-import type { ProbePhase, Recording } from "../telemetry/model.ts";
-import { median } from "./order-statistics.ts";
+import { median } from "../stats/order-statistics.ts";
+import type { ProbePhase, Recording } from "../telemetry/recording/model.ts";
 import { type ChartSeries, seriesOf } from "./series.ts";
 
 /** Memory while a part of the program ran that it names itself. */

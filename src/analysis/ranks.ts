@@ -1,5 +1,5 @@
-import { alignClocks, type StepMoments, stepMoments } from "../telemetry/clock-alignment.ts";
-import type { Recording } from "../telemetry/model.ts";
+import { alignClocks, type StepMoments, stepMoments } from "../telemetry/recording/clock-alignment.ts";
+import type { Recording } from "../telemetry/recording/model.ts";
 import type { RanksAnalysis } from "./document.ts";
 import { groupTables, joinColumn, tableLength, tablesWith } from "./series.ts";
 import {

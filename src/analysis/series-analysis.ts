@@ -1,13 +1,13 @@
-import type { KnownPeak } from "../telemetry/model.ts";
-import { type Cells, toCells } from "./cells.ts";
+import { median } from "../stats/order-statistics.ts";
+import type { KnownPeak } from "../telemetry/recording/model.ts";
 import type { SeriesAnalysis } from "./document.ts";
-import { classifyDrift } from "./drift.ts";
-import { classifyHighwater } from "./highwater.ts";
 import type { Horizon } from "./horizon.ts";
-import { horizonFactor, materialChange, materialGrowth } from "./materiality.ts";
-import { median } from "./order-statistics.ts";
 import { type OrderedSeries, orderSeries } from "./ordered.ts";
 import { largest, type MetricSeries } from "./series.ts";
+import { type Cells, toCells } from "./trend/bins.ts";
+import { classifyDrift } from "./trend/drift.ts";
+import { classifyHighwater } from "./trend/highwater.ts";
+import { horizonFactor, materialChange, materialGrowth } from "./trend/materiality.ts";
 
 /** Fewer usable points than this are never judged, and never silently passed either. */
 export const MIN_SAMPLES = 24;

@@ -1,5 +1,5 @@
-import type { Column, Metric, Recording, SampleTable } from "../telemetry/model.ts";
-import { METRICS } from "../telemetry/model.ts";
+import type { Column, Metric, Recording, SampleTable } from "../telemetry/recording/model.ts";
+import { METRICS } from "../telemetry/recording/model.ts";
 
 /** One metric of one rank on one device, all samples of it in table order; missing values are NaN. */
 export interface MetricSeries {

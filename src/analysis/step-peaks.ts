@@ -1,4 +1,4 @@
-import type { Recording } from "../telemetry/model.ts";
+import type { Recording } from "../telemetry/recording/model.ts";
 import type { TraceMlDiagnosis } from "./document.ts";
 import { groupTables, joinColumn, largest } from "./series.ts";
 import { diagnoseRanks, type StepPeaks } from "./traceml.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { recording, table } from "../telemetry/fixtures/recordings.ts";
-import type { SampleTable } from "../telemetry/model.ts";
+import type { SampleTable } from "../telemetry/recording/model.ts";
+import { recording, table } from "../telemetry/testing/recordings.ts";
 import { analyze } from "./analyze.ts";
-import { gapSamples } from "./gap-source.ts";
+import { gapSamples } from "./findings/gap-source.ts";
 import { analyseRanks } from "./ranks.ts";
 import { collectSeries, seriesOf } from "./series.ts";
 

@@ -1,4 +1,4 @@
-import type { Metric } from "../telemetry/model.ts";
+import type { Metric } from "../telemetry/recording/model.ts";
 
 /**
  * What the baseline's runs looked like over time, for the chart only: at most 200 points, the lowest, middle and highest

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import { invalidInput } from "../core/errors.ts";
-import type { Fingerprint } from "../telemetry/model.ts";
+import type { Fingerprint } from "../telemetry/recording/model.ts";
 import type { BaselineRecord } from "./record.ts";
 import { pruneRecord, serializeRecord } from "./record-size.ts";
 import {

@@ -1,5 +1,5 @@
 import { GateError } from "../core/errors.ts";
-import type { Fingerprint } from "../telemetry/model.ts";
+import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { ageDays, maxAgeDays, QUIET_DAYS } from "./age.ts";
 import { type ComparableCommits, comparableCommits, unknownCommits } from "./ancestors.ts";
 import { absent, type BaselineAnswer, found, NextStep } from "./answer.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { invalidInput } from "../core/errors.ts";
-import type { Fingerprint } from "../telemetry/model.ts";
+import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { git } from "./git.ts";
 import { depthOf, withDepth } from "./history.ts";
 import type { BaselineRecord } from "./record.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Fingerprint } from "../telemetry/model.ts";
+import type { Fingerprint } from "../telemetry/recording/model.ts";
 
 /**
  * Fields that are shown when they differ and never stop a comparison. Every other field is identity: a new field a later

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { parseMeasurements } from "../analysis/measured-run.ts";
 import { GateError, invalidInput } from "../core/errors.ts";
-import type { Fingerprint } from "../telemetry/model.ts";
+import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { type AbsentBaseline, absent, type BaselineAnswer, found, NextStep, noneOf } from "./answer.ts";
 import { fromStore, type LoadContext } from "./from-store.ts";
 import { parseBaselineRecord, selectRuns } from "./record.ts";

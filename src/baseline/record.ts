@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { DRIFT_CLASSES } from "../analysis/document.ts";
 import type { MeasuredRun, MeasuredSeries, Measurements } from "../analysis/measurements.ts";
 import { invalidInput } from "../core/errors.ts";
-import { METRICS } from "../telemetry/model.ts";
+import { METRICS } from "../telemetry/recording/model.ts";
 import type { Envelope } from "./envelope.ts";
 
 export const BASELINE_SCHEMA = "stormlog.baseline/1";

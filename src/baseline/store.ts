@@ -1,5 +1,5 @@
 import { GateError } from "../core/errors.ts";
-import type { Fingerprint } from "../telemetry/model.ts";
+import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { fingerprintHash } from "./identity.ts";
 import { type BaselineRecord, parseBaselineRecord } from "./record.ts";
 import { scenarioDirectory } from "./scenario-name.ts";

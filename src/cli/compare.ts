@@ -1,8 +1,8 @@
 import { parseHorizon } from "../config/options.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { notedMeasurements } from "../gate/measurements-input.ts";
-import { renderComparisonTerminal } from "../report/comparison-terminal.ts";
+import { notedMeasurements } from "../inputs/measurements-input.ts";
+import { renderComparisonTerminal } from "../report/terminal/comparison-terminal.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
 import { answerExit } from "./answer-exit.ts";

@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
 import { GateError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
-import { clip } from "../report/terminal-table.ts";
+import { clip } from "../report/terminal/terminal-table.ts";
 
 /** Where a command prints: with `--json` stdout holds one document and everything a person reads goes to stderr. */
 export interface Console {

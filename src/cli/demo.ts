@@ -1,9 +1,9 @@
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { DEMO_STATES, type DemoState, runDemo } from "../gate/demo.ts";
-import type { GateReport } from "../report/model.ts";
-import { renderTerminal } from "../report/terminal.ts";
+import { DEMO_STATES, type DemoState, runDemo } from "../lab/demo.ts";
+import type { GateReport } from "../report/documents/model.ts";
+import { renderTerminal } from "../report/terminal/terminal.ts";
 import type { CommandSpec } from "./command.ts";
 import { interruptSignal } from "./interrupt.ts";
 import { consolePorts } from "./ports.ts";

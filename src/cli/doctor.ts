@@ -1,9 +1,9 @@
 import { styleText } from "node:util";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { writeDiagnoseDirectory } from "../gate/diagnose-directory.ts";
-import type { Diagnosis } from "../gate/diagnosis.ts";
-import { diagnose } from "../gate/doctor.ts";
+import { writeDiagnoseDirectory } from "../doctor/diagnose-directory.ts";
+import type { Diagnosis } from "../doctor/diagnosis.ts";
+import { diagnose } from "../doctor/doctor.ts";
 import type { CommandSpec } from "./command.ts";
 
 const MARK = { ok: ["✓", "green"], limited: ["–", "yellow"], missing: ["✗", "red"] } as const;

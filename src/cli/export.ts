@@ -3,7 +3,7 @@ import { DEFAULTS } from "../config/options.ts";
 import { GateError, usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { EXPORT_FORMATS, type ExportFormat, exportBundle } from "../gate/export-bundle.ts";
+import { EXPORT_FORMATS, type ExportFormat, exportBundle } from "../inputs/export-bundle.ts";
 import type { CommandSpec } from "./command.ts";
 import { writeAll } from "./console.ts";
 

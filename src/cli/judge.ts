@@ -1,8 +1,8 @@
 import { parseBudget, parseHorizon } from "../config/options.ts";
 import { usageError } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { measurementsInput } from "../gate/measurements-input.ts";
-import { renderJudgementTerminal } from "../report/terminal.ts";
+import { measurementsInput } from "../inputs/measurements-input.ts";
+import { renderJudgementTerminal } from "../report/terminal/terminal.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
 import { answerExit } from "./answer-exit.ts";

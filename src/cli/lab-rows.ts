@@ -1,4 +1,4 @@
-import { outsideRows } from "../report/lab-terminal.ts";
+import { outsideRows } from "../lab/report/terminal.ts";
 import type { Console } from "./console.ts";
 
 /** Print a table of outside text, each column as wide as it needs. */

@@ -1,7 +1,7 @@
 import { usageError } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { selectPatterns } from "../gate/lab-catalogue.ts";
-import { SCALE_AXES } from "../report/lab-scale-document.ts";
+import { selectPatterns } from "../lab/catalogue.ts";
+import { SCALE_AXES } from "../lab/report/scale-document.ts";
 import type { CommandSpec, Invocation } from "./command.ts";
 import { DEVICES, LAB_FOLDER, SCALES } from "./lab-options.ts";
 import { reportRounds } from "./lab-report.ts";

@@ -1,10 +1,10 @@
 import path from "node:path";
 import { parseBudget, parseHorizon } from "../config/options.ts";
 import { escapeTerminal } from "../core/escape.ts";
-import { mergeBundles } from "../gate/merge-bundles.ts";
-import { parseExpected } from "../gate/merge-legs.ts";
-import { stormlogReport } from "../report/envelope.ts";
-import { renderTerminal } from "../report/terminal.ts";
+import { mergeBundles } from "../merge/merge-bundles.ts";
+import { parseExpected } from "../merge/merge-legs.ts";
+import { stormlogReport } from "../report/documents/envelope.ts";
+import { renderTerminal } from "../report/terminal/terminal.ts";
 import type { CommandSpec } from "./command.ts";
 import { JUDGE_OPTIONS } from "./gate-options.ts";
 import { unjudgedOption } from "./judge.ts";

@@ -1,8 +1,8 @@
 import { escapeTerminal } from "../core/escape.ts";
 import { runGate } from "../gate/run-gate.ts";
 import { ownBundle } from "../gate/shard-place.ts";
-import { stormlogReport } from "../report/envelope.ts";
-import { renderTerminal } from "../report/terminal.ts";
+import { stormlogReport } from "../report/documents/envelope.ts";
+import { renderTerminal } from "../report/terminal/terminal.ts";
 import type { CommandSpec } from "./command.ts";
 import { JUDGE_OPTIONS, MEASURE_OPTIONS, requestOf } from "./gate-options.ts";
 import { interruptSignal } from "./interrupt.ts";

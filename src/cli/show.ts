@@ -1,7 +1,7 @@
 import { DEFAULTS } from "../config/options.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import { readBundle } from "../report/bundle.ts";
-import { renderTerminal } from "../report/terminal.ts";
+import { readBundle } from "../report/bundle/bundle.ts";
+import { renderTerminal } from "../report/terminal/terminal.ts";
 import type { CommandSpec } from "./command.ts";
 
 export const show: CommandSpec = {

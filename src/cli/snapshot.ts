@@ -1,6 +1,6 @@
 import { ExitCode } from "../core/exit-codes.ts";
-import { readSnapshotFiles } from "../gate/snapshot-input.ts";
-import { renderSnapshotTerminal } from "../report/snapshot-terminal.ts";
+import { readSnapshotFiles } from "../inputs/snapshot-input.ts";
+import { renderSnapshotTerminal } from "../report/terminal/snapshot-terminal.ts";
 import { snapshotDocument } from "../snapshot/document.ts";
 import type { CommandSpec } from "./command.ts";
 

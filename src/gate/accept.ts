@@ -1,13 +1,13 @@
 import { measuredRun } from "../analysis/measured-run.ts";
 import { fingerprintHash } from "../baseline/identity.ts";
+import { runsOfJobs } from "../baseline/job-runs.ts";
 import { acceptRuns, emptyRecord, type NewRun } from "../baseline/record.ts";
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import { GateError, invalidInput } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
-import { keptSession } from "../measure/session.ts";
-import { readBundle } from "../report/bundle.ts";
-import type { ScenarioReport } from "../report/model.ts";
-import { runsOfJobs } from "./job-runs.ts";
+import { keptSession } from "../measure/session/session.ts";
+import { readBundle } from "../report/bundle/bundle.ts";
+import type { ScenarioReport } from "../report/documents/model.ts";
 
 /** Candidate runs of a scenario that ended well, as they would be judged; ranks that were measured apart are runs of their job. */
 function acceptedRuns(scenario: ScenarioReport, timeIso: string): readonly NewRun[] {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ScenarioReport } from "../report/model.ts";
+import type { ScenarioReport } from "../report/documents/model.ts";
 import { sampleReport } from "../report/testing/sample-report.ts";
 import type { Acceptance, RefusedAcceptance } from "../verdict/acceptance.ts";
 import { differenceOf } from "../verdict/difference.ts";

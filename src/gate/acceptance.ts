@@ -1,5 +1,5 @@
 import { assertNever } from "../core/errors.ts";
-import type { ScenarioReport } from "../report/model.ts";
+import type { ScenarioReport } from "../report/documents/model.ts";
 import type { Acceptance, Acceptances, RefusedAcceptance } from "../verdict/acceptance.ts";
 import { type Difference, differenceOf, type Match, matchAcceptance } from "../verdict/difference.ts";
 

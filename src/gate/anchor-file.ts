@@ -4,7 +4,7 @@ import type { Measurements } from "../analysis/measurements.ts";
 import { mergeBase } from "../baseline/ancestors.ts";
 import { git } from "../baseline/git.ts";
 import { invalidInput } from "../core/errors.ts";
-import type { Fingerprint } from "../telemetry/model.ts";
+import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { ANCHORS_FILE, type Anchor, anchorMeasurements, findAnchor, parseAnchors } from "./anchor.ts";
 
 /** The release anchors a gate works with, and what is worth saying of them. */

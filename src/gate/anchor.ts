@@ -2,12 +2,12 @@ import * as v from "valibot";
 import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
 import { fingerprintHash, identityConflicts } from "../baseline/identity.ts";
 import { invalidInput } from "../core/errors.ts";
-import { type Fingerprint, METRICS } from "../telemetry/model.ts";
+import { median } from "../stats/spread.ts";
+import { type Fingerprint, METRICS } from "../telemetry/recording/model.ts";
 import { ANCHOR_CONFIRMATIONS } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Check } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
-import { median } from "../verdict/spread.ts";
 
 export const ANCHORS_SCHEMA = "stormlog.anchors/1";
 

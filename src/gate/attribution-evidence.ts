@@ -2,13 +2,13 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync } from "nod
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
+import { readSnapshotFile } from "../inputs/snapshot-input.ts";
 import type { ProcessEvidence } from "../snapshot/attribution.ts";
 import { snapshotName } from "../snapshot/file-names.ts";
 import type { Frame } from "../snapshot/frames.ts";
 import { type LinesMoment, parseLines } from "../snapshot/lines-document.ts";
 import { growthOverSnapshots } from "../snapshot/snapshot-growth.ts";
-import { PROBE_FOLDER } from "../telemetry/probe-files.ts";
-import { readSnapshotFile } from "./snapshot-input.ts";
+import { PROBE_FOLDER } from "../telemetry/recording/probe-files.ts";
 
 /** Folder of a run directory that keeps what an attribution run wrote down. */
 export const SNAPSHOTS_FOLDER = "snapshots";

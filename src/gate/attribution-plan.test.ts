@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AnalysisDocument, DriftClass } from "../analysis/document.ts";
-import type { Recording } from "../telemetry/model.ts";
+import type { Recording } from "../telemetry/recording/model.ts";
 import type { Aspect, Check, Judgement, VerdictWord } from "../verdict/judgement.ts";
 import { attributionEnvironment, attributionMoments, attributionWanted } from "./attribution-plan.ts";
 

@@ -1,6 +1,6 @@
 import type { AnalysisDocument } from "../analysis/document.ts";
 import type { AttributeMode } from "../config/gate-request.ts";
-import type { Recording } from "../telemetry/model.ts";
+import type { Recording } from "../telemetry/recording/model.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 
 /** When, within the attribution run, the live memory is written down; ascending, at least {@link LEAST_MOMENTS}. */

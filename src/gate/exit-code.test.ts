@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { GateReport, GateWord, ScenarioReport } from "../report/model.ts";
+import type { GateReport, GateWord, ScenarioReport } from "../report/documents/model.ts";
 import { exitCodeOf, overallWord, reportWord } from "./exit-code.ts";
 
 type CheckKind = "budget" | "oom" | "peak";

@@ -1,7 +1,7 @@
 import type { UnjudgedMode } from "../config/gate-request.ts";
 import { assertNever } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import type { GateReport, GateWord, ScenarioReport } from "../report/model.ts";
+import type { GateReport, GateWord, ScenarioReport } from "../report/documents/model.ts";
 
 /** Worst first: an error says that the gate could not do its work, so it hides no fail but comes before every softer word. */
 const ORDER: readonly GateWord[] = ["fail", "error", "unjudged", "warn", "pass"];

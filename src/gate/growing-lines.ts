@@ -5,7 +5,7 @@ import { git } from "../baseline/git.ts";
 import { probeFolder } from "../core/probe-folder.ts";
 import { type AttributedLine, attribute } from "../snapshot/attribution.ts";
 import { userFrames } from "../snapshot/frames.ts";
-import type { ProbeSummary } from "../telemetry/model.ts";
+import type { ProbeSummary } from "../telemetry/recording/model.ts";
 import { type AttributionEvidence, attributionEvidence } from "./attribution-evidence.ts";
 import { lineFinding } from "./line-finding.ts";
 

@@ -9,11 +9,11 @@ import type { Command, GateRequest, ScenarioRequest } from "../config/gate-reque
 import { GateError } from "../core/errors.ts";
 import { formatBytes } from "../core/units.ts";
 import { measure } from "../measure/measure.ts";
-import type { RunReport, RunRole } from "../report/model.ts";
-import type { Recording, RecordingInfo } from "../telemetry/model.ts";
-import { RAW_RECORD_FILE, readRecordFile } from "../telemetry/record-file.ts";
-import { recordFileToRecording } from "../telemetry/record-recording.ts";
-import { readRecordingInfo, writeRunFiles } from "../telemetry/run-directory.ts";
+import type { RunReport, RunRole } from "../report/documents/model.ts";
+import type { Recording, RecordingInfo } from "../telemetry/recording/model.ts";
+import { RAW_RECORD_FILE, readRecordFile } from "../telemetry/recording/record-file.ts";
+import { recordFileToRecording } from "../telemetry/recording/record-recording.ts";
+import { readRecordingInfo, writeRunFiles } from "../telemetry/recording/run-directory.ts";
 import type { GatePorts } from "./ports.ts";
 import { probedEnding, type RunEnding, runEnding } from "./run-ending.ts";
 

@@ -3,7 +3,7 @@ import type { GateRequest } from "../config/gate-request.ts";
 import { parseConfig } from "../config/load.ts";
 import type { ConfigChange } from "../config/policy-changes.ts";
 import { GateError } from "../core/errors.ts";
-import type { GateReport, ScenarioReport } from "../report/model.ts";
+import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
 import { policyDifference } from "../verdict/difference.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import { AcceptanceDesk } from "./acceptance.ts";

@@ -1,7 +1,7 @@
 import os from "node:os";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
-import { currentCommit } from "../measure/commit.ts";
-import { sessionId } from "../measure/session.ts";
+import { currentCommit } from "../measure/environment/commit.ts";
+import { sessionId } from "../measure/session/session.ts";
 import { type FinishedRun, oneRun } from "./one-run.ts";
 import type { GatePorts } from "./ports.ts";
 import { claimShardDirectory, shardPlace, withCommandsJob } from "./shard-place.ts";

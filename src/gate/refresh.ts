@@ -7,8 +7,8 @@ import { addRuns, type BaselineRecord, emptyRecord, withEnvelopes } from "../bas
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import { currentCommit } from "../measure/commit.ts";
-import { keptSession, sessionId } from "../measure/session.ts";
+import { currentCommit } from "../measure/environment/commit.ts";
+import { keptSession, sessionId } from "../measure/session/session.ts";
 import { type FinishedRun, oneRun } from "./one-run.ts";
 import { outputTail } from "./output-tail.ts";
 import type { GatePorts } from "./ports.ts";

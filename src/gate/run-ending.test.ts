@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { recordingInfo } from "../telemetry/fixtures/recordings.ts";
 import type { OutOfMemory } from "../telemetry/oom/out-of-memory.ts";
+import { recordingInfo } from "../telemetry/testing/recordings.ts";
 import { probedEnding, runEnding } from "./run-ending.ts";
 
 describe("how a run ended", () => {

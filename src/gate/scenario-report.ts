@@ -3,7 +3,7 @@ import type { Measurements } from "../analysis/measurements.ts";
 import type { BaselineAnswer } from "../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import type { BaselineSummary, GateWord, ScenarioReport } from "../report/model.ts";
+import type { BaselineSummary, GateWord, ScenarioReport } from "../report/documents/model.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import { outOfTime } from "./cost.ts";

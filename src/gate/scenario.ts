@@ -7,7 +7,7 @@ import { scenarioDirectory } from "../baseline/scenario-name.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
 import { probeFolder } from "../core/probe-folder.ts";
-import type { ScenarioReport } from "../report/model.ts";
+import type { ScenarioReport } from "../report/documents/model.ts";
 import { lintPolicy } from "../verdict/config-lint.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";

@@ -3,12 +3,12 @@ import os from "node:os";
 import path from "node:path";
 import type { Command, GateRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import { rankIdentity } from "../measure/identity.ts";
-import { type Environment, inSlurmStep, restarts, setting } from "../measure/launcher-environment.ts";
-import { makeFolders } from "../measure/make-folders.ts";
-import { unwritable } from "../measure/run-directory.ts";
-import { isNamedSession } from "../measure/session.ts";
-import { RECORDING_FILE, readRecordingInfo } from "../telemetry/run-info.ts";
+import { rankIdentity } from "../measure/environment/identity.ts";
+import { type Environment, inSlurmStep, restarts, setting } from "../measure/launch/launcher-environment.ts";
+import { makeFolders } from "../measure/session/make-folders.ts";
+import { unwritable } from "../measure/session/run-directory.ts";
+import { isNamedSession } from "../measure/session/session.ts";
+import { RECORDING_FILE, readRecordingInfo } from "../telemetry/recording/run-info.ts";
 
 /** Where the recording of this process belongs among those of the same job. */
 export type ShardPlace =

@@ -1,8 +1,8 @@
 import { outerPhases } from "../analysis/phases.ts";
 import { seriesOf } from "../analysis/series.ts";
 import type { Envelope } from "../baseline/envelope.ts";
-import type { GateWord, Timeline, TimelineSeries } from "../report/model.ts";
-import type { Recording } from "../telemetry/model.ts";
+import type { GateWord, Timeline, TimelineSeries } from "../report/documents/model.ts";
+import type { Recording } from "../telemetry/recording/model.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import { decidingCheck } from "./headline.ts";

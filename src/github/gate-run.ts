@@ -1,4 +1,4 @@
-import { listRunArtifacts } from "./artifact-download.ts";
+import { listRunArtifacts } from "./artifacts/artifact-download.ts";
 import type { Octokit } from "./octokit.ts";
 
 /** A workflow run that measured a commit. */

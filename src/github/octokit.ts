@@ -1,5 +1,5 @@
 import type { GitHub } from "@actions/github/lib/utils";
-import { boundedFetch } from "./bounded-fetch.ts";
+import { boundedFetch } from "./artifacts/bounded-fetch.ts";
 import type { RunContext } from "./run-context.ts";
 
 export type Octokit = InstanceType<typeof GitHub>;

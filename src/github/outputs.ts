@@ -1,5 +1,5 @@
 import type { SeriesAnalysis } from "../analysis/document.ts";
-import type { GateReport, ScenarioReport } from "../report/model.ts";
+import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
 import type { Check, VerdictWord } from "../verdict/judgement.ts";
 
 /** Every output of `action.yml`. Unknown is an empty text, never 0. */

@@ -3,38 +3,38 @@ import path from "node:path";
 import { assertNever, GateError, usageError } from "../core/errors.ts";
 import type { Sampler } from "../sampler/sampler.ts";
 import { denyInspection, startSampler } from "../sampler/start.ts";
-import type { ExitState, RecordingInfo } from "../telemetry/model.ts";
-import { PROBE_FOLDER } from "../telemetry/probe-files.ts";
-import { RAW_RECORD_FILE, type RecordFile, readRecordFile } from "../telemetry/record-file.ts";
-import { lossesOf, recordFileToRecording } from "../telemetry/record-recording.ts";
-import { endedTogether } from "./ended-together.ts";
-import { findExecutable } from "./find-executable.ts";
-import { collectFingerprint, pythonVersion } from "./fingerprint.ts";
-import { rankIdentity } from "./identity.ts";
-import { machineKillsNow } from "./kernel-watch.ts";
-import { type CommandEnd, type Launched, launch } from "./launch.ts";
-import { withOutOfMemory } from "./out-of-memory.ts";
-import { OutputLog } from "./output-log.ts";
-import { OutputTee } from "./output-tee.ts";
-import { type ProbeEnvironment, probeEnvironment, STEP_FILE } from "./probe-environment.ts";
-import { type ProbeSetup, withProbe } from "./probe-info.ts";
-import { ProcessTree } from "./process-tree.ts";
-import { type PythonUse, pythonUse } from "./python-flags.ts";
-import { finishedInfo, firstInfo, startedInfo, withPeaks } from "./recording-info.ts";
-import { argvOf, interruptName, type MeasureRequest } from "./request.ts";
+import type { ExitState, RecordingInfo } from "../telemetry/recording/model.ts";
+import { PROBE_FOLDER } from "../telemetry/recording/probe-files.ts";
+import { RAW_RECORD_FILE, type RecordFile, readRecordFile } from "../telemetry/recording/record-file.ts";
+import { lossesOf, recordFileToRecording } from "../telemetry/recording/record-recording.ts";
+import { collectFingerprint, pythonVersion } from "./environment/fingerprint.ts";
+import { rankIdentity } from "./environment/identity.ts";
+import { type ProbeEnvironment, probeEnvironment, STEP_FILE } from "./environment/probe-environment.ts";
+import { type PythonUse, pythonUse } from "./environment/python-flags.ts";
+import { MARKER_VARIABLE, scrubEnvironment } from "./environment/scrub-environment.ts";
+import { endedTogether } from "./launch/ended-together.ts";
+import { findExecutable } from "./launch/find-executable.ts";
+import { machineKillsNow } from "./launch/kernel-watch.ts";
+import { type CommandEnd, type Launched, launch } from "./launch/launch.ts";
+import { OutputLog } from "./launch/output-log.ts";
+import { OutputTee } from "./launch/output-tee.ts";
+import { ProcessTree } from "./launch/process-tree.ts";
+import { explainStartFailure } from "./launch/start-failure.ts";
+import { endLeftovers, stopTree } from "./launch/stop-tree.ts";
+import { withOutOfMemory } from "./session/out-of-memory.ts";
+import { type ProbeSetup, withProbe } from "./session/probe-info.ts";
+import { finishedInfo, firstInfo, startedInfo, withPeaks } from "./session/recording-info.ts";
+import { argvOf, interruptName, type MeasureRequest } from "./session/request.ts";
 import {
   checkWorkingDirectory,
   createRunDirectory,
   OUTPUT_FILE,
   unwritable,
   writeRecordingInfo,
-} from "./run-directory.ts";
-import { MARKER_VARIABLE, scrubEnvironment } from "./scrub-environment.ts";
-import { randomId } from "./session.ts";
-import { explainStartFailure } from "./start-failure.ts";
-import { endLeftovers, stopTree } from "./stop-tree.ts";
+} from "./session/run-directory.ts";
+import { randomId } from "./session/session.ts";
 
-export type { MeasuredCommand, MeasureRequest } from "./request.ts";
+export type { MeasuredCommand, MeasureRequest } from "./session/request.ts";
 
 const PROGRESS_MS = 100;
 /** setTimeout counts in 31 bits of milliseconds; 24 days are no limit for a run. */

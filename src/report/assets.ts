@@ -43,7 +43,7 @@ export function readAsset(name: AssetName): Buffer {
 function assetPath(name: AssetName): string {
   const built = path.join(packageRoot(), "dist", "assets", name);
   const source = SOURCES[name];
-  const own = path.join(packageRoot(), "src", "report", "assets", name);
+  const own = path.join(packageRoot(), "src", "report", "timeline", "assets", name);
   if (source.own) return existsSync(own) ? own : built;
   if (existsSync(built)) return built;
   return createRequire(path.join(packageRoot(), "package.json")).resolve(source.module);

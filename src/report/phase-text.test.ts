@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { PhaseMemory, PhasesMemory } from "../analysis/phases.ts";
 import { KIB, MIB } from "../core/units.ts";
-import type { GateReport, RunReport } from "./model.ts";
-import { payloadOf, reportOf } from "./payload.ts";
-import { renderSummary } from "./summary-markdown.ts";
-import { renderTerminal } from "./terminal.ts";
-import { displayWidth } from "./terminal-table.ts";
+import type { GateReport, RunReport } from "./documents/model.ts";
+import { payloadOf, reportOf } from "./documents/payload.ts";
+import { renderSummary } from "./markdown/summary-markdown.ts";
+import { renderTerminal } from "./terminal/terminal.ts";
+import { displayWidth } from "./terminal/terminal-table.ts";
 import { sampleReport, sampleScenario } from "./testing/sample-report.ts";
 
 const phase = (name: string, rest: Partial<PhaseMemory> = {}): PhaseMemory => ({

@@ -1,6 +1,6 @@
 import type { PhaseMemory, PhasesMemory } from "../analysis/phases.ts";
 import { formatBytes, formatBytesDelta, formatDuration } from "../core/units.ts";
-import type { ScenarioReport } from "./model.ts";
+import type { ScenarioReport } from "./documents/model.ts";
 
 /** The columns of a table of phases, and which of them align right. */
 export const PHASE_COLUMNS = ["phase", "entered", "time", "highest", "growth"] as const;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { renderSummary } from "./markdown/summary-markdown.ts";
 import { moreText, shownChecks } from "./shown-checks.ts";
-import { renderSummary } from "./summary-markdown.ts";
-import { renderTerminal } from "./terminal.ts";
+import { renderTerminal } from "./terminal/terminal.ts";
 import { sampleCheck, sampleJudgement, sampleReport } from "./testing/sample-report.ts";
 
 const ranks = Array.from({ length: 1024 }, (_, rank) =>

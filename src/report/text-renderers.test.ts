@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GIB } from "../core/units.ts";
-import { renderMermaid } from "./mermaid.ts";
+import { renderMermaid } from "./markdown/mermaid.ts";
 import { sparkline } from "./sparkline.ts";
-import { renderAnalysisTerminal, renderJudgementTerminal, renderTerminal } from "./terminal.ts";
-import { displayWidth } from "./terminal-table.ts";
+import { renderAnalysisTerminal, renderJudgementTerminal, renderTerminal } from "./terminal/terminal.ts";
+import { displayWidth } from "./terminal/terminal-table.ts";
 import {
   SAMPLE_FINDING,
   sampleAnalysis,

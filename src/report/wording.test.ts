@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { MIB } from "../core/units.ts";
-import { renderSummary } from "./summary-markdown.ts";
-import { renderJudgementTerminal } from "./terminal.ts";
+import { renderSummary } from "./markdown/summary-markdown.ts";
+import { renderJudgementTerminal } from "./terminal/terminal.ts";
 import { sampleCheck, sampleJudgement, sampleReport } from "./testing/sample-report.ts";
 import { sensitivity } from "./wording.ts";
 

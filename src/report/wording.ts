@@ -1,7 +1,7 @@
 import { formatBytes, formatDuration } from "../core/units.ts";
-import type { ExitState } from "../telemetry/model.ts";
+import type { ExitState } from "../telemetry/recording/model.ts";
 import type { Check, FingerprintDifference, Judgement } from "../verdict/judgement.ts";
-import type { GateReport, ScenarioReport } from "./model.ts";
+import type { GateReport, ScenarioReport } from "./documents/model.ts";
 
 /** Words that every written report shares. Nothing here is escaped: outside names and reasons are, where they are printed. */
 

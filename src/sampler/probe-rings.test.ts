@@ -12,11 +12,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { RingFile } from "./fixtures/ring-file.ts";
 import { findPrebuild } from "./prebuild.ts";
 import { parseRingName, parseStepText } from "./probe-rings.ts";
 import { HEADER_BYTES, ProbeTrouble, RECORD_BYTES, RecordKind, RecordSource } from "./record-layout.ts";
 import { startSampler } from "./start.ts";
+import { RingFile } from "./testing/ring-file.ts";
 
 const kinds = "reason" in findPrebuild() ? ["fallback"] : ["native", "fallback"];
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { attribute, type ProcessEvidence } from "./attribution.ts";
 import { type Frame, userFrames } from "./frames.ts";
-import type { HeldEntry, Keeper } from "./keeper.ts";
 import { growthByLine } from "./line-growth.ts";
 import type { LinesMoment } from "./lines-document.ts";
+import type { HeldEntry, Keeper } from "./retainer.ts";
 
 const KIB = 1024;
 const isUserFrame = userFrames({ root: "/repo" });

@@ -2,9 +2,9 @@ import { type AttributedLine, placeKey } from "./attributed-line.ts";
 import { type Frame, ownerOf } from "./frames.ts";
 import { factsOf, placeOf } from "./held-growth.ts";
 import { hintFor } from "./hints.ts";
-import { type HeldEntry, type Keeper, keeperText } from "./keeper.ts";
 import type { GrowthLine } from "./line-growth.ts";
 import type { LinesMoment } from "./lines-document.ts";
+import { type HeldEntry, type Keeper, keeperText } from "./retainer.ts";
 
 /**
  * Growing lines of a device whose allocator recorded its history. That knows where memory is allocated; what keeps it is told by

@@ -2,9 +2,9 @@ import { groupBy } from "../core/group-by.ts";
 import { type AttributedLine, placeKey } from "./attributed-line.ts";
 import { type Frame, ownerOf } from "./frames.ts";
 import { type Contribution, type HintEvidence, hintFor } from "./hints.ts";
-import { type HeldEntry, type HeldSample, type Keeper, keeperText } from "./keeper.ts";
 import { type GrowthLine, growthByLine } from "./line-growth.ts";
 import type { LinesMoment } from "./lines-document.ts";
+import { type HeldEntry, type HeldSample, type Keeper, keeperText } from "./retainer.ts";
 
 type HeldLine = Omit<AttributedLine, "processes">;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Frame } from "./frames.ts";
 import { type Contribution, type HintEvidence, hintFor } from "./hints.ts";
-import type { GraphEvidence, HeldEntry, Keeper } from "./keeper.ts";
+import type { GraphEvidence, HeldEntry, Keeper } from "./retainer.ts";
 
 const TORCH = "/usr/lib/python3/dist-packages/torch";
 const at = (file: string, name: string, line = 7): Frame => ({ file, line, function: name });

@@ -1,5 +1,5 @@
 import type { Frame } from "./frames.ts";
-import { type GraphEvidence, type HeldEntry, type Keeper, keeperText } from "./keeper.ts";
+import { type GraphEvidence, type HeldEntry, type Keeper, keeperText } from "./retainer.ts";
 
 /** A known way to leak. */
 export type HintCode =

@@ -1,8 +1,8 @@
 import * as v from "valibot";
 import { invalidInput } from "../core/errors.ts";
 import type { Frame } from "./frames.ts";
-import type { HeldEntry, HeldSample, Keeper } from "./keeper.ts";
 import type { LiveSample } from "./line-growth.ts";
+import type { HeldEntry, HeldSample, Keeper } from "./retainer.ts";
 
 const SCHEMA_NAME = "stormlog.lines/";
 

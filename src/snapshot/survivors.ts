@@ -1,4 +1,4 @@
-import { GrowableColumn } from "../telemetry/growable.ts";
+import { GrowableColumn } from "../telemetry/recording/growable.ts";
 import { type LineTrend, trendOf } from "./line-growth.ts";
 import { Action, State, type TorchSnapshot, type TraceTable } from "./model.ts";
 import { NOBODY, type Owners } from "./owners.ts";

@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { recording } from "./fixtures/recordings.ts";
-import { writeParquet } from "./parquet.ts";
+import { writeParquet } from "./formats/parquet.ts";
 import { readTelemetry } from "./read.ts";
-import { SAMPLES_FILE } from "./run-directory.ts";
+import { SAMPLES_FILE } from "./recording/run-directory.ts";
+import { recording } from "./testing/recordings.ts";
 
 /** A bundle with runs of these names. */
 function bundle(...names: string[]): string {

@@ -1,20 +1,20 @@
 import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { GateError, invalidInput } from "../core/errors.ts";
+import { readParquet } from "./formats/parquet.ts";
+import { readJsonTelemetry } from "./formats/read-json.ts";
+import { readEventDirectory } from "./formats/stormlog/event-source.ts";
+import { eventsToRecording } from "./formats/stormlog/events-recording.ts";
+import { dumpNames, withDumpedError } from "./formats/stormlog/oom-dump.ts";
 import { fileError } from "./input-file.ts";
-import type { Recording, RecordingInfo } from "./model.ts";
-import { readParquet } from "./parquet.ts";
-import { probeSummary, readProbeInfos } from "./probe-files.ts";
-import { readJsonTelemetry } from "./read-json.ts";
-import { RAW_RECORD_FILE, readRecordFile } from "./record-file.ts";
-import { lossesOf, recordFileToRecording } from "./record-recording.ts";
-import { SAMPLES_FILE } from "./run-directory.ts";
-import { RECORDING_FILE, readRecordingInfo } from "./run-info.ts";
-import { withSeenRanks } from "./shard-identity.ts";
-import { readEventDirectory } from "./stormlog/event-source.ts";
-import { eventsToRecording } from "./stormlog/events-recording.ts";
-import { dumpNames, withDumpedError } from "./stormlog/oom-dump.ts";
-import type { NamedRecording, Telemetry } from "./telemetry.ts";
+import type { Recording, RecordingInfo } from "./recording/model.ts";
+import { probeSummary, readProbeInfos } from "./recording/probe-files.ts";
+import { RAW_RECORD_FILE, readRecordFile } from "./recording/record-file.ts";
+import { lossesOf, recordFileToRecording } from "./recording/record-recording.ts";
+import { SAMPLES_FILE } from "./recording/run-directory.ts";
+import { RECORDING_FILE, readRecordingInfo } from "./recording/run-info.ts";
+import { withSeenRanks } from "./recording/shard-identity.ts";
+import type { NamedRecording, Telemetry } from "./recording/telemetry.ts";
 
 const RUNS = "runs";
 /** Runs lie two levels below `runs` (`<scenario>/<n>`); scenario names with slashes add levels. */

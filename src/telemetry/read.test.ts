@@ -5,14 +5,14 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GateError } from "../core/errors.ts";
 import { RecordKind } from "../sampler/record-layout.ts";
-import { recordBytes } from "./fixtures/record-bytes.ts";
-import { recording, recordingInfo, table } from "./fixtures/recordings.ts";
-import { v2Record } from "./fixtures/stormlog-records.ts";
+import { writeParquet } from "./formats/parquet.ts";
 import { fileError } from "./input-file.ts";
-import { mergeRecordings } from "./merge.ts";
-import { writeParquet } from "./parquet.ts";
 import { readTelemetry } from "./read.ts";
-import { writeRunFiles } from "./run-directory.ts";
+import { mergeRecordings } from "./recording/merge.ts";
+import { writeRunFiles } from "./recording/run-directory.ts";
+import { recordBytes } from "./testing/record-bytes.ts";
+import { recording, recordingInfo, table } from "./testing/recordings.ts";
+import { v2Record } from "./testing/stormlog-records.ts";
 
 let directory: string;
 beforeEach(() => {

@@ -1,22 +1,22 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { type GateError, invalidInput } from "../core/errors.ts";
 import { RECORD_MAGIC } from "../sampler/record-layout.ts";
-import { detectDelimiter, scanCsv, utf16Encoding } from "./csv/scan.ts";
-import { isGenericHeader, parseGenericCsv } from "./generic-csv.ts";
+import { detectDelimiter, scanCsv, utf16Encoding } from "./formats/csv/scan.ts";
+import { isGenericHeader, parseGenericCsv } from "./formats/generic-csv.ts";
+import { isNvidiaSmiHeader, parseNvidiaSmiCsv } from "./formats/nvidia-smi.ts";
+import { readParquet } from "./formats/parquet.ts";
+import { readJsonTelemetry } from "./formats/read-json.ts";
+import { SQLITE_MAGIC } from "./formats/sqlite.ts";
+import { isEventHeader, readCsvEvents } from "./formats/stormlog/event-source.ts";
+import { eventsToRecording, unorderedEvents } from "./formats/stormlog/events-recording.ts";
+import { readTraceMlDatabase } from "./formats/traceml-sqlite.ts";
 import { readChunks, readHead, statInput } from "./input-file.ts";
-import { isNvidiaSmiHeader, parseNvidiaSmiCsv } from "./nvidia-smi.ts";
-import { readParquet } from "./parquet.ts";
 import { readDirectory } from "./read-directory.ts";
-import { readJsonTelemetry } from "./read-json.ts";
-import { readRecordFile } from "./record-file.ts";
-import { lossesOf, recordFileToRecording } from "./record-recording.ts";
-import { SQLITE_MAGIC } from "./sqlite.ts";
-import { isEventHeader, readCsvEvents } from "./stormlog/event-source.ts";
-import { eventsToRecording, unorderedEvents } from "./stormlog/events-recording.ts";
-import type { Telemetry } from "./telemetry.ts";
-import { readTraceMlDatabase } from "./traceml-sqlite.ts";
+import { readRecordFile } from "./recording/record-file.ts";
+import { lossesOf, recordFileToRecording } from "./recording/record-recording.ts";
+import type { Telemetry } from "./recording/telemetry.ts";
 
-export type { NamedRecording, Telemetry } from "./telemetry.ts";
+export type { NamedRecording, Telemetry } from "./recording/telemetry.ts";
 
 const HEAD_BYTES = 64 << 10;
 

@@ -1,6 +1,6 @@
 import { getSystemErrorMap, getSystemErrorName } from "node:util";
 import { ProbeTrouble, RecordSource } from "../sampler/record-layout.ts";
-import type { RecordedError } from "./record-columns.ts";
+import type { RecordedError } from "./recording/record-columns.ts";
 
 const SOURCE_NAMES = new Map<number, string>(Object.entries(RecordSource).map(([name, id]) => [id, name]));
 

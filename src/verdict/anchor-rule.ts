@@ -1,10 +1,10 @@
 import { formatBytes, formatBytesDelta } from "../core/units.ts";
+import { median } from "../stats/spread.ts";
 import { checkOf } from "./check.ts";
 import { ANCHOR_CONFIRMATIONS, ANCHOR_MARGIN, METRIC_SCALES } from "./defaults.ts";
 import type { Check } from "./judgement.ts";
 import { peaks } from "./peak-rule.ts";
 import { pairSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
-import { median } from "./spread.ts";
 
 /** Anchor checks without a comparable anchor, one for each series that gates. */
 export function anchorUnjudged(

@@ -1,5 +1,5 @@
-import { materialChange } from "../analysis/materiality.ts";
 import type { MeasuredSeries } from "../analysis/measurements.ts";
+import { materialChange } from "../analysis/trend/materiality.ts";
 import { formatBytes } from "../core/units.ts";
 import { checkOf } from "./check.ts";
 import { CLASS_CONFIRMATIONS, HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION } from "./defaults.ts";

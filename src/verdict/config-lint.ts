@@ -1,10 +1,10 @@
 import type { Measurements } from "../analysis/measurements.ts";
 import { formatBytes } from "../core/units.ts";
+import { median, spread } from "../stats/spread.ts";
 import { METRIC_SCALES } from "./defaults.ts";
 import { peakMargin, peaks } from "./peak-rule.ts";
 import type { Budget, Policy } from "./policy.ts";
 import { describeSeries, indexSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
-import { median, spread } from "./spread.ts";
 
 /**
  * Why a budget will be red by chance: it stands below the highest baseline peak and one margin. Null when it does not, or

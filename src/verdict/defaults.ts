@@ -1,5 +1,5 @@
 import { MIB } from "../core/units.ts";
-import type { Metric } from "../telemetry/model.ts";
+import type { Metric } from "../telemetry/recording/model.ts";
 import type { Policy } from "./policy.ts";
 
 /** What a metric's counter can resolve and how far it moves without a cause, bytes. */

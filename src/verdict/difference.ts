@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { fingerprintHash } from "../baseline/identity.ts";
 import { MIB } from "../core/units.ts";
-import type { Fingerprint, Metric } from "../telemetry/model.ts";
+import type { Fingerprint, Metric } from "../telemetry/recording/model.ts";
 import type { Acceptance } from "./acceptance.ts";
 import type { Aspect, Check, Judgement, Limit } from "./judgement.ts";
 

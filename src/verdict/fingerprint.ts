@@ -1,5 +1,5 @@
 import { isIdentityField } from "../baseline/identity.ts";
-import type { Fingerprint } from "../telemetry/model.ts";
+import type { Fingerprint } from "../telemetry/recording/model.ts";
 import type { FingerprintDifference } from "./judgement.ts";
 
 /** Fields in which two fingerprints differ, in the order of their names. An absent fingerprint differs in nothing. */

@@ -1,5 +1,5 @@
 import type { Measurements } from "../analysis/measurements.ts";
-import type { Metric } from "../telemetry/model.ts";
+import type { Metric } from "../telemetry/recording/model.ts";
 import type { Policy } from "./policy.ts";
 import { finite } from "./series-index.ts";
 

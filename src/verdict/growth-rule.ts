@@ -1,4 +1,5 @@
 import type { MeasuredSeries } from "../analysis/measurements.ts";
+import { median } from "../stats/spread.ts";
 import {
   CONFIRMED_SPREADS,
   GROWTH_FLOOR_BYTES,
@@ -15,7 +16,6 @@ import type { Horizon } from "./policy.ts";
 import { relativeCheck } from "./relative-check.ts";
 import { judgeRelative } from "./relative-rule.ts";
 import { finite, knownValues, type SeriesRun } from "./series-index.ts";
-import { median } from "./spread.ts";
 
 /** Growth of the floor of a run over its observed span, bytes. */
 export function observedGrowth(series: MeasuredSeries): number | null {

@@ -1,5 +1,5 @@
 import type { DriftClass } from "../analysis/document.ts";
-import type { Metric } from "../telemetry/model.ts";
+import type { Metric } from "../telemetry/recording/model.ts";
 
 export type VerdictWord = "pass" | "warn" | "fail" | "unjudged";
 

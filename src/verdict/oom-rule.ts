@@ -1,5 +1,5 @@
 import type { Measurements } from "../analysis/measurements.ts";
-import type { Metric } from "../telemetry/model.ts";
+import type { Metric } from "../telemetry/recording/model.ts";
 import { checkOf } from "./check.ts";
 import type { Check } from "./judgement.ts";
 import { peaks } from "./peak-rule.ts";

@@ -1,4 +1,4 @@
-import type { Metric } from "../telemetry/model.ts";
+import type { Metric } from "../telemetry/recording/model.ts";
 
 /** Production length at which growth is judged. */
 export type Horizon =

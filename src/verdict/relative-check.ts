@@ -1,7 +1,7 @@
 import { assertNever } from "../core/errors.ts";
 import { formatBytes, formatBytesDelta } from "../core/units.ts";
-import type { Acquittal } from "./base-word.ts";
 import { checkOf } from "./check.ts";
+import type { Acquittal } from "./compare-with-base.ts";
 import type { Check } from "./judgement.ts";
 import { minimalDetectableChange } from "./mde.ts";
 import type { RelativeOutcome } from "./relative-rule.ts";

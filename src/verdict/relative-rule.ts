@@ -1,9 +1,9 @@
-import { type Acquittal, baseWord } from "./base-word.ts";
+import { median, spread } from "../stats/spread.ts";
+import { type Acquittal, baseWord } from "./compare-with-base.ts";
 import { bound, confirmations, innocentRate, predictiveChance, predictiveConfirmations } from "./confirmation.ts";
 import { BASE_RERUNS, CLEAR_MARGINS, CONFIRMED_ALPHA_SHARE, MIN_SESSIONS, OWN_LEVEL_SHARE } from "./defaults.ts";
 import { type Level, levelOf, type Margin } from "./level.ts";
 import { type BaselineValue, sessionBound } from "./sessions.ts";
-import { median, spread } from "./spread.ts";
 
 /** One quantity of one series: candidate runs in order against baseline runs. All values finite. */
 export interface RelativeInput {

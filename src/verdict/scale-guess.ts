@@ -1,4 +1,5 @@
-import type { Metric } from "../telemetry/model.ts";
+import { median, spread } from "../stats/spread.ts";
+import type { Metric } from "../telemetry/recording/model.ts";
 import {
   DEFAULT_POLICY,
   GROWTH_FLOOR_BYTES,
@@ -10,7 +11,6 @@ import type { Check } from "./judgement.ts";
 import { minimalDetectableChange } from "./mde.ts";
 import { peakMargin } from "./peak-rule.ts";
 import type { Policy } from "./policy.ts";
-import { median, spread } from "./spread.ts";
 
 /** Peaks and growths of one series in runs that do not leak, bytes. */
 export interface QuietSeries {

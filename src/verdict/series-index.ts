@@ -1,6 +1,6 @@
 import type { DriftClass } from "../analysis/document.ts";
 import type { MeasuredSeries, Measurements } from "../analysis/measurements.ts";
-import { METRICS, type Metric } from "../telemetry/model.ts";
+import { METRICS, type Metric } from "../telemetry/recording/model.ts";
 
 /** What identifies a series across runs. */
 export interface SeriesKey {

@@ -1,6 +1,6 @@
-import { studentQuantile } from "../analysis/fit.ts";
+import { studentQuantile } from "../stats/fit.ts";
+import { median, qn, spreadWithin, standardDeviation } from "../stats/spread.ts";
 import { MIN_SESSION_FREEDOM, MIN_SESSIONS, STRAGGLER_FACTOR, STRAGGLER_SESSIONS } from "./defaults.ts";
-import { median, qn, spreadWithin, standardDeviation } from "./spread.ts";
 
 /** A value of one baseline run, and the session it was measured in. */
 export interface BaselineValue {

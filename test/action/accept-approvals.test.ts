@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { acceptedOnMain, readAcceptances } from "../../src/github/approvals.ts";
 import { connect, type Octokit } from "../../src/github/octokit.ts";
+import { acceptedOnMain, readAcceptances } from "../../src/github/pull-request/approvals.ts";
 import { runContext } from "../../src/github/run-context.ts";
-import { Permissions } from "./kit/double/permissions.ts";
-import { openPull } from "./kit/double/pull-lookup.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
+import { Permissions } from "./testing/double/permissions.ts";
+import { openPull } from "./testing/double/pull-lookup.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
 
 /** What people said on a pull request, read from a real server that every answer is checked of. */
 

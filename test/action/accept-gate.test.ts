@@ -5,14 +5,14 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { buildInto } from "../../scripts/build.mjs";
-import type { Payload } from "../../src/report/report-schema.ts";
-import { Contents } from "./kit/double/contents.ts";
-import { Permissions } from "./kit/double/permissions.ts";
-import { openPull } from "./kit/double/pull-lookup.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
-import { Job } from "./kit/job.ts";
-import { runStepFile } from "./kit/mini-runner.ts";
-import { actionNode } from "./kit/tools.ts";
+import type { Payload } from "../../src/report/documents/report-schema.ts";
+import { Contents } from "./testing/double/contents.ts";
+import { Permissions } from "./testing/double/permissions.ts";
+import { openPull } from "./testing/double/pull-lookup.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
+import { Job } from "./testing/job.ts";
+import { runStepFile } from "./testing/mini-runner.ts";
+import { actionNode } from "./testing/tools.ts";
 
 /** A pull request that is red, and what people say about it: the built step, a real command, a real repository. */
 

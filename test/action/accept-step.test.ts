@@ -4,15 +4,15 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildInto } from "../../scripts/build.mjs";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
-import { ActionsDouble } from "./kit/double/actions.ts";
-import { Permissions } from "./kit/double/permissions.ts";
-import { openPull } from "./kit/double/pull-lookup.ts";
-import { Reruns } from "./kit/double/reruns.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
-import { Job } from "./kit/job.ts";
-import { runStepFile } from "./kit/mini-runner.ts";
-import { HEAD, SECTION, sectionBytes } from "./kit/sample-section.ts";
-import { actionNode } from "./kit/tools.ts";
+import { ActionsDouble } from "./testing/double/actions.ts";
+import { Permissions } from "./testing/double/permissions.ts";
+import { openPull } from "./testing/double/pull-lookup.ts";
+import { Reruns } from "./testing/double/reruns.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
+import { Job } from "./testing/job.ts";
+import { runStepFile } from "./testing/mini-runner.ts";
+import { HEAD, SECTION, sectionBytes } from "./testing/sample-section.ts";
+import { actionNode } from "./testing/tools.ts";
 
 /** The accept step as the runner starts it: built, on Node 24, with nothing but its inputs and the event. */
 

@@ -7,12 +7,12 @@ import { accept } from "../../src/actions/accept/accept.ts";
 import { asGateError } from "../../src/actions/gate-error.ts";
 import { runContext } from "../../src/github/run-context.ts";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
-import { ActionsDouble } from "./kit/double/actions.ts";
-import { Permissions, type Role } from "./kit/double/permissions.ts";
-import { openPull } from "./kit/double/pull-lookup.ts";
-import { Reruns } from "./kit/double/reruns.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
-import { HEAD, SECTION, sectionBytes } from "./kit/sample-section.ts";
+import { ActionsDouble } from "./testing/double/actions.ts";
+import { Permissions, type Role } from "./testing/double/permissions.ts";
+import { openPull } from "./testing/double/pull-lookup.ts";
+import { Reruns } from "./testing/double/reruns.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
+import { HEAD, SECTION, sectionBytes } from "./testing/sample-section.ts";
 
 /** The accept sub-action with a real client over a real connection, every request and answer checked. */
 

@@ -7,11 +7,11 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { addRuns, emptyRecord } from "../../src/baseline/record.ts";
 import { serializeRecord } from "../../src/baseline/record-size.ts";
 import { recordName } from "../../src/baseline/store.ts";
-import { openArtifactStore } from "../../src/github/artifact-baselines.ts";
-import { ActionsDouble, type DoubleRun } from "./kit/double/actions.ts";
-import { repositoryRoutes } from "./kit/double/repository.ts";
-import type { Call, Handler } from "./kit/double/route.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
+import { openArtifactStore } from "../../src/github/artifacts/artifact-baselines.ts";
+import { ActionsDouble, type DoubleRun } from "./testing/double/actions.ts";
+import { repositoryRoutes } from "./testing/double/repository.ts";
+import type { Call, Handler } from "./testing/double/route.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
 
 const FINGERPRINT = { backend: "cpu" };
 const RUN: DoubleRun = {

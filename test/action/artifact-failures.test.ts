@@ -3,14 +3,14 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildInto } from "../../scripts/build.mjs";
-import { type BlobMode, BrokenBlobs, uploadAnswer } from "./kit/broken-blobs.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
-import type { Failure, Request } from "./kit/http.ts";
-import { Job } from "./kit/job.ts";
-import { type Launched, Launcher } from "./kit/launched.ts";
-import { runStepFile } from "./kit/mini-runner.ts";
-import { ResultsDouble, runtimeToken } from "./kit/results-double.ts";
-import { actionNode } from "./kit/tools.ts";
+import { type BlobMode, BrokenBlobs, uploadAnswer } from "./testing/broken-blobs.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
+import type { Failure, Request } from "./testing/http.ts";
+import { Job } from "./testing/job.ts";
+import { type Launched, Launcher } from "./testing/launched.ts";
+import { runStepFile } from "./testing/mini-runner.ts";
+import { ResultsDouble, runtimeToken } from "./testing/results-double.ts";
+import { actionNode } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 // Within the package, so that the built file finds its package folder as dist/ does.
@@ -128,7 +128,7 @@ describe("when the artifact service does not play along", () => {
   beforeAll(async () => {
     mkdirSync(BUILT, { recursive: true });
     await buildInto(BUILT, {
-      "action/main": "test/action/kit/prepared-main.ts",
+      "action/main": "test/action/testing/prepared-main.ts",
       "action/post": "src/actions/gate/post.ts",
     });
     await github.start();

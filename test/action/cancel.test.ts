@@ -4,12 +4,12 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { buildInto } from "../../scripts/build.mjs";
-import { GitHubDouble } from "./kit/github-double.ts";
-import { Job } from "./kit/job.ts";
-import { runStepFile, type StepOptions, type StepResult } from "./kit/mini-runner.ts";
-import { ResultsDouble } from "./kit/results-double.ts";
-import { actionNode, azuriteBlobScript } from "./kit/tools.ts";
-import { directoryHashes, zipHashes } from "./kit/unzip.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
+import { Job } from "./testing/job.ts";
+import { runStepFile, type StepOptions, type StepResult } from "./testing/mini-runner.ts";
+import { ResultsDouble } from "./testing/results-double.ts";
+import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
+import { directoryHashes, zipHashes } from "./testing/unzip.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 // Within the package, so that the built file finds its package folder as dist/ does.

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { commentMarker, keepOneComment, stickyComment } from "../../src/github/comment.ts";
+import { commentMarker, keepOneComment, stickyComment } from "../../src/github/comment/comment.ts";
 import { connect, type Octokit } from "../../src/github/octokit.ts";
 import { runContext } from "../../src/github/run-context.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
 
 const BOT = "github-actions[bot]";
 const PR = 12;

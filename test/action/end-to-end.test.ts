@@ -3,17 +3,17 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { parseSection } from "../../src/report/section.ts";
-import { GitDataDouble } from "./kit/double/git-data.ts";
-import { HistoryDouble } from "./kit/double/history.ts";
-import { Permissions } from "./kit/double/permissions.ts";
-import { repositoryRoutes } from "./kit/double/repository.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
-import { Job } from "./kit/job.ts";
-import { runStepFile, type StepOptions, type StepResult } from "./kit/mini-runner.ts";
-import { ResultsDouble } from "./kit/results-double.ts";
-import { actionNode, azuriteBlobScript } from "./kit/tools.ts";
-import { directoryHashes, zipHashes } from "./kit/unzip.ts";
+import { parseSection } from "../../src/report/documents/section.ts";
+import { GitDataDouble } from "./testing/double/git-data.ts";
+import { HistoryDouble } from "./testing/double/history.ts";
+import { Permissions } from "./testing/double/permissions.ts";
+import { repositoryRoutes } from "./testing/double/repository.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
+import { Job } from "./testing/job.ts";
+import { runStepFile, type StepOptions, type StepResult } from "./testing/mini-runner.ts";
+import { ResultsDouble } from "./testing/results-double.ts";
+import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
+import { directoryHashes, zipHashes } from "./testing/unzip.ts";
 
 /** What is committed, or a build of the working tree. */
 const DIST = process.env.STORMLOG_TEST_DIST ?? path.join(packageRoot(), "dist");

@@ -3,13 +3,13 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildInto } from "../../scripts/build.mjs";
-import { BrokenBlobs, uploadAnswer } from "./kit/broken-blobs.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
-import type { Failure, Request } from "./kit/http.ts";
-import { type Launched, Launcher } from "./kit/launched.ts";
-import { ResultsDouble } from "./kit/results-double.ts";
-import { SelfSigned } from "./kit/self-signed.ts";
-import { actionNode } from "./kit/tools.ts";
+import { BrokenBlobs, uploadAnswer } from "./testing/broken-blobs.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
+import type { Failure, Request } from "./testing/http.ts";
+import { type Launched, Launcher } from "./testing/launched.ts";
+import { ResultsDouble } from "./testing/results-double.ts";
+import { SelfSigned } from "./testing/self-signed.ts";
+import { actionNode } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 // Within the package, so that the built file finds its package folder as dist/ does.
@@ -157,7 +157,7 @@ describe("when GitHub's API does not play along", () => {
 
   beforeAll(async () => {
     mkdirSync(BUILT, { recursive: true });
-    await buildInto(BUILT, { "action/main": "test/action/kit/prepared-main.ts" });
+    await buildInto(BUILT, { "action/main": "test/action/testing/prepared-main.ts" });
     await github.start();
     await results.start();
     blobs = await BrokenBlobs.start();

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { raiseCommandFence } from "../../src/actions/gate/command-fence.ts";
-import { parseCommands } from "./kit/mini-runner.ts";
+import { parseCommands } from "./testing/mini-runner.ts";
 
 const OURS = "::notice::ours\n";
 const ACTED = [{ command: "notice", properties: {}, message: "ours" }];

@@ -1,11 +1,11 @@
 import { getOctokit } from "@actions/github";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { GitData } from "../../src/github/git-data.ts";
-import { openGitData } from "../../src/github/git-data-client.ts";
 import { connect, type Octokit } from "../../src/github/octokit.ts";
+import type { GitData } from "../../src/github/repository/git-data.ts";
+import { openGitData } from "../../src/github/repository/git-data-client.ts";
 import { runContext } from "../../src/github/run-context.ts";
-import { GitDataDouble } from "./kit/double/git-data.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
+import { GitDataDouble } from "./testing/double/git-data.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
 
 const REF = "refs/stormlog/baselines";
 const REPOSITORY = { owner: "octo", repo: "model" };

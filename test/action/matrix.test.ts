@@ -3,19 +3,19 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { getOctokit } from "@actions/github";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { type ArtifactStore, actionsArtifactStore } from "../../src/github/artifact.ts";
+import { type ArtifactStore, actionsArtifactStore } from "../../src/github/artifacts/artifact.ts";
+import { sectionReader, uploadSection } from "../../src/github/artifacts/section-artifacts.ts";
+import { keepSectionComment } from "../../src/github/comment/section-comment.ts";
 import type { Octokit } from "../../src/github/octokit.ts";
 import { runContext } from "../../src/github/run-context.ts";
-import { sectionReader, uploadSection } from "../../src/github/section-artifacts.ts";
-import { keepSectionComment } from "../../src/github/section-comment.ts";
-import type { Section } from "../../src/report/section.ts";
+import type { Section } from "../../src/report/documents/section.ts";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
-import { buildSteps } from "./kit/build-steps.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
-import { Job } from "./kit/job.ts";
-import { runStepFile } from "./kit/mini-runner.ts";
-import { ResultsDouble } from "./kit/results-double.ts";
-import { actionNode, azuriteBlobScript } from "./kit/tools.ts";
+import { buildSteps } from "./testing/build-steps.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
+import { Job } from "./testing/job.ts";
+import { runStepFile } from "./testing/mini-runner.ts";
+import { ResultsDouble } from "./testing/results-double.ts";
+import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 // Within the package, so that the built file finds its package folder as dist/ does.
@@ -113,7 +113,7 @@ beforeAll(async () => {
   if (azurite === null) return;
   await Promise.all([
     results.startWithBlobs(node, azurite),
-    buildSteps("test-matrix", { main: "test/action/kit/prepared-main.ts" }),
+    buildSteps("test-matrix", { main: "test/action/testing/prepared-main.ts" }),
   ]);
 }, 60_000);
 

@@ -1,15 +1,15 @@
 import { getOctokit } from "@actions/github";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openGitData } from "../../src/github/git-data-client.ts";
+import { keepSectionComment, type SectionComment } from "../../src/github/comment/section-comment.ts";
 import type { Octokit } from "../../src/github/octokit.ts";
-import { keepSectionComment, type SectionComment } from "../../src/github/section-comment.ts";
-import type { Section } from "../../src/report/section.ts";
+import { openGitData } from "../../src/github/repository/git-data-client.ts";
+import type { Section } from "../../src/report/documents/section.ts";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
-import { renderTimelinePng } from "../../src/report/timeline-png.ts";
-import { sampleSection } from "./kit/comment-samples.ts";
-import { GitDataDouble } from "./kit/double/git-data.ts";
-import { repositoryRoutes } from "./kit/double/repository.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
+import { renderTimelinePng } from "../../src/report/timeline/timeline-png.ts";
+import { sampleSection } from "./testing/comment-samples.ts";
+import { GitDataDouble } from "./testing/double/git-data.ts";
+import { repositoryRoutes } from "./testing/double/repository.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
 
 const BOT = "github-actions[bot]";
 const PR = 12;

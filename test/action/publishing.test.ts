@@ -3,13 +3,13 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { buildSteps } from "./kit/build-steps.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
-import { Job } from "./kit/job.ts";
-import { runStepFile, type StepOptions, type StepResult } from "./kit/mini-runner.ts";
-import { ResultsDouble } from "./kit/results-double.ts";
-import { actionNode, azuriteBlobScript } from "./kit/tools.ts";
-import { directoryHashes, zipHashes } from "./kit/unzip.ts";
+import { buildSteps } from "./testing/build-steps.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
+import { Job } from "./testing/job.ts";
+import { runStepFile, type StepOptions, type StepResult } from "./testing/mini-runner.ts";
+import { ResultsDouble } from "./testing/results-double.ts";
+import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
+import { directoryHashes, zipHashes } from "./testing/unzip.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 // Within the package, so that the built file finds its package folder as dist/ does.
@@ -29,7 +29,7 @@ let results: ResultsDouble;
 let job: Job;
 
 beforeAll(async () => {
-  await buildSteps("test-action", { main: "test/action/kit/prepared-main.ts", post: "src/actions/gate/post.ts" });
+  await buildSteps("test-action", { main: "test/action/testing/prepared-main.ts", post: "src/actions/gate/post.ts" });
   results = new ResultsDouble();
   await results.startWithBlobs(node, azurite as string);
 });

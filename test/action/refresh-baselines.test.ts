@@ -9,13 +9,13 @@ import { addRuns, type BaselineRecord, emptyRecord } from "../../src/baseline/re
 import { serializeRecord } from "../../src/baseline/record-size.ts";
 import { recordName } from "../../src/baseline/store.ts";
 import { ANCHORS_FILE, anchorOf, serializeAnchors } from "../../src/gate/anchor.ts";
-import type { Fingerprint } from "../../src/telemetry/model.ts";
-import { GitDataDouble } from "./kit/double/git-data.ts";
-import { HistoryDouble } from "./kit/double/history.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
-import { Job } from "./kit/job.ts";
-import { runStepFile, type StepResult } from "./kit/mini-runner.ts";
-import { actionNode } from "./kit/tools.ts";
+import type { Fingerprint } from "../../src/telemetry/recording/model.ts";
+import { GitDataDouble } from "./testing/double/git-data.ts";
+import { HistoryDouble } from "./testing/double/history.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
+import { Job } from "./testing/job.ts";
+import { runStepFile, type StepResult } from "./testing/mini-runner.ts";
+import { actionNode } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 // Within the package, so that the built file finds its package folder as dist/ does.

@@ -2,8 +2,8 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseBaselineRecord } from "../../src/baseline/record.ts";
-import type { StepResult } from "./kit/mini-runner.ts";
-import { NightlyRepository, REF } from "./kit/nightly-repository.ts";
+import type { StepResult } from "./testing/mini-runner.ts";
+import { NightlyRepository, REF } from "./testing/nightly-repository.ts";
 
 /** What GitHub answers while it is away: an outage is waited for and takes a minute, so it is tried where somebody asks for it. */
 const STATUS = process.env.STORMLOG_TEST_REFRESH_TRIES === undefined ? 401 : 503;

@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { keepProposal, type Proposal } from "../../src/github/anchor-pull-request.ts";
-import { closeIssue, issueMarker, keepIssue } from "../../src/github/issue-upsert.ts";
 import { connect, type Octokit } from "../../src/github/octokit.ts";
+import { keepProposal, type Proposal } from "../../src/github/repository/anchor-pull-request.ts";
+import { closeIssue, issueMarker, keepIssue } from "../../src/github/repository/issue-upsert.ts";
 import { runContext } from "../../src/github/run-context.ts";
-import { GitDataDouble } from "./kit/double/git-data.ts";
-import { NightlyDouble } from "./kit/double/issues.ts";
-import { GitHubDouble } from "./kit/github-double.ts";
+import { GitDataDouble } from "./testing/double/git-data.ts";
+import { NightlyDouble } from "./testing/double/issues.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
 
 const BOT = "github-actions[bot]";
 const HERE = { owner: "octo", repo: "model" };

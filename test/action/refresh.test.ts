@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseAnchors } from "../../src/gate/anchor.ts";
-import { parseState } from "../../src/gate/refresh-state.ts";
-import { openPull } from "./kit/double/pull-lookup.ts";
-import { NightlyRepository, workload } from "./kit/nightly-repository.ts";
+import { parseState } from "../../src/nightly/state.ts";
+import { openPull } from "./testing/double/pull-lookup.ts";
+import { NightlyRepository, workload } from "./testing/nightly-repository.ts";
 
 /** The story of a main branch: its first night, a breach, a level that somebody had accepted. */
 describe.skipIf(process.platform !== "linux")("nights of the main branch", () => {

@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { picturedSections, renderComment } from "../../src/report/comment-markdown.ts";
+import { picturedSections, renderComment } from "../../src/report/markdown/comment-markdown.ts";
 import { BrowserPage, findChromium } from "../../src/report/testing/browser.ts";
 import { sampleJudgement, sampleReport, sampleScenario } from "../../src/report/testing/sample-report.ts";
-import { worstScenario } from "../../src/report/timeline-model.ts";
-import { renderTimelinePng } from "../../src/report/timeline-png.ts";
-import { commentOptions, SAMPLE_COMMENTS, sampleSection } from "./kit/comment-samples.ts";
-import { elementsOf, gfm, hasGfm, tableShapes } from "./kit/gfm.ts";
-import { markdownStyle, mermaidScript } from "./kit/tools.ts";
+import { worstScenario } from "../../src/report/timeline/timeline-model.ts";
+import { renderTimelinePng } from "../../src/report/timeline/timeline-png.ts";
+import { commentOptions, SAMPLE_COMMENTS, sampleSection } from "./testing/comment-samples.ts";
+import { elementsOf, gfm, hasGfm, tableShapes } from "./testing/gfm.ts";
+import { markdownStyle, mermaidScript } from "./testing/tools.ts";
 
 /** Everything the template itself puts there. */
 const OURS = new Set(

@@ -4,19 +4,19 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { sampleReport, sampleScenario } from "../../src/report/testing/sample-report.ts";
-import { renderTimelinePng } from "../../src/report/timeline-png.ts";
+import { renderTimelinePng } from "../../src/report/timeline/timeline-png.ts";
 import { differenceOf } from "../../src/verdict/difference.ts";
-import { buildSteps } from "./kit/build-steps.ts";
-import { runReport } from "./kit/built-report.ts";
-import { GitDataDouble } from "./kit/double/git-data.ts";
-import { openPull } from "./kit/double/pull-lookup.ts";
-import { repositoryRoutes } from "./kit/double/repository.ts";
-import { Job } from "./kit/job.ts";
-import { runStepFile, type StepResult } from "./kit/mini-runner.ts";
-import { ResultsDouble } from "./kit/results-double.ts";
-import { HEAD, SECTION, sampleSection, sectionBytes } from "./kit/sample-section.ts";
-import { FORK_RUN, StageTwo } from "./kit/stage-two.ts";
-import { actionNode, azuriteBlobScript } from "./kit/tools.ts";
+import { buildSteps } from "./testing/build-steps.ts";
+import { runReport } from "./testing/built-report.ts";
+import { GitDataDouble } from "./testing/double/git-data.ts";
+import { openPull } from "./testing/double/pull-lookup.ts";
+import { repositoryRoutes } from "./testing/double/repository.ts";
+import { Job } from "./testing/job.ts";
+import { runStepFile, type StepResult } from "./testing/mini-runner.ts";
+import { ResultsDouble } from "./testing/results-double.ts";
+import { HEAD, SECTION, sampleSection, sectionBytes } from "./testing/sample-section.ts";
+import { FORK_RUN, StageTwo } from "./testing/stage-two.ts";
+import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const IMAGES = "refs/stormlog/images/pr-12";
@@ -30,7 +30,7 @@ let git: GitDataDouble;
 let built: string;
 
 beforeAll(async () => {
-  const gate = { main: "test/action/kit/prepared-main.ts", report: "src/actions/report/main.ts" };
+  const gate = { main: "test/action/testing/prepared-main.ts", report: "src/actions/report/main.ts" };
   [built] = await Promise.all([
     buildSteps("test-report", gate),
     stage.start(),

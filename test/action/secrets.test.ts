@@ -5,11 +5,11 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildInto } from "../../scripts/build.mjs";
-import { GitHubDouble } from "./kit/github-double.ts";
-import { Job } from "./kit/job.ts";
-import { runStepFile, type StepResult } from "./kit/mini-runner.ts";
-import { runtimeToken } from "./kit/results-double.ts";
-import { actionNode } from "./kit/tools.ts";
+import { GitHubDouble } from "./testing/github-double.ts";
+import { Job } from "./testing/job.ts";
+import { runStepFile, type StepResult } from "./testing/mini-runner.ts";
+import { runtimeToken } from "./testing/results-double.ts";
+import { actionNode } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 // Within the package, so that the built file finds its package folder as dist/ does.

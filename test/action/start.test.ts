@@ -4,7 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildInto, type StartSize } from "../../scripts/build.mjs";
-import { directoryHashes } from "./kit/unzip.ts";
+import { directoryHashes } from "./testing/unzip.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { attributed, FIXTURES, leakyBlock, PYTHON, STAND_INS } from "./kit/attributed.ts";
+import { attributed, FIXTURES, leakyBlock, PYTHON, STAND_INS } from "./testing/attributed.ts";
 
 describe.skipIf(!existsSync(PYTHON))("a device whose allocator records its history", () => {
   const script = path.join(FIXTURES, "device_hook.py");

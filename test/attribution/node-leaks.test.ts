@@ -1,7 +1,7 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { attributed, FIXTURES, leakyBlock } from "./kit/attributed.ts";
+import { attributed, FIXTURES, leakyBlock } from "./testing/attributed.ts";
 
 describe("the growing line of a leak in Node", () => {
   it("names the demo's line, and the one that allocates what is kept there", async () => {

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { attributed, FIXTURES, leakyBlock, PYTHON } from "./kit/attributed.ts";
+import { attributed, FIXTURES, leakyBlock, PYTHON } from "./testing/attributed.ts";
 
 describe.skipIf(!existsSync(PYTHON))("the growing line of a leak in plain Python", () => {
   const script = path.join(FIXTURES, "python_cache.py");

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { attributed, FIXTURES, hasTorch, PYTHON } from "./kit/attributed.ts";
+import { attributed, FIXTURES, hasTorch, PYTHON } from "./testing/attributed.ts";
 
 describe.skipIf(!hasTorch)("attribution of PyTorch's corners", () => {
   it("changes nothing a program can see: subclasses, scripts, higher derivatives, checkpoints, threads, modes", async () => {

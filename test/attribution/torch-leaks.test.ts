@@ -1,7 +1,7 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { attributed, FIXTURES, hasTorch, leakyBlock, PYTHON } from "./kit/attributed.ts";
+import { attributed, FIXTURES, hasTorch, leakyBlock, PYTHON } from "./testing/attributed.ts";
 
 /** Steps of the fixtures here; fewer than they run by themselves, so that what lies beneath a leak weighs more. */
 const STEPS = 40;

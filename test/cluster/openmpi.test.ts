@@ -1,11 +1,11 @@
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import { PYTHON } from "../probe/kit/pythons.ts";
-import { installGate } from "./kit/installed.ts";
-import { merge } from "./kit/merged.ts";
-import { type Environment, missingProgram, plainEnvironment, run, shortFolder } from "./kit/program.ts";
-import { shard, shards } from "./kit/shards.ts";
+import { PYTHON } from "../probe/testing/pythons.ts";
+import { installGate } from "./testing/installed.ts";
+import { merge } from "./testing/merged.ts";
+import { type Environment, missingProgram, plainEnvironment, run, shortFolder } from "./testing/program.ts";
+import { shard, shards } from "./testing/shards.ts";
 
 const fixture = (name: string): string => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url));
 const missing = (program: string): string | null => {

@@ -3,12 +3,12 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { PYTHON } from "../probe/kit/pythons.ts";
-import { installGate } from "./kit/installed.ts";
-import { merge } from "./kit/merged.ts";
-import { missingProgram, plainEnvironment, run, type Started, shortFolder, until } from "./kit/program.ts";
-import { isMeasured, shard, shards } from "./kit/shards.ts";
-import { type BatchEnd, killNode, Slurm, whyNoSlurm } from "./kit/slurm.ts";
+import { PYTHON } from "../probe/testing/pythons.ts";
+import { installGate } from "./testing/installed.ts";
+import { merge } from "./testing/merged.ts";
+import { missingProgram, plainEnvironment, run, type Started, shortFolder, until } from "./testing/program.ts";
+import { isMeasured, shard, shards } from "./testing/shards.ts";
+import { type BatchEnd, killNode, Slurm, whyNoSlurm } from "./testing/slurm.ts";
 
 const reason = whyNoSlurm() ?? (PYTHON === null ? "there is no Python" : null);
 if (reason !== null) console.warn(`Slurm is not tested: ${reason}`);

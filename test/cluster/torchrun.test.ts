@@ -1,12 +1,12 @@
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import { freePort } from "../kit/free-port.ts";
-import { WITH_TORCH } from "../probe/kit/pythons.ts";
-import { installGate } from "./kit/installed.ts";
-import { merge } from "./kit/merged.ts";
-import { type Ended, type Environment, onHost, plainEnvironment, run, shortFolder } from "./kit/program.ts";
-import { shard, shards } from "./kit/shards.ts";
+import { WITH_TORCH } from "../probe/testing/pythons.ts";
+import { freePort } from "../testing/free-port.ts";
+import { installGate } from "./testing/installed.ts";
+import { merge } from "./testing/merged.ts";
+import { type Ended, type Environment, onHost, plainEnvironment, run, shortFolder } from "./testing/program.ts";
+import { shard, shards } from "./testing/shards.ts";
 
 const WORKER = fileURLToPath(new URL("fixtures/torch_worker.py", import.meta.url));
 const TEST_MS = 150_000;

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { noFakeNvml } from "./kit/fake-nvml.ts";
+import { noFakeNvml } from "./testing/fake-nvml.ts";
 import {
   DRIVER_USED,
   deviceOf,
@@ -17,8 +17,8 @@ import {
   TRAIN_OUTSIDE_ALLOCATOR,
   TRAIN_RESERVED,
   withDriver,
-} from "./kit/measured.ts";
-import { measuredAll } from "./kit/measured-all.ts";
+} from "./testing/measured.ts";
+import { measuredAll } from "./testing/measured-all.ts";
 
 const UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc"];
 /** As in a container: processes have numbers of their own. */

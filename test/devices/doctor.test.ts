@@ -2,13 +2,13 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import "./kit/from-sources.ts";
+import "./testing/from-sources.ts";
 import { cli } from "../e2e/cli.ts";
 import { DrmTree } from "./drm-tree.ts";
-import { fakeNvml, noFakeNvml } from "./kit/fake-nvml.ts";
-import { ownFolder } from "./kit/folder.ts";
-import { GIB, ONE_GPU, withDriver } from "./kit/measured.ts";
-import { measuredAll } from "./kit/measured-all.ts";
+import { fakeNvml, noFakeNvml } from "./testing/fake-nvml.ts";
+import { ownFolder } from "./testing/folder.ts";
+import { GIB, ONE_GPU, withDriver } from "./testing/measured.ts";
+import { measuredAll } from "./testing/measured-all.ts";
 
 /** A tree of /proc, /sys and /dev as a machine has them; what a fact names is there, nothing else. */
 function machine({

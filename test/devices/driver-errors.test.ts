@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { fakeNvmlLibrary } from "./kit/built.ts";
-import { noFakeNvml } from "./kit/fake-nvml.ts";
+import { fakeNvmlLibrary } from "./testing/built.ts";
+import { noFakeNvml } from "./testing/fake-nvml.ts";
 import {
   deviceOf,
   highest,
@@ -11,8 +11,8 @@ import {
   seen,
   TRAIN_RESERVED,
   values,
-} from "./kit/measured.ts";
-import { measuredAll } from "./kit/measured-all.ts";
+} from "./testing/measured.ts";
+import { measuredAll } from "./testing/measured-all.ts";
 
 /** What init answers, by the name that a person is shown. */
 const INIT: Readonly<Record<string, number>> = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { noFakeNvml, processLists } from "./kit/fake-nvml.ts";
+import { noFakeNvml, processLists } from "./testing/fake-nvml.ts";
 import {
   DRIVER_USED,
   deviceOf,
@@ -15,8 +15,8 @@ import {
   TRAIN_HELD,
   values,
   withDriver,
-} from "./kit/measured.ts";
-import { measuredAll } from "./kit/measured-all.ts";
+} from "./testing/measured.ts";
+import { measuredAll } from "./testing/measured-all.ts";
 
 const KEPT_BY_DRIVER = 300 * MIB;
 const V2_LISTS = processLists("_v2");

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { ownFolder } from "./kit/folder.ts";
+import { ownFolder } from "./testing/folder.ts";
 
 /** A program that holds memory of cards of a {@link DrmTree}; what it does is told in its arguments. */
 export const DRM_USER = fileURLToPath(new URL("./drm-user.mjs", import.meta.url));

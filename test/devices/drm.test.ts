@@ -1,14 +1,14 @@
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import "./kit/from-sources.ts";
-import type { Recording, RecordingInfo } from "../../src/telemetry/model.ts";
+import "./testing/from-sources.ts";
 import { readRunDirectory } from "../../src/telemetry/read-directory.ts";
+import type { Recording, RecordingInfo } from "../../src/telemetry/recording/model.ts";
 import { cli } from "../e2e/cli.ts";
 import { DRM_USER, DrmTree } from "./drm-tree.ts";
-import { nativeBuild } from "./kit/built.ts";
-import { ownFolder } from "./kit/folder.ts";
-import { type Finding, GIB, largestHostGapMs, MIB, values } from "./kit/measured.ts";
+import { nativeBuild } from "./testing/built.ts";
+import { ownFolder } from "./testing/folder.ts";
+import { type Finding, GIB, largestHostGapMs, MIB, values } from "./testing/measured.ts";
 
 const PCI = "0000:03:00.0";
 const TIMEOUT_MS = 120_000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { noFakeNvml } from "./kit/fake-nvml.ts";
-import { deviceOf, largestHostGapMs, ONE_GPU, type Seen, seen, trainSteps, values } from "./kit/measured.ts";
-import { measuredAll } from "./kit/measured-all.ts";
+import { noFakeNvml } from "./testing/fake-nvml.ts";
+import { deviceOf, largestHostGapMs, ONE_GPU, type Seen, seen, trainSteps, values } from "./testing/measured.ts";
+import { measuredAll } from "./testing/measured-all.ts";
 
 const HANG_MS = 5000;
 /** Long enough to see the driver come back. */

@@ -1,9 +1,9 @@
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { noFakeNvml } from "./kit/fake-nvml.ts";
-import { deviceOf, kindsOf, MIB, ONE_GPU, seen } from "./kit/measured.ts";
-import { measuredAll } from "./kit/measured-all.ts";
+import { noFakeNvml } from "./testing/fake-nvml.ts";
+import { deviceOf, kindsOf, MIB, ONE_GPU, seen } from "./testing/measured.ts";
+import { measuredAll } from "./testing/measured-all.ts";
 
 const PROGRAM = path.join(fileURLToPath(new URL("fixtures", import.meta.url)), "hidden.py");
 const absent = noFakeNvml();

@@ -3,8 +3,8 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type NativeAddon, startNative } from "../../src/sampler/native.ts";
-import { has, nativeBuild } from "./kit/built.ts";
-import { fakeNvml } from "./kit/fake-nvml.ts";
+import { has, nativeBuild } from "./testing/built.ts";
+import { fakeNvml } from "./testing/fake-nvml.ts";
 
 const able = process.platform === "linux" && has("gcc") && has("g++") && has("cmake");
 

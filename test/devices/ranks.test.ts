@@ -1,9 +1,9 @@
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { noFakeNvml } from "./kit/fake-nvml.ts";
-import { DRIVER_USED, GIB, highest, MIB, type Seen, seen } from "./kit/measured.ts";
-import { measuredAll } from "./kit/measured-all.ts";
+import { noFakeNvml } from "./testing/fake-nvml.ts";
+import { DRIVER_USED, GIB, highest, MIB, type Seen, seen } from "./testing/measured.ts";
+import { measuredAll } from "./testing/measured-all.ts";
 
 const TRAIN = path.join(fileURLToPath(new URL("fixtures", import.meta.url)), "train.py");
 const UUIDS = [0, 1, 2].map((gpu) => `aaaaaaaa-0000-0000-0000-00000000000${gpu}`);

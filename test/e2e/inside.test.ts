@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { AnalysisDocument, Finding } from "../../src/analysis/document.ts";
 import type { MeasuredSeries } from "../../src/analysis/measurements.ts";
 import { packageRoot } from "../../src/core/package-root.ts";
-import type { RecordingInfo } from "../../src/telemetry/model.ts";
+import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 import { type CliResult, cli, freshFolder } from "./cli.ts";
 
 const PYTHON = "/usr/bin/python3";

@@ -4,8 +4,8 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import type { Finding } from "../../src/analysis/document.ts";
-import type { RecordingInfo } from "../../src/telemetry/model.ts";
-import { readParquet } from "../../src/telemetry/parquet.ts";
+import { readParquet } from "../../src/telemetry/formats/parquet.ts";
+import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 import { CLI, type CliResult, cli, freshFolder } from "./cli.ts";
 
 const PYTHON = "/usr/bin/python3";

@@ -4,10 +4,10 @@ import path from "node:path";
 import { expect, it } from "vitest";
 import { buildInto } from "../../scripts/build.mjs";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { mergeBundles } from "../../src/gate/merge-bundles.ts";
-import { payloadOf } from "../../src/report/payload.ts";
-import { recordingInfo, table } from "../../src/telemetry/fixtures/recordings.ts";
-import { writeRunFiles } from "../../src/telemetry/run-directory.ts";
+import { mergeBundles } from "../../src/merge/merge-bundles.ts";
+import { payloadOf } from "../../src/report/documents/payload.ts";
+import { writeRunFiles } from "../../src/telemetry/recording/run-directory.ts";
+import { recordingInfo, table } from "../../src/telemetry/testing/recordings.ts";
 import { freshFolder } from "./cli.ts";
 
 const RANKS = 12;
@@ -35,7 +35,7 @@ async function writeShards(): Promise<string> {
 }
 
 it("recordings that threads of the built command line read give what one thread of the sources gives", async () => {
-  await buildInto(path.join(folder, "dist"), { cli: "src/cli/main.ts", "shard-worker": "src/gate/shard-worker.ts" });
+  await buildInto(path.join(folder, "dist"), { cli: "src/cli/main.ts", "shard-worker": "src/merge/shard-worker.ts" });
   cpSync(path.join(packageRoot(), "package.json"), path.join(folder, "package.json"));
   const shards = await writeShards();
   const args = ["merge", "--json", "--bundle", path.join(folder, "built"), shards];

@@ -2,9 +2,9 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { GateError } from "../../src/core/errors.ts";
-import { CATALOGUE, labFolder } from "../../src/gate/lab-catalogue.ts";
-import { parseLabDocument } from "../../src/report/lab-document.ts";
-import { folder, run } from "./kit/lab-command.ts";
+import { CATALOGUE, labFolder } from "../../src/lab/catalogue.ts";
+import { parseLabDocument } from "../../src/lab/report/document.ts";
+import { folder, run } from "./testing/lab-command.ts";
 
 describe("lab list", () => {
   it("names every pattern with what it needs", async () => {

@@ -4,9 +4,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
 import { scenarioDefinition } from "../../src/config/options.ts";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { CATALOGUE } from "../../src/gate/lab-catalogue.ts";
-import { patternDefinition } from "../../src/gate/lab-run.ts";
-import type { LabDocument } from "../../src/report/lab-document.ts";
+import { CATALOGUE } from "../../src/lab/catalogue.ts";
+import type { LabDocument } from "../../src/lab/report/document.ts";
+import { patternDefinition } from "../../src/lab/round.ts";
 import { cli, freshFolder } from "../e2e/cli.ts";
 
 const FILE = path.join(packageRoot(), "leak-lab", "stormlog-gate.yml");

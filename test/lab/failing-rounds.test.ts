@@ -2,11 +2,11 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { consolePorts } from "../../src/cli/ports.ts";
-import { CATALOGUE } from "../../src/gate/lab-catalogue.ts";
-import { environmentAfter, LAB_FILE, type LabNarrator, runLab, surprises } from "../../src/gate/lab-run.ts";
-import { type LabDocument, type LabOutcome, type LabPattern, parseLabDocument } from "../../src/report/lab-document.ts";
-import type { Fingerprint } from "../../src/telemetry/model.ts";
-import { folder, quietConsole, run, runTelling } from "./kit/lab-command.ts";
+import { CATALOGUE } from "../../src/lab/catalogue.ts";
+import { type LabDocument, type LabOutcome, type LabPattern, parseLabDocument } from "../../src/lab/report/document.ts";
+import { environmentAfter, LAB_FILE, type LabNarrator, runLab, surprises } from "../../src/lab/round.ts";
+import type { Fingerprint } from "../../src/telemetry/recording/model.ts";
+import { folder, quietConsole, run, runTelling } from "./testing/lab-command.ts";
 
 const SILENT: LabNarrator = { begins: () => {}, baseline: () => {}, judging: () => {}, ended: () => {} };
 

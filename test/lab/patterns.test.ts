@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { CATALOGUE, LEAK_MARKS } from "../../src/gate/lab-catalogue.ts";
-import { patternCommand } from "../../src/gate/lab-run.ts";
+import { CATALOGUE, LEAK_MARKS } from "../../src/lab/catalogue.ts";
+import { patternCommand } from "../../src/lab/round.ts";
 
 const LAB = path.join(packageRoot(), "leak-lab");
 const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { consolePorts } from "../../src/cli/ports.ts";
 import { gateRequest } from "../../src/config/options.ts";
 import { runGate } from "../../src/gate/run-gate.ts";
-import type { LabDocument, LabPattern } from "../../src/report/lab-document.ts";
-import { folder, quietConsole, run } from "./kit/lab-command.ts";
+import type { LabDocument, LabPattern } from "../../src/lab/report/document.ts";
+import { folder, quietConsole, run } from "./testing/lab-command.ts";
 
 const MIB = 1024 ** 2;
 

@@ -3,8 +3,8 @@ import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { recordName } from "../../src/baseline/store.ts";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { CATALOGUE } from "../../src/gate/lab-catalogue.ts";
-import type { LabDocument, LabPattern } from "../../src/report/lab-document.ts";
+import { CATALOGUE } from "../../src/lab/catalogue.ts";
+import type { LabDocument, LabPattern } from "../../src/lab/report/document.ts";
 import { cli, freshFolder } from "../e2e/cli.ts";
 
 /** A round takes minutes: `STORMLOG_TEST_LAB=1` asks for it. */

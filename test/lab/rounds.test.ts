@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { CATALOGUE } from "../../src/gate/lab-catalogue.ts";
-import type { LabOutcome } from "../../src/report/lab-document.ts";
+import { CATALOGUE } from "../../src/lab/catalogue.ts";
+import type { LabOutcome } from "../../src/lab/report/document.ts";
 
 const SUMMARY = path.join(packageRoot(), "scripts", "ci", "leak-lab-summary.mjs");
 type Round = Readonly<Record<string, LabOutcome>>;

@@ -3,10 +3,10 @@ import path from "node:path";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { ScaleDocumentSchema } from "../../src/report/lab-scale-document.ts";
-import { scalePicture } from "../../src/report/lab-scale-picture.ts";
-import { answerWords } from "../../src/report/lab-scale-table.ts";
-import { svgToPng } from "../../src/report/timeline-png.ts";
+import { ScaleDocumentSchema } from "../../src/lab/report/scale-document.ts";
+import { scalePicture } from "../../src/lab/report/scale-picture.ts";
+import { answerWords } from "../../src/lab/report/scale-table.ts";
+import { svgToPng } from "../../src/report/timeline/timeline-png.ts";
 
 const DOCS = path.join(packageRoot(), "docs");
 const EVIDENCE = path.join(packageRoot(), "test", "lab", "fixtures", "scale");

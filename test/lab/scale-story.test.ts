@@ -2,12 +2,12 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { consolePorts } from "../../src/cli/ports.ts";
-import { shippedLab } from "../../src/gate/lab-catalogue.ts";
-import { searchScale } from "../../src/gate/lab-scale.ts";
-import { SCALE_TABLE } from "../../src/gate/lab-scale-files.ts";
-import type { ScaleDocument } from "../../src/report/lab-scale-document.ts";
-import { answerWords } from "../../src/report/lab-scale-table.ts";
-import { folder, quietConsole } from "./kit/lab-command.ts";
+import { shippedLab } from "../../src/lab/catalogue.ts";
+import type { ScaleDocument } from "../../src/lab/report/scale-document.ts";
+import { answerWords } from "../../src/lab/report/scale-table.ts";
+import { searchScale } from "../../src/lab/scale.ts";
+import { SCALE_TABLE } from "../../src/lab/scale-files.ts";
+import { folder, quietConsole } from "./testing/lab-command.ts";
 
 /** A program that passes for a pattern: as its fixed state it holds 8 MiB; what it is as the leaky one, the steps decide. */
 function pattern(leaky: string): string {

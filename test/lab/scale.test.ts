@@ -3,7 +3,7 @@ import path from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import type { ScaleDocument } from "../../src/report/lab-scale-document.ts";
+import type { ScaleDocument } from "../../src/lab/report/scale-document.ts";
 import { type CliResult, cli, freshFolder } from "../e2e/cli.ts";
 
 const PNG = "89504e470d0a1a0a";

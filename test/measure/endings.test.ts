@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { GateError } from "../../src/core/errors.ts";
-import type { RecordingInfo } from "../../src/telemetry/model.ts";
+import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 import { measured, node, temporaryFolder } from "./kit.ts";
 
 const isRoot = process.getuid?.() === 0;

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { findPrebuild } from "../../src/sampler/prebuild.ts";
-import type { RecordingInfo } from "../../src/telemetry/model.ts";
-import { readRecordFile } from "../../src/telemetry/record-file.ts";
+import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
+import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
 import { livingOfRun, livingWith, temporaryFolder, uniqueWord } from "./kit.ts";
 
 /** The full count is 200; here a few, since each takes a second. */

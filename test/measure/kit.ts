@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
+import { MARKER_VARIABLE } from "../../src/measure/environment/scrub-environment.ts";
 import { type MeasureRequest, measure } from "../../src/measure/measure.ts";
-import { MARKER_VARIABLE } from "../../src/measure/scrub-environment.ts";
 import { allPids, environmentHolds, readStat } from "../../src/sampler/proc.ts";
-import type { RecordingInfo } from "../../src/telemetry/model.ts";
+import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 
 /** A folder that is gone after the test. */
 export function temporaryFolder(): string {

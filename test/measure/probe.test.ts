@@ -4,11 +4,11 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { analyze } from "../../src/analysis/analyze.ts";
 import { findPrebuild } from "../../src/sampler/prebuild.ts";
-import type { Recording, SampleTable } from "../../src/telemetry/model.ts";
 import { readRunDirectory } from "../../src/telemetry/read-directory.ts";
-import { readRecordFile } from "../../src/telemetry/record-file.ts";
-import { recordFileToRecording } from "../../src/telemetry/record-recording.ts";
-import { writeRunFiles } from "../../src/telemetry/run-directory.ts";
+import type { Recording, SampleTable } from "../../src/telemetry/recording/model.ts";
+import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
+import { recordFileToRecording } from "../../src/telemetry/recording/record-recording.ts";
+import { writeRunFiles } from "../../src/telemetry/recording/run-directory.ts";
 import { type Measured, measured, node, temporaryFolder } from "./kit.ts";
 
 const PYTHON = "/usr/bin/python3";

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { findPrebuild } from "../../src/sampler/prebuild.ts";
-import { type RecordFile, readRecordFile } from "../../src/telemetry/record-file.ts";
+import { type RecordFile, readRecordFile } from "../../src/telemetry/recording/record-file.ts";
 import { type Measured, measured, node } from "./kit.ts";
 
 const kinds = "reason" in findPrebuild() ? ["fallback"] : ["native", "fallback"];

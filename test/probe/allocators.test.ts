@@ -13,8 +13,8 @@ import {
   STAND_INS,
   STEP,
   TENSORFLOW,
-} from "./kit/probed.ts";
-import { PYTHON, PYTHONS, versionOf } from "./kit/pythons.ts";
+} from "./testing/probed.ts";
+import { PYTHON, PYTHONS, versionOf } from "./testing/pythons.ts";
 
 const EACH = PYTHONS.map((python) => [versionOf(python), python] as const);
 const MIB = 2 ** 20;

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { atSteps, type Ended, FIXTURES, HEAP, only, probed, probedScript, slope } from "./kit/probed.ts";
-import { PYTHON, WITH_TORCH } from "./kit/pythons.ts";
+import { atSteps, type Ended, FIXTURES, HEAP, only, probed, probedScript, slope } from "./testing/probed.ts";
+import { PYTHON, WITH_TORCH } from "./testing/pythons.ts";
 
 const STEPS = 400;
 const WARM_UP = 40;

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { only, probed, probedScript, STAND_INS, temporaryFolder } from "./kit/probed.ts";
-import { PYTHON, PYTHONS, versionOf } from "./kit/pythons.ts";
+import { only, probed, probedScript, STAND_INS, temporaryFolder } from "./testing/probed.ts";
+import { PYTHON, PYTHONS, versionOf } from "./testing/pythons.ts";
 
 const EACH = PYTHONS.map((python) => [versionOf(python), python] as const);
 const TORCH = path.join(STAND_INS, "torch-cuda");

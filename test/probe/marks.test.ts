@@ -1,8 +1,8 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { parseProbeInfo } from "../../src/telemetry/probe-info.ts";
-import { only, probedScript, STAND_INS } from "./kit/probed.ts";
-import { PYTHON, WITH_TORCH } from "./kit/pythons.ts";
+import { parseProbeInfo } from "../../src/telemetry/recording/probe-info.ts";
+import { only, probedScript, STAND_INS } from "./testing/probed.ts";
+import { PYTHON, WITH_TORCH } from "./testing/pythons.ts";
 
 const CLOCK = "import time\nclock = time.monotonic_ns\n";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { HEAP, OOM, probedScript, recordsOf } from "./kit/probed.ts";
-import { atLeast, PYTHON, PYTHONS, type Python, versionOf, WITH_TORCH } from "./kit/pythons.ts";
+import { HEAP, OOM, probedScript, recordsOf } from "./testing/probed.ts";
+import { atLeast, PYTHON, PYTHONS, type Python, versionOf, WITH_TORCH } from "./testing/pythons.ts";
 
 const EACH = PYTHONS.map((python) => [versionOf(python), python] as const);
 

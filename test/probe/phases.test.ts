@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { phasesMemory } from "../../src/analysis/phases.ts";
-import { parseProbeInfo } from "../../src/telemetry/probe-info.ts";
-import type { ToldPhases } from "../../src/telemetry/probe-phases.ts";
-import { readRecordFile } from "../../src/telemetry/record-file.ts";
-import { recordFileToRecording } from "../../src/telemetry/record-recording.ts";
-import { readRecordingInfo, writeRunFiles } from "../../src/telemetry/run-directory.ts";
+import { parseProbeInfo } from "../../src/telemetry/recording/probe-info.ts";
+import type { ToldPhases } from "../../src/telemetry/recording/probe-phases.ts";
+import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
+import { recordFileToRecording } from "../../src/telemetry/recording/record-recording.ts";
+import { readRecordingInfo, writeRunFiles } from "../../src/telemetry/recording/run-directory.ts";
 import { measured } from "../measure/kit.ts";
-import { CUDA, type Ended, HEAP, only, probedScript, readSoFar, recordsOf, STAND_INS } from "./kit/probed.ts";
-import { PYTHON, PYTHONS, versionOf } from "./kit/pythons.ts";
+import { CUDA, type Ended, HEAP, only, probedScript, readSoFar, recordsOf, STAND_INS } from "./testing/probed.ts";
+import { PYTHON, PYTHONS, versionOf } from "./testing/pythons.ts";
 
 const SET_UP = `import os, sys, threading, time
 from stormlog_gate import phase

@@ -3,8 +3,8 @@ import { mkdirSync, rmdirSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { HEAP, only, probed, probedScript, readSoFar, recordsOf, temporaryFolder } from "./kit/probed.ts";
-import { PYTHON, PYTHONS, versionOf } from "./kit/pythons.ts";
+import { HEAP, only, probed, probedScript, readSoFar, recordsOf, temporaryFolder } from "./testing/probed.ts";
+import { PYTHON, PYTHONS, versionOf } from "./testing/pythons.ts";
 
 const isRoot = process.getuid?.() === 0;
 const EACH = PYTHONS.map((python) => [versionOf(python), python] as const);

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { freePort } from "../kit/free-port.ts";
+import { freePort } from "../testing/free-port.ts";
 import {
   atSteps,
   FIXTURES,
@@ -11,8 +11,8 @@ import {
   probedScript,
   slope,
   temporaryFolder,
-} from "./kit/probed.ts";
-import { PYTHON, WITH_TORCH } from "./kit/pythons.ts";
+} from "./testing/probed.ts";
+import { PYTHON, WITH_TORCH } from "./testing/pythons.ts";
 
 const [PLAIN, RANK, AGENT, CHILD] = [0, 1, 2, 3];
 const LIVES = "import time; time.sleep(0.8)";

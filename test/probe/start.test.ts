@@ -4,8 +4,8 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { probeFolder } from "../../src/core/probe-folder.ts";
-import { END, HEAP, only, probed, probedScript, recordsOf, TIMER, temporaryFolder } from "./kit/probed.ts";
-import { atLeast, PYTHON, PYTHONS, TOO_OLD, versionOf } from "./kit/pythons.ts";
+import { END, HEAP, only, probed, probedScript, recordsOf, TIMER, temporaryFolder } from "./testing/probed.ts";
+import { atLeast, PYTHON, PYTHONS, TOO_OLD, versionOf } from "./testing/pythons.ts";
 
 const LIVES = "import time; time.sleep(0.8)";
 const THEIRS = "import sys\nsys.stdout.write('theirs ')\n";

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { atSteps, HEAP, only, probedScript, STAND_INS } from "./kit/probed.ts";
-import { PYTHON, type Python, WITH_TORCH } from "./kit/pythons.ts";
+import { atSteps, HEAP, only, probedScript, STAND_INS } from "./testing/probed.ts";
+import { PYTHON, type Python, WITH_TORCH } from "./testing/pythons.ts";
 
 const standIn = { pythonPath: [path.join(STAND_INS, "torch-cuda")] };
 

@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { GitHubDouble } from "../action/kit/github-double.ts";
-import { actionNode } from "../action/kit/tools.ts";
-import { runAct } from "./kit/act.ts";
-import { builtAction, pullRequestEvent } from "./kit/built-action.ts";
-import { Repository } from "./kit/repository.ts";
-import { HOW, ranInit, workflowTool } from "./kit/tools.ts";
+import { GitHubDouble } from "../action/testing/github-double.ts";
+import { actionNode } from "../action/testing/tools.ts";
+import { runAct } from "./testing/act.ts";
+import { builtAction, pullRequestEvent } from "./testing/built-action.ts";
+import { Repository } from "./testing/repository.ts";
+import { HOW, ranInit, workflowTool } from "./testing/tools.ts";
 
 const PULL_REQUEST = 9;
 

@@ -1,15 +1,15 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { GitDataDouble } from "../action/kit/double/git-data.ts";
-import { NightlyDouble } from "../action/kit/double/issues.ts";
-import { GitHubDouble } from "../action/kit/github-double.ts";
-import { actionNode } from "../action/kit/tools.ts";
-import { type ActOptions, type ActRun, runAct } from "./kit/act.ts";
-import { builtAction, pullRequestEvent } from "./kit/built-action.ts";
-import { Repository } from "./kit/repository.ts";
-import { HOW, workflowTool } from "./kit/tools.ts";
-import { zipEntry } from "./kit/zip-entry.ts";
+import { GitDataDouble } from "../action/testing/double/git-data.ts";
+import { NightlyDouble } from "../action/testing/double/issues.ts";
+import { GitHubDouble } from "../action/testing/github-double.ts";
+import { actionNode } from "../action/testing/tools.ts";
+import { type ActOptions, type ActRun, runAct } from "./testing/act.ts";
+import { builtAction, pullRequestEvent } from "./testing/built-action.ts";
+import { Repository } from "./testing/repository.ts";
+import { HOW, workflowTool } from "./testing/tools.ts";
+import { zipEntry } from "./testing/zip-entry.ts";
 
 const SERVICES = ["python_cache", "python_callbacks", "node_cache", "node_listeners"];
 const BRANCH = "stormlog/baselines-lab-services";

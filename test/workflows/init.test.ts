@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { loadConfig } from "../../src/config/load.ts";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { actionlintFindings, zizmorFindings } from "./kit/lint.ts";
-import { Repository } from "./kit/repository.ts";
-import { type Ended, HOW, ranInit, workflowTool } from "./kit/tools.ts";
+import { actionlintFindings, zizmorFindings } from "./testing/lint.ts";
+import { Repository } from "./testing/repository.ts";
+import { type Ended, HOW, ranInit, workflowTool } from "./testing/tools.ts";
 
 const root = packageRoot();
 const FILES = ["memory-accept.yml", "memory-baselines.yml", "memory-gate.yml", "memory-report.yml"];

@@ -3,7 +3,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { CATALOGUE } from "../../src/gate/lab-catalogue.ts";
+import { CATALOGUE } from "../../src/lab/catalogue.ts";
 
 const root = packageRoot();
 

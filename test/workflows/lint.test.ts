@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { CHECKOUT } from "../../src/cli/init/pins.ts";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { actionlintFindings, zizmorFindings } from "./kit/lint.ts";
-import { Repository } from "./kit/repository.ts";
-import { HOW, workflowTool } from "./kit/tools.ts";
+import { actionlintFindings, zizmorFindings } from "./testing/lint.ts";
+import { Repository } from "./testing/repository.ts";
+import { HOW, workflowTool } from "./testing/tools.ts";
 
 const root = packageRoot();
 const WORKFLOWS = ".github/workflows";

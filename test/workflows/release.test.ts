@@ -4,8 +4,8 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { outputsOf, ReleaseRepository, recordingProgram } from "./kit/release-repository.ts";
-import { ran } from "./kit/tools.ts";
+import { outputsOf, ReleaseRepository, recordingProgram } from "./testing/release-repository.ts";
+import { ran } from "./testing/tools.ts";
 
 interface Step {
   readonly name?: string;

@@ -1,5 +1,5 @@
 import { MIB } from "../../../src/core/units.ts";
-import type { Recording } from "../../../src/telemetry/model.ts";
+import type { Recording } from "../../../src/telemetry/recording/model.ts";
 import { normal } from "../random.ts";
 
 /** Shape of every run: a minute at 10 Hz over 60 iterations, on a base of 1 GiB. */

@@ -1,4 +1,4 @@
-import type { Recording } from "../../../src/telemetry/model.ts";
+import type { Recording } from "../../../src/telemetry/recording/model.ts";
 import { Draw, seedOf } from "./draw.ts";
 import { AMBIGUOUS, HEALTHY } from "./families-healthy.ts";
 import { LEAKING } from "./families-leaking.ts";

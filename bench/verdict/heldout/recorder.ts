@@ -1,4 +1,4 @@
-import type { Recording, SampleTable } from "../../../src/telemetry/model.ts";
+import type { Recording, SampleTable } from "../../../src/telemetry/recording/model.ts";
 import type { Draw } from "./draw.ts";
 import { LOADING_MARKS } from "./job.ts";
 import type { Trace } from "./machine.ts";

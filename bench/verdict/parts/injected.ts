@@ -1,5 +1,5 @@
-import { materialChange } from "../../../src/analysis/materiality.ts";
-import { median } from "../../../src/analysis/order-statistics.ts";
+import { materialChange } from "../../../src/analysis/trend/materiality.ts";
+import { median } from "../../../src/stats/order-statistics.ts";
 import { injection, LEAK_SHAPES, type LeakShape } from "../corpus/inject.ts";
 import { readRealSeries } from "../corpus/real.ts";
 import { describeShare, shortShare, Tally } from "../intervals.ts";

@@ -1,4 +1,4 @@
-import { median } from "../../../src/analysis/order-statistics.ts";
+import { median } from "../../../src/stats/order-statistics.ts";
 import { injection, LEAK_SHAPES } from "../corpus/inject.ts";
 import { readRealSeries } from "../corpus/real.ts";
 import { HEALTHY, LEAKING, runProgram } from "../corpus/synthetic.ts";

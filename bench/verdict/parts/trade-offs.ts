@@ -1,9 +1,9 @@
 import { analyze } from "../../../src/analysis/analyze.ts";
-import { toCells } from "../../../src/analysis/cells.ts";
-import { classifyDrift } from "../../../src/analysis/drift.ts";
-import { median } from "../../../src/analysis/order-statistics.ts";
 import type { OrderedSeries } from "../../../src/analysis/ordered.ts";
+import { toCells } from "../../../src/analysis/trend/bins.ts";
+import { classifyDrift } from "../../../src/analysis/trend/drift.ts";
 import { MIB } from "../../../src/core/units.ts";
+import { median } from "../../../src/stats/order-statistics.ts";
 import { injection, type LeakShape } from "../corpus/inject.ts";
 import { type RealSeries, readRealSeries } from "../corpus/real.ts";
 import { HEALTHY, runProgram } from "../corpus/synthetic.ts";

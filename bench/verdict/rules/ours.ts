@@ -1,6 +1,6 @@
 import { analyze } from "../../../src/analysis/analyze.ts";
 import type { SeriesAnalysis } from "../../../src/analysis/document.ts";
-import type { Recording } from "../../../src/telemetry/model.ts";
+import type { Recording } from "../../../src/telemetry/recording/model.ts";
 import type { Answer, Rule, SeriesKind } from "./rule.ts";
 
 /** One series of one rank as a recording, steps given or counted. */

@@ -1,4 +1,4 @@
-import type { Metric } from "../../../src/telemetry/model.ts";
+import type { Metric } from "../../../src/telemetry/recording/model.ts";
 import { peakOnly, tellStory } from "../gate-story.ts";
 import type { PeakRule } from "./peak-rule.ts";
 

@@ -1,7 +1,7 @@
 import tCdf from "@stdlib/stats-base-dists-t-cdf";
-import { fitLine } from "../../../src/analysis/fit.ts";
-import { mean, median } from "../../../src/analysis/order-statistics.ts";
 import { GIB } from "../../../src/core/units.ts";
+import { fitLine } from "../../../src/stats/fit.ts";
+import { mean, median } from "../../../src/stats/order-statistics.ts";
 import { type Rule, thinned } from "./rule.ts";
 
 const index = (n: number) => Float64Array.from({ length: n }, (_, i) => i);

@@ -1,7 +1,7 @@
-import { fitLine, studentQuantile } from "../../../src/analysis/fit.ts";
-import { mean, median } from "../../../src/analysis/order-statistics.ts";
-import { warmupCut } from "../../../src/analysis/warmup.ts";
+import { warmupCut } from "../../../src/analysis/trend/warmup.ts";
 import { MIB } from "../../../src/core/units.ts";
+import { fitLine, studentQuantile } from "../../../src/stats/fit.ts";
+import { mean, median } from "../../../src/stats/order-statistics.ts";
 import { type Answer, type Rule, thinned } from "./rule.ts";
 
 /** Lag of the highest autocorrelation of the detrended series after its first zero crossing; 1 for none. */

@@ -1,12 +1,12 @@
 import { escapeMarkdown, escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { isStatus } from "../../github/api-error.ts";
-import { readAcceptances, readComment } from "../../github/approvals.ts";
-import { stickyComment } from "../../github/comment.ts";
+import { runSectionReader } from "../../github/artifacts/run-sections.ts";
+import { stickyComment } from "../../github/comment/comment.ts";
 import { degradedWarning } from "../../github/degrade.ts";
 import { type GateRun, newestGateRun, runFailedJobsAgain } from "../../github/gate-run.ts";
-import { recordedRun } from "../../github/resolve-pull-request.ts";
-import { runSectionReader } from "../../github/run-sections.ts";
+import { readAcceptances, readComment } from "../../github/pull-request/approvals.ts";
+import { recordedRun } from "../../github/pull-request/resolve-pull-request.ts";
 import type { Acceptance, Acceptances, RefusedAcceptance } from "../../verdict/acceptance.ts";
 import { matchAcceptance } from "../../verdict/difference.ts";
 import type { SubAction } from "../sub-action.ts";

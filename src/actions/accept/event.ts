@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { ACCEPT_LABEL } from "../../github/approvals.ts";
-import { commandsOf } from "../../github/trailers.ts";
+import { ACCEPT_LABEL } from "../../github/pull-request/approvals.ts";
+import { commandsOf } from "../../github/pull-request/trailers.ts";
 
 /** What started this step: told by the event, which is a hint where to look and never a reason to believe anything. */
 export type AcceptRequest =

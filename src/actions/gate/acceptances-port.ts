@@ -1,9 +1,9 @@
 import type { LiveAcceptances } from "../../gate/acceptance.ts";
-import { readAcceptances } from "../../github/approvals.ts";
 import { withDeadline } from "../../github/deadline.ts";
 import { degradedWarning } from "../../github/degrade.ts";
 import type { Octokit } from "../../github/octokit.ts";
-import { readPullRequest } from "../../github/pull-request.ts";
+import { readAcceptances } from "../../github/pull-request/approvals.ts";
+import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import type { RunContext } from "../../github/run-context.ts";
 
 /** Somebody waits for a red verdict; a pull request with thousands of comments still fits into this. */

@@ -1,4 +1,4 @@
-import type { GateReport } from "../../report/model.ts";
+import type { GateReport } from "../../report/documents/model.ts";
 import type { ActionInputs } from "./inputs.ts";
 
 /** What the engine may use of the step it runs in. */

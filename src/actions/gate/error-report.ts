@@ -1,6 +1,6 @@
 import type { GateError } from "../../core/errors.ts";
 import { packageVersion } from "../../core/package-root.ts";
-import type { GateReport } from "../../report/model.ts";
+import type { GateReport } from "../../report/documents/model.ts";
 
 /** A gate that could not start, as a report: it is told where its verdict would stand, and no leg of a matrix is missing for it. */
 export function errorReport(error: GateError, scenario: string | undefined, now: Date): GateReport {

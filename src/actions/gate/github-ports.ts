@@ -1,11 +1,11 @@
 import type { BaselineStore } from "../../baseline/store.ts";
 import type { GatePorts } from "../../gate/ports.ts";
-import { openArtifactStore } from "../../github/artifact-baselines.ts";
-import { openCommitHistory } from "../../github/commit-history.ts";
-import { readFileAt } from "../../github/file-at.ts";
-import { openGitData } from "../../github/git-data-client.ts";
+import { openArtifactStore } from "../../github/artifacts/artifact-baselines.ts";
 import { connect, type Octokit } from "../../github/octokit.ts";
-import { openRefStore } from "../../github/ref-store.ts";
+import { openCommitHistory } from "../../github/repository/commit-history.ts";
+import { readFileAt } from "../../github/repository/file-at.ts";
+import { openGitData } from "../../github/repository/git-data-client.ts";
+import { openRefStore } from "../../github/repository/ref-store.ts";
 import { runContext } from "../../github/run-context.ts";
 import { acceptancesPort, measuredPullRequest } from "./acceptances-port.ts";
 

@@ -1,5 +1,5 @@
-import { matrixLeg, safeArtifactName } from "../../github/artifact-name.ts";
-import type { ImageMode } from "../../github/section-comment.ts";
+import { matrixLeg, safeArtifactName } from "../../github/artifacts/artifact-name.ts";
+import type { ImageMode } from "../../github/comment/section-comment.ts";
 import { choice, gateIdInput, type Input, numberInput, wholeInput } from "../input-values.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;

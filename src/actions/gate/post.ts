@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { actionsArtifactStore, uploadBundle } from "../../github/artifact.ts";
+import { actionsArtifactStore, uploadBundle } from "../../github/artifacts/artifact.ts";
 import { runContext } from "../../github/run-context.ts";
 import { actionsRunner } from "./actions-runner.ts";
 import { recallForPost } from "./state.ts";

@@ -1,5 +1,5 @@
 import { ExitCode } from "../../core/exit-codes.ts";
-import { actionsArtifactStore } from "../../github/artifact.ts";
+import { actionsArtifactStore } from "../../github/artifacts/artifact.ts";
 import { actionsRunner } from "./actions-runner.ts";
 import type { Engine } from "./engine.ts";
 import { readInputs } from "./inputs.ts";
@@ -18,7 +18,7 @@ export async function runProcessStep(engine: Engine): Promise<never> {
       engine,
       artifacts: actionsArtifactStore(),
       markdown: async (report, options) =>
-        (await import("../../report/summary-markdown.ts")).renderSummary(report, options),
+        (await import("../../report/markdown/summary-markdown.ts")).renderSummary(report, options),
       write: (chunk) => process.stdout.write(chunk),
     },
     // Past hope means that the runner is about to kill us; what is on disk is the post step's then.

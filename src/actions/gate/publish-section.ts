@@ -1,15 +1,15 @@
 import { mkdirSync } from "node:fs";
-import type { ArtifactJob } from "../../github/artifact.ts";
-import { commentWarning } from "../../github/comment.ts";
+import type { ArtifactJob } from "../../github/artifacts/artifact.ts";
+import { newestSections, sectionReader, uploadSection } from "../../github/artifacts/section-artifacts.ts";
+import { commentWarning } from "../../github/comment/comment.ts";
+import { keepSectionComment, type SectionCommentResult } from "../../github/comment/section-comment.ts";
 import { withDeadline } from "../../github/deadline.ts";
-import { openGitData } from "../../github/git-data-client.ts";
 import { connect } from "../../github/octokit.ts";
-import { type PullRequest, readPullRequest } from "../../github/pull-request.ts";
+import { type PullRequest, readPullRequest } from "../../github/pull-request/pull-request.ts";
+import { openGitData } from "../../github/repository/git-data-client.ts";
 import { type RunContext, runContext } from "../../github/run-context.ts";
-import { newestSections, sectionReader, uploadSection } from "../../github/section-artifacts.ts";
-import { keepSectionComment, type SectionCommentResult } from "../../github/section-comment.ts";
-import type { GateReport } from "../../report/model.ts";
-import { parseSection, type Section, sectionText } from "../../report/section.ts";
+import type { GateReport } from "../../report/documents/model.ts";
+import { parseSection, type Section, sectionText } from "../../report/documents/section.ts";
 import type { PublishSettings } from "./inputs.ts";
 import type { Step } from "./step.ts";
 

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import type { GateError } from "../../core/errors.ts";
-import { type ArtifactJob, uploadBundle, uploadTimeline } from "../../github/artifact.ts";
-import { commentWarning } from "../../github/comment.ts";
+import { type ArtifactJob, uploadBundle, uploadTimeline } from "../../github/artifacts/artifact.ts";
+import { commentWarning } from "../../github/comment/comment.ts";
+import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
 import type { Published } from "../../github/outputs.ts";
 import { artifactUrl, runContext } from "../../github/run-context.ts";
-import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/summary.ts";
-import type { GateReport } from "../../report/model.ts";
+import type { GateReport } from "../../report/documents/model.ts";
 import { asGateError } from "../gate-error.ts";
 import { errorReport } from "./error-report.ts";
 import type { PublishSettings } from "./inputs.ts";

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import type { GateError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
-import { annotationsOf } from "../../github/annotations.ts";
+import { annotationsOf } from "../../github/comment/annotations.ts";
 import { errorOutputs, type Outputs, outputsOf } from "../../github/outputs.ts";
 import { freeBundleDirectory } from "../bundle-directory.ts";
 import { asGateError } from "../gate-error.ts";

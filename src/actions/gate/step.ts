@@ -1,5 +1,5 @@
-import type { ArtifactStore } from "../../github/artifact.ts";
-import type { GateReport } from "../../report/model.ts";
+import type { ArtifactStore } from "../../github/artifacts/artifact.ts";
+import type { GateReport } from "../../report/documents/model.ts";
 import type { Engine } from "./engine.ts";
 import type { StateStore } from "./state.ts";
 

@@ -1,9 +1,9 @@
 import { GateError } from "../../core/errors.ts";
-import { answerOfSections, type SectionsAnswer, uniteSections } from "../../gate/merge-sections.ts";
-import { type ArtifactStore, actionsArtifactStore } from "../../github/artifact.ts";
+import { type ArtifactStore, actionsArtifactStore } from "../../github/artifacts/artifact.ts";
+import { type SectionReader, sectionReader } from "../../github/artifacts/section-artifacts.ts";
 import { withDeadline } from "../../github/deadline.ts";
-import { type SectionReader, sectionReader } from "../../github/section-artifacts.ts";
-import type { Section } from "../../report/section.ts";
+import { answerOfSections, type SectionsAnswer, uniteSections } from "../../merge/merge-sections.ts";
+import type { Section } from "../../report/documents/section.ts";
 import { callsItselfAccepted, type Ground, holdClaims } from "../report/claims.ts";
 import type { SubAction } from "../sub-action.ts";
 import type { MergeSettings } from "./settings.ts";

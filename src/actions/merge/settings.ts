@@ -1,6 +1,6 @@
 import type { UnjudgedMode } from "../../config/gate-request.ts";
-import { type ExpectedLegs, parseExpected } from "../../gate/merge-legs.ts";
-import type { ImageMode } from "../../github/section-comment.ts";
+import type { ImageMode } from "../../github/comment/section-comment.ts";
+import { type ExpectedLegs, parseExpected } from "../../merge/merge-legs.ts";
 import { choice, gateIdInput, type Input } from "../input-values.ts";
 
 /** What GitHub recorded of the jobs that measured, as `needs.<job>.result` says it. */

@@ -12,11 +12,11 @@ import {
   withAnchor,
 } from "../../gate/anchor.ts";
 import { policyOf } from "../../gate/policy.ts";
-import type { NightScenario } from "../../gate/refresh-night.ts";
-import type { NightEntry } from "../../gate/refresh-state.ts";
-import type { Proposal, ProposedFile } from "../../github/anchor-pull-request.ts";
-import type { IssueText } from "../../github/issue-upsert.ts";
-import { codeBlock, md, table } from "../../report/markdown-text.ts";
+import type { Proposal, ProposedFile } from "../../github/repository/anchor-pull-request.ts";
+import type { IssueText } from "../../github/repository/issue-upsert.ts";
+import type { NightScenario } from "../../nightly/nightly-run.ts";
+import type { NightEntry } from "../../nightly/state.ts";
+import { codeBlock, md, table } from "../../report/markdown/markdown-text.ts";
 import { ANCHOR_MARGIN } from "../../verdict/defaults.ts";
 import { levelLine, nightsOf, nightTable } from "./night-text.ts";
 import { keyName, type RefreshSettings } from "./settings.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { NightScenario, Settlement } from "../../gate/refresh-night.ts";
-import type { NightEntry } from "../../gate/refresh-state.ts";
-import type { ScenarioReport } from "../../report/model.ts";
+import type { NightScenario, Settlement } from "../../nightly/nightly-run.ts";
+import type { NightEntry } from "../../nightly/state.ts";
+import type { ScenarioReport } from "../../report/documents/model.ts";
 import { sampleReport } from "../../report/testing/sample-report.ts";
 import { closedIssueText, type IssueContext, isTold, openIssueText } from "./issue-text.ts";
 

@@ -1,8 +1,8 @@
 import { escapeTerminal } from "../../core/escape.ts";
-import type { NightScenario } from "../../gate/refresh-night.ts";
-import type { NightEntry } from "../../gate/refresh-state.ts";
-import type { IssueText } from "../../github/issue-upsert.ts";
-import { codeBlock, linkTarget, md } from "../../report/markdown-text.ts";
+import type { IssueText } from "../../github/repository/issue-upsert.ts";
+import type { NightScenario } from "../../nightly/nightly-run.ts";
+import type { NightEntry } from "../../nightly/state.ts";
+import { codeBlock, linkTarget, md } from "../../report/markdown/markdown-text.ts";
 import { breachLines, levelLine, nightsOf, nightTable, settlementText } from "./night-text.ts";
 
 /** What the issue's text needs beside the night. */

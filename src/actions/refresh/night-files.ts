@@ -1,5 +1,6 @@
 import { GateError } from "../../core/errors.ts";
-import { afterNight, currentMode, type GateMode, type PromotionPolicy } from "../../gate/promotion.ts";
+import type { GitData, RefSnapshot } from "../../github/repository/git-data.ts";
+import { afterNight, currentMode, type GateMode, type PromotionPolicy } from "../../nightly/promotion.ts";
 import {
   emptyState,
   type NightEntry,
@@ -9,12 +10,11 @@ import {
   type Trial,
   withNights,
   withTrials,
-} from "../../gate/refresh-state.ts";
-import type { GitData, RefSnapshot } from "../../github/git-data.ts";
-import { nightlyBadge } from "../../report/badge.ts";
-import type { GateWord } from "../../report/model.ts";
-import { selfTestBadge } from "../../report/self-test-badge.ts";
-import { selfTestPage, tallyOf } from "../../report/self-test-page.ts";
+} from "../../nightly/state.ts";
+import { nightlyBadge } from "../../report/documents/badge.ts";
+import type { GateWord } from "../../report/documents/model.ts";
+import { selfTestBadge } from "../../report/documents/self-test-badge.ts";
+import { selfTestPage, tallyOf } from "../../report/documents/self-test-page.ts";
 import { keyName } from "./settings.ts";
 
 /** What a night adds to what is remembered of a gate. */

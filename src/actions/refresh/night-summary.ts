@@ -1,8 +1,8 @@
 import { formatBytes } from "../../core/units.ts";
-import { type Promotion, type PromotionPolicy, promotionText } from "../../gate/promotion.ts";
-import type { Night } from "../../gate/refresh-night.ts";
-import type { NightEntry, Trial } from "../../gate/refresh-state.ts";
-import { md, table } from "../../report/markdown-text.ts";
+import type { Night } from "../../nightly/nightly-run.ts";
+import { type Promotion, type PromotionPolicy, promotionText } from "../../nightly/promotion.ts";
+import type { NightEntry, Trial } from "../../nightly/state.ts";
+import { md, table } from "../../report/markdown/markdown-text.ts";
 import { levelLine, nightsOf, nightTable, settlementText } from "./night-text.ts";
 
 export interface SummaryContext {

@@ -1,8 +1,8 @@
 import { assertNever } from "../../core/errors.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
-import type { NightScenario, Settlement } from "../../gate/refresh-night.ts";
-import type { NightEntry } from "../../gate/refresh-state.ts";
-import { md, table } from "../../report/markdown-text.ts";
+import type { NightScenario, Settlement } from "../../nightly/nightly-run.ts";
+import type { NightEntry } from "../../nightly/state.ts";
+import { md, table } from "../../report/markdown/markdown-text.ts";
 import { sparkline } from "../../report/sparkline.ts";
 
 /** Nights that a table shows, and a sparkline. */

@@ -1,9 +1,9 @@
 import type { GateRequest } from "../../config/gate-request.ts";
 import type { Anchor } from "../../gate/anchor.ts";
-import type { Night } from "../../gate/refresh-night.ts";
-import type { NightEntry } from "../../gate/refresh-state.ts";
-import { keepProposal, pullRequestsRefused } from "../../github/anchor-pull-request.ts";
-import { closeIssue, type IssueText, keepIssue } from "../../github/issue-upsert.ts";
+import { keepProposal, pullRequestsRefused } from "../../github/repository/anchor-pull-request.ts";
+import { closeIssue, type IssueText, keepIssue } from "../../github/repository/issue-upsert.ts";
+import type { Night } from "../../nightly/nightly-run.ts";
+import type { NightEntry } from "../../nightly/state.ts";
 import type { SubAction } from "../sub-action.ts";
 import { anchorIssue, anchorMoves, anchorProposal } from "./anchor-proposal.ts";
 import { attempted } from "./attempted.ts";

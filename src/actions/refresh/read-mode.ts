@@ -1,7 +1,7 @@
 import { ExitCode } from "../../core/exit-codes.ts";
 import { withDeadline } from "../../github/deadline.ts";
 import { degradedWarning } from "../../github/degrade.ts";
-import type { GitData } from "../../github/git-data.ts";
+import type { GitData } from "../../github/repository/git-data.ts";
 import type { SubAction } from "../sub-action.ts";
 import { loadNights } from "./night-files.ts";
 import type { RefreshSettings } from "./settings.ts";

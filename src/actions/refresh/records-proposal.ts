@@ -4,10 +4,10 @@ import { parseBaselineRecord } from "../../baseline/record.ts";
 import { pruneRecord, serializeRecord } from "../../baseline/record-size.ts";
 import { recordName } from "../../baseline/store.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
-import type { Night } from "../../gate/refresh-night.ts";
-import type { NightEntry } from "../../gate/refresh-state.ts";
-import type { Proposal, ProposedFile, ReadFile } from "../../github/anchor-pull-request.ts";
-import { md } from "../../report/markdown-text.ts";
+import type { Proposal, ProposedFile, ReadFile } from "../../github/repository/anchor-pull-request.ts";
+import type { Night } from "../../nightly/nightly-run.ts";
+import type { NightEntry } from "../../nightly/state.ts";
+import { md } from "../../report/markdown/markdown-text.ts";
 import { nightsOf, nightTable, settlementText } from "./night-text.ts";
 import { keyName, type RefreshSettings } from "./settings.ts";
 

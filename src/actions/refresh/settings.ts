@@ -1,6 +1,6 @@
 import { usageError } from "../../core/errors.ts";
-import type { PromotionPolicy } from "../../gate/promotion.ts";
-import { matrixLeg } from "../../github/artifact-name.ts";
+import { matrixLeg } from "../../github/artifacts/artifact-name.ts";
+import type { PromotionPolicy } from "../../nightly/promotion.ts";
 import { choice, gateIdInput, type Input, wholeInput } from "../input-values.ts";
 
 /** What the workflow asks of a refresh, beside what is measured and how. */

@@ -1,7 +1,7 @@
+import { expireImages } from "../../github/comment/image-ref.ts";
 import { withDeadline } from "../../github/deadline.ts";
 import { degradedWarning } from "../../github/degrade.ts";
-import type { GitData } from "../../github/git-data.ts";
-import { expireImages } from "../../github/image-ref.ts";
+import type { GitData } from "../../github/repository/git-data.ts";
 import type { SubAction } from "../sub-action.ts";
 
 /** Longest time the night spends on what earlier days left behind, milliseconds. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Section } from "../../report/section.ts";
+import type { Section } from "../../report/documents/section.ts";
 import { sampleReport } from "../../report/testing/sample-report.ts";
 import type { Acceptance } from "../../verdict/acceptance.ts";
 import { policyDifference } from "../../verdict/difference.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { GateWord, ScenarioReport } from "../../report/model.ts";
-import type { Section } from "../../report/section.ts";
+import type { GateWord, ScenarioReport } from "../../report/documents/model.ts";
+import type { Section } from "../../report/documents/section.ts";
 import { sampleReport, sampleScenario } from "../../report/testing/sample-report.ts";
 import type { Acceptance } from "../../verdict/acceptance.ts";
 import { differenceOf } from "../../verdict/difference.ts";

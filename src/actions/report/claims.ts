@@ -1,6 +1,6 @@
 import { overallWord, reportWord } from "../../gate/exit-code.ts";
-import type { GateReport, GateWord, ScenarioReport } from "../../report/model.ts";
-import type { Section } from "../../report/section.ts";
+import type { GateReport, GateWord, ScenarioReport } from "../../report/documents/model.ts";
+import type { Section } from "../../report/documents/section.ts";
 import type { Acceptance } from "../../verdict/acceptance.ts";
 import { covers, differenceOf, policyDifference } from "../../verdict/difference.ts";
 

@@ -1,4 +1,4 @@
-import { stickyComment } from "../../github/comment.ts";
+import { stickyComment } from "../../github/comment/comment.ts";
 import type { SubAction } from "../sub-action.ts";
 import type { FoundPullRequest, ReportSource } from "./source.ts";
 

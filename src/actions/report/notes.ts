@@ -1,4 +1,4 @@
-import type { GateWord } from "../../report/model.ts";
+import type { GateWord } from "../../report/documents/model.ts";
 
 /** What GitHub itself recorded of a run that measured. */
 export interface RunRecord {

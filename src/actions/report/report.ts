@@ -1,11 +1,11 @@
 import { ExitCode } from "../../core/exit-codes.ts";
+import { imageRef } from "../../github/comment/image-ref.ts";
+import { keepSectionComment } from "../../github/comment/section-comment.ts";
 import { degradedWarning } from "../../github/degrade.ts";
-import { openGitData } from "../../github/git-data-client.ts";
-import { imageRef } from "../../github/image-ref.ts";
-import { readPullRequest } from "../../github/pull-request.ts";
-import { keepSectionComment } from "../../github/section-comment.ts";
-import type { GateWord } from "../../report/model.ts";
-import { verdictOfSections } from "../../report/section-verdict.ts";
+import { readPullRequest } from "../../github/pull-request/pull-request.ts";
+import { openGitData } from "../../github/repository/git-data-client.ts";
+import type { GateWord } from "../../report/documents/model.ts";
+import { verdictOfSections } from "../../report/documents/section-verdict.ts";
 import type { SubAction } from "../sub-action.ts";
 import { callsItselfAccepted, type Ground, type HeldClaims, holdClaims } from "./claims.ts";
 import { type ReportEvent, readReportEvent } from "./event.ts";

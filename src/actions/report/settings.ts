@@ -1,5 +1,5 @@
 import { usageError } from "../../core/errors.ts";
-import type { ImageMode } from "../../github/section-comment.ts";
+import type { ImageMode } from "../../github/comment/section-comment.ts";
 import { choice, gateIdInput, type Input } from "../input-values.ts";
 
 /** Inputs of `report/action.yml`, checked. */

@@ -1,18 +1,18 @@
 import { usageError } from "../../core/errors.ts";
-import { readAcceptances } from "../../github/approvals.ts";
-import type { ArtifactStore } from "../../github/artifact.ts";
-import { actionsArtifactStore } from "../../github/artifact.ts";
+import type { ArtifactStore } from "../../github/artifacts/artifact.ts";
+import { actionsArtifactStore } from "../../github/artifacts/artifact.ts";
+import { runSectionReader } from "../../github/artifacts/run-sections.ts";
+import { type SectionReader, sectionReader } from "../../github/artifacts/section-artifacts.ts";
 import { degradedWarning } from "../../github/degrade.ts";
-import { readPullRequest } from "../../github/pull-request.ts";
+import { readAcceptances } from "../../github/pull-request/approvals.ts";
+import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import {
   pullRequestAt,
   type RecordedRun,
   type Resolved,
   recordedRun,
   resolvePullRequest,
-} from "../../github/resolve-pull-request.ts";
-import { runSectionReader } from "../../github/run-sections.ts";
-import { type SectionReader, sectionReader } from "../../github/section-artifacts.ts";
+} from "../../github/pull-request/resolve-pull-request.ts";
 import type { Acceptance } from "../../verdict/acceptance.ts";
 import type { SubAction } from "../sub-action.ts";
 import type { RunRecord } from "./notes.ts";

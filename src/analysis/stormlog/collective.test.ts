@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { TelemetryEvent } from "../../telemetry/model.ts";
+import type { TelemetryEvent } from "../../telemetry/recording/model.ts";
 import { eventOf, REPLAY_START_NS } from "../testing/recordings.ts";
 import { attributeCollectives, isCollectiveMarker } from "./collective.ts";
 

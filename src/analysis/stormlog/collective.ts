@@ -1,6 +1,6 @@
 import { MIB } from "../../core/units.ts";
-import type { TelemetryEvent } from "../../telemetry/model.ts";
-import { mean, median } from "../order-statistics.ts";
+import { mean, median } from "../../stats/order-statistics.ts";
+import type { TelemetryEvent } from "../../telemetry/recording/model.ts";
 import { roundTo } from "./gap.ts";
 
 /** How readily a gap spike is put down to communication. Sizes in bytes, windows in milliseconds. */

@@ -1,7 +1,7 @@
 import { groupBy } from "../../core/group-by.ts";
 import { MIB } from "../../core/units.ts";
+import { type Intervals, intervalsOf, medianInterval } from "../../stats/intervals.ts";
 import type { FirstCauseSuspect, RanksAnalysis } from "../document.ts";
-import { type Intervals, intervalsOf, medianInterval } from "../intervals.ts";
 
 /** One sample of device memory; Unix nanoseconds as BigInt because they exceed 2^53. */
 export interface RankSample {

@@ -1,4 +1,4 @@
-import type { Column, Recording, SampleTable, TelemetryEvent } from "../../telemetry/model.ts";
+import type { Column, Recording, SampleTable, TelemetryEvent } from "../../telemetry/recording/model.ts";
 
 /** Recordings for tests, made of plain numbers. */
 export function recordingOf(tables: readonly SampleTable[], rest: Partial<Recording> = {}): Recording {

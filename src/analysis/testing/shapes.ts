@@ -1,5 +1,5 @@
 import { MIB } from "../../core/units.ts";
-import type { Prng } from "./prng.ts";
+import type { Prng } from "../../stats/testing/prng.ts";
 
 /** Synthetic memory curves, bytes, one value per sample. Each takes its own random numbers. */
 export type Shape = (n: number, random: Prng) => Float64Array;

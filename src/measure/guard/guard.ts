@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { allProcesses, descendantsOf } from "../../sampler/ps.ts";
-import { ProcessTree, signalMember } from "../process-tree.ts";
-import { rankSocket } from "../rank-socket.ts";
-import { MARKER_VARIABLE } from "../scrub-environment.ts";
+import { rankSocket } from "../environment/rank-socket.ts";
+import { MARKER_VARIABLE } from "../environment/scrub-environment.ts";
+import { ProcessTree, signalMember } from "../launch/process-tree.ts";
 import { GUARD_NODE_OPTIONS, PUT_ASIDE_PRELOAD } from "./environment.ts";
 
 /** Members are looked up this often, so that one which later leaves the tree and hides is still known. */

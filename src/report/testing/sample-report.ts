@@ -1,8 +1,8 @@
 import type { AnalysisDocument, Finding, SeriesAnalysis } from "../../analysis/document.ts";
 import { GIB, KIB, MIB } from "../../core/units.ts";
-import type { RecordingInfo } from "../../telemetry/model.ts";
+import type { RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { Check, Judgement, VerdictWord } from "../../verdict/judgement.ts";
-import type { GateReport, GateWord, ScenarioReport, Timeline, TimelineSeries } from "../model.ts";
+import type { GateReport, GateWord, ScenarioReport, Timeline, TimelineSeries } from "../documents/model.ts";
 
 /**
  * Reports with the numbers of a real-looking run, for the tests of the renderers: a small training script on a GPU whose change

@@ -1,4 +1,4 @@
-import type { ExitState } from "../model.ts";
+import type { ExitState } from "../recording/model.ts";
 import { type KernelFacts, secondsText } from "./kernel.ts";
 import type { OutputMessage } from "./messages.ts";
 import { NO_SIZES, type OutOfMemory } from "./out-of-memory.ts";

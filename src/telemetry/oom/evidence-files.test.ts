@@ -12,11 +12,11 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { recording, recordingInfo, series, table } from "../fixtures/recordings.ts";
-import type { Recording, RecordingInfo } from "../model.ts";
-import { readParquet } from "../parquet.ts";
+import { readParquet } from "../formats/parquet.ts";
 import { readTelemetry } from "../read.ts";
-import { readRecordingInfo, writeRunFiles } from "../run-directory.ts";
+import type { Recording, RecordingInfo } from "../recording/model.ts";
+import { readRecordingInfo, writeRunFiles } from "../recording/run-directory.ts";
+import { recording, recordingInfo, series, table } from "../testing/recordings.ts";
 import { outOfMemory } from "./decide.ts";
 import { NO_KERNEL_FACTS } from "./kernel.ts";
 import { findMessages } from "./messages.ts";
@@ -221,7 +221,7 @@ it.skipIf(STORMLOG_PYTHON === "")(
     put("77.0.oom.0", record(ERROR_NS));
     await writeRunFiles(directory, { ...device(), info: judged() });
     const [dump = ""] = readdirSync(file("oom")).filter((name) => name.startsWith("oom_dump_"));
-    const script = path.join(import.meta.dirname, "..", "fixtures", "load-dump-with-stormlog.py");
+    const script = path.join(import.meta.dirname, "..", "testing", "load-dump-with-stormlog.py");
     const out = execFileSync(STORMLOG_PYTHON, [script, file("oom", dump, "events.json"), file("events.json")], {
       encoding: "utf8",
       maxBuffer: 1 << 26,

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fstatSync, lstatSync, openSync, readSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
-import type { Recording, RecordingInfo } from "../model.ts";
-import { writeParquet } from "../parquet.ts";
+import { writeParquet } from "../formats/parquet.ts";
+import type { Recording, RecordingInfo } from "../recording/model.ts";
 import { EvidenceWriter, OOM_FOLDER } from "./evidence-writer.ts";
 import { findMessages } from "./messages.ts";
 import type { OutOfMemory } from "./out-of-memory.ts";

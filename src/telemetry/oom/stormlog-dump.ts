@@ -1,6 +1,6 @@
-import type { Recording, RecordingInfo, TelemetryEvent } from "../model.ts";
-import { statisticsDocument } from "../stormlog/artifacts.ts";
-import { telemetryEvents } from "../stormlog/sample-events.ts";
+import { statisticsDocument } from "../formats/stormlog/artifacts.ts";
+import { telemetryEvents } from "../formats/stormlog/sample-events.ts";
+import type { Recording, RecordingInfo, TelemetryEvent } from "../recording/model.ts";
 import type { OutOfMemory } from "./out-of-memory.ts";
 
 /** Events that Stormlog's flight recorder keeps (`oom_flight_recorder.py`, buffer_size). */

@@ -1,4 +1,4 @@
-import type { Column, Recording, SampleTable } from "../model.ts";
+import type { Column, Recording, SampleTable } from "../recording/model.ts";
 
 /** A span of a recording, nanoseconds since its time zero. */
 export interface OomWindow {

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { deflateRawSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { looksZipped, readOnlyEntry } from "../../../src/github/zip-entry.ts";
-import { MAX_SECTION_BYTES } from "../../../src/report/section.ts";
-import { HEAD, SECTION, sectionBytes } from "../kit/sample-section.ts";
-import { FORK_RUN, StageTwo } from "../kit/stage-two.ts";
+import { looksZipped, readOnlyEntry } from "../../../src/github/artifacts/zip-entry.ts";
+import { MAX_SECTION_BYTES } from "../../../src/report/documents/section.ts";
+import { HEAD, SECTION, sectionBytes } from "../testing/sample-section.ts";
+import { FORK_RUN, StageTwo } from "../testing/stage-two.ts";
 import { type HostileEntry, zip } from "./hostile-zip.ts";
 
 /** What a stranger may hand over instead of the one small file that is wanted. */

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { sectionText } from "../../../src/report/section.ts";
-import { buildSteps } from "../kit/build-steps.ts";
-import { runReport } from "../kit/built-report.ts";
-import { openPull } from "../kit/double/pull-lookup.ts";
-import type { StepResult } from "../kit/mini-runner.ts";
-import { SECTION, sampleSection, sectionBytes } from "../kit/sample-section.ts";
-import { FORK, FORK_RUN, StageTwo } from "../kit/stage-two.ts";
+import { sectionText } from "../../../src/report/documents/section.ts";
+import { buildSteps } from "../testing/build-steps.ts";
+import { runReport } from "../testing/built-report.ts";
+import { openPull } from "../testing/double/pull-lookup.ts";
+import type { StepResult } from "../testing/mini-runner.ts";
+import { SECTION, sampleSection, sectionBytes } from "../testing/sample-section.ts";
+import { FORK, FORK_RUN, StageTwo } from "../testing/stage-two.ts";
 import { FIELDS, hostileSection } from "./full-report.ts";
 import { zip } from "./hostile-zip.ts";
 import { HAS_CMARK, mermaidProblems, plainProblems, renderedProblems, sourceProblems } from "./oracle.ts";

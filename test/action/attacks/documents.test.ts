@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { MAX_SECTION_BYTES, type Section, sectionText } from "../../../src/report/section.ts";
+import { MAX_SECTION_BYTES, type Section, sectionText } from "../../../src/report/documents/section.ts";
 import { sampleReport } from "../../../src/report/testing/sample-report.ts";
-import { SECTION, sampleSection } from "../kit/sample-section.ts";
-import { FORK_RUN, StageTwo } from "../kit/stage-two.ts";
+import { SECTION, sampleSection } from "../testing/sample-section.ts";
+import { FORK_RUN, StageTwo } from "../testing/stage-two.ts";
 import { fresh, type Json, read, set, text } from "./documents.ts";
 import { sourceProblems } from "./oracle.ts";
 import { comments } from "./rendered-comments.ts";

@@ -1,5 +1,5 @@
-import { parseSection, type Section, sectionText } from "../../../src/report/section.ts";
-import { sampleSection } from "../kit/sample-section.ts";
+import { parseSection, type Section, sectionText } from "../../../src/report/documents/section.ts";
+import { sampleSection } from "../testing/sample-section.ts";
 import { fullReport } from "./full-report.ts";
 
 /** The document of a full section, to be changed and read again. */

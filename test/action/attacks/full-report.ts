@@ -1,6 +1,6 @@
 import type { Finding } from "../../../src/analysis/document.ts";
-import type { GateReport, ScenarioReport } from "../../../src/report/model.ts";
-import { parseSection, type Section, sectionText } from "../../../src/report/section.ts";
+import type { GateReport, ScenarioReport } from "../../../src/report/documents/model.ts";
+import { parseSection, type Section, sectionText } from "../../../src/report/documents/section.ts";
 import {
   SAMPLE_FINDING,
   sampleCheck,
@@ -10,8 +10,8 @@ import {
   sampleScenario,
   sampleTimeline,
 } from "../../../src/report/testing/sample-report.ts";
-import type { RecordingInfo } from "../../../src/telemetry/model.ts";
-import { sampleSection } from "../kit/sample-section.ts";
+import type { RecordingInfo } from "../../../src/telemetry/recording/model.ts";
+import { sampleSection } from "../testing/sample-section.ts";
 
 /** A report in which everything that can be said is said, so that every place where outside text is printed is reached. */
 const leakLine: Finding = {

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readOnlyEntry } from "../../../src/github/zip-entry.ts";
-import { parseSection } from "../../../src/report/section.ts";
-import { renderTerminal } from "../../../src/report/terminal.ts";
-import { SECTION, sectionBytes } from "../kit/sample-section.ts";
+import { readOnlyEntry } from "../../../src/github/artifacts/zip-entry.ts";
+import { parseSection } from "../../../src/report/documents/section.ts";
+import { renderTerminal } from "../../../src/report/terminal/terminal.ts";
+import { SECTION, sectionBytes } from "../testing/sample-section.ts";
 import { FIELDS, hostileSection } from "./full-report.ts";
 import { zip } from "./hostile-zip.ts";
 import { HAS_CMARK, mermaidProblems, plainProblems, renderedProblems, sourceProblems } from "./oracle.ts";

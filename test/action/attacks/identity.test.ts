@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { sectionText } from "../../../src/report/section.ts";
+import { sectionText } from "../../../src/report/documents/section.ts";
 import { sampleReport } from "../../../src/report/testing/sample-report.ts";
-import { openPull } from "../kit/double/pull-lookup.ts";
-import { HEAD, SECTION, sampleSection, sectionBytes } from "../kit/sample-section.ts";
-import { FORK, FORK_RUN, StageTwo } from "../kit/stage-two.ts";
+import { openPull } from "../testing/double/pull-lookup.ts";
+import { HEAD, SECTION, sampleSection, sectionBytes } from "../testing/sample-section.ts";
+import { FORK, FORK_RUN, StageTwo } from "../testing/stage-two.ts";
 
 /**
  * Whose comment is it? A run of a fork chooses its branch, its files and everything it uploads; it must not choose the pull request

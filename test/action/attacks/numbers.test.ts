@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { annotationsOf } from "../../../src/github/annotations.ts";
-import { renderJUnit } from "../../../src/report/junit.ts";
-import { renderSarif } from "../../../src/report/sarif.ts";
-import type { Section } from "../../../src/report/section.ts";
-import { renderTerminal } from "../../../src/report/terminal.ts";
-import { renderTimelineHtml } from "../../../src/report/timeline-html.ts";
-import { renderTimelinePng } from "../../../src/report/timeline-png.ts";
+import { annotationsOf } from "../../../src/github/comment/annotations.ts";
+import { renderJUnit } from "../../../src/report/documents/junit.ts";
+import { renderSarif } from "../../../src/report/documents/sarif.ts";
+import type { Section } from "../../../src/report/documents/section.ts";
+import { renderTerminal } from "../../../src/report/terminal/terminal.ts";
+import { renderTimelineHtml } from "../../../src/report/timeline/timeline-html.ts";
+import { renderTimelinePng } from "../../../src/report/timeline/timeline-png.ts";
 import { fresh, type Json, type Path, read, set } from "./documents.ts";
 import { mermaidProblems, sourceProblems } from "./oracle.ts";
 import { comments } from "./rendered-comments.ts";

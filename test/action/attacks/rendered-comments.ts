@@ -1,6 +1,6 @@
-import { renderComment } from "../../../src/report/comment-markdown.ts";
-import type { Section } from "../../../src/report/section.ts";
-import { renderSummary } from "../../../src/report/summary-markdown.ts";
+import type { Section } from "../../../src/report/documents/section.ts";
+import { renderComment } from "../../../src/report/markdown/comment-markdown.ts";
+import { renderSummary } from "../../../src/report/markdown/summary-markdown.ts";
 
 const HERE = "https://github.com/octo/model";
 

@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { prng } from "../../stats/testing/prng.ts";
+import { analyze } from "../analyze.ts";
+import { recordingOf, tableOf } from "../testing/recordings.ts";
+import { growing, noisy } from "../testing/shapes.ts";
+
+const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
+
+const finding = (columns: Parameters<typeof tableOf>[0], classification: string, steps = true, device = "cuda:0") =>
+  analyze(recordingOf([tableOf(columns, { steps, device })])).findings.find(
+    (one) => one.classification === classification,
+  );
+
+describe("the time until common devices are full", () => {
+  it("stands in a leak's evidence, in steps", () => {
+    // 1 GiB and 100 MiB over 100 steps: 15 GiB less 100 MiB are left of 16.
+    const evidence = finding({ allocated: growing(noisy(0), 100)(101, prng(1)) }, "leak")!.evidence;
+    expect(evidence.steps_to_oom_16_gb).toBe(15 * 1024 - 100);
+    expect(evidence.steps_to_oom_141_gb).toBe(140 * 1024 - 100);
+    expect(evidence.steps_to_oom).toBeNull();
+  });
+
+  it("is in seconds without steps, 0 where it is too late, and of no use on the host", () => {
+    const values = growing(noisy(0), 400)(101, prng(1)).map((value) => value + 17 * GIB);
+    const evidence = finding({ allocated: values }, "leak", false)!.evidence;
+    expect(evidence.seconds_to_oom_16_gb).toBe(0);
+    expect(Number(evidence.seconds_to_oom_24_gb)).toBeCloseTo((6 * 1024 - 400) / 40, 0);
+    expect(finding({ host: values }, "leak", false, "host")!.evidence).not.toHaveProperty("seconds_to_oom_24_gb");
+  });
+});
+
+describe("allocator slack", () => {
+  const reserved = new Float64Array(101).fill(3 * GIB);
+
+  it("tells how long the measured leak stays hidden from the driver", () => {
+    const slack = finding({ allocated: growing(noisy(0), 100)(101, prng(1)), reserved }, "allocator_slack")!;
+    expect(slack.severity).toBe("info");
+    expect(slack.evidence).toMatchObject({
+      slack_bytes: 2 * GIB - 100 * MIB,
+      hidden_units: 2 * 1024 - 100,
+      unit: "step",
+      leak: "measured",
+    });
+    expect(slack.description).toContain("would stay hidden from the driver for 1948 steps");
+  });
+
+  it("speaks of the smallest leak that would have been seen where nothing grows", () => {
+    const slack = finding({ allocated: noisy(1)(101, prng(1)), reserved }, "allocator_slack")!;
+    expect(slack.evidence.leak).toBe("smallest detectable");
+    expect(Number(slack.evidence.hidden_units)).toBeGreaterThan(1000);
+  });
+
+  it("is not worth a word when it is small, or when one of the two is unknown", () => {
+    const allocated = noisy(0)(101, prng(1));
+    expect(finding({ allocated, reserved: allocated.map((v) => v + 10 * MIB) }, "allocator_slack")).toBeUndefined();
+    expect(finding({ allocated }, "allocator_slack")).toBeUndefined();
+  });
+});
+
+describe("a horizon of a million steps", () => {
+  const horizon = { kind: "steps", steps: 1_000_000 } as const;
+  const heap = (perStep: number) =>
+    Float64Array.from({ length: 400 }, (_, i) => 30 * MIB + 16 * Math.round((perStep * i) / 16));
+  const judged = (perStep: number, given: typeof horizon | null) =>
+    analyze(recordingOf([tableOf({ allocated: heap(perStep) }, { steps: true, device: "host" })]), { horizon: given });
+
+  it("makes 1.3 kB a step a leak, which is a note without it", () => {
+    expect(judged(1300, horizon).series[0]?.class).toBe("leak");
+    const now = judged(1300, null);
+    expect(now.series[0]?.class).toBe("flat");
+    expect(now.findings.map((one) => [one.classification, one.severity])).toEqual([["slow_growth", "info"]]);
+    expect(Number(now.findings[0]?.evidence.projected_bytes)).toBeCloseTo(1.3e9, -7);
+  });
+
+  it("leaves 100 bytes a step alone: 100 MB are below its floor of 128 MiB", () => {
+    const later = judged(100, horizon);
+    expect(later.series[0]?.class).toBe("flat");
+    expect(later.findings[0]?.description).toContain("below what matters there");
+  });
+});

@@ -1,0 +1,96 @@
+import { formatBytes, GIB } from "../../core/units.ts";
+import type { Finding, SeriesAnalysis } from "../document.ts";
+import type { AnalysedSeries } from "../series-analysis.ts";
+import { FLOOR_BYTES } from "../trend/materiality.ts";
+
+/** Memory of common accelerators, GiB; makers call these GB. */
+const COMMON_SIZES_GIB = [16, 24, 40, 80, 141] as const;
+
+/**
+ * When growth at the measured speed fills devices of common sizes: `steps_to_oom_16_gb` and so on, `seconds_to_oom_…` where there
+ * are no steps; 0 where the level is above that size already. Empty for the host and for what does not grow.
+ */
+export function fillTimes({ analysis, lastBytes }: AnalysedSeries): Readonly<Record<string, number>> {
+  const perStep = analysis.slope_bytes_per_step;
+  const slope = perStep ?? analysis.slope_bytes_per_s;
+  if (analysis.device === "host" || lastBytes === null || slope === null || !(slope > 0)) return {};
+  const unit = perStep === null ? "seconds" : "steps";
+  return Object.fromEntries(
+    COMMON_SIZES_GIB.map((size) => {
+      const left = Math.max(0, size * GIB - lastBytes) / slope;
+      return [`${unit}_to_oom_${size}_gb`, unit === "steps" ? Math.floor(left) : left];
+    }),
+  );
+}
+
+interface Speed {
+  readonly bytes: number;
+  readonly unit: "step" | "second";
+  /** Measured growth, or the slowest leak this series could have shown. */
+  readonly kind: "measured" | "smallest detectable";
+}
+
+/** The speed that is spoken of: that of the growth that was found, else the slowest that would have been. */
+function speedOf(allocated: SeriesAnalysis): Speed | null {
+  const { slope_bytes_per_step: perStep, slope_bytes_per_s: perSecond, growth_bytes: growth } = allocated;
+  if (allocated.class === "leak" || allocated.class === "rising") {
+    if (perStep !== null && perStep > 0) return { bytes: perStep, unit: "step", kind: "measured" };
+    if (perSecond !== null && perSecond > 0) return { bytes: perSecond, unit: "second", kind: "measured" };
+  }
+  if (allocated.mde_bytes === null || growth === null) return null;
+  const { steps, duration_s: seconds } = allocated;
+  if (steps !== null && steps > 1) {
+    return { bytes: allocated.mde_bytes / (steps - 1), unit: "step", kind: "smallest detectable" };
+  }
+  return seconds === null || !(seconds > 0)
+    ? null
+    : { bytes: allocated.mde_bytes / seconds, unit: "second", kind: "smallest detectable" };
+}
+
+/**
+ * What the driver cannot see: memory the allocator holds but has not handed out takes up a leak for that long. Slack is the
+ * peak reserved minus the peak allocated, per rank and device where both are known; nothing is said of less than 16 MiB,
+ * or of what a single step or second uses up.
+ */
+export function slackFindings(all: readonly AnalysedSeries[]): Finding[] {
+  const placeOf = ({ rank, device }: SeriesAnalysis) => `${rank} ${device}`;
+  const reservedPeaks = new Map(
+    all.flatMap(({ analysis }) =>
+      analysis.metric === "reserved" ? [[placeOf(analysis), analysis.peak_bytes] as const] : [],
+    ),
+  );
+  return all.flatMap(({ analysis: allocated }): Finding[] => {
+    if (allocated.metric !== "allocated" || allocated.peak_bytes === null) return [];
+    const reserved = reservedPeaks.get(placeOf(allocated));
+    const speed = speedOf(allocated);
+    if (reserved === undefined || reserved === null || speed === null) return [];
+    const slack = reserved - allocated.peak_bytes;
+    if (!(slack > FLOOR_BYTES.reserved)) return [];
+    const hidden = Math.floor(slack / speed.bytes);
+    // Out in the open within one step or second: nothing is hidden.
+    if (hidden === 0) return [];
+    const count = `${hidden} ${speed.unit}${hidden === 1 ? "" : "s"}`;
+    const leak = speed.kind === "measured" ? "The growth measured here," : "A leak of";
+    return [
+      {
+        classification: "allocator_slack",
+        severity: "info",
+        confidence: 1,
+        rank: allocated.rank,
+        device: allocated.device,
+        metric: "reserved",
+        evidence: {
+          slack_bytes: slack,
+          reserved_peak_bytes: reserved,
+          allocated_peak_bytes: allocated.peak_bytes,
+          leak_bytes_per_unit: speed.bytes,
+          unit: speed.unit,
+          leak: speed.kind,
+          hidden_units: hidden,
+        },
+        description: `The allocator holds ${formatBytes(slack)} more than it needs at its peak. ${leak} ${formatBytes(speed.bytes)} per ${speed.unit}${speed.kind === "measured" ? "," : ""} would stay hidden from the driver for ${count}.`,
+        remediation: ["Record the allocator's own counters: device-used and reserved memory show such a leak late."],
+      },
+    ];
+  });
+}

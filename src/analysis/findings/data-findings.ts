@@ -1,0 +1,157 @@
+import type { Metric } from "../../telemetry/recording/model.ts";
+import type { Finding } from "../document.ts";
+import type { Horizon } from "../horizon.ts";
+import type { MetricSeries } from "../series.ts";
+import { type AnalysedSeries, MIN_SAMPLES } from "../series-analysis.ts";
+
+/** A rank that covers less than this share of what the longest one covers ended early, or began late. */
+const COVERED_SHARE = 0.8;
+
+/** What of a series' samples is asked for besides its analysis. */
+export interface SeriesShape {
+  readonly rank: number;
+  readonly device: string;
+  readonly metric: Metric;
+  /** Samples, unusable ones included. */
+  readonly rows: number;
+  /** First and last step, and moment in nanoseconds, of a usable sample; null where there is none. */
+  readonly steps: Extent | null;
+  readonly time: Extent | null;
+}
+
+export function shapeOf({ rank, device, metric, bytes, steps, timeNs }: MetricSeries): SeriesShape {
+  return { rank, device, metric, rows: bytes.length, steps: extent(steps, bytes), time: extent(timeNs, bytes) };
+}
+
+const where = ({ rank, device, metric }: SeriesShape): Pick<Finding, "rank" | "device" | "metric"> => ({
+  rank,
+  device,
+  metric,
+});
+
+/** What of the data kept a series from being judged, in words: no answer is ever silent. */
+export function dataFindings(
+  collected: readonly SeriesShape[],
+  analysed: readonly AnalysedSeries[],
+  horizon: Horizon | null,
+): Finding[] {
+  return [
+    ...analysed.flatMap((entry, i) => {
+      const series = collected[i];
+      return series === undefined ? [] : [...unjudged(series, entry), ...horizonUnused(series, entry, horizon)];
+    }),
+    ...shortRanks(collected),
+  ];
+}
+
+function unjudged(series: SeriesShape, { analysis }: AnalysedSeries): Finding[] {
+  const said = (classification: string, description: string, remediation: string): Finding => ({
+    classification,
+    severity: "info",
+    confidence: 1,
+    ...where(series),
+    evidence: { samples: analysis.samples, rows: series.rows },
+    description,
+    remediation: [remediation],
+  });
+  if (analysis.class === "unavailable") {
+    return [
+      said(
+        "unavailable",
+        `${series.metric} memory has no usable value in ${series.rows} rows.`,
+        "See the counts of missing values; the counter may not exist on this device.",
+      ),
+    ];
+  }
+  if (analysis.class !== "insufficient") return [];
+  const rows = `${analysis.samples} usable sample${analysis.samples === 1 ? "" : "s"}`;
+  return [
+    said(
+      "insufficient_data",
+      analysis.samples < MIN_SAMPLES
+        ? `${series.metric} memory has ${rows}; growth is judged from ${MIN_SAMPLES} on.`
+        : `${series.metric} memory has ${rows}, but they do not spread over enough of the run to judge growth.`,
+      "Run longer or sample more often.",
+    ),
+  ];
+}
+
+/** A length in steps says nothing about a series without steps, nor one in hours about a series without a clock. */
+function horizonUnused(series: SeriesShape, entry: AnalysedSeries, horizon: Horizon | null): Finding[] {
+  const { analysis, growthAtHorizon } = entry;
+  if (horizon === null || growthAtHorizon !== null || analysis.growth_bytes === null) return [];
+  const lacks = horizon.kind === "steps" ? "steps" : "time stamps";
+  return [
+    {
+      classification: "horizon_unused",
+      severity: "warning",
+      confidence: 1,
+      ...where(series),
+      evidence: { horizon: horizon.kind === "steps" ? horizon.steps : horizon.seconds, horizon_unit: horizon.kind },
+      description: `The stated horizon cannot be applied to ${series.metric} memory: the series has no ${lacks}. Its growth was judged over what was observed.`,
+      remediation: [
+        horizon.kind === "steps"
+          ? "State the horizon in hours, or record the training step."
+          : "State the horizon in steps, or record time stamps.",
+      ],
+    },
+  ];
+}
+
+export interface Extent {
+  readonly first: number;
+  readonly last: number;
+}
+
+function extent(axis: Float64Array | null, bytes: Float64Array): Extent | null {
+  if (axis === null) return null;
+  let first = Number.POSITIVE_INFINITY;
+  let last = Number.NEGATIVE_INFINITY;
+  for (let i = 0; i < axis.length; i++) {
+    const at = axis[i] ?? Number.NaN;
+    if (Number.isNaN(at) || Number.isNaN(bytes[i] ?? Number.NaN)) continue;
+    if (at < first) first = at;
+    if (at > last) last = at;
+  }
+  return last >= first ? { first, last } : null;
+}
+
+/**
+ * Ranks that cover less of the run than the others: a rank that died says nothing about the time after. Steps are compared
+ * where every rank has them; else lengths of time, which do not depend on the ranks' clocks agreeing.
+ */
+function shortRanks(collected: readonly SeriesShape[]): Finding[] {
+  for (const metric of ["allocated", "used", "reserved", "host"] as const) {
+    const perRank = new Map<number, SeriesShape>();
+    for (const series of collected) {
+      if (series.metric === metric && !perRank.has(series.rank)) perRank.set(series.rank, series);
+    }
+    if (perRank.size < 2) continue;
+    const all = [...perRank.values()];
+    const bySteps = all.map(({ steps }) => steps);
+    const unit = bySteps.every((found) => found !== null && found.last > found.first) ? "steps" : "seconds";
+    const extents = unit === "steps" ? bySteps : all.map(({ time }) => time);
+    const lengths = extents.map((found) => (found === null ? 0 : found.last - found.first));
+    const longest = lengths.reduce((most, length) => Math.max(most, length), 0);
+    if (!(longest > 0)) continue;
+    const scale = unit === "steps" ? 1 : 1e-9;
+    return all.flatMap((series, i): Finding[] => {
+      const covered = lengths[i] ?? 0;
+      if (extents[i] === null || covered >= COVERED_SHARE * longest) return [];
+      return [
+        {
+          classification: "rank_ended_early",
+          severity: "warning",
+          confidence: 1,
+          ...where(series),
+          evidence: { unit, covered: covered * scale, longest_rank: longest * scale, samples: series.rows },
+          description: `Rank ${series.rank} covers ${round(covered * scale)} of the ${round(longest * scale)} ${unit} that the longest rank covers; nothing is known of it for the rest.`,
+          remediation: ["Check whether the rank ended early, started late, or lost a part of its telemetry."],
+        },
+      ];
+    });
+  }
+  return [];
+}
+
+const round = (value: number): string => (Number.isInteger(value) ? String(value) : value.toFixed(1));

@@ -1,0 +1,107 @@
+import { listsJobOnly, NOT_SEEN, tenantLimit } from "../../telemetry/devices/device-attribution.ts";
+import type { RecordedDevice } from "../../telemetry/devices/recorded-device.ts";
+import type { Column, Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
+import { largest } from "../series.ts";
+
+/** Rank and device of a series as one word. */
+export const placeKey = ({ rank, device }: { readonly rank: number | null; readonly device: string | null }): string =>
+  `${rank} ${device}`;
+
+/** Memory of processes that are not the job's, on one device. */
+export interface Tenants {
+  readonly firstBytes: number;
+  readonly lowestBytes: number;
+  readonly peakBytes: number;
+}
+
+/** What is known of one device of a recording besides its series. */
+export interface DeviceEvidence {
+  readonly recorded: RecordedDevice;
+  /** Ranks whose allocators use it, under their names for it; its own rank and name among them. */
+  readonly users: readonly { readonly rank: number; readonly device: string }[];
+  /** False where lists show who is there, and nobody of the job is. */
+  readonly used: boolean;
+  /** Null where nobody tells. */
+  readonly tenants: Tenants | null;
+  /** Others' memory moved by so much that the device's used memory says nothing of the job's. */
+  readonly touched: boolean;
+  /** Only the job's processes are looked at: what others do with the device's used memory is not seen. */
+  readonly blind: boolean;
+}
+
+/** Highest memory that the driver counts as a rank's on a device. */
+export interface JobPeak {
+  readonly rank: number;
+  readonly device: string;
+  readonly bytes: number;
+  readonly totalBytes: number | null;
+}
+
+/** One column of the tables of one rank and device that have it, with the clock of each. */
+export function columnsAt(
+  { tables }: Recording,
+  { rank, device }: { readonly rank: number; readonly device: string },
+  column: Column,
+): { readonly timeNs: Float64Array; readonly values: Float64Array }[] {
+  return tables.flatMap((table) => {
+    const values = table.rank === rank && table.device === device ? table.columns[column] : undefined;
+    return values === undefined || table.timeNs === null ? [] : [{ timeNs: table.timeNs, values }];
+  });
+}
+
+function tenantsOf(recording: Recording, { rank, name }: RecordedDevice): Tenants | null {
+  let [firstBytes, lowestBytes, peakBytes] = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const { values } of columnsAt(recording, { rank, device: name }, "others")) {
+    for (const value of values) {
+      if (Number.isNaN(value)) continue;
+      if (Number.isNaN(firstBytes)) firstBytes = value;
+      lowestBytes = Math.min(lowestBytes, value);
+      peakBytes = Math.max(peakBytes, value);
+    }
+  }
+  return Number.isNaN(firstBytes) ? null : { firstBytes, lowestBytes, peakBytes };
+}
+
+function usersOf(info: RecordingInfo, { index, rank, name }: RecordedDevice): DeviceEvidence["users"] {
+  const users = new Map([[placeKey({ rank, device: name }), { rank, device: name }]]);
+  for (const probed of info.probe?.processes ?? []) {
+    if (probed.role === "agent") continue;
+    for (const device of probed.devices) {
+      if (device.driver_index !== index) continue;
+      const user = { rank: probed.rank ?? info.identity.rank, device: device.name };
+      users.set(placeKey(user), user);
+    }
+  }
+  return [...users.values()].sort((a, b) => a.rank - b.rank);
+}
+
+/** The devices of one of our own recordings; empty for anything else. */
+export function deviceEvidence(recording: Recording): DeviceEvidence[] {
+  const { info } = recording;
+  if (info?.devices === undefined) return [];
+  return info.devices.map((recorded): DeviceEvidence => {
+    const users = usersOf(info, recorded);
+    const tenants = tenantsOf(recording, recorded);
+    const allocators = users.some((user) => columnsAt(recording, user, "reserved").length > 0);
+    return {
+      recorded,
+      users,
+      used: allocators || recorded.attribution !== "none" || recorded.attribution_reason !== NOT_SEEN,
+      tenants,
+      touched: tenants !== null && tenants.peakBytes - tenants.lowestBytes > tenantLimit(recorded.total_bytes),
+      blind: recorded.attribution === "pid" && listsJobOnly(recorded),
+    };
+  });
+}
+
+/** Highest memory of each rank on each device, as drivers count it. */
+export function jobPeaks(recording: Recording): JobPeak[] {
+  return recording.tables.flatMap(({ rank, device, columns: { job } }): JobPeak[] => {
+    const bytes = job === undefined ? null : largest(job);
+    if (bytes === null) return [];
+    const totals = columnsAt(recording, { rank, device }, "total").map(({ values }) => largest(values) ?? 0);
+    const recorded = recording.info?.devices?.find((one) => one.rank === rank && one.name === device)?.total_bytes;
+    const totalBytes = Math.max(0, ...totals, recorded ?? 0);
+    return [{ rank, device, bytes, totalBytes: totalBytes > 0 ? totalBytes : null }];
+  });
+}

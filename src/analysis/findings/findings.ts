@@ -1,0 +1,214 @@
+import { formatBytes } from "../../core/units.ts";
+import { median } from "../../stats/order-statistics.ts";
+import type { Finding, SeriesAnalysis } from "../document.ts";
+import type { AnalysedSeries } from "../series-analysis.ts";
+import { fillTimes } from "./capacity.ts";
+
+/** Share of the device from which on a run is near its end; the values are TraceML's. */
+const PRESSURE = { warning: 0.92, critical: 0.97 } as const;
+/** A rank stands out when its peak is this much above the median rank's, on a device that is not nearly empty. */
+const SKEW = { excess: 0.2, pressure: 0.3 } as const;
+
+const REMEDIATION: Readonly<Record<string, readonly string[]>> = {
+  leak: [
+    "Look for values kept across iterations: lists of losses or outputs, tensors that still carry their graph, hooks, caches without a limit.",
+    "Run once with attribution on; the finding then names the source line whose memory grows.",
+    "If the growth is wanted, state a horizon or accept the new level as a baseline.",
+  ],
+  rising: [
+    "Run longer: growth that began late or came unevenly needs more samples to be called a leak.",
+    "Compare with a run of the base commit in the same session.",
+  ],
+  slow_growth: ["State the production length as a horizon to have this growth judged by what it becomes there."],
+  pressure: [
+    "Leave head-room: a smaller batch, activation checkpointing, or a larger device.",
+    "Peaks between samples may be higher still.",
+  ],
+  rank_skew: [
+    "Check how work is split: pipeline stages, expert placement, uneven sequence lengths, work done on one rank only.",
+  ],
+};
+
+const hints = (classification: string): readonly string[] => REMEDIATION[classification] ?? [];
+
+/** What is known of a series' growth, as evidence. */
+export function growthEvidence(series: SeriesAnalysis): Finding["evidence"] {
+  return {
+    growth_bytes: series.growth_bytes,
+    slope_bytes_per_step: series.slope_bytes_per_step,
+    slope_bytes_per_s: series.slope_bytes_per_s,
+    interval_low: series.slope_interval?.[0] ?? null,
+    interval_high: series.slope_interval?.[1] ?? null,
+    samples: series.samples,
+    steps_to_oom: series.steps_to_oom,
+    seconds_to_oom: series.seconds_to_oom,
+  };
+}
+
+/** How long the growth was watched; the steps that were sampled are fewer than those that passed. */
+export function span(series: SeriesAnalysis): string {
+  const { growth_bytes: growth, slope_bytes_per_step: slope } = series;
+  if (growth !== null && slope) return `${Math.round(growth / slope)} steps`;
+  if (series.steps !== null) return `${series.steps} steps`;
+  return series.duration_s === null ? `${series.samples} samples` : `${series.duration_s.toFixed(1)} s`;
+}
+
+const where = (series: SeriesAnalysis): Pick<Finding, "rank" | "device" | "metric"> => ({
+  rank: series.rank,
+  device: series.device,
+  metric: series.metric,
+});
+
+/** The speed of the growth, which is true from the first steady sample on; its product with the span also counts the start-up. */
+function rate(analysis: SeriesAnalysis): string {
+  if (analysis.slope_bytes_per_step !== null) return `${formatBytes(analysis.slope_bytes_per_step)} per step`;
+  return analysis.slope_bytes_per_s === null ? "an unknown amount" : `${formatBytes(analysis.slope_bytes_per_s)}/s`;
+}
+
+/** Leak, rising, and steady growth too small to matter yet. */
+export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
+  return all.flatMap((entry): Finding[] => {
+    const { analysis, growthAtHorizon, significant } = entry;
+    const growth = analysis.growth_bytes ?? 0;
+    const amount = `${formatBytes(growth)} over ${span(analysis)}`;
+    const evidence = {
+      ...growthEvidence(analysis),
+      growth_at_horizon_bytes: growthAtHorizon,
+      ...(analysis.class === "leak" || analysis.class === "rising" ? fillTimes(entry) : {}),
+    };
+    if (analysis.class === "leak") {
+      return [
+        {
+          classification: "leak",
+          severity: "critical",
+          confidence: 0.99,
+          ...where(analysis),
+          evidence,
+          description: `${analysis.metric} memory grows steadily, by ${rate(analysis)}, and does not level off.`,
+          remediation: hints("leak"),
+        },
+      ];
+    }
+    if (analysis.class === "rising") {
+      return [
+        {
+          classification: "rising",
+          severity: "warning",
+          confidence: 0.8,
+          ...where(analysis),
+          evidence,
+          description: `${analysis.metric} memory rises (${amount}), but not in the even way a leak does.`,
+          remediation: hints("rising"),
+        },
+      ];
+    }
+    const low = analysis.slope_interval?.[0] ?? 0;
+    if (!significant || !(low > 0) || growth <= 0 || analysis.class === "step" || analysis.class === "plateau")
+      return [];
+    const perUnit = analysis.slope_bytes_per_step ?? analysis.slope_bytes_per_s;
+    if (perUnit === null) return [];
+    const unit = analysis.slope_bytes_per_step === null ? "hour" : "million steps";
+    const projected = perUnit * (unit === "hour" ? 3600 : 1e6);
+    return [
+      {
+        classification: "slow_growth",
+        severity: "info",
+        confidence: 0.9,
+        ...where(analysis),
+        evidence: { ...evidence, projected_bytes: projected, projected_over: unit },
+        description:
+          growthAtHorizon === null
+            ? `${analysis.metric} memory grows slowly (${amount}); at this rate ${formatBytes(projected)} in a${unit === "hour" ? "n hour" : " million steps"}.`
+            : `${analysis.metric} memory grows slowly (${amount}); at this rate ${formatBytes(growthAtHorizon)} at the stated horizon, which is below what matters there, or grows too unevenly here to be called a leak.`,
+        remediation: growthAtHorizon === null ? hints("slow_growth") : [],
+      },
+    ];
+  });
+}
+
+/** One entry per rank and device: the highest of used, reserved and allocated against the capacity. */
+export function pressureFindings(all: readonly AnalysedSeries[]): Finding[] {
+  const fullest = new Map<string, { series: SeriesAnalysis; share: number; total: number }>();
+  for (const { analysis, totalBytes } of all) {
+    if (analysis.device === "host" || totalBytes === null || !(totalBytes > 0) || analysis.peak_bytes === null)
+      continue;
+    const key = `${analysis.rank} ${analysis.device}`;
+    const share = analysis.peak_bytes / totalBytes;
+    const known = fullest.get(key);
+    if (!known || share > known.share) fullest.set(key, { series: analysis, share, total: totalBytes });
+  }
+  return [...fullest.values()].flatMap(({ series, share, total }): Finding[] => {
+    if (share < PRESSURE.warning) return [];
+    return [
+      {
+        classification: "pressure",
+        severity: share >= PRESSURE.critical ? "critical" : "warning",
+        confidence: 1,
+        ...where(series),
+        evidence: { peak_bytes: series.peak_bytes, device_total_bytes: total, share: Number(share.toFixed(4)) },
+        description: `Peak ${series.metric} memory fills ${(share * 100).toFixed(1)} % of the device.`,
+        remediation: hints("pressure"),
+      },
+    ];
+  });
+}
+
+interface RankPeak {
+  readonly rank: number;
+  readonly device: string;
+  readonly bytes: number;
+  readonly totalBytes: number | null;
+}
+
+/** The highest peak of each rank. */
+function highestPerRank(peaks: readonly RankPeak[]): RankPeak[] {
+  const perRank = new Map<number, RankPeak>();
+  for (const peak of peaks) if (!(peak.bytes <= (perRank.get(peak.rank)?.bytes ?? -1))) perRank.set(peak.rank, peak);
+  return [...perRank.values()];
+}
+
+const peaksOf = (all: readonly AnalysedSeries[], metric: "allocated" | "used"): RankPeak[] =>
+  all.flatMap(({ analysis: { rank, device, metric: own, peak_bytes: bytes }, totalBytes }) =>
+    own === metric && device !== "host" && bytes !== null ? [{ rank, device, bytes, totalBytes }] : [],
+  );
+
+/**
+ * A rank that needs clearly more than the median rank: by its peak allocated memory, else by what drivers count as its own, else
+ * by the used memory of its devices.
+ */
+export function rankSkewFindings(all: readonly AnalysedSeries[], jobPeaks: readonly RankPeak[] = []): Finding[] {
+  const sources = [
+    { metric: "allocated", told: "allocated", peaks: peaksOf(all, "allocated") },
+    { metric: "used", told: "job", peaks: jobPeaks },
+    { metric: "used", told: "used", peaks: peaksOf(all, "used") },
+  ] as const;
+  for (const { metric, told, peaks } of sources) {
+    const perRank = highestPerRank(peaks);
+    if (perRank.length < 2) continue;
+    const worst = perRank.reduce((a, b) => (b.bytes > a.bytes ? b : a));
+    const middle = median(perRank.map(({ bytes }) => bytes));
+    const skew = middle > 0 ? (worst.bytes - middle) / middle : 0;
+    const pressure = worst.totalBytes ? worst.bytes / worst.totalBytes : null;
+    if (skew < SKEW.excess || pressure === null || pressure < SKEW.pressure) return [];
+    return [
+      {
+        classification: "rank_skew",
+        severity: "warning",
+        confidence: 1,
+        rank: worst.rank,
+        device: worst.device,
+        metric,
+        evidence: {
+          peak_bytes: worst.bytes,
+          median_peak_bytes: middle,
+          skew: Number(skew.toFixed(4)),
+          pressure: Number(pressure.toFixed(4)),
+          ...(told === "job" ? { told_by: "the driver's account of each process" } : {}),
+        },
+        description: `Rank ${worst.rank} peaks ${(skew * 100).toFixed(0)} % above the median rank.`,
+        remediation: hints("rank_skew"),
+      },
+    ];
+  }
+  return [];
+}

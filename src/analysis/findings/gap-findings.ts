@@ -1,0 +1,79 @@
+import { formatBytes } from "../../core/units.ts";
+import { tenantLimit } from "../../telemetry/devices/device-attribution.ts";
+import type { GapShares } from "../../telemetry/devices/recorded-device.ts";
+import type { Finding, SeriesAnalysis } from "../document.ts";
+import type { AnalysedSeries } from "../series-analysis.ts";
+import { growthEvidence, span } from "./findings.ts";
+import type { AnalysedGap } from "./gap-series.ts";
+
+const REMEDIATION = [
+  "The driver's view grows while the allocator's does not: look at native extensions, graph captures, communicators and other processes.",
+  "The framework's own memory tools cannot see this memory; bisect by leaving parts out.",
+];
+
+const where = ({ rank, device, metric }: SeriesAnalysis): Pick<Finding, "rank" | "device" | "metric"> => ({
+  rank,
+  device,
+  metric,
+});
+
+/** What the gap was made of, as evidence; nothing where nobody told. */
+function sharesEvidence(shares: GapShares | null): Finding["evidence"] {
+  if (shares === null) return {};
+  return {
+    gap_level: shares.level,
+    gap_peak_bytes: shares.peak_bytes,
+    context_bytes: shares.context_bytes,
+    library_bytes: shares.library_bytes,
+    communicator_bytes: shares.communicator_bytes,
+    later_bytes: shares.later_bytes,
+  };
+}
+
+const NAMES = [
+  ["context_bytes", "the context"],
+  ["library_bytes", "libraries"],
+  ["communicator_bytes", "communicators"],
+] as const;
+
+/** " Before that: 420.00 MiB the context, 210.00 MiB libraries." */
+function beforeText(shares: GapShares | null): string {
+  const parts = NAMES.flatMap(([key, name]) => {
+    const bytes = shares?.[key] ?? null;
+    return bytes === null || bytes <= 0 ? [] : [`${formatBytes(bytes)} ${name}`];
+  });
+  return parts.length === 0 ? "" : ` Before that: ${parts.join(", ")}.`;
+}
+
+/**
+ * Growth after warm-up that is still there in the last quarter of the run; null where it is too small to matter, or fell back. The
+ * limits are those from which on another process's memory would be told.
+ */
+function lastingGrowth({ shares, lateBytes, totalBytes }: AnalysedGap): number | null {
+  const { later_bytes: later, peak_bytes: peak } = shares ?? { later_bytes: null, peak_bytes: null };
+  if (later === null || peak === null || lateBytes === null || later <= tenantLimit(totalBytes)) return null;
+  return lateBytes >= peak - later / 2 ? later : null;
+}
+
+/** The driver's memory grows while the allocator's does not: per rank and device, with what it was made of before. */
+export function hiddenGapFindings(gaps: readonly AnalysedGap[], all: readonly AnalysedSeries[]): Finding[] {
+  return gaps.flatMap((gap): Finding[] => {
+    const { analysis, shares } = gap;
+    const same = (other: SeriesAnalysis) => other.rank === analysis.rank && other.device === analysis.device;
+    const reserved = all.find(({ analysis: other }) => same(other) && other.metric === "reserved");
+    const evidence = {
+      ...growthEvidence(analysis),
+      reserved_class: reserved?.analysis.class ?? null,
+      ...sharesEvidence(shares),
+    };
+    const finding = { classification: "hidden_gap", ...where(analysis), evidence, remediation: REMEDIATION } as const;
+    if (analysis.class === "leak") {
+      const description = `Device memory outside the allocator grows by ${formatBytes(analysis.growth_bytes ?? 0)} over ${span(analysis)}.${beforeText(shares)}`;
+      return [{ ...finding, severity: "critical", confidence: 0.99, description }];
+    }
+    const grown = lastingGrowth(gap);
+    if (grown === null) return [];
+    const description = `Device memory outside the allocator grew by ${formatBytes(grown)} after warm-up, and stayed.${beforeText(shares)}`;
+    return [{ ...finding, severity: "warning", confidence: 0.8, description }];
+  });
+}

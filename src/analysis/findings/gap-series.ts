@@ -1,0 +1,163 @@
+import { emptyBefore, steadyAt, WARM_STEPS } from "../../telemetry/devices/device-gap.ts";
+import type { GapShares } from "../../telemetry/devices/recorded-device.ts";
+import { heldAt } from "../../telemetry/recording/common-clock.ts";
+import type { Recording } from "../../telemetry/recording/model.ts";
+import type { MetricSeries } from "../series.ts";
+import { type AnalysedSeries, MIN_SAMPLES } from "../series-analysis.ts";
+import { columnsAt, type DeviceEvidence } from "./device-evidence.ts";
+
+/** Device memory beyond the allocator's over time. */
+export interface MeasuredGap {
+  readonly series: MetricSeries;
+  /** What it was made of; null where nobody told. */
+  readonly shares: GapShares | null;
+  /** Its median over the last quarter of the samples, bytes; null when nothing is known there. */
+  readonly lateBytes: number | null;
+}
+
+/** A gap with its features. */
+export interface AnalysedGap extends AnalysedSeries {
+  readonly shares: GapShares | null;
+  readonly lateBytes: number | null;
+}
+
+type Clocked = { readonly timeNs: Float64Array; readonly values: Float64Array };
+
+/** The bytes of `other` at the moments of `series`; null when neither rows nor clocks relate the two. */
+function sameClock(series: MetricSeries, other: MetricSeries): Float64Array | null {
+  const sameRows = series.timeNs === other.timeNs && series.steps === other.steps;
+  if (sameRows && series.bytes.length === other.bytes.length) return other.bytes;
+  return series.timeNs === null || other.timeNs === null ? null : heldAt(other.timeNs, other.bytes, series.timeNs);
+}
+
+/**
+ * Used minus reserved of one rank and device, at the moments of `used`: unlike each of the two, it can fall. Where the two were
+ * sampled on clocks of their own, reserved is the last reading before.
+ */
+function plainGap(used: MetricSeries, collected: readonly MetricSeries[]): MeasuredGap | null {
+  if (used.metric !== "used" || used.device === "host") return null;
+  const reserved = collected.find(
+    (other) => other.metric === "reserved" && other.rank === used.rank && other.device === used.device,
+  );
+  if (!reserved) return null;
+  const beside = sameClock(used, reserved);
+  if (beside === null) return null;
+  const bytes = new Float64Array(used.bytes.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = used.bytes[i]! - beside[i]!;
+  return { series: { ...used, highwater: false, bytes }, shares: null, lateBytes: null };
+}
+
+function lateMedian(bytes: Float64Array): number | null {
+  const known = bytes.filter((value) => !Number.isNaN(value));
+  const late = known.subarray(Math.floor((known.length * 3) / 4)).sort();
+  return late.length === 0 ? null : late[late.length >> 1]!;
+}
+
+/** What allocators held at each moment, each where it stood still; null when no reading of them is there. */
+export function reservedOf(readings: readonly Clocked[], at: Float64Array): Float64Array | null {
+  if (readings.length === 0) return null;
+  const sums = new Float64Array(at.length);
+  for (const { timeNs, values } of readings) {
+    const before = emptyBefore(timeNs, values);
+    const held = steadyAt(timeNs, values, at, { before, goneNs: Number.POSITIVE_INFINITY });
+    for (let i = 0; i < sums.length; i++) sums[i] = sums[i]! + held[i]!;
+  }
+  return sums;
+}
+
+interface Place {
+  readonly rank: number;
+  readonly device: string;
+}
+
+/**
+ * When the last of these ranks had done its warm-up steps, infinite for one that never did; null where no steps are known. Before that every gap grows: contexts,
+ * libraries and communicators come one after the other, and ranks that start apart make a stair of them that looks like a leak
+ * in a run of a few seconds.
+ */
+function warmFrom({ tables }: Recording, users: readonly Place[]): number | null {
+  const moments = tables.flatMap(({ rank, device, timeNs, steps }): number[] => {
+    if (timeNs === null || steps === null || !users.some((one) => one.rank === rank && one.device === device))
+      return [];
+    const at = steps.findIndex((step) => step >= WARM_STEPS);
+    if (at >= 0) return [timeNs[at]!];
+    // One that tells steps and never came so far was still starting when the recording ended.
+    return steps.some((step) => !Number.isNaN(step)) ? [Number.POSITIVE_INFINITY] : [];
+  });
+  return moments.length === 0 ? null : moments.reduce((latest, moment) => Math.max(latest, moment));
+}
+
+/** What was read from a moment on. */
+function since({ timeNs, values }: Clocked, fromNs: number | null): Clocked {
+  const at = fromNs === null ? 0 : timeNs.findIndex((moment) => moment >= fromNs);
+  return at < 0
+    ? { timeNs: timeNs.subarray(0, 0), values: values.subarray(0, 0) }
+    : { timeNs: timeNs.subarray(at), values: values.subarray(at) };
+}
+
+function gapOf(place: Place, whole: Clocked, parts: Float64Array, minus: number, device: DeviceEvidence): MeasuredGap {
+  const bytes = whole.values.map((value, i) => value - minus - parts[i]!);
+  return {
+    series: {
+      ...place,
+      metric: "used",
+      highwater: false,
+      timeNs: whole.timeNs,
+      steps: null,
+      bytes,
+      totalBytes: device.recorded.total_bytes,
+    },
+    shares: device.recorded.gap,
+    lateBytes: lateMedian(bytes),
+  };
+}
+
+/** By what the driver counts as a rank's own: right also where others share the device, but read seldom. */
+function processGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[] {
+  return device.users.flatMap((place): MeasuredGap[] => {
+    const [whole] = columnsAt(recording, place, "job");
+    const job = whole === undefined ? undefined : since(whole, warmFrom(recording, [place]));
+    const reserved = job === undefined ? null : reservedOf(columnsAt(recording, place, "reserved"), job.timeNs);
+    return job === undefined || reserved === null ? [] : [gapOf(place, job, reserved, 0, device)];
+  });
+}
+
+/** By the device's used memory since before the job, less what all allocators of the job on it hold. */
+function deviceGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[] {
+  const { rank, name, baseline_used_bytes: baseline } = device.recorded;
+  const place = { rank, device: name };
+  const [whole] = columnsAt(recording, place, "used");
+  if (whole === undefined || device.touched || device.blind) return [];
+  const used = since(whole, warmFrom(recording, device.users));
+  const readings = device.users.flatMap((user) => columnsAt(recording, user, "reserved"));
+  const reserved = reservedOf(readings, used.timeNs);
+  if (reserved === null) return [];
+  const gap = gapOf(place, used, reserved, baseline ?? 0, device);
+  // Without a reading from before the job its height says nothing, only its growth does.
+  return [baseline === null ? { ...gap, lateBytes: null } : gap];
+}
+
+const known = ({ series: { bytes } }: MeasuredGap): number =>
+  bytes.reduce((n, value) => n + Number(!Number.isNaN(value)), 0);
+
+function gapsOf(recording: Recording, device: DeviceEvidence): MeasuredGap[] {
+  const [byProcess, byDevice] = [processGaps(recording, device), deviceGaps(recording, device)];
+  const enough = byProcess.length > 0 && byProcess.every((gap) => known(gap) >= MIN_SAMPLES);
+  // Of ranks that share a device only their own accounts say whose memory grows.
+  if (enough && device.users.length > 1) {
+    // The shares are those of the whole device.
+    return byProcess.map((gap) => ({ ...gap, shares: null, lateBytes: null }));
+  }
+  if (enough && byDevice.length === 0) return byProcess;
+  return byDevice.length > 0 ? byDevice : byProcess;
+}
+
+/** Device memory outside the allocators, one series for each rank and device where it can be told. */
+export function measuredGaps(
+  recording: Recording,
+  collected: readonly MetricSeries[],
+  devices: readonly DeviceEvidence[],
+): MeasuredGap[] {
+  if (devices.length === 0) return collected.flatMap((used) => plainGap(used, collected) ?? []);
+  return devices.flatMap((device) => gapsOf(recording, device));
+}

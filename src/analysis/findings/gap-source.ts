@@ -1,0 +1,102 @@
+import { combinedTables, heldAt } from "../../telemetry/recording/common-clock.ts";
+import type { Recording, SampleTable, TelemetryEvent } from "../../telemetry/recording/model.ts";
+import { groupTables, joinColumn, largest } from "../series.ts";
+import type { GapSamples } from "../stormlog/gap.ts";
+import { columnsAt, type DeviceEvidence } from "./device-evidence.ts";
+import { reservedOf } from "./gap-series.ts";
+
+const isSample = (event: TelemetryEvent): boolean => event.eventType.trim().toLowerCase() === "sample";
+
+/** The name a table gives to an event's device, so that findings and series speak of the same thing. */
+function deviceName(tables: readonly SampleTable[], rank: number, deviceId: number): string {
+  if (deviceId < 0) return "host";
+  const own = tables.find((table) => table.rank === rank && table.device.endsWith(`:${deviceId}`));
+  return own?.device ?? `cuda:${deviceId}`;
+}
+
+const orNaN = (value: number | null): number => value ?? Number.NaN;
+
+function fromEvents(recording: Recording, events: readonly TelemetryEvent[]): GapSamples[] {
+  // Exports from before Stormlog 0.3.2 hold no sample at all; then every event is one.
+  const samples = events.some(isSample) ? events.filter(isSample) : events;
+  const groups = new Map<string, TelemetryEvent[]>();
+  for (const event of samples) {
+    const key = `${event.rank} ${event.deviceId}`;
+    const group = groups.get(key);
+    if (group) group.push(event);
+    else groups.set(key, [event]);
+  }
+  return [...groups.values()]
+    .sort((a, b) => a[0]!.rank - b[0]!.rank || a[0]!.deviceId - b[0]!.deviceId)
+    .map((group) => {
+      const origin = group[0]!.timestampNs;
+      return {
+        rank: group[0]!.rank,
+        device: deviceName(recording.tables, group[0]!.rank, group[0]!.deviceId),
+        timeNs: Float64Array.from(group, (event) => Number(event.timestampNs - origin)),
+        allocated: Float64Array.from(group, (event) => orNaN(event.allocatorAllocated)),
+        reserved: Float64Array.from(group, (event) => orNaN(event.allocatorReserved)),
+        used: Float64Array.from(group, (event) => orNaN(event.deviceUsed)),
+        total: Float64Array.from(group, (event) => orNaN(event.deviceTotal)),
+      };
+    });
+}
+
+const column = (values: Float64Array, keep: readonly number[]) => Float64Array.from(keep, (i) => values[i]!);
+
+/**
+ * A device of ours: its readings of used memory, each with what the allocators of all ranks on it held then. Readings around which an
+ * allocator moved are left out: the two are read at different times, and the rules would take the difference for a spike. Where others
+ * moved its used memory, the driver's account of the job stands for it, or nothing.
+ */
+function fromDevice(recording: Recording, { recorded, users, touched, blind }: DeviceEvidence): GapSamples[] {
+  const place = { rank: recorded.rank, device: recorded.name };
+  const apart = touched || blind;
+  const of = apart ? "job" : "used";
+  const sharers = apart ? [place] : users;
+  const [used] = columnsAt(recording, place, of);
+  if (used === undefined) return [];
+  const readings = (metric: "reserved" | "allocated") => sharers.flatMap((user) => columnsAt(recording, user, metric));
+  const reserved = reservedOf(readings("reserved"), used.timeNs);
+  if (reserved === null) return [];
+  const allocated = readings("allocated").map(({ timeNs, values }) => heldAt(timeNs, values, used.timeNs));
+  const [totals] = columnsAt(recording, place, "total");
+  const total = recorded.total_bytes ?? (totals === undefined ? null : largest(totals.values));
+  if (total === null) return [];
+  const rows: number[] = [];
+  for (let i = 0; i < used.timeNs.length; i++) {
+    // Before any allocator held something there is nothing to compare with.
+    if (!Number.isNaN(used.values[i]!) && reserved[i]! > 0) rows.push(i);
+  }
+  return [
+    {
+      ...place,
+      timeNs: column(used.timeNs, rows),
+      allocated: Float64Array.from(rows, (i) =>
+        allocated.reduce((sum, held) => (Number.isNaN(held[i]!) ? sum : sum + held[i]!), 0),
+      ),
+      reserved: column(reserved, rows),
+      used: column(used.values, rows),
+      total: new Float64Array(rows.length).fill(total),
+    },
+  ];
+}
+
+/**
+ * What the gap analysis looks at: one entry per rank and device that has used, reserved and total memory and a clock.
+ * @param devices what is known of the devices of a recording of ours
+ */
+export function gapSamples(recording: Recording, devices: readonly DeviceEvidence[] = []): GapSamples[] {
+  if (recording.events !== null && recording.events.length > 0) return fromEvents(recording, recording.events);
+  if (devices.length > 0) return devices.flatMap((device) => fromDevice(recording, device));
+  return groupTables(combinedTables(recording.tables)).flatMap(({ rank, device, tables }) => {
+    const timeNs = joinColumn(tables, (table) => table.timeNs);
+    const reserved = joinColumn(tables, (table) => table.columns.reserved);
+    const used = joinColumn(tables, (table) => table.columns.used);
+    const total = joinColumn(tables, (table) => table.columns.total);
+    if (!timeNs || !reserved || !used || !total) return [];
+    const allocated =
+      joinColumn(tables, (table) => table.columns.allocated) ?? new Float64Array(used.length).fill(Number.NaN);
+    return [{ rank, device, timeNs, allocated, reserved, used, total }];
+  });
+}

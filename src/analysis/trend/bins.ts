@@ -1,0 +1,111 @@
+import { medianInPlace } from "../../stats/order-statistics.ts";
+import type { OrderedSeries } from "../ordered.ts";
+
+/**
+ * Neighbouring samples put together, so that the work after this does not depend on how many there were. `low` keeps the
+ * floor under a saw-tooth faster than a cell, `high` keeps every spike.
+ */
+export interface Cells {
+  readonly count: number;
+  /** Mean axis position. */
+  readonly x: Float64Array;
+  readonly low: Float64Array;
+  readonly middle: Float64Array;
+  readonly high: Float64Array;
+}
+
+/** Most cells: divisible by 12 and 24, and fine enough that one of 120 blocks holds eight. */
+export const MAX_CELLS = 960;
+
+/** Where each cell ends (exclusive). Samples of one step never part; without steps the cells hold equally many samples. */
+function cellEnds(series: OrderedSeries): Uint32Array {
+  const { x, steps, axis } = series;
+  const n = x.length;
+  if (axis === "step" && steps !== null && n > steps) {
+    const perCell = Math.ceil(steps / MAX_CELLS);
+    const ends: number[] = [];
+    let seen = 1;
+    for (let i = 1; i < n; i++) {
+      if (x[i] === x[i - 1]) continue;
+      if (seen % perCell === 0) ends.push(i);
+      seen++;
+    }
+    ends.push(n);
+    return Uint32Array.from(ends);
+  }
+  const count = Math.min(n, MAX_CELLS);
+  return Uint32Array.from({ length: count }, (_, k) => Math.floor(((k + 1) * n) / count));
+}
+
+export function toCells(series: OrderedSeries): Cells {
+  const { bytes, x: axis } = series;
+  const ends = cellEnds(series);
+  const count = ends.length;
+  const x = new Float64Array(count);
+  const low = new Float64Array(count);
+  const middle = new Float64Array(count);
+  const high = new Float64Array(count);
+  let scratch = new Float64Array(64);
+  for (let k = 0, from = 0; k < count; k++) {
+    const to = ends[k]!;
+    const size = to - from;
+    if (size > scratch.length) scratch = new Float64Array(2 * size);
+    let sum = 0;
+    let min = Number.POSITIVE_INFINITY;
+    let max = Number.NEGATIVE_INFINITY;
+    for (let i = from, j = 0; i < to; i++, j++) {
+      const value = bytes[i]!;
+      scratch[j] = value;
+      // Offsets from the first sample keep the sum of large clock values exact enough.
+      sum += axis[i]! - axis[from]!;
+      if (value < min) min = value;
+      if (value > max) max = value;
+    }
+    x[k] = axis[from]! + sum / size;
+    low[k] = min;
+    high[k] = max;
+    middle[k] = min === max ? min : medianInPlace(scratch, 0, size);
+    from = to;
+  }
+  return { count, x, low, middle, high };
+}
+
+/** Cells [from, to). */
+export function sliceCells(cells: Cells, from: number, to: number): Cells {
+  return {
+    count: to - from,
+    x: cells.x.subarray(from, to),
+    low: cells.low.subarray(from, to),
+    middle: cells.middle.subarray(from, to),
+    high: cells.high.subarray(from, to),
+  };
+}
+
+/** Every `size` neighbouring cells as one (lowest low, median middle, highest high); the oldest remainder is dropped. */
+export function mergeCells(cells: Cells, size: number): Cells {
+  if (size <= 1) return cells;
+  const count = Math.floor(cells.count / size);
+  const first = cells.count - count * size;
+  const x = new Float64Array(count);
+  const low = new Float64Array(count);
+  const middle = new Float64Array(count);
+  const high = new Float64Array(count);
+  const scratch = new Float64Array(size);
+  for (let k = 0; k < count; k++) {
+    const from = first + k * size;
+    let sum = 0;
+    let min = Number.POSITIVE_INFINITY;
+    let max = Number.NEGATIVE_INFINITY;
+    for (let i = from, j = 0; i < from + size; i++, j++) {
+      scratch[j] = cells.middle[i]!;
+      sum += cells.x[i]! - cells.x[from]!;
+      min = Math.min(min, cells.low[i]!);
+      max = Math.max(max, cells.high[i]!);
+    }
+    x[k] = cells.x[from]! + sum / size;
+    low[k] = min;
+    high[k] = max;
+    middle[k] = medianInPlace(scratch, 0, size);
+  }
+  return { count, x, low, middle, high };
+}

@@ -1,0 +1,44 @@
+import { fitLine } from "../../stats/fit.ts";
+
+/** How clear and how often seen a repetition must be. */
+export interface PeriodRule {
+  /** Smallest autocorrelation; white noise of the shortest series that is judged stays below 0.35. */
+  readonly minCorrelation: number;
+  /** At least this many periods must fit into the series. */
+  readonly minPeriods: number;
+}
+
+export const MANY_PERIODS: PeriodRule = { minCorrelation: 0.35, minPeriods: 12 };
+/** Four cycles are enough to speak of a saw-tooth, but only when they are alike. */
+export const FEW_PERIODS: PeriodRule = { minCorrelation: 0.6, minPeriods: 4 };
+
+/**
+ * Period of a regularly spaced series in points: the lag with the highest autocorrelation of the linearly detrended values
+ * after the first zero crossing; 1 when nothing repeats clearly enough.
+ */
+export function findPeriod(values: Float64Array, rule: PeriodRule = MANY_PERIODS): number {
+  const n = values.length;
+  const longest = Math.floor(n / rule.minPeriods);
+  if (longest < 2) return 1;
+  const index = Float64Array.from({ length: n }, (_, i) => i);
+  const line = fitLine(index, values);
+  const residual = Float64Array.from(values, (value, i) => value - line.intercept - line.slope * i);
+  let variance = 0;
+  for (const value of residual) variance += value * value;
+  if (!(variance > 0)) return 1;
+  let crossed = false;
+  let best = 1;
+  let bestCorrelation = rule.minCorrelation;
+  // Beyond the longest accepted period a higher peak may exist (a multiple of the period); it must not hide the period.
+  for (let lag = 1; lag <= longest; lag++) {
+    let product = 0;
+    for (let i = lag; i < n; i++) product += residual[i]! * residual[i - lag]!;
+    const correlation = product / variance;
+    if (correlation <= 0) crossed = true;
+    if (crossed && correlation > bestCorrelation) {
+      bestCorrelation = correlation;
+      best = lag;
+    }
+  }
+  return best;
+}

@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { prng } from "../../stats/testing/prng.ts";
+import { compareStories } from "./trend-models.ts";
+
+const points = (at: (i: number) => number) => Float64Array.from({ length: 24 }, (_, i) => at(i));
+const told = (y: Float64Array, noise = 0.5) => compareStories(y, noise)[0]!;
+
+describe("the story a floor tells", () => {
+  it.each<[string, (i: number) => number]>([
+    ["flat", () => 7],
+    ["line", (i) => 10 * i],
+    ["late-ramp", (i) => Math.max(0, i - 15) * 30],
+    ["saturating", (i) => Math.min(i, 12) * 30],
+    ["one-step", (i) => (i < 9 ? 0 : 100)],
+    ["two-steps", (i) => (i < 8 ? 0 : i < 17 ? 100 : 200)],
+    ["line-and-step", (i) => 10 * i + (i < 12 ? 0 : 120)],
+    ["staircase", (i) => [0, 0, 0, 40, 40, 80, 80, 80, 80, 80, 80, 80, 120, 120, 120, 160, 160, 160, 200][i] ?? 200],
+  ])("is %s when that is what was drawn", (story, at) => {
+    expect(told(points(at)).story).toBe(story);
+  });
+
+  it("is not complicated by noise", () => {
+    const counts: Record<string, number> = {};
+    for (let seed = 1; seed <= 100; seed++) {
+      const random = prng(seed);
+      const { story } = told(points((i) => 4 * i + 5 * random.normal()));
+      counts[story] = (counts[story] ?? 0) + 1;
+    }
+    expect(counts.line).toBeGreaterThan(85);
+    expect(counts.staircase ?? 0).toBe(0);
+  });
+
+  it("says how long a ramp has rested", () => {
+    expect(told(points((i) => Math.min(i, 12) * 30)).flatShare).toBeCloseTo(11 / 23, 5);
+  });
+});

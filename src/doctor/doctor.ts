@@ -1,0 +1,152 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants, existsSync, statfsSync } from "node:fs";
+import { availableParallelism, release } from "node:os";
+import { promisify } from "node:util";
+import { formatBytes, GIB, MIB } from "../core/units.ts";
+import { type ProbeTrial, tryProbe } from "../measure/environment/probe-trial.ts";
+import { findPrebuild } from "../sampler/prebuild.ts";
+import type { DeviceReport, SourceReport } from "../sampler/sampler.ts";
+import { type ProbeReport, probeSources } from "../sampler/start.ts";
+import type { Diagnosis } from "./diagnosis.ts";
+import { deviceDiagnoses } from "./doctor-devices.ts";
+import { lookAround, rootsFrom } from "./host-environment.ts";
+
+const execFileAsync = promisify(execFile);
+
+async function versionOf(program: string, args: readonly string[]): Promise<string | null> {
+  try {
+    const { stdout, stderr } = await execFileAsync(program, args, { timeout: 10_000 });
+    return (stdout || stderr).trim().split("\n")[0] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function samplerDiagnosis(probe: ProbeReport): Diagnosis {
+  return probe.kind === "native"
+    ? { name: "sampler", status: "ok", detail: "native", hint: null }
+    : {
+        name: "sampler",
+        status: "limited",
+        detail: probe.reason ?? "plain TypeScript",
+        hint: "Host memory is measured all the same; device memory is not.",
+      };
+}
+
+/** Sources of the machine itself; every other reads devices. */
+const MACHINE_SOURCES: readonly string[] = ["host", "cgroup", "probe"];
+
+/** A source that a machine may rightly lack is `limited`, the host source is not. */
+function machineDiagnosis({ name, available, reason, capabilities }: SourceReport): Diagnosis {
+  const detail = available ? capabilities.join(", ") || "readable" : (reason ?? "not readable");
+  return { name, status: available ? "ok" : name === "host" ? "missing" : "limited", detail, hint: null };
+}
+
+function folderDiagnosis(folder: string): Diagnosis {
+  try {
+    accessSync(folder, constants.W_OK);
+  } catch {
+    return {
+      name: "working directory",
+      status: "missing",
+      detail: "not writable",
+      hint: "Bundles go here unless --bundle names another place.",
+    };
+  }
+  const disk = statfsSync(folder);
+  const free = disk.bavail * disk.bsize;
+  return {
+    name: "working directory",
+    status: free < 256 * MIB ? "limited" : "ok",
+    detail: `writable, ${formatBytes(free)} free`,
+    hint: free < GIB ? "An hour of one process at 200 Hz needs about 40 MiB." : null,
+  };
+}
+
+/** What is seen from inside measured processes: by the probe in Python, by the preloadable library in other programs. */
+function probeDiagnosis(trial: ProbeTrial): Diagnosis {
+  const prebuild = findPrebuild();
+  const library = !("reason" in prebuild) && existsSync(prebuild.heapLibrary);
+  const others = library ? "the heap of other programs with STORMLOG_GATE_HEAP=preload" : null;
+  switch (trial.kind) {
+    case "attached": {
+      const heap = trial.heap?.startsWith("none:") === false ? `heap by ${trial.heap}` : "no heap counters";
+      const detail = [`loads into Python ${trial.python}`, heap, others].filter((part) => part !== null).join(", ");
+      return { name: "probe", status: "ok", detail, hint: null };
+    }
+    case "no-python":
+      return {
+        name: "probe",
+        status: others === null ? "limited" : "ok",
+        detail: ["python3 not found", others].filter((part) => part !== null).join(", "),
+        hint: null,
+      };
+    case "not-attached":
+      return {
+        name: "probe",
+        status: "limited",
+        detail: trial.reason,
+        hint: "Allocator counters are not read; host memory is measured from outside all the same.",
+      };
+    default:
+      return trial satisfies never;
+  }
+}
+
+/** What was found: a row for each thing, and the devices among them. */
+export interface Diagnoses {
+  readonly findings: readonly Diagnosis[];
+  readonly devices: readonly DeviceReport[];
+}
+
+/** Look at everything that decides what can be measured on this machine; nothing is changed. */
+export async function diagnose(folder: string): Promise<Diagnoses> {
+  const probe = probeSources();
+  const isMachine = ({ name }: SourceReport): boolean => MACHINE_SOURCES.includes(name);
+  const here = lookAround(rootsFrom(process.env), process.env);
+  const [git, python, torch, trial] = await Promise.all([
+    versionOf("git", ["--version"]),
+    versionOf("python3", ["--version"]),
+    versionOf("python3", ["-c", "import importlib.metadata as m; print('torch ' + m.version('torch'))"]),
+    tryProbe(process.env),
+  ]);
+  const findings: readonly Diagnosis[] = [
+    {
+      name: "platform",
+      status: "ok",
+      detail: `${process.platform}-${process.arch}, kernel ${release()}, Node ${process.versions.node}, ${availableParallelism()} cores`,
+      hint: null,
+    },
+    samplerDiagnosis(probe),
+    ...probe.sources.filter(isMachine).map(machineDiagnosis),
+    ...deviceDiagnoses(
+      probe,
+      probe.sources.filter((source) => !isMachine(source)),
+      here,
+    ),
+    folderDiagnosis(folder),
+    git === null
+      ? {
+          name: "git",
+          status: "limited",
+          detail: "not found",
+          hint: "Without git no base commit can be run before a red verdict.",
+        }
+      : { name: "git", status: "ok", detail: git, hint: null },
+    probeDiagnosis(trial),
+    python === null
+      ? {
+          name: "python",
+          status: "limited",
+          detail: "python3 not found",
+          hint: "Only needed when the measured command is Python.",
+        }
+      : {
+          name: "python",
+          status: "ok",
+          detail: [python, torch].filter((part) => part !== null).join(", "),
+          hint: null,
+        },
+  ];
+  return { findings, devices: probe.devices };
+}

@@ -1,0 +1,78 @@
+import { accessSync, constants, existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import path from "node:path";
+import { FIRST_PID_NAMESPACE } from "../measure/launch/pid-namespace.ts";
+
+/** What of the machine decides how much its GPU drivers tell. */
+export interface Surroundings {
+  readonly wsl: boolean;
+  readonly container: boolean;
+  /** Processes have other numbers here than on the machine, and those outside are not seen. Null = cannot be told. */
+  readonly ownPids: boolean | null;
+  /** Device files of NVIDIA's driver. */
+  readonly nvidiaNodes: "none" | "refused" | "openable";
+}
+
+/** Where to look; a made-up tree in tests. */
+export interface Roots {
+  readonly proc: string;
+  readonly dev: string;
+  /** For `/.dockerenv` and the like. */
+  readonly top: string;
+}
+
+/** The roots that the device backends use too: STORMLOG_GATE_PROC and STORMLOG_GATE_SYSFS stand for /proc and /sys. */
+export function rootsFrom(env: Readonly<Record<string, string | undefined>>): Roots {
+  const root = (value: string | undefined, usual: string): string => (value?.startsWith("/") ? value : usual);
+  const sys = root(env.STORMLOG_GATE_SYSFS, "/sys");
+  return { proc: root(env.STORMLOG_GATE_PROC, "/proc"), dev: path.join(sys, "..", "dev"), top: path.join(sys, "..") };
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, "latin1");
+  } catch {
+    return "";
+  }
+}
+
+function ownPids(proc: string): boolean | null {
+  try {
+    return readlinkSync(path.join(proc, "self/ns/pid")) !== FIRST_PID_NAMESPACE;
+  } catch {
+    return null;
+  }
+}
+
+function nvidiaNodes(dev: string): Surroundings["nvidiaNodes"] {
+  let names: string[] = [];
+  try {
+    names = readdirSync(dev).filter((name) => /^nvidia(\d+|ctl)$/.test(name));
+  } catch {
+    // No /dev is no device file either.
+  }
+  if (names.length === 0) return "none";
+  const refused = names.some((name) => {
+    try {
+      accessSync(path.join(dev, name), constants.R_OK | constants.W_OK);
+      return false;
+    } catch {
+      return true;
+    }
+  });
+  return refused ? "refused" : "openable";
+}
+
+/** Look at the machine around; nothing is changed. */
+export function lookAround({ proc, dev, top }: Roots, env: Readonly<Record<string, string | undefined>>): Surroundings {
+  const inContainer =
+    ["/.dockerenv", "/run/.containerenv"].some((file) => existsSync(path.join(top, file))) ||
+    env.KUBERNETES_SERVICE_HOST !== undefined ||
+    env.container !== undefined ||
+    /docker|kubepods|containerd|libpod|lxc/.test(textOf(path.join(proc, "self/cgroup")));
+  return {
+    wsl: /microsoft/i.test(textOf(path.join(proc, "version"))),
+    container: inContainer,
+    ownPids: ownPids(proc),
+    nvidiaNodes: nvidiaNodes(dev),
+  };
+}

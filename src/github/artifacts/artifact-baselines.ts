@@ -1,0 +1,121 @@
+import {
+  type BaselineStore,
+  contentOf,
+  recordName,
+  type StoreContent,
+  type StoredRecord,
+  unwritable,
+} from "../../baseline/store.ts";
+import { GateError } from "../../core/errors.ts";
+import { withDeadline } from "../deadline.ts";
+import { degradedWarning } from "../degrade.ts";
+import type { Octokit } from "../octokit.ts";
+import { downloadRunArtifact, listRunArtifacts, type RunArtifact } from "./artifact-download.ts";
+
+/** Longest wait for the whole search and download, milliseconds. */
+const READ_MS = 60_000;
+/** Baselines are small: 20 kB a record. */
+const MAX_ARCHIVE_BYTES = 16 * 1024 * 1024;
+/** Successful runs of the default branch that are looked through for the artifact. */
+const MAX_RUNS = 30;
+/** Events whose runs execute what is on the branch itself; a pull request's head may be called like it. */
+const OWN_EVENTS: ReadonlySet<string> = new Set(["push", "schedule", "workflow_dispatch"]);
+
+export interface ArtifactBaselineSource {
+  readonly octokit: () => Promise<Octokit>;
+  readonly owner: string;
+  readonly repo: string;
+  readonly apiUrl: string;
+  readonly signal: AbortSignal;
+}
+
+class ArtifactStore implements BaselineStore {
+  readonly name: string;
+  readonly kind = "artifact";
+  readonly #source: ArtifactBaselineSource;
+  readonly #artifact: string;
+  #content: Promise<StoreContent> | undefined;
+
+  constructor(source: ArtifactBaselineSource, name: string, artifact: string) {
+    this.name = name;
+    this.#source = source;
+    this.#artifact = artifact;
+  }
+
+  /** An artifact never changes: it is read once, and one that could not be read is not waited for again. */
+  list(): Promise<StoreContent> {
+    this.#content ??= this.#read();
+    return this.#content;
+  }
+
+  async update(): Promise<StoredRecord> {
+    throw unwritable(this.name, "an artifact is only read");
+  }
+
+  async #read(): Promise<StoreContent> {
+    try {
+      return await withDeadline({ ms: READ_MS }, () => this.#find());
+    } catch (error) {
+      const attempt = { what: `read the baselines of ${this.name}`, permission: "actions: read", instead: "" };
+      throw new GateError("BASELINE_STORE_UNREADABLE", degradedWarning(attempt, error).trim(), {
+        kind: "error",
+        where: this.name,
+        cause: error,
+      });
+    }
+  }
+
+  async #find(): Promise<StoreContent> {
+    const { owner, repo, apiUrl, signal } = this.#source;
+    const octokit = await this.#source.octokit();
+    for (const runId of await this.#runs(octokit)) {
+      const source = { octokit, owner, repo, runId, apiUrl, signal };
+      const found = (await listRunArtifacts(source)).find(({ name, expired }) => name === this.#artifact && !expired);
+      if (found !== undefined) return this.#records(await downloadRunArtifact(source, found, MAX_ARCHIVE_BYTES), found);
+    }
+    return { exists: false, records: [], skipped: [] };
+  }
+
+  /** The newest successful runs of the default branch that ran this repository's own code. */
+  async #runs(octokit: Octokit): Promise<readonly number[]> {
+    const { owner, repo } = this.#source;
+    const { data } = await octokit.rest.repos.get({ owner, repo });
+    const branch = data.default_branch;
+    const own = `${owner}/${repo}`.toLowerCase();
+    const listed = await octokit.rest.actions.listWorkflowRunsForRepo({
+      owner,
+      repo,
+      branch,
+      status: "success",
+      per_page: 100,
+    });
+    return listed.data.workflow_runs
+      .filter(
+        (run) =>
+          run.conclusion === "success" &&
+          run.head_branch === branch &&
+          OWN_EVENTS.has(run.event) &&
+          run.head_repository?.full_name.toLowerCase() === own,
+      )
+      .slice(0, MAX_RUNS)
+      .map(({ id }) => id);
+  }
+
+  async #records(bytes: Buffer, { id }: RunArtifact): Promise<StoreContent> {
+    // Loaded when there is something to unpack.
+    const [{ looksZipped }, { readRecords }] = await Promise.all([
+      import("./zip-entry.ts"),
+      import("./zip-records.ts"),
+    ]);
+    if (looksZipped(bytes)) return contentOf(await readRecords(bytes, `artifact ${id}`));
+    // A single record, uploaded as it is: its place in a store follows from what it says.
+    const { records, skipped } = contentOf([{ name: this.#artifact, text: bytes.toString("utf8") }]);
+    const placed = records.map(({ record }) => ({ name: recordName(record.scenario, record.fingerprint), record }));
+    return { exists: true, records: placed, skipped };
+  }
+}
+
+/** `artifact:NAME`: records in the newest artifact of this name of a successful run on the default branch. Read only. */
+export function openArtifactStore(source: ArtifactBaselineSource, name: string, artifact: string): BaselineStore {
+  return new ArtifactStore(source, name, artifact);
+}

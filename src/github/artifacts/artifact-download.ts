@@ -1,0 +1,126 @@
+import { createHash } from "node:crypto";
+import { invalidInput } from "../../core/errors.ts";
+import type { Octokit } from "../octokit.ts";
+
+/** An artifact as GitHub lists it. Its name is whatever the run chose; everything else is GitHub's own. */
+export interface RunArtifact {
+  readonly id: number;
+  readonly name: string;
+  readonly bytes: number;
+  /** `sha256:…` of the stored bytes; null where GitHub does not say. */
+  readonly digest: string | null;
+  readonly expired: boolean;
+}
+
+export interface ArtifactSource {
+  readonly octokit: Octokit;
+  readonly owner: string;
+  readonly repo: string;
+  /** Only artifacts of this run are looked at, whatever they are called. */
+  readonly runId: number;
+  /** Address of the API: stored bytes are never fetched over a weaker protocol than it has. */
+  readonly apiUrl: string;
+  readonly signal: AbortSignal;
+}
+
+/** GitHub keeps 500 artifacts of a job; a listing beyond this is somebody's game. */
+const MOST_LISTED = 5000;
+const PER_PAGE = 100;
+
+/** The artifacts of one run, the newest first. @throws what the client throws */
+export async function listRunArtifacts(source: ArtifactSource): Promise<readonly RunArtifact[]> {
+  const { octokit, owner, repo, runId } = source;
+  const listed = new Map<number, RunArtifact>();
+  const pages = octokit.paginate.iterator(octokit.rest.actions.listWorkflowRunArtifacts, {
+    owner,
+    repo,
+    run_id: runId,
+    per_page: PER_PAGE,
+  });
+  for await (const { data } of pages) {
+    for (const artifact of data) {
+      // Asked for one run, told of another: not ours.
+      if (artifact.workflow_run?.id !== undefined && artifact.workflow_run.id !== runId) continue;
+      listed.set(artifact.id, {
+        id: artifact.id,
+        name: artifact.name,
+        bytes: artifact.size_in_bytes,
+        digest: artifact.digest ?? null,
+        expired: artifact.expired,
+      });
+    }
+    if (listed.size >= MOST_LISTED) break;
+  }
+  return [...listed.values()].sort((a, b) => b.id - a.id);
+}
+
+function refused(artifact: RunArtifact, why: string) {
+  const where = `artifact ${artifact.id}`;
+  return invalidInput("ARTIFACT_REFUSED", `${where} ${why}`, where);
+}
+
+/** Where GitHub keeps the bytes: a signed address, to which no token of ours goes. */
+async function storedAt(source: ArtifactSource, artifact: RunArtifact): Promise<URL> {
+  const { octokit, owner, repo, apiUrl } = source;
+  const answer = await octokit.rest.actions.downloadArtifact({
+    owner,
+    repo,
+    artifact_id: artifact.id,
+    archive_format: "zip",
+    request: { redirect: "manual" },
+  });
+  const { location } = answer.headers;
+  if (location === undefined || !URL.canParse(location)) throw refused(artifact, "has no address");
+  const url = new URL(location);
+  if (url.protocol !== "https:" && url.protocol !== new URL(apiUrl).protocol) {
+    throw refused(artifact, "is kept at an address that is not encrypted");
+  }
+  return url;
+}
+
+/** How the client itself reaches the network: through the runner's proxy where there is one. */
+function fetchOf(octokit: Octokit): typeof fetch {
+  const { request } = octokit.request.endpoint.DEFAULTS as { readonly request?: { readonly fetch?: typeof fetch } };
+  return request?.fetch ?? fetch;
+}
+
+/** A body that may be longer than it said, read up to a limit. */
+async function boundedBody(response: Response, artifact: RunArtifact, maxBytes: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  if (response.body !== null) {
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      length += chunk.byteLength;
+      if (length > maxBytes) throw refused(artifact, `is larger than ${maxBytes} bytes`);
+      chunks.push(chunk);
+    }
+  }
+  return Buffer.concat(chunks, length);
+}
+
+/**
+ * The stored bytes of an artifact: a zip archive, or the file itself where it was uploaded as it is. They are those GitHub recorded
+ * when they were uploaded, or nothing.
+ * @throws GateError ARTIFACT_REFUSED, and what the client throws
+ */
+export async function downloadRunArtifact(
+  source: ArtifactSource,
+  artifact: RunArtifact,
+  maxBytes: number,
+): Promise<Buffer> {
+  if (artifact.expired) throw refused(artifact, "has expired");
+  if (artifact.bytes > maxBytes) throw refused(artifact, `is larger than ${maxBytes} bytes`);
+  const digest = /^sha256:([0-9a-f]{64})$/.exec(artifact.digest ?? "")?.[1];
+  if (digest === undefined) throw refused(artifact, "has no digest by which its bytes could be checked");
+  const url = await storedAt(source, artifact);
+  const response = await fetchOf(source.octokit)(url.href, { redirect: "error", signal: source.signal });
+  if (!response.ok) {
+    await response.body?.cancel();
+    throw refused(artifact, `could not be fetched: the store answered ${response.status}`);
+  }
+  const bytes = await boundedBody(response, artifact, maxBytes);
+  if (createHash("sha256").update(bytes).digest("hex") !== digest) {
+    throw refused(artifact, "is not what was uploaded: its digest does not fit");
+  }
+  return bytes;
+}

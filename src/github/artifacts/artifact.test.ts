@@ -1,0 +1,93 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { runContext } from "../run-context.ts";
+import { type ArtifactJob, type ArtifactStore, filesUnder, uploadBundle, uploadTimeline } from "./artifact.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "artifact-"));
+  mkdirSync(path.join(folder, "bundle/runs"), { recursive: true });
+  writeFileSync(path.join(folder, "bundle/report.json"), "{}");
+  writeFileSync(path.join(folder, "bundle/runs/a.bin"), "a");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const job = (upload: ArtifactStore["upload"], ms = 1000): ArtifactJob => ({
+  store: { upload, list: async () => [], read: async () => new Uint8Array() },
+  context: runContext({ GITHUB_REPOSITORY: "octo/model", GITHUB_RUN_ID: "7" }),
+  name: "gate",
+  retentionDays: null,
+  deadline: { ms },
+});
+
+const taken = new Error("Failed to CreateArtifact: (409) Conflict: an artifact with this name already exists");
+
+describe("uploading the bundle", () => {
+  it("hands over every regular file, and no link out of the bundle", async () => {
+    symlinkSync("/etc/passwd", path.join(folder, "bundle/secret"));
+    symlinkSync("/etc", path.join(folder, "bundle/etc"));
+    const files = filesUnder(path.join(folder, "bundle")).map((file) => path.relative(folder, file));
+    expect(files).toEqual(["bundle/report.json", "bundle/runs/a.bin"]);
+  });
+
+  it("gives the page of the artifact", async () => {
+    const upload = await uploadBundle(
+      job(async () => 42),
+      path.join(folder, "bundle"),
+    );
+    const url = "https://github.com/octo/model/actions/runs/7/artifacts/42";
+    expect(upload).toEqual({ ok: true, id: 42, name: "gate", url });
+  });
+
+  it("takes the next name while one is taken", async () => {
+    const names: string[] = [];
+    const store = async (name: string): Promise<number> => {
+      names.push(name);
+      if (names.length < 3) throw taken;
+      return 1;
+    };
+    expect(await uploadBundle(job(store), path.join(folder, "bundle"))).toMatchObject({ ok: true, name: "gate-3" });
+    expect(names).toEqual(["gate", "gate-2", "gate-3"]);
+  });
+
+  it.each([
+    ["all names are taken", async () => Promise.reject(taken), "409"],
+    ["the service refuses", async () => Promise.reject(new Error("insufficient usage")), "insufficient usage"],
+    ["the service never answers", () => new Promise<never>(() => {}), "no answer within"],
+  ])("is one warning when %s", async (_name, store, words) => {
+    const upload = await uploadBundle(job(store, 50), path.join(folder, "bundle"));
+    expect(upload).toMatchObject({ ok: false, warning: expect.stringContaining(words) });
+  });
+
+  it("is one warning when the bundle is empty or gone", async () => {
+    expect(
+      await uploadBundle(
+        job(async () => 1),
+        path.join(folder, "none"),
+      ),
+    ).toMatchObject({ ok: false });
+    mkdirSync(path.join(folder, "empty"));
+    expect(
+      await uploadBundle(
+        job(async () => 1),
+        path.join(folder, "empty"),
+      ),
+    ).toMatchObject({ ok: false });
+  });
+});
+
+describe("uploading the timeline", () => {
+  it("is raw, under a name of the gate's", async () => {
+    const html = path.join(folder, "timeline.html");
+    writeFileSync(html, "<p>");
+    let seen: unknown;
+    const store: ArtifactStore["upload"] = async (name, files, _root, options) => {
+      seen = { name, text: readFileSync(files[0] ?? "", "utf8"), file: path.basename(files[0] ?? ""), ...options };
+      return 5;
+    };
+    expect(await uploadTimeline(job(store), html, folder)).toMatchObject({ ok: true, id: 5 });
+    expect(seen).toEqual({ name: "gate.html", file: "gate.html", text: "<p>", raw: true, retentionDays: null });
+  });
+});

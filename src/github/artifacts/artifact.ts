@@ -1,0 +1,166 @@
+import { copyFileSync, readdirSync } from "node:fs";
+import path from "node:path";
+import { type Deadline, withDeadline } from "../deadline.ts";
+import { degradedWarning } from "../degrade.ts";
+import { artifactUrl, type RunContext } from "../run-context.ts";
+import { artifactNames } from "./artifact-name.ts";
+import { explainUpload } from "./upload-failure.ts";
+
+/** The artifact service of the running job, as little of it as the gate needs. */
+export interface ArtifactStore {
+  /**
+   * Store files under a name, zipped; returns the artifact's id. With `raw` a single file is stored as it is, under its own
+   * basename, and opens in the browser.
+   */
+  upload(name: string, files: readonly string[], root: string, options: UploadOptions): Promise<number>;
+  /** Artifacts of this workflow run, of all its jobs and attempts. */
+  list(): Promise<readonly ListedArtifact[]>;
+  /**
+   * The stored bytes of one of them, as they are.
+   * @throws GateError ARTIFACT_TOO_LARGE, ARTIFACT_DIGEST
+   */
+  read(artifact: ListedArtifact, maxBytes: number): Promise<Uint8Array>;
+}
+
+export interface ListedArtifact {
+  readonly id: number;
+  readonly name: string;
+  /** Stored bytes. */
+  readonly size: number;
+  /** `sha256:…` of the stored bytes; null where the service did not say. */
+  readonly digest: string | null;
+}
+
+export interface UploadOptions {
+  /** 1 to 90; null = the repository's setting. */
+  readonly retentionDays: number | null;
+  readonly raw: boolean;
+}
+
+/** An upload never decides the verdict: it worked, or there is one warning. */
+export type Upload =
+  | { readonly ok: true; readonly id: number; readonly name: string; readonly url: string | null }
+  | { readonly ok: false; readonly warning: string };
+
+/** The store of GitHub Actions. Loaded on first use: the client is larger than everything else together. */
+export function actionsArtifactStore(): ArtifactStore {
+  return {
+    async list() {
+      const { DefaultArtifactClient } = await import("@actions/artifact");
+      // Without `findBy` it asks the service of the running job, for which no permission is needed.
+      const { artifacts } = await new DefaultArtifactClient().listArtifacts();
+      return artifacts.map(({ id, name, size, digest }) => ({ id, name, size, digest: digest || null }));
+    },
+
+    async read(artifact, maxBytes) {
+      const { readArtifact } = await import("./artifact-read.ts");
+      return readArtifact(artifact, maxBytes);
+    },
+
+    async upload(name, files, root, { retentionDays, raw }) {
+      const { DefaultArtifactClient } = await import("@actions/artifact");
+      const answer = await new DefaultArtifactClient().uploadArtifact(name, [...files], root, {
+        ...(retentionDays === null ? {} : { retentionDays }),
+        ...(raw ? { skipArchive: true } : {}),
+      });
+      if (answer.id === undefined) throw new Error("the artifact service returned no id");
+      return answer.id;
+    },
+  };
+}
+
+/**
+ * Regular files under a directory, absolute and sorted. Links are neither taken nor followed: the measured command could have
+ * left one that points anywhere on the machine.
+ */
+export function filesUnder(root: string): readonly string[] {
+  const files: string[] = [];
+  const folders = [root];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const name = path.join(folder, entry.name);
+      if (entry.isDirectory()) folders.push(name);
+      else if (entry.isFile()) files.push(name);
+    }
+  }
+  return files.sort();
+}
+
+function isNameTaken(error: unknown): boolean {
+  return error instanceof Error && /\b409\b|already exists/i.test(error.message);
+}
+
+export interface ArtifactJob {
+  readonly store: ArtifactStore;
+  readonly context: RunContext;
+  readonly name: string;
+  readonly retentionDays: number | null;
+  readonly deadline: Deadline;
+}
+
+async function uploadUnderFreeName(job: ArtifactJob, put: (name: string) => Promise<number>): Promise<Upload> {
+  const names = artifactNames(job.name, job.context.runAttempt);
+  for (const [at, name] of names.entries()) {
+    try {
+      const id = await put(name);
+      return { ok: true, id, name, url: artifactUrl(job.context, id) };
+    } catch (error) {
+      if (!isNameTaken(error) || at === names.length - 1) throw error;
+    }
+  }
+  throw new Error("no name was tried");
+}
+
+/** Upload the whole evidence bundle as one zipped artifact. */
+export async function uploadBundle(job: ArtifactJob, bundleDir: string): Promise<Upload> {
+  try {
+    const files = filesUnder(bundleDir);
+    if (files.length === 0) return { ok: false, warning: `There is no evidence to upload: ${bundleDir} is empty.` };
+    return await withDeadline(job.deadline, () =>
+      uploadUnderFreeName(job, (name) =>
+        job.store.upload(name, files, bundleDir, { retentionDays: job.retentionDays, raw: false }),
+      ),
+    );
+  } catch (error) {
+    return {
+      ok: false,
+      warning: degradedWarning(
+        { ...UPLOAD_ATTEMPT, instead: `It is on the runner in ${bundleDir}.` },
+        explainUpload(error),
+      ),
+    };
+  }
+}
+
+const UPLOAD_ATTEMPT = { what: "upload the evidence bundle", permission: null } as const;
+
+/**
+ * Upload one file as an artifact that is not zipped. The service names such an artifact after its file, which is therefore
+ * written under a name of this gate's first.
+ * @param scratch existing directory for the file; it stays, because an upload that missed its deadline may still read it
+ * @throws what `write` and the artifact service's client throw, DeadlineError
+ */
+export async function uploadRaw(
+  job: ArtifactJob,
+  extension: `.${string}`,
+  scratch: string,
+  write: (file: string) => void,
+): Promise<Upload> {
+  return withDeadline(job.deadline, () =>
+    uploadUnderFreeName(job, (name) => {
+      const file = path.join(scratch, `${name}${extension}`);
+      write(file);
+      return job.store.upload(path.basename(file), [file], scratch, { retentionDays: job.retentionDays, raw: true });
+    }),
+  );
+}
+
+/** Upload the interactive timeline as an artifact of its own, so that one click opens it. */
+export async function uploadTimeline(job: ArtifactJob, htmlFile: string, scratch: string): Promise<Upload> {
+  try {
+    return await uploadRaw(job, ".html", scratch, (file) => copyFileSync(htmlFile, file));
+  } catch (error) {
+    const attempt = { what: "upload the interactive timeline", permission: null, instead: "It is in the bundle." };
+    return { ok: false, warning: degradedWarning(attempt, explainUpload(error)) };
+  }
+}

@@ -1,0 +1,170 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { MAX_SECTION_BYTES, type Section, sectionText } from "../../report/documents/section.ts";
+import { sampleReport } from "../../report/testing/sample-report.ts";
+import { runContext } from "../run-context.ts";
+import type { ArtifactStore, ListedArtifact } from "./artifact.ts";
+import { MOST_SECTIONS, newestSections, sectionReader, uploadSection } from "./section-artifacts.ts";
+
+const BASE: Section = {
+  gateId: "default",
+  leg: null,
+  headSha: null,
+  runAttempt: 1,
+  bundleArtifact: null,
+  timelineArtifact: null,
+  report: sampleReport("pass"),
+};
+const section = (overrides: Partial<Section> = {}): Section => ({ ...BASE, ...overrides });
+
+/** Artifacts as a service keeps them: by name, immutable. */
+class Shelf implements ArtifactStore {
+  readonly stored: { artifact: ListedArtifact; bytes: Uint8Array }[] = [];
+  readonly reads: number[] = [];
+  failure: Error | null = null;
+
+  put(name: string, bytes: Uint8Array, size = bytes.byteLength): number {
+    if (this.stored.some(({ artifact }) => artifact.name === name)) {
+      throw new Error("(409) Conflict: an artifact with this name already exists on the workflow run");
+    }
+    const id = 500 + this.stored.length;
+    this.stored.push({ artifact: { id, name, size, digest: null }, bytes });
+    return id;
+  }
+
+  async upload(name: string, [file = ""]: readonly string[]): Promise<number> {
+    return this.put(name, readFileSync(file));
+  }
+
+  async list(): Promise<readonly ListedArtifact[]> {
+    if (this.failure !== null) throw this.failure;
+    return this.stored.map(({ artifact }) => artifact);
+  }
+
+  async read({ id }: ListedArtifact): Promise<Uint8Array> {
+    if (this.failure !== null) throw this.failure;
+    this.reads.push(id);
+    return this.stored.find(({ artifact }) => artifact.id === id)?.bytes ?? new Uint8Array();
+  }
+
+  get names(): readonly string[] {
+    return this.stored.map(({ artifact }) => artifact.name);
+  }
+}
+
+let folder: string;
+let shelf: Shelf;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "section-artifacts-"));
+  shelf = new Shelf();
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const upload = (given: Section, attempt = 1) =>
+  uploadSection(
+    {
+      store: shelf,
+      context: runContext({ GITHUB_RUN_ATTEMPT: String(attempt) }),
+      retentionDays: null,
+      deadline: { ms: 5000 },
+    },
+    given,
+    folder,
+  );
+
+const legs = (sections: readonly Section[]) => sections.map(({ leg, report }) => [leg, report.word]);
+
+describe("sections as artifacts", () => {
+  it("are named after gate and leg, and come back in the order of the legs", async () => {
+    for (const leg of ["leg-10", "leg-9", null]) await upload(section({ leg }));
+    expect(shelf.names).toEqual([
+      "stormlog-section-default-leg-10.json",
+      "stormlog-section-default-leg-9.json",
+      "stormlog-section-default.json",
+    ]);
+    expect(legs(await sectionReader(shelf, "default").read()).map(([leg]) => leg)).toEqual([null, "leg-9", "leg-10"]);
+  });
+
+  it("of a leg that ran again are its newest attempt's", async () => {
+    await upload(section({ leg: "a", report: sampleReport("fail") }));
+    await upload(section({ leg: "b" }));
+    await upload(section({ leg: "a", runAttempt: 2 }), 2);
+    expect(shelf.names).toContain("stormlog-section-default-a-attempt-2.json");
+    expect(legs(await sectionReader(shelf, "default").read())).toEqual([
+      ["a", "pass"],
+      ["b", "pass"],
+    ]);
+  });
+
+  it("of jobs that were not told apart are all there: none hides another", async () => {
+    await upload(section({ report: sampleReport("fail") }));
+    await upload(section());
+    expect(legs(await sectionReader(shelf, "default").read())).toEqual([
+      [null, "fail"],
+      [null, "pass"],
+    ]);
+  });
+
+  it("belong to the gate that stands in them, whatever their name could also mean", async () => {
+    await upload(section({ gateId: "gpu", leg: "big-a" }));
+    await upload(section({ gateId: "gpu-big", leg: "a" }));
+    expect(shelf.names).toEqual(["stormlog-section-gpu-big-a.json", "stormlog-section-gpu-big-a-2.json"]);
+    expect((await sectionReader(shelf, "gpu-big").read()).map(({ leg }) => leg)).toEqual(["a"]);
+    expect((await sectionReader(shelf, "gpu").read()).map(({ leg }) => leg)).toEqual(["big-a"]);
+    expect(await sectionReader(shelf, "gp").read()).toEqual([]);
+  });
+
+  it("are fetched once, however often they are asked for", async () => {
+    await upload(section({ leg: "a" }));
+    const reader = sectionReader(shelf, "default");
+    await reader.read();
+    await upload(section({ leg: "b" }));
+    await reader.read();
+    expect(await reader.read()).toHaveLength(2);
+    expect(shelf.reads).toEqual([500, 501]);
+  });
+
+  it("that are none are refused with a reason, and the others are read", async () => {
+    await upload(section({ leg: "a" }));
+    shelf.put("stormlog-section-default-b.json", Buffer.from("<html>"));
+    shelf.put("stormlog-section-default-c.json", new Uint8Array(MAX_SECTION_BYTES + 1));
+    shelf.put("stormlog-default", Buffer.from("a bundle"));
+    const reader = sectionReader(shelf, "default");
+    expect((await reader.read()).map(({ leg }) => leg)).toEqual(["a"]);
+    expect(reader.refused().map((line) => line.split(" ")[0])).toEqual([
+      "stormlog-section-default-c.json",
+      "stormlog-section-default-b.json",
+    ]);
+  });
+
+  it("cannot be told when the service cannot be asked", async () => {
+    await upload(section());
+    const reader = sectionReader(shelf, "default");
+    shelf.failure = new Error("no answer");
+    await expect(reader.read()).rejects.toThrow("no answer");
+    shelf.failure = null;
+    expect(await reader.read()).toHaveLength(1);
+  });
+
+  it("are at most as many as a matrix has legs", () => {
+    const many = Array.from({ length: 400 }, (_, n) => section({ leg: `leg-${n}` }));
+    expect(newestSections(many)).toHaveLength(MOST_SECTIONS);
+  });
+
+  it("that cannot be uploaded are one warning", async () => {
+    shelf.put = () => {
+      throw new Error("Failed to CreateArtifact: insufficient usage");
+    };
+    expect(await upload(section())).toEqual({
+      ok: false,
+      warning: expect.stringContaining("Could not upload the section: Failed to CreateArtifact: insufficient usage."),
+    });
+  });
+
+  it("are stored as the text that is read", async () => {
+    await upload(section());
+    expect(Buffer.from(shelf.stored[0]?.bytes ?? []).toString()).toBe(sectionText(section()));
+  });
+});

@@ -1,0 +1,112 @@
+import { writeFileSync } from "node:fs";
+import { GateError } from "../../core/errors.ts";
+import { MAX_SECTION_BYTES, parseSection, type Section, sectionText } from "../../report/documents/section.ts";
+import { degradedWarning } from "../degrade.ts";
+import type { ArtifactJob, ArtifactStore, ListedArtifact, Upload } from "./artifact.ts";
+import { uploadRaw } from "./artifact.ts";
+
+/** More legs than GitHub allows a matrix to have. */
+export const MOST_SECTIONS = 256;
+
+/** Downloads under way at once. */
+const AT_ONCE = 6;
+
+const PREFIX = "stormlog-section-";
+
+/** Name of a section's artifact, without the `.json` that its file has. */
+export function sectionName(gateId: string, leg: string | null): string {
+  return `${PREFIX}${gateId}${leg === null ? "" : `-${leg}`}`;
+}
+
+/**
+ * Upload what this job says as an artifact of its own that is not zipped.
+ * @param scratch existing directory for the file; it stays, because an upload that missed its deadline may still read it
+ */
+export async function uploadSection(
+  job: Omit<ArtifactJob, "name">,
+  section: Section,
+  scratch: string,
+): Promise<Upload> {
+  try {
+    const text = sectionText(section);
+    return await uploadRaw({ ...job, name: sectionName(section.gateId, section.leg) }, ".json", scratch, (file) =>
+      writeFileSync(file, text),
+    );
+  } catch (error) {
+    const instead = "The other jobs of this gate will not know of this one; its own summary and bundle are whole.";
+    return { ok: false, warning: degradedWarning({ what: "upload the section", permission: null, instead }, error) };
+  }
+}
+
+export interface SectionReader {
+  /**
+   * Every section of the gate in this workflow run, in the order of their legs; of a leg that ran again only its newest attempt.
+   * What was read before is not fetched again.
+   * @throws what the artifact service's client throws when the service cannot be asked
+   */
+  read(): Promise<readonly Section[]>;
+  /** One sentence for each artifact that was named like a section of this gate and could not be taken for one. */
+  refused(): readonly string[];
+}
+
+/** Sections of one gate in the workflow run of this job, through its own artifact service: no permission is needed. */
+export function sectionReader(store: ArtifactStore, gateId: string): SectionReader {
+  const read = new Map<number, Section | null>();
+  const refused = new Map<number, string>();
+
+  const take = async (artifact: ListedArtifact): Promise<void> => {
+    try {
+      const section = parseSection(await store.read(artifact, MAX_SECTION_BYTES), artifact.name);
+      // "a" with the leg "b-c" and "a-b" with the leg "c" have the same name; what stands inside decides.
+      read.set(artifact.id, section.gateId === gateId ? section : null);
+    } catch (error) {
+      // What cannot be fetched now may be had in the next round; what is no section will never be one.
+      if (!(error instanceof GateError)) throw error;
+      read.set(artifact.id, null);
+      refused.set(artifact.id, error.message);
+    }
+  };
+
+  return {
+    async read() {
+      const named = (await store.list())
+        .filter(({ name }) => isNamedLike(name, gateId))
+        .sort((a, b) => b.id - a.id)
+        .slice(0, MOST_SECTIONS * 2);
+      const unread = named.filter(({ id }) => !read.has(id));
+      const worker = async (): Promise<void> => {
+        for (let next = unread.shift(); next !== undefined; next = unread.shift()) await take(next);
+      };
+      await Promise.all(Array.from({ length: AT_ONCE }, worker));
+      return newestSections(named.flatMap(({ id }) => read.get(id) ?? []));
+    },
+    refused: () => [...refused.values()],
+  };
+}
+
+function isNamedLike(name: string, gateId: string): boolean {
+  const start = `${PREFIX}${gateId}`;
+  return name.endsWith(".json") && name.startsWith(start) && /^[.-]/.test(name.slice(start.length));
+}
+
+/**
+ * Of every leg its newest attempt. Several sections of one leg and attempt are different jobs that were given the same name;
+ * all of them stay, so that none hides what another one says.
+ * @param sections newest first
+ */
+export function newestSections(sections: readonly Section[]): readonly Section[] {
+  const newest = new Map<string | null, number>();
+  for (const { leg, runAttempt } of sections) newest.set(leg, Math.max(runAttempt, newest.get(leg) ?? 0));
+  return sections
+    .filter(({ leg, runAttempt }) => newest.get(leg) === runAttempt)
+    .slice(0, MOST_SECTIONS)
+    .reverse()
+    .sort((a, b) => compareLegs(a.leg, b.leg));
+}
+
+const COLLATOR = new Intl.Collator("en", { numeric: true });
+
+function compareLegs(a: string | null, b: string | null): number {
+  if (a === null || b === null) return a === b ? 0 : a === null ? -1 : 1;
+  return COLLATOR.compare(a, b) || (a < b ? -1 : a > b ? 1 : 0);
+}

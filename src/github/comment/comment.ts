@@ -1,0 +1,188 @@
+import { isStatus } from "../api-error.ts";
+import { BadAnswerError } from "../artifacts/bounded-fetch.ts";
+import { degradedWarning } from "../degrade.ts";
+import type { Octokit } from "../octokit.ts";
+import { markerKey, OwnAuthor, sameText } from "./own-texts.ts";
+
+/** GitHub stores 262,144 bytes; its documented limit of 65,536 characters, less room for the marker, is what is used. */
+export const MAX_COMMENT_CHARS = 60_000;
+
+export interface CommentTarget {
+  readonly owner: string;
+  readonly repo: string;
+  readonly pullRequest: number;
+  /** Commit the text is about: an older run must not overwrite what a newer one said. Null = do not check. */
+  readonly headSha: string | null;
+  /** Gate id, with the leg of a matrix behind a slash. */
+  readonly key: string;
+  /**
+   * Longest wait before a comment is created, milliseconds, drawn at random: jobs that end together then find that one of them has
+   * made it, instead of notifying people once each. Default is no wait.
+   */
+  readonly settleMs?: number;
+}
+
+export type CommentResult =
+  | { readonly action: "created" | "updated" | "unchanged"; readonly url: string }
+  /** The pull request has moved on; the run of its newer commit comments. */
+  | { readonly action: "outdated" }
+  | { readonly action: "failed"; readonly warning: string };
+
+/** First line of a sticky comment, by which it is found again. Invisible when rendered. */
+export function commentMarker(key: string): string {
+  return `<!-- stormlog-gate:${markerKey(key)} -->`;
+}
+
+/** How often a comment may be deleted under our hands before that is a failure. */
+const MOST_ATTEMPTS = 4;
+
+interface Marked {
+  readonly id: number;
+  readonly body: string;
+  readonly author: string;
+  readonly url: string;
+}
+
+/** What stands between the runner and GitHub can answer for it; a comment without a page was not written. */
+function pageOf(comment: { readonly html_url?: unknown }): string {
+  if (typeof comment.html_url !== "string")
+    throw new BadAnswerError("GitHub's answer is something else than a comment");
+  return comment.html_url;
+}
+
+/** The comment that was just found is not there any more. */
+class GoneError extends Error {
+  override readonly name = "GoneError";
+}
+
+/** Anybody can paste a marker, so a comment counts as ours only when its first line is the marker and its author is us. */
+class StickyComments {
+  readonly #octokit: Octokit;
+  readonly #target: CommentTarget;
+  readonly #marker: string;
+  readonly #us: OwnAuthor;
+
+  constructor(octokit: Octokit, target: CommentTarget) {
+    this.#octokit = octokit;
+    this.#target = target;
+    this.#marker = commentMarker(target.key);
+    this.#us = new OwnAuthor(octokit);
+  }
+
+  /** Our comments of this gate, the oldest (lowest id) first. */
+  async find(): Promise<readonly Marked[]> {
+    const { owner, repo, pullRequest } = this.#target;
+    const comments = await this.#octokit.paginate(this.#octokit.rest.issues.listComments, {
+      owner,
+      repo,
+      issue_number: pullRequest,
+      per_page: 100,
+    });
+    const marked = comments
+      .filter(({ body }) => body !== undefined && body.split(/\r?\n/, 1)[0]?.trimEnd() === this.#marker)
+      .map(({ id, body, user, html_url }) => ({ id, body: body ?? "", author: user?.login ?? "", url: html_url }))
+      .sort((a, b) => a.id - b.id);
+    const ours: Marked[] = [];
+    for (const comment of marked) if (await this.#us.is(comment.author)) ours.push(comment);
+    return ours;
+  }
+
+  async create(body: string): Promise<string> {
+    const { owner, repo, pullRequest } = this.#target;
+    const { data } = await this.#octokit.rest.issues.createComment({ owner, repo, issue_number: pullRequest, body });
+    return pageOf(data);
+  }
+
+  async update(id: number, body: string): Promise<string> {
+    const { owner, repo } = this.#target;
+    try {
+      const { data } = await this.#octokit.rest.issues.updateComment({ owner, repo, comment_id: id, body });
+      return pageOf(data);
+    } catch (error) {
+      throw isStatus(error, 404) ? new GoneError("the comment was deleted again and again", { cause: error }) : error;
+    }
+  }
+
+  /** Another run may have deleted it already; a duplicate that stays is no reason to fail. */
+  async remove(id: number): Promise<void> {
+    const { owner, repo } = this.#target;
+    await this.#octokit.rest.issues.deleteComment({ owner, repo, comment_id: id }).catch(() => {});
+  }
+
+  /** False only when GitHub says so; a token that cannot read pull requests is no reason to stay silent. */
+  async isOutdated(): Promise<boolean> {
+    const { owner, repo, pullRequest, headSha } = this.#target;
+    if (headSha === null) return false;
+    try {
+      const { data } = await this.#octokit.rest.pulls.get({
+        owner,
+        repo,
+        pull_number: pullRequest,
+        request: { retries: 0 },
+      });
+      return data.head.sha !== headSha;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/**
+ * Keep exactly one comment of this gate on the pull request, with this text: created once (which notifies), then updated
+ * (which does not), left alone when nothing changed. Of duplicates the oldest stays.
+ * @param text markdown without the marker
+ * @throws whatever the client throws; see {@link stickyComment}
+ */
+export async function keepOneComment(octokit: Octokit, target: CommentTarget, text: string): Promise<CommentResult> {
+  const body = `${commentMarker(target.key)}\n${text.slice(0, MAX_COMMENT_CHARS)}`;
+  const comments = new StickyComments(octokit, target);
+  for (let attempt = 1; ; attempt += 1) {
+    if (await comments.isOutdated()) return { action: "outdated" };
+    try {
+      return await write(comments, body, target.settleMs ?? 0);
+    } catch (error) {
+      // Another run took it for a duplicate, or a person deleted it, after it was found: look again.
+      if (!(error instanceof GoneError)) throw error;
+      if (attempt === MOST_ATTEMPTS) throw error.cause;
+    }
+  }
+}
+
+async function write(comments: StickyComments, body: string, settleMs: number): Promise<CommentResult> {
+  let [kept, ...duplicates] = await comments.find();
+  if (kept === undefined && settleMs > 0) {
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * settleMs));
+    [kept, ...duplicates] = await comments.find();
+  }
+  let createdUrl: string | null = null;
+  if (kept === undefined) {
+    createdUrl = await comments.create(body);
+    // Two runs can find nothing at the same moment and both create; whoever looks last cleans up.
+    [kept, ...duplicates] = await comments.find();
+    if (kept === undefined) return { action: "created", url: createdUrl };
+  }
+  for (const { id } of duplicates) await comments.remove(id);
+  if (sameText(kept.body, body)) return { action: createdUrl === null ? "unchanged" : "created", url: kept.url };
+  return { action: "updated", url: await comments.update(kept.id, body) };
+}
+
+/** {@link keepOneComment} that never throws: a failure is one warning that names the missing permission. */
+export async function stickyComment(octokit: Octokit, target: CommentTarget, text: string): Promise<CommentResult> {
+  try {
+    return await keepOneComment(octokit, target, text);
+  } catch (error) {
+    return { action: "failed", warning: commentWarning(error) };
+  }
+}
+
+/** The one warning for a comment that could not be kept. */
+export function commentWarning(error: unknown): string {
+  return degradedWarning(
+    {
+      what: "keep the pull request comment",
+      permission: "pull-requests: write",
+      instead: "The verdict stands; the job summary shows what the comment would have said.",
+    },
+    error,
+  );
+}

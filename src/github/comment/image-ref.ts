@@ -1,0 +1,118 @@
+import { createHash } from "node:crypto";
+import { isStatus } from "../api-error.ts";
+import type { Octokit } from "../octokit.ts";
+import type { GitData } from "../repository/git-data.ts";
+
+/** Where all picture refs live. */
+export const IMAGES = "refs/stormlog/images/";
+
+/** A picture of a report. `key` is the gate id, with the leg of a matrix behind a slash. */
+export interface ReportImage {
+  readonly key: string;
+  readonly png: Uint8Array;
+}
+
+export interface ImageRepository {
+  /** `https://github.com`, without a slash at its end. */
+  readonly serverUrl: string;
+  readonly owner: string;
+  readonly repo: string;
+}
+
+/** Hidden ref that holds the pictures of a pull request. */
+export function imageRef(pullRequest: number): string {
+  return `${IMAGES}pr-${pullRequest}`;
+}
+
+/**
+ * Put pictures of a pull request on its hidden ref, in one commit, and give the address of each, pinned to that commit. Pictures of
+ * other keys stay.
+ * @returns addresses by key
+ * @throws GateError BASELINE_STORE_BUSY, and what the client throws
+ */
+export async function publishImages(
+  gitData: GitData,
+  repository: ImageRepository,
+  input: { readonly pullRequest: number; readonly images: readonly ReportImage[] },
+): Promise<ReadonlyMap<string, string>> {
+  const { pullRequest, images } = input;
+  if (images.length === 0) return new Map();
+  const files = new Map(images.map(({ key, png }) => [imagePath(key), png]));
+  const commit = await gitData.commit(
+    imageRef(pullRequest),
+    `Pictures of pull request ${pullRequest}`,
+    async () => files,
+  );
+  if (commit === null) return new Map();
+  return new Map(images.map(({ key }) => [key, imageAddress(repository, commit, imagePath(key))]));
+}
+
+/** File of a picture on the ref: the key where it is plain, else its plain letters and a hash, so that two keys never share a file. */
+export function imagePath(key: string): string {
+  const parts = key.split("/").map((part) => part.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^\.+/, "") || "-");
+  const plain = parts.join("/");
+  if (plain === key) return `${plain}.png`;
+  return `${plain}-${createHash("sha256").update(key).digest("hex").slice(0, 8)}.png`;
+}
+
+/** Address by which signed-in readers of private repositories see a file too, pinned to a commit. */
+export function imageAddress({ serverUrl, owner, repo }: ImageRepository, commit: string, path: string): string {
+  return `${serverUrl}/${owner}/${repo}/blob/${commit}/${path.split("/").map(encodeURIComponent).join("/")}?raw=true`;
+}
+
+/** Pictures of a pull request nobody pushes to any more are kept so long, days. */
+const KEEP_DAYS = 30;
+const DAY_MS = 86_400_000;
+/** Refs looked at in one go; a nightly job comes to the others the next night. */
+const MAX_REFS = 200;
+
+export interface ExpiredImages {
+  /** Full names of the refs that are gone. */
+  readonly deleted: readonly string[];
+  /** Refs that could not be looked at or deleted, with why. */
+  readonly failed: readonly { readonly ref: string; readonly error: unknown }[];
+}
+
+export interface ExpiryInput {
+  readonly octokit: Octokit;
+  readonly gitData: GitData;
+  readonly repository: { readonly owner: string; readonly repo: string };
+  readonly now?: Date;
+  /** Default {@link KEEP_DAYS}. */
+  readonly maxAgeDays?: number;
+}
+
+/**
+ * Delete the picture refs of pull requests that are closed or gone, and those whose last picture is older than `maxAgeDays`. One that
+ * fails does not keep the others.
+ * @throws what the client throws when the refs cannot be listed
+ */
+export async function expireImages(input: ExpiryInput): Promise<ExpiredImages> {
+  const { gitData } = input;
+  const deleted: string[] = [];
+  const failed: { ref: string; error: unknown }[] = [];
+  for (const { ref, commit } of (await gitData.refs(`${IMAGES}pr-`)).slice(0, MAX_REFS)) {
+    const [, digits] = /\/pr-(\d{1,9})$/.exec(ref) ?? [];
+    if (digits === undefined) continue;
+    try {
+      if (!(await isOver(input, Number(digits), commit))) continue;
+      await gitData.deleteRef(ref);
+      deleted.push(ref);
+    } catch (error) {
+      failed.push({ ref, error });
+    }
+  }
+  return { deleted, failed };
+}
+
+async function isOver(input: ExpiryInput, pullRequest: number, commit: string): Promise<boolean> {
+  const { octokit, repository, now = new Date(), maxAgeDays = KEEP_DAYS } = input;
+  const { owner, repo } = repository;
+  const pull = await octokit.rest.pulls.get({ owner, repo, pull_number: pullRequest }).catch((error: unknown) => {
+    if (isStatus(error, 404)) return null;
+    throw error;
+  });
+  if (pull === null || pull.data.state === "closed") return true;
+  const { data } = await octokit.rest.git.getCommit({ owner, repo, commit_sha: commit });
+  return now.getTime() - Date.parse(data.committer.date) > maxAgeDays * DAY_MS;
+}

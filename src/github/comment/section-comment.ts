@@ -1,0 +1,122 @@
+import type { Section } from "../../report/documents/section.ts";
+import { renderComment } from "../../report/markdown/comment-markdown.ts";
+import type { Octokit } from "../octokit.ts";
+import type { GitData } from "../repository/git-data.ts";
+import { type CommentResult, keepOneComment, MAX_COMMENT_CHARS } from "./comment.ts";
+import { SectionPictures } from "./section-pictures.ts";
+
+/** Input `image`: a picture where it can be shown, or what stands for it. */
+export type ImageMode = "auto" | "ref" | "mermaid" | "none";
+
+export interface SectionComment {
+  readonly octokit: Octokit;
+  /** Where pictures go; null = nowhere, the comment then draws with mermaid. */
+  readonly gitData: GitData | null;
+  readonly context: { readonly serverUrl: string; readonly owner: string; readonly repo: string };
+  readonly pullRequest: {
+    readonly number: number;
+    /** A newer head keeps this comment from being written; null = do not look. */
+    readonly headSha: string | null;
+  };
+  readonly gateId: string;
+  /** What the comment is kept under where that is not the gate alone: `<gate-id>/<leg>`. */
+  readonly key?: string;
+  /** Asked again after every write, until it gives what was written. Artifact ids in it become links into `runId`. */
+  readonly sections: () => Promise<readonly Section[]>;
+  readonly runId: number | null;
+  readonly image: ImageMode;
+  /** How many legs there have to be; fewer are no pass. Null = whoever came. */
+  readonly expected?: number | null;
+  /** Sentences for a box below the verdict, asked at every writing; plain text, escaped here. */
+  readonly notes?: () => readonly string[];
+  readonly log: (line: string) => void;
+}
+
+export type SectionCommentResult = CommentResult & {
+  /** What could not be done beside the text; the comment stands without it. */
+  readonly warnings: readonly string[];
+  /** What the last text was made of. */
+  readonly sections: readonly Section[];
+};
+
+/** A matrix has at most 256 legs, each of which may run again; whatever changes more often is no set of legs. */
+const MOST_ROUNDS = 500;
+/** Longest wait before the first leg's comment is made. */
+const SETTLE_MS = 3000;
+const PAUSE_PER_SECTION_MS = 100;
+const MOST_PAUSE_MS = 2000;
+
+/**
+ * Keep the one comment of a gate as its sections say: read them, write, and read again until nothing new has come. Every job
+ * uploads its section before it comes here, so whoever writes last has seen all of them, in whatever order they write.
+ * @throws what reading the sections throws the first time, and what the client throws
+ */
+export async function keepSectionComment(given: SectionComment): Promise<SectionCommentResult> {
+  const { octokit, context, pullRequest, gateId, runId, log } = given;
+  const { owner, repo, serverUrl } = context;
+  const { number, headSha } = pullRequest;
+  const target = { owner, repo, pullRequest: number, headSha, key: given.key ?? gateId };
+  const pictures = openPictures(given);
+  let sections = await given.sections();
+  let result: CommentResult;
+  let created = false;
+  for (let round = 1; ; round += 1) {
+    const images = (await pictures?.addresses(sections)) ?? new Map<Section, string>();
+    const text = renderComment(sections, {
+      gateId,
+      repositoryUrl: `${serverUrl}/${owner}/${repo}`,
+      runId,
+      images,
+      mermaid: given.image !== "none",
+      expected: given.expected ?? null,
+      notes: given.notes?.() ?? [],
+      maxChars: MAX_COMMENT_CHARS,
+    });
+    const isShared = sections.some(({ leg }) => leg !== null);
+    result = await keepOneComment(octokit, { ...target, settleMs: isShared ? SETTLE_MS : 0 }, text);
+    if (result.action === "created") created = true;
+    if (result.action === "outdated" || result.action === "failed") break;
+    let again: readonly Section[];
+    try {
+      again = await given.sections();
+    } catch (error) {
+      // What was written stands; a job that came in between writes it itself.
+      log(`Could not look again for other sections: ${error instanceof Error ? error.message : String(error)}`);
+      break;
+    }
+    if (identity(again) === identity(sections)) break;
+    if (round === MOST_ROUNDS) {
+      log(`The sections changed ${MOST_ROUNDS} times while the comment was written; it stays as it is`);
+      break;
+    }
+    // Many legs that end together would each rewrite for each: those that wait a little find that another one has.
+    await pause(Math.random() * Math.min(MOST_PAUSE_MS, again.length * PAUSE_PER_SECTION_MS));
+    sections = await given.sections().catch(() => again);
+    log(`The comment is written again: there are ${sections.length} sections now`);
+  }
+  if (created && "url" in result) result = { ...result, action: "created" };
+  return { ...result, warnings: pictures?.warnings ?? [], sections };
+}
+
+function openPictures({ octokit, gitData, context, pullRequest, image, log }: SectionComment): SectionPictures | null {
+  if (gitData === null || image === "mermaid" || image === "none") return null;
+  return new SectionPictures({ octokit, gitData, repository: context, pullRequest: pullRequest.number, image, log });
+}
+
+/** Which sections these are; their text is immutable. */
+function identity(sections: readonly Section[]): string {
+  return JSON.stringify(
+    sections.map(({ leg, runAttempt, bundleArtifact, report }) => [
+      leg,
+      runAttempt,
+      bundleArtifact,
+      report.word,
+      report.session,
+      report.generated_at_utc,
+    ]),
+  );
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

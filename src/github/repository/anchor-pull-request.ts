@@ -1,0 +1,183 @@
+import { isStatus } from "../api-error.ts";
+import { sameText } from "../comment/own-texts.ts";
+import type { Octokit } from "../octokit.ts";
+import { type Repository, shortRef, tipOf } from "./ref-move.ts";
+
+/** A change to files of the main branch that a person shall decide on. */
+export interface Proposal {
+  /** Name of the branch it lives on, without `refs/heads/`; it is ours. */
+  readonly branch: string;
+  /** Branch it goes into. */
+  readonly base: string;
+  readonly title: string;
+  readonly body: string;
+  /** First line of the commit; also how a commit of ours is told from one that a person pushed onto the branch. */
+  readonly message: string;
+  readonly files: readonly ProposedFile[] | ((read: ReadFile) => Promise<readonly ProposedFile[]>);
+}
+
+export interface ProposedFile {
+  readonly path: string;
+  readonly content: string;
+}
+
+/** A file as it stands on the open pull request's branch, else on the base; null = it is not there. */
+export type ReadFile = (path: string) => Promise<string | null>;
+
+export type ProposalResult =
+  | { readonly action: "created" | "updated" | "unchanged"; readonly number: number; readonly url: string }
+  /** Somebody works on the branch: its files are theirs now. */
+  | { readonly action: "left"; readonly number: number; readonly url: string }
+  /** A person closed it unmerged and kept the branch: that was a no. */
+  | { readonly action: "declined"; readonly number: number; readonly url: string }
+  /** The files are as proposed already. */
+  | { readonly action: "nothing" };
+
+/** Line of a commit message that says whose it is. */
+const OURS = "Proposed-By: stormlog-gate";
+
+interface Tip {
+  readonly commit: string;
+  readonly tree: string;
+  readonly message: string;
+}
+
+interface KnownPull {
+  readonly number: number;
+  readonly url: string;
+  readonly title: string;
+  readonly body: string;
+  readonly fate: "open" | "merged" | "declined";
+}
+
+class ProposalBranch {
+  readonly #octokit: Octokit;
+  readonly #repository: Repository;
+  readonly #proposal: Proposal;
+  #files: readonly ProposedFile[] = [];
+
+  constructor(octokit: Octokit, repository: Repository, proposal: Proposal) {
+    this.#octokit = octokit;
+    this.#repository = { owner: repository.owner, repo: repository.repo };
+    this.#proposal = proposal;
+  }
+
+  /** Settle what is proposed, from the files of a branch where it builds on them. */
+  async make(branch: string): Promise<void> {
+    const { files } = this.#proposal;
+    this.#files = typeof files === "function" ? await files((path) => this.#read(branch, path)) : files;
+  }
+
+  async #read(branch: string, path: string): Promise<string | null> {
+    try {
+      const { data } = await this.#octokit.rest.repos.getContent({ ...this.#repository, path, ref: branch });
+      if (Array.isArray(data) || data.type !== "file" || !("content" in data)) return null;
+      return Buffer.from(data.content, "base64").toString("utf8");
+    } catch (error) {
+      if (isStatus(error, 404)) return null;
+      throw error;
+    }
+  }
+
+  async tip(branch: string): Promise<Tip | null> {
+    const commit = await tipOf(this.#octokit, this.#repository, `refs/heads/${branch}`);
+    if (commit === null) return null;
+    const { data } = await this.#octokit.rest.git.getCommit({ ...this.#repository, commit_sha: commit });
+    return { commit, tree: data.tree.sha, message: data.message };
+  }
+
+  /** Id of a tree with the proposed files in it. */
+  async treeOn(tree: string): Promise<string> {
+    const { data } = await this.#octokit.rest.git.createTree({
+      ...this.#repository,
+      base_tree: tree,
+      tree: this.#files.map(({ path, content }) => ({ path, content, mode: "100644", type: "blob" })),
+    });
+    return data.sha;
+  }
+
+  /** One commit on the newest base, in place of whatever the branch held. */
+  async put(base: Tip, tree: string, existing: Tip | null): Promise<void> {
+    const { data } = await this.#octokit.rest.git.createCommit({
+      ...this.#repository,
+      message: `${this.#proposal.message}\n\n${OURS}\n`,
+      tree,
+      parents: [base.commit],
+    });
+    const ref = `refs/heads/${this.#proposal.branch}`;
+    if (existing === null) await this.#octokit.rest.git.createRef({ ...this.#repository, ref, sha: data.sha });
+    else
+      await this.#octokit.rest.git.updateRef({ ...this.#repository, ref: shortRef(ref), sha: data.sha, force: true });
+  }
+
+  /** The newest pull request from the branch, whatever became of it. */
+  async newestPull(): Promise<KnownPull | null> {
+    const { owner } = this.#repository;
+    const { branch, base } = this.#proposal;
+    const { data } = await this.#octokit.rest.pulls.list({
+      ...this.#repository,
+      state: "all",
+      head: `${owner}:${branch}`,
+      base,
+      sort: "created",
+      direction: "desc",
+      per_page: 10,
+    });
+    const found = data.find(({ head }) => head.ref === branch);
+    if (found === undefined) return null;
+    const { number, title, body, html_url: url, state, merged_at } = found;
+    const fate = state === "open" ? "open" : merged_at == null ? "declined" : "merged";
+    return { number, url, title, body: body ?? "", fate };
+  }
+
+  async create(): Promise<{ number: number; url: string }> {
+    const { branch, base, title, body } = this.#proposal;
+    const { data } = await this.#octokit.rest.pulls.create({ ...this.#repository, head: branch, base, title, body });
+    return { number: data.number, url: data.html_url };
+  }
+
+  async rename(number: number): Promise<void> {
+    const { title, body } = this.#proposal;
+    await this.#octokit.rest.pulls.update({ ...this.#repository, pull_number: number, title, body });
+  }
+}
+
+/**
+ * Keep one pull request that proposes these files: opened once, then brought up to date on the same branch. A branch that a person
+ * pushed to is left to them, and one whose pull request was closed unmerged is not proposed again until the branch is deleted.
+ * @throws what the client throws; a repository may forbid pull requests by Actions (403)
+ */
+export async function keepProposal(
+  octokit: Octokit,
+  repository: Repository,
+  proposal: Proposal,
+): Promise<ProposalResult> {
+  const branch = new ProposalBranch(octokit, repository, proposal);
+  const base = await branch.tip(proposal.base);
+  if (base === null) throw new Error(`there is no branch ${proposal.base}`);
+  const existing = await branch.tip(proposal.branch);
+  const newest = await branch.newestPull();
+  if (existing !== null && newest?.fate === "declined") {
+    return { action: "declined", number: newest.number, url: newest.url };
+  }
+  const pull = newest?.fate === "open" ? newest : null;
+  await branch.make(existing !== null && pull !== null ? proposal.branch : proposal.base);
+  const wanted = await branch.treeOn(base.tree);
+  if (wanted === base.tree) return { action: "nothing" };
+  if (existing !== null && pull !== null && !existing.message.includes(OURS)) {
+    return { action: "left", number: pull.number, url: pull.url };
+  }
+  // The same files on an older base need no new commit: each would be a push that everybody sees.
+  const upToDate = existing !== null && pull !== null && (await branch.treeOn(existing.tree)) === existing.tree;
+  if (!upToDate) await branch.put(base, wanted, existing);
+  if (pull === null) return { action: "created", ...(await branch.create()) };
+  const { number, url } = pull;
+  const sameWords = pull.title === proposal.title && sameText(pull.body, proposal.body);
+  if (!sameWords) await branch.rename(number);
+  return { action: upToDate && sameWords ? "unchanged" : "updated", number, url };
+}
+
+/** Whether GitHub refuses pull requests by this token: by its permissions, or by the setting that keeps Actions from opening any. */
+export function pullRequestsRefused(error: unknown): boolean {
+  return isStatus(error, 403, 404, 422);
+}

@@ -1,0 +1,95 @@
+import { apiFailure, isAmbiguous, isStatus } from "../api-error.ts";
+import type { Octokit } from "../octokit.ts";
+
+export interface Repository {
+  readonly owner: string;
+  readonly repo: string;
+}
+
+/** A ref that shall go from one commit to another, and only from that one. Null = the ref must not exist yet. */
+export interface RefMove {
+  /** Full name. */
+  readonly ref: string;
+  readonly from: string | null;
+  readonly to: string;
+}
+
+/** The name of a ref as the REST API's paths want it. */
+export function shortRef(ref: string): string {
+  return ref.replace(/^refs\//, "");
+}
+
+/** Commit a ref points to; null when there is no such ref. */
+export async function tipOf(octokit: Octokit, repository: Repository, ref: string): Promise<string | null> {
+  try {
+    const { data } = await octokit.rest.git.getRef({ ...repository, ref: shortRef(ref) });
+    return data.object.sha;
+  } catch (error) {
+    if (isStatus(error, 404)) return null;
+    throw error;
+  }
+}
+
+/** Whether a commit is the tip of a ref or behind it. */
+async function holds(octokit: Octokit, repository: Repository, ref: string, commit: string): Promise<boolean> {
+  const tip = await tipOf(octokit, repository, ref);
+  if (tip === null || tip === commit) return tip === commit;
+  const basehead = `${commit}...${tip}`;
+  const { data } = await octokit.rest.repos.compareCommitsWithBasehead({ ...repository, basehead, per_page: 1 });
+  return data.status === "ahead" || data.status === "identical";
+}
+
+/**
+ * Move a ref forward. GitHub refuses a move that is no fast-forward, and a new ref that is there already: so it is a compare-and-swap as
+ * long as `to` has `from` as its parent. False = somebody else was faster. An answer that got lost is looked up, never assumed.
+ * @throws what the client throws
+ */
+export async function advance(octokit: Octokit, repository: Repository, { ref, from, to }: RefMove): Promise<boolean> {
+  // A second try after a lost answer would meet our own first one; it is looked up instead.
+  const request = { retries: 0 };
+  try {
+    if (from === null) await octokit.rest.git.createRef({ ...repository, ref, sha: to, request });
+    else await octokit.rest.git.updateRef({ ...repository, ref: shortRef(ref), sha: to, force: false, request });
+    return true;
+  } catch (error) {
+    if (isStatus(error, 422) && /fast.?forward|already exists/i.test(apiFailure(error).message)) return false;
+    if (isAmbiguous(error) && (await holds(octokit, repository, ref, to))) return true;
+    // Refused for another reason (a rule of the repository, a lock), unless the ref has moved after all.
+    if (isStatus(error, 409, 422) && (await tipOf(octokit, repository, ref)) !== from) return false;
+    throw error;
+  }
+}
+
+const REPLACE = `mutation($repositoryId: ID!, $name: GitRefname!, $before: GitObjectID!, $after: GitObjectID!) {
+  updateRefs(input: {
+    repositoryId: $repositoryId, refUpdates: [{ name: $name, beforeOid: $before, afterOid: $after, force: true }]
+  }) { clientMutationId }
+}`;
+
+export type Replacement = "moved" | "lost" | { readonly refused: unknown };
+
+/**
+ * Move a ref to a commit that does not descend from the old one, as a compare-and-swap. REST's forced update would drop a commit that
+ * came meanwhile; GraphQL's names the commit that must still be there.
+ */
+export async function replace(
+  octokit: Octokit,
+  repository: Repository,
+  { ref, from, to }: RefMove & { readonly from: string },
+): Promise<Replacement> {
+  try {
+    const { data } = await octokit.rest.repos.get({ ...repository });
+    await octokit.graphql(REPLACE, {
+      repositoryId: data.node_id,
+      name: ref,
+      before: from,
+      after: to,
+      request: { retries: 0 },
+    });
+    return "moved";
+  } catch (error) {
+    const tip = await tipOf(octokit, repository, ref);
+    if (tip === to) return "moved";
+    return tip === from ? { refused: error } : "lost";
+  }
+}

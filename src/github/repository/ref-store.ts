@@ -1,0 +1,122 @@
+import { pruneRecord, serializeRecord } from "../../baseline/record-size.ts";
+import { scenarioDirectory } from "../../baseline/scenario-name.ts";
+import {
+  type BaselineStore,
+  contentOf,
+  isRecordName,
+  MAX_STORED_BYTES,
+  parseStored,
+  recordName,
+  type StoreContent,
+  type StoredRecord,
+  tooLarge,
+  unwritable,
+} from "../../baseline/store.ts";
+import { GateError } from "../../core/errors.ts";
+import { DeadlineError, withDeadline } from "../deadline.ts";
+import { degradedWarning } from "../degrade.ts";
+import type { GitData, TreeFile } from "./git-data.ts";
+
+/** Longest wait for the baselines of a scenario, and for writing one with all attempts, milliseconds. */
+const READ_MS = 30_000;
+const WRITE_MS = 270_000;
+
+/** Blobs read at once. */
+const PARALLEL = 6;
+
+class RefStore implements BaselineStore {
+  readonly name: string;
+  readonly kind = "ref";
+  readonly #gitData: GitData;
+  readonly #ref: string;
+  /** Blobs never change, and several scenarios and both looks of a gate read the same ones. */
+  readonly #texts = new Map<string, string>();
+
+  /** Who did not answer once is not waited for again, scenario by scenario. */
+  #silent: GateError | null = null;
+
+  constructor(gitData: GitData, name: string, ref: string) {
+    this.name = name;
+    this.#gitData = gitData;
+    this.#ref = ref;
+  }
+
+  async list(scenario?: string): Promise<StoreContent> {
+    if (this.#silent !== null) throw this.#silent;
+    try {
+      return await withDeadline({ ms: READ_MS }, () => this.#read(scenario));
+    } catch (error) {
+      if (error instanceof GateError) throw error;
+      const attempt = { what: `read the baselines of ${this.name}`, permission: "contents: read", instead: "" };
+      const unreadable = new GateError("BASELINE_STORE_UNREADABLE", degradedWarning(attempt, error).trim(), {
+        kind: "error",
+        where: this.name,
+        cause: error,
+      });
+      if (error instanceof DeadlineError) this.#silent = unreadable;
+      throw unreadable;
+    }
+  }
+
+  async #read(scenario: string | undefined): Promise<StoreContent> {
+    const snapshot = await this.#gitData.snapshot(this.#ref);
+    if (snapshot === null) return { exists: false, records: [], skipped: [] };
+    const folder = scenario === undefined ? "" : `${scenarioDirectory(scenario)}/`;
+    const files = snapshot.files.filter(({ path }) => isRecordName(path) && path.startsWith(folder));
+    const texts: { name: string; text: string | null }[] = [];
+    const large: string[] = [];
+    for (let at = 0; at < files.length; at += PARALLEL) {
+      const batch = files.slice(at, at + PARALLEL).filter((file) => {
+        const fits = (file.size ?? 0) <= MAX_STORED_BYTES;
+        if (!fits) large.push(tooLarge(file.path));
+        return fits;
+      });
+      texts.push(
+        ...(await Promise.all(batch.map(async (file) => ({ name: file.path, text: await this.#text(file) })))),
+      );
+    }
+    const content = contentOf(texts);
+    return { ...content, skipped: [...content.skipped, ...large] };
+  }
+
+  async #text({ sha }: TreeFile): Promise<string> {
+    const known = this.#texts.get(sha);
+    if (known !== undefined) return known;
+    const text = Buffer.from(await this.#gitData.blob(sha)).toString("utf8");
+    this.#texts.set(sha, text);
+    return text;
+  }
+
+  async update(
+    scenario: string,
+    fingerprint: StoredRecord["record"]["fingerprint"],
+    change: Parameters<BaselineStore["update"]>[2],
+  ): Promise<StoredRecord> {
+    const name = recordName(scenario, fingerprint);
+    let written: StoredRecord | null = null;
+    try {
+      await withDeadline({ ms: WRITE_MS }, () =>
+        this.#gitData.commit(this.#ref, `Baseline of ${name}`, async (current) => {
+          const file = current?.files.find(({ path }) => path === name);
+          const known = file === undefined ? null : parseStored(name, await this.#text(file));
+          // A record that cannot be read is not overwritten: it may be a newer version's.
+          if (known !== null && "skipped" in known) throw unwritable(this.name, known.skipped);
+          const record = pruneRecord(change(known?.record ?? null));
+          written = { name, record };
+          return new Map([[name, Buffer.from(serializeRecord(record))]]);
+        }),
+      );
+    } catch (error) {
+      if (error instanceof GateError) throw error;
+      const attempt = { what: `write ${name}`, permission: "contents: write", instead: "" };
+      throw unwritable(this.name, degradedWarning(attempt, error).replace(/[.\s]+$/, ""));
+    }
+    if (written === null) throw unwritable(this.name, "nothing was asked to be written");
+    return written;
+  }
+}
+
+/** `ref:NAME` over GitHub's API: the same tree as the clone's ref of that name, without fetching or pushing it. */
+export function openRefStore(gitData: GitData, name: string, ref: string): BaselineStore {
+  return new RefStore(gitData, name, ref);
+}

@@ -1,0 +1,74 @@
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { analyze } from "../analysis/analyze.ts";
+import { measuredRun, parseMeasurements } from "../analysis/measured-run.ts";
+import type { Measurements } from "../analysis/measurements.ts";
+import { recordToMeasurements } from "../baseline/record.ts";
+import { invalidInput } from "../core/errors.ts";
+import type { Recording } from "../telemetry/recording/model.ts";
+import { readInput } from "./telemetry-input.ts";
+
+/** Judged features of a recording of ours or of anybody's telemetry, as a one-run document. */
+function fromRecordings(
+  recordings: readonly { readonly name: string; readonly recording: Recording }[],
+  file: string,
+): Measurements {
+  const first = recordings[0]?.recording.info ?? null;
+  return {
+    scenario: first?.scenario ?? path.basename(file),
+    fingerprint: first?.fingerprint ?? null,
+    runs: recordings.map(({ name, recording }) =>
+      measuredRun(analyze(recording), {
+        session: recording.info?.session ?? name,
+        commit: recording.info?.commit ?? null,
+      }),
+    ),
+  };
+}
+
+function measurementsOfBundle(directory: string): Measurements | null {
+  const file = path.join(directory, "measurements.json");
+  if (!existsSync(file)) return null;
+  try {
+    return parseMeasurements(JSON.parse(readFileSync(file, "utf8")), file);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw invalidInput("INPUT_TRUNCATED", `${file} is not complete JSON`, file);
+    throw error;
+  }
+}
+
+/** What can be judged, with what its reader had to say about it. */
+export interface NotedMeasurements {
+  readonly measurements: Measurements;
+  readonly notes: readonly string[];
+}
+
+/**
+ * Anything that can be judged: a measurements file, a baseline record, a bundle, a run directory, a recording, telemetry.
+ * @throws GateError INPUT_… and INPUT_SCHEMA_VERSION (exit 5)
+ */
+export async function notedMeasurements(file: string): Promise<NotedMeasurements> {
+  const ofBundle = measurementsOfBundle(file);
+  if (ofBundle !== null) return { measurements: ofBundle, notes: [] };
+  const telemetry = await readInput(file);
+  switch (telemetry.kind) {
+    case "measurements":
+      return { measurements: parseMeasurements(telemetry.document, file), notes: [] };
+    case "baseline":
+      return { measurements: recordToMeasurements(telemetry.document, file), notes: [] };
+    case "recording":
+      return {
+        measurements: fromRecordings([{ name: file, recording: telemetry.recording }], file),
+        notes: telemetry.notes,
+      };
+    case "runs":
+      return { measurements: fromRecordings(telemetry.runs, file), notes: telemetry.notes };
+    default:
+      return telemetry satisfies never;
+  }
+}
+
+/** {@link notedMeasurements} without the notes. */
+export async function measurementsInput(file: string): Promise<Measurements> {
+  return (await notedMeasurements(file)).measurements;
+}

@@ -1,0 +1,76 @@
+import { snapshotName } from "../snapshot/file-names.ts";
+import { allocatedBytes, devicesOf } from "../snapshot/live.ts";
+import { Action, type TorchSnapshot, type TraceTable } from "../snapshot/model.ts";
+import { deviceSeries, reservedBytes } from "../snapshot/replay.ts";
+import { stepAt, stepEnds } from "../snapshot/steps.ts";
+import type { Recording, RecordingMark, SampleTable } from "../telemetry/recording/model.ts";
+import type { Telemetry } from "../telemetry/recording/telemetry.ts";
+
+const NS_PER_US = 1000;
+
+/** Microseconds of the first entry of any trace; null where entries have no clock. */
+function startOf(traces: readonly TraceTable[]): number | null {
+  let start = Number.POSITIVE_INFINITY;
+  for (const { time } of traces) start = Math.min(start, time[0] ?? Number.POSITIVE_INFINITY);
+  return Number.isFinite(start) ? start : null;
+}
+
+function tableOf(
+  snapshot: TorchSnapshot,
+  device: number,
+  rank: number,
+  startUs: number | null,
+  ends: Float64Array,
+): SampleTable {
+  const named = { rank, device: `cuda:${device}`, highwater: new Set<never>() };
+  const trace = snapshot.traces.find((one) => one.device === device);
+  if (trace === undefined) {
+    const allocated = Float64Array.of(allocatedBytes(snapshot, device));
+    const reserved = Float64Array.of(reservedBytes(snapshot, device));
+    return { ...named, timeNs: null, steps: null, columns: { allocated, reserved } };
+  }
+  const { timeUs, allocated, active, reserved } = deviceSeries(snapshot, trace);
+  return {
+    ...named,
+    timeNs: timeUs === null ? null : timeUs.map((time) => Math.round((time - (startUs ?? 0)) * NS_PER_US)),
+    steps: timeUs === null || ends.length === 0 ? null : timeUs.map((time) => stepAt(ends, time)),
+    columns: { allocated, reserved, active },
+  };
+}
+
+function outOfMemoryMarks(traces: readonly TraceTable[], startUs: number | null): RecordingMark[] {
+  return traces.flatMap(({ device, action, time, size, addr }) => {
+    const marks: RecordingMark[] = [];
+    for (let i = action.indexOf(Action.oom); i >= 0; i = action.indexOf(Action.oom, i + 1)) {
+      const timeNs = Math.round(((time[i] as number) - (startUs ?? 0)) * NS_PER_US);
+      const text = `cuda:${device}: ${size[i]} bytes requested, ${addr[i]} free`;
+      marks.push({ timeNs: Number.isNaN(timeNs) ? 0 : timeNs, kind: "oom", text });
+    }
+    return marks;
+  });
+}
+
+/**
+ * A snapshot's traces as a recording: allocated, active and reserved bytes of each device after every entry, with the annotated
+ * steps. A device without a trace has one sample, the moment of the snapshot.
+ */
+export function snapshotTelemetry(snapshot: TorchSnapshot, file: string): Telemetry {
+  const { rank } = snapshotName(file);
+  const startUs = startOf(snapshot.traces);
+  const ends = stepEnds(snapshot.annotations);
+  const recording: Recording = {
+    epochNs: startUs === null ? null : BigInt(Math.round(startUs)) * 1000n,
+    tables: devicesOf(snapshot).map((device) => tableOf(snapshot, device, rank ?? 0, startUs, ends)),
+    peaks: [],
+    marks: outOfMemoryMarks(snapshot.traces, startUs),
+    events: null,
+    worldSize: null,
+    missing: {},
+    info: null,
+  };
+  const traced = snapshot.traces.length > 0;
+  const notes = traced
+    ? ["levels within the trace count the bytes asked for, counted back from what the snapshot found at its end"]
+    : ["the snapshot has no trace: one sample a device, and no growth to be seen"];
+  return { kind: "recording", format: "torch-snapshot", recording, notes };
+}

@@ -1,0 +1,33 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import type { CatalogueEntry, LabFramework } from "./catalogue.ts";
+
+const execFileAsync = promisify(execFile);
+
+/** Looking for a module does not import it: an import of TensorFlow takes longer than a pattern. */
+const LOOK = "import importlib.util, sys; print(*[name for name in sys.argv[1:] if importlib.util.find_spec(name)])";
+const MODULES = ["torch", "tensorflow", "jax"] as const satisfies readonly LabFramework[];
+
+/** What can be run here; the reasons are for those that cannot. */
+export interface Availability {
+  readonly reason: (entry: CatalogueEntry) => string | null;
+}
+
+/** Look which frameworks the Python has. */
+export async function labAvailability(python: string): Promise<Availability> {
+  let there: readonly string[] | null;
+  try {
+    const { stdout } = await execFileAsync(python, ["-c", LOOK, ...MODULES], { timeout: 30_000 });
+    there = stdout.trim().split(/\s+/);
+  } catch {
+    there = null;
+  }
+  return {
+    reason: ({ framework }) => {
+      if (framework === "node") return null;
+      if (there === null) return `"${python}" cannot be run; name a Python with --python`;
+      if (framework === "python" || there.includes(framework)) return null;
+      return `${framework} is not installed for "${python}"`;
+    },
+  };
+}

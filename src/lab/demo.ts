@@ -1,0 +1,95 @@
+import { existsSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { openFileStore } from "../baseline/file-store.ts";
+import { gateRequest } from "../config/options.ts";
+import { GateError, usageError } from "../core/errors.ts";
+import { packageRoot } from "../core/package-root.ts";
+import type { GatePorts } from "../gate/ports.ts";
+import { refreshScenario } from "../gate/refresh.ts";
+import { runGate } from "../gate/run-gate.ts";
+import { randomId } from "../measure/session/session.ts";
+import type { GateReport } from "../report/documents/model.ts";
+
+/** The three changes the demo judges, in the order of the story. */
+export const DEMO_STATES = ["clean", "leaky", "fixed"] as const;
+export type DemoState = (typeof DEMO_STATES)[number];
+
+/** What the narrator is told, chapter by chapter. */
+export interface DemoNarrator {
+  readonly baseline: (runs: number) => void;
+  readonly judging: (state: DemoState) => void;
+  readonly judged: (state: DemoState, report: GateReport, bundle: string) => void;
+}
+
+const BASELINE_RUNS = 5;
+/** Marks a folder as ours, so that the next demo may replace it. */
+const MARKER = ".stormlog-demo";
+
+/** The leak lab's workload, as a file of the package: what it does is what it says. */
+export function demoWorkload(): string {
+  return path.join(packageRoot(), "leak-lab", "demo", "workload.mjs");
+}
+
+async function freshFolder(folder: string): Promise<void> {
+  if (existsSync(folder) && !existsSync(path.join(folder, MARKER))) {
+    throw usageError("DEMO_FOLDER_TAKEN", `${folder} exists and is not a demo's`, "Run the demo in another folder.");
+  }
+  try {
+    await rm(folder, { recursive: true, force: true });
+    await mkdir(folder, { recursive: true });
+    await writeFile(path.join(folder, MARKER), "");
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    throw new GateError("DEMO_FOLDER_UNWRITABLE", `the demo's folder cannot be written (${code})`, {
+      kind: "error",
+      where: folder,
+      hint: "Run the demo in a directory that this user may write.",
+    });
+  }
+}
+
+/**
+ * The whole story on this machine: five clean runs become the baseline, then a clean, a leaky and a fixed change are judged
+ * by the same engine as anybody's. Everything is measured; nothing is scripted but the order.
+ * @returns the three reports; fewer when interrupted
+ * @throws GateError DEMO_FOLDER_TAKEN (usage), DEMO_FOLDER_UNWRITABLE, and those of the gate
+ */
+export async function runDemo(
+  folder: string,
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  narrator: DemoNarrator,
+  ports: GatePorts,
+): Promise<Partial<Record<DemoState, GateReport>>> {
+  await freshFolder(folder);
+  // One session: the baseline is measured minutes before the candidates, on this very machine.
+  const session = { ...env, STORMLOG_GATE_SESSION: env.STORMLOG_GATE_SESSION || randomId() };
+  const request = (state: DemoState) =>
+    gateRequest({
+      options: { scenario: "demo", bundle: path.join(folder, state), baseRun: "off" },
+      command: { kind: "argv", argv: [process.execPath, demoWorkload(), state] },
+      config: null,
+      root: folder,
+      defaultBaselines: ["file:baseline"],
+      defaultUnjudged: "fail",
+      argv,
+      env: session,
+    });
+  const clean = request("clean");
+  const scenario = clean.scenarios[0];
+  if (scenario === undefined) throw new Error("the demo has no scenario");
+  narrator.baseline(BASELINE_RUNS);
+  const store = openFileStore("file:baseline", path.join(folder, "baseline"));
+  await refreshScenario(clean, scenario, { runs: BASELINE_RUNS, store }, ports);
+  const reports: Partial<Record<DemoState, GateReport>> = {};
+  for (const state of DEMO_STATES) {
+    if (ports.interrupt.aborted) break;
+    narrator.judging(state);
+    const { report, bundleDir, bundleError } = await runGate(request(state), ports);
+    if (bundleError !== null) throw bundleError;
+    reports[state] = report;
+    narrator.judged(state, report, bundleDir);
+  }
+  return reports;
+}

@@ -1,0 +1,140 @@
+import { readFileSync } from "node:fs";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { GateError, invalidInput } from "../core/errors.ts";
+import { svgToPng } from "../report/timeline/timeline-png.ts";
+import { readReplay } from "./replay.ts";
+import { type LabCurve, labCurve } from "./report/curve.ts";
+import { type LabDocument, type LabPattern, parseLabDocument } from "./report/document.ts";
+import { type LabPicture, labHtml } from "./report/html.ts";
+import { type LabCurves, labMultiples } from "./report/multiples.ts";
+import { labMarkdown } from "./report/report.ts";
+import { LAB_FILE, LAB_STATES, type LabStateName } from "./round.ts";
+import { stateInput } from "./state.ts";
+
+/** A round as it was left, or recordings read as one. */
+export interface LabRound {
+  readonly document: LabDocument;
+  /** Absolute folder that the bundles are named from. */
+  readonly folder: string;
+}
+
+function noRound(place: string, why: string): GateError {
+  return invalidInput(
+    "LAB_UNREADABLE",
+    `there is no round of the leak lab (${why})`,
+    place,
+    "`stormlog-gate lab run` leaves one. Recordings of your own lie as PATTERN/leaky and PATTERN/fixed.",
+  );
+}
+
+async function readRound(place: string): Promise<LabRound> {
+  const stats = await stat(place).catch(() => null);
+  const file = stats?.isDirectory() ? path.join(place, LAB_FILE) : place;
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT" || !stats?.isDirectory()) throw noRound(file, String(code));
+    const document = await readReplay(place);
+    if (document === null) throw noRound(place, `neither ${LAB_FILE} nor recordings of a pattern`);
+    return { document, folder: place };
+  }
+  try {
+    return { document: parseLabDocument(JSON.parse(text), file), folder: path.dirname(file) };
+  } catch (error) {
+    if (error instanceof GateError) throw error;
+    throw invalidInput("LAB_INVALID", "it is not JSON", file);
+  }
+}
+
+/**
+ * The places that are named, in their order: folders (or files) of rounds, and folders with recordings of patterns.
+ * @throws GateError LAB_UNREADABLE, LAB_INVALID, and INPUT_… where no recording of a place can be read (exit 5)
+ */
+export async function readRounds(places: readonly string[]): Promise<readonly LabRound[]> {
+  const rounds: LabRound[] = [];
+  // One after the other: of recordings only one is in memory then.
+  for (const place of places) rounds.push(await readRound(place));
+  return rounds;
+}
+
+/** What a state's row names, on disk. A name in a document leads to no file outside its folder. */
+function evidenceOf({ folder }: LabRound, pattern: LabPattern, state: LabStateName): string | null {
+  const bundle = pattern[state]?.bundle;
+  if (bundle === undefined) return null;
+  const place = path.resolve(folder, bundle);
+  return place.startsWith(folder + path.sep) ? place : null;
+}
+
+/** Timelines from the bundles. */
+function pictures(rounds: readonly LabRound[]): LabPicture {
+  return (index, name, state) => {
+    const round = rounds[index];
+    const pattern = round?.document.patterns.find((one) => one.name === name);
+    const place = round === undefined || pattern === undefined ? null : evidenceOf(round, pattern, state);
+    if (place === null) return null;
+    try {
+      return readFileSync(path.join(place, "timeline.png")).toString("base64");
+    } catch {
+      return null;
+    }
+  };
+}
+
+/** The line of one state; null where the evidence has no samples, or is gone: a report does not need them. */
+async function curveOf(place: string | null, { series }: LabPattern): Promise<LabCurve | null> {
+  if (place === null || series === null) return null;
+  try {
+    const input = await stateInput(place);
+    return input.kind === "recording" ? labCurve(input.recording, series) : null;
+  } catch (error) {
+    if (error instanceof GateError) return null;
+    throw error;
+  }
+}
+
+/** The lines of all states, thinned one recording after the other. */
+async function curves(rounds: readonly LabRound[]): Promise<LabCurves> {
+  const known = new Map<string, LabCurve>();
+  const key = (index: number, name: string, state: LabStateName): string => JSON.stringify([index, name, state]);
+  for (const [index, round] of rounds.entries()) {
+    for (const pattern of round.document.patterns) {
+      for (const state of LAB_STATES) {
+        const curve = await curveOf(evidenceOf(round, pattern, state), pattern);
+        if (curve !== null) known.set(key(index, pattern.name, state), curve);
+      }
+    }
+  }
+  return (index, name, state) => known.get(key(index, name, state)) ?? null;
+}
+
+/** Names of the report's files. */
+const REPORT = { markdown: "leak-lab.md", page: "leak-lab.html", picture: "leak-lab.png" } as const;
+
+/**
+ * Write the report of these rounds as markdown with its picture, and as a page.
+ * @returns the files
+ * @throws GateError OUTPUT_UNWRITABLE, ASSET_MISSING
+ */
+export async function writeLabReport(folder: string, rounds: readonly LabRound[]): Promise<readonly string[]> {
+  const documents = rounds.map(({ document }) => document);
+  const multiples = labMultiples(documents, await curves(rounds));
+  const files: readonly (readonly [string, string | Uint8Array])[] = [
+    [path.join(folder, REPORT.markdown), labMarkdown(documents, REPORT.picture)],
+    [path.join(folder, REPORT.page), labHtml(documents, multiples, pictures(rounds))],
+    [path.join(folder, REPORT.picture), await svgToPng(multiples)],
+  ];
+  try {
+    await mkdir(folder, { recursive: true });
+    for (const [file, content] of files) await writeFile(file, content);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    throw new GateError("OUTPUT_UNWRITABLE", `the report cannot be written (${code})`, {
+      kind: "error",
+      where: folder,
+    });
+  }
+  return files.map(([file]) => file);
+}

@@ -1,0 +1,46 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import * as v from "valibot";
+import { outputTail } from "../gate/output-tail.ts";
+import { LEAK_MARKS } from "./catalogue.ts";
+
+/** Starts the line in which a pattern tells what it did; see `leak-lab/patterns/leaklab/site-packages/report.py`. */
+const PREFIX = "leak-lab: ";
+
+const factsSchema = v.object({
+  steps: v.number(),
+  framework: v.string(),
+  leak_bytes_per_step: v.number(),
+  accuracy: v.nullable(v.number()),
+});
+
+/** What a run of a pattern said of itself in the end. */
+export type LabFacts = v.InferOutput<typeof factsSchema>;
+
+/** The facts in what a run printed; null when it did not come so far. */
+export function factsIn(output: string): LabFacts | null {
+  const line = output.split("\n").findLast((text) => text.startsWith(PREFIX));
+  if (line === undefined) return null;
+  try {
+    const result = v.safeParse(factsSchema, JSON.parse(line.slice(PREFIX.length)));
+    return result.success ? result.output : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The facts in what a measured run printed last; null when it did not come so far. */
+export function labFacts(runDirectory: string): LabFacts | null {
+  const output = outputTail(runDirectory);
+  return output === null ? null : factsIn(output);
+}
+
+/** Whether a place ("leak-lab/patterns/forward_hook.py:24") lies between the marks of the pattern's file. */
+export function inLeak(place: string, file: string): boolean {
+  const match = /^(.*):(\d+)$/.exec(place);
+  if (match === null || path.posix.basename(match[1] ?? "") !== path.basename(file)) return false;
+  const lines = readFileSync(file, "utf8").split("\n");
+  const at = (words: string): number => lines.findIndex((line) => line.includes(words)) + 1;
+  const line = Number(match[2]);
+  return line > at(LEAK_MARKS.begin) && line < at(LEAK_MARKS.end);
+}

@@ -1,0 +1,202 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { AnalysisDocument, Finding, SeriesAnalysis } from "../analysis/document.ts";
+import type { GateReport, GateWord, RunReport, ScenarioReport } from "../report/documents/model.ts";
+import type { RecordingInfo } from "../telemetry/recording/model.ts";
+import { CATALOGUE, type CatalogueEntry } from "./catalogue.ts";
+import { inLeak } from "./output.ts";
+import { measuredPattern } from "./pattern.ts";
+
+const ENTRY = CATALOGUE[0] as CatalogueEntry;
+
+function series(more: Partial<SeriesAnalysis>): SeriesAnalysis {
+  return {
+    rank: 0,
+    device: "host",
+    metric: "allocated",
+    highwater: false,
+    samples: 100,
+    duration_s: 10,
+    steps: 100,
+    peak_bytes: 1000,
+    peak_kind: "exact",
+    slope_bytes_per_s: 1,
+    slope_bytes_per_step: 10,
+    slope_interval: null,
+    growth_bytes: 1000,
+    class: "leak",
+    mde_bytes: 5,
+    steps_to_oom: null,
+    seconds_to_oom: null,
+    ...more,
+  };
+}
+
+const LINE: Finding = {
+  classification: "leak_line",
+  severity: "critical",
+  confidence: 1,
+  rank: null,
+  device: "host",
+  metric: null,
+  evidence: { line: "leak-lab/patterns/x.py:3" },
+  description: "",
+  remediation: [],
+};
+
+/** A judged state with a bundle on disk, as far as a row of the table reads it. */
+function judged(
+  folder: string,
+  state: string,
+  word: GateWord,
+  all: readonly SeriesAnalysis[],
+  printed: string,
+  findings: readonly Finding[],
+) {
+  const bundle = path.join(folder, "x", state);
+  const directory = "runs/x/1";
+  mkdirSync(path.join(bundle, directory), { recursive: true });
+  writeFileSync(path.join(bundle, directory, "output.log"), printed);
+  const analysis = { series: all, findings: [] } as unknown as AnalysisDocument;
+  const run: RunReport = { role: "candidate", directory, info: {} as RecordingInfo, analysis };
+  const scenario: ScenarioReport = {
+    scenario: "x",
+    word,
+    judgement: null,
+    error: word === "error" ? { code: "COMMAND_FAILED", message: "it ended with 1", hint: null } : null,
+    runs: [run],
+    baseline: null,
+    fingerprint: {},
+    findings,
+    timeline: null,
+  };
+  const report: GateReport = {
+    tool: { name: "stormlog-gate", version: "0", argv: [] },
+    generated_at_utc: "",
+    word,
+    exit_code: 0,
+    confirmed: word === "fail",
+    session: "",
+    commit: null,
+    scenarios: [scenario],
+    cost: { runs: 1, minutes: 1 },
+    warnings: [],
+  };
+  return { report, bundle };
+}
+
+function folder(): string {
+  const made = mkdtempSync(path.join(tmpdir(), "stormlog-lab-pattern-"));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+function row(
+  leaky: GateWord,
+  fixed: GateWord,
+  all: readonly SeriesAnalysis[] = [series({})],
+  printed = "",
+  findings: readonly Finding[] = [],
+  ofFixed: readonly SeriesAnalysis[] = [series({ peak_bytes: 500 })],
+) {
+  const place = folder();
+  const file = path.join(place, "x.py");
+  writeFileSync(file, "one\n# leak begins\nthree\n# leak ends\n");
+  const states = {
+    leaky: judged(place, "leaky", leaky, all, printed, [LINE, ...findings]),
+    fixed: judged(place, "fixed", fixed, ofFixed, printed, []),
+  };
+  return measuredPattern(ENTRY, states, place, file);
+}
+
+describe("a row of the leak lab", () => {
+  it("is caught only where the leaky state failed and the fixed one did not", () => {
+    expect(row("fail", "pass").outcome).toBe("caught");
+    expect(row("fail", "warn").outcome).toBe("caught");
+    expect(row("warn", "pass").outcome).toBe("warned");
+    expect(row("pass", "warn").outcome).toBe("not-visible");
+    expect(row("pass", "pass").outcome).toBe("not-visible");
+    expect(row("fail", "fail").outcome).toBe("false-alarm");
+    expect(row("unjudged", "pass").outcome).toBe("broken");
+    expect(row("fail", "unjudged").outcome).toBe("broken");
+    expect(row("error", "pass")).toMatchObject({ outcome: "broken", reason: "it ended with 1" });
+  });
+
+  it("is about the device's allocator where there is one, and of its ranks the one that grows most", () => {
+    const all = [
+      series({ metric: "host" }),
+      series({ device: "cuda:0", growth_bytes: 10, peak_bytes: 700 }),
+      series({ device: "cuda:1", rank: 1, growth_bytes: 20, peak_bytes: 800 }),
+      series({ device: "cuda:1", metric: "reserved", growth_bytes: 99 }),
+    ];
+    const ofFixed = [
+      series({ device: "cuda:1", rank: 1, peak_bytes: 500 }),
+      series({ device: "cuda:0", peak_bytes: 9 }),
+    ];
+    const { series: about, leaky, ratio } = row("fail", "pass", all, "", [], ofFixed);
+    expect(about).toEqual({ device: "cuda:1", metric: "allocated", rank: 1 });
+    expect(leaky?.peak_bytes).toBe(800);
+    expect(ratio).toBe(1.6);
+  });
+
+  it("sets the same counter of both states against each other, or none", () => {
+    const pages = [series({ metric: "host", peak_bytes: 1020 })];
+    const both = [series({ peak_bytes: 113 }), series({ metric: "host", peak_bytes: 1000 })];
+    expect(row("fail", "pass", pages, "", [], both)).toMatchObject({ ratio: 1.02, fixed: { peak_bytes: 1000 } });
+    expect(row("fail", "pass", both, "", [], pages)).toMatchObject({ ratio: null, fixed: { peak_bytes: null } });
+  });
+
+  it("tells the last words of a program that failed, and of nothing else", () => {
+    const died = row("error", "pass", [], "Traceback\n  there is no such device \n\n");
+    expect(died.reason).toBe("it ended with 1: there is no such device");
+    expect(row("unjudged", "pass", [], "the last words").reason).toBeNull();
+  });
+
+  it("has no ratio where a peak is not known, rather than one of 0", () => {
+    const { ratio, leaky, series: about } = row("fail", "pass", [series({ peak_bytes: null })]);
+    expect(ratio).toBeNull();
+    expect(about).toBeNull();
+    expect(leaky?.peak_bytes).toBeNull();
+  });
+
+  it("tells where the leaky state ran out of memory, with the most that is known to have been held", () => {
+    const ranOut: Finding = { ...LINE, classification: "oom", device: "cuda:0", evidence: { allocated_bytes: 7000 } };
+    expect(row("fail", "pass", undefined, "", [ranOut])).toMatchObject({
+      outcome: "caught",
+      leaky: { peak_bytes: 1000, out_of_memory: { device: "cuda:0", at_bytes: 7000 } },
+      fixed: { out_of_memory: null },
+      ratio: 14,
+    });
+    const untold = row("fail", "pass", undefined, "", [{ ...ranOut, evidence: {} }]);
+    expect(untold.leaky?.out_of_memory).toEqual({ device: "cuda:0", at_bytes: 1000 });
+  });
+
+  it("knows what the allocator reserved beside what was allocated on the same device", () => {
+    const all = [
+      series({ device: "cuda:0", peak_bytes: 700 }),
+      series({ device: "cuda:0", metric: "reserved", peak_bytes: 900 }),
+      series({ device: "host", metric: "reserved", peak_bytes: 5 }),
+    ];
+    expect(row("fail", "pass", all).leaky?.reserved_peak_bytes).toBe(900);
+  });
+
+  it("takes from the program's last words what it kept and learned, and nothing from other words", () => {
+    const told = '{"steps":60,"framework":"torch 2","leak_bytes_per_step":4096,"accuracy":0.25}';
+    const good = row("fail", "pass", undefined, `epoch 1\nleak-lab: ${told}\n`);
+    expect(good).toMatchObject({ steps: 60, leak_bytes_per_step: 4096, leaky: { accuracy: 0.25 } });
+    for (const printed of ["leak-lab: {", "leak-lab: {}", `epoch leak-lab: ${told}`]) {
+      expect(row("fail", "pass", undefined, printed)).toMatchObject({ steps: null, leaky: { accuracy: null } });
+    }
+  });
+
+  it("says whether the line named first lies in the leak", () => {
+    expect(row("fail", "pass")).toMatchObject({ line: "leak-lab/patterns/x.py:3", line_in_leak: true });
+    const file = path.join(folder(), "x.py");
+    writeFileSync(file, "one\n# leak begins\nthree\n# leak ends\n");
+    expect(inLeak("a/x.py:4", file)).toBe(false);
+    expect(inLeak("a/y.py:3", file)).toBe(false);
+    expect(inLeak("x.py", file)).toBe(false);
+  });
+});

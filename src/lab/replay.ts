@@ -1,0 +1,212 @@
+import { existsSync, readdirSync } from "node:fs";
+import path from "node:path";
+import { analyze } from "../analysis/analyze.ts";
+import type { AnalysisDocument, SeriesAnalysis } from "../analysis/document.ts";
+import { scenarioDirectory } from "../baseline/scenario-name.ts";
+import { GateError } from "../core/errors.ts";
+import { fileError } from "../telemetry/input-file.ts";
+import type { Recording } from "../telemetry/recording/model.ts";
+import { CATALOGUE } from "./catalogue.ts";
+import { type LabEnvironment, labEnvironment } from "./environment.ts";
+import { labFacts } from "./output.ts";
+import { counterpart, mainSeries, measuresOf, outOfMemoryOf, peakRatio } from "./pattern.ts";
+import { kindOf } from "./report/curve.ts";
+import type { LabDocument, LabOutOfMemory, LabPattern, LabState } from "./report/document.ts";
+import { LAB_STATES, type LabStateName } from "./round.ts";
+import { isFolder, isTelemetry, stateInput } from "./state.ts";
+
+type Place = Readonly<Partial<Record<LabStateName, string>>>;
+
+/** One recording, read and analysed. */
+interface Replayed {
+  readonly place: string;
+  readonly analysis: AnalysisDocument;
+  /** Null where only features are known. */
+  readonly recording: Recording | null;
+}
+
+/** Why a state has no recording that can be read. */
+interface Unread {
+  readonly error: GateError | null;
+  readonly reason: string;
+}
+
+const compare = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true });
+
+function namesOf(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    throw fileError(error, folder);
+  }
+}
+
+/** A folder that cannot be read is not empty: reading it will tell why. */
+function isEmpty(folder: string): boolean {
+  try {
+    return readdirSync(folder).length === 0;
+  } catch {
+    return false;
+  }
+}
+
+/** How likely a place is the recording of a state, the least first: a folder with something in it, telemetry, another file, an empty folder. */
+function standing(place: string): number {
+  if (isFolder(place)) return isEmpty(place) ? 3 : 0;
+  return isTelemetry(place) ? 1 : 2;
+}
+
+/** The states in a pattern's folder: `leaky` and `fixed`, folders or files of any ending. */
+function statesIn(folder: string): Place {
+  const names = namesOf(folder);
+  const found = LAB_STATES.flatMap((state) => {
+    const [place] = names
+      .filter((name) => (name.split(".")[0] ?? "").toLowerCase() === state)
+      .map((name) => path.join(folder, name))
+      .sort((a, b) => standing(a) - standing(b) || compare(a, b));
+    return place === undefined ? [] : [[state, place] as const];
+  });
+  return Object.fromEntries(found);
+}
+
+/** Folders that hold at least one state, by name. */
+function patternsIn(folder: string): readonly (readonly [string, Place])[] {
+  return namesOf(folder)
+    .filter((name) => !name.startsWith(".") && isFolder(path.join(folder, name)))
+    .map((name) => [name, statesIn(path.join(folder, name))] as const)
+    .filter(([, states]) => Object.keys(states).length > 0)
+    .sort(([a], [b]) => compare(a, b));
+}
+
+async function replayed(place: string | undefined, state: LabStateName): Promise<Replayed | Unread> {
+  if (place === undefined) return { error: null, reason: `there is no recording of the ${state} state` };
+  try {
+    const input = await stateInput(place);
+    return input.kind === "recording"
+      ? { place, analysis: analyze(input.recording), recording: input.recording }
+      : { place, analysis: input.document, recording: null };
+  } catch (error) {
+    // One file that is damaged must not hide the others.
+    if (!(error instanceof GateError)) throw error;
+    return { error, reason: `the ${state} state cannot be read: ${error.message}` };
+  }
+}
+
+const isRead = (one: Replayed | Unread): one is Replayed => "analysis" in one;
+
+/** Stormlog's telemetry tells an error in its events, our own recordings in a finding. */
+function ranOut({ analysis, recording }: Replayed, peak: number | null): LabOutOfMemory | null {
+  const found = outOfMemoryOf(analysis.findings, peak);
+  if (found !== null) return found;
+  return recording?.marks.some(({ kind }) => kind === "oom") ? { device: null, at_bytes: peak } : null;
+}
+
+/** Where a bundle keeps what the newest run printed; a run directory keeps it itself. */
+function printedIn(place: string, recording: Recording | null): string {
+  const { scenario, run } = recording?.info ?? {};
+  const inBundle = scenario === undefined ? place : path.join(place, "runs", scenarioDirectory(scenario), String(run));
+  return existsSync(inBundle) ? inBundle : place;
+}
+
+function stateOf(one: Replayed, series: SeriesAnalysis | null, from: string): LabState {
+  const facts = labFacts(printedIn(one.place, one.recording));
+  return {
+    verdict: "not-judged",
+    confirmed: false,
+    bundle: path.relative(from, one.place).split(path.sep).join("/"),
+    runs: 1,
+    ...measuresOf(series, one.analysis.series),
+    accuracy: facts?.accuracy ?? null,
+    error: null,
+    out_of_memory: ranOut(one, series?.peak_bytes ?? null),
+  };
+}
+
+function patternOf(name: string, leaky: Replayed | Unread, fixed: Replayed | Unread, from: string): LabPattern {
+  const entry = CATALOGUE.find((one) => one.name === name);
+  const [ofLeaky, ofFixed] = [leaky, fixed].map((one) => (isRead(one) ? one.analysis.series : []));
+  const about = mainSeries(ofLeaky ?? []);
+  const beside = counterpart(ofFixed ?? [], about);
+  const states = {
+    leaky: isRead(leaky) ? stateOf(leaky, about, from) : null,
+    fixed: isRead(fixed) ? stateOf(fixed, beside, from) : null,
+  };
+  const unread = [leaky, fixed].flatMap((one) => (isRead(one) ? [] : [one.reason]));
+  const series = about ?? beside;
+  const facts = isRead(leaky) ? labFacts(printedIn(leaky.place, leaky.recording)) : null;
+  const framework = isRead(leaky) ? leaky.recording?.info?.fingerprint.framework : null;
+  return {
+    name,
+    title: entry?.title ?? name,
+    framework: entry?.framework ?? (typeof framework === "string" ? framework : "unknown"),
+    outcome: unread.length === 0 ? "replayed" : "broken",
+    reason: unread.length === 0 ? null : unread.join("; "),
+    series: series === null ? null : { device: series.device, metric: series.metric, rank: series.rank },
+    leak_bytes_per_step: facts?.leak_bytes_per_step ?? null,
+    steps: facts?.steps ?? about?.steps ?? null,
+    ...states,
+    ratio: peakRatio(states.leaky, states.fixed),
+    line: null,
+    line_in_leak: null,
+  };
+}
+
+/** The backend that a recording is of: as its environment tells, its collector, or the device of the series. */
+function backendOf(one: Replayed): string | null {
+  const told = one.recording?.info?.fingerprint.backend;
+  if (typeof told === "string" && told !== "") return told;
+  const collector = /rocm|mps|xpu|cuda|cpu/.exec(one.recording?.events?.[0]?.collector ?? "")?.[0];
+  if (collector !== undefined) return collector;
+  const series = mainSeries(one.analysis.series);
+  if (series === null) return null;
+  return series.device === "host" ? "cpu" : kindOf(series.device);
+}
+
+/** What is known of several recordings in one word: each of what they say once. */
+const all = (values: readonly (string | null)[]): string | null =>
+  [...new Set(values.filter((value) => value !== null))].sort(compare).join(" and ") || null;
+
+/** When the first of the recordings was begun; null when none has a wall clock. */
+function begun(reads: readonly Replayed[]): string | null {
+  const epochs = reads.flatMap(({ recording }) =>
+    recording?.epochNs == null ? [] : [Number(recording.epochNs / 1_000_000n)],
+  );
+  return epochs.length === 0 ? null : new Date(Math.min(...epochs)).toISOString();
+}
+
+/**
+ * A folder that holds `<pattern>/leaky` and `<pattern>/fixed`, recordings of any origin, as a document of the lab. Peaks, slopes and
+ * classes are those of the analysis; nothing is judged, since there is no baseline to judge by. Null when the folder holds no such pattern.
+ * @throws GateError INPUT_… (exit 5) when not one of the recordings can be read
+ */
+export async function readReplay(folder: string): Promise<LabDocument | null> {
+  const places = patternsIn(folder);
+  if (places.length === 0) return null;
+  const patterns: LabPattern[] = [];
+  const about: LabEnvironment[] = [];
+  const starts: string[] = [];
+  let firstError: GateError | null = null;
+  for (const [name, states] of places) {
+    const leaky = await replayed(states.leaky, "leaky");
+    const fixed = await replayed(states.fixed, "fixed");
+    patterns.push(patternOf(name, leaky, fixed, folder));
+    const reads = [leaky, fixed].filter(isRead);
+    for (const one of reads) {
+      about.push({ ...labEnvironment(one.recording?.info?.fingerprint ?? {}), backend: backendOf(one) });
+    }
+    const start = begun(reads);
+    if (start !== null) starts.push(start);
+    for (const one of [leaky, fixed]) if (!isRead(one)) firstError ??= one.error;
+  }
+  if (about.length === 0 && firstError !== null) throw firstError;
+  return {
+    schema: "stormlog.lab/1",
+    source: "replay",
+    generated_at_utc: starts.sort()[0] ?? null,
+    scale: null,
+    backend: all(about.map(({ backend }) => backend)),
+    device_model: all(about.map(({ device_model: model }) => model)),
+    framework_version: all(about.map(({ framework_version: framework }) => framework)),
+    patterns,
+  };
+}

@@ -1,0 +1,90 @@
+import { collectSeries, type MetricSeries } from "../../analysis/series.ts";
+import type { Recording } from "../../telemetry/recording/model.ts";
+
+/** One state of a pattern as a line: the highest value in each small part of the run. */
+export interface LabCurve {
+  /** What the run is measured in. */
+  readonly axis: "steps" | "time" | "samples";
+  /** Steps, seconds or samples that the line is long. */
+  readonly length: number;
+  /** Where each value was, 0 = begin of the run (its first step), 1 = its end. */
+  readonly at: Float64Array;
+  readonly bytes: Float64Array;
+}
+
+/** Which series is drawn; without a rank the first that has the series. */
+export interface CurveSeries {
+  readonly device: string;
+  readonly metric: string;
+  readonly rank?: number | undefined;
+}
+
+/** Parts of a run that keep one value each: a panel is about as many pixels wide. */
+const PARTS = 180;
+
+interface Samples {
+  readonly axis: LabCurve["axis"];
+  readonly x: readonly number[];
+  readonly y: readonly number[];
+}
+
+/** "cuda" of "cuda:1". */
+export const kindOf = (device: string): string => device.replace(/:.*$/, "");
+
+/** The series that is meant: of its device and rank, else of its device, else of the first device of the same kind. */
+function found(recording: Recording, { device, metric, rank }: CurveSeries): MetricSeries | undefined {
+  const all = collectSeries(recording).filter((series) => series.metric === metric);
+  return (
+    all.find((series) => series.device === device && series.rank === rank) ??
+    all.find((series) => series.device === device) ??
+    all.find((series) => kindOf(series.device) === kindOf(device))
+  );
+}
+
+/** All samples, over steps where they are counted, else over time, else one after the other. */
+function samplesOf({ bytes, steps, timeNs }: MetricSeries): Samples | null {
+  const axis = steps?.some(Number.isFinite) ? "steps" : timeNs !== null ? "time" : "samples";
+  const x: number[] = [];
+  const y: number[] = [];
+  for (const [i, value] of bytes.entries()) {
+    const at = axis === "steps" ? steps?.[i] : axis === "time" ? (timeNs?.[i] ?? Number.NaN) / 1e9 : i;
+    if (at === undefined || !Number.isFinite(at) || !Number.isFinite(value)) continue;
+    x.push(at);
+    y.push(value);
+  }
+  return x.length === 0 ? null : { axis, x, y };
+}
+
+/**
+ * The line of one series. Where the program told its live memory at the ends of its steps, these samples are the line, as in the
+ * analysis: what a step takes and gives back does not blur it. Every part of the run keeps its highest sample, at its own place, so no spike
+ * is lost. Null when the recording has no sample of the series.
+ */
+export function labCurve(recording: Recording, series: CurveSeries): LabCurve | null {
+  const chosen = found(recording, series);
+  const samples = chosen === undefined ? null : samplesOf(chosen);
+  if (samples === null) return null;
+  const { axis, x, y } = samples;
+  let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const at of x) {
+    if (at < first) first = at;
+    if (at > last) last = at;
+  }
+  const length = last - first;
+  const kept = new Map<number, { readonly at: number; readonly value: number }>();
+  for (const [i, at] of x.entries()) {
+    const share = length === 0 ? 0 : (at - first) / length;
+    const part = Math.min(PARTS - 1, Math.floor(share * PARTS));
+    const value = y[i] ?? Number.NEGATIVE_INFINITY;
+    const known = kept.get(part);
+    if (known === undefined || value > known.value) kept.set(part, { at: share, value });
+  }
+  const points = [...kept.values()].sort((a, b) => a.at - b.at);
+  return {
+    axis,
+    // A run of steps 1 to 60 has 60 of them.
+    length: axis === "time" ? length : length + 1,
+    at: Float64Array.from(points, ({ at }) => at),
+    bytes: Float64Array.from(points, ({ value }) => value),
+  };
+}

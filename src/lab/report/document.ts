@@ -1,0 +1,102 @@
+import * as v from "valibot";
+import { invalidInput } from "../../core/errors.ts";
+
+/**
+ * What became of a pattern: whether its leak was caught, and the fixed state let through, which may warn of what does not gate, but not
+ * fail. "replayed": recordings of both states
+ * were read, and nothing was judged; their classes say what was seen.
+ */
+export const LAB_OUTCOMES = [
+  "caught",
+  "warned",
+  "not-visible",
+  "false-alarm",
+  "broken",
+  "skipped",
+  "replayed",
+] as const;
+export type LabOutcome = (typeof LAB_OUTCOMES)[number];
+
+const bytes = v.nullable(v.number());
+const text = v.nullable(v.string());
+
+/** Where a state ended by out-of-memory, and what was held then; null = not known. */
+const outOfMemorySchema = v.object({ device: text, at_bytes: bytes });
+export type LabOutOfMemory = v.InferOutput<typeof outOfMemorySchema>;
+
+const stateSchema = v.object({
+  /** "not-judged": a recording was read, without a baseline and without a question to the gate. */
+  verdict: v.picklist(["pass", "warn", "fail", "unjudged", "error", "not-judged"]),
+  confirmed: v.boolean(),
+  /** The bundle, or the recording, from the document's own folder. */
+  bundle: v.string(),
+  runs: v.number(),
+  peak_bytes: bytes,
+  growth_bytes: bytes,
+  slope_bytes_per_step: bytes,
+  slope_bytes_per_s: bytes,
+  class: text,
+  /** Smallest growth that the judged series could have shown. */
+  mde_bytes: bytes,
+  /** Share of validation images classified right; null where nothing is learned. */
+  accuracy: v.nullable(v.number()),
+  /** Why the state could not be judged; null when it was. */
+  error: text,
+  /** What the allocator reserved at most, beside a series of allocated memory; absent in earlier documents. */
+  reserved_peak_bytes: v.optional(bytes),
+  /** Set when the state ran out of memory; absent in earlier documents. */
+  out_of_memory: v.optional(v.nullable(outOfMemorySchema)),
+});
+export type LabState = v.InferOutput<typeof stateSchema>;
+
+const patternSchema = v.object({
+  name: v.string(),
+  title: v.string(),
+  framework: v.string(),
+  outcome: v.picklist(LAB_OUTCOMES),
+  /** Why it was skipped or is broken; null otherwise. */
+  reason: text,
+  /** The series that peaks and slopes are of; null when none was measured. */
+  series: v.nullable(v.object({ device: v.string(), metric: v.string(), rank: v.optional(v.number()) })),
+  /** What the leaky state keeps with every step, by its construction. */
+  leak_bytes_per_step: bytes,
+  steps: v.nullable(v.number()),
+  leaky: v.nullable(stateSchema),
+  fixed: v.nullable(stateSchema),
+  /** Leaky peak over fixed peak; where the leaky state ran out of memory, the least it would have been. */
+  ratio: v.nullable(v.number()),
+  /** The line named first, and whether it lies between the leak's marks in the pattern's file. */
+  line: text,
+  line_in_leak: v.nullable(v.boolean()),
+});
+export type LabPattern = v.InferOutput<typeof patternSchema>;
+
+export const LabDocumentSchema = v.object({
+  schema: v.literal("stormlog.lab/1"),
+  /** "replay": made of recordings that somebody else took, nothing judged; absent = a round of the lab. */
+  source: v.optional(v.picklist(["round", "replay"])),
+  /** Of recordings when the first of them was begun; null where none has a wall clock. */
+  generated_at_utc: text,
+  /** Null where recordings do not tell. */
+  scale: text,
+  /** Backend of the runs ("cpu", "cuda", "rocm", "mps") and the model of the device; null when nothing was measured. */
+  backend: text,
+  device_model: text,
+  framework_version: text,
+  patterns: v.array(patternSchema),
+});
+
+/** The document of a round of the leak lab: `lab.json`, and what `lab run --json` prints. Sizes in bytes. */
+export type LabDocument = v.InferOutput<typeof LabDocumentSchema>;
+
+/**
+ * Read a round's document.
+ * @throws GateError LAB_INVALID (exit 5)
+ */
+export function parseLabDocument(value: unknown, where: string): LabDocument {
+  const result = v.safeParse(LabDocumentSchema, value);
+  if (result.success) return result.output;
+  const [issue] = result.issues;
+  const path = v.getDotPath(issue) ?? "the document";
+  throw invalidInput("LAB_INVALID", `${path}: ${issue.message}`, where, "It is not what `stormlog-gate lab run` left.");
+}

@@ -1,0 +1,180 @@
+import { escapeHtml } from "../../core/escape.ts";
+import { fitText, textWidth } from "../../report/terminal/text-width.ts";
+import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/timeline/palette.ts";
+import { byteTicks } from "../../report/timeline/scale.ts";
+import type { LabCurve } from "./curve.ts";
+import type { LabPattern } from "./document.ts";
+import { patternRatioText } from "./table.ts";
+
+/** A pattern in one place: its row, and the lines of its states as far as samples were kept. */
+export interface PanelPlace {
+  /** As the place is called; its index chooses the colour. */
+  readonly name: string;
+  readonly index: number;
+  readonly pattern: LabPattern;
+  readonly leaky: LabCurve | null;
+  readonly fixed: LabCurve | null;
+}
+
+export interface PanelBox {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+const TITLE_SIZE = 19;
+const TEXT_SIZE = 16;
+const HEAD = 54;
+const FOOT = 26;
+/** Data that never leaves the top 40 % is shown without the empty part below, as in a timeline. */
+const ZOOM_ABOVE = 0.6;
+
+export const STATE_STYLES = { leaky: { width: 2.8, dash: "" }, fixed: { width: 2, dash: "6 5" } } as const;
+
+export function colorOf(index: number): string {
+  return (LINE_STYLES[index % LINE_STYLES.length] ?? LINE_STYLES[0]).color;
+}
+
+/** A line in the panel's own units: x from 0 to 1, y in bytes or in multiples of the fixed state's peak. */
+interface DrawnLine {
+  readonly state: "leaky" | "fixed";
+  readonly index: number;
+  readonly x: readonly number[];
+  readonly y: readonly number[];
+  readonly ranOut: boolean;
+}
+
+/**
+ * The lines of one place. Both states share one scale of steps or time, so a run that ended early is a short line.
+ * @param relative whether heights are multiples of the fixed state's peak: then places of different sizes stand in one panel
+ */
+function linesOf({ index, pattern, leaky, fixed }: PanelPlace, relative: boolean): readonly DrawnLine[] {
+  const unit = relative ? (pattern.fixed?.peak_bytes ?? null) : 1;
+  if (unit === null || unit === 0) return [];
+  const curves = { leaky, fixed };
+  return (["fixed", "leaky"] as const).flatMap((state): DrawnLine[] => {
+    const curve = curves[state];
+    if (curve === null) return [];
+    const other = curves[state === "leaky" ? "fixed" : "leaky"];
+    const longest = other !== null && other.axis === curve.axis ? Math.max(curve.length, other.length) : curve.length;
+    const scale = longest === 0 ? 1 : curve.length / longest;
+    return [
+      {
+        state,
+        index,
+        x: Array.from(curve.at, (at) => at * scale),
+        y: Array.from(curve.bytes, (bytes) => bytes / unit),
+        ranOut: Boolean(pattern[state]?.out_of_memory),
+      },
+    ];
+  });
+}
+
+/** Heights that are shown: from 0, or from near the lowest value where all lie high. */
+function heights(lines: readonly DrawnLine[]): { readonly low: number; readonly high: number } {
+  let [low, high] = [Number.POSITIVE_INFINITY, 0];
+  for (const value of lines.flatMap(({ y }) => y)) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  if (high <= 0) return { low: 0, high: 1 };
+  if (low > ZOOM_ABOVE * high && low < high) {
+    const pad = (high - low) * 0.12;
+    return { low: Math.max(0, low - pad), high: high + pad };
+  }
+  return { low: 0, high: high * 1.08 };
+}
+
+/** "0", "0.5x", "1x": steps of 1, 2 or 5 times a power of ten, at most `count` of them. */
+export function ratioTicks(low: number, high: number, count: number): { values: number[]; labels: string[] } {
+  const raw = (high - low) / count;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = ([1, 2, 5, 10].find((factor) => factor * power >= raw * 0.999) ?? 10) * power;
+  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const values: number[] = [];
+  for (let at = Math.ceil(low / step - 1e-9); at * step <= high * (1 + 1e-9); at++) values.push(at * step);
+  return { values, labels: values.map((value) => (value === 0 ? "0" : `${value.toFixed(decimals)}x`)) };
+}
+
+/** The last steps of a run may go unread: runs this near to each other in length are told as one. */
+const SAME_LENGTH = 0.97;
+
+/** How long the runs of a panel were, where all lines of it say the same. */
+function lengthText(places: readonly PanelPlace[]): string {
+  const curves = places.flatMap(({ leaky, fixed }) => [leaky, fixed]).filter((curve) => curve !== null);
+  const longest = Math.max(...curves.map(({ length }) => length));
+  if (curves.length > 0 && curves.every(({ axis }) => axis === "steps")) {
+    const perPlace = places.map(({ leaky, fixed }) => Math.max(leaky?.length ?? 0, fixed?.length ?? 0));
+    if (perPlace.every((length) => length === 0 || length >= SAME_LENGTH * longest)) return `${longest} steps`;
+  }
+  return "end of the run";
+}
+
+function heading(places: readonly PanelPlace[], name: string, box: PanelBox, named: boolean): string {
+  const title = `<text x="${box.x}" y="${box.y + 20}" font-size="${TITLE_SIZE}" fill="${INK.text}">${escapeHtml(fitText(name, TITLE_SIZE, box.width))}</text>`;
+  const parts = places.map(({ name: place, index, pattern }) => {
+    const text = named ? `${place} ${patternRatioText(pattern)}` : patternRatioText(pattern);
+    return { text, color: named ? colorOf(index) : INK.soft };
+  });
+  let x = box.x;
+  const ratios = parts.map(({ text, color }) => {
+    const shown = fitText(text, TEXT_SIZE, Math.max(0, box.x + box.width - x));
+    const out = `<text x="${x.toFixed(1)}" y="${box.y + 42}" font-size="${TEXT_SIZE}" fill="${color}">${escapeHtml(shown)}</text>`;
+    x += textWidth(shown, TEXT_SIZE) + 18;
+    return out;
+  });
+  return title + ratios.join("");
+}
+
+/** Why a panel is empty. */
+function emptyText(places: readonly PanelPlace[]): string {
+  const reason = places.map(({ pattern }) => pattern.reason).find((text) => text !== null);
+  return reason ?? "no samples were kept";
+}
+
+/**
+ * One panel: a pattern, leaky and fixed of each place. Every outside text is escaped and cut to its room.
+ * @param relative whether heights are multiples of each place's fixed peak, as in a picture of several places
+ */
+export function drawPanel(name: string, places: readonly PanelPlace[], box: PanelBox, relative: boolean): string {
+  const lines = places.flatMap((place) => linesOf(place, relative));
+  const [top, bottom] = [box.y + HEAD, box.y + box.height - FOOT];
+  const head = heading(places, name, box, relative);
+  if (lines.length === 0) {
+    const text = fitText(emptyText(places), TEXT_SIZE, box.width - 24);
+    return `${head}<rect x="${box.x}" y="${top}" width="${box.width}" height="${bottom - top}" fill="${INK.grid}" fill-opacity="0.45"/><text x="${box.x + box.width / 2}" y="${(top + bottom) / 2 + 6}" font-size="${TEXT_SIZE}" text-anchor="middle" fill="${INK.soft}">${escapeHtml(text)}</text>`;
+  }
+  const { low, high } = heights(lines);
+  const ticks = relative ? ratioTicks(low, high, 5) : byteTicks(low, high, 4);
+  const room = Math.max(...ticks.labels.map((label) => textWidth(label, TEXT_SIZE)), 30);
+  const [left, right] = [box.x + room + 8, box.x + box.width];
+  const xOf = (share: number): number => left + share * (right - left);
+  const yOf = (value: number): number => bottom - ((value - low) / (high - low)) * (bottom - top);
+  const grid = ticks.values.map((value, i) => {
+    const y = yOf(value).toFixed(1);
+    const ink = relative && value === 1 ? INK.axis : INK.grid;
+    const line = `<path d="M${left.toFixed(1)} ${y}H${right}" stroke="${ink}" stroke-width="1.2"/>`;
+    // At the very top its number would touch the heading.
+    if (yOf(value) - top < TEXT_SIZE / 2) return line;
+    return `${line}<text x="${(left - 8).toFixed(1)}" y="${(yOf(value) + 5.5).toFixed(1)}" font-size="${TEXT_SIZE}" text-anchor="end" fill="${INK.soft}">${ticks.labels[i]}</text>`;
+  });
+  const paths = lines.map(({ state, index, x, y, ranOut }) => {
+    const points = x.map((at, i) => `${i === 0 ? "M" : "L"}${xOf(at).toFixed(1)} ${yOf(y[i] ?? low).toFixed(1)}`);
+    const { width, dash } = STATE_STYLES[state];
+    const dashes = dash === "" ? "" : ` stroke-dasharray="${dash}"`;
+    // A lone sample has no length; the short stroke with round ends makes it a dot.
+    const path = `<path d="${points.join("")}${points.length === 1 ? "h2.5" : ""}" fill="none" stroke="${colorOf(index)}" stroke-width="${width}"${dashes} stroke-linejoin="round" stroke-linecap="round"/>`;
+    return ranOut ? path + ranOutMark(xOf(x.at(-1) ?? 0), yOf(y.at(-1) ?? low), left, right) : path;
+  });
+  const foot = `<path d="M${left.toFixed(1)} ${bottom}H${right}" stroke="${INK.axis}" stroke-width="1.4"/><text x="${right}" y="${bottom + 20}" font-size="${TEXT_SIZE}" text-anchor="end" fill="${INK.soft}">${lengthText(places)}</text>`;
+  return [head, ...grid, ...paths, foot].join("");
+}
+
+/** A cross where a run ended, with its words on the side that has the room. */
+function ranOutMark(x: number, y: number, left: number, right: number): string {
+  const words = "out of memory";
+  const fits = x + 14 + textWidth(words, TEXT_SIZE) <= right;
+  const at = fits ? x + 12 : Math.max(x - 12, left + textWidth(words, TEXT_SIZE));
+  return `<path d="M${(x - 6).toFixed(1)} ${(y - 6).toFixed(1)}l12 12m0 -12l-12 12" stroke="${LIMIT_LINE.color}" stroke-width="3"/><text x="${at.toFixed(1)}" y="${(y + 6).toFixed(1)}" font-size="${TEXT_SIZE}" text-anchor="${fits ? "start" : "end"}" fill="${LIMIT_LINE.color}">${words}</text>`;
+}

@@ -1,0 +1,172 @@
+import * as v from "valibot";
+import { describe, expect, it } from "vitest";
+import { svgToPng } from "../../report/timeline/timeline-png.ts";
+import { PROBE, scaleDocument } from "../testing/scale.ts";
+import { type ScaleAnswer, type ScaleDocument, ScaleDocumentSchema } from "./scale-document.ts";
+import { scalePicture } from "./scale-picture.ts";
+import { aboutSize, answerWords, guessWords, probeWords, scaleMarkdown, sizeWords } from "./scale-table.ts";
+
+const KNOWN = { excess_bytes: 2.5 * 1024 ** 2, mde_bytes: 2 * 1024 ** 2 };
+
+function answered(answer: ScaleAnswer): string {
+  return answerWords(scaleDocument({ answer }));
+}
+
+describe("the answer of a search in words", () => {
+  it("names both sides of the boundary, what came together, and how far off the guess was", () => {
+    expect(answerWords(scaleDocument())).toBe(
+      "a_pattern becomes visible at 26 steps, with 2.50 MiB more than the fixed state has, and is silent at 21 steps; the guess was 1.6 times too small.",
+    );
+    const about = { ...scaleDocument().theory, off: 1.05 };
+    expect(answerWords(scaleDocument({ theory: about }))).toContain("; as guessed.");
+  });
+
+  it("says of a leak that shows everywhere, nowhere or not at all what it is", () => {
+    expect(answered({ kind: "always", at: 4, ...KNOWN })).toContain("visible at 4 steps already, with 2.50 MiB");
+    const never = answered({ kind: "never", to: 10_240, excess_bytes: 1000, mde_bytes: 4000, extrapolated: 41_234 });
+    expect(never).toContain("silent up to 10,240 steps: 1000 B has come together there, 3.91 KiB can be seen");
+    expect(never).toContain("about 41,000 steps, which is an extrapolation and was not measured");
+    expect(answered({ kind: "never", to: 9, excess_bytes: -5, mde_bytes: 4, extrapolated: null })).toContain(
+      "nothing has come together there, 4 B can be seen. It does not grow",
+    );
+    expect(answered({ kind: "broken", reason: "interrupted", at: 40, below: 20, bundle: null })).toContain(
+      "interrupted; so far it is silent at 20 steps and visible at 40 steps.",
+    );
+    expect(answered({ kind: "broken", reason: "no torch", at: null, below: null, bundle: null })).toContain(
+      "answer: no torch.",
+    );
+    expect(answered({ kind: "broken", reason: "it failed", at: 40, below: null, bundle: "probes/17" })).toContain(
+      "it failed; its bundles lie in probes/17; so far it is visible at 40 steps.",
+    );
+  });
+
+  it("says of a size that was warned of that it was not silent", () => {
+    const probes = scaleDocument().probes.map((probe) =>
+      probe.value === 21 ? { ...probe, leaky: "warn" as const } : probe,
+    );
+    const words = (answer: ScaleAnswer): string => answerWords(scaleDocument({ probes, answer }));
+    expect(answerWords(scaleDocument({ probes }))).toContain("and is warned of, but not red, at 21 steps;");
+    expect(words({ kind: "never", to: 21, ...KNOWN, extrapolated: null })).toContain(
+      "a_pattern is warned of, but not red, at 21 steps: 2.50 MiB",
+    );
+    expect(words({ kind: "broken", reason: "x", at: 40, below: 21, bundle: null })).toContain(
+      "so far it is warned of, but not red, at 21 steps and visible at 40 steps.",
+    );
+  });
+
+  it("counts in the unit that was searched", () => {
+    expect(sizeWords("steps", 1)).toBe("1 step");
+    expect(sizeWords("epochs", 1234567)).toBe("1,234,567 epochs");
+    expect(sizeWords("batch", 8)).toBe("batch 8");
+    expect(aboutSize("steps", 524_362)).toBe("about 520,000 steps");
+  });
+
+  it("says what theory knows before a leaky run, and what it does not", () => {
+    const { theory } = scaleDocument();
+    const words = (more: Partial<ScaleDocument["theory"]>): string =>
+      guessWords({ by: "steps", from: 4, to: 10_240, theory: { ...theory, ...more } });
+    expect(words({})).toContain(
+      "128.00 KiB a step by its own statement; 2.00 MiB can be seen (peak), by theory at about 16",
+    );
+    expect(words({ guess: 524_000 })).toContain("beyond 10,240 steps");
+    expect(words({ guess: 0 })).toContain("at 4 steps already");
+    expect(words({ guess: null })).toContain("never adds up");
+  });
+});
+
+describe("a judged size in words", () => {
+  it("says whether the leak was seen, by how much, and what it cost", () => {
+    expect(probeWords("steps", PROBE)).toBe(
+      "26 steps: visible; 2.50 MiB more than the fixed state (peak of allocated), 2.00 MiB can be seen; 4 runs, 12.3 s",
+    );
+    const silent = { ...PROBE, visible: false, leaky: "pass", fixed: null, excess_bytes: -3, runs: 1 } as const;
+    expect(probeWords("steps", silent)).toContain("silent; no more than the fixed state");
+    expect(probeWords("steps", silent)).toContain("; 1 run, ");
+    expect(probeWords("steps", { ...silent, leaky: "warn" })).toContain("warned of");
+    expect(probeWords("steps", { ...PROBE, visible: false, fixed: "unjudged" })).toContain("not judged");
+    expect(probeWords("steps", { ...PROBE, visible: false, leaky: "unjudged", fixed: null })).toContain("not judged");
+    expect(probeWords("steps", { ...PROBE, check: null, excess_bytes: null })).toContain("no check could say");
+  });
+});
+
+describe("the markdown of a search", () => {
+  it("has a row for each size, the smallest first, and lets no outside text act", () => {
+    const markdown = scaleMarkdown(scaleDocument({ device_model: "<img>|x", title: "<b>" }), "x.png");
+    expect(markdown).not.toMatch(/<b>|<img>/);
+    const rows = markdown.split("\n").filter((line) => /^\| +\d/.test(line));
+    expect(rows.map((row) => row.split("|")[1]?.trim())).toEqual(["21 steps", "26 steps", "39 steps"]);
+    expect(markdown).toContain("](x.png)");
+  });
+
+  it("is without table and picture where nothing was judged", () => {
+    expect(scaleMarkdown(scaleDocument({ probes: [] }), "x.png")).not.toMatch(/\||x\.png/);
+  });
+});
+
+describe("the picture of a search", () => {
+  it("fills the marks of visible sizes only, and marks the boundary and the guess", () => {
+    const svg = scalePicture(scaleDocument());
+    const [filled, hollow] = [/<circle[^>]*fill="#d55e00"/g, /<circle[^>]*fill="#ffffff"/g].map(
+      (pattern) => svg.match(pattern)?.length,
+    );
+    // One of each is the legend's.
+    expect([filled, hollow]).toEqual([3, 2]);
+    expect(svg).toContain("visible at 26 steps");
+    expect(svg).toContain("guess 16 steps");
+  });
+
+  it("puts a size at which nothing came together at the foot, and lets no outside text act", () => {
+    const probes = [{ ...PROBE, excess_bytes: -4, visible: false, leaky: "pass" as const, fixed: null }];
+    const svg = scalePicture(scaleDocument({ probes, pattern: "<script>" }));
+    expect(svg).not.toContain("<script>");
+    expect(svg).not.toContain("NaN");
+    expect(svg).toMatch(/<path d="M[\d.]+ [\d.]+h16l-8 12\.8z"/);
+  });
+
+  it("shows the stretch of the boundary within the plot, also where no figure is known of its sides", () => {
+    const probes = [
+      PROBE,
+      { ...PROBE, value: 5, visible: false, leaky: "pass" as const, fixed: null, mde_bytes: null },
+    ];
+    const answer = { kind: "visible", at: 26, below: 5, ...KNOWN } as const;
+    const svg = scalePicture(scaleDocument({ probes, answer }));
+    const [, x = "", width = ""] =
+      /<rect x="([\d.-]+)" y="\d+" width="([\d.-]+)"[^>]*fill-opacity="0.14"/.exec(svg) ?? [];
+    const [, left = "", room = ""] = /<clipPath id="plot"><rect x="(\d+)" y="\d+" width="(\d+)"/.exec(svg) ?? [];
+    expect(Number(x)).toBeGreaterThan(Number(left));
+    expect(Number(x) + Number(width)).toBeLessThan(Number(left) + Number(room));
+    // Its words find no room on either side: they stand within, not over the axis.
+    const [, plate = ""] = /<rect x="([\d.-]+)"[^>]*\/><text[^>]*>visible at 26 steps/.exec(svg) ?? [];
+    expect(Number(plate)).toBeGreaterThan(Number(x));
+  });
+
+  it("leaves out what was not judged, which is neither silent nor visible", () => {
+    const unjudged = { ...PROBE, value: 30, visible: false, leaky: "unjudged", fixed: null } as const;
+    const { probes } = scaleDocument();
+    expect(scalePicture(scaleDocument({ probes: [...probes, unjudged] }))).toBe(scalePicture(scaleDocument()));
+    expect(scalePicture(scaleDocument({ probes: [unjudged] }))).toContain("No size has a figure that could be drawn.");
+  });
+
+  it("is drawn of any document, also of one size or none", async () => {
+    for (const probes of [[], [PROBE], [{ ...PROBE, value: 1, excess_bytes: null }]]) {
+      const svg = scalePicture(scaleDocument({ probes }));
+      expect(svg).not.toMatch(/NaN|Infinity/);
+      expect((await svgToPng(svg)).length).toBeGreaterThan(1000);
+    }
+  });
+});
+
+describe("the document of a search", () => {
+  it("takes each answer, and none with a key of another", () => {
+    const answers: readonly ScaleAnswer[] = [
+      { kind: "visible", at: 2, below: 1, ...KNOWN },
+      { kind: "always", at: 1, ...KNOWN },
+      { kind: "never", to: 1, ...KNOWN, extrapolated: null },
+      { kind: "broken", reason: "x", at: null, below: null, bundle: null },
+    ];
+    for (const answer of answers)
+      expect(v.is(ScaleDocumentSchema, JSON.parse(JSON.stringify(scaleDocument({ answer }))))).toBe(true);
+    for (const answer of [{ kind: "visible", at: 2 }, { kind: "perhaps" }, { kind: "always", at: 0.5, ...KNOWN }])
+      expect(v.is(ScaleDocumentSchema, { ...scaleDocument(), answer })).toBe(false);
+  });
+});

@@ -1,0 +1,225 @@
+import { execFile } from "node:child_process";
+import path from "node:path";
+import { promisify } from "node:util";
+import type { MeasuredSeries } from "../analysis/measurements.ts";
+import type { Envelope } from "../baseline/envelope.ts";
+import { openFileStore } from "../baseline/file-store.ts";
+import { toMeasurements } from "../baseline/record.ts";
+import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { gateRequest, scenarioDefinition } from "../config/options.ts";
+import { GateError } from "../core/errors.ts";
+import { groupBy } from "../core/group-by.ts";
+import type { GatePorts } from "../gate/ports.ts";
+import { refreshScenario } from "../gate/refresh.ts";
+import { runGate } from "../gate/run-gate.ts";
+import type { GateWord } from "../report/documents/model.ts";
+import { median } from "../stats/spread.ts";
+import type { Fingerprint } from "../telemetry/recording/model.ts";
+import {
+  type Detectable,
+  detectable,
+  type LeadingCheck,
+  leadingCheck,
+  type QuietSeries,
+} from "../verdict/scale-guess.ts";
+import type { CatalogueEntry } from "./catalogue.ts";
+import { factsIn } from "./output.ts";
+import { type LabStateName, patternCommand } from "./round.ts";
+import { type RunSize, runSize, type ScaleSetting } from "./scale-size.ts";
+
+/** A pattern that is run at several sizes. */
+export interface SizedPattern {
+  readonly entry: CatalogueEntry;
+  readonly setting: ScaleSetting;
+  /** Absolute folders of the lab's files and of the results. */
+  readonly lab: string;
+  readonly folder: string;
+  readonly device: string;
+  readonly python: string;
+  /** Fixed runs of a baseline. */
+  readonly runs: number;
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+function commandOf(pattern: SizedPattern, state: LabStateName, { steps, batch }: RunSize): readonly string[] {
+  const { entry, lab, device, python, setting } = pattern;
+  const command = patternCommand(entry, state, lab, { device, scale: setting.scale, steps, python });
+  return batch === null ? command : [...command, "--batch", String(batch)];
+}
+
+/** Folder of a size's bundles, from that of the results. */
+export function probeFolder(value: number): string {
+  return `probes/${value}`;
+}
+
+/** Folder of the baseline that was measured at a size, from that of the results. */
+function baselineFolder(value: number): string {
+  return `baselines/${value}`;
+}
+
+/**
+ * The gate's request for one state at one size, judged by the baseline of another or the same. A record is of a definition, so the
+ * definition leaves out what the search varies: whether a baseline serves another size is what the fixed state there has to prove.
+ */
+function sizedRequest(
+  pattern: SizedPattern,
+  state: LabStateName,
+  value: number,
+  baseline: number,
+): { readonly request: GateRequest; readonly scenario: ScenarioRequest } {
+  const { entry, setting, lab, folder, argv, env } = pattern;
+  const request = gateRequest({
+    options: {
+      scenario: entry.name,
+      bundle: path.join(folder, probeFolder(value), state),
+      // The baseline is of this session: its runs are the base's word.
+      baseRun: "off",
+      attribute: "off",
+    },
+    command: { kind: "argv", argv: commandOf(pattern, state, runSize(setting, value)) },
+    config: null,
+    root: folder,
+    defaultBaselines: [`file:${baselineFolder(baseline)}`],
+    defaultUnjudged: "fail",
+    argv,
+    env,
+  });
+  const [asked] = request.scenarios;
+  if (asked === undefined) throw new Error("a request for one command has no scenario");
+  const held = setting.batch === null ? "" : ` --batch ${setting.batch}`;
+  const definition = scenarioDefinition({
+    run: `${entry.file} fixed --scale ${setting.scale}${held} at any number of ${setting.by}`,
+  });
+  const scenario = { ...asked, cwd: lab, definition };
+  return { request: { ...request, scenarios: [scenario] }, scenario };
+}
+
+/** Longest that a run of two steps may take, ms: the import of a framework on a slow disk included. */
+const STATEMENT_MS = 300_000;
+
+/**
+ * What a step keeps by the pattern's own statement, bytes, from a run of two steps without the gate.
+ * @throws GateError LAB_STATEMENT_MISSING
+ */
+export async function statedBytes(pattern: SizedPattern, batch: number | null, signal: AbortSignal): Promise<number> {
+  const [program = "", ...args] = commandOf(pattern, "fixed", { steps: 2, batch });
+  let output: string;
+  try {
+    const env = { ...process.env, ...pattern.env };
+    ({ stdout: output } = await promisify(execFile)(program, args, { env, timeout: STATEMENT_MS, signal }));
+  } catch (error) {
+    const { stderr, message } = error as Error & { readonly stderr?: string };
+    throw new GateError(
+      "LAB_STATEMENT_MISSING",
+      `${pattern.entry.name} cannot be run: ${lastLine(stderr) ?? message}`,
+      {
+        kind: "error",
+      },
+    );
+  }
+  const facts = factsIn(output);
+  if (facts === null)
+    throw new GateError("LAB_STATEMENT_MISSING", `${pattern.entry.name} does not say what it keeps`, {
+      kind: "error",
+      hint: "Its last line of output should begin with `leak-lab: `.",
+    });
+  return facts.leak_bytes_per_step;
+}
+
+function lastLine(text: string | undefined): string | null {
+  return text?.trimEnd().split("\n").at(-1) || null;
+}
+
+/** The middle peak over the highest that any run came to in its later half, bytes; 0 where no curve was kept. */
+function headroomOf(peaks: readonly number[], envelope: Envelope | undefined): number {
+  if (envelope === undefined || peaks.length === 0) return 0;
+  const later = envelope.high_bytes.slice(Math.floor(envelope.high_bytes.length / 2));
+  return later.length === 0 ? 0 : Math.max(0, median(peaks) - Math.max(...later));
+}
+
+/** The series that gate: what allocators count, and pages only where none does. */
+function quietSeries(
+  runs: readonly (readonly MeasuredSeries[])[],
+  envelopes: readonly Envelope[],
+): readonly QuietSeries[] {
+  const groups = groupBy(runs.flat(), ({ rank, device, metric }) => `${rank} ${device} ${metric}`);
+  const known = [...groups].map(([key, group]): QuietSeries => {
+    const metric = group[0]?.metric ?? "host";
+    const peaks = group.flatMap(({ peak_bytes: peak }) => (peak === null ? [] : [peak]));
+    const envelope = envelopes.find((one) => `${one.rank} ${one.device} ${one.metric}` === key);
+    return {
+      metric,
+      peaks,
+      growths: group.flatMap(({ growth_bytes: growth }) => growth ?? []),
+      headroom: headroomOf(peaks, envelope),
+    };
+  });
+  const allocated = known.filter(({ metric }) => metric === "allocated");
+  return allocated.length > 0 ? allocated : known.filter(({ metric }) => metric === "host");
+}
+
+/**
+ * Measure the fixed state at a size and keep it as the baseline of that size.
+ * @returns the smallest leak that the quietest of its series shows; null when none was measured
+ * @throws GateError of a failed run, INTERRUPTED
+ */
+export async function measureBaseline(
+  pattern: SizedPattern,
+  value: number,
+  ports: GatePorts,
+): Promise<Detectable | null> {
+  const { request, scenario } = sizedRequest(pattern, "fixed", value, value);
+  const store = openFileStore("file:baseline", path.join(pattern.folder, baselineFolder(value)));
+  const { record } = await refreshScenario(
+    { ...request, baselines: [] },
+    scenario,
+    { runs: pattern.runs, store },
+    ports,
+  );
+  const { runs } = toMeasurements(record, record.epochs.at(-1)?.runs ?? []);
+  return quietSeries(
+    runs.map(({ series }) => series),
+    record.envelopes,
+  )
+    .map((series) => detectable(series))
+    .reduce<Detectable | null>((least, one) => (least === null || one.bytes < least.bytes ? one : least), null);
+}
+
+/** One state at one size, as the gate judged it. */
+export interface SizedVerdict {
+  readonly word: GateWord;
+  /** Why it could not be judged; null when it was. */
+  readonly reason: string | null;
+  readonly check: LeadingCheck | null;
+  /** The series that the check is of, of the newest run that was analysed; null when it is not known. */
+  readonly series: MeasuredSeries | null;
+  readonly runs: number;
+  readonly fingerprint: Fingerprint;
+}
+
+/** Judge a state at a size by the baseline of a size. @throws GateError of the bundle */
+export async function judgeSize(
+  pattern: SizedPattern,
+  state: LabStateName,
+  value: number,
+  baseline: number,
+  ports: GatePorts,
+): Promise<SizedVerdict> {
+  const { report, bundleError } = await runGate(sizedRequest(pattern, state, value, baseline).request, ports);
+  if (bundleError !== null) throw bundleError;
+  const [scenario] = report.scenarios;
+  const check = leadingCheck(scenario?.judgement?.checks ?? []);
+  const newest = scenario?.runs.findLast(({ role, analysis }) => role === "candidate" && analysis !== null);
+  const series = newest?.analysis?.series.find(
+    ({ metric, device, rank }) => metric === check?.metric && device === check?.device && rank === check?.rank,
+  );
+  return {
+    word: report.word,
+    reason: scenario?.error?.message ?? (report.word === "unjudged" ? (scenario?.judgement?.reason ?? null) : null),
+    check,
+    series: series ?? null,
+    runs: report.cost.runs,
+    fingerprint: scenario?.fingerprint ?? {},
+  };
+}

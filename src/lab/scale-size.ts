@@ -1,0 +1,95 @@
+import { assertNever, usageError } from "../core/errors.ts";
+import type { CatalogueEntry } from "./catalogue.ts";
+import type { ScaleAxis } from "./report/scale-document.ts";
+
+/**
+ * What the lab's scales are made of, as `leak-lab/patterns/leaklab/site-packages/arguments.py` has it (a test compares): images in a
+ * batch, steps of a run, images of one epoch.
+ */
+export const LAB_SCALES = {
+  tiny: { batch: 32, steps: 160, rows: 1024 },
+  small: { batch: 64, steps: 320, rows: 4096 },
+  article: { batch: 128, steps: 390, rows: 10_000 },
+} as const;
+export type LabScale = keyof typeof LAB_SCALES;
+
+/** What a search varies, and what it holds; null = the scale's. */
+export interface ScaleSetting {
+  readonly by: ScaleAxis;
+  readonly scale: LabScale;
+  readonly steps: number | null;
+  readonly batch: number | null;
+}
+
+/** Steps and batch of one run; a batch of null is the scale's own. */
+export interface RunSize {
+  readonly steps: number;
+  readonly batch: number | null;
+}
+
+/** Steps of one epoch: batches that are not full are left out, and there are images for one batch at least. */
+function epochSteps({ scale, batch }: ScaleSetting): number {
+  const sizes = LAB_SCALES[scale];
+  const images = batch ?? sizes.batch;
+  return Math.floor(Math.max(sizes.rows, images) / images);
+}
+
+/** The run that a size stands for. */
+export function runSize(setting: ScaleSetting, value: number): RunSize {
+  switch (setting.by) {
+    case "steps":
+      return { steps: value, batch: setting.batch };
+    case "batch":
+      return { steps: setting.steps ?? LAB_SCALES[setting.scale].steps, batch: value };
+    case "epochs":
+      return { steps: value * epochSteps(setting), batch: setting.batch };
+    default:
+      return assertNever(setting.by);
+  }
+}
+
+/** The lab scale's own size on this axis: a run of seconds at the smallest scale. */
+export function usualSize(setting: ScaleSetting): number {
+  const sizes = LAB_SCALES[setting.scale];
+  switch (setting.by) {
+    case "steps":
+      return sizes.steps;
+    case "batch":
+      return sizes.batch;
+    case "epochs":
+      return Math.max(1, Math.round(sizes.steps / epochSteps(setting)));
+    default:
+      return assertNever(setting.by);
+  }
+}
+
+/** Sizes looked through where none are named: 64 times the scale's length, or 16 times its batch, is the most. */
+export function usualBounds(setting: ScaleSetting): { readonly from: number; readonly to: number } {
+  const usual = usualSize(setting);
+  switch (setting.by) {
+    case "steps":
+      return { from: 4, to: 64 * usual };
+    case "batch":
+      return { from: 1, to: 16 * usual };
+    case "epochs":
+      return { from: 1, to: 64 * usual };
+    default:
+      return assertNever(setting.by);
+  }
+}
+
+/**
+ * Refuse what cannot be varied or held.
+ * @throws GateError OPTION_INVALID (usage)
+ */
+export function checkSetting({ name, framework }: CatalogueEntry, { by, steps, batch }: ScaleSetting): void {
+  const service = framework === "python" || framework === "node";
+  if (service && by !== "steps")
+    throw usageError("OPTION_INVALID", `${name} answers requests: it has no ${by}`, "Search by steps.");
+  if (service && batch !== null)
+    throw usageError("OPTION_INVALID", `${name} answers requests: --batch means nothing to it`);
+  if (by === "batch" && batch !== null)
+    throw usageError("OPTION_INVALID", "--batch is what --by batch looks for", "Bound it with --from and --to.");
+  if (by !== "batch" && steps !== null)
+    throw usageError("OPTION_INVALID", `--steps is what --by ${by} varies`, "Bound it with --from and --to.");
+}

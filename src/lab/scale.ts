@@ -1,0 +1,344 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { bracket, nextStep, type SearchBounds, type SearchStep, type Seen } from "../analysis/scale-search.ts";
+import { assertNever, GateError } from "../core/errors.ts";
+import type { GatePorts } from "../gate/ports.ts";
+import { randomId } from "../measure/session/session.ts";
+import type { Fingerprint } from "../telemetry/recording/model.ts";
+import {
+  type Detectable,
+  detectable,
+  type Excess,
+  guessedSize,
+  type Kept,
+  measuredSize,
+} from "../verdict/scale-guess.ts";
+import { labAvailability } from "./availability.ts";
+import { labFolder } from "./catalogue.ts";
+import { labEnvironment } from "./environment.ts";
+import { type ScaleAnswer, type ScaleDocument, type ScaleProbe, sightOf } from "./report/scale-document.ts";
+import { sizeWords } from "./report/scale-table.ts";
+import { dropBundles, prepareScaleFolder, writeScaleDocument } from "./scale-files.ts";
+import {
+  judgeSize,
+  measureBaseline,
+  probeFolder,
+  type SizedPattern,
+  type SizedVerdict,
+  statedBytes,
+} from "./scale-run.ts";
+import { runSize, usualSize } from "./scale-size.ts";
+
+/** What to search, and between which sizes. */
+export interface ScaleOptions extends Omit<SizedPattern, "lab"> {
+  readonly bounds: SearchBounds;
+}
+
+/** What the narrator is told. */
+export interface ScaleNarrator {
+  readonly baseline: (value: number, runs: number) => void;
+  readonly guessed: (theory: ScaleDocument["theory"]) => void;
+  readonly probed: (probe: ScaleProbe, number: number) => void;
+}
+
+/**
+ * A baseline serves sizes down to this part of its own: a program of a few steps has a start and little else. Upwards it serves any size,
+ * as what does not leak does not grow; where it does after all, the fixed state fails, and a baseline is measured there.
+ */
+const BASELINE_REACH = 16;
+/** The first size is at most this many times that of the first baseline: what a statement is worth is not known before. */
+const FIRST_REACH = 16;
+/** Sizes of which a statement is asked where it depends on the size: the lower bound, and this many times it. */
+const SECOND_STATEMENT = 8;
+
+/** What the search knows of a probe: a warning is not red. */
+function seenAt(probe: ScaleProbe): Seen {
+  const sight = sightOf(probe);
+  return { value: probe.value, sight: sight === "warned" ? "silent" : sight };
+}
+
+/** Ends the search with what is known, for this reason. */
+class Stopped extends Error {}
+
+/** One search while it goes on. */
+class ScaleStory {
+  readonly #pattern: SizedPattern;
+  readonly #bounds: SearchBounds;
+  readonly #narrator: ScaleNarrator;
+  readonly #ports: GatePorts;
+  readonly #baselines = new Map<number, Detectable | null>();
+  readonly probes: ScaleProbe[] = [];
+  fingerprint: Fingerprint = {};
+  kept: Kept | null = null;
+  stated: number | null = null;
+  detectable: Detectable | null = null;
+  guess: number | null = null;
+  /** The size that is being judged; its bundles are not whole. Null between two. */
+  #judging: number | null = null;
+  /** Why the last size that could not be judged could not. */
+  #unjudged = "no reason was given";
+
+  constructor(pattern: SizedPattern, bounds: SearchBounds, narrator: ScaleNarrator, ports: GatePorts) {
+    this.#pattern = pattern;
+    this.#bounds = bounds;
+    this.#narrator = narrator;
+    this.#ports = ports;
+  }
+
+  theory(at: number | null): ScaleDocument["theory"] {
+    const { guess, kept } = this;
+    return {
+      stated_bytes_per_step: this.stated,
+      kept: kept === null ? null : { constant: kept.constant, per_unit: kept.perUnit },
+      detectable: this.detectable,
+      guess,
+      off: guess === null || guess === 0 || at === null ? null : guess / at,
+    };
+  }
+
+  /** What a run keeps by the pattern's statement: of a batch, from two of them. */
+  async state(): Promise<void> {
+    const { setting } = this.#pattern;
+    const { from, to } = this.#bounds;
+    const signal = this.#ports.interrupt;
+    const first = await statedBytes(this.#pattern, runSize(setting, from).batch, signal);
+    this.stated = first;
+    if (setting.by !== "batch") {
+      this.kept = { constant: 0, perUnit: first * runSize(setting, 1).steps };
+    } else {
+      const other = Math.min(to, SECOND_STATEMENT * from);
+      const second = other === from ? first : await statedBytes(this.#pattern, other, signal);
+      const each = other === from ? 0 : (second - first) / (other - from);
+      const { steps } = runSize(setting, from);
+      this.kept = { constant: steps * (first - each * from), perUnit: steps * each };
+    }
+  }
+
+  async #measure(value: number): Promise<Detectable | null> {
+    const { runs } = this.#pattern;
+    this.#narrator.baseline(value, runs);
+    const found = await measureBaseline(this.#pattern, value, this.#ports);
+    this.#baselines.set(value, found);
+    return found;
+  }
+
+  /** The first baseline, at the size where the rules' floors alone place the answer, or the lab's own where that is smaller. */
+  async begin(): Promise<void> {
+    const { from, to } = this.#bounds;
+    const floors = detectable({ metric: "allocated", peaks: [], growths: [], headroom: 0 });
+    const wanted = (this.kept === null ? null : guessedSize(this.kept, floors.bytes)) ?? to;
+    const size = Math.min(to, usualSize(this.#pattern.setting), Math.ceil(wanted));
+    this.detectable = await this.#measure(Math.max(from, size));
+    const needed = this.detectable?.bytes;
+    this.guess = needed === undefined || this.kept === null ? null : guessedSize(this.kept, needed);
+    this.#narrator.guessed(this.theory(null));
+  }
+
+  /** The size of the nearest baseline that serves this one; null when one has to be measured. */
+  #served(value: number): number | null {
+    const { by } = this.#pattern.setting;
+    const serves = (other: number): boolean =>
+      // A batch changes what the fixed state needs.
+      by === "batch" ? other === value : other <= value * BASELINE_REACH;
+    const far = (other: number): number => Math.max(other / value, value / other);
+    const [nearest] = [...this.#baselines.keys()].filter(serves).sort((a, b) => far(a) - far(b));
+    return nearest ?? null;
+  }
+
+  /** Where theory has the answer by now: as the measured sizes say, before that as the statement does. */
+  predicted(): number | null {
+    const seen = this.probes.flatMap((probe): readonly Excess[] => {
+      const { value, excess_bytes: excess, mde_bytes: needed } = probe;
+      return excess === null || needed === null || sightOf(probe) === "unjudged" ? [] : [{ value, excess, needed }];
+    });
+    return seen.length === 0 ? this.guess : measuredSize(seen);
+  }
+
+  next(): SearchStep {
+    const step = nextStep(this.probes.map(seenAt), this.#bounds, this.predicted());
+    if (step.kind !== "probe" || this.probes.length > 0) return step;
+    // A size that has a baseline and is as good costs no further one; one far away would cost too much before anything is known.
+    const [first] = this.#baselines.keys();
+    if (first === undefined) return step;
+    const apart = Math.max(first / step.value, step.value / first);
+    const most = first * FIRST_REACH;
+    return { kind: "probe", value: apart <= this.#bounds.factor ? first : Math.min(step.value, most) };
+  }
+
+  async #judged(state: "leaky" | "fixed", value: number, baseline: number): Promise<SizedVerdict> {
+    const judged = await judgeSize(this.#pattern, state, value, baseline, this.#ports);
+    if (this.#ports.interrupt.aborted) throw new Stopped("interrupted");
+    if (judged.word === "error")
+      throw new Stopped(`the ${state} state could not be judged at ${value}: ${judged.reason ?? judged.word}`);
+    if (state === "fixed" || this.fingerprint.backend === undefined) this.fingerprint = judged.fingerprint;
+    return judged;
+  }
+
+  /**
+   * Judge the leaky state at a size and, where it is red, the fixed one. A fixed state that does not pass by the baseline of another
+   * size shows that the baseline does not serve here: one is measured here, and both are judged again. A size that cannot be judged even
+   * so, as one so short that not every run has a growth, is neither silent nor visible.
+   */
+  async probe(value: number): Promise<ScaleProbe> {
+    const { setting } = this.#pattern;
+    this.#judging = value;
+    const predicted = this.predicted();
+    const begun = this.#ports.now().getTime();
+    let runs = 0;
+    let baseline = this.#served(value);
+    const measureHere = async (): Promise<number> => {
+      await this.#measure(value);
+      runs += this.#pattern.runs;
+      return value;
+    };
+    baseline ??= await measureHere();
+    for (;;) {
+      const leaky = await this.#judged("leaky", value, baseline);
+      const fixed = leaky.word === "fail" ? await this.#judged("fixed", value, baseline) : null;
+      runs += leaky.runs + (fixed?.runs ?? 0);
+      const serves = leaky.word !== "unjudged" && fixed?.word !== "unjudged" && fixed?.word !== "fail";
+      if (!serves && baseline !== value) {
+        baseline = await measureHere();
+        continue;
+      }
+      if (fixed?.word === "fail") throw new Stopped(`the fixed state fails at ${value}, too, by runs of its own size`);
+      if (!serves) this.#unjudged = leaky.reason ?? fixed?.reason ?? "no reason was given";
+      const { check, series } = leaky;
+      return {
+        value,
+        steps: runSize(setting, value).steps,
+        predicted,
+        visible: leaky.word === "fail" && serves,
+        leaky: leaky.word,
+        fixed: fixed?.word ?? null,
+        check: check === null ? null : { aspect: check.aspect, metric: check.metric, device: check.device },
+        excess_bytes: check?.excess_bytes ?? null,
+        mde_bytes: check?.mde_bytes ?? null,
+        growth_bytes: series?.growth_bytes ?? null,
+        slope_bytes_per_step: series?.slope_bytes_per_step ?? null,
+        class: series?.class ?? null,
+        baseline,
+        runs,
+        seconds: (this.#ports.now().getTime() - begun) / 1000,
+        bundle: probeFolder(value),
+      };
+    }
+  }
+
+  /** Keep a probe, and of the bundles those that show where the boundary is. */
+  async keep(probe: ScaleProbe): Promise<void> {
+    this.probes.push(probe);
+    this.#judging = null;
+    const { silent, visible } = bracket(this.probes.map(seenAt));
+    for (const [index, one] of this.probes.entries()) {
+      if (one.bundle === null || one.value === silent || one.value === visible) continue;
+      await dropBundles(this.#pattern.folder, one.bundle);
+      this.probes[index] = { ...one, bundle: null };
+    }
+    this.#narrator.probed(probe, this.probes.length);
+  }
+
+  answer(step: Exclude<SearchStep, { readonly kind: "probe" }>): ScaleAnswer {
+    const found = (value: number): Pick<ScaleProbe, "excess_bytes" | "mde_bytes"> => {
+      const probe = this.probes.find((one) => one.value === value);
+      return { excess_bytes: probe?.excess_bytes ?? null, mde_bytes: probe?.mde_bytes ?? null };
+    };
+    switch (step.kind) {
+      case "visible":
+        return { ...step, ...found(step.at) };
+      case "always":
+        return { ...step, ...found(step.at) };
+      case "never": {
+        const beyond = this.predicted();
+        // A line that says the leak should have been seen within the bound says nothing of where it will be.
+        return { ...step, ...found(step.to), extrapolated: beyond !== null && beyond > step.to ? beyond : null };
+      }
+      case "unjudged": {
+        const sizes = step.values.map((value) => sizeWords(this.#pattern.setting.by, value)).join(", ");
+        return this.broken(`the gate could not judge it at ${sizes} (${this.#unjudged})`);
+      }
+      default:
+        return assertNever(step);
+    }
+  }
+
+  broken(reason: string): ScaleAnswer {
+    const { silent, visible } = bracket(this.probes.map(seenAt));
+    const bundle = this.#judging === null ? null : probeFolder(this.#judging);
+    const left = bundle !== null && existsSync(path.join(this.#pattern.folder, bundle));
+    return { kind: "broken", reason, at: visible, below: silent, bundle: left ? bundle : null };
+  }
+
+  async #interrupted(): Promise<ScaleAnswer> {
+    if (this.#judging !== null) await dropBundles(this.#pattern.folder, probeFolder(this.#judging));
+    return this.broken("interrupted");
+  }
+
+  /** Search until there is an answer, or a reason why there is none. */
+  async search(): Promise<ScaleAnswer> {
+    try {
+      await this.state();
+      await this.begin();
+      for (;;) {
+        if (this.#ports.interrupt.aborted) return await this.#interrupted();
+        const step = this.next();
+        if (step.kind !== "probe") return this.answer(step);
+        await this.keep(await this.probe(step.value));
+      }
+    } catch (error) {
+      if (this.#ports.interrupt.aborted) return await this.#interrupted();
+      if (error instanceof Stopped) return this.broken(error.message);
+      if (error instanceof GateError && error.kind === "error") return this.broken(error.message);
+      throw error;
+    }
+  }
+}
+
+/**
+ * Search the smallest size at which the gate sees a pattern's leak: the leaky state fails and the fixed one passes.
+ * @returns the document, which also lies in the folder with its table and its picture; of what was found so far when interrupted
+ * @throws GateError LAB_SCALE_BROKEN when the pattern cannot run here, before the folder is touched; LAB_FOLDER_TAKEN, LAB_UNWRITABLE, and
+ * those of usage
+ */
+export async function searchScale(
+  options: ScaleOptions,
+  narrator: ScaleNarrator,
+  ports: GatePorts,
+): Promise<ScaleDocument> {
+  const { bounds, ...rest } = options;
+  const missing = (await labAvailability(rest.python)).reason(rest.entry);
+  if (missing !== null)
+    throw new GateError("LAB_SCALE_BROKEN", missing, {
+      kind: "error",
+      hint: "Nothing was measured, and nothing was written.",
+    });
+  await prepareScaleFolder(rest.folder);
+  // An empty name is none: each run would be a session of its own, and nothing a base for another.
+  const session = rest.env.STORMLOG_GATE_SESSION || randomId();
+  const env = { ...rest.env, STORMLOG_GATE_SESSION: session, PYTHONDONTWRITEBYTECODE: "1" };
+  const pattern: SizedPattern = { ...rest, env, lab: labFolder(rest.folder) };
+  // Of runs only what they come to is told; the bundles that are kept hold the rest.
+  const quiet: GatePorts = { ...ports, log: (line) => ports.progress?.(line) };
+  const story = new ScaleStory(pattern, bounds, narrator, quiet);
+  const answer = await story.search();
+  const { entry, setting } = pattern;
+  const document: ScaleDocument = {
+    schema: "stormlog.lab-scale/1",
+    generated_at_utc: ports.now().toISOString(),
+    pattern: entry.name,
+    title: entry.title,
+    by: setting.by,
+    from: bounds.from,
+    to: bounds.to,
+    factor: bounds.factor,
+    scale: setting.scale,
+    steps: setting.steps,
+    batch: setting.batch,
+    ...labEnvironment(story.fingerprint),
+    theory: story.theory(answer.kind === "visible" ? answer.at : null),
+    probes: story.probes,
+    answer,
+  };
+  await writeScaleDocument(pattern.folder, document);
+  return document;
+}

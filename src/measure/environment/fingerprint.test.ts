@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import type { DeviceReport } from "../../sampler/sampler.ts";
+import { allocatorSettings, collectFingerprint, definitionHash, pythonVersion } from "./fingerprint.ts";
+
+const device = (index: number, model: string): DeviceReport => ({
+  index,
+  name: `cuda:${index}`,
+  model,
+  uuid: `GPU-${index}`,
+  total_bytes: 80 * 2 ** 30,
+  driver: "595.45.04",
+});
+
+const inputs = { devices: [], env: {}, worldSize: 1, scenarioDefinition: null, python: null };
+
+describe("collectFingerprint", () => {
+  it("of a machine without devices is that of a CPU, with null for what is not known", async () => {
+    const fingerprint = await collectFingerprint(inputs);
+    expect(fingerprint).toMatchObject({
+      backend: "cpu",
+      device_model: null,
+      device_memory_bytes: null,
+      mig_profile: null,
+      framework: null,
+      driver: null,
+      scenario_definition: null,
+    });
+    expect(fingerprint.kernel).toBeTruthy();
+    for (const value of Object.values(fingerprint)) expect(value === null || value !== "").toBe(true);
+  });
+
+  it("of equal devices names them once", async () => {
+    const devices = [device(0, "NVIDIA H200"), device(1, "NVIDIA H200")];
+    expect(await collectFingerprint({ ...inputs, devices, worldSize: 2 })).toMatchObject({
+      backend: "cuda",
+      device_model: "NVIDIA H200",
+      device_memory_bytes: 80 * 2 ** 30,
+      world_size: 2,
+      driver: "595.45.04",
+    });
+  });
+
+  it("of mixed and partitioned devices names all of them", async () => {
+    const devices = [device(0, "NVIDIA A100 MIG 1g.10gb"), device(1, "NVIDIA L4")];
+    expect(await collectFingerprint({ ...inputs, devices })).toMatchObject({
+      device_model: "NVIDIA A100 MIG 1g.10gb, NVIDIA L4",
+      mig_profile: "1g.10gb",
+    });
+  });
+
+  it("is that of the maker whose devices there are, but not of a processor's own graphics", async () => {
+    const made = (backend: DeviceReport["backend"], unified: boolean) =>
+      collectFingerprint({ ...inputs, devices: [{ ...device(0, "card"), ...(backend ? { backend } : {}), unified }] });
+    expect((await made("amd", false)).backend).toBe("rocm");
+    expect((await made("intel", false)).backend).toBe("xpu");
+    expect((await made("apple", true)).backend).toBe("mps");
+    // GB10 and its like share memory with the processor, too, but are what jobs run on.
+    expect((await made("nvml", true)).backend).toBe("cuda");
+    expect(await made("intel", true)).toMatchObject({ backend: "cpu", device_model: null });
+  });
+
+  it("of a GPU that is split is that of its instances", async () => {
+    const instance = { ...device(256, "NVIDIA A100"), parent: 0, mig_profile: "1g.10gb", total_bytes: 10 * 2 ** 30 };
+    expect(await collectFingerprint({ ...inputs, devices: [device(0, "NVIDIA A100"), instance] })).toMatchObject({
+      device_model: "NVIDIA A100",
+      device_memory_bytes: 10 * 2 ** 30,
+      mig_profile: "1g.10gb",
+    });
+  });
+
+  it("takes the image from whoever knows it", async () => {
+    const hosted = { ImageOS: "ubuntu24", ImageVersion: "20260901.1" };
+    expect((await collectFingerprint({ ...inputs, env: hosted })).container_image).toBe("ubuntu24 20260901.1");
+    const named = { ...hosted, STORMLOG_GATE_IMAGE: "ghcr.io/x@sha256:1" };
+    expect((await collectFingerprint({ ...inputs, env: named })).container_image).toBe("ghcr.io/x@sha256:1");
+  });
+});
+
+describe("allocatorSettings", () => {
+  it("lists the allocator's variables in one order, and nothing else", () => {
+    const env = { PYTORCH_CUDA_ALLOC_CONF: "expandable_segments:True", MALLOC_ARENA_MAX: "2", PATH: "/bin" };
+    expect(allocatorSettings(env)).toBe("MALLOC_ARENA_MAX=2; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+  });
+
+  it("is default when none is set", () => {
+    expect(allocatorSettings({ MALLOC_ARENA_MAX: "", PATH: "/bin" })).toBe("default");
+  });
+});
+
+describe("definitionHash", () => {
+  it("is short, stable and different for different text", () => {
+    expect(definitionHash("run: a")).toBe("637de711a7449112");
+    expect(definitionHash("run: a")).not.toBe(definitionHash("run: b"));
+    expect(definitionHash(null)).toBeNull();
+  });
+});
+
+describe("pythonVersion", () => {
+  it("is null where there is no Python", async () => {
+    expect(await pythonVersion("sh", "/", { PATH: "/nowhere" })).toBeNull();
+    expect(await pythonVersion("/nowhere/python3", "/", {})).toBeNull();
+  });
+});

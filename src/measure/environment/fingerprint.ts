@@ -1,0 +1,147 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readFile, realpath } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { makerOf } from "../../sampler/device-backend.ts";
+import { DEVICE_BACKENDS, type DeviceReport } from "../../sampler/sampler.ts";
+import type { Fingerprint } from "../../telemetry/recording/model.ts";
+import { findExecutable } from "../launch/find-executable.ts";
+
+const PYTHON_TIMEOUT_MS = 5000;
+
+export interface FingerprintInputs {
+  readonly devices: readonly DeviceReport[];
+  /** Environment of the measured command. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly worldSize: number;
+  /** Canonical text of the scenario's definition; null for a command given on the spot. */
+  readonly scenarioDefinition: string | null;
+  /** Python of the measured command, from {@link pythonVersion}. */
+  readonly python: string | null;
+}
+
+/** The one value all devices share, or every different one; null where none is known. */
+function common(values: readonly (string | null)[]): string | null {
+  const known = [...new Set(values.filter((value) => value !== null))].sort();
+  return known.length === 0 ? null : known.join(", ");
+}
+
+/** Allocator variables of the command in one line; "default" when none is set. */
+export function allocatorSettings(env: Readonly<Record<string, string>>): string {
+  const set = Object.keys(env)
+    .filter((name) => /^(PYTORCH_(CUDA_|HIP_)?ALLOC_CONF|PYTORCH_NO_CUDA_MEMORY_CACHING|MALLOC_\w+)$/.test(name))
+    .filter((name) => env[name] !== "")
+    .sort();
+  return set.length === 0 ? "default" : set.map((name) => `${name}=${env[name]}`).join("; ");
+}
+
+/** Short name of a scenario's definition: the first 64 bits of its SHA-256. */
+export function definitionHash(definition: string | null): string | null {
+  return definition === null ? null : createHash("sha256").update(definition).digest("hex").slice(0, 16);
+}
+
+async function textOf(file: string): Promise<string | null> {
+  try {
+    return (await readFile(file, "utf8")).trim();
+  } catch {
+    return null;
+  }
+}
+
+async function cudaVersion(env: Readonly<Record<string, string>>): Promise<string | null> {
+  const text = await textOf(path.join(env.CUDA_HOME ?? "/usr/local/cuda", "version.json"));
+  return (text === null ? null : /"cuda"\s*:\s*{[^}]*"version"\s*:\s*"([^"]+)"/.exec(text)?.[1]) ?? null;
+}
+
+async function osName(): Promise<string> {
+  const text = await textOf("/etc/os-release");
+  return (text === null ? null : /^PRETTY_NAME="?([^"\n]+)"?$/m.exec(text)?.[1]) ?? `${os.type()} ${os.release()}`;
+}
+
+/** The image a job runs in: told by whoever starts the container, else the hosted runner's own image. */
+function image(env: Readonly<Record<string, string>>): string | null {
+  if (env.STORMLOG_GATE_IMAGE) return env.STORMLOG_GATE_IMAGE;
+  return env.ImageOS && env.ImageVersion ? `${env.ImageOS} ${env.ImageVersion}` : null;
+}
+
+/**
+ * Version of the Python the command would start: of `argv[0]` when that is a Python, else of `python3` on its PATH. Null
+ * when there is none or it does not answer.
+ */
+export async function pythonVersion(
+  argv0: string,
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+): Promise<string | null> {
+  const name = /^python[\d.]*$/.test(path.basename(argv0)) ? argv0 : "python3";
+  const found = await findExecutable(name, cwd, env.PATH);
+  if (found.kind !== "found") return null;
+  const real = await realpath(found.path).catch(() => found.path);
+  try {
+    // -I and -S: neither user site packages nor a sitecustomize run for a version number.
+    const { stdout } = await promisify(execFile)(found.path, ["-I", "-S", "--version"], {
+      cwd,
+      env,
+      timeout: PYTHON_TIMEOUT_MS,
+      killSignal: "SIGKILL",
+    });
+    return /^Python (\S+)/.exec(stdout)?.[1] ?? null;
+  } catch {
+    return /python(\d+\.\d+)$/.exec(real)?.[1] ?? null;
+  }
+}
+
+/** What runs on the devices of a maker, in the order in which it speaks for a machine that has several. */
+const BACKENDS = { nvml: "cuda", amd: "rocm", intel: "xpu", apple: "mps" } as const;
+
+/**
+ * The devices that say what a machine is: instances rather than the GPU they are part of, and no graphics part of a processor,
+ * which every laptop has and hardly any job uses (Apple's are what its jobs use).
+ */
+function tellingDevices(devices: readonly DeviceReport[]): readonly DeviceReport[] {
+  const split = new Set(devices.map(({ parent }) => parent ?? null));
+  return devices.filter((device) => {
+    const maker = makerOf(device);
+    return !split.has(device.index) && !(device.unified === true && (maker === "amd" || maker === "intel"));
+  });
+}
+
+function backendOf(devices: readonly DeviceReport[]): string {
+  const makers = new Set(devices.map(makerOf));
+  const first = DEVICE_BACKENDS.find((maker) => makers.has(maker));
+  return first === undefined ? "cpu" : BACKENDS[first];
+}
+
+/** The profile of an instance: as its driver tells it, else as its name does. */
+export const migProfileOf = ({ mig_profile: profile, model }: DeviceReport): string | null =>
+  profile ?? /\bMIG (\S+)/.exec(model ?? "")?.[1] ?? null;
+
+/** The environment a recording was made in, flat. Unknown is null. Which fields decide is for the comparison to know. */
+export async function collectFingerprint(inputs: FingerprintInputs): Promise<Fingerprint> {
+  const { env } = inputs;
+  const devices = tellingDevices(inputs.devices);
+  const models = common(devices.map(({ model }) => model));
+  const memory = common(devices.map(({ total_bytes }) => (total_bytes === null ? null : String(total_bytes))));
+  return {
+    backend: backendOf(devices),
+    device_model: models,
+    device_memory_bytes: memory !== null && /^\d+$/.test(memory) ? Number(memory) : memory,
+    mig_profile: common(devices.map(migProfileOf)),
+    world_size: inputs.worldSize,
+    // Known only to a probe inside the measured process.
+    framework: null,
+    framework_version: null,
+    allocator_settings: allocatorSettings(env),
+    scenario_definition: definitionHash(inputs.scenarioDefinition),
+    driver: common(devices.map(({ driver }) => driver)),
+    cuda: await cudaVersion(env),
+    rocm: await textOf("/opt/rocm/.info/version"),
+    kernel: os.release(),
+    container_image: image(env),
+    cpu: os.cpus()[0]?.model.trim() || null,
+    python: inputs.python,
+    os: await osName(),
+  };
+}

@@ -1,0 +1,50 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { probeFolder } from "../../core/probe-folder.ts";
+import { findPrebuild } from "../../sampler/prebuild.ts";
+import { probeEnvironment } from "./probe-environment.ts";
+
+const inject = path.join(probeFolder(), "inject");
+
+describe("the environment that brings the probe", () => {
+  it("puts its folder before the user's path and names the directory and the step file", () => {
+    const { env, lost, missing } = probeEnvironment({ PATH: "/bin", PYTHONPATH: "/mine" }, "/run/probe", false);
+    expect(env).toEqual({
+      PATH: "/bin",
+      PYTHONPATH: `${inject}:/mine`,
+      STORMLOG_GATE_PROBE_DIR: "/run/probe",
+      STORMLOG_GATE_PROBE_MS: "20",
+      STORMLOG_GATE_STEP_FILE: "/run/probe/step",
+    });
+    expect([lost, missing]).toEqual([[], null]);
+  });
+
+  it("adds no empty entry to the path, which would be the working directory", () => {
+    for (const given of [{}, { PYTHONPATH: "" }]) {
+      expect(probeEnvironment(given, "/run/probe", false).env.PYTHONPATH).toBe(inject);
+    }
+  });
+
+  it("lets the user set the pace, and only --debug lets the probe speak", () => {
+    const { env } = probeEnvironment({ STORMLOG_GATE_PROBE_MS: "5" }, "/run/probe", true);
+    expect(env).toMatchObject({ STORMLOG_GATE_PROBE_MS: "5", STORMLOG_GATE_DEBUG: "1" });
+  });
+
+  it.skipIf("reason" in findPrebuild())(
+    "preloads the heap library where it was asked for, before the user's own",
+    () => {
+      const { env, lost } = probeEnvironment(
+        { STORMLOG_GATE_HEAP: "preload", LD_PRELOAD: "/mine.so" },
+        "/run/probe",
+        false,
+      );
+      const [library = "", mine] = env.STORMLOG_GATE_LD_PRELOAD?.split(":") ?? [];
+      expect(existsSync(library)).toBe(true);
+      expect([mine, env.LD_PRELOAD, lost]).toEqual(["/mine.so", "/mine.so", []]);
+      expect(
+        probeEnvironment({ STORMLOG_GATE_HEAP: "yes" }, "/run/probe", false).env.STORMLOG_GATE_LD_PRELOAD,
+      ).toBeUndefined();
+    },
+  );
+});

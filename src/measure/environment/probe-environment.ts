@@ -1,0 +1,67 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { probeFolder } from "../../core/probe-folder.ts";
+import { findPrebuild } from "../../sampler/prebuild.ts";
+import { PUT_ASIDE_PRELOAD } from "../guard/environment.ts";
+
+/** Asked for by the user, in the scenario's environment: `preload` brings the heap library into every program. */
+export const HEAP_VARIABLE = "STORMLOG_GATE_HEAP";
+
+const DEFAULT_POLL_MS = "20";
+
+/** In the probe's directory: any program may write its current step into it. */
+export const STEP_FILE = "step";
+
+export interface ProbeEnvironment {
+  readonly env: Readonly<Record<string, string>>;
+  /** What of it could not be set up, in words. */
+  readonly lost: readonly string[];
+  /** Why no Python process can load the probe; null when nothing stands in the way here. */
+  readonly missing: string | null;
+}
+
+/** The library that tells the heap of any glibc program, or why it cannot be preloaded. */
+function heapLibrary(): { readonly file: string } | { readonly reason: string } {
+  const prebuild = findPrebuild();
+  if ("reason" in prebuild) return prebuild;
+  if (!existsSync(prebuild.heapLibrary)) return { reason: "it is not built for this platform" };
+  // The loader takes both for separators, and knows no quoting.
+  if (/[\s:]/.test(prebuild.heapLibrary)) return { reason: `its path has a blank or a colon: ${prebuild.heapLibrary}` };
+  return { file: prebuild.heapLibrary };
+}
+
+/**
+ * The environment in which the measured command loads the probe: its folder before the user's PYTHONPATH, the directory for
+ * its files, and where it was asked for the heap library. Nothing else of the user's is touched.
+ * @param env environment of the command  @param directory where probes leave their files, absolute
+ */
+export function probeEnvironment(
+  env: Readonly<Record<string, string>>,
+  directory: string,
+  debug: boolean,
+): ProbeEnvironment {
+  const inject = path.join(probeFolder(), "inject");
+  const missing = whyNot(inject);
+  const added: Record<string, string> = {
+    STORMLOG_GATE_PROBE_DIR: directory,
+    STORMLOG_GATE_PROBE_MS: env.STORMLOG_GATE_PROBE_MS ?? DEFAULT_POLL_MS,
+    STORMLOG_GATE_STEP_FILE: path.join(directory, STEP_FILE),
+  };
+  // An empty entry would put the working directory on the path, which the user did not.
+  if (missing === null) added.PYTHONPATH = env.PYTHONPATH ? `${inject}${path.delimiter}${env.PYTHONPATH}` : inject;
+  if (debug) added.STORMLOG_GATE_DEBUG = "1";
+  const lost: string[] = [];
+  if (env[HEAP_VARIABLE] === "preload") {
+    const library = heapLibrary();
+    if ("reason" in library) lost.push(`the heap library is not preloaded: ${library.reason}`);
+    // Put aside: it is meant for the command, not for what starts it.
+    else added[PUT_ASIDE_PRELOAD] = env.LD_PRELOAD ? `${library.file}:${env.LD_PRELOAD}` : library.file;
+  }
+  return { env: { ...env, ...added }, lost, missing };
+}
+
+/** Why Python could not load the probe from this folder; null when it can. */
+function whyNot(inject: string): string | null {
+  if (!existsSync(path.join(inject, "sitecustomize.py"))) return "the probe is not installed beside this program";
+  return inject.includes(path.delimiter) ? `the probe cannot be named in PYTHONPATH: ${inject}` : null;
+}

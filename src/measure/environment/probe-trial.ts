@@ -1,0 +1,49 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { PROBE_FOLDER, readProbeInfos } from "../../telemetry/recording/probe-files.ts";
+import { probeEnvironment } from "./probe-environment.ts";
+
+const TIMEOUT_MS = 10_000;
+/** The probe shows itself once a process has lived for a moment. */
+const LIVES = "import time; time.sleep(0.4)";
+
+/** Whether the probe works here. */
+export type ProbeTrial =
+  | { readonly kind: "attached"; readonly python: string; readonly heap: string | null }
+  | { readonly kind: "not-attached"; readonly reason: string }
+  | { readonly kind: "no-python" };
+
+/** Start a Python for a moment, as a measured command would be, and see whether the probe in it says a word. */
+export async function tryProbe(env: Readonly<Record<string, string | undefined>>): Promise<ProbeTrial> {
+  const folder = await mkdtemp(path.join(tmpdir(), "stormlog-gate-probe-"));
+  try {
+    const directory = path.join(folder, PROBE_FOLDER);
+    await mkdir(directory);
+    const own = Object.fromEntries(
+      Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    );
+    const probe = probeEnvironment(own, directory, false);
+    if (probe.missing !== null) return { kind: "not-attached", reason: probe.missing };
+    try {
+      await promisify(execFile)("python3", ["-c", LIVES], {
+        env: probe.env,
+        timeout: TIMEOUT_MS,
+        killSignal: "SIGKILL",
+      });
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "ENOENT") return { kind: "no-python" };
+      return { kind: "not-attached", reason: `python3 does not run here (${String(code ?? error)})` };
+    }
+    const [info] = readProbeInfos(folder);
+    if (info === undefined) return { kind: "not-attached", reason: "python3 does not load it" };
+    const { python, heap, error } = info.process;
+    if (error !== null) return { kind: "not-attached", reason: error };
+    return { kind: "attached", python: python ?? "?", heap };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,228 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { GateError } from "../../core/errors.ts";
+import { packageRoot } from "../../core/package-root.ts";
+import { findPrebuild } from "../../sampler/prebuild.ts";
+import { rankSocket, SOCKET_FD, SOCKET_VARIABLE } from "../environment/rank-socket.ts";
+import { GUARD_NODE_OPTIONS } from "../guard/environment.ts";
+import { type LauncherOrder, type LauncherStatus, parseStatusLine } from "./launcher-protocol.ts";
+import { openOutputPipes } from "./output-pipes.ts";
+
+/** How the command ended; "lost" when the launcher itself went away before it could say. */
+export type CommandEnd =
+  | Extract<LauncherStatus, { kind: "exited" | "signaled" | "exec-failed" }>
+  | { readonly kind: "lost" };
+
+/** A command that is ready to go, held by its launcher. */
+export interface Launched {
+  /** The launcher's pid: the root of the measured tree, itself not part of it. */
+  readonly rootPid: number;
+  /** Why the native launcher is not used; null when it is. */
+  readonly reason: string | null;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** The command's pid as soon as the launcher told it. */
+  commandPid(): number | null;
+  /** Resolves with it; the JavaScript guard tells it only after `g`, and never when the command does not start. */
+  readonly pidKnown: Promise<number>;
+  send(order: LauncherOrder): void;
+  readonly ended: Promise<CommandEnd>;
+  /** The launcher is gone. */
+  readonly closed: Promise<void>;
+}
+
+export interface LaunchRequest {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+interface Program {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly reason: string | null;
+  /** The command exists, held, before it is told to go. */
+  readonly holds: boolean;
+}
+
+const CONTROL_FD = 3;
+const STATUS_FD = 4;
+/** A launcher answers within milliseconds; this long means that the machine cannot run it. */
+const READY_TIMEOUT_MS = 10_000;
+
+/** Forces the launcher in JavaScript; for tests and for a machine where the native one misbehaves. */
+export const LAUNCHER_VARIABLE = "STORMLOG_GATE_LAUNCHER";
+
+function nativeProgram(request: LaunchRequest): Program | { readonly reason: string } {
+  if (process.env[LAUNCHER_VARIABLE] === "fallback") return { reason: `${LAUNCHER_VARIABLE} asks for it` };
+  const prebuild = findPrebuild();
+  if ("reason" in prebuild) return prebuild;
+  if (!existsSync(prebuild.launcher)) return { reason: "the native launcher is not installed" };
+  return { file: prebuild.launcher, args: [], env: request.env, reason: null, holds: true };
+}
+
+/** The same in JavaScript; from sources it runs under the loader that tests use. */
+function guardProgram(request: LaunchRequest, cause: string): Program {
+  const fromSources = import.meta.url.endsWith(".ts");
+  const args = fromSources
+    ? ["--import", pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href, sourceOfGuard()]
+    : [path.join(packageRoot(), "dist", "guard.js")];
+  const { NODE_OPTIONS, ...rest } = request.env;
+  const env: Record<string, string> = rest;
+  if (NODE_OPTIONS !== undefined) env[GUARD_NODE_OPTIONS] = NODE_OPTIONS;
+  const lost = "a process that starts a new session and clears its environment at once may outlive the run";
+  return { file: process.execPath, args, env, reason: `${cause}; the JavaScript guard is used: ${lost}`, holds: false };
+}
+
+const sourceOfGuard = (): string => fileURLToPath(new URL("../guard/main.ts", import.meta.url));
+
+/**
+ * Start the launcher around a command that is not running yet. With the native one the command's process exists when this
+ * resolves, so that its first moment can be sampled.
+ * @throws GateError LAUNCH_FAILED, COMMAND_INVALID
+ */
+export async function launch(request: LaunchRequest): Promise<Launched> {
+  const native = nativeProgram(request);
+  if ("reason" in native && native.reason !== null) return startProgram(guardProgram(request, native.reason), request);
+  try {
+    return await startProgram(native as Program, request);
+  } catch (error) {
+    if (!(error instanceof GateError) || error.code !== "LAUNCH_FAILED") throw error;
+    return startProgram(guardProgram(request, `the native launcher does not run (${error.message})`), request);
+  }
+}
+
+async function startProgram(program: Program, request: LaunchRequest): Promise<Launched> {
+  const pipes = await openOutputPipes();
+  const args = [...program.args, String(CONTROL_FD), String(STATUS_FD), "--", ...request.argv];
+  const socket = rankSocket(program.env);
+  let child: ChildProcess;
+  try {
+    child = spawn(program.file, args, {
+      cwd: request.cwd,
+      env: socket === null ? program.env : { ...program.env, [SOCKET_VARIABLE]: String(SOCKET_FD) },
+      // Its own session: a Ctrl-C at the terminal reaches the gate alone, which then ends the tree in order.
+      detached: true,
+      // No stdin: in CI there is none, and a command that waits for a person would only run into its timeout.
+      stdio: [
+        ...["ignore" as const, pipes?.[0].writeFd ?? ("pipe" as const), pipes?.[1].writeFd ?? ("pipe" as const)],
+        ...["pipe" as const, "pipe" as const, ...(socket === null ? [] : [socket])],
+      ],
+    });
+  } catch (error) {
+    for (const pipe of pipes ?? []) pipe.reader.destroy();
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ERR_INVALID_ARG_VALUE")
+      throw new GateError("COMMAND_INVALID", message, { kind: "usage", cause: error });
+    throw launchFailed(message, error);
+  } finally {
+    for (const pipe of pipes ?? []) closeSync(pipe.writeFd);
+  }
+  const stdout = pipes?.[0].reader ?? child.stdout;
+  const stderr = pipes?.[1].reader ?? child.stderr;
+  if (stdout === null || stderr === null) throw launchFailed("its output cannot be read", undefined);
+  return follow(child, program, stdout, stderr);
+}
+
+function launchFailed(message: string, cause: unknown): GateError {
+  return new GateError("LAUNCH_FAILED", `the launcher of the measured command cannot be started: ${message}`, {
+    kind: "error",
+    hint: "Check that processes can be started at all (limits on processes, open files, memory).",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+async function follow(child: ChildProcess, program: Program, stdout: Readable, stderr: Readable): Promise<Launched> {
+  const control = child.stdio[CONTROL_FD] as Writable;
+  const status = child.stdio[STATUS_FD] as Readable;
+  // Writing to a launcher that has quit, or reading a reset socket, is no event of its own: `closed` tells.
+  for (const stream of [control, status, stdout, stderr]) stream.on("error", () => {});
+  let commandPid: number | null = null;
+  let tellPid: (pid: number) => void;
+  const pidKnown = new Promise<number>((resolve) => {
+    tellPid = resolve;
+  });
+  let end: (value: CommandEnd) => void;
+  const ended = new Promise<CommandEnd>((resolve) => {
+    end = resolve;
+  });
+  const ready = new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => reject(launchFailed("it does not answer", undefined)), READY_TIMEOUT_MS);
+    const settle = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    child.once("spawn", () => {
+      if (!program.holds) settle();
+    });
+    child.once("error", (error) => {
+      clearTimeout(timer);
+      reject(launchFailed(error.message, error));
+    });
+    child.once("exit", (code, signal) => {
+      clearTimeout(timer);
+      reject(launchFailed(`it ended with ${signal ?? `status ${code}`}`, undefined));
+    });
+    eachLine(status, (line) => {
+      const message = parseStatusLine(line);
+      switch (message?.kind) {
+        case "pid":
+          commandPid = message.pid;
+          tellPid(message.pid);
+          settle();
+          break;
+        case "exited":
+        case "signaled":
+        case "exec-failed":
+          settle();
+          end(message);
+          break;
+        default:
+          break;
+      }
+    });
+  });
+  const closed = new Promise<void>((resolve) => {
+    child.once("exit", () => resolve());
+    child.once("error", () => resolve());
+  });
+  // The status stream may still hold the command's end when the launcher's exit is seen: it ends after both.
+  status.once("close", () => end({ kind: "lost" }));
+  const send = (order: LauncherOrder): void => {
+    if (control.writable) control.write(order);
+  };
+  try {
+    await ready;
+  } catch (error) {
+    child.kill("SIGKILL");
+    stdout.destroy();
+    stderr.destroy();
+    throw error;
+  }
+  return {
+    rootPid: child.pid!,
+    reason: program.reason,
+    stdout,
+    stderr,
+    commandPid: () => commandPid,
+    pidKnown,
+    send,
+    ended,
+    closed,
+  };
+}
+
+function eachLine(stream: Readable, take: (line: string) => void): void {
+  let rest = "";
+  stream.setEncoding("latin1");
+  stream.on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) take(line);
+  });
+}

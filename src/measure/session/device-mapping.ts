@@ -1,0 +1,156 @@
+import { makerOf } from "../../sampler/device-backend.ts";
+import type { DeviceBackend, DeviceReport } from "../../sampler/sampler.ts";
+import type { Visibility } from "../../telemetry/recording/probe-info.ts";
+
+/** A device as a process sees it. */
+export interface OwnDevice {
+  /** Its number as the process counts. */
+  readonly index: number;
+  readonly uuid: string | null;
+  readonly pciBusId: string | null;
+}
+
+/** A UUID without the word by which the makers' libraries begin it and frameworks do not. */
+const bareUuid = (uuid: string): string => uuid.toLowerCase().replace(/^(gpu-|mig-|0x)/, "");
+
+/** "00000000:3B:00.0" and "0000:3b:00.0" are one address. */
+function address(pciBusId: string | null): string | null {
+  const match = /^(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:\.([0-7]))?$/i.exec(pciBusId?.trim() ?? "");
+  if (match === null) return null;
+  const [, domain = "0", bus = "", slot = "", part = "0"] = match;
+  return [domain, bus, slot, part].map((digits) => Number.parseInt(digits, 16)).join(":");
+}
+
+/** Comma-separated entries; what follows an empty or negative one is not visible either. */
+function entriesOf(text: string): readonly string[] {
+  const entries = text.split(",").map((entry) => entry.trim());
+  const end = entries.findIndex((entry) => entry === "" || entry.startsWith("-"));
+  return end < 0 ? entries : entries.slice(0, end);
+}
+
+const isNumber = (entry: string): boolean => /^\d{1,4}$/.test(entry);
+const parentOf = ({ parent }: DeviceReport): number | null => parent ?? null;
+
+/** The one device for which a test holds; null for none or several. */
+function only(drivers: readonly DeviceReport[], test: (driver: DeviceReport) => boolean): DeviceReport | null {
+  const found = drivers.filter(test);
+  return found.length === 1 ? found[0]! : null;
+}
+
+/** Frameworks count fastest first unless told otherwise, drivers by PCI address: the same where all are alike. */
+const allAlike = (drivers: readonly DeviceReport[]): boolean =>
+  new Set(drivers.map(({ model, total_bytes: total }) => `${model} ${total}`)).size <= 1;
+
+/** A GPU that is split into instances is used through one of them: the only one, or nobody knows which. */
+function instanceOf(gpu: DeviceReport | null, drivers: readonly DeviceReport[]): DeviceReport | null {
+  if (gpu === null) return null;
+  const instances = drivers.filter((driver) => parentOf(driver) === gpu.index);
+  if (instances.length === 0) return gpu;
+  return instances.length === 1 ? instances[0]! : null;
+}
+
+/** The start of a UUID, as CUDA takes it; the older form of a MIG instance ("MIG-GPU-…/1/0") only whole. */
+function byPrefix(entry: string, drivers: readonly DeviceReport[]): DeviceReport | null {
+  const start = bareUuid(entry);
+  if (start === "") return null;
+  const wanted = /^mig-/i.test(entry);
+  const matching = (driver: DeviceReport): boolean =>
+    driver.uuid !== null && (parentOf(driver) !== null) === wanted && bareUuid(driver.uuid).startsWith(start);
+  return instanceOf(only(drivers, matching), drivers);
+}
+
+function nvidia(device: OwnDevice, { cuda, order }: Visibility, drivers: readonly DeviceReport[]): DeviceReport | null {
+  const entry = cuda === null || cuda.trim() === "" ? String(device.index) : entriesOf(cuda)[device.index];
+  const named = entry !== undefined && !isNumber(entry) ? byPrefix(entry, drivers) : null;
+  // Of an instance a process may be told the UUID and address of its GPU: then the entry knows better.
+  if (named !== null && parentOf(named) !== null) return named;
+  const told = byIdentity(device, drivers);
+  if (told.known) return instanceOf(told.driver, drivers);
+  if (entry === undefined || !isNumber(entry)) return named;
+  const gpus = drivers.filter((driver) => parentOf(driver) === null);
+  if (order !== "PCI_BUS_ID" && !allAlike(gpus)) return null;
+  return instanceOf(gpus.find(({ index }) => index === Number(entry)) ?? null, drivers);
+}
+
+interface Identified {
+  /** The process said who the device is: nothing else needs to be asked. */
+  readonly known: boolean;
+  readonly driver: DeviceReport | null;
+}
+
+function byIdentity({ uuid, pciBusId }: OwnDevice, drivers: readonly DeviceReport[]): Identified {
+  if (uuid !== null) {
+    const driver = drivers.find((one) => one.uuid !== null && bareUuid(one.uuid) === bareUuid(uuid));
+    if (driver !== undefined) return { known: true, driver };
+  }
+  const own = address(pciBusId);
+  if (own !== null) {
+    const driver = drivers.find((one) => parentOf(one) === null && address(one.pci_bus_id ?? null) === own);
+    if (driver !== undefined) return { known: true, driver };
+  }
+  return { known: uuid !== null, driver: null };
+}
+
+/** ROCm filters twice: first its runtime by ROCR_VISIBLE_DEVICES, then HIP among what is left. */
+function amd(
+  device: OwnDevice,
+  { hip, cuda, rocr }: Visibility,
+  drivers: readonly DeviceReport[],
+): DeviceReport | null {
+  // UUIDs of HIP are not those of the kernel: one that matches nothing says nothing.
+  const { driver } = byIdentity(device, drivers);
+  if (driver !== null) return driver;
+  if (drivers.length === 1) return drivers[0]!;
+  const pick = (text: string | null, index: number): string | undefined =>
+    text === null || text.trim() === "" ? String(index) : entriesOf(text)[index];
+  const own = pick(hip ?? cuda, device.index);
+  if (own === undefined || !isNumber(own)) return own === undefined ? null : byPrefix(own, drivers);
+  const entry = pick(rocr, Number(own));
+  if (entry === undefined || !isNumber(entry)) return entry === undefined ? null : byPrefix(entry, drivers);
+  // Graphics parts of a processor may or may not be counted.
+  if (!allAlike(drivers) || drivers.some(({ unified }) => unified === true)) return null;
+  return drivers[Number(entry)] ?? null;
+}
+
+/** @param seen how many devices of this kind the process has: with tiles that are devices of their own they are more than cards */
+function intel(
+  device: OwnDevice,
+  { ze }: Visibility,
+  drivers: readonly DeviceReport[],
+  seen: number,
+): DeviceReport | null {
+  const { driver } = byIdentity(device, drivers);
+  if (driver !== null) return driver;
+  if (drivers.length === 1) return drivers[0]!;
+  if (!allAlike(drivers) || drivers.some(({ unified }) => unified === true)) return null;
+  if (ze === null || ze.trim() === "") return seen === drivers.length ? (drivers[device.index] ?? null) : null;
+  const card = /^(\d{1,4})(\.\d{1,4})?$/.exec(entriesOf(ze)[device.index] ?? "")?.[1];
+  return card === undefined ? null : (drivers[Number(card)] ?? null);
+}
+
+/**
+ * The driver's number of a process's device: by UUID or PCI address where the process tells them, else by what the variables
+ * that choose devices make of the numbers, as far as that is sound: where devices differ, a framework's order is not the
+ * driver's. Null where it cannot be told.
+ */
+export function driverIndex(
+  device: OwnDevice,
+  backend: DeviceBackend,
+  visible: Visibility,
+  drivers: readonly DeviceReport[],
+  seen = 1,
+): number | null {
+  const own = drivers.filter((driver) => makerOf(driver) === backend);
+  switch (backend) {
+    case "nvml":
+      return nvidia(device, visible, own)?.index ?? null;
+    case "amd":
+      return amd(device, visible, own)?.index ?? null;
+    case "intel":
+      return intel(device, visible, own, seen)?.index ?? null;
+    case "apple":
+      return own.length === 1 ? own[0]!.index : null;
+    default:
+      return backend satisfies never;
+  }
+}

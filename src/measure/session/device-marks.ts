@@ -1,0 +1,21 @@
+import type { GapMarks } from "../../telemetry/devices/device-gap.ts";
+import type { ProbeInfo } from "../../telemetry/recording/probe-info.ts";
+
+/** The moments that probes told, on the recording's clock. */
+export function gapMarks(infos: readonly ProbeInfo[], monotonicStartNs: bigint): GapMarks[] {
+  const since = (moment: bigint): number => Number(moment - monotonicStartNs);
+  const at = (moment: bigint | null): number | null => (moment === null ? null : since(moment));
+  return infos.flatMap(({ process, marks }): GapMarks[] => {
+    const { context, group, wrap, firstStep } = marks;
+    if (context === null && group === null && wrap === null && firstStep === null) return [];
+    return [
+      {
+        pid: process.pid,
+        contextNs: at(context),
+        groupNs: at(group),
+        wrapNs: wrap === null ? null : [since(wrap[0]), since(wrap[1])],
+        firstStepNs: at(firstStep),
+      },
+    ];
+  });
+}

@@ -1,0 +1,42 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { outOfMemory } from "../../telemetry/oom/decide.ts";
+import { findMessages } from "../../telemetry/oom/messages.ts";
+import { readProbeOoms } from "../../telemetry/oom/probe-files.ts";
+import type { RecordingInfo } from "../../telemetry/recording/model.ts";
+import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
+import { kernelFacts } from "../launch/kernel-watch.ts";
+import { OUTPUT_FILE } from "./run-directory.ts";
+
+/** What was kept of the output: bounded, so it is read whole. */
+function keptOutput(directory: string): string {
+  try {
+    return readFileSync(path.join(directory, OUTPUT_FILE), "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/**
+ * The text of a finished run with what is known of memory having run out (`oom`), if anything is. Never fails: a run is told
+ * as it was, also when its traces cannot be read.
+ * @param file the run's record file; null when it could not be read back
+ * @param killsBefore the machine's count of kernel kills before the command began
+ */
+export function withOutOfMemory(
+  info: RecordingInfo,
+  directory: string,
+  file: RecordFile | null,
+  killsBefore: number | null,
+): RecordingInfo {
+  const output = keptOutput(directory);
+  const oom = outOfMemory({
+    exit: info.exit,
+    startNs: BigInt(info.clock.monotonic_start_ns),
+    probe: readProbeOoms(directory),
+    kernel: kernelFacts(info, file, killsBefore),
+    output,
+    messages: findMessages(output),
+  });
+  return oom === null ? info : { ...info, oom };
+}

@@ -1,0 +1,85 @@
+import type { DeviceReport, SourceReport } from "../../sampler/sampler.ts";
+import type { GapMarks } from "../../telemetry/devices/device-gap.ts";
+import { finishedDevices } from "../../telemetry/devices/recorded-devices.ts";
+import type { RecordingInfo } from "../../telemetry/recording/model.ts";
+import { probeSummary, readProbeInfos } from "../../telemetry/recording/probe-files.ts";
+import { withPhases } from "../../telemetry/recording/probe-phases.ts";
+import type { RecordFile } from "../../telemetry/recording/record-file.ts";
+import { withSeenRanks } from "../../telemetry/recording/shard-identity.ts";
+import { completedFingerprint } from "../environment/probe-fingerprint.ts";
+import type { PythonUse } from "../environment/python-flags.ts";
+import { gapMarks } from "./device-marks.ts";
+import { withDriverIndex, withListedDevices } from "./device-owners.ts";
+import { type ProbeTraces, probeCaveats, probeSource } from "./probe-report.ts";
+
+/** How the probe was brought to the command; "off" when it was not. */
+export type ProbeSetup =
+  | { readonly kind: "off" }
+  | {
+      readonly kind: "on";
+      readonly use: PythonUse;
+      /** Why no Python process can load it; null when nothing stands in the way. */
+      readonly missing: string | null;
+    };
+
+const OFF: SourceReport = { name: "probe", available: false, reason: "switched off (--probe off)", capabilities: [] };
+
+function tracesOf(directory: string, file: RecordFile | null): ProbeTraces {
+  const infos = readProbeInfos(directory);
+  const streams = file?.streams ?? [];
+  const stepsSeen =
+    (file?.steps.length ?? 0) > 0 ||
+    streams.some(({ steps }) => steps.some((step) => !Number.isNaN(step))) ||
+    infos.some(({ process }) => process.steps_from !== null);
+  return { infos, streams, stepsSeen };
+}
+
+/** What the gate itself knows of a run that its records do not say. */
+export interface RunContext {
+  readonly setup: ProbeSetup;
+  readonly drivers: readonly DeviceReport[];
+  /** When the command was let go, on the recording's clock; null when it never was. */
+  readonly beganNs: number | null;
+}
+
+/**
+ * The text of a finished run with what the probes inside its processes told (who they were, what can be read of them, what their
+ * numbers lack, the environment as they saw it) and, by them and the drivers' lists, how much of each device was the job's.
+ * @param file the run's record file; null when it could not be read back
+ */
+export function withProbe(
+  info: RecordingInfo,
+  directory: string,
+  file: RecordFile | null,
+  { setup, drivers, beganNs }: RunContext,
+): RecordingInfo {
+  const others = info.sources.filter(({ name }) => name !== "probe");
+  if (setup.kind === "off") {
+    return withDevices({ ...info, sources: [...others, OFF] }, file, beganNs, []);
+  }
+  const traces = tracesOf(directory, file);
+  const sampler = info.sources.find(({ name }) => name === "probe");
+  // A sampler that could not look into the probes' directory has seen nothing, whatever they wrote there.
+  const blind = sampler !== undefined && !sampler.available;
+  const startNs = BigInt(info.clock.monotonic_start_ns);
+  const told = traces.infos.map((one) => withPhases(withDriverIndex(one, drivers), one.phases, startNs));
+  const processes = file === null ? told : withListedDevices(told, drivers, file);
+  const probed: RecordingInfo = {
+    ...info,
+    sources: [...others, blind ? sampler : probeSource(traces, setup.use, setup.missing)],
+    fingerprint: completedFingerprint(info.fingerprint, processes, traces.streams, drivers),
+    probe: probeSummary(processes),
+    lost: [...info.lost, ...probeCaveats(traces)],
+  };
+  return withDevices(withSeenRanks(probed), file, beganNs, gapMarks(traces.infos, startNs));
+}
+
+function withDevices(
+  info: RecordingInfo,
+  file: RecordFile | null,
+  beganNs: number | null,
+  marks: readonly GapMarks[],
+): RecordingInfo {
+  if (file === null || info.devices === undefined) return info;
+  return { ...info, devices: finishedDevices(file, info, { beganNs, marks }) };
+}

@@ -1,0 +1,137 @@
+import os from "node:os";
+import { hideSecrets } from "../../core/hide-secrets.ts";
+import type { Sampler, SamplerStats } from "../../sampler/sampler.ts";
+import { startedDevice } from "../../telemetry/devices/recorded-devices.ts";
+import type { ExitState, Fingerprint, KnownPeak, RecordingInfo } from "../../telemetry/recording/model.ts";
+import type { RankIdentity } from "../environment/identity.ts";
+import type { OutputTotals } from "../launch/output-log.ts";
+import { inPidNamespace } from "../launch/pid-namespace.ts";
+import { argvOf, type MeasureRequest } from "./request.ts";
+
+/** What is known before anything runs. */
+export interface RunFacts {
+  readonly request: MeasureRequest;
+  readonly identity: RankIdentity;
+  readonly fingerprint: Fingerprint;
+  /** CLOCK_MONOTONIC and Unix nanoseconds, now. */
+  readonly monotonicNs: bigint;
+  readonly epochNs: bigint;
+}
+
+/** `recording.json` as it stands before the sampler runs. */
+export function firstInfo({ request, identity, fingerprint, monotonicNs, epochNs }: RunFacts): RecordingInfo {
+  return {
+    schema: "stormlog.recording/1",
+    complete: false,
+    scenario: request.scenario,
+    run: request.run,
+    session: request.session,
+    commit: request.commit,
+    command: {
+      argv: hideSecrets(argvOf(request.command)),
+      shell: request.command.kind === "shell",
+      cwd: request.cwd,
+    },
+    exit: { kind: "running" },
+    clock: { monotonic_start_ns: String(monotonicNs), epoch_ns: String(epochNs), duration_s: null },
+    identity: { ...identity, host: os.hostname() || "unknown", pid: -1 },
+    fingerprint,
+    sampler: {
+      kind: "native",
+      reason: "the sampler has not started yet",
+      host_period_ns: request.hostPeriodNs,
+      device_period_ns: request.devicePeriodNs,
+      host_rate_hz: null,
+      device_rate_hz: null,
+      ticks: null,
+      missed_ticks: null,
+      cpu_s: null,
+      cpu_budget_percent: request.cpuBudget === null ? null : request.cpuBudget * 100,
+    },
+    sources: [],
+    peaks: [],
+    output: null,
+    lost: [],
+  };
+}
+
+/** The same once the sampler runs: its clock is the recording's clock. */
+export function startedInfo(
+  info: RecordingInfo,
+  sampler: Sampler,
+  pid: number,
+  fingerprint: Fingerprint,
+): RecordingInfo {
+  return {
+    ...info,
+    clock: {
+      ...info.clock,
+      monotonic_start_ns: String(sampler.monotonicStartNs),
+      epoch_ns: String(sampler.epochNs),
+    },
+    identity: { ...info.identity, pid },
+    fingerprint,
+    sampler: { ...info.sampler, kind: sampler.kind, reason: sampler.reason },
+    ...seenSources(sampler, info.identity.rank),
+  };
+}
+
+/** What can be read as far as it is known by now: a driver may answer only after the start. */
+function seenSources({ sources, devices }: Sampler, rank: number): Pick<RecordingInfo, "sources" | "devices"> {
+  if (devices.length === 0) return { sources };
+  return { sources, devices: devices.map((device) => startedDevice(device, rank, inPidNamespace())) };
+}
+
+export interface RunResult {
+  readonly exit: ExitState;
+  readonly pid: number;
+  readonly stats: SamplerStats;
+  /** Ended. */
+  readonly sampler: Sampler;
+  readonly output: OutputTotals | null;
+  readonly lost: readonly string[];
+}
+
+/** More missed ticks than this fraction are told: sampled peaks may then be too low. */
+const MISSED_TOLD = 0.05;
+
+const rate = (ticks: number, durationNs: number): number | null => (durationNs > 0 ? ticks / (durationNs / 1e9) : null);
+
+/** The final text, peaks not yet known. */
+export function finishedInfo(
+  info: RecordingInfo,
+  { exit, pid, stats, sampler, output, lost }: RunResult,
+): RecordingInfo {
+  const due = stats.ticks + stats.missedTicks;
+  const notes = [...lost];
+  if (stats.writeError !== null) notes.push(`samples after a failed write are missing: ${stats.writeError}`);
+  if (stats.missedTicks > due * MISSED_TOLD) {
+    notes.push(`${stats.missedTicks} of ${due} host samples were missed: the machine was too busy`);
+  }
+  for (const { name, lostRecords } of stats.workers ?? []) {
+    if (lostRecords > 0)
+      notes.push(`${lostRecords} readings of devices (${name}) were missed: the machine was too busy`);
+  }
+  return {
+    ...info,
+    ...seenSources(sampler, info.identity.rank),
+    complete: true,
+    exit,
+    clock: { ...info.clock, duration_s: stats.durationNs / 1e9 },
+    identity: { ...info.identity, pid },
+    sampler: {
+      ...info.sampler,
+      host_rate_hz: rate(stats.ticks, stats.durationNs),
+      device_rate_hz: sampler.devices.length > 0 ? rate(stats.deviceTicks, stats.durationNs) : null,
+      ticks: stats.ticks,
+      missed_ticks: stats.missedTicks,
+      cpu_s: stats.cpuNs / 1e9,
+    },
+    output,
+    lost: notes,
+  };
+}
+
+export function withPeaks(info: RecordingInfo, peaks: readonly KnownPeak[], lost: readonly string[]): RecordingInfo {
+  return { ...info, peaks, lost: [...info.lost, ...lost] };
+}

@@ -1,0 +1,55 @@
+import type { LiveView } from "../../sampler/sampler.ts";
+
+/** What to start: an argument vector without a shell, or one string for `sh -c`. */
+export type MeasuredCommand =
+  | { readonly kind: "argv"; readonly argv: readonly string[] }
+  | { readonly kind: "shell"; readonly script: string };
+
+/** One run to measure. */
+export interface MeasureRequest {
+  readonly scenario: string;
+  /** 1-based number of this run within its bundle. */
+  readonly run: number;
+  readonly session: string;
+  readonly commit: string | null;
+  readonly command: MeasuredCommand;
+  /** Absolute working directory of the command. */
+  readonly cwd: string;
+  /** The caller's environment; what belongs to the step alone is dropped before the command sees it. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** What the scenario sets on top. */
+  readonly extraEnv: Readonly<Record<string, string>>;
+  /** Run directory to create, absolute. */
+  readonly directory: string;
+  /** Seconds after which the command is ended; null = never. */
+  readonly timeoutS: number | null;
+  readonly hostPeriodNs: number;
+  readonly devicePeriodNs: number;
+  /** Fraction of one core for the sampler; null = no governor. */
+  readonly cpuBudget: number | null;
+  /** The command's output as it comes; null = not shown. A callback that throws is not called again. */
+  readonly stdout: ((chunk: Uint8Array) => void) | null;
+  readonly stderr: ((chunk: Uint8Array) => void) | null;
+  /** Ends the run when aborted; its reason is the name of a signal, or an error that names one. */
+  readonly interrupt: AbortSignal;
+  /** Called at most ten times a second. */
+  readonly onProgress?: (view: LiveView) => void;
+  /** Whether processes of the command are looked at from inside; that one must be is for the caller to ask for. */
+  readonly probe: "auto" | "off" | "require";
+  /** The probe may write to the command's stderr. */
+  readonly debug?: boolean;
+  /** Canonical text of the scenario's definition; null for a command given on the spot. */
+  readonly scenarioDefinition: string | null;
+}
+
+/** The argument vector that is started. */
+export function argvOf(command: MeasuredCommand): readonly string[] {
+  return command.kind === "argv" ? command.argv : ["sh", "-c", command.script];
+}
+
+/** Name of the signal behind an abort: "SIGINT", "SIGTERM", …; "SIGTERM" when the reason names none. */
+export function interruptName(signal: AbortSignal): string {
+  const reason: unknown = signal.reason;
+  const text = typeof reason === "string" ? reason : reason instanceof Error ? reason.message : "";
+  return /\bSIG[A-Z0-9]+\b/.exec(text)?.[0] ?? "SIGTERM";
+}

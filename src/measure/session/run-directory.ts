@@ -1,0 +1,84 @@
+import { existsSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { GateError } from "../../core/errors.ts";
+import type { RecordingInfo } from "../../telemetry/recording/model.ts";
+import { makeFolders } from "./make-folders.ts";
+
+export const RECORDING_FILE = "recording.json";
+export const OUTPUT_FILE = "output.log";
+
+/** Names a recording writes, and would replace. */
+const RUN_FILES = [
+  RECORDING_FILE,
+  "samples.rec",
+  "samples.parquet",
+  "events.json",
+  "events.csv",
+  "timeline.json",
+  "stats.json",
+  "alerts.json",
+  "probe",
+  OUTPUT_FILE,
+] as const;
+
+export function unwritable(where: string, cause: unknown): GateError {
+  const code = (cause as NodeJS.ErrnoException)?.code ?? String(cause);
+  return new GateError("RUN_DIRECTORY_UNWRITABLE", `the run's directory cannot be written (${code})`, {
+    kind: "error",
+    where,
+    hint:
+      code === "ENOSPC"
+        ? "The disk is full: free some space, or choose a directory on another disk."
+        : "Choose a directory that this user may write.",
+    cause,
+  });
+}
+
+/**
+ * Make the directory of a run, which must not hold a recording yet.
+ * @throws GateError RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE
+ */
+export function createRunDirectory(directory: string): void {
+  try {
+    makeFolders(directory);
+  } catch (error) {
+    throw unwritable(directory, error);
+  }
+  const taken = RUN_FILES.find((name) => existsSync(path.join(directory, name)));
+  if (taken !== undefined) {
+    throw new GateError("RUN_DIRECTORY_IN_USE", `there is a recording in this directory already: it has ${taken}`, {
+      kind: "error",
+      where: directory,
+      hint: "Choose another directory, or remove the old recording.",
+    });
+  }
+}
+
+/** @throws GateError CWD_NOT_FOUND, CWD_NOT_DIRECTORY (both usage) */
+export function checkWorkingDirectory(cwd: string): void {
+  const stats = statSync(cwd, { throwIfNoEntry: false });
+  if (stats?.isDirectory()) return;
+  const [code, what] =
+    stats === undefined ? ["CWD_NOT_FOUND", "does not exist"] : ["CWD_NOT_DIRECTORY", "is not a directory"];
+  throw new GateError(code, `the working directory of the command ${what}`, {
+    kind: "usage",
+    where: cwd,
+    hint: "Correct the scenario's cwd, or create the directory.",
+  });
+}
+
+/**
+ * Write `recording.json` so that a reader finds either the old text or the new one, whenever this process dies.
+ * @throws GateError RUN_DIRECTORY_UNWRITABLE
+ */
+export function writeRecordingInfo(directory: string, info: RecordingInfo): void {
+  const file = path.join(directory, RECORDING_FILE);
+  const temporary = `${file}.${process.pid}.tmp`;
+  try {
+    writeFileSync(temporary, `${JSON.stringify(info, null, 2)}\n`);
+    renameSync(temporary, file);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw unwritable(file, error);
+  }
+}

@@ -1,0 +1,112 @@
+import { createHash, randomBytes } from "node:crypto";
+import { usageError } from "../../core/errors.ts";
+import { type Environment, inSlurmStep, restarts, setting } from "../launch/launcher-environment.ts";
+
+/** 128 random bits as hexadecimal digits. */
+export function randomId(): string {
+  return randomBytes(16).toString("hex");
+}
+
+/** Whether a session was named by somebody, or drawn by {@link randomId} because nobody did. */
+export function isNamedSession(session: string): boolean {
+  return !/^[0-9a-f]{32}$/.test(session);
+}
+
+/**
+ * A session as it is kept in a baseline. torchrun's and Kubernetes' names of a job come again with the next job of that name, whose
+ * runs would then pass for base runs of the same session: they are kept with the time at which they were measured.
+ * @param timeIso ISO 8601
+ */
+export function keptSession(session: string, timeIso: string): string {
+  return /^(?:torchrun|kubernetes)-/.test(session) ? `${session}@${timeIso}` : session;
+}
+
+const MOST_CHARACTERS = 200;
+
+/** Outside text as part of a name: blanks and what is no printable ASCII become "_"; what is too long ends in its digest. */
+function namePart(text: string): string {
+  const plain = text.replace(/[^\x21-\x7e]/g, "_");
+  if (plain.length <= 100) return plain;
+  return `${plain.slice(0, 80)}-${createHash("sha256").update(text).digest("hex").slice(0, 16)}`;
+}
+
+/** A job's step, the same on all of its nodes; in the batch script itself the job. */
+function slurmSession(env: Environment): string | null {
+  const job = setting(env, "SLURM_JOB_ID") ?? setting(env, "SLURM_JOBID");
+  if (job === null) return null;
+  const step = inSlurmStep(env) ? `.${setting(env, "SLURM_STEP_ID") ?? setting(env, "SLURM_STEPID")}` : "";
+  return `slurm-${namePart(job)}${step}`;
+}
+
+/** torchrun's own name of a job, where it has one: "none" is what it calls a job that nobody named. */
+function elasticSession(env: Environment): string | null {
+  const id = setting(env, "TORCHELASTIC_RUN_ID") ?? setting(env, "PET_RDZV_ID");
+  return id === null || id === "none" ? null : `torchrun-${namePart(id)}`;
+}
+
+/** Open MPI numbers its jobs from the launcher's process id; the launcher's address tells two of the same number apart. */
+function mpiSession(env: Environment): string | null {
+  const job =
+    setting(env, "PMIX_NAMESPACE") ??
+    setting(env, "OMPI_MCA_ess_base_jobid") ??
+    setting(env, "OMPI_MCA_orte_ess_jobid");
+  if (job === null) return null;
+  const launcher = setting(env, "OMPI_MCA_orte_hnp_uri");
+  const suffix = launcher === null ? "" : `-${createHash("sha256").update(launcher).digest("hex").slice(0, 12)}`;
+  return `mpi-${namePart(job)}${suffix}`;
+}
+
+/** The pods of an indexed job are called after it, with their index at the end. */
+function podSession(env: Environment): string | null {
+  const index = setting(env, "JOB_COMPLETION_INDEX");
+  const host = setting(env, "HOSTNAME");
+  if (index === null || host === null || !host.endsWith(`-${index}`)) return null;
+  return `kubernetes-${namePart(host.slice(0, -index.length - 1))}`;
+}
+
+/** A runner may live within one job of a cluster, and a workflow may start a job of one name every time: of each run its own. */
+function workflowPart(env: Environment): string {
+  const run = setting(env, "GITHUB_RUN_ID");
+  return run === null ? "" : `-github-${run}-${setting(env, "GITHUB_RUN_ATTEMPT") ?? "1"}`;
+}
+
+function workflowSession(env: Environment): string | null {
+  const run = setting(env, "GITHUB_RUN_ID");
+  if (run === null) return null;
+  const { GITHUB_RUN_ATTEMPT, GITHUB_JOB, RUNNER_TRACKING_ID } = env;
+  return ["github", run, GITHUB_RUN_ATTEMPT ?? "1", GITHUB_JOB ?? "job", RUNNER_TRACKING_ID]
+    .filter((part) => part !== undefined && part !== "")
+    .join("-");
+}
+
+/**
+ * Name of the session: runs that belong to one job, on all of its nodes. `STORMLOG_GATE_SESSION` decides where it is set; else the
+ * launcher's own name of the job does (Slurm's job and step, torchrun's run id, the MPI job, an indexed Kubernetes job), with
+ * `-r1` and so on for one that was started anew; in a workflow it is the job's run, attempt and name (with the runner's tracking
+ * id, since matrix legs share the rest); elsewhere each invocation is its own.
+ * @throws GateError SESSION_INVALID (usage) when the variable holds blanks, control characters or more than 200 characters
+ */
+export function sessionId(env: Environment): string {
+  const named = env.STORMLOG_GATE_SESSION;
+  if (named !== undefined && named !== "") {
+    if (!/^[\x21-\x7e]{1,200}$/.test(named)) {
+      throw usageError(
+        "SESSION_INVALID",
+        "STORMLOG_GATE_SESSION is not a usable name",
+        `Use 1 to ${MOST_CHARACTERS} printable ASCII characters without blanks.`,
+      );
+    }
+    // What looks like a name that nobody gave would be taken for one.
+    return isNamedSession(named) ? named : `named-${named}`;
+  }
+  // `mpirun` in a Slurm job starts the ranks of its own node without a step, and those of the others in a step of its daemons.
+  const mpi = mpiSession(env);
+  const inner = setting(env, "OMPI_COMM_WORLD_RANK") === null ? null : mpi;
+  const launched = inner ?? slurmSession(env) ?? elasticSession(env) ?? mpi ?? podSession(env);
+  if (launched !== null) {
+    const again = restarts(env);
+    const name = launched.startsWith("mpi-") ? launched : `${launched}${workflowPart(env)}`;
+    return again === 0 ? name : `${name}-r${again}`;
+  }
+  return workflowSession(env) ?? randomId();
+}

@@ -1,0 +1,84 @@
+import { copyFileSync, linkSync, mkdirSync } from "node:fs";
+import path from "node:path";
+import { scenarioDirectory } from "../baseline/scenario-name.ts";
+import type { ListedFile } from "../report/bundle/bundle-files.ts";
+import { writeError } from "../report/bundle/bundle-files.ts";
+import type { RunReport, RunRole, ScenarioReport } from "../report/documents/model.ts";
+import type { Evidence } from "./merge-read.ts";
+import type { Job } from "./merge-report.ts";
+
+/** A run directory, within a leg's bundle and within the merged one. */
+export interface RunCopy {
+  readonly leg: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+const PREFIX: Readonly<Record<RunRole, string>> = { candidate: "", base: "base-", attribution: "attribution-" };
+
+/**
+ * Where a scenario's runs go: `runs/<scenario>/<n>`, numbered anew, since every node began with 1. The reports then say so.
+ * @param scenario of the job, its runs those of the nodes one after the other
+ */
+export function placeRuns(
+  job: Job,
+  scenario: ScenarioReport,
+): { readonly scenario: ScenarioReport; readonly copies: readonly RunCopy[] } {
+  const counts: Record<RunRole, number> = { candidate: 0, base: 0, attribution: 0 };
+  const copies: RunCopy[] = [];
+  const runs = job.nodes.flatMap(({ leg, scenario: own }) =>
+    own.runs.map((run): RunReport => {
+      counts[run.role] += 1;
+      const to = `runs/${scenarioDirectory(job.name)}/${PREFIX[run.role]}${counts[run.role]}`;
+      copies.push({ leg, from: run.directory, to });
+      return { ...run, directory: to };
+    }),
+  );
+  return { scenario: { ...scenario, runs }, copies };
+}
+
+/** A second name for the file where the file system has that, else a copy; nothing is read into memory. */
+function linkOrCopy(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch {
+    copyFileSync(from, to);
+  }
+}
+
+/**
+ * Put run directories into a merged bundle.
+ * @param evidence of the leg, checked: no path in it leads out of its directory
+ * @returns what was put there, by its path in the bundle, with the digest it had when it was read
+ * @throws GateError DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED
+ */
+export function copyRuns(
+  evidence: readonly Evidence[],
+  copies: readonly Pick<RunCopy, "from" | "to">[],
+  target: string,
+): readonly ListedFile[] {
+  const copied: ListedFile[] = [];
+  const made = new Set<string>();
+  for (const { directory, under, files } of evidence) {
+    const prefix = under === "" ? "" : `${under}/`;
+    for (const { from, to } of copies) {
+      if (prefix !== "" && !prefix.startsWith(`${from}/`)) continue;
+      for (const { path: name, bytes, sha256 } of files) {
+        const within = `${prefix}${name}`;
+        if (!within.startsWith(`${from}/`)) continue;
+        const place = `${to}/${within.slice(from.length + 1)}`;
+        const copy = path.join(target, place);
+        const folder = path.dirname(copy);
+        try {
+          if (!made.has(folder)) mkdirSync(folder, { recursive: true });
+          made.add(folder);
+          linkOrCopy(path.join(directory, name), copy);
+        } catch (cause) {
+          throw writeError(cause, copy);
+        }
+        copied.push({ path: place, bytes, sha256 });
+      }
+    }
+  }
+  return copied;
+}

@@ -1,0 +1,123 @@
+import { measuredRun } from "../analysis/measured-run.ts";
+import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
+import { type BaselineAnswer, loadFirstBaseline } from "../baseline/load.ts";
+import { GateError } from "../core/errors.ts";
+import type { RunReport, RunRole } from "../report/documents/model.ts";
+import type { Metric } from "../telemetry/recording/model.ts";
+import { combine } from "../verdict/combine.ts";
+import { DEFAULT_POLICY } from "../verdict/defaults.ts";
+import { judge } from "../verdict/judge.ts";
+import type { Check, Judgement } from "../verdict/judgement.ts";
+import type { Budget, Horizon, Policy } from "../verdict/policy.ts";
+import { type LegScenario, missingRanks } from "./merge-nodes.ts";
+
+/** How merged measurements are judged once more. */
+export interface JudgeAgain {
+  /** Baseline specs that were asked for, empty = no comparison is wanted; null = the baseline that the bundles name. */
+  readonly baselines: readonly string[] | null;
+  readonly budgets: readonly Budget[];
+  readonly horizon: Horizon | null;
+  /** Folder that relative specs start from. */
+  readonly root: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** The answer over all ranks, or why there is none. */
+export type JudgedAgain =
+  | { readonly kind: "judged"; readonly judgement: Judgement; readonly baseline: BaselineAnswer }
+  | { readonly kind: "not"; readonly reason: string };
+
+function wholeRuns({ scenario }: LegScenario, role: RunRole): readonly RunReport[] {
+  return scenario.runs.filter(
+    (run) => run.role === role && run.analysis !== null && run.info.exit.kind === "exited" && run.info.exit.code === 0,
+  );
+}
+
+/** Runs of the nodes side by side: the first run of every node is one run of the job, and so on. */
+function jobRuns(nodes: readonly LegScenario[], role: RunRole): readonly MeasuredRun[] {
+  const byNode = nodes.map((node) =>
+    wholeRuns(node, role).flatMap(({ analysis, info }) =>
+      analysis === null ? [] : [measuredRun(analysis, { session: info.session, commit: info.commit })],
+    ),
+  );
+  const count = Math.max(0, ...byNode.map(({ length }) => length));
+  return Array.from({ length: count }, (_, index) => {
+    const parts = byNode.flatMap((runs) => runs[index] ?? []);
+    return {
+      session: parts[0]?.session ?? "",
+      commit: parts[0]?.commit ?? null,
+      series: parts.flatMap(({ series }) => series),
+      ...(parts.some(({ oom }) => oom === true) ? { oom: true } : {}),
+      ...(parts.some(({ oom_suspected }) => oom_suspected === true) ? { oom_suspected: true } : {}),
+    };
+  });
+}
+
+/** Measurements of a job over all of its ranks. */
+export function jobMeasurements(nodes: readonly LegScenario[]): Measurements {
+  const first = nodes[0]?.scenario;
+  return {
+    scenario: first?.scenario ?? "",
+    fingerprint: first?.fingerprint ?? null,
+    runs: jobRuns(nodes, "candidate"),
+  };
+}
+
+/** What a bundle tells of the policy its checks were made by; a horizon and a margin it does not tell. */
+function policyOfChecks(checks: readonly Check[], again: JudgeAgain): Policy {
+  const budgets = new Map<Metric, number>();
+  for (const { limit, aspect, metric, threshold_bytes } of checks) {
+    if (limit === "budget" && aspect === "peak" && threshold_bytes !== null) budgets.set(metric, threshold_bytes);
+  }
+  for (const { metric, bytes } of again.budgets) budgets.set(metric, bytes);
+  const gating = checks.filter((check) => check.gating && check.limit === "baseline").map(({ metric }) => metric);
+  return {
+    ...DEFAULT_POLICY,
+    budgets: [...budgets].map(([metric, bytes]) => ({ metric, bytes })),
+    horizon: again.horizon,
+    gatingMetrics: gating.length === 0 ? null : [...new Set(gating)],
+  };
+}
+
+/** The one baseline that all bundles name, or why there is none. */
+function namedBaselines(nodes: readonly LegScenario[]): readonly string[] | string {
+  const named = [...new Set(nodes.flatMap(({ scenario }) => scenario.baseline?.source ?? []))];
+  if (named.length === 1) return named;
+  return named.length === 0 ? "its bundles name no baseline" : "its bundles name different baselines";
+}
+
+/**
+ * Judge a job once more over all of its ranks, by the baseline that was asked for or that its bundles name. Nothing can be run
+ * any more, so a breach is confirmed by the runs there are, or stays unconfirmed.
+ * @throws GateError for a baseline that was asked for and cannot be read (exit 5)
+ */
+export async function judgeAgain(nodes: readonly LegScenario[], again: JudgeAgain): Promise<JudgedAgain> {
+  const candidate = jobMeasurements(nodes);
+  if (candidate.runs.length === 0) return { kind: "not", reason: "no run of it ended well" };
+  const specs = again.baselines ?? namedBaselines(nodes);
+  if (typeof specs === "string") return { kind: "not", reason: specs };
+  let baseline: BaselineAnswer;
+  try {
+    baseline = await loadFirstBaseline(specs, candidate.scenario, candidate.fingerprint ?? {}, again);
+  } catch (error) {
+    if (again.baselines !== null || !(error instanceof GateError)) throw error;
+    return { kind: "not", reason: error.message };
+  }
+  if (baseline.kind === "absent" && again.baselines === null) return { kind: "not", reason: baseline.reason };
+  const checks = nodes.flatMap(({ scenario }) => scenario.judgement?.checks ?? []);
+  const judged = judge({
+    candidate,
+    baseline:
+      baseline.kind === "absent"
+        ? null
+        : { ...baseline.measurements, runs: [...baseline.measurements.runs, ...jobRuns(nodes, "base")] },
+    anchor: null,
+    policy: policyOfChecks(checks, again),
+    baseRunsPossible: false,
+    moreRunsPossible: false,
+    baselineWanted: specs.length > 0,
+  });
+  const missing = missingRanks(nodes);
+  const judgement = missing === null ? judged : combine([...judged.checks, missing], judged.fingerprint);
+  return { kind: "judged", judgement, baseline };
+}

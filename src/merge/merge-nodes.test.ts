@@ -1,0 +1,111 @@
+import { describe, expect, it } from "vitest";
+import type { GateWord, ScenarioReport } from "../report/documents/model.ts";
+import { sampleCheck, sampleReport, sampleScenario } from "../report/testing/sample-report.ts";
+import { combine } from "../verdict/combine.ts";
+import type { Check } from "../verdict/judgement.ts";
+import { groupNodes, type LegScenario, missingRanks, unitedScenario } from "./merge-nodes.ts";
+
+/** A node with one rank of a world of `world`; its checks are those of the sample, of that rank. */
+function node(rank: number, word: GateWord, world = 2, more: Partial<ScenarioReport> = {}): LegScenario {
+  const scenario = sampleScenario(word);
+  const place = <T extends { readonly rank: number }>(one: T): T => ({ ...one, rank });
+  const runs = scenario.runs.map((run) => ({
+    ...run,
+    info: { ...run.info, identity: { ...run.info.identity, rank, world_size: world } },
+    analysis:
+      run.analysis === null
+        ? null
+        : {
+            ...run.analysis,
+            series: run.analysis.series.map(place),
+            ranks: { ...run.analysis.ranks, world_size: world, participating_ranks: [rank] },
+          },
+  }));
+  const checks = scenario.judgement?.checks.map(place) ?? [];
+  return {
+    leg: `n${rank}`,
+    session: "job-7",
+    scenario: { ...scenario, judgement: scenario.judgement === null ? null : combine(checks, []), runs, ...more },
+  };
+}
+
+const withChecks = (one: LegScenario, ...checks: Check[]): LegScenario => ({
+  ...one,
+  scenario: {
+    ...one.scenario,
+    judgement: combine([...(one.scenario.judgement?.checks ?? []), ...checks], []),
+  },
+});
+
+describe("which scenarios are one job", () => {
+  it("is told by session, environment and series that no two of them share", () => {
+    expect(groupNodes([node(0, "pass"), node(1, "pass")])).toHaveLength(1);
+    expect(groupNodes([node(0, "pass"), { ...node(1, "pass"), session: "other" }])).toHaveLength(2);
+    expect(groupNodes([node(0, "pass"), node(0, "pass")])).toHaveLength(2);
+    const other = { fingerprint: { ...sampleScenario().fingerprint, device_model: "another" } };
+    expect(groupNodes([node(0, "pass"), node(1, "pass", 2, other)])).toHaveLength(2);
+  });
+});
+
+describe("nodes of one job", () => {
+  it("are as bad as their worst rank", () => {
+    const job = unitedScenario([node(0, "pass"), node(1, "fail")]);
+    expect(job.word).toBe("fail");
+    expect(job.judgement?.reason).toMatch(/^rank 1 allocated/);
+    expect(new Set(job.judgement?.checks.map(({ rank }) => rank))).toEqual(new Set([0, 1]));
+    expect(job.runs).toHaveLength(2);
+    expect(job.timeline?.verdict).toBe("fail");
+  });
+
+  it("do not miss each other's ranks", () => {
+    const gone = (rank: number) =>
+      sampleCheck({ rank, verdict: "unjudged", reason: "the baseline has this series, the candidate has not" });
+    const nodes = [withChecks(node(0, "pass"), gone(1)), withChecks(node(1, "pass"), gone(0))];
+    expect(nodes.map(({ scenario }) => scenario.judgement?.verdict)).toEqual(["unjudged", "unjudged"]);
+    expect(unitedScenario(nodes).word).toBe("pass");
+    // A rank that nobody has stays what it was.
+    const more = nodes.map((one) => withChecks(one, gone(9)));
+    const job = unitedScenario(more);
+    expect(job.word).toBe("unjudged");
+    expect(job.judgement?.checks.filter(({ rank }) => rank === 9)).toHaveLength(1);
+  });
+
+  it("are no pass while a rank of their world is missing, and it is named", () => {
+    expect(missingRanks([node(0, "pass"), node(1, "pass")])).toBeNull();
+    const job = unitedScenario([node(0, "pass", 16), node(1, "pass", 16)]);
+    expect(job.word).toBe("unjudged");
+    expect(job.judgement?.reason).toContain("ranks 2 to 15 of 16 are in none of the bundles");
+    expect(missingRanks([node(1, "pass", 4)])?.reason).toContain("ranks 0, 2, 3 of 4");
+    expect(unitedScenario([node(0, "fail", 3), node(1, "pass", 3)]).word).toBe("fail");
+  });
+
+  it("are in error when the command of one of them failed, unless what another one measured fails", () => {
+    const broken = node(1, "error");
+    expect(unitedScenario([node(0, "pass"), broken])).toMatchObject({
+      word: "error",
+      judgement: null,
+      error: { message: expect.stringMatching(/^n1: /) },
+    });
+    expect(unitedScenario([node(0, "fail"), broken])).toMatchObject({
+      word: "fail",
+      error: { code: "COMMAND_FAILED" },
+    });
+  });
+
+  it("are a warning where the difference of one of them was accepted, and nothing else failed", () => {
+    const accepted = {
+      ...{ difference: "x-1", by: "ada", reason: "meant", via: "comment" as const },
+      ...{ at_iso: null, head_sha: null, url: null },
+    };
+    const taken = node(1, "fail", 2, { word: "warn", accepted });
+    expect(unitedScenario([node(0, "pass"), taken])).toMatchObject({ word: "warn", accepted: { by: "ada" } });
+    expect(unitedScenario([node(0, "fail"), taken]).word).toBe("fail");
+    const third = node(1, "fail", 3, { word: "warn", accepted });
+    expect(unitedScenario([node(0, "pass", 3), third]).word).toBe("unjudged");
+  });
+
+  it("that are none are a fault of ours", () => {
+    expect(() => unitedScenario([])).toThrow(/at least one node/);
+    expect(sampleReport().scenarios).toHaveLength(1);
+  });
+});

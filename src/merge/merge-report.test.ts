@@ -1,0 +1,129 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { overallWord } from "../gate/exit-code.ts";
+import type { GateReport, GateWord } from "../report/documents/model.ts";
+import { sampleReport } from "../report/testing/sample-report.ts";
+import { mergedReport, planJobs, type SilentLeg, type SpokenLeg, scenarioOfJob } from "./merge-report.ts";
+
+const WORDS: readonly GateWord[] = ["pass", "warn", "unjudged", "error", "fail"];
+
+const leg = (name: string, word: GateWord, more: Partial<GateReport> = {}): SpokenLeg => ({
+  name,
+  report: sampleReport(word, { session: `session of ${name}`, ...more }),
+});
+
+const gone = (name: string): SilentLeg => ({
+  ...{ name, word: "unjudged", code: "LEG_MISSING", message: `${name} left nothing`, hint: null, exitCode: 6 },
+});
+
+function merged(
+  legs: readonly SpokenLeg[],
+  silent: readonly SilentLeg[] = [],
+  unjudged: "fail" | "pass" = "pass",
+): GateReport {
+  return mergedReport({
+    legs,
+    silent,
+    scenarios: planJobs(legs).map((job) => scenarioOfJob(job)),
+    warnings: [],
+    unjudged,
+    argv: ["stormlog-gate", "merge"],
+    now: new Date(0),
+  });
+}
+
+const legs = fc
+  .array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 8 })
+  .map((words) => words.map((word, at) => leg(`leg-${at}`, word)));
+
+describe("the merged verdict", () => {
+  it("is the worst of its legs, in whatever order they come", () => {
+    fc.assert(
+      fc.property(legs, fc.infiniteStream(fc.nat()), (given, keys) => {
+        const shuffled = given
+          .map((one) => ({ one, key: keys.next().value }))
+          .sort((a, b) => a.key - b.key)
+          .map(({ one }) => one);
+        const [here, there] = [merged(given), merged(shuffled)];
+        expect({ ...there, session: "" }).toEqual({ ...here, session: "" });
+        expect(here.word).toBe(overallWord(given.map(({ report }) => report.word)));
+        expect(here.scenarios).toHaveLength(given.length);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("is never a pass, and never exits 0, while anything is missing", () => {
+    fc.assert(
+      fc.property(legs, (given) => {
+        const answer = merged(given, [gone("linux")]);
+        expect(["pass", "warn"]).not.toContain(answer.word);
+        expect(answer.exit_code).not.toBe(0);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("exits by the worst part in the order of the contract", () => {
+    const interrupted = leg("i", "error", { exit_code: 130, scenarios: [] });
+    const corrupt: SilentLeg = { ...gone("c"), word: "error", code: "BUNDLE_CORRUPT", exitCode: 5 };
+    const fail = leg("f", "fail");
+    const error = leg("e", "error");
+    expect(merged([interrupted, fail], [corrupt]).exit_code).toBe(130);
+    expect(merged([fail, error], [corrupt, gone("g")]).exit_code).toBe(5);
+    expect(merged([fail, error], [gone("g")]).exit_code).toBe(1);
+    expect(merged([fail], [gone("g")]).exit_code).toBe(4);
+    expect(merged([leg("p", "pass"), leg("u", "unjudged")], [], "fail").exit_code).toBe(6);
+    expect(merged([leg("p", "pass"), leg("u", "unjudged")]).exit_code).toBe(0);
+    expect(merged([leg("p", "pass"), leg("w", "warn")], [], "fail").exit_code).toBe(0);
+  });
+
+  it("puts a breached budget before a failed command, and that before any other breach", () => {
+    const budget = sampleReport("fail");
+    const [scenario] = budget.scenarios;
+    if (scenario?.judgement == null) throw new Error("the sample is judged");
+    const checks = scenario.judgement.checks.map((check) =>
+      check.limit === "budget" ? { ...check, verdict: "fail" as const } : check,
+    );
+    const breached = { ...scenario, judgement: { ...scenario.judgement, checks } };
+    const hard = leg("b", "fail", { scenarios: [breached] });
+    expect(merged([hard, leg("e", "error")]).exit_code).toBe(4);
+  });
+
+  it("says of a leg what that says of itself beyond its scenarios", () => {
+    const half = leg("half", "error", { scenarios: sampleReport("pass").scenarios, exit_code: 130 });
+    const answer = merged([half]);
+    expect(answer.word).toBe("error");
+    expect(answer.exit_code).toBe(130);
+    expect(answer.scenarios.map(({ error }) => error?.code)).toEqual([undefined, "INTERRUPTED"]);
+    expect(merged([leg("empty", "pass", { scenarios: [] })]).word).toBe("error");
+  });
+
+  it("does not mix commits", () => {
+    const answer = merged([leg("a", "pass", { commit: "a".repeat(40) }), leg("b", "pass", { commit: "b".repeat(40) })]);
+    expect([answer.word, answer.exit_code, answer.commit]).toEqual(["error", 5, null]);
+    expect(answer.scenarios.at(-1)?.error?.code).toBe("COMMITS_DIFFER");
+    expect(merged([leg("a", "pass"), leg("b", "pass", { commit: null })]).word).toBe("pass");
+  });
+
+  it("tells legs apart only where their scenarios have one name, and never gives a name twice", () => {
+    const named = (name: string, scenario: string): SpokenLeg => {
+      const { report } = leg(name, "pass");
+      return { name, report: { ...report, scenarios: report.scenarios.map((one) => ({ ...one, scenario })) } };
+    };
+    const names = (given: readonly SpokenLeg[]) => merged(given).scenarios.map(({ scenario }) => scenario);
+    expect(names([named("a", "train"), named("b", "serve")])).toEqual(["serve", "train"]);
+    expect(names([named("a", "train"), named("b", "train")])).toEqual(["a/train", "b/train"]);
+    const clash = names([named("a", "train"), named("b", "train"), named("c", "a/train")]);
+    expect(new Set(clash).size).toBe(3);
+  });
+
+  it("adds up what the legs cost, and names the leg of every warning", () => {
+    const answer = merged([
+      leg("a", "fail", { warnings: ["slow disk"] }),
+      leg("b", "pass", { warnings: ["slow disk"] }),
+    ]);
+    expect(answer.cost).toEqual({ runs: 5, minutes: expect.closeTo(3.9) });
+    expect(answer.warnings).toEqual(["a: slow disk", "b: slow disk"]);
+  });
+});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import type { Section } from "../report/documents/section.ts";
+import { sampleReport } from "../report/testing/sample-report.ts";
+import { parseExpected } from "./merge-legs.ts";
+import { answerOfSections, type SectionsRequest, uniteSections } from "./merge-sections.ts";
+
+const section = (leg: string | null, word: "pass" | "warn" | "fail" | "unjudged", session = `of ${leg}`): Section => ({
+  ...{ gateId: "default", leg, headSha: null, runAttempt: 1, bundleArtifact: null, timelineArtifact: null },
+  report: sampleReport(word, { session }),
+});
+
+function answer(given: readonly Section[], more: Partial<SectionsRequest> = {}) {
+  return answerOfSections({
+    ...{ given, united: uniteSections(given), expected: null, refused: 0, recorded: null },
+    ...{ unjudged: "warn", argv: [], now: new Date() },
+    ...more,
+  });
+}
+
+describe("the sections of a gate", () => {
+  it("are left alone where they are legs, also of one session", () => {
+    const legs = [section("a", "pass", "one"), section("b", "fail", "one")];
+    expect(uniteSections(legs)).toEqual({ sections: legs, joined: 0 });
+  });
+
+  it("are no pass while one is missing, refused, or there is none", () => {
+    const two = [section("a", "pass"), section("b", "pass")];
+    expect(answer(two)).toMatchObject({ expected: null, missing: [], report: { word: "pass", exit_code: 0 } });
+    for (const [given, more, expected] of [
+      [two, { expected: parseExpected("3") }, 3],
+      [two, { expected: parseExpected("a,b,c,d") }, 4],
+      [two, { refused: 2 }, 4],
+      [two, { expected: parseExpected("3"), refused: 1 }, 3],
+      [[], {}, 1],
+    ] as const) {
+      expect(answer(given, more)).toMatchObject({ expected, report: { word: "unjudged", exit_code: 6 } });
+    }
+  });
+
+  it("say the same at every reading, so that a comment settles", () => {
+    const given = [section("a", "pass"), section("b", "warn")];
+    const [once, twice] = [answer(given, { recorded: "failure" }), answer(given, { recorded: "failure" })];
+    expect(once.report).toMatchObject({ word: "error", exit_code: 1 });
+    expect(once.sections.map(({ leg }) => leg)).toEqual(["a", "b", "jobs"]);
+    expect(twice.sections).toEqual(once.sections);
+  });
+
+  it("that fail need nobody's doubt", () => {
+    const given = [section("a", "fail")];
+    expect(answer(given, { recorded: "failure" })).toMatchObject({ sections: given, report: { word: "fail" } });
+  });
+});

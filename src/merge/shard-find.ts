@@ -1,0 +1,58 @@
+import { type Dirent, existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import { MANIFEST_FILE } from "../report/bundle/manifest.ts";
+import { isRunDirectory } from "../telemetry/read-directory.ts";
+import { RECORDING_FILE } from "../telemetry/recording/run-info.ts";
+import { compareNames } from "./merge-legs.ts";
+
+/** What a directory that was given to be merged is, or holds. */
+export interface FoundInputs {
+  /** Bundles, as `run` leaves them. */
+  readonly bundles: readonly string[];
+  /** Run directories, as `record` leaves them. */
+  readonly shards: readonly string[];
+}
+
+/** Shards lie in the folder that `record --output` was given, or one below it (`restart-1/rank-0003`). */
+const DEPTH = 2;
+
+function kindOf(directory: string): "bundle" | "shard" | null {
+  if (existsSync(path.join(directory, MANIFEST_FILE))) return "bundle";
+  return existsSync(path.join(directory, RECORDING_FILE)) || isRunDirectory(directory) ? "shard" : null;
+}
+
+async function foldersOf(directory: string): Promise<readonly string[]> {
+  let entries: readonly Dirent[];
+  try {
+    entries = await readdir(directory, { withFileTypes: true });
+  } catch {
+    // What cannot be looked into is told where it was given by name.
+    return [];
+  }
+  return entries
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => path.join(directory, name))
+    .sort(compareNames);
+}
+
+/**
+ * Bundles and recordings that a directory is or holds; a directory of neither is handed back as a bundle, whose reader says what
+ * is missing. Links are not followed below what was given.
+ */
+export async function findInputs(directory: string): Promise<FoundInputs> {
+  const bundles: string[] = [];
+  const shards: string[] = [];
+  let level: readonly string[] = [directory];
+  for (let depth = 0; depth <= DEPTH && level.length > 0; depth += 1) {
+    const below: string[] = [];
+    for (const one of level) {
+      const kind = kindOf(one);
+      if (kind === "bundle") bundles.push(one);
+      else if (kind === "shard") shards.push(one);
+      else if (depth < DEPTH) below.push(...(await foldersOf(one)));
+    }
+    level = below;
+  }
+  return bundles.length + shards.length === 0 ? { bundles: [directory], shards } : { bundles, shards };
+}

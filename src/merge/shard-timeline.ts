@@ -1,0 +1,90 @@
+import type { Envelope } from "../baseline/envelope.ts";
+import { GateError } from "../core/errors.ts";
+import { decidingCheck, headline } from "../gate/headline.ts";
+import { buildTimeline } from "../gate/timeline.ts";
+import type { ScenarioReport, Timeline } from "../report/documents/model.ts";
+import { readRunDirectory } from "../telemetry/read-directory.ts";
+import { mergeRecordings } from "../telemetry/recording/merge.ts";
+import type { Recording } from "../telemetry/recording/model.ts";
+import { DEFAULT_POLICY } from "../verdict/defaults.ts";
+import type { NamedShard, ShardJob } from "./shard-jobs.ts";
+import type { ShardPolicy } from "./shard-report.ts";
+
+/** Recordings whose samples are drawn; a picture has eight lines, and a page of it some dozens. */
+const MOST_DRAWN = 12;
+
+const GROWS: ReadonlySet<string> = new Set(["leak", "rising"]);
+
+/** Larger is worse: what failed, then what grows, by how much, then what is large. */
+function weightOf(shard: NamedShard, failing: ReadonlySet<number>, deciding: number | null): readonly number[] {
+  const series = shard.features.series.map(({ analysis }) => analysis);
+  const grown = series.filter((one) => GROWS.has(one.class)).map((one) => one.growth_bytes ?? 0);
+  return [
+    Number(series.some(({ rank }) => rank === deciding)),
+    Number(series.some(({ rank }) => failing.has(rank))),
+    Math.max(0, ...grown),
+    Math.max(0, ...series.map((one) => one.peak_bytes ?? 0)),
+    -shard.info.identity.rank,
+  ];
+}
+
+function worstShards(job: ShardJob, scenario: ScenarioReport): readonly NamedShard[] {
+  const checks = scenario.judgement?.checks ?? [];
+  const deciding = decidingCheck(checks)?.rank ?? null;
+  const failing = new Set(checks.filter(({ verdict }) => verdict === "fail").map(({ rank }) => rank));
+  return job.shards
+    .map((shard) => ({ shard, weight: weightOf(shard, failing, deciding) }))
+    .sort((a, b) => {
+      const at = a.weight.findIndex((value, index) => value !== b.weight[index]);
+      return at < 0 ? 0 : (b.weight[at] ?? 0) - (a.weight[at] ?? 0);
+    })
+    .slice(0, MOST_DRAWN)
+    .map(({ shard }) => shard);
+}
+
+/** Samples of a shard on the common clock of its job; null where they cannot be read any more. */
+async function alignedRecording(
+  shard: NamedShard,
+  offsets: Readonly<Record<string, string>>,
+): Promise<Recording | null> {
+  try {
+    const { recording } = await readRunDirectory(shard.directory);
+    const offset = BigInt(offsets[String(shard.info.identity.rank)] ?? "0");
+    return { ...recording, epochNs: recording.epochNs === null ? null : recording.epochNs - offset };
+  } catch (error) {
+    if (error instanceof GateError) return null;
+    throw error;
+  }
+}
+
+/**
+ * The chart of a job of many ranks: those that the verdict is about, that fail, grow or need the most. Their samples are read once
+ * more, when it is known which they are.
+ */
+export async function shardTimeline(
+  job: ShardJob,
+  scenario: ScenarioReport,
+  policy: ShardPolicy,
+  envelopes: readonly Envelope[],
+): Promise<Timeline | null> {
+  const document = scenario.runs[0]?.analysis ?? null;
+  const drawn: Recording[] = [];
+  for (const shard of worstShards(job, scenario)) {
+    const recording = await alignedRecording(shard, document?.ranks.alignment_offsets_ns ?? {});
+    if (recording !== null) drawn.push(recording);
+  }
+  if (drawn.length === 0) return null;
+  const judged = scenario.judgement === null ? scenario.error?.message : headline(scenario.judgement, document);
+  const others = job.shards.length - drawn.length;
+  const subtitle =
+    others > 0 ? `${judged ?? ""} (and ${others.toLocaleString("en-US")} more recordings)` : (judged ?? "");
+  return buildTimeline({
+    scenario: scenario.scenario,
+    word: scenario.word,
+    subtitle,
+    recording: mergeRecordings(drawn),
+    judgement: scenario.judgement,
+    policy: { ...DEFAULT_POLICY, budgets: policy.budgets, horizon: policy.horizon },
+    envelopes,
+  });
+}

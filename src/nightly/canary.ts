@@ -1,0 +1,115 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { Measurements } from "../analysis/measurements.ts";
+import type { Command, GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { Cost } from "../gate/cost.ts";
+import { type FinishedRun, oneRun } from "../gate/one-run.ts";
+import type { GatePorts } from "../gate/ports.ts";
+import { judge } from "../verdict/judge.ts";
+import type { Judgement } from "../verdict/judgement.ts";
+import type { Policy } from "../verdict/policy.ts";
+
+/** A change whose right verdict is known, to be judged as any other. */
+export interface KnownChange {
+  /** What runs as the candidate. */
+  readonly command: Command;
+  /** What the baseline's own commit runs, for base re-runs. */
+  readonly baseCommand: Command;
+  readonly baseline: Measurements;
+  readonly policy: Policy;
+  /** A session of its own: runs of the night that made the baseline are no base re-runs of this. */
+  readonly session: string;
+  readonly commit: string | null;
+}
+
+export interface KnownChangeVerdict {
+  readonly judgement: Judgement;
+  readonly candidate: Measurements;
+  /** Of the first candidate run, seconds. */
+  readonly durationS: number;
+  readonly runs: number;
+}
+
+/** One try: the verdict, or why there is none. */
+export type Try =
+  | { readonly kind: "judged"; readonly verdict: KnownChangeVerdict }
+  | { readonly kind: "none"; readonly reason: string };
+
+/**
+ * Judge a change whose verdict is known by the gate's whole procedure: first run, confirmation runs, base runs in the same session,
+ * cost limits. Its runs are thrown away.
+ */
+export async function judgeKnownChange(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  change: KnownChange,
+  ports: GatePorts,
+): Promise<Try> {
+  const folder = await mkdtemp(path.join(tmpdir(), "stormlog-gate-self-test-")).catch(() => null);
+  if (folder === null) return { kind: "none", reason: `no temporary folder can be made in ${tmpdir()}` };
+  try {
+    return await attempt(request, scenario, change, folder, ports);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function attempt(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  change: KnownChange,
+  folder: string,
+  ports: GatePorts,
+): Promise<Try> {
+  const cost = new Cost(request, ports.now().getTime());
+  const done: Record<"candidate" | "base", FinishedRun[]> = { candidate: [], base: [] };
+  const run = async (role: "candidate" | "base"): Promise<string | null> => {
+    const number = done[role].length + 1;
+    const { session, commit } = change;
+    const command = role === "base" ? change.baseCommand : change.command;
+    const directory = path.join(folder, `${role}-${number}`);
+    cost.add();
+    const finished = await oneRun(
+      request,
+      scenario,
+      { role, number, directory, command, cwd: scenario.cwd, session, commit },
+      ports,
+    );
+    if (finished.ending.kind !== "ok")
+      return finished.ending.kind === "failed" ? finished.ending.message : "it was interrupted";
+    if (finished.measured === null) return "nothing could be measured";
+    done[role].push(finished);
+    return null;
+  };
+  const measuredOf = (role: "candidate" | "base") =>
+    done[role].flatMap(({ measured }) => (measured === null ? [] : [measured]));
+  let possible = true;
+  let wanted: "candidate" | "base" = "candidate";
+  for (;;) {
+    const failed = await run(wanted);
+    if (failed !== null) return { kind: "none", reason: failed };
+    const stop = cost.exhausted(ports.now().getTime());
+    if (stop !== null || ports.interrupt.aborted) possible = false;
+    const candidate: Measurements = {
+      scenario: scenario.name,
+      // The wrapper around a command is none of its environment.
+      fingerprint: change.baseline.fingerprint,
+      runs: measuredOf("candidate"),
+    };
+    const judgement = judge({
+      candidate,
+      baseline: { ...change.baseline, runs: [...change.baseline.runs, ...measuredOf("base")] },
+      anchor: null,
+      policy: change.policy,
+      baseRunsPossible: possible && request.baseRun.kind !== "off",
+      moreRunsPossible: possible,
+    });
+    if (ports.interrupt.aborted) return { kind: "none", reason: "it was interrupted" };
+    if (judgement.final) {
+      const durationS = done.candidate[0]?.info.clock.duration_s ?? 0;
+      return { kind: "judged", verdict: { judgement, candidate, durationS, runs: cost.runs } };
+    }
+    wanted = judgement.needs_more_runs > 0 ? "candidate" : "base";
+  }
+}

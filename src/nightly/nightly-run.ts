@@ -1,0 +1,306 @@
+import { measuredRun } from "../analysis/measured-run.ts";
+import type { Measurements } from "../analysis/measurements.ts";
+import type { Envelope } from "../baseline/envelope.ts";
+import { fingerprintHash } from "../baseline/identity.ts";
+import { type BaselineRecord, type BaselineRun, type NewRun, selectRuns, toMeasurements } from "../baseline/record.ts";
+import { type BaselineStore, recordName } from "../baseline/store.ts";
+import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import type { FinishedRun } from "../gate/one-run.ts";
+import { policyOf } from "../gate/policy.ts";
+import type { GatePorts } from "../gate/ports.ts";
+import { envelopesOf } from "../gate/refresh.ts";
+import type { NightPort } from "../gate/refresh-port.ts";
+import { type GateOutcome, runGate } from "../gate/run-gate.ts";
+import type { ScenarioReport } from "../report/documents/model.ts";
+import type { Fingerprint } from "../telemetry/recording/model.ts";
+import { differenceOf } from "../verdict/difference.ts";
+import { judge } from "../verdict/judge.ts";
+import type { Judgement } from "../verdict/judgement.ts";
+import { type Decision, decide, leadingCheck, leadingGrowth } from "./decision.ts";
+import { approveSession, openEpoch, recordSession, type SessionRuns } from "./records.ts";
+import type { NightEntry } from "./state.ts";
+
+/** What became of a scenario's session. */
+export type Settlement =
+  | { readonly kind: "approved" | "seed" }
+  | { readonly kind: "epoch"; readonly reason: string }
+  | { readonly kind: "held"; readonly why: Exclude<Decision, "approve"> }
+  /** The store could not be read or written; the bundle has the measurement. */
+  | { readonly kind: "unsaved"; readonly reason: string }
+  /** The command failed, or was ended: there is nothing to store. */
+  | { readonly kind: "failed" };
+
+export interface NightScenario {
+  readonly scenario: ScenarioRequest;
+  readonly report: ScenarioReport;
+  readonly settlement: Settlement;
+  /** Approved runs before tonight, of this environment. */
+  readonly older: Measurements | null;
+  /** Tonight's. */
+  readonly night: Measurements;
+  readonly entry: NightEntry;
+  /** The session's own change of a record, for a copy of the store that is written elsewhere; null when nothing was stored. */
+  readonly change: ((current: BaselineRecord | null) => BaselineRecord) | null;
+}
+
+export interface Night {
+  readonly outcome: GateOutcome;
+  readonly scenarios: readonly NightScenario[];
+}
+
+/** A session that breaches the baseline, for whoever knows what people accepted before it was merged. */
+export interface Breach {
+  readonly scenario: string;
+  /** Token of the difference; null when it cannot be accepted. */
+  readonly difference: string | null;
+  readonly commit: string | null;
+  /** Commit of the newest approved run. */
+  readonly since: string | null;
+}
+
+export interface NightOptions {
+  readonly store: BaselineStore;
+  /** The store as a baseline spec. */
+  readonly spec: string;
+  readonly runs: "auto" | number;
+  /** Said by hand: whatever is measured is the new normal, for this reason. */
+  readonly accept: string | null;
+  /** Why this breach is wanted, or null. May throw: then nobody is known to want it. */
+  readonly accepted: (breach: Breach) => Promise<string | null>;
+  readonly warn: (message: string) => void;
+}
+
+/** Runs of a first session, so that it can be judged against at once, and of every further one: sessions tell more than runs. */
+const FIRST_SESSION_RUNS = 5;
+const SESSION_RUNS = 2;
+
+interface Prior {
+  readonly runs: readonly BaselineRun[];
+  readonly measurements: Measurements | null;
+}
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** One scenario's session while the gate tells its story. */
+interface Session {
+  readonly fingerprint: Fingerprint;
+  readonly prior: Prior;
+  readonly envelopes: readonly Envelope[];
+  /** Why the store could not be read or written so far; null when it could. */
+  readonly trouble: string | null;
+}
+
+class Sessions implements NightPort {
+  readonly #options: NightOptions;
+  readonly #ports: GatePorts;
+  readonly all = new Map<string, Session>();
+
+  constructor(options: NightOptions, ports: GatePorts) {
+    this.#options = options;
+    this.#ports = ports;
+  }
+
+  async runs(scenario: ScenarioRequest, first: FinishedRun): Promise<number> {
+    const { fingerprint } = first.info;
+    let prior: Prior = { runs: [], measurements: null };
+    let trouble: string | null = null;
+    try {
+      prior = await priorOf(this.#options.store, scenario.name, fingerprint);
+    } catch (error) {
+      trouble = textOf(error);
+    }
+    this.all.set(scenario.name, { fingerprint, prior, envelopes: [], trouble });
+    if (this.#options.runs !== "auto") return this.#options.runs;
+    return prior.runs.length < FIRST_SESSION_RUNS ? FIRST_SESSION_RUNS : SESSION_RUNS;
+  }
+
+  async measured(scenario: ScenarioRequest, runs: readonly FinishedRun[]): Promise<void> {
+    const session = this.all.get(scenario.name);
+    if (session === undefined) return;
+    const timeIso = this.#ports.now().toISOString();
+    const added = runs.flatMap(({ measured }) => (measured === null ? [] : [{ measured, timeIso, approved: false }]));
+    const kept: Session = { ...session, envelopes: envelopesOf(runs) };
+    this.all.set(scenario.name, kept);
+    // Without what is there already nobody could say whether the session joins it.
+    if (added.length === 0 || session.trouble !== null) return;
+    try {
+      const { store } = this.#options;
+      const mine = sessionOf(scenario.name, kept, added);
+      await store.update(scenario.name, session.fingerprint, (current) => recordSession(current, mine));
+      this.#ports.log(`${oneLine(scenario.name)}: ${added.length} runs recorded in ${store.name}, before any verdict`);
+    } catch (error) {
+      this.all.set(scenario.name, { ...kept, trouble: textOf(error) });
+    }
+  }
+}
+
+const oneLine = (text: string): string => text.replace(/[\r\n]+/g, " ");
+
+function sessionOf(scenario: string, session: Session, runs: readonly NewRun[]): SessionRuns {
+  const { fingerprint, envelopes } = session;
+  return { scenario, fingerprint, session: runs[0]?.measured.session ?? "", runs, envelopes };
+}
+
+/** The approved runs of exactly this environment. */
+async function priorOf(store: BaselineStore, scenario: string, fingerprint: Fingerprint): Promise<Prior> {
+  const { records } = await store.list(scenario);
+  const found = records.find(({ name }) => name === recordName(scenario, fingerprint));
+  if (found === undefined) return { runs: [], measurements: null };
+  const runs = selectRuns(found.record, null);
+  return { runs, measurements: runs.length === 0 ? null : toMeasurements(found.record, runs) };
+}
+
+/** The runs a verdict rests on, as a record takes them. */
+function candidateRuns(report: ScenarioReport, timeIso: string): readonly NewRun[] {
+  return report.runs.flatMap(({ role, info, analysis }): NewRun[] => {
+    const ok = info.exit.kind === "exited" && info.exit.code === 0;
+    if (role !== "candidate" || !ok || analysis === null) return [];
+    const measured = measuredRun(analysis, { session: info.session, commit: info.commit });
+    return [{ measured, timeIso, approved: true }];
+  });
+}
+
+/**
+ * Where the gate found nothing to compare with although the store knows this environment (its newest run is too old, its commits are
+ * gone), the session is held against what there is all the same: a level must not slip in because a week of nights is missing.
+ */
+function heldAgainst(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  report: ScenarioReport,
+  session: Session,
+  runs: readonly NewRun[],
+): Judgement | null {
+  const { measurements } = session.prior;
+  if (report.baseline !== null || measurements === null) return null;
+  return judge({
+    candidate: {
+      scenario: scenario.name,
+      fingerprint: session.fingerprint,
+      runs: runs.map(({ measured }) => measured),
+    },
+    baseline: measurements,
+    anchor: null,
+    policy: policyOf(request, scenario),
+    baseRunsPossible: false,
+    moreRunsPossible: false,
+  });
+}
+
+/** What breaches the baseline, without what exceeds a budget or the anchor as well: those decide nothing about the session. */
+function differenceToBaseline(scenario: string, fingerprint: Fingerprint, judgement: Judgement): string | null {
+  const checks = judgement.checks.filter(({ limit }) => limit === "baseline");
+  return differenceOf(scenario, fingerprint, { ...judgement, checks })?.token ?? null;
+}
+
+type Settled = Pick<NightScenario, "settlement" | "change">;
+
+const unsettled = (settlement: Settlement): Settled => ({ settlement, change: null });
+
+async function settle(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  report: ScenarioReport,
+  session: Session | undefined,
+  options: NightOptions,
+  timeIso: string,
+): Promise<Settled> {
+  const runs = candidateRuns(report, timeIso);
+  const { judgement } = report;
+  if (session === undefined || judgement === null || report.word === "error" || runs.length === 0)
+    return unsettled({ kind: "failed" });
+  if (session.trouble !== null) return unsettled({ kind: "unsaved", reason: session.trouble });
+  const mine = sessionOf(scenario.name, session, runs);
+  const { store } = options;
+  const older = session.prior.runs;
+  const decision = decide(
+    heldAgainst(request, scenario, report, session, runs) ?? judgement,
+    older.length,
+    policyOf(request, scenario).minBaselineRuns,
+  );
+  const put = async (settlement: Settlement, change: NonNullable<NightScenario["change"]>): Promise<Settled> => {
+    await store.update(scenario.name, session.fingerprint, change);
+    return { settlement, change };
+  };
+  try {
+    let reason = options.accept;
+    if (reason === null && decision === "hold-breach") {
+      reason = await options
+        .accepted({
+          scenario: scenario.name,
+          difference: differenceToBaseline(scenario.name, session.fingerprint, judgement),
+          commit: report.runs[0]?.info.commit ?? null,
+          since: older.at(-1)?.commit ?? null,
+        })
+        .catch((error: unknown) => {
+          options.warn(`Could not learn whether tonight's breach was accepted before it was merged: ${textOf(error)}`);
+          return null;
+        });
+    }
+    if (reason !== null) {
+      const why = reason;
+      return await put({ kind: "epoch", reason: why }, (current) => openEpoch(current, mine, why));
+    }
+    if (decision === "approve") {
+      const kind = older.length === 0 ? "seed" : "approved";
+      return await put({ kind }, (current) => approveSession(current, mine));
+    }
+    // Confirmation runs belong to the record too.
+    return await put({ kind: "held", why: decision }, (current) => recordSession(current, mine));
+  } catch (error) {
+    return unsettled({ kind: "unsaved", reason: textOf(error) });
+  }
+}
+
+function entryOf(report: ScenarioReport, settlement: Settlement, timeIso: string, session: string): NightEntry {
+  const { judgement } = report;
+  const leading = judgement === null ? null : leadingCheck(judgement);
+  return {
+    time: `${timeIso.slice(0, 19)}Z`,
+    commit: report.runs[0]?.info.commit ?? null,
+    session,
+    scenario: report.scenario,
+    environment: fingerprintHash(report.fingerprint),
+    word: report.word,
+    outcome: settlement.kind,
+    runs: report.runs.filter(({ role }) => role === "candidate").length,
+    series: leading === null ? null : [leading.rank, leading.device, leading.metric],
+    level_bytes: leading?.candidate_bytes ?? null,
+    baseline_bytes: leading?.baseline_bytes ?? null,
+    threshold_bytes: leading?.threshold_bytes ?? null,
+    growth_bytes: judgement === null || leading === null ? null : leadingGrowth(judgement, leading),
+  };
+}
+
+/**
+ * One night: every scenario is measured as a session, which is stored before it is judged; then it is judged against the sessions before
+ * it, by the gate itself, and joins them unless it breaches.
+ * @throws GateError as {@link runGate} does, for what is wrong before anything was measured
+ */
+export async function runNight(request: GateRequest, options: NightOptions, ports: GatePorts): Promise<Night> {
+  const sessions = new Sessions(options, ports);
+  const judged: GateRequest = { ...request, baselines: [options.spec], unjudged: "warn" };
+  const outcome = await runGate(judged, { ...ports, night: sessions });
+  const timeIso = ports.now().toISOString();
+  const scenarios: NightScenario[] = [];
+  for (const report of outcome.report.scenarios) {
+    const scenario = request.scenarios.find(({ name }) => name === report.scenario);
+    if (scenario === undefined) continue;
+    const session = sessions.all.get(scenario.name);
+    const { settlement, change } = await settle(request, scenario, report, session, options, timeIso);
+    scenarios.push({
+      scenario,
+      report,
+      settlement,
+      older: session?.prior.measurements ?? null,
+      night: {
+        scenario: scenario.name,
+        fingerprint: session?.fingerprint ?? null,
+        runs: candidateRuns(report, timeIso).map(({ measured }) => measured),
+      },
+      entry: entryOf(report, settlement, timeIso, outcome.report.session),
+      change,
+    });
+  }
+  return { outcome, scenarios };
+}

@@ -1,0 +1,57 @@
+import type { GateWord } from "../report/documents/model.ts";
+
+/** Whether a failed verdict stops anybody: advisory reports it only. */
+export type GateMode = "advisory" | "blocking";
+
+/** How far a gate has come from advisory to blocking. */
+export interface Promotion {
+  readonly mode: GateMode;
+  /** Clean nights in a row. */
+  readonly clean_nights: number;
+  /** When it became blocking by itself, ISO 8601 UTC; null = it did not. */
+  readonly promoted_iso: string | null;
+}
+
+export const FIRST_NIGHT: Promotion = { mode: "blocking", clean_nights: 0, promoted_iso: null };
+
+/** What the workflow asks for. */
+export interface PromotionPolicy {
+  readonly mode: GateMode;
+  /** Clean nights in a row after which an advisory gate blocks; null = never by itself. */
+  readonly promoteAfter: number | null;
+}
+
+/** What one night came to, as far as trust in the gate goes. */
+export type NightWord = GateWord;
+
+/**
+ * The state after a night. Only a night with a verdict counts: one that could not be judged or measured says nothing about the
+ * gate, neither for it nor against it. A failed night begins the count anew. What was promoted stays so until the workflow no
+ * longer asks for promotion, and `mode: blocking` is blocking at once.
+ */
+export function afterNight(before: Promotion, word: NightWord, policy: PromotionPolicy, nowIso: string): Promotion {
+  const clean =
+    word === "pass" || word === "warn" ? before.clean_nights + 1 : word === "fail" ? 0 : before.clean_nights;
+  if (policy.mode === "blocking") return { mode: "blocking", clean_nights: clean, promoted_iso: null };
+  if (policy.promoteAfter === null) return { mode: "advisory", clean_nights: clean, promoted_iso: null };
+  if (before.promoted_iso !== null) return { mode: "blocking", clean_nights: clean, promoted_iso: before.promoted_iso };
+  if (clean >= policy.promoteAfter) return { mode: "blocking", clean_nights: clean, promoted_iso: nowIso };
+  return { mode: "advisory", clean_nights: clean, promoted_iso: null };
+}
+
+/** The mode that holds before tonight is counted: what the night itself is judged by. */
+export function currentMode(before: Promotion, policy: PromotionPolicy): GateMode {
+  if (policy.mode === "blocking") return "blocking";
+  return policy.promoteAfter !== null && before.promoted_iso !== null ? "blocking" : "advisory";
+}
+
+/** One sentence for the log. */
+export function promotionText(state: Promotion, policy: PromotionPolicy): string {
+  if (policy.mode === "blocking") return "The gate is blocking.";
+  if (state.promoted_iso !== null)
+    return `The gate is blocking since ${state.promoted_iso}, after clean nights in a row.`;
+  const nights = `${state.clean_nights} clean ${state.clean_nights === 1 ? "night" : "nights"} in a row`;
+  return policy.promoteAfter === null
+    ? `The gate is advisory (${nights}).`
+    : `The gate is advisory: ${nights}, it blocks after ${policy.promoteAfter}.`;
+}

@@ -1,0 +1,148 @@
+import type { Measurements } from "../analysis/measurements.ts";
+import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { formatBytes } from "../core/units.ts";
+import { policyOf } from "../gate/policy.ts";
+import type { GatePorts } from "../gate/ports.ts";
+import type { Metric } from "../telemetry/recording/model.ts";
+import { judge } from "../verdict/judge.ts";
+import type { Aspect, Check } from "../verdict/judgement.ts";
+import type { Policy } from "../verdict/policy.ts";
+import { judgeKnownChange, type KnownChangeVerdict } from "./canary.ts";
+import { type Injection, withInjection } from "./self-test-injection.ts";
+import type { Trial } from "./state.ts";
+
+/**
+ * Sizes of the detectable minimum that are injected. The minimum is what is found about nine times in ten; half as much again is
+ * beyond doubt, so that a gate that misses it has something wrong with it.
+ */
+export const INJECTED_MINIMA = 1.5;
+
+export interface SelfTest {
+  readonly trials: readonly Trial[];
+  /** What was not tried, and why. */
+  readonly notes: readonly string[];
+}
+
+export interface SelfTestInput {
+  /** What the gate would compare with tomorrow. */
+  readonly baseline: Measurements;
+  readonly session: string;
+  readonly commit: string | null;
+}
+
+/** Memory beside a command is host memory: that is where an injection must be looked for. */
+const INJECTED_METRIC: Metric = "host";
+
+function hostCheck(checks: readonly Check[], aspect: Aspect): Check | undefined {
+  return checks
+    .filter((check) => check.metric === INJECTED_METRIC && check.limit === "baseline" && check.aspect === aspect)
+    .sort((a, b) => (b.mde_bytes ?? 0) - (a.mde_bytes ?? 0))[0];
+}
+
+/** Whether the gate found what was injected: a failed check of the aspect that it changes. */
+function found(verdict: KnownChangeVerdict, shape: Injection["shape"]): boolean {
+  const aspects: readonly Aspect[] = shape === "peak" ? ["peak"] : ["growth", "class"];
+  return verdict.judgement.checks.some(
+    (check) =>
+      check.verdict === "fail" &&
+      check.gating &&
+      check.metric === INJECTED_METRIC &&
+      check.limit === "baseline" &&
+      aspects.includes(check.aspect),
+  );
+}
+
+/**
+ * Test the gate by what it should say: the unchanged program is no regression, the same program with the smallest regression that it claims to
+ * find is one, in peak and in growth. By the gate's own procedure and policy, except that an injection is judged on host memory:
+ * nothing outside a program can hold memory of its device allocator.
+ */
+export async function selfTest(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  input: SelfTestInput,
+  ports: GatePorts,
+): Promise<SelfTest> {
+  const name = scenario.name.replace(/[\r\n]+/g, " ");
+  const policy: Policy = { ...policyOf(request, scenario), budgets: [] };
+  const trials: Trial[] = [];
+  const notes: string[] = [];
+  const { baseline, session, commit } = input;
+  if (baseline.runs.length < policy.minBaselineRuns) {
+    notes.push(`${name}: no self-test, its baseline has ${baseline.runs.length} of ${policy.minBaselineRuns} runs`);
+    return { trials, notes };
+  }
+  const known = { baseCommand: scenario.command, baseline, commit };
+  const time = (): string => `${ports.now().toISOString().slice(0, 19)}Z`;
+
+  ports.log(`${name}: self-test, the unchanged program`);
+  const canary = await judgeKnownChange(
+    request,
+    scenario,
+    { ...known, command: scenario.command, policy, session: `${session}-canary` },
+    ports,
+  );
+  if (canary.kind === "none") {
+    notes.push(`${name}: no self-test, the unchanged program was not judged: ${canary.reason}`);
+    return { trials, notes };
+  }
+  trials.push({
+    time: time(),
+    scenario: scenario.name,
+    kind: "canary",
+    failed: canary.verdict.judgement.verdict === "fail",
+    injected_bytes: 0,
+    metric: gatingMetric(canary.verdict.judgement.checks),
+    runs: canary.verdict.runs,
+  });
+
+  const onHost: Policy = { ...policy, gatingMetrics: [INJECTED_METRIC] };
+  const { checks } = judge({
+    candidate: canary.verdict.candidate,
+    baseline,
+    anchor: null,
+    policy: onHost,
+    baseRunsPossible: false,
+    moreRunsPossible: false,
+  });
+  for (const shape of ["peak", "growth"] as const) {
+    if (ports.interrupt.aborted) break;
+    const minimum = hostCheck(checks, shape)?.mde_bytes ?? null;
+    if (minimum === null) {
+      notes.push(`${name}: no injected ${shape}, the runs do not tell how small a one they could show`);
+      continue;
+    }
+    const bytes = Math.ceil(minimum * INJECTED_MINIMA);
+    ports.log(`${name}: self-test, ${shape === "peak" ? "a peak" : "growth"} of ${formatBytes(bytes)} held beside it`);
+    const injection: Injection = { shape, bytes, seconds: canary.verdict.durationS * 0.9 };
+    const answer = await judgeKnownChange(
+      request,
+      scenario,
+      {
+        ...known,
+        command: withInjection(scenario.command, injection),
+        policy: onHost,
+        session: `${session}-${shape}`,
+      },
+      ports,
+    );
+    if (answer.kind === "none") {
+      notes.push(`${name}: the injected ${shape} was not judged: ${answer.reason}`);
+      continue;
+    }
+    trials.push({
+      time: time(),
+      scenario: scenario.name,
+      kind: shape,
+      failed: found(answer.verdict, shape),
+      injected_bytes: bytes,
+      metric: INJECTED_METRIC,
+      runs: answer.verdict.runs,
+    });
+  }
+  return { trials, notes };
+}
+
+function gatingMetric(checks: readonly Check[]): string {
+  return [...new Set(checks.filter(({ gating }) => gating).map(({ metric }) => metric))].sort().join(", ") || "none";
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { emptyState, type NightEntry, parseState, serializeState, withNights, withTrials } from "./state.ts";
+
+const night = (session: string, level = 1): NightEntry => ({
+  time: "2026-11-21T03:17:00Z",
+  commit: null,
+  session,
+  scenario: "train",
+  environment: "0".repeat(16),
+  word: "pass",
+  outcome: "approved",
+  runs: 2,
+  series: [0, "cuda:0", "allocated"],
+  level_bytes: level,
+  baseline_bytes: 1,
+  threshold_bytes: 2,
+  growth_bytes: null,
+});
+
+describe("what the nights of a gate have come to", () => {
+  it("reads back as it was written", () => {
+    const state = withNights(emptyState(), [night("a"), night("b")]);
+    expect(parseState(serializeState(state))).toEqual({ kind: "state", state });
+  });
+
+  it("holds a night once, however often it is written", () => {
+    const once = withNights(emptyState(), [night("a", 1)]);
+    expect(withNights(once, [night("a", 2)]).nights).toEqual([night("a", 2)]);
+  });
+
+  it("stays within its size: the oldest nights and tries go", () => {
+    let state = emptyState();
+    for (let at = 0; at < 1000; at += 1) {
+      const trial = {
+        time: "",
+        scenario: "train",
+        kind: "canary" as const,
+        failed: false,
+        injected_bytes: 0,
+        metric: "host",
+        runs: 1,
+      };
+      state = withTrials(withNights(state, [night(`n${at}`)]), [trial]);
+    }
+    expect(state.nights).toHaveLength(600);
+    expect(state.nights.at(-1)?.session).toBe("n999");
+    expect(state.trials).toHaveLength(400);
+    expect(Buffer.byteLength(serializeState(state))).toBeLessThan(300_000);
+  });
+
+  it("of a newer version is told apart from one that is broken", () => {
+    expect(parseState('{"schema":"stormlog.nightly/2"}')).toEqual({ kind: "newer", schema: "stormlog.nightly/2" });
+    expect(parseState("{")).toMatchObject({ kind: "broken" });
+    expect(parseState('{"schema":"stormlog.nightly/1"}')).toMatchObject({ kind: "broken" });
+    expect(parseState("null")).toMatchObject({ kind: "broken" });
+  });
+});

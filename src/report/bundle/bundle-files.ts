@@ -1,0 +1,98 @@
+import { createHash } from "node:crypto";
+import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
+import path from "node:path";
+import { GateError } from "../../core/errors.ts";
+
+const PARTIAL = ".partial";
+
+/**
+ * Write a file so that a reader sees all of it or nothing: into a neighbour first, flushed to disk, then renamed.
+ * @throws GateError DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED
+ */
+export async function writeAtomically(file: string, content: string | Uint8Array): Promise<void> {
+  const partial = `${file}${PARTIAL}`;
+  try {
+    let handle: FileHandle | undefined;
+    try {
+      handle = await open(partial, "w");
+      await handle.writeFile(content);
+      await handle.sync();
+    } finally {
+      await handle?.close();
+    }
+    await rename(partial, file);
+  } catch (cause) {
+    await rm(partial, { force: true }).catch(() => {});
+    throw writeError(cause, file);
+  }
+}
+
+/** What a failed write means to a user. */
+export function writeError(cause: unknown, where: string): GateError {
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  const full = code === "ENOSPC" || code === "EDQUOT";
+  const denied = code === "EACCES" || code === "EPERM" || code === "EROFS";
+  return new GateError(
+    full ? "DISK_FULL" : denied ? "NO_PERMISSION" : "BUNDLE_WRITE_FAILED",
+    full
+      ? "the disk is full"
+      : denied
+        ? "writing is not allowed here"
+        : `could not write (${code ?? "unknown reason"})`,
+    {
+      kind: "error",
+      where,
+      hint: full
+        ? "Free some space and run again; what could be written is in the bundle."
+        : "Choose another directory with --bundle, or change its permissions.",
+      cause,
+    },
+  );
+}
+
+export interface ListedFile {
+  /** Within the bundle, with forward slashes. */
+  readonly path: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/**
+ * Every regular file below a directory, by path, with its digest. Links are not followed; leftovers of a write are skipped.
+ * @param listed files whose digests are known; one that is not there is not listed
+ */
+export async function listFiles(
+  directory: string,
+  skip: ReadonlySet<string>,
+  listed: readonly ListedFile[] = [],
+): Promise<ListedFile[]> {
+  const known = new Map(listed.map((file) => [file.path, file]));
+  const files: ListedFile[] = [];
+  for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || entry.name.endsWith(PARTIAL)) continue;
+    const full = path.join(entry.parentPath, entry.name);
+    const relative = path.relative(directory, full).split(path.sep).join("/");
+    if (!skip.has(relative)) files.push(known.get(relative) ?? { path: relative, ...(await digest(full)) });
+  }
+  return files.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** Read at a time. A stream would cost more than the few kilobytes that most files of a bundle have. */
+const PIECE_BYTES = 1 << 18;
+
+async function digest(file: string): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash("sha256");
+  const handle = await open(file, "r");
+  try {
+    const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, (await handle.stat()).size + 1));
+    let bytes = 0;
+    for (;;) {
+      const { bytesRead } = await handle.read(piece, 0, piece.length, null);
+      if (bytesRead === 0) return { bytes, sha256: hash.digest("hex") };
+      hash.update(piece.subarray(0, bytesRead));
+      bytes += bytesRead;
+    }
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,89 @@
+import { formatBytes } from "../../core/units.ts";
+import type { Check } from "../../verdict/judgement.ts";
+import { checkName, headlineOf } from "../wording.ts";
+import type { GateReport, ScenarioReport } from "./model.ts";
+
+/**
+ * The report as JUnit XML: one suite per scenario, one case per check. A failed check is a failure, a command that could not be
+ * measured an error, what was not judged is skipped; a warning passes with its reason in `system-out`.
+ */
+export function renderJUnit(report: GateReport): string {
+  const suites = report.scenarios.map(suite);
+  const sum = (of: (one: Suite) => number) => suites.reduce((total, one) => total + of(one), 0);
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites name="stormlog-gate" tests="${sum((one) => one.tests)}" failures="${sum((one) => one.failures)}" errors="${sum((one) => one.errors)}" skipped="${sum((one) => one.skipped)}">`,
+    ...suites.map((one) => one.xml),
+    "</testsuites>",
+    "",
+  ].join("\n");
+}
+
+interface Suite {
+  readonly xml: string;
+  readonly tests: number;
+  readonly failures: number;
+  readonly errors: number;
+  readonly skipped: number;
+}
+
+function suite(scenario: ScenarioReport): Suite {
+  const checks = scenario.judgement?.checks ?? [];
+  const cases = checks.map((check) => checkCase(scenario, check, checks));
+  const failures = checks.filter((check) => check.verdict === "fail" && check.gating).length;
+  let skipped = checks.filter((check) => check.verdict === "unjudged").length;
+  let errors = 0;
+  if (scenario.error !== null) {
+    errors = 1;
+    const body = `<error type="${xml(scenario.error.code)}" message="${xml(scenario.error.message)}"/>`;
+    cases.push(testCase(scenario, "measured command", seconds(scenario), body));
+  } else if (checks.length === 0) {
+    skipped += 1;
+    cases.push(testCase(scenario, "memory", seconds(scenario), `<skipped message="${xml(headlineOf(scenario))}"/>`));
+  }
+  const open = `<testsuite name="${xml(scenario.scenario)}" tests="${cases.length}" failures="${failures}" errors="${errors}" skipped="${skipped}" time="${seconds(scenario).toFixed(3)}">`;
+  return { xml: [open, ...cases, "</testsuite>"].join("\n"), tests: cases.length, failures, errors, skipped };
+}
+
+function checkCase(scenario: ScenarioReport, check: Check, all: readonly Check[]): string {
+  const name = `${checkName(check, all)} against ${check.limit}`;
+  switch (check.verdict) {
+    case "fail":
+      // A check that only explains must not turn a test report red.
+      return check.gating
+        ? testCase(
+            scenario,
+            name,
+            0,
+            `<failure type="${check.aspect}" message="${xml(check.reason)}">${xml(numbers(check))}</failure>`,
+          )
+        : testCase(scenario, name, 0, `<system-out>${xml(check.reason)}</system-out>`);
+    case "unjudged":
+      return testCase(scenario, name, 0, `<skipped message="${xml(check.reason)}"/>`);
+    case "warn":
+      return testCase(scenario, name, 0, `<system-out>${xml(`warning: ${check.reason}`)}</system-out>`);
+    case "pass":
+      return testCase(scenario, name, 0, "");
+  }
+}
+
+function testCase(scenario: ScenarioReport, name: string, time: number, body: string): string {
+  return `<testcase classname="${xml(scenario.scenario)}" name="${xml(name)}" time="${time.toFixed(3)}">${body}</testcase>`;
+}
+
+function numbers(check: Check): string {
+  const size = (bytes: number | null) => (bytes === null ? "unknown" : formatBytes(bytes));
+  return `candidate ${size(check.candidate_bytes)}, baseline ${size(check.baseline_bytes)}, limit ${size(check.threshold_bytes)}`;
+}
+
+function seconds(scenario: ScenarioReport): number {
+  return scenario.runs.reduce((total, run) => total + (run.info.clock.duration_s ?? 0), 0);
+}
+
+/** XML 1.0 has no way to write most control characters, not even as entities; lone surrogates are no characters at all. */
+function xml(text: string): string {
+  return text
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")
+    .replace(/\p{Surrogate}/gu, "\ufffd")
+    .replace(/[&<>"'\n\r\t]/g, (c) => `&#${c.charCodeAt(0)};`);
+}

@@ -1,0 +1,39 @@
+import { measuredRun } from "../../analysis/measured-run.ts";
+import type { MeasurementsInput } from "../../analysis/measurements.ts";
+import { worstScenario } from "../timeline/timeline-model.ts";
+import type { GateReport, ScenarioReport } from "./model.ts";
+
+/**
+ * The measurement files of a bundle: `measurements.json` is the scenario the picture shows (the worst); with several scenarios each
+ * also gets its own beside its runs, because a file holds one scenario. Runs whose command failed are left out: they are never
+ * judged. Base re-runs are left out too: they belong to the baseline's side.
+ */
+export function measurementDocuments(
+  report: GateReport,
+): { readonly path: string; readonly content: MeasurementsInput }[] {
+  const main = worstScenario(report);
+  if (main === null) return [];
+  const files = [{ path: "measurements.json", content: documentOf(main) }];
+  if (report.scenarios.length > 1) {
+    for (const scenario of report.scenarios) {
+      const directory = scenario.runs[0]?.directory.replace(/\/[^/]*$/, "");
+      if (directory) files.push({ path: `${directory}/measurements.json`, content: documentOf(scenario) });
+    }
+  }
+  return files;
+}
+
+function documentOf(scenario: ScenarioReport): MeasurementsInput {
+  const runs = scenario.runs.flatMap(({ role, info, analysis }) => {
+    const succeeded = info.exit.kind === "exited" && info.exit.code === 0;
+    if (role !== "candidate" || analysis === null || !succeeded) return [];
+    const { series, ...run } = measuredRun(analysis, { session: info.session, commit: info.commit });
+    return [{ ...run, series: [...series] }];
+  });
+  return {
+    schema: "stormlog.measurements/1",
+    scenario: scenario.scenario,
+    fingerprint: { ...scenario.fingerprint },
+    runs,
+  };
+}

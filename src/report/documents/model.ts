@@ -1,0 +1,118 @@
+import type { AnalysisDocument, Finding } from "../../analysis/document.ts";
+import type { PhaseStretch, PhasesMemory } from "../../analysis/phases.ts";
+import type { Envelope } from "../../baseline/envelope.ts";
+import type { Fingerprint, Metric, RecordingInfo } from "../../telemetry/recording/model.ts";
+import type { Acceptance } from "../../verdict/acceptance.ts";
+import type { Judgement, VerdictWord } from "../../verdict/judgement.ts";
+
+/** What the whole gate says: the verdict words, and `error` when a command could not be measured or judged. */
+export type GateWord = VerdictWord | "error";
+
+/** One line of a chart: seconds since the start of the run, bytes; NaN = gap. */
+export interface TimelineSeries {
+  readonly rank: number;
+  readonly device: string;
+  readonly metric: Metric;
+  /** False for series that only explain (resident set, reserved). */
+  readonly gating: boolean;
+  readonly time_s: Float64Array;
+  readonly bytes: Float64Array;
+}
+
+/** Everything a timeline picture shows; the same data makes PNG, HTML, mermaid and the sparkline. */
+export interface Timeline {
+  readonly scenario: string;
+  readonly verdict: GateWord;
+  /** One sentence under the title ("grows 12.0 MiB/s: leak; +310 MiB over the baseline"). */
+  readonly subtitle: string;
+  readonly series: readonly TimelineSeries[];
+  /** The series the verdict is about; absent when no check decided it. */
+  readonly about?: Pick<TimelineSeries, "rank" | "device" | "metric"> | undefined;
+  readonly envelope: Envelope | null;
+  /** Absolute budget of the main series, bytes. */
+  readonly budget_bytes: number | null;
+  /** Peak above which the relative check breaches, bytes. */
+  readonly threshold_bytes: number | null;
+  readonly marks: readonly { readonly time_s: number; readonly text: string }[];
+  /** Parts of the program that it names, one after the other; absent where it names none. */
+  readonly phases?: readonly PhaseStretch[];
+}
+
+/** Why a run was made. An attribution run is slower and larger by its own bookkeeping: it is evidence, never judged. */
+export type RunRole = "candidate" | "base" | "attribution";
+
+export interface RunReport {
+  readonly role: RunRole;
+  /** Directory within the bundle: `runs/<scenario>/<n>`. */
+  readonly directory: string;
+  readonly info: RecordingInfo;
+  /** Null when nothing could be measured. */
+  readonly analysis: AnalysisDocument | null;
+  /** Memory while the parts ran that the program names; absent where it named none. */
+  readonly phases?: PhasesMemory;
+}
+
+export interface BaselineSummary {
+  /** `file:baselines`, `ref:…`, a path. */
+  readonly source: string;
+  readonly runs: number;
+  readonly sessions: number;
+  readonly newest_iso: string | null;
+  readonly commit: string | null;
+}
+
+/** What one scenario came to. */
+export interface ScenarioReport {
+  readonly scenario: string;
+  readonly word: GateWord;
+  /** Null when the command failed: a failed run is never judged. */
+  readonly judgement: Judgement | null;
+  /** Set when `word` is "error": stable code and message. */
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly hint: string | null;
+    /** Last lines the command printed, unescaped. */
+    readonly output_tail?: string;
+  } | null;
+  readonly runs: readonly RunReport[];
+  readonly baseline: BaselineSummary | null;
+  readonly fingerprint: Fingerprint;
+  readonly findings: readonly Finding[];
+  readonly timeline: Timeline | null;
+  /** Fingerprint of what failed, by which a person can accept it; absent when nothing did that could be accepted. */
+  readonly difference?: string;
+  /** Who accepted the difference; the word is then "warn", the judgement stays as it was. */
+  readonly accepted?: Acceptance;
+}
+
+/** A setting that a pull request changes in its own gate. It has no effect on the verdict until somebody accepts it. */
+export interface PolicyChange {
+  /** Where in the config file: `scenarios.train.budget.host`. */
+  readonly path: string;
+  /** As written; null = not there. */
+  readonly base: string | null;
+  readonly head: string | null;
+}
+
+/** The whole answer of one gate invocation. */
+export interface GateReport {
+  readonly tool: { readonly name: "stormlog-gate"; readonly version: string; readonly argv: readonly string[] };
+  readonly generated_at_utc: string;
+  readonly word: GateWord;
+  readonly exit_code: number;
+  readonly confirmed: boolean;
+  readonly session: string;
+  readonly commit: string | null;
+  readonly scenarios: readonly ScenarioReport[];
+  /** Runs made and minutes spent, base and confirmation runs included. */
+  readonly cost: { readonly runs: number; readonly minutes: number };
+  /** Notices that change nothing of the verdict (missing permission, degraded upload, fallback sampler). */
+  readonly warnings: readonly string[];
+  /** What the pull request changes in the policy it is judged by; absent or empty when nothing. */
+  readonly policy_changes?: readonly PolicyChange[];
+  /** Token by which a person accepts these changes. */
+  readonly policy_difference?: string;
+  /** Who accepted them; they are in force then. */
+  readonly policy_accepted?: Acceptance;
+}

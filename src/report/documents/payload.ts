@@ -1,0 +1,119 @@
+import { decimate } from "../timeline/decimate.ts";
+import type { GateReport, ScenarioReport, Timeline } from "./model.ts";
+import type { Payload } from "./report-schema.ts";
+
+/** Columns a stored timeline is thinned to: enough to draw every picture again, little enough for a report. */
+const STORED_COLUMNS = 400;
+const STORED_SERIES = 64;
+const TAIL_CHARS = 8000;
+const TEXT_CHARS = 20_000;
+
+/** The gate's own part of a report document; everything needed to print and draw it again without the recordings. */
+export function payloadOf(report: GateReport): Payload {
+  return {
+    verdict: report.word,
+    exit_code: report.exit_code,
+    final: report.scenarios.every((scenario) => scenario.judgement?.final ?? true),
+    confirmed: report.confirmed,
+    session: report.session,
+    commit: report.commit,
+    cost: { runs: report.cost.runs, minutes: known(report.cost.minutes) ?? 0 },
+    warnings: report.warnings.slice(0, 1000).map((warning) => warning.slice(0, TEXT_CHARS)),
+    scenarios: report.scenarios.map(scenarioPayload),
+    ...(report.policy_changes === undefined
+      ? {}
+      : { policy_changes: report.policy_changes.map((one) => ({ ...one })) }),
+    ...(report.policy_difference === undefined ? {} : { policy_difference: report.policy_difference }),
+    ...(report.policy_accepted === undefined ? {} : { policy_accepted: { ...report.policy_accepted } }),
+  };
+}
+
+function scenarioPayload(scenario: ScenarioReport): Payload["scenarios"][number] {
+  const { word, error, timeline, ...rest } = scenario;
+  return copy({
+    scenario: rest.scenario,
+    verdict: word,
+    judgement: rest.judgement,
+    error:
+      error === null
+        ? null
+        : {
+            code: error.code,
+            message: error.message.slice(0, TEXT_CHARS),
+            hint: error.hint,
+            ...(error.output_tail === undefined ? {} : { output_tail: error.output_tail.slice(-TAIL_CHARS) }),
+          },
+    runs: rest.runs,
+    baseline: rest.baseline,
+    fingerprint: rest.fingerprint,
+    findings: rest.findings,
+    timeline: timeline === null ? null : timelinePayload(timeline),
+    ...(rest.difference === undefined ? {} : { difference: rest.difference }),
+    ...(rest.accepted === undefined ? {} : { accepted: rest.accepted }),
+  });
+}
+
+function timelinePayload(timeline: Timeline) {
+  let to = 0;
+  for (const series of timeline.series) {
+    for (const time of series.time_s) if (Number.isFinite(time) && time > to) to = time;
+  }
+  return {
+    ...timeline,
+    budget_bytes: known(timeline.budget_bytes),
+    threshold_bytes: known(timeline.threshold_bytes),
+    series: timeline.series.slice(0, STORED_SERIES).map((series) => {
+      const thin = decimate(series, 0, to, STORED_COLUMNS);
+      return {
+        rank: series.rank,
+        device: series.device,
+        metric: series.metric,
+        gating: series.gating,
+        time_s: [...thin.time_s].map((time) => Number(time.toFixed(4))),
+        bytes: [...thin.bytes].map((value) => known(value)),
+      };
+    }),
+  };
+}
+
+/** The report a payload was made of; its timelines are thinned. */
+export function reportOf(payload: Payload, tool: GateReport["tool"], generatedAtUtc: string): GateReport {
+  return {
+    tool,
+    generated_at_utc: generatedAtUtc,
+    word: payload.verdict,
+    exit_code: payload.exit_code,
+    confirmed: payload.confirmed,
+    session: payload.session,
+    commit: payload.commit,
+    cost: payload.cost,
+    warnings: payload.warnings,
+    ...(payload.policy_changes === undefined ? {} : { policy_changes: payload.policy_changes }),
+    ...(payload.policy_difference === undefined ? {} : { policy_difference: payload.policy_difference }),
+    ...(payload.policy_accepted === undefined ? {} : { policy_accepted: payload.policy_accepted }),
+    scenarios: payload.scenarios.map(({ verdict, timeline, ...rest }) => ({
+      ...rest,
+      word: verdict,
+      timeline:
+        timeline === null
+          ? null
+          : {
+              ...timeline,
+              series: timeline.series.map((series) => ({
+                ...series,
+                time_s: Float64Array.from(series.time_s),
+                bytes: Float64Array.from(series.bytes, (value) => value ?? Number.NaN),
+              })),
+            },
+    })),
+  };
+}
+
+function known(value: number | null): number | null {
+  return value !== null && Number.isFinite(value) ? value : null;
+}
+
+/** A JSON document's worth of a value: NaN and infinities become null, as `JSON.stringify` writes them. */
+function copy<T>(value: T): Payload["scenarios"][number] {
+  return JSON.parse(JSON.stringify(value));
+}

@@ -1,0 +1,261 @@
+import * as v from "valibot";
+import { DRIFT_CLASSES } from "../../analysis/document.ts";
+import { METRICS } from "../../telemetry/recording/model.ts";
+import { RecordingInfoSchema } from "../../telemetry/recording/run-info.ts";
+
+/**
+ * Validators of everything in a report's `payload`. A bundle may come from a fork: every value that is printed or drawn is
+ * checked for its type and bounded in length before anything uses it.
+ */
+
+const MOST = 10_000;
+const MOST_POINTS = 20_000;
+/** Series, checks and ranks of a job: of thousands of ranks with a dozen of them each. */
+const MOST_OF_RANKS = 200_000;
+
+/** Beyond every measurement, and far enough from the end of numbers that sums and scales of them are finite. */
+const LARGEST = 1e100;
+
+const number = v.pipe(v.number(), v.minValue(-LARGEST), v.maxValue(LARGEST));
+const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+const text = v.pipe(v.string(), v.maxLength(20_000));
+const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MOST));
+const ofRanks = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MOST_OF_RANKS));
+const points = v.pipe(v.array(number), v.maxLength(MOST_POINTS));
+const scalar = v.union([text, number, v.null()]);
+const metric = v.picklist(METRICS);
+const driftClass = v.picklist(DRIFT_CLASSES);
+const verdictWord = v.picklist(["pass", "warn", "fail", "unjudged"]);
+export const GateWordSchema = v.picklist(["pass", "warn", "fail", "unjudged", "error"]);
+
+const SeriesSchema = v.object({
+  rank: count,
+  device: text,
+  metric,
+  highwater: v.boolean(),
+  samples: count,
+  duration_s: v.nullable(number),
+  steps: v.nullable(number),
+  peak_bytes: v.nullable(number),
+  peak_kind: v.picklist(["exact", "sampled"]),
+  slope_bytes_per_s: v.nullable(number),
+  slope_bytes_per_step: v.nullable(number),
+  slope_interval: v.nullable(v.tuple([number, number])),
+  growth_bytes: v.nullable(number),
+  class: driftClass,
+  mde_bytes: v.nullable(number),
+  steps_to_oom: v.nullable(number),
+  seconds_to_oom: v.nullable(number),
+});
+
+const FindingSchema = v.object({
+  classification: text,
+  severity: v.picklist(["info", "warning", "critical"]),
+  confidence: number,
+  rank: v.nullable(count),
+  device: v.nullable(text),
+  metric: v.nullable(metric),
+  evidence: v.record(text, v.union([text, number, v.boolean(), v.null()])),
+  description: text,
+  remediation: list(text),
+});
+
+/** `stormlog.analysis/1`: the answer of `analyze`. */
+export const AnalysisSchema = v.object({
+  schema: v.literal("stormlog.analysis/1"),
+  series: ofRanks(SeriesSchema),
+  findings: list(FindingSchema),
+  diagnosis: list(
+    v.object({
+      kind: v.picklist([
+        "CREEP_CONFIRMED",
+        "CREEP_EARLY",
+        "HIGH_PRESSURE",
+        "IMBALANCE",
+        "BALANCED",
+        "NO_DATA",
+        "NO_GPU",
+      ]),
+      status: text,
+      severity: v.picklist(["info", "warn", "crit"]),
+      worst_rank: v.nullable(count),
+    }),
+  ),
+  ranks: v.object({
+    job_id: v.nullable(text),
+    world_size: count,
+    participating_ranks: ofRanks(count),
+    missing_ranks: ofRanks(count),
+    rank_sample_counts: v.record(text, count),
+    alignment_offsets_ns: v.record(text, text),
+    clock: v.exactOptional(
+      v.object({
+        used: v.picklist(["first-samples", "wall-clock", "both"]),
+        wall_clock_ranks: ofRanks(count),
+        first_samples_error_ns: v.nullable(number),
+        wall_clock_error_ns: v.nullable(number),
+      }),
+    ),
+    cluster_onset_timestamp_ns: v.nullable(text),
+    first_cause_suspects: list(
+      v.object({
+        rank: count,
+        first_spike_timestamp_ns: text,
+        aligned_first_spike_timestamp_ns: text,
+        peak_delta_bytes: number,
+        spike_window_samples: count,
+        lead_over_cluster_onset_ns: text,
+        confidence: v.picklist(["high", "medium", "low"]),
+        evidence: v.object({ device_used_delta_bytes: number, supporting_ranks_at_or_before_onset: count }),
+      }),
+    ),
+    notes: list(text),
+  }),
+  missing: v.record(text, count),
+  notes: v.optional(list(text)),
+});
+
+const CheckSchema = v.object({
+  rank: count,
+  device: text,
+  metric,
+  aspect: v.picklist(["peak", "growth", "class", "oom"]),
+  limit: v.picklist(["budget", "baseline", "anchor"]),
+  gating: v.boolean(),
+  verdict: verdictWord,
+  candidate_bytes: v.nullable(number),
+  baseline_bytes: v.nullable(number),
+  threshold_bytes: v.nullable(number),
+  mde_bytes: v.nullable(number),
+  candidate_class: v.nullable(driftClass),
+  baseline_class: v.nullable(driftClass),
+  needs_more_runs: count,
+  needs_base_runs: count,
+  improved: v.boolean(),
+  confirmed: v.boolean(),
+  reason: text,
+});
+
+/** The answer of `judge`. */
+export const JudgementSchema = v.object({
+  verdict: verdictWord,
+  final: v.boolean(),
+  confirmed: v.boolean(),
+  checks: ofRanks(CheckSchema),
+  fingerprint: list(
+    v.object({ field: text, kind: v.picklist(["identity", "context"]), baseline: scalar, candidate: scalar }),
+  ),
+  needs_more_runs: count,
+  needs_base_runs: count,
+  reason: text,
+});
+
+const EnvelopeSchema = v.object({
+  rank: count,
+  device: text,
+  metric,
+  time_s: points,
+  low_bytes: points,
+  mid_bytes: points,
+  high_bytes: points,
+});
+
+const TimelineSchema = v.object({
+  scenario: text,
+  verdict: GateWordSchema,
+  subtitle: text,
+  series: list(
+    v.object({
+      rank: count,
+      device: text,
+      metric,
+      gating: v.boolean(),
+      time_s: points,
+      bytes: v.pipe(v.array(v.nullable(number)), v.maxLength(MOST_POINTS)),
+    }),
+  ),
+  about: v.optional(v.object({ rank: count, device: text, metric })),
+  envelope: v.nullable(EnvelopeSchema),
+  budget_bytes: v.nullable(number),
+  threshold_bytes: v.nullable(number),
+  marks: list(v.object({ time_s: number, text })),
+  phases: v.exactOptional(list(v.object({ name: text, from_s: number, to_s: number }))),
+});
+
+/** Memory by the phases that the program names. */
+const PhasesSchema = v.object({
+  metric: v.picklist(["allocated", "host"]),
+  device: v.nullable(text),
+  phases: list(
+    v.object({
+      name: text,
+      entered: count,
+      unended: count,
+      processes: count,
+      seconds: v.nullable(number),
+      highest_bytes: v.nullable(number),
+      growth_bytes: v.nullable(number),
+    }),
+  ),
+  dropped: count,
+});
+
+/** Who took a difference on purpose, and with what reason. */
+const AcceptanceSchema = v.object({
+  difference: text,
+  by: text,
+  reason: text,
+  via: v.picklist(["comment", "label", "trailer"]),
+  at_iso: v.nullable(text),
+  head_sha: v.nullable(text),
+  url: v.nullable(text),
+});
+
+const ScenarioSchema = v.object({
+  scenario: text,
+  verdict: GateWordSchema,
+  judgement: v.nullable(JudgementSchema),
+  error: v.nullable(
+    v.object({ code: text, message: text, hint: v.nullable(text), output_tail: v.exactOptional(text) }),
+  ),
+  runs: list(
+    v.object({
+      role: v.picklist(["candidate", "base", "attribution"]),
+      directory: text,
+      info: RecordingInfoSchema,
+      analysis: v.nullable(AnalysisSchema),
+      phases: v.exactOptional(PhasesSchema),
+    }),
+  ),
+  baseline: v.nullable(
+    v.object({
+      source: text,
+      runs: count,
+      sessions: count,
+      newest_iso: v.nullable(text),
+      commit: v.nullable(text),
+    }),
+  ),
+  fingerprint: v.record(text, scalar),
+  findings: list(FindingSchema),
+  timeline: v.nullable(TimelineSchema),
+  difference: v.exactOptional(text),
+  accepted: v.exactOptional(AcceptanceSchema),
+});
+
+/** What a `memory_gate` report says beyond the envelope; `verdict` and `exit_code` are the whole truth. */
+export const PayloadSchema = v.object({
+  verdict: GateWordSchema,
+  exit_code: v.pipe(v.number(), v.integer()),
+  final: v.boolean(),
+  confirmed: v.boolean(),
+  session: text,
+  commit: v.nullable(text),
+  cost: v.object({ runs: count, minutes: number }),
+  warnings: list(text),
+  scenarios: list(ScenarioSchema),
+  policy_changes: v.exactOptional(list(v.object({ path: text, base: v.nullable(text), head: v.nullable(text) }))),
+  policy_difference: v.exactOptional(text),
+  policy_accepted: v.exactOptional(AcceptanceSchema),
+});
+export type Payload = v.InferOutput<typeof PayloadSchema>;

@@ -1,0 +1,100 @@
+import { createHash } from "node:crypto";
+import { escapeTerminal } from "../../core/escape.ts";
+import { placeIdentity, placeOf, type SourcePlace } from "../source-line.ts";
+import { checkName } from "../wording.ts";
+import type { GateReport, ScenarioReport } from "./model.ts";
+
+/** Code scanning reads at most this many results of a run. */
+const MOST_RESULTS = 5000;
+
+interface Result {
+  readonly rule: string;
+  readonly level: "error" | "warning" | "note";
+  readonly message: string;
+  readonly scenario: string;
+  readonly place: SourcePlace | null;
+  /** What of the place survives lines coming and going above it; "" without a place. */
+  readonly identity: string;
+}
+
+/** Fingerprints are compared, not read: a hash keeps outside text out of them. */
+function fingerprintOf({ scenario, rule, identity }: Result): string {
+  return createHash("sha256").update([scenario, rule, identity].join("\0")).digest("hex").slice(0, 32);
+}
+
+/**
+ * The report as SARIF 2.1.0. Results that know their source line (evidence `line`, "train.py:48") point there; the others at
+ * the gate's config file, because code scanning shows nothing without a place.
+ */
+export function renderSarif(report: GateReport): string {
+  const results = report.scenarios.flatMap(resultsOf).slice(0, MOST_RESULTS);
+  const rules = [...new Set(results.map((result) => result.rule))].sort();
+  const document = {
+    $schema: "https://json.schemastore.org/sarif-2.1.0.json",
+    version: "2.1.0",
+    runs: [
+      {
+        tool: {
+          driver: {
+            name: report.tool.name,
+            version: report.tool.version,
+            rules: rules.map((id) => ({ id, shortDescription: { text: `Memory gate: ${id.replaceAll("_", " ")}` } })),
+          },
+        },
+        invocations: [{ executionSuccessful: report.word !== "error", exitCode: report.exit_code }],
+        results: results.map((result) => ({
+          ruleId: result.rule,
+          ruleIndex: rules.indexOf(result.rule),
+          level: result.level,
+          message: { text: plain(result.message) },
+          locations: [
+            {
+              physicalLocation: {
+                artifactLocation: { uri: uriOf(result.place?.file ?? "stormlog-gate.yml") },
+                region: { startLine: result.place?.line ?? 1 },
+              },
+            },
+          ],
+          partialFingerprints: { "stormlogGate/v1": fingerprintOf(result) },
+        })),
+      },
+    ],
+  };
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+function resultsOf(scenario: ScenarioReport): Result[] {
+  const results: Result[] = [];
+  const add = (rule: string, level: Result["level"], text: string, place: SourcePlace | null = null, identity = "") => {
+    const message = `${scenario.scenario}: ${text}`;
+    results.push({ rule: plain(rule), level, message, scenario: scenario.scenario, place, identity });
+  };
+  if (scenario.error !== null) add("command_error", "error", scenario.error.message);
+  const checks = scenario.judgement?.checks ?? [];
+  for (const check of checks) {
+    if (check.verdict === "pass") continue;
+    const level = check.verdict === "fail" ? "error" : check.verdict === "warn" ? "warning" : "note";
+    const rule = check.limit === "budget" ? "budget" : check.aspect;
+    const name = checkName(check, checks);
+    add(`memory_${rule}`, level, `${name}: ${check.reason}`, null, name);
+  }
+  for (const finding of scenario.findings) {
+    const level = finding.severity === "critical" ? "error" : finding.severity === "warning" ? "warning" : "note";
+    const hint = finding.remediation[0] === undefined ? "" : ` ${finding.remediation[0]}`;
+    add(finding.classification, level, `${finding.description}.${hint}`, placeOf(finding), placeIdentity(finding));
+  }
+  return results;
+}
+
+/** Text without what a viewer would act on: "[text](address)" is a link in a message. */
+function plain(text: string): string {
+  return escapeTerminal(text).replace(/\](?=\()/g, "] ");
+}
+
+function uriOf(file: string): string {
+  return file
+    .replace(/\p{Surrogate}/gu, "\ufffd")
+    .split(/[\\/]/)
+    .map(encodeURIComponent)
+    .join("/");
+}

@@ -1,0 +1,110 @@
+import { describe, expect, it } from "vitest";
+import {
+  SAMPLE_FINDING,
+  sampleCheck,
+  sampleJudgement,
+  sampleReport,
+  sampleScenario,
+} from "../testing/sample-report.ts";
+import { MAX_SECTION_BYTES, parseSection, type Section, sectionText } from "./section.ts";
+
+const section = (overrides: Partial<Section> = {}): Section => ({
+  gateId: "default",
+  leg: "linux-2.5",
+  headSha: "a".repeat(40),
+  runAttempt: 1,
+  bundleArtifact: 501,
+  timelineArtifact: null,
+  report: sampleReport("fail"),
+  ...overrides,
+});
+
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+
+describe("a section", () => {
+  it("reads back as what was said, with thinned timelines", () => {
+    const read = parseSection(bytes(sectionText(section())), "here");
+    const { report, ...rest } = read;
+    expect(rest).toEqual({
+      gateId: "default",
+      leg: "linux-2.5",
+      headSha: "a".repeat(40),
+      runAttempt: 1,
+      bundleArtifact: 501,
+      timelineArtifact: null,
+    });
+    expect(report.scenarios[0]?.judgement).toEqual(sampleReport("fail").scenarios[0]?.judgement);
+    expect(report.tool.version).toBe("0.1.0");
+    expect(report.scenarios[0]?.timeline?.series).toHaveLength(2);
+  });
+
+  it("says the same when it is written again", () => {
+    const text = sectionText(section());
+    const again = parseSection(bytes(text), "here");
+    const word = ({ report }: Section) => [report.word, report.session, report.generated_at_utc, report.cost];
+    expect(word(again)).toEqual(word(section()));
+  });
+
+  it("fits its limit however much was found, and keeps every scenario's verdict and reason", () => {
+    const long = "very long ".repeat(3000);
+    const checks = Array.from({ length: 300 }, (_, rank) => sampleCheck({ rank, verdict: "fail", reason: long }));
+    const findings = Array.from({ length: 100 }, () => ({ ...SAMPLE_FINDING, description: long }));
+    const scenarios = Array.from({ length: 12 }, (_, n) =>
+      sampleScenario("fail", { scenario: `s${n}`, judgement: sampleJudgement("fail", { checks }), findings }),
+    );
+    const text = sectionText(section({ report: sampleReport("fail", { scenarios, warnings: [long] }) }));
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MAX_SECTION_BYTES);
+    const kept = JSON.parse(text).report.scenarios as { scenario: string; verdict: string; judgement: object }[];
+    expect(kept.map(({ scenario, verdict }) => [scenario, verdict])).toEqual(
+      scenarios.map((s) => [s.scenario, "fail"]),
+    );
+    expect(kept[0]?.judgement).toMatchObject({ reason: sampleJudgement("fail").reason });
+    expect(parseSection(bytes(text), "here").report.word).toBe("fail");
+  });
+
+  it("fits its limit with thousands of scenarios, those that failed before the others", () => {
+    const words = Array.from({ length: 3000 }, (_, n) => (n % 10 === 9 ? "fail" : "pass"));
+    const [pass, fail] = [sampleScenario("pass"), sampleScenario("fail")];
+    const scenarios = words.map((word, n) => ({
+      ...(word === "fail" ? fail : pass),
+      scenario: `s${n}`,
+      timeline: null,
+    }));
+    const text = sectionText(section({ report: sampleReport("fail", { scenarios }) }));
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MAX_SECTION_BYTES);
+    const read = parseSection(bytes(text), "here").report.scenarios;
+    expect(read.filter(({ word }) => word === "fail")).toHaveLength(300);
+  });
+
+  it("takes texts and lists longer than its schema by cutting them", () => {
+    const report = sampleReport("error", {
+      tool: {
+        name: "stormlog-gate",
+        version: "v".repeat(400),
+        argv: Array.from({ length: 2000 }, () => "x".repeat(50)),
+      },
+      scenarios: [sampleScenario("error", { scenario: "n".repeat(50_000) })],
+    });
+    const read = parseSection(bytes(sectionText(section({ report }))), "here");
+    expect(read.report.scenarios[0]?.scenario).toHaveLength(20_000);
+    expect(read.report.tool.argv).toHaveLength(1000);
+  });
+
+  it.each([
+    ["no JSON", "{"],
+    ["another schema", sectionText(section()).replace("stormlog.section/1", "stormlog.section/2")],
+    ["a gate id with markup", sectionText(section()).replace('"default"', '"<b>"')],
+    ["a leg with a slash", sectionText(section({ leg: "a" })).replace('"leg":"a"', '"leg":"../a"')],
+    ["an id of 0", sectionText(section()).replace('"bundle_artifact":501', '"bundle_artifact":0')],
+    ["a huge number", sectionText(section()).replace('"bundle_artifact":501', '"bundle_artifact":1e308')],
+    ["an unknown verdict", sectionText(section()).replace('"verdict":"fail"', '"verdict":"great"')],
+  ])("is refused with %s", (_name, text) => {
+    expect(() => parseSection(bytes(text), "here")).toThrow(expect.objectContaining({ code: "SECTION_INVALID" }));
+  });
+
+  it("is refused unread when it is too large", () => {
+    expect(() => parseSection(new Uint8Array(MAX_SECTION_BYTES + 1), "here")).toThrow(
+      expect.objectContaining({ code: "SECTION_TOO_LARGE" }),
+    );
+  });
+});

@@ -1,0 +1,165 @@
+import * as v from "valibot";
+import { GateError, invalidInput } from "../../core/errors.ts";
+import type { GateReport } from "./model.ts";
+import { payloadOf, reportOf } from "./payload.ts";
+import { PayloadSchema } from "./report-schema.ts";
+
+/**
+ * A section is what one job of a gate says, as one small document: the leg of a matrix, a node, or the only job there is. The
+ * comment, its pictures and a merged verdict are rendered from sections and from nothing else, so that whoever posts needs to
+ * run no code of the change and to trust none of its text. Sections of a fork are hostile until {@link parseSection} took them.
+ */
+export interface Section {
+  /** Which gate: one comment is kept per gate. */
+  readonly gateId: string;
+  /** Leg of the matrix; null where there is none. Unique within a gate and workflow run. */
+  readonly leg: string | null;
+  /** Head commit of the pull request that was measured; null outside one. Never a reason to believe it: see the reader. */
+  readonly headSha: string | null;
+  readonly runAttempt: number;
+  /** Ids of the evidence within the same workflow run; addresses are made by who renders. */
+  readonly bundleArtifact: number | null;
+  readonly timelineArtifact: number | null;
+  readonly report: GateReport;
+}
+
+/** Larger documents are no section: the timelines in it are thinned. */
+export const MAX_SECTION_BYTES = 4 * 1024 * 1024;
+
+const id = v.nullable(v.pipe(v.number(), v.safeInteger(), v.minValue(1)));
+const short = v.pipe(v.string(), v.maxLength(200));
+
+const SectionSchema = v.object({
+  schema: v.literal("stormlog.section/1"),
+  gate_id: v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/)),
+  leg: v.nullable(v.pipe(v.string(), v.regex(/^[A-Za-z0-9._-]{1,60}$/))),
+  head_sha: v.nullable(v.pipe(v.string(), v.regex(/^[0-9a-f]{40}([0-9a-f]{24})?$/))),
+  run_attempt: v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(1000)),
+  bundle_artifact: id,
+  timeline_artifact: id,
+  tool: v.object({ version: short, argv: v.pipe(v.array(v.pipe(v.string(), v.maxLength(20_000))), v.maxLength(1000)) }),
+  generated_at_utc: short,
+  report: PayloadSchema,
+});
+
+type Document = v.InferInput<typeof SectionSchema>;
+
+/** The document of a section, at most {@link MAX_SECTION_BYTES} long: of a very large report what explains goes first. */
+export function sectionText(section: Section): string {
+  const { report } = section;
+  let document: Document = clipped({
+    schema: "stormlog.section/1",
+    gate_id: section.gateId,
+    leg: section.leg,
+    head_sha: section.headSha,
+    run_attempt: section.runAttempt,
+    bundle_artifact: section.bundleArtifact,
+    timeline_artifact: section.timelineArtifact,
+    tool: { version: report.tool.version.slice(0, 200), argv: report.tool.argv.slice(0, 1000) },
+    generated_at_utc: report.generated_at_utc,
+    report: payloadOf(report),
+  });
+  let text = `${JSON.stringify(document)}\n`;
+  for (const shorten of SHORTER) {
+    if (Buffer.byteLength(text) <= MAX_SECTION_BYTES) break;
+    document = { ...document, report: shorten(document.report) };
+    text = `${JSON.stringify(document)}\n`;
+  }
+  return text;
+}
+
+type ReportDocument = Document["report"];
+type ScenarioDocument = ReportDocument["scenarios"][number];
+
+const each =
+  (shorten: (scenario: ScenarioDocument) => ScenarioDocument) =>
+  (report: ReportDocument): ReportDocument => ({ ...report, scenarios: report.scenarios.map(shorten) });
+
+/** What a section too large goes without, one after the other; the verdicts and why stay longest. */
+const SHORTER: readonly ((report: ReportDocument) => ReportDocument)[] = [
+  each((scenario) => ({ ...scenario, runs: scenario.runs.map((run) => ({ ...run, analysis: null })) })),
+  each((scenario) => (scenario.verdict === "pass" ? { ...scenario, timeline: null } : scenario)),
+  each((scenario) => ({
+    ...scenario,
+    runs: [],
+    findings: scenario.findings.slice(0, 20),
+    judgement: scenario.judgement && { ...scenario.judgement, checks: worst(scenario.judgement.checks, 50) },
+  })),
+  (report) => clipped(report, 600),
+  each((scenario) => ({
+    ...scenario,
+    timeline: null,
+    findings: scenario.findings.slice(0, 3),
+    judgement: scenario.judgement && { ...scenario.judgement, checks: worst(scenario.judgement.checks, 5) },
+  })),
+  // Some 3 KiB each are left: this is the last resort of a report with thousands of scenarios.
+  (report) => ({ ...clipped(report, 100), warnings: [], scenarios: worst(report.scenarios, 500).map(bare) }),
+];
+
+function bare(scenario: ScenarioDocument): ScenarioDocument {
+  const { judgement } = scenario;
+  return clipped(
+    {
+      ...scenario,
+      fingerprint: {},
+      findings: [],
+      judgement: judgement && { ...judgement, checks: [], fingerprint: [] },
+    },
+    300,
+  );
+}
+
+/** The first of them, those that did not pass before the others. */
+function worst<T extends { readonly verdict: string }>(items: readonly T[], most: number): T[] {
+  const passed = (item: T): boolean => item.verdict === "pass";
+  return [...items.filter((item) => !passed(item)), ...items.filter(passed)].slice(0, most);
+}
+
+const MOST_CHARS = 20_000;
+const MOST_ITEMS = 10_000;
+
+/** A value whose texts and lists are no longer than the schema takes, or than is asked. */
+function clipped<T>(value: T, mostChars?: number): T;
+function clipped(value: unknown, mostChars = MOST_CHARS): unknown {
+  if (typeof value === "string") return value.length > mostChars ? value.slice(0, mostChars) : value;
+  if (Array.isArray(value)) return value.slice(0, MOST_ITEMS).map((item: unknown) => clipped(item, mostChars));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [clipped(key, mostChars), clipped(item, mostChars)]),
+  );
+}
+
+/**
+ * Read a section that a stranger may have written.
+ * @throws GateError SECTION_TOO_LARGE, SECTION_INVALID (exit 5)
+ */
+export function parseSection(bytes: Uint8Array, where: string): Section {
+  if (bytes.byteLength > MAX_SECTION_BYTES) {
+    throw invalidInput("SECTION_TOO_LARGE", `${where} is larger than ${MAX_SECTION_BYTES} bytes`, where);
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (cause) {
+    throw new GateError("SECTION_INVALID", `${where} is not complete JSON`, { kind: "invalid-input", where, cause });
+  }
+  const parsed = v.safeParse(SectionSchema, json, { abortEarly: true });
+  if (!parsed.success) {
+    const [issue] = parsed.issues;
+    throw invalidInput("SECTION_INVALID", `${where}: ${v.getDotPath(issue) ?? "document"}: ${issue.message}`, where);
+  }
+  const document = parsed.output;
+  return {
+    gateId: document.gate_id,
+    leg: document.leg,
+    headSha: document.head_sha,
+    runAttempt: document.run_attempt,
+    bundleArtifact: document.bundle_artifact,
+    timelineArtifact: document.timeline_artifact,
+    report: reportOf(
+      document.report,
+      { name: "stormlog-gate", version: document.tool.version, argv: document.tool.argv },
+      document.generated_at_utc,
+    ),
+  };
+}

@@ -1,0 +1,66 @@
+import { formatBytes } from "../../core/units.ts";
+import { type Tally, tallyText } from "../../stats/wilson.ts";
+import { md, table } from "../markdown/markdown-text.ts";
+
+/** One try of the self-test, as far as the page tells it. */
+export interface ShownTrial {
+  readonly time: string;
+  readonly scenario: string;
+  readonly kind: "canary" | "peak" | "growth";
+  readonly failed: boolean;
+  readonly injected_bytes: number;
+  readonly metric: string;
+  readonly runs: number;
+}
+
+const SHOWN = 60;
+
+const KINDS = { canary: "unchanged program", peak: "injected peak", growth: "injected growth" } as const;
+
+export function tallyOf(trials: readonly ShownTrial[], kinds: readonly ShownTrial["kind"][]): Tally {
+  const counted = trials.filter(({ kind }) => kinds.includes(kind));
+  return { hits: counted.filter(({ failed }) => failed).length, tries: counted.length };
+}
+
+function rightly({ kind, failed }: ShownTrial): string {
+  if (kind === "canary") return failed ? "**false alarm**" : "no alarm";
+  return failed ? "found" : "**missed**";
+}
+
+/** The page behind the self-test's badge: what was tried, how it went, and how sure the counts are. */
+export function selfTestPage(trials: readonly ShownTrial[]): string {
+  const rows = (["canary", "peak", "growth"] as const).map((kind) => [
+    KINDS[kind],
+    kind === "canary" ? "false alarms" : "found",
+    tallyText(tallyOf(trials, [kind])),
+  ]);
+  const newest = trials.slice(-SHOWN).reverse();
+  const history = newest.map((trial) => [
+    md(trial.time),
+    md(trial.scenario, 60),
+    KINDS[trial.kind],
+    trial.kind === "canary" ? "" : formatBytes(trial.injected_bytes),
+    md(trial.metric, 40),
+    String(trial.runs),
+    rightly(trial),
+  ]);
+  return [
+    "# Self-test of the memory gate",
+    "",
+    "By night the gate is tested by what it should say: an unchanged program is no regression; the same program is one when a little more",
+    "memory is held beside it than the gate claims to find (1.5 times the smallest detectable change). Counts, with 95 % Wilson intervals:",
+    "",
+    table(["try", "counted", "result"], ["l", "l", "l"], rows),
+    "",
+    "Injected memory is held outside the program, so it is looked for in host memory, also where a device's allocator gates.",
+    "",
+    `## The newest ${newest.length} tries`,
+    "",
+    table(
+      ["time", "scenario", "try", "injected", "judged on", "runs", "result"],
+      ["l", "l", "l", "r", "l", "r", "l"],
+      history,
+    ),
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,64 @@
+import type { Section } from "../documents/section.ts";
+import { worstScenario } from "../timeline/timeline-model.ts";
+import { capital, headlineOf } from "../wording.ts";
+import { evidenceUrls } from "./comment-links.ts";
+import { linkTarget, md, table } from "./markdown-text.ts";
+import { SIGN } from "./summary-markdown-checks.ts";
+import { spark } from "./summary-markdown-scenario.ts";
+
+/** Rows of one table; more legs are named below it. */
+const MOST_ROWS = 80;
+
+/** A section with the name it goes by. */
+export interface Leg {
+  readonly section: Section;
+  /** Plain text, unique within the comment. */
+  readonly name: string;
+}
+
+/** Name the sections by their legs; several of one name (jobs that were not told apart) get a number. */
+export function nameLegs(sections: readonly Section[]): readonly Leg[] {
+  const seen = new Map<string, number>();
+  const several = (leg: string | null) => sections.filter((other) => other.leg === leg).length > 1;
+  return sections.map((section) => {
+    const base = section.leg ?? "job";
+    const n = (seen.get(base) ?? 0) + 1;
+    seen.set(base, n);
+    return { section, name: several(section.leg) ? `${base} (${n})` : base };
+  });
+}
+
+export interface LegLinks {
+  readonly repositoryUrl: string;
+  readonly runId: number | null;
+}
+
+/** Legs one per line: what each says, its memory as a line of block letters, why, and its evidence. */
+export function legTable(legs: readonly Leg[], links: LegLinks): string {
+  const shown = legs.slice(0, MOST_ROWS);
+  const rows = shown.map(({ section, name }) => {
+    const { report } = section;
+    const worst = worstScenario(report);
+    const line = worst === null ? "" : spark(worst, 12);
+    const scenario = report.scenarios.length > 1 && worst !== null ? `${worst.scenario}: ` : "";
+    const why = worst === null ? "nothing was measured" : `${scenario}${headlineOf(worst)}`;
+    return [
+      `${SIGN[report.word]}&nbsp;${report.word}`,
+      md(name, 80),
+      line === "" ? "" : `\`${line}\``,
+      md(capital(why), 140),
+      evidenceCell(section, links),
+    ];
+  });
+  const text = table(["", "Leg", "Memory", "Why", "Evidence"], ["l", "l", "l", "l", "l"], rows);
+  const more = legs.slice(MOST_ROWS).map(({ section, name }) => `${SIGN[section.report.word]} ${md(name, 80)}`);
+  return more.length === 0 ? text : `${text}\n\nAnd ${more.length} more: ${more.join(", ")}.`;
+}
+
+function evidenceCell(section: Section, links: LegLinks): string {
+  const { htmlUrl, bundleUrl } = evidenceUrls(section, links);
+  const html = linkTarget(htmlUrl);
+  const bundle = linkTarget(bundleUrl);
+  const cells = [html === null ? null : `[timeline](${html})`, bundle === null ? null : `[bundle](${bundle})`];
+  return cells.filter((cell) => cell !== null).join(" · ");
+}

@@ -1,0 +1,45 @@
+import type { Finding } from "../../analysis/document.ts";
+import { formatBytesDelta } from "../../core/units.ts";
+import { LEAK_LINE } from "../source-line.ts";
+import { md, table } from "./markdown-text.ts";
+
+const MOST_LINES = 5;
+
+/** Findings that name the line that holds growing memory, and the others. */
+export function splitLines(findings: readonly Finding[]): {
+  readonly lines: readonly Finding[];
+  readonly others: readonly Finding[];
+} {
+  return {
+    lines: findings.filter(({ classification }) => classification === LEAK_LINE),
+    others: findings.filter(({ classification }) => classification !== LEAK_LINE),
+  };
+}
+
+/** "+1.9 KiB a step" or "+2.0 MiB/s"; "–" when neither is known. */
+export function growthRate({ evidence }: Finding): string {
+  const { bytes_per_step: perStep, bytes_per_s: perSecond } = evidence;
+  if (typeof perStep === "number") return `${formatBytesDelta(perStep)} a step`;
+  return typeof perSecond === "number" ? `${formatBytesDelta(perSecond)}/s` : "–";
+}
+
+/** "97 %" of all growth that was seen inside the process; "–" when unknown. */
+export function growthShare({ evidence: { share } }: Finding): string {
+  return typeof share === "number" ? `${Math.round(100 * share)} %` : "–";
+}
+
+/** The lines that grow, as a table with the code itself, and what is usually done about the first; null when none is known. */
+export function linesMarkdown(lines: readonly Finding[]): string | null {
+  const first = lines[0];
+  if (first === undefined) return null;
+  const rows = lines.slice(0, MOST_LINES).map((finding) => {
+    const { line, function: name, code } = finding.evidence;
+    const where = `**${md(String(line ?? "?"), 120)}**${typeof name === "string" ? ` ${md(name, 60)}` : ""}`;
+    return [where, typeof code === "string" ? md(code, 90) : "", growthRate(finding), growthShare(finding)];
+  });
+  const out = ["**The line that grows**", table(["Line", "Code", "Grows", "Share"], ["l", "l", "r", "r"], rows)];
+  if (lines.length > MOST_LINES) out.push(`…and ${lines.length - MOST_LINES} more in the bundle.`);
+  const hint = first.remediation[0];
+  if (hint !== undefined) out.push(`↳ ${md(hint, 400)}`);
+  return out.join("\n\n");
+}

@@ -1,0 +1,83 @@
+import { markdownTable } from "markdown-table";
+import { escapeMarkdown, HIDDEN_CHARACTERS } from "../../core/escape.ts";
+
+/**
+ * Outside text on one line of markdown, at most `most` characters before escaping. Signs that cannot act where they stand (a
+ * decimal point, a hyphen inside a word) are put back, so that the source reads well too.
+ */
+export function md(text: string, most = 300): string {
+  // Four spaces at the start of a block would make it code.
+  return relax(escapeMarkdown(cut(text.trim(), most)));
+}
+
+/** Pairs of an escaped sign in a harmless place and the sign. */
+const HARMLESS: readonly (readonly [RegExp, string])[] = [
+  [/&#34;/g, '"'],
+  [/&#39;/g, "'"],
+  [/&#40;/g, "("],
+  [/&#41;/g, ")"],
+  [/(?<=\d)&#46;(?=\d)/g, "."],
+  // A file name or the end of a sentence, but never "www.", which would become a link.
+  [/(?<=[\w)])(?<!www)&#46;(?=[a-z])/gi, "."],
+  [/(?<=[A-Za-z)])(?<!www)&#46;(?=\s|$)/gi, "."],
+  [/(?<=\w)&#45;(?=\w)/g, "-"],
+  [/(?<=\w)&#95;(?=[A-Za-z0-9])/g, "_"],
+  // Not before a slash: "https:" stays broken.
+  [/(?<=\w)&#58;(?=[\w\s]|$)/g, ":"],
+  [/(?<=\w)&#47;(?=\w)/g, "/"],
+  [/(?<=\s)&#43;(?=\d)/g, "+"],
+  [/(?<=\w)&#61;(?=\w)/g, "="],
+];
+
+function relax(escaped: string): string {
+  return HARMLESS.reduce((text, [pattern, sign]) => text.replace(pattern, sign), escaped);
+}
+
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const end = text.charCodeAt(most - 2);
+  // Never half of a surrogate pair.
+  return `${text.slice(0, end >= 0xd800 && end <= 0xdbff ? most - 2 : most - 1)}…`;
+}
+
+/** A GFM table of cells that are already escaped. */
+export function table(
+  head: readonly string[],
+  align: readonly ("l" | "r" | "c")[],
+  rows: readonly (readonly string[])[],
+): string {
+  return markdownTable([head, ...rows], { align: [...align], alignDelimiters: false, padding: true });
+}
+
+const ANSI = /\u001b\[[0-9;:?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)/g;
+
+/** Outside text as a code block; its fence is longer than any run of backticks inside, so nothing breaks out. */
+export function codeBlock(text: string): string {
+  const clean = text.replace(/\r\n?/g, "\n").replace(ANSI, "").replace(HIDDEN_CHARACTERS, "\ufffd").replace(/\n+$/, "");
+  const longest = Math.max(2, ...[...clean.matchAll(/`+/g)].map((run) => run[0].length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}text\n${clean}\n${fence}`;
+}
+
+/** The last `most` characters of a text, from the start of a line. */
+export function tail(text: string, most: number): string {
+  const trimmed = text.trimEnd();
+  if (trimmed.length <= most) return trimmed;
+  const end = trimmed.slice(-most);
+  const line = end.indexOf("\n");
+  return `…\n${line >= 0 && line < most - 1 ? end.slice(line + 1) : end}`;
+}
+
+/** A link target that cannot leave its parentheses: an http(s) address, or a plain relative path; else null. */
+export function linkTarget(url: string | null | undefined): string | null {
+  if (!url) return null;
+  if (/^[A-Za-z0-9_][A-Za-z0-9_./-]*$/.test(url)) return url;
+  let parsed: URL;
+  try {
+    parsed = new URL(url);
+  } catch {
+    return null;
+  }
+  if (parsed.protocol !== "https:" && parsed.protocol !== "http:") return null;
+  return parsed.href.replace(/[()<>\s\\]/g, (c) => `%${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
+}

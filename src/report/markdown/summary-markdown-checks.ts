@@ -1,0 +1,77 @@
+import type { Finding } from "../../analysis/document.ts";
+import type { GateWord, ScenarioReport } from "../documents/model.ts";
+import { moreText, shownChecks } from "../shown-checks.ts";
+import { checkCells, checkName, headlineOf, nextSteps, sortChecks } from "../wording.ts";
+import { md, table } from "./markdown-text.ts";
+
+export const SIGN: Readonly<Record<GateWord, string>> = {
+  pass: "✅",
+  warn: "⚠️",
+  fail: "❌",
+  unjudged: "❔",
+  error: "💥",
+};
+
+const SEVERITY_SIGN = { critical: "🔴", warning: "🟠", info: "🔵" } as const;
+const MOST_CHECKS = 24;
+const MOST_REASONS = 5;
+const MOST_FINDINGS = 6;
+
+/** What gated and why: candidate, baseline, limit and the smallest change that would have been seen. */
+export function checksText(scenario: ScenarioReport): string {
+  const checks = scenario.judgement?.checks ?? [];
+  const sorted = sortChecks(checks);
+  const shown = shownChecks(checks, MOST_CHECKS);
+  const rows = shown.rows.flatMap(({ check, more }) => {
+    const cells = checkCells(check);
+    const gates = check.gating || check.verdict === "pass" ? "" : " (advisory)";
+    const row = [
+      `${SIGN[check.verdict]} ${md(checkName(check, checks), 80)}${gates}`,
+      check.verdict === "fail" ? `**${unbroken(cells.candidate)}**` : unbroken(cells.candidate),
+      unbroken(cells.baseline),
+      unbroken(cells.limit),
+      unbroken(cells.sees),
+    ];
+    return more === 0 ? [row] : [row, [`…${moreText(more)}`, "", "", "", ""]];
+  });
+  const out = [table(["Check", "Candidate", "Baseline", "Limit", "Sees changes ≥"], ["l", "r", "r", "r", "r"], rows)];
+  if (shown.hidden > 0) out.push(`…and ${shown.hidden} more in the bundle.`);
+  const reasons = sorted
+    .filter((check) => check.verdict !== "pass" && !headlineOf(scenario).includes(check.reason))
+    .slice(0, MOST_REASONS);
+  if (reasons.length > 0) {
+    out.push(reasons.map((check) => `- ${md(checkName(check, checks), 80)}: ${md(check.reason, 300)}`).join("\n"));
+  }
+  return out.join("\n\n");
+}
+
+/** A size that does not wrap between its number and its unit. */
+function unbroken(cell: string): string {
+  return cell.replace(/(\d) (?=[KMGTP]?i?B)/g, "$1&nbsp;");
+}
+
+/** Findings with their hint; null when there are none. */
+export function findingsText(findings: readonly Finding[]): string | null {
+  if (findings.length === 0) return null;
+  const lines = findings.slice(0, MOST_FINDINGS).map((finding) => {
+    const where = [finding.rank === null ? null : `rank ${finding.rank}`, finding.device]
+      .filter((part) => part !== null)
+      .join(", ");
+    const name = `**${md(finding.classification.replaceAll("_", " "), 60)}**`;
+    const place = where === "" ? "" : ` (${md(where, 80)})`;
+    const hint = finding.remediation[0] === undefined ? "" : `  \n  ↳ ${md(finding.remediation[0], 300)}`;
+    return `- ${SEVERITY_SIGN[finding.severity]} ${name}${place}: ${md(finding.description, 400)}${hint}`;
+  });
+  if (findings.length > MOST_FINDINGS) lines.push(`- …and ${findings.length - MOST_FINDINGS} more in the bundle`);
+  return `**Findings**\n\n${lines.join("\n")}`;
+}
+
+/** What to do next; null when nothing is. */
+export function nextText(scenario: ScenarioReport): string | null {
+  const steps = nextSteps(scenario, "pull-request");
+  if (steps.length === 0) return null;
+  const lines = steps.map(
+    (step) => `- ${md(step.text, 400)}${step.command === undefined ? "" : ` \`${step.command}\``}`,
+  );
+  return `**What to do next**\n\n${lines.join("\n")}`;
+}

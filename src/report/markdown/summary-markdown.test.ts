@@ -1,0 +1,193 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  SAMPLE_FINDING,
+  sampleCheck,
+  sampleJudgement,
+  sampleReport,
+  sampleScenario,
+} from "../testing/sample-report.ts";
+import { codeBlock, linkTarget, md } from "./markdown-text.ts";
+import { renderSummary } from "./summary-markdown.ts";
+
+const HOSTILE =
+  "|x`</details><!-- stormlog-gate:default -->@admin #12 [a](http://evil.example) ![i](x)\n\n## Passed\u202e";
+
+function hostile() {
+  const check = sampleCheck({ verdict: "fail", reason: HOSTILE, device: HOSTILE });
+  const judgement = sampleJudgement("fail", {
+    reason: HOSTILE,
+    checks: [check, sampleCheck()],
+    fingerprint: [{ field: HOSTILE, kind: "identity", baseline: HOSTILE, candidate: HOSTILE }],
+  });
+  const finding = {
+    ...SAMPLE_FINDING,
+    description: HOSTILE,
+    classification: HOSTILE,
+    remediation: [HOSTILE],
+    device: HOSTILE,
+  };
+  const error = { code: HOSTILE, message: HOSTILE, hint: HOSTILE, output_tail: `\`\`\`\n${HOSTILE}\n\`\`\`\`\`` };
+  return sampleReport("fail", {
+    commit: HOSTILE,
+    warnings: [HOSTILE],
+    scenarios: [
+      sampleScenario("fail", {
+        scenario: HOSTILE,
+        judgement,
+        findings: [finding],
+        error,
+        fingerprint: { model: HOSTILE },
+      }),
+    ],
+  });
+}
+
+/** The text outside of code blocks. */
+function outsideCode(markdown: string): string {
+  const out: string[] = [];
+  let fence: string | null = null;
+  for (const line of markdown.split("\n")) {
+    const mark = /^(`{3,})/.exec(line)?.[1];
+    if (fence === null && mark !== undefined) fence = mark;
+    else if (fence !== null && line.startsWith(fence) && line.replace(/`+\s*$/, "") === "") fence = null;
+    else if (fence === null) out.push(line);
+  }
+  expect(fence).toBeNull();
+  return out.join("\n");
+}
+
+describe("renderSummary", () => {
+  it("starts with the verdict and says what gated, its numbers, the finding and what to do", () => {
+    const text = renderSummary(sampleReport("fail"), { timelineImageUrl: "https://example.org/t.png?raw=true" });
+    expect(text.split("\n")[0]).toBe("## ❌ Memory gate: fail · train-mlp");
+    for (const part of [
+      "](https://example.org/t.png?raw=true)",
+      "| ❌ allocated growth | **451.00&nbsp;MiB** | 96.00&nbsp;KiB | 12.00&nbsp;MiB | 9.50&nbsp;MiB |",
+      "plateau",
+      "This run would have noticed a peak 11.00 MiB higher or a growth of 9.50 MiB.",
+      "losses.append(loss.item())",
+      "`stormlog-gate baseline accept`",
+      "driver: 570.86.15 in the baseline, 575.51.03 here",
+    ]) {
+      expect(text).toContain(part);
+    }
+  });
+
+  it("keeps a pass to the verdict and the picture, with the rest folded", () => {
+    const text = renderSummary(sampleReport("pass"), { timelineImageUrl: "timeline.png" });
+    const open = text.slice(0, text.indexOf("<details>"));
+    expect(open.split("\n").filter((line) => line !== "")).toHaveLength(3);
+    expect(open).not.toContain("|");
+    expect(text.slice(text.indexOf("<details>"))).toContain("✅ allocated peak");
+  });
+
+  it("says of an unjudged run why, and how to get a baseline", () => {
+    const text = renderSummary(sampleReport("unjudged"));
+    expect(text).toContain("❔ Memory gate: unjudged");
+    expect(text).toContain("a relative check needs 5");
+    expect(text).toContain("`stormlog-gate baseline refresh`");
+    expect(text).toContain("```mermaid");
+  });
+
+  it("shows of a failed command its exit and the end of its output", () => {
+    const text = renderSummary(sampleReport("error"));
+    expect(text).toContain("`COMMAND_FAILED` · exit status 7");
+    expect(text).toContain("ValueError: bad shape");
+  });
+
+  it("names every scenario, the worst first, and tells only of those that did not pass", () => {
+    const scenarios = [sampleScenario("pass", { scenario: "good" }), sampleScenario("fail", { scenario: "bad" })];
+    const text = renderSummary(sampleReport("fail", { scenarios }));
+    expect(text.indexOf("| ❌&nbsp;fail")).toBeLessThan(text.indexOf("| ✅&nbsp;pass"));
+    expect(text).toContain("### ❌ bad");
+    expect(text).not.toContain("### ✅ good");
+  });
+
+  it("lets no outside text become markup, a mention, a link or a marker", () => {
+    const text = renderSummary(hostile());
+    const outside = outsideCode(text);
+    expect(outside).not.toContain("<!--");
+    expect(outside).not.toMatch(/@admin|(?<!&)#12|http:|\]\(/);
+    expect(outside.match(/<\/details>/g)).toHaveLength(1);
+    expect(outside).not.toMatch(/^## Passed/m);
+    expect(text).not.toContain("\u202e");
+    for (const line of outside.split("\n").filter((one) => one.startsWith("|"))) {
+      // Five columns of the checks, four of the runs.
+      expect([6, 7]).toContain(line.split("|").length);
+    }
+  });
+
+  it("drops the least important parts first when there is little room, and keeps within it", () => {
+    const full = renderSummary(sampleReport("fail"), { timelineImageUrl: "t.png" });
+    const less = renderSummary(sampleReport("fail"), { timelineImageUrl: "t.png", maxChars: full.length - 1 });
+    expect(less).not.toContain("<details>");
+    expect(less).toContain("allocated growth");
+    const least = renderSummary(sampleReport("fail"), { timelineImageUrl: "t.png", maxChars: 800 });
+    expect(least).toContain("Memory gate: fail");
+    expect(least).toContain("some parts did not fit here");
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 4000 }), (maxChars) => {
+        expect(renderSummary(hostile(), { maxChars }).length).toBeLessThanOrEqual(maxChars);
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it("stays within 60,000 characters for hundreds of scenarios, checks and findings", () => {
+    const long = "very long ".repeat(500);
+    const checks = Array.from({ length: 500 }, (_, rank) => sampleCheck({ rank, verdict: "fail", reason: long }));
+    const findings = Array.from({ length: 200 }, () => ({ ...SAMPLE_FINDING, description: long }));
+    const scenarios = Array.from({ length: 120 }, (_, i) =>
+      sampleScenario("fail", { scenario: `${i} ${long}`, judgement: sampleJudgement("fail", { checks }), findings }),
+    );
+    const text = renderSummary(sampleReport("fail", { scenarios }));
+    expect(text.length).toBeLessThanOrEqual(60_000);
+    expect(text).toContain("Memory gate: fail (120 scenarios)");
+  });
+});
+
+describe("md", () => {
+  it("leaves ordinary sentences readable in the source", () => {
+    expect(md("peak +1.5 GiB/s (class=leak) in train-mlp_v2, cuda:0, train.py.")).toBe(
+      "peak +1.5 GiB/s (class=leak) in train-mlp_v2, cuda:0, train.py.",
+    );
+  });
+
+  it("keeps everything apart that could act", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(..."ahtps:/.w@#-_*`[]()<>!|\\ \n1+="), maxLength: 40 }), (text) => {
+        const out = md(text);
+        expect(out).not.toMatch(/[\\`*[\]<>|~@\n]|:\/|\/\/|www\.|#(?!\d+;)|__|^[-+=] |^\d+\. /);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe("codeBlock", () => {
+  it("cannot be closed from inside, and shows no control sequence", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom("`", "\n", " ", "a", "\u001b", "[", "m") }), (text) => {
+        const lines = codeBlock(text).split("\n");
+        const fence = /^`+/.exec(lines[0]!)![0];
+        for (const line of lines.slice(1, -1))
+          expect(
+            line.trim().replace(/^`+/, "").length + Number(/^ *(`*)/.exec(line)![1]!.length < fence.length),
+          ).toBeGreaterThan(0);
+        expect(lines.at(-1)).toBe(fence);
+        expect(lines.join("")).not.toContain("\u001b");
+      }),
+    );
+  });
+});
+
+describe("linkTarget", () => {
+  it("takes web addresses and plain relative paths, nothing else", () => {
+    expect(linkTarget("timeline.png")).toBe("timeline.png");
+    expect(linkTarget("https://x.org/a b(c)")).toBe("https://x.org/a%20b%28c%29");
+    for (const bad of ["javascript:alert(1)", "data:text/html,x", "a b", "//evil", "x)](y", null, undefined, ""]) {
+      expect(linkTarget(bad)).toBeNull();
+    }
+  });
+});

@@ -1,0 +1,71 @@
+import type { MeasuredSeries, Measurements } from "../../analysis/measurements.ts";
+import { escapeTerminal } from "../../core/escape.ts";
+import { formatBytes, formatBytesDelta } from "../../core/units.ts";
+import type { Judgement } from "../../verdict/judgement.ts";
+import { renderJudgementTerminal } from "./terminal.ts";
+
+export interface ComparisonSide {
+  readonly name: string;
+  readonly measurements: Measurements;
+}
+
+type Key = "peak_bytes" | "growth_bytes";
+
+function median(values: readonly number[]): number | null {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  if (sorted.length === 0) return null;
+  return sorted.length % 2 === 1
+    ? (sorted[middle] as number)
+    : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2;
+}
+
+function seriesKey({ rank, device, metric }: MeasuredSeries): string {
+  return `rank ${rank}  ${device}  ${metric}`;
+}
+
+/** The median of one feature over a side's runs; null when no run knows it. */
+function middle(side: Measurements, key: string, feature: Key): number | null {
+  const values = side.runs.flatMap(({ series }) =>
+    series.filter((one) => seriesKey(one) === key).map((one) => one[feature]),
+  );
+  return median(values.filter((value): value is number => typeof value === "number"));
+}
+
+function runsText({ measurements }: ComparisonSide): string {
+  const count = measurements.runs.length;
+  return `${count} run${count === 1 ? "" : "s"}`;
+}
+
+function cell(value: number | null): string {
+  return value === null ? "unknown" : formatBytes(value);
+}
+
+/** Two sides in one small table (medians over their runs), then the judgement. */
+export function renderComparisonTerminal(
+  sides: { readonly a: ComparisonSide; readonly b: ComparisonSide },
+  judgement: Judgement,
+  options: { readonly color: boolean; readonly width: number },
+): string {
+  const { a, b } = sides;
+  const keys = [
+    ...new Set([...a.measurements.runs, ...b.measurements.runs].flatMap(({ series }) => series.map(seriesKey))),
+  ].sort();
+  const rows = keys.flatMap((key) =>
+    (["peak_bytes", "growth_bytes"] as const).map((feature) => {
+      const left = middle(a.measurements, key, feature);
+      const right = middle(b.measurements, key, feature);
+      const delta = left === null || right === null ? "" : formatBytesDelta(right - left);
+      return [escapeTerminal(key), feature === "peak_bytes" ? "peak" : "growth", cell(left), cell(right), delta];
+    }),
+  );
+  const table = [["series", "", "A", "B", "difference"], ...rows];
+  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...table.map((row) => (row[column] ?? "").length)));
+  const lines = table.map((row) =>
+    row
+      .map((text, column) => (column < 2 ? text.padEnd(widths[column] ?? 0) : text.padStart(widths[column] ?? 0)))
+      .join("  "),
+  );
+  const head = [`A  ${escapeTerminal(a.name)} (${runsText(a)})`, `B  ${escapeTerminal(b.name)} (${runsText(b)})`];
+  return [...head, "", ...lines, "", renderJudgementTerminal(judgement, options)].join("\n");
+}

@@ -1,0 +1,237 @@
+import { escapeTerminal } from "../../core/escape.ts";
+import { formatBytes, formatBytesDelta, formatDuration } from "../../core/units.ts";
+import type { GrowthRow, LiveRow, Place, PoolRow, SnapshotDocument, SurvivorRow } from "../../snapshot/tables.ts";
+import { type Paint, painter } from "./ansi.ts";
+import { alignRows, type Cell, cell, clip, wrapText } from "./terminal-table.ts";
+
+const MOST_ROWS = 12;
+const MOST_DISCARDED = 4;
+/** Callers shown under the first growing line. */
+const SHOWN_CALLERS = 4;
+
+const safe = (text: string): string => escapeTerminal(text.replace(/[\r\n\t]+/g, " "));
+
+/** "train.py:48", or what stands for a line nobody recorded. */
+export function placeText({ file, line }: Place): string {
+  return safe(line > 0 ? `${file}:${line}` : file);
+}
+
+const count = (n: number, one: string): string => `${n.toLocaleString("en-US")} ${one}${n === 1 ? "" : "s"}`;
+const optional = (bytes: number | null): string => (bytes === null ? "–" : formatBytes(bytes));
+const percent = (share: number | null): string => (share === null ? "–" : `${Math.round(100 * share)} %`);
+
+interface View {
+  readonly paint: Paint;
+  readonly width: number;
+  /** Columns for rank and device, where there is more than one of them. */
+  readonly where: (row: { readonly rank: number | null; readonly device: string }) => Cell[];
+  readonly whereNames: readonly string[];
+}
+
+/** What `snapshot` prints: what grows first, then what is there, how it is packed, and what survives. */
+export function renderSnapshotTerminal(
+  document: SnapshotDocument,
+  options: { readonly color: boolean; readonly width: number },
+): string {
+  const paint = painter(options.color);
+  const width = Math.min(140, Math.max(40, Number.isFinite(options.width) ? Math.floor(options.width) : 80));
+  const rows = [...document.live, ...document.pools];
+  const ranks = new Set(rows.map(({ rank }) => rank)).size > 1;
+  const devices = new Set(rows.map(({ device }) => device)).size > 1;
+  const view: View = {
+    paint,
+    width,
+    where: (row) => [
+      ...(ranks ? [cell(row.rank === null ? "–" : `rank ${row.rank}`)] : []),
+      ...(devices ? [cell(row.device)] : []),
+    ],
+    whereNames: [...(ranks ? ["rank"] : []), ...(devices ? ["device"] : [])],
+  };
+  const sections = [
+    heading(document, paint),
+    growthSection(document, view),
+    survivorSection(document, view),
+    liveSection(document.live, view),
+    poolSection(document.pools, view),
+    document.notes.flatMap((note) => wrapText(`note: ${safe(note)}`, width, "  ").map(paint.dim)),
+  ];
+  return sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join("\n"))
+    .join("\n\n");
+}
+
+function heading({ snapshots, root }: SnapshotDocument, paint: Paint): string[] {
+  const lines = snapshots.map((one) => {
+    const facts = [
+      ...(one.rank === null ? [] : [`rank ${one.rank}`]),
+      ...(one.step === null ? [] : [`step ${one.step}`]),
+      `${formatBytes(one.allocated_bytes)} allocated of ${formatBytes(one.reserved_bytes)} reserved`,
+      one.trace_entries === 0 ? "no trace" : count(one.trace_entries, "trace entry").replace("entrys", "entries"),
+    ];
+    return `${paint.bold(safe(one.snapshot))}  ${facts.join(", ")}`;
+  });
+  const out = snapshots.flatMap((one) =>
+    one.out_of_memory.map(({ requested_bytes, free_bytes }) =>
+      paint.red(`  out of memory: ${optional(requested_bytes)} asked for, ${optional(free_bytes)} free on the device`),
+    ),
+  );
+  return [...lines, ...out, ...(root === null ? [] : [paint.dim(`  files below ${safe(root)}`)])];
+}
+
+/** A title, a table with its header, and how much was left out. */
+function tableSection(
+  title: string,
+  names: readonly string[],
+  right: readonly boolean[],
+  rows: readonly Cell[][],
+  view: View,
+): string[] {
+  const { paint } = view;
+  const header = [...view.whereNames, ...names].map((name) => cell(name, paint.dim));
+  const aligned = [...view.whereNames.map(() => false), ...right];
+  const shown = rows.slice(0, MOST_ROWS);
+  const more = rows.length - shown.length;
+  return [
+    paint.bold(title),
+    ...alignRows([header, ...shown], aligned).map((line) => `  ${line}`),
+    ...(more > 0 ? [paint.dim(`  and ${more} more (--json has them all)`)] : []),
+  ];
+}
+
+function growthSection({ growth, discarded, snapshots }: SnapshotDocument, view: View): string[] {
+  const { paint, width } = view;
+  if (snapshots.length < 2) return [];
+  const lines: string[] = [];
+  if (growth.length === 0) lines.push(paint.green("No line grows over these snapshots."));
+  else {
+    const proven = growth.some(({ trend }) => trend === "grows");
+    lines.push(
+      ...tableSection(
+        proven ? "Lines that grow" : "Lines that ended higher (not proven to grow)",
+        ["growth", "per step", "share", "blocks", "line", ""],
+        [true, true, true, true, false, false],
+        growth.map((row) => growthCells(row, view)),
+        view,
+      ),
+    );
+    const callers = callersOf(growth[0]);
+    if (callers.length > 0) {
+      lines.push(
+        ...wrapText(`first line called from ${callers.map(placeText).join(" ← ")}`, width - 2, "  ").map((line) =>
+          paint.dim(`  ${line}`),
+        ),
+      );
+    }
+  }
+  if (discarded.length > 0) {
+    const listed = discarded.slice(0, MOST_DISCARDED).map((row) => {
+      const why = row.trend === "once" ? "came once and stayed" : "comes and goes";
+      return `${placeText(row)} ${formatBytesDelta(row.growth_bytes)} (${why})`;
+    });
+    const more = discarded.length - listed.length;
+    const text = `higher, but not growing: ${listed.join(", ")}${more > 0 ? `, and ${more} more` : ""}`;
+    lines.push(...wrapText(text, width - 2, "  ").map((line) => paint.dim(`  ${line}`)));
+  }
+  return lines;
+}
+
+/** The frames outside the line itself, innermost first. */
+function callersOf(row: GrowthRow | undefined): readonly Place[] {
+  if (row === undefined) return [];
+  const own = row.stack.findIndex(({ file, line }) => file === row.file && line === row.line);
+  return own < 0 ? [] : row.stack.slice(own + 1, own + 1 + SHOWN_CALLERS);
+}
+
+function growthCells(row: GrowthRow, { where, paint }: View): Cell[] {
+  const color = row.trend === "grows" ? (text: string) => paint.bold(paint.red(text)) : paint.yellow;
+  const label = row.trend === "grows" ? safe(row.function) : `${safe(row.function)} (unproven)`;
+  return [
+    ...where(row),
+    cell(formatBytesDelta(row.growth_bytes), color),
+    cell(row.bytes_per_step === null ? "–" : formatBytesDelta(row.bytes_per_step)),
+    cell(percent(row.share)),
+    cell(row.blocks_growth > 0 ? `+${row.blocks_growth}` : String(row.blocks_growth)),
+    cell(clip(placeText(row), 60), color),
+    cell(clip(label, 40), paint.dim),
+  ];
+}
+
+function survivorSection({ survivors }: SnapshotDocument, view: View): string[] {
+  const { paint, where } = view;
+  const adding = survivors.filter(({ trend }) => trend === "grows");
+  const rows = [...adding, ...survivors.filter(({ trend }) => trend !== "grows")].map((row): Cell[] => [
+    ...where(row),
+    cell(formatBytes(row.surviving_bytes), row.trend === "grows" ? paint.red : undefined),
+    cell(`${row.survivors} of ${row.allocations}`),
+    cell(ageText(row)),
+    cell(row.surviving_bytes_by_age.map((bytes) => bar(bytes, row.surviving_bytes_by_age)).join("")),
+    cell(clip(placeText(row), 60)),
+    cell(row.trend === "grows" ? "keeps adding" : "", paint.red),
+  ]);
+  if (rows.length === 0) return [];
+  return tableSection(
+    "Still alive of what the trace saw allocated",
+    ["size", "alive", "oldest", "by age", "line", ""],
+    [true, true, true, false, false, false],
+    rows,
+    view,
+  );
+}
+
+function ageText({ oldest_s, oldest_steps }: SurvivorRow): string {
+  if (oldest_steps !== null) return count(oldest_steps, "step");
+  return oldest_s === null ? "–" : formatDuration(oldest_s);
+}
+
+const BARS = "▁▂▃▄▅▆▇█";
+
+/** Height of one value among its fellows; a space for none. */
+function bar(value: number, all: readonly number[]): string {
+  const most = Math.max(...all);
+  return value <= 0 ? " " : (BARS[Math.min(BARS.length - 1, Math.floor((value / most) * BARS.length))] ?? " ");
+}
+
+function liveSection(live: readonly LiveRow[], view: View): string[] {
+  if (live.length === 0) return [];
+  const pending = live.some(({ pending_free_bytes }) => pending_free_bytes > 0);
+  const rows = live.map((row): Cell[] => [
+    ...view.where(row),
+    cell(formatBytes(row.bytes), view.paint.bold),
+    cell(String(row.blocks)),
+    cell(formatBytes(row.largest_block_bytes)),
+    ...(pending ? [cell(row.pending_free_bytes > 0 ? formatBytes(row.pending_free_bytes) : "")] : []),
+    cell(`← ${clip(placeText(row), 60)}`),
+    cell(clip(safe(row.function), 40), view.paint.dim),
+  ]);
+  return tableSection(
+    "Largest live by line",
+    ["size", "blocks", "largest", ...(pending ? ["pending free"] : []), "line", ""],
+    [true, true, true, ...(pending ? [true] : []), false, false],
+    rows,
+    view,
+  );
+}
+
+function poolSection(pools: readonly PoolRow[], view: View): string[] {
+  if (pools.length === 0) return [];
+  const rows = pools.map((row): Cell[] => [
+    ...view.where(row),
+    cell(row.pool === "0:0" ? "default" : safe(row.pool)),
+    cell(formatBytes(row.reserved_bytes)),
+    cell(formatBytes(row.allocated_bytes)),
+    cell(optional(row.rounding_bytes)),
+    cell(formatBytes(row.pending_free_bytes)),
+    cell(formatBytes(row.inactive_bytes)),
+    cell(formatBytes(row.largest_inactive_bytes)),
+    cell(formatBytes(row.releasable_bytes)),
+    cell(percent(row.fragmentation), (row.fragmentation ?? 0) > 0.5 ? view.paint.yellow : undefined),
+  ]);
+  return tableSection(
+    "Pools",
+    ["pool", "reserved", "allocated", "rounding", "pending", "free", "largest free", "releasable", "fragmented"],
+    [false, true, true, true, true, true, true, true, true],
+    rows,
+    view,
+  );
+}

@@ -1,0 +1,120 @@
+import type { AnalysisDocument, DriftClass, RanksAnalysis, SeriesAnalysis } from "../../analysis/document.ts";
+import { escapeTerminal } from "../../core/escape.ts";
+import { formatBytes, formatBytesDelta, formatDuration } from "../../core/units.ts";
+import { type Paint, painter } from "./ansi.ts";
+import { findingLines } from "./terminal-findings.ts";
+import { alignRows, type Cell, cell, clip } from "./terminal-table.ts";
+
+const MOST_SERIES = 40;
+
+/** What `analyze` prints: one row per series, then the findings and what could not be read. */
+export function renderAnalysisTerminal(
+  document: AnalysisDocument,
+  options: { readonly color: boolean; readonly width: number },
+): string {
+  const paint = painter(options.color);
+  const width = Math.min(140, Math.max(40, Number.isFinite(options.width) ? Math.floor(options.width) : 80));
+  const lines: string[] = [];
+  if (document.series.length === 0) {
+    lines.push("No memory series in this input.");
+  } else {
+    const several = new Set(document.series.map((series) => series.rank)).size > 1;
+    const names = ["series", "class", "peak", "growth", "slope", "sees ≥", "until OOM"];
+    const shown = document.series.slice(0, MOST_SERIES);
+    const rows = shown.map((series) => seriesRow(series, several, paint));
+    lines.push(
+      ...alignRows([names.map((name) => cell(name, paint.dim)), ...rows], [false, false, true, true, true, true, true]),
+    );
+    const more = document.series.length - shown.length;
+    if (more > 0) lines.push(paint.dim(`and ${more} more series (--json has them all)`));
+  }
+  const found = findingLines(document.findings, paint, width);
+  lines.push("", ...(found.length > 0 ? found : [paint.green("  no findings")]));
+  const notes = noteLines(document, width);
+  if (notes.length > 0) lines.push("", ...notes.map(paint.dim));
+  return lines.join("\n");
+}
+
+function seriesRow(series: SeriesAnalysis, several: boolean, paint: Paint): Cell[] {
+  const rank = several ? `rank ${series.rank} ` : "";
+  const name = escapeTerminal(
+    `${rank}${series.device === series.metric ? "" : `${series.device} `}${series.metric}`.replace(/[\r\n]+/g, " "),
+  );
+  return [
+    cell(clip(name, 40)),
+    cell(series.class, classColor(series.class, paint)),
+    cell(size(series.peak_bytes)),
+    cell(series.growth_bytes === null ? "–" : formatBytesDelta(series.growth_bytes)),
+    cell(slope(series)),
+    cell(size(series.mde_bytes), paint.dim),
+    cell(untilOom(series), series.steps_to_oom !== null || series.seconds_to_oom !== null ? paint.red : paint.dim),
+  ];
+}
+
+function classColor(name: DriftClass, paint: Paint): (text: string) => string {
+  switch (name) {
+    case "leak":
+      return (text) => paint.bold(paint.red(text));
+    case "rising":
+    case "step":
+    case "spike":
+      return paint.yellow;
+    case "insufficient":
+    case "unavailable":
+      return paint.dim;
+    case "flat":
+    case "plateau":
+    case "sawtooth":
+    case "shrink":
+      return paint.green;
+  }
+}
+
+/** Ranks named in one line. */
+const MOST_NAMED = 20;
+
+function size(bytes: number | null): string {
+  return bytes === null ? "–" : formatBytes(bytes);
+}
+
+function slope(series: SeriesAnalysis): string {
+  if (series.slope_bytes_per_step !== null) return `${formatBytesDelta(series.slope_bytes_per_step)}/step`;
+  return series.slope_bytes_per_s === null ? "–" : `${formatBytesDelta(series.slope_bytes_per_s)}/s`;
+}
+
+function untilOom(series: SeriesAnalysis): string {
+  if (series.steps_to_oom !== null) return `${Math.round(series.steps_to_oom).toLocaleString("en-US")} steps`;
+  return series.seconds_to_oom === null ? "–" : formatDuration(series.seconds_to_oom);
+}
+
+function takingPart({ participating_ranks: present, world_size: size }: RanksAnalysis): string {
+  const named = present.slice(0, MOST_NAMED).join(", ");
+  return `ranks with data: ${named}${present.length > MOST_NAMED ? ", …" : ""} (${present.length} of ${size})`;
+}
+
+/** When device memory of several ranks jumped, and whose was first. */
+function jumpNotes({ cluster_onset_timestamp_ns: onset, first_cause_suspects: [suspect] }: RanksAnalysis): string[] {
+  const began = onset === null ? [] : [`device memory of several ranks jumps, from ${onset} on (Unix nanoseconds)`];
+  if (suspect === undefined) return began;
+  const ahead = Number(suspect.lead_over_cluster_onset_ns) / 1e6;
+  const lead = ahead > 0 ? `, ${ahead} ms ahead` : "";
+  return [...began, `first to rise: rank ${suspect.rank} (${suspect.confidence} confidence${lead})`];
+}
+
+function noteLines(document: AnalysisDocument, width: number): string[] {
+  const notes: string[] = [];
+  for (const diagnosis of document.diagnosis) {
+    // That there are no steps or no device to diagnose says nothing about memory; the document has it.
+    if (diagnosis.kind === "NO_DATA" || diagnosis.kind === "NO_GPU") continue;
+    const worst = diagnosis.worst_rank === null ? "" : ` (worst rank ${diagnosis.worst_rank})`;
+    notes.push(`diagnosis: ${diagnosis.status}${worst}`);
+  }
+  const { ranks } = document;
+  if (ranks.missing_ranks.length > 0)
+    notes.push(`ranks without data: ${ranks.missing_ranks.slice(0, MOST_NAMED).join(", ")}`);
+  if (ranks.participating_ranks.length > 1) notes.push(takingPart(ranks), ...jumpNotes(ranks));
+  for (const [column, count] of Object.entries(document.missing)) {
+    if (count > 0) notes.push(`${column}: ${count} value${count === 1 ? "" : "s"} missing`);
+  }
+  return notes.map((note) => clip(`  ${escapeTerminal(note.replace(/[\r\n]+/g, " "))}`, width));
+}

@@ -1,0 +1,197 @@
+import { escapeTerminal } from "../../core/escape.ts";
+import { formatBytes, formatDuration } from "../../core/units.ts";
+import type { Check, Judgement } from "../../verdict/judgement.ts";
+import type { GateReport, ScenarioReport } from "../documents/model.ts";
+import { moreText, shownChecks } from "../shown-checks.ts";
+import { sparkline } from "../sparkline.ts";
+import { VERDICT_LOOK } from "../timeline/palette.ts";
+import { rankSeries, seriesLabel, urgency } from "../timeline/timeline-model.ts";
+import {
+  ACCEPT,
+  baselineText,
+  checkCells,
+  checkName,
+  costText,
+  differenceText,
+  exitText,
+  headlineOf,
+  nextSteps,
+  REFRESH,
+  sensitivity,
+} from "../wording.ts";
+import { type Paint, painter, paintWord } from "./ansi.ts";
+import { findingLines } from "./terminal-findings.ts";
+import { acceptedNote, policyNotes } from "./terminal-people.ts";
+import { phaseLines } from "./terminal-phases.ts";
+import { alignRows, cell, clip, wrapText } from "./terminal-table.ts";
+
+export { renderAnalysisTerminal } from "./terminal-analysis.ts";
+
+export interface TerminalOptions {
+  readonly color: boolean;
+  /** Columns of the terminal. */
+  readonly width: number;
+  /** The commands to copy, where bundle, baseline or command are not the default ones. */
+  readonly commands?: { readonly accept: string; readonly refresh: string };
+}
+
+const MOST_CHECKS = 16;
+const TAIL_LINES = 12;
+
+/** What `run` and `show` print: per scenario a verdict line, a small table, the memory over time, and what to do next. */
+export function renderTerminal(report: GateReport, options: TerminalOptions): string {
+  const paint = painter(options.color);
+  const width = usableWidth(options);
+  // The worst last: that is where a terminal's reader looks first.
+  const scenarios = [...report.scenarios].sort((a, b) => urgency(b) - urgency(a));
+  const blocks = scenarios.map((scenario) => scenarioBlock(scenario, paint, width, options.commands).join("\n"));
+  const end: string[] = policyNotes(report).flatMap((note) => wrapText(safe(note), width, "    "));
+  for (const warning of report.warnings) end.push(...wrapText(`note: ${safe(warning)}`, width, "  ").map(paint.dim));
+  if (report.scenarios.length !== 1) {
+    end.push(`${verdictMark(report.word, paint)}  ${report.scenarios.length} scenarios, ${costText(report)}`);
+  }
+  return [...blocks, ...(end.length > 0 ? [end.join("\n")] : [])].join("\n\n");
+}
+
+/** What `judge` and `compare` print. */
+export function renderJudgementTerminal(judgement: Judgement, options: TerminalOptions): string {
+  const paint = painter(options.color);
+  const width = usableWidth(options);
+  const lines = [verdictLine(judgement.verdict, "", judgement.reason, paint, width), ""];
+  lines.push(...checkLines(judgement, paint, width));
+  lines.push("", ...judgementNotes(judgement, paint, width));
+  return lines.join("\n").trimEnd();
+}
+
+function scenarioBlock(
+  scenario: ScenarioReport,
+  paint: Paint,
+  width: number,
+  commands: TerminalOptions["commands"],
+): string[] {
+  const { judgement } = scenario;
+  const lines = [verdictLine(scenario.word, scenario.scenario, headlineOf(scenario), paint, width), ""];
+  lines.push(...sparkLines(scenario, paint, width));
+  if (judgement !== null && judgement.checks.length > 0) lines.push(...checkLines(judgement, paint, width), "");
+  if (scenario.error !== null) lines.push(...errorLines(scenario, paint, width), "");
+  const found = findingLines(scenario.findings, paint, width);
+  if (found.length > 0) lines.push(...found, "");
+  const phases = phaseLines(scenario, paint, width);
+  if (phases.length > 0) lines.push(...phases, "");
+  if (judgement !== null) {
+    const notes = judgementNotes(judgement, paint, width);
+    if (notes.length > 0) lines.push(...notes);
+  }
+  const accepted = acceptedNote(scenario);
+  if (accepted !== null) lines.push(...wrapText(`  ${safe(accepted)}`, width, "    "));
+  lines.push(paint.dim(clip(`  ${safe(baselineText(scenario))}`, width)));
+  const steps = nextSteps(scenario).flatMap((step) => {
+    const text = wrapText(`→ ${safe(step.text)}`, width - 2, "    ").map((line, i) => (i === 0 ? `  ${line}` : line));
+    if (step.command === undefined) return text;
+    const exact = step.command === ACCEPT ? commands?.accept : step.command === REFRESH ? commands?.refresh : undefined;
+    return [...text, `      ${paint.cyan(safe(exact ?? step.command))}`];
+  });
+  if (steps.length > 0) lines.push("", ...steps);
+  return lines;
+}
+
+function verdictMark(word: GateReport["word"], paint: Paint): string {
+  const look = VERDICT_LOOK[word];
+  return paintWord(paint, word, `${look.sign} ${look.label}`);
+}
+
+function verdictLine(word: GateReport["word"], name: string, reason: string, paint: Paint, width: number): string {
+  const mark = verdictMark(word, paint);
+  const head = name === "" ? mark : `${mark}  ${paint.bold(clip(safe(name), 60))}`;
+  return [head, ...wrapText(safe(reason), width - 2, "").map((line) => `  ${line}`)].join("\n");
+}
+
+function sparkLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
+  const { timeline } = scenario;
+  const main = timeline === null ? null : rankSeries(timeline).main;
+  if (timeline === null || main === null || main.peak === null) return [];
+  const line = sparkline(main.series.bytes, Math.min(60, Math.max(10, width - 32)));
+  const seconds = main.series.time_s[main.series.time_s.length - 1] ?? 0;
+  const time = Number.isFinite(seconds) ? ` in ${formatDuration(Math.max(0, seconds))}` : "";
+  const label = `${safe(seriesLabel(main.series, timeline))} up to ${formatBytes(main.peak.bytes)}${time}`;
+  const shown = paintWord(paint, scenario.word, line);
+  return [`  ${shown}`, paint.dim(clip(`  ${label}`, width)), ""];
+}
+
+function checkLines(judgement: Judgement, paint: Paint, width: number): string[] {
+  const { checks } = judgement;
+  if (checks.length === 0) return [];
+  const { rows: shown, hidden } = shownChecks(checks, MOST_CHECKS);
+  const head = ["  ", "candidate", "baseline", "limit", "sees ≥"].map((text) => cell(text, paint.dim));
+  const rows = shown.flatMap(({ check, more }) => {
+    const row = checkRow(check, checks, paint, width);
+    return more === 0 ? [row] : [row, [cell(`    ${moreText(more)}`, paint.dim)]];
+  });
+  const lines = alignRows([head, ...rows], [false, true, true, true, true]);
+  if (hidden > 0) lines.push(paint.dim(`  and ${hidden} more in the bundle`));
+  return lines;
+}
+
+function checkRow(check: Check, all: readonly Check[], paint: Paint, width: number) {
+  const look = VERDICT_LOOK[check.verdict];
+  const cells = checkCells(check);
+  const name = clip(safe(checkName(check, all)), Math.max(16, width - 52));
+  const mark = paintWord(paint, check.verdict, look.sign);
+  const candidate = check.verdict === "fail" ? cell(cells.candidate, paint.red) : cell(cells.candidate);
+  return [
+    { text: `  ${mark} ${name}`, width: cell(`  ${look.sign} ${name}`).width },
+    candidate,
+    cell(cells.baseline),
+    cell(cells.limit),
+    cell(cells.sees, paint.dim),
+  ];
+}
+
+function judgementNotes(judgement: Judgement, paint: Paint, width: number): string[] {
+  const notes: string[] = [];
+  const sees = sensitivity(judgement);
+  if (sees !== null) notes.push(`This run would have noticed ${sees}.`);
+  if (!judgement.final) {
+    const wants = [
+      judgement.needs_more_runs > 0 ? `${judgement.needs_more_runs} more of the candidate` : null,
+      judgement.needs_base_runs > 0 ? `${judgement.needs_base_runs} of the base commit` : null,
+    ].filter((part) => part !== null);
+    notes.push(`Not final: wants ${wants.length === 0 ? "more runs" : wants.join(" and ")}.`);
+  }
+  if (judgement.verdict === "fail" && judgement.final && !judgement.confirmed)
+    notes.push("Not confirmed: it wants more runs, or the base commit in this session, than there could be.");
+  for (const difference of judgement.fingerprint) {
+    const prefix = difference.kind === "identity" ? "Another environment: " : "Context differs: ";
+    notes.push(prefix + differenceText(difference));
+  }
+  return notes.flatMap((note) =>
+    wrapText(`  ${safe(note)}`, width, "    ").map((line) => paint.dim(`  ${line.trimStart()}`)),
+  );
+}
+
+function errorLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
+  const { error } = scenario;
+  if (error === null) return [];
+  const failed = scenario.runs.findLast((run) => run.info.exit.kind !== "exited" || run.info.exit.code !== 0);
+  // The headline says why it did not start.
+  const exit = failed === undefined || failed.info.exit.kind === "not-started" ? "" : exitText(failed.info.exit);
+  const state = exit === "" ? "" : `  ${safe(exit)}`;
+  const lines = [clip(`  ${safe(error.code)}${state}`, width)];
+  const output = (error.output_tail ?? "").trimEnd().split("\n").slice(-TAIL_LINES);
+  if (output.some((line) => line.trim() !== "")) {
+    lines.push(
+      ...output.map((line) => paint.dim(clip(`  │ ${safe(line.replace(/\r/g, "").replaceAll("\t", "    "))}`, width))),
+    );
+  }
+  return lines;
+}
+
+/** Outside text on one line. */
+function safe(text: string): string {
+  return escapeTerminal(text.replace(/[\r\n]+/g, " "));
+}
+
+/** Narrow windows still get whole words; very wide ones no lines too long to read. */
+function usableWidth(options: TerminalOptions): number {
+  return Math.min(120, Math.max(40, Number.isFinite(options.width) ? Math.floor(options.width) : 80));
+}

@@ -1,0 +1,73 @@
+import { KIB } from "../../core/units.ts";
+
+/** Tick positions in data units with their labels. */
+export interface Ticks {
+  readonly values: readonly number[];
+  readonly labels: readonly string[];
+  /** Distance between ticks. */
+  readonly step: number;
+}
+
+const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
+
+/**
+ * Ticks on a binary byte axis from `low` to `high`: the step is a power of two (512 MiB, 1 GiB, 2 GiB), so that every label is
+ * short. Between half of `count` and `count` intervals.
+ */
+export function byteTicks(low: number, high: number, count: number): Ticks {
+  const raw = Math.max((high - low) / count, 1 / 1024);
+  const step = Math.max(2 ** Math.ceil(Math.log2(raw)), 1);
+  const values = multiples(low, high, step, 0); // division by a power of two is exact
+  // The largest unit in which the step still needs at most two decimals: "0.25 GiB" rather than "256 MiB" next to "1 GiB",
+  // but "38920 MiB" when 4 MiB steps are looked at near 38 GiB.
+  let unit = unitOf(Math.max(Math.abs(low), Math.abs(high)));
+  while (unit > 0 && decimalsFor(step / KIB ** unit) > 2) unit -= 1;
+  const decimals = decimalsFor(step / KIB ** unit);
+  const labels = values.map((value) =>
+    value === 0 ? "0" : `${(value / KIB ** unit).toFixed(decimals)} ${BYTE_UNITS[unit]}`,
+  );
+  return { values, labels, step };
+}
+
+const SECOND_STEPS = [1, 2, 5, 10, 20, 30];
+const TIME_UNITS = [
+  { name: "ms", seconds: 1e-3, upTo: 2, steps: [1, 2, 5, 10, 20, 50, 100, 200, 500] },
+  { name: "s", seconds: 1, upTo: 180, steps: SECOND_STEPS },
+  { name: "min", seconds: 60, upTo: 180 * 60, steps: [0.5, ...SECOND_STEPS] },
+  { name: "h", seconds: 3600, upTo: 72 * 3600, steps: [0.5, 1, 2, 3, 6, 12, 24] },
+  { name: "d", seconds: 86400, upTo: Number.POSITIVE_INFINITY, steps: [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
+] as const;
+
+/** Ticks on a time axis from 0 to `high` seconds, in one unit throughout ("20 s", "0.5 h"); at most `count` intervals. */
+export function timeTicks(high: number, count: number): Ticks {
+  const unit = TIME_UNITS.find((candidate) => high <= candidate.upTo) ?? TIME_UNITS[4];
+  const raw = high / unit.seconds / count;
+  const largest = unit.steps[unit.steps.length - 1]!;
+  const step = unit.steps.find((candidate) => candidate >= raw) ?? Math.ceil(raw / largest) * largest;
+  const values = multiples(0, high, step * unit.seconds, 1e-9);
+  const labels = values.map((value) =>
+    value === 0 ? "0" : `${Number((value / unit.seconds).toFixed(1))} ${unit.name}`,
+  );
+  return { values, labels, step: step * unit.seconds };
+}
+
+function multiples(low: number, high: number, step: number, slack: number): number[] {
+  const values: number[] = [];
+  const first = Math.ceil(low / step - slack);
+  const last = Math.floor(high / step + slack);
+  for (let k = first; k <= last && values.length < 100; k++) values.push(k * step);
+  return values;
+}
+
+function unitOf(bytes: number): number {
+  let unit = 0;
+  while (bytes >= KIB ** (unit + 1) && unit < BYTE_UNITS.length - 1) unit += 1;
+  return unit;
+}
+
+function decimalsFor(step: number): number {
+  for (let decimals = 0; decimals < 6; decimals++) {
+    if (Math.abs(step - Number(step.toFixed(decimals))) < step * 1e-9) return decimals;
+  }
+  return 6;
+}

@@ -1,0 +1,159 @@
+import { createHash } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { GIB } from "../../core/units.ts";
+import { BrowserPage, findChromium } from "../testing/browser.ts";
+import { sampleReport, sampleScenario, sampleSeries, sampleTimeline } from "../testing/sample-report.ts";
+import { renderTimelineHtml } from "./timeline-html.ts";
+
+const HOSTILE = `</script><script>document.title="hacked"</script><img src=x onerror=alert(1)>"'\u202e`;
+
+function hostileReport() {
+  const timeline = sampleTimeline({
+    scenario: HOSTILE,
+    subtitle: HOSTILE,
+    series: [sampleSeries({ device: HOSTILE }), sampleSeries({ device: "cuda:1", rank: 1 })],
+  });
+  return sampleReport("fail", {
+    warnings: [HOSTILE],
+    scenarios: [
+      sampleScenario("fail", { scenario: HOSTILE, timeline }),
+      sampleScenario("pass", { scenario: "serve" }),
+      sampleScenario("error", { scenario: "nothing", timeline: null }),
+    ],
+  });
+}
+
+const chromium = findChromium();
+
+describe("renderTimelineHtml", () => {
+  it("allows by digest exactly the scripts and styles it holds, and loads nothing", () => {
+    const page = renderTimelineHtml(sampleReport("fail"));
+    const policy = /Content-Security-Policy" content="([^"]*)"/.exec(page)![1]!;
+    const digests = (tag: string) =>
+      [...page.matchAll(new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`, "g"))].map(
+        (match) => `'sha256-${createHash("sha256").update(match[1]!).digest("base64")}'`,
+      );
+    expect(policy).toContain(`script-src ${digests("script").join(" ")};`);
+    expect(policy).toContain(`style-src ${digests("style").join(" ")};`);
+    expect(policy.startsWith("default-src 'none';")).toBe(true);
+    expect(/\ssrc=|href=|\son[a-z]+=|url\(/.exec(page.replace(/<script>[\s\S]*?<\/script>/g, ""))).toBeNull();
+  });
+
+  it("lets no outside text become markup", () => {
+    const page = renderTimelineHtml(hostileReport());
+    expect(page.split("<script").length).toBe(4);
+    expect(page.includes("<img")).toBe(false);
+    expect(page.includes("\u202e")).toBe(false);
+  });
+
+  it("stays small for two million samples, and keeps the highest of them", () => {
+    const count = 2_000_000;
+    const time_s = Float64Array.from({ length: count }, (_, i) => i / 200);
+    const bytes = Float64Array.from({ length: count }, (_, i) => GIB + (i % 1000) * 512);
+    bytes[1_234_567] = 7 * GIB;
+    const series = [{ ...sampleSeries(), time_s, bytes }];
+    const page = renderTimelineHtml(
+      sampleReport("fail", { scenarios: [sampleScenario("fail", { timeline: sampleTimeline({ series }) })] }),
+    );
+    expect(page.length).toBeLessThan(600_000);
+    const data = JSON.parse(/<script type="application\/json" id="data">(.*?)<\/script>/.exec(page)![1]!);
+    const line = data.scenarios[0].lines.find((one: { role: string }) => one.role === "series");
+    const raw = Buffer.from(line.bytes, "base64");
+    const values = new Float64Array(raw.buffer.slice(raw.byteOffset, raw.byteOffset + raw.length));
+    expect(values.reduce((a, b) => Math.max(a, b))).toBe(7 * GIB);
+  });
+});
+
+describe.skipIf(chromium === null)("the page in a browser", () => {
+  let folder: string;
+  let page: BrowserPage | undefined;
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(os.tmpdir(), "timeline-page-"));
+  });
+  afterEach(async () => {
+    await page?.close();
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
+
+  async function open(text: string): Promise<BrowserPage> {
+    const file = path.join(folder, "page.html");
+    await writeFile(file, text);
+    page = await BrowserPage.open(chromium!, folder, file);
+    return page;
+  }
+
+  it("draws every line without breaking its own policy, hostile names included", async () => {
+    const shown = await open(renderTimelineHtml(hostileReport()));
+    await shown.until('document.documentElement.dataset.ready === "true"');
+    // Two series, three lines of the baseline, limit and budget.
+    expect(await shown.evaluate("document.documentElement.dataset.series")).toBe("7");
+    expect(await shown.evaluate("document.querySelectorAll('canvas, img, script').length")).toBe(4);
+    expect(await shown.evaluate("document.title")).not.toBe("hacked");
+    expect(shown.complaints).toEqual([]);
+  });
+
+  it("would be caught breaking its policy: a script that was slipped in is refused and reported", async () => {
+    const shown = await open(
+      renderTimelineHtml(sampleReport("pass")).replace("</main>", "<script>window.slipped = 1</script></main>"),
+    );
+    await shown.until('document.documentElement.dataset.ready === "true"');
+    expect(await shown.evaluate("window.slipped")).toBeUndefined();
+    expect(shown.complaints.join()).toContain("Content Security Policy");
+  });
+
+  it("shows values under the pointer, zooms by dragging, goes back on a double click, hides a line on a click", async () => {
+    const shown = await open(renderTimelineHtml(sampleReport("fail")));
+    await shown.until('document.documentElement.dataset.ready === "true"');
+    await shown.evaluate("document.querySelector('.chart').scrollIntoView()");
+    const box = (await shown.evaluate(
+      "(({x, y, width, height}) => ({x, y, width, height}))(document.querySelector('.u-over').getBoundingClientRect())",
+    )) as { x: number; y: number; width: number; height: number };
+    const middle = box.y + box.height / 2;
+    const seconds = async (share: number) => {
+      await shown.mouse("mouseMoved", box.x + box.width * share, middle);
+      const text = String(await shown.evaluate("document.querySelector('.u-legend .u-value').textContent"));
+      return Number.parseFloat(text);
+    };
+    await seconds(0.4);
+    await shown.until("document.querySelector('.u-legend').textContent.includes('s')");
+    expect(await seconds(0.5)).toBeCloseTo(21, 0);
+    const values = await shown.evaluate(
+      "[...document.querySelectorAll('.u-legend .u-value')].map((cell) => cell.textContent)",
+    );
+    expect(values).toContain("2.00 GiB");
+    expect((values as string[]).every((value) => /(B| s)$/.test(value))).toBe(true);
+
+    await shown.mouse("mouseMoved", box.x + box.width * 0.25, middle);
+    await shown.mouse("mousePressed", box.x + box.width * 0.25, middle);
+    await shown.mouse("mouseMoved", box.x + box.width * 0.5, middle);
+    await shown.mouse("mouseReleased", box.x + box.width * 0.5, middle);
+    expect(await seconds(0.99)).toBeCloseTo(21, 0);
+    for (const clicks of [1, 2]) {
+      await shown.mouse("mousePressed", box.x + box.width * 0.6, middle, clicks);
+      await shown.mouse("mouseReleased", box.x + box.width * 0.6, middle, clicks);
+    }
+    expect(await seconds(0.99)).toBeCloseTo(41.6, 0);
+
+    await shown.evaluate("document.querySelectorAll('.u-legend .u-series')[1].querySelector('th').click()");
+    expect(await shown.evaluate("document.querySelectorAll('.u-legend .u-off').length")).toBe(1);
+    expect(shown.complaints).toEqual([]);
+  });
+
+  it("switches between scenarios, and says so where one has no samples", async () => {
+    const shown = await open(renderTimelineHtml(hostileReport()));
+    await shown.until('document.documentElement.dataset.ready === "true"');
+    const visible = "[...document.querySelectorAll('section')].filter((one) => one.checkVisibility()).length";
+    expect(await shown.evaluate(visible)).toBe(1);
+    await shown.evaluate("document.querySelectorAll('nav button')[1].click()");
+    expect(await shown.evaluate(visible)).toBe(1);
+    expect(await shown.evaluate("document.querySelector('section:not([hidden])').textContent")).toContain(
+      "No memory samples were recorded.",
+    );
+    await shown.evaluate("document.querySelectorAll('nav button')[2].click()");
+    expect(await shown.evaluate("document.querySelector('section:not([hidden]) canvas') !== null")).toBe(true);
+    expect(shown.complaints).toEqual([]);
+  });
+});

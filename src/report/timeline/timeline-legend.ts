@@ -1,0 +1,83 @@
+import { escapeHtml } from "../../core/escape.ts";
+import { formatBytes } from "../../core/units.ts";
+import type { Timeline } from "../documents/model.ts";
+import { fitText, textWidth } from "../terminal/text-width.ts";
+import { BASELINE, BUDGET_LINE, INK, LIMIT_LINE, LINE_STYLES } from "./palette.ts";
+import type { Domain } from "./timeline-domain.ts";
+import { hiddenSummary, type RankedTimeline, seriesLabel } from "./timeline-model.ts";
+
+const TEXT_SIZE = 17;
+const ROW = 27;
+const SWATCH = 36;
+const GAP = 24;
+const MOST_ROWS = 3;
+
+export interface Legend {
+  readonly svg: string;
+  readonly height: number;
+}
+
+interface Entry {
+  readonly label: string;
+  readonly swatch: string;
+}
+
+/** The legend, wrapped to `width` pixels; the origin is its top left corner. */
+export function layoutLegend(timeline: Timeline, ranked: RankedTimeline, domain: Domain, width: number): Legend {
+  const parts: string[] = [];
+  let x = 0;
+  let row = 0;
+  for (const { label, swatch } of entries(timeline, ranked, domain)) {
+    const text = fitText(label, TEXT_SIZE, width - SWATCH - 10);
+    const needed = (swatch === "" ? 0 : SWATCH + 8) + textWidth(text, TEXT_SIZE);
+    if (x > 0 && x + needed > width) {
+      x = 0;
+      row += 1;
+    }
+    if (row >= MOST_ROWS) break;
+    const textAt = swatch === "" ? 0 : SWATCH + 8;
+    parts.push(
+      `<g transform="translate(${x.toFixed(1)} ${row * ROW})">${swatch}<text x="${textAt}" y="19" font-size="${TEXT_SIZE}" fill="${INK.text}">${escapeHtml(text)}</text></g>`,
+    );
+    x += needed + GAP;
+  }
+  const rows = parts.length === 0 ? 0 : Math.min(row + 1, MOST_ROWS);
+  return { svg: parts.join(""), height: rows * ROW };
+}
+
+function entries(timeline: Timeline, ranked: RankedTimeline, domain: Domain): Entry[] {
+  const list: Entry[] = [];
+  [ranked.main, ...ranked.others].forEach((item, i) => {
+    if (item === null) return;
+    const style = LINE_STYLES[i % LINE_STYLES.length]!;
+    list.push({ label: seriesLabel(item.series, timeline), swatch: stroke(style.color, style.width, style.dash) });
+  });
+  if (timeline.envelope !== null) {
+    list.push({
+      label: "baseline range and middle",
+      swatch: `<rect x="0" y="4" width="${SWATCH}" height="18" fill="${BASELINE.band}"/>${stroke(BASELINE.line, 2, BASELINE.dash)}`,
+    });
+  } else if (ranked.main !== null) {
+    list.push({ label: "no baseline", swatch: "" });
+  }
+  if (timeline.threshold_bytes !== null) {
+    list.push({
+      label: domain.showsThreshold ? "limit" : `limit ${formatBytes(timeline.threshold_bytes)} ↑`,
+      swatch: stroke(LIMIT_LINE.color, 2.5, LIMIT_LINE.dash),
+    });
+  }
+  if (timeline.budget_bytes !== null) {
+    list.push({
+      label: domain.showsBudget ? "budget" : `budget ${formatBytes(timeline.budget_bytes)} ↑`,
+      swatch: stroke(BUDGET_LINE.color, 2.5, BUDGET_LINE.dash),
+    });
+  }
+  const hidden = hiddenSummary(ranked, timeline);
+  if (hidden !== null) list.push({ label: hidden, swatch: "" });
+  return list;
+}
+
+function stroke(color: string, width: number, dash: string): string {
+  const dashes = dash === "" ? "" : ` stroke-dasharray="${dash}"`;
+  return `<path d="M0 13H${SWATCH}" stroke="${color}" stroke-width="${width}"${dashes} fill="none"/>`;
+}

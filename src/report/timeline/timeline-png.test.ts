@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { GIB } from "../../core/units.ts";
+import { decodeIndexedPng, type Picture } from "../testing/decode-png.ts";
+import { sampleSeries, sampleTimeline } from "../testing/sample-report.ts";
+import { encodeIndexedPng } from "./indexed-png.ts";
+import { renderTimelinePng } from "./timeline-png.ts";
+
+/** Whether a pixel near (x, y) has the ink of the main line or of the peak's marker. */
+function inked(picture: Picture, x: number, y: number): boolean {
+  for (let dy = -3; dy <= 3; dy++) {
+    for (let dx = -3; dx <= 3; dx++) {
+      const [red, green, blue] = picture.at(x + dx, y + dy);
+      if (Math.abs(red - 0x00) < 70 && Math.abs(green - 0x72) < 50 && Math.abs(blue - 0xb2) < 60) return true;
+    }
+  }
+  return false;
+}
+
+describe("renderTimelinePng", () => {
+  it("is a small picture of 1200 by 500 with the colours of the lines", async () => {
+    const png = await renderTimelinePng(sampleTimeline());
+    expect(png.length).toBeLessThan(120_000);
+    const picture = decodeIndexedPng(png);
+    expect([picture.width, picture.height]).toEqual([1200, 500]);
+    expect(picture.at(2, 2)).toEqual([255, 255, 255]);
+  });
+
+  it("inks the column of a single highest sample among hundred thousand", async () => {
+    const series = sampleSeries({ seconds: 2000, swing: 0 });
+    const at = 61_803;
+    const bytes = Float64Array.from(series.bytes);
+    bytes[at] = 3 * GIB;
+    const timeline = sampleTimeline({
+      series: [{ ...series, bytes }],
+      envelope: null,
+      threshold_bytes: null,
+      budget_bytes: null,
+      marks: [],
+    });
+    const picture = decodeIndexedPng(await renderTimelinePng(timeline));
+    // The spike is a vertical line: half-way between the level (1.24 GiB) and the spike nothing else is blue.
+    const columns: number[] = [];
+    for (let x = 150; x < 1150; x++) if (inked(picture, x, 190)) columns.push(x);
+    expect(columns.length).toBeGreaterThan(0);
+    expect(columns.length).toBeLessThan(14);
+    const expected = 98 + (at / 100_000) * (1164 - 98);
+    expect(Math.abs(columns[Math.floor(columns.length / 2)]! - expected)).toBeLessThan(12);
+  });
+
+  it("draws text: the verdict's plate has white letters on its colour", async () => {
+    const picture = decodeIndexedPng(await renderTimelinePng(sampleTimeline()));
+    let white = 0;
+    let red = 0;
+    for (let y = 26; y < 58; y++) {
+      for (let x = 34; x < 120; x++) {
+        const [r, g, b] = picture.at(x, y);
+        if (r > 240 && g > 240 && b > 240) white += 1;
+        if (Math.abs(r - 0xb4) < 12 && Math.abs(g - 0x23) < 12 && Math.abs(b - 0x18) < 12) red += 1;
+      }
+    }
+    expect(white).toBeGreaterThan(150);
+    expect(red).toBeGreaterThan(1000);
+  });
+});
+
+describe("encodeIndexedPng", () => {
+  it("keeps up to 256 well separated colours exactly, and maps more to the nearest", () => {
+    const width = 64;
+    const height = 64;
+    const rgba = new Uint8Array(width * height * 4);
+    for (let i = 0; i < width * height; i++) rgba.set([(i % 16) * 16, (i >> 4) & 0xf0, (i >> 9) * 20, 255], i * 4);
+    const picture = decodeIndexedPng(encodeIndexedPng(rgba, width, height));
+    for (let i = 0; i < width * height; i++) {
+      const got = picture.at(i % width, Math.floor(i / width));
+      for (let c = 0; c < 3; c++) expect(Math.abs(got[c]! - rgba[i * 4 + c]!)).toBeLessThan(64);
+    }
+    const two = Uint8Array.of(1, 2, 3, 255, 250, 128, 7, 255);
+    const small = decodeIndexedPng(encodeIndexedPng(two, 2, 1));
+    expect([small.at(0, 0), small.at(1, 0)]).toEqual([
+      [1, 2, 3],
+      [250, 128, 7],
+    ]);
+  });
+});

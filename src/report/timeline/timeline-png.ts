@@ -1,0 +1,43 @@
+import { readAsset } from "../assets.ts";
+import type { Timeline } from "../documents/model.ts";
+import { encodeIndexedPng } from "./indexed-png.ts";
+import { renderTimelineSvg } from "./timeline-svg.ts";
+
+let engine: Promise<typeof import("@resvg/resvg-wasm")> | undefined;
+
+/** The renderer starts once per process; loading its WebAssembly takes longer than a picture. */
+async function loadEngine(): Promise<typeof import("@resvg/resvg-wasm")> {
+  const resvg = await import("@resvg/resvg-wasm");
+  await resvg.initWasm(Uint8Array.from(readAsset("index_bg.wasm")));
+  return resvg;
+}
+
+/**
+ * A timeline as a PNG of 1200x500 pixels, drawn without a browser or system fonts.
+ * @throws GateError ASSET_MISSING when the installation is incomplete
+ */
+export async function renderTimelinePng(timeline: Timeline): Promise<Uint8Array> {
+  return svgToPng(renderTimelineSvg(timeline));
+}
+
+/**
+ * An SVG document as an indexed PNG of its own size, in the shipped font.
+ * @throws GateError ASSET_MISSING when the installation is incomplete
+ */
+export async function svgToPng(svg: string): Promise<Uint8Array> {
+  engine ??= loadEngine();
+  const { Resvg } = await engine;
+  const picture = new Resvg(svg, {
+    font: { fontBuffers: [readAsset("dejavu-sans-subset.ttf")], defaultFontFamily: "DejaVu Sans" },
+  });
+  try {
+    const image = picture.render();
+    try {
+      return encodeIndexedPng(image.pixels, image.width, image.height);
+    } finally {
+      image.free();
+    }
+  } finally {
+    picture.free();
+  }
+}

@@ -1,0 +1,124 @@
+import { escapeHtml } from "../../core/escape.ts";
+import { formatBytes } from "../../core/units.ts";
+import type { Timeline } from "../documents/model.ts";
+import { fitText, textWidth } from "../terminal/text-width.ts";
+import { INK, VERDICT_LOOK } from "./palette.ts";
+import { byteTicks, timeTicks } from "./scale.ts";
+import { domainOf } from "./timeline-domain.ts";
+import { layoutLegend } from "./timeline-legend.ts";
+import { rankSeries, seriesLabel, withUsableLimits } from "./timeline-model.ts";
+import { drawPlot, type Plane } from "./timeline-plot.ts";
+
+export interface PictureSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Letters of 17 px stay readable when a comment shows the picture 760 px wide (then 11 px). */
+export const PICTURE_SIZE: PictureSize = { width: 1200, height: 500 };
+
+const MARGIN = 28;
+const TICK_SIZE = 17;
+const SUBTITLE_SIZE = 19;
+const SUBTITLE_LINE = 26;
+
+/**
+ * A timeline as an SVG document: candidate over the baseline's range, limits, verdict and peak. Self-contained; needs the font
+ * family "DejaVu Sans" (or any other) where it is drawn. Every outside text is escaped and cut to its room.
+ */
+export function renderTimelineSvg(given: Timeline, size: PictureSize = PICTURE_SIZE): string {
+  const timeline = withUsableLimits(given);
+  const ranked = rankSeries(timeline);
+  const domain = domainOf(timeline, ranked);
+  const inner = size.width - 2 * MARGIN;
+  const subtitle = wrap(timeline.subtitle, SUBTITLE_SIZE, inner);
+  const legend = layoutLegend(timeline, ranked, domain, inner);
+
+  const top = 84 + subtitle.length * SUBTITLE_LINE;
+  const bottom = size.height - 46 - legend.height;
+  const bytes = byteTicks(domain.low, domain.high, Math.max(3, Math.floor((bottom - top) / 44)));
+  const tickRoom = Math.max(...bytes.labels.map((label) => textWidth(label, TICK_SIZE)), 60);
+  const left = MARGIN + tickRoom + 12;
+  const right = size.width - MARGIN - 8;
+  const time = timeTicks(domain.timeTo_s, Math.max(3, Math.floor((right - left) / 110)));
+  const plane: Plane = { left, right, top, bottom, domain };
+
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${size.width}" height="${size.height}" viewBox="0 0 ${size.width} ${size.height}" font-family="DejaVu Sans, sans-serif">`,
+    `<rect width="${size.width}" height="${size.height}" fill="${INK.paper}"/>`,
+    header(timeline, ranked, size, subtitle),
+    grid(plane, bytes, time),
+    drawPlot(timeline, ranked, plane),
+    `<g transform="translate(${MARGIN} ${size.height - 14 - legend.height})">${legend.svg}</g>`,
+    "</svg>",
+  ].join("\n");
+}
+
+function header(
+  timeline: Timeline,
+  ranked: ReturnType<typeof rankSeries>,
+  size: PictureSize,
+  subtitle: readonly string[],
+): string {
+  const look = VERDICT_LOOK[timeline.verdict];
+  const word = `${look.sign} ${look.label}`;
+  const pill = textWidth(word, 23) + 30;
+  const peak = ranked.main?.peak;
+  const summary =
+    ranked.main && peak
+      ? fitText(`${seriesLabel(ranked.main.series, timeline)} peak ${formatBytes(peak.bytes)}`, 20, 420)
+      : "";
+  const titleRoom = size.width - 2 * MARGIN - pill - 16 - (summary === "" ? 0 : textWidth(summary, 20) + 24);
+  const title = fitText(timeline.scenario, 26, titleRoom);
+  const lines = subtitle.map(
+    (line, i) =>
+      `<text x="${MARGIN}" y="${92 + i * SUBTITLE_LINE}" font-size="${SUBTITLE_SIZE}" fill="${INK.soft}">${escapeHtml(line)}</text>`,
+  );
+  return [
+    `<rect x="${MARGIN}" y="20" width="${pill.toFixed(1)}" height="42" rx="8" fill="${look.color}"/>`,
+    `<text x="${MARGIN + 15}" y="49" font-size="23" fill="#ffffff">${escapeHtml(word)}</text>`,
+    `<text x="${(MARGIN + pill + 16).toFixed(1)}" y="50" font-size="26" fill="${INK.text}">${escapeHtml(title)}</text>`,
+    `<text x="${size.width - MARGIN - 8}" y="49" font-size="20" fill="${INK.soft}" text-anchor="end">${escapeHtml(summary)}</text>`,
+    ...lines,
+  ].join("\n");
+}
+
+function grid(plane: Plane, bytes: ReturnType<typeof byteTicks>, time: ReturnType<typeof timeTicks>): string {
+  const out: string[] = [];
+  const { domain } = plane;
+  bytes.values.forEach((value, i) => {
+    const y = plane.bottom - ((value - domain.low) / (domain.high - domain.low)) * (plane.bottom - plane.top);
+    out.push(`<path d="M${plane.left} ${y.toFixed(1)}H${plane.right}" stroke="${INK.grid}" stroke-width="1.2"/>`);
+    out.push(
+      `<text x="${(plane.left - 12).toFixed(1)}" y="${(y + 6).toFixed(1)}" font-size="${TICK_SIZE}" fill="${INK.soft}" text-anchor="end">${bytes.labels[i]}</text>`,
+    );
+  });
+  time.values.forEach((value, i) => {
+    const x = plane.left + (value / domain.timeTo_s) * (plane.right - plane.left);
+    const label = time.labels[i]!;
+    // The last label must not be cut by the edge of the picture.
+    const anchor = x + textWidth(label, TICK_SIZE) / 2 > plane.right + 30 ? "end" : "middle";
+    out.push(`<path d="M${x.toFixed(1)} ${plane.bottom}v6" stroke="${INK.axis}" stroke-width="1.5"/>`);
+    out.push(
+      `<text x="${x.toFixed(1)}" y="${plane.bottom + 26}" font-size="${TICK_SIZE}" fill="${INK.soft}" text-anchor="${anchor}">${label}</text>`,
+    );
+  });
+  out.push(`<path d="M${plane.left} ${plane.bottom}H${plane.right}" stroke="${INK.axis}" stroke-width="1.5"/>`);
+  return out.join("\n");
+}
+
+/** One or two lines of at most `width` pixels. */
+function wrap(text: string, size: number, width: number): string[] {
+  if (text.trim() === "") return [];
+  const words = text.trim().split(/\s+/);
+  let first = "";
+  while (words.length > 0) {
+    const next = first === "" ? words[0]! : `${first} ${words[0]!}`;
+    if (textWidth(next, size) > width && first !== "") break;
+    first = next;
+    words.shift();
+  }
+  const lines = [fitText(first, size, width)];
+  if (words.length > 0) lines.push(fitText(words.join(" "), size, width));
+  return lines;
+}

@@ -1,0 +1,255 @@
+import { formatBytes } from "../../core/units.ts";
+import type { DeviceColumns, DeviceLists } from "../recording/record-columns.ts";
+import { WHOLE_JOB } from "./device-records.ts";
+import type { Attribution, RecordedDevice } from "./recorded-device.ts";
+
+/** Capability of a device whose lists show pids that this machine's process tree may not: the gate runs in a pid namespace. */
+export const NAMESPACED_PIDS = "pids:namespaced";
+
+/** Capability of a device whose lists hold nobody but the job's processes: what others hold of it is not known. */
+const JOB_ONLY = "processes:job";
+
+export const listsJobOnly = (recorded: Pick<RecordedDevice, "capabilities"> | null): boolean =>
+  recorded?.capabilities.includes(JOB_ONLY) ?? false;
+
+/** Why nothing on a device is the job's, where lists show who is there. */
+export const NOT_SEEN = "no process of the job was seen on the device";
+
+/** Memory of others that moves by no more than this is what drivers and desktops do by themselves. */
+const TENANT = { bytes: 64 * 2 ** 20, share: 0.01 } as const;
+
+/** From which movement on another process's memory on a device of this size is worth a word, bytes. */
+export const tenantLimit = (totalBytes: number | null): number =>
+  Math.max(TENANT.bytes, TENANT.share * (totalBytes ?? 0));
+
+/** Which entries of a device's process lists are whose. */
+export interface ListParts {
+  readonly job: (pid: number, owner: number) => boolean;
+  readonly other: (pid: number, owner: number) => boolean;
+}
+
+/** What the process lists of one device show over the whole run. */
+export interface ListsSeen {
+  /** Entries of the job's processes, and how many of them have a size. */
+  readonly own: number;
+  readonly ownKnown: number;
+  /** Processes that are not known to be the job's and were there before the command began; null when no list is that old. */
+  readonly before: ReadonlySet<number> | null;
+  /** Those that came later. */
+  readonly newPids: ReadonlySet<number>;
+  /** Some entry of those that came later has a size. */
+  readonly newKnown: boolean;
+}
+
+const NONE: ListsSeen = { own: 0, ownKnown: 0, before: null, newPids: new Set(), newKnown: false };
+
+/** Calls `entry` for every entry of every list, in order of time. */
+export function eachEntry(
+  lists: DeviceLists,
+  entry: (list: number, pid: number, bytes: number, owner: number) => void,
+): void {
+  let at = 0;
+  for (let list = 0; list < lists.ends.length; list++) {
+    for (const end = lists.ends[list]!; at < end; at++) {
+      entry(list, lists.pids[at]!, lists.bytes[at]!, lists.owners[at]!);
+    }
+  }
+}
+
+/** @param beganNs when the command began; null where nobody knows: then the first list is taken to be older. */
+export function listsSeen(lists: DeviceLists | null, beganNs: number | null): ListsSeen {
+  if (lists === null) return NONE;
+  // The sampler reads its first list before it lets the command go.
+  const warm = beganNs === null || lists.timeNs[0]! <= beganNs;
+  const before = new Set<number>();
+  const newPids = new Set<number>();
+  let own = 0;
+  let ownKnown = 0;
+  let newKnown = false;
+  eachEntry(lists, (list, pid, bytes, owner) => {
+    if (owner === 1) {
+      own++;
+      if (!Number.isNaN(bytes)) ownKnown++;
+    } else if (list === 0 && warm) before.add(pid);
+    else if (!before.has(pid)) {
+      newPids.add(pid);
+      if (!Number.isNaN(bytes)) newKnown = true;
+    }
+  });
+  return { own, ownKnown, before: warm ? before : null, newPids, newKnown };
+}
+
+/** What is known of one device besides its records. */
+export interface AttributionContext {
+  /** When the command began; null where nobody knows. */
+  readonly beganNs: number | null;
+  readonly baselineBytes: number | null;
+  readonly totalBytes: number | null;
+  /** Processes of the job whose allocators are known to hold memory on it. */
+  readonly users: number;
+  /** Pids of lists are not those of this machine's process tree. */
+  readonly namespaced: boolean;
+}
+
+export interface DecidedAttribution {
+  readonly kind: Attribution;
+  /** Why it is no better; null when it could not be. */
+  readonly reason: string | null;
+}
+
+/** Highest less lowest memory of the processes that are surely not the job's; NaN where the driver does not say what they hold. */
+function movedOthers(lists: DeviceLists, surely: (pid: number, owner: number) => boolean): number {
+  const sums = new Float64Array(lists.timeNs.length);
+  let unsaid = false;
+  eachEntry(lists, (list, pid, bytes, owner) => {
+    if (!surely(pid, owner)) return;
+    sums[list] = sums[list]! + bytes;
+    unsaid ||= Number.isNaN(bytes);
+  });
+  const [lowest, highest] = knownRange(sums);
+  return unsaid ? Number.NaN : highest - lowest;
+}
+
+/** Lowest and highest known value; both 0 when none is known. */
+export function knownRange(values: Float64Array): readonly [number, number] {
+  let lowest = Number.POSITIVE_INFINITY;
+  let highest = Number.NEGATIVE_INFINITY;
+  for (const value of values) {
+    if (value < lowest) lowest = value;
+    if (value > highest) highest = value;
+  }
+  return lowest <= highest ? [lowest, highest] : [0, 0];
+}
+
+/** Why the driver's lists do not name the job's memory. */
+function listless(seen: ListsSeen, lists: DeviceLists | null, { users }: AttributionContext): string {
+  if (lists === null) return "no list of processes could be read";
+  if (seen.own > 0) return "the driver does not say how much the job's processes hold";
+  const foreign = (seen.before?.size ?? 0) + seen.newPids.size > 0;
+  if (users > 0 && foreign) return "the driver lists processes under numbers of another pid namespace";
+  return "the driver's list shows no process of the job";
+}
+
+/**
+ * How much of a device's memory is known to be the job's: the best of pid, single new pid, device delta and none that the
+ * records bear out.
+ */
+export function decideAttribution(
+  samples: DeviceColumns | null,
+  lists: DeviceLists | null,
+  context: AttributionContext,
+): DecidedAttribution {
+  const seen = listsSeen(lists, context.beganNs);
+  if (seen.ownKnown > 0 && seen.ownKnown * 2 >= seen.own) {
+    const unsaid = seen.own - seen.ownKnown;
+    return { kind: "pid", reason: unsaid === 0 ? null : `${unsaid} of ${seen.own} entries of the job had no size` };
+  }
+  const why = listless(seen, lists, context);
+  const strange = context.users > 0 || context.namespaced;
+  if (seen.own === 0 && strange && seen.before !== null && seen.newPids.size === 1 && seen.newKnown) {
+    return { kind: "single-new-pid", reason: `${why}; one process appeared on the device while the job ran` };
+  }
+  const none = (reason: string): DecidedAttribution => ({ kind: "none", reason });
+  if (lists !== null && seen.own === 0 && !strange) return none(NOT_SEEN);
+  if (samples === null || !samples.used.some((value) => !Number.isNaN(value))) {
+    return none(`${why}, and the device's used memory cannot be read`);
+  }
+  if (context.baselineBytes === null) return none(`${why}, and nothing could be read before the command began`);
+  const mayBeOwn = seen.own > 0 ? 0 : Math.max(1, context.users);
+  if (seen.newPids.size > mayBeOwn) {
+    return none(`${why}, and ${seen.newPids.size} others appeared on the device while the job ran`);
+  }
+  const { before } = seen;
+  // Where the job's own are known, everybody else is a stranger.
+  const surely = (pid: number, owner: number): boolean => owner !== 1 && (seen.own > 0 || (before?.has(pid) ?? false));
+  const moved = lists === null ? 0 : movedOthers(lists, surely);
+  if (Number.isNaN(moved)) return none(`${why}, nor what others on it hold`);
+  if (moved > tenantLimit(context.totalBytes)) {
+    return none(`${why}, and memory of processes that were there before moved by ${formatBytes(moved)}`);
+  }
+  return { kind: "device-delta", reason: why };
+}
+
+/**
+ * Whose the entries of a device's lists are, under the attribution that was decided on.
+ * @param trusted owners of entries are true: pids are those of this machine's process tree
+ * @param warm the device was read before the command began: who stands in its first list was there before
+ */
+export function listParts(kind: Attribution, lists: DeviceLists, trusted: boolean, warm: boolean): ListParts {
+  switch (kind) {
+    case "pid":
+      return { job: (_pid, owner) => owner === 1, other: (_pid, owner) => owner === 0 };
+    case "single-new-pid": {
+      const { newPids } = listsSeen(lists, null);
+      const other = (pid: number): boolean => !newPids.has(pid);
+      return { job: (pid) => newPids.has(pid), other };
+    }
+    case "device-delta":
+    case "none": {
+      const before = (warm ? listsSeen(lists, null).before : null) ?? new Set<number>();
+      const nobody = (): boolean => false;
+      return {
+        job: nobody,
+        other: trusted ? (_pid, owner) => owner === 0 : (pid, owner) => owner !== 1 && before.has(pid),
+      };
+    }
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** Columns of one device on the clock of its lists, bytes; NaN = unknown. */
+export interface ListColumns {
+  readonly timeNs: Float64Array;
+  /** The job's, by rank. */
+  readonly job: ReadonlyMap<number, Float64Array>;
+  readonly others: Float64Array | null;
+}
+
+/**
+ * The job's memory by rank, and others', at each list. An entry without a size makes the sum it belongs to unknown, not smaller.
+ * @param mainRank rank of entries whose process has none of its own
+ */
+export function listColumns(
+  lists: DeviceLists,
+  { job, other }: ListParts,
+  rankOf: (pid: number) => number,
+  mainRank: number,
+): ListColumns {
+  const count = lists.timeNs.length;
+  const perRank = new Map<number, Float64Array>();
+  const whole = new Float64Array(count).fill(Number.NaN);
+  const others = new Float64Array(count);
+  let someWhole = false;
+  let anyOther = false;
+  eachEntry(lists, (list, pid, bytes, owner) => {
+    if (pid === WHOLE_JOB) {
+      whole[list] = bytes;
+      someWhole = true;
+    } else if (job(pid, owner)) {
+      const rank = owner === 1 ? rankOf(pid) : mainRank;
+      let sums = perRank.get(rank);
+      if (sums === undefined) {
+        sums = new Float64Array(count);
+        perRank.set(rank, sums);
+      }
+      sums[list] = sums[list]! + bytes;
+    } else if (other(pid, owner)) {
+      anyOther = true;
+      others[list] = others[list]! + bytes;
+    } else if (Number.isNaN(owner)) {
+      // It may be anybody's.
+      others[list] = Number.NaN;
+    }
+  });
+  // Whoever counts the job as a whole sees more than its single processes; only ranks that share a device need those.
+  if (someWhole && perRank.size <= 1) {
+    const rank = [...perRank.keys()][0] ?? mainRank;
+    const sums = perRank.get(rank);
+    perRank.set(
+      rank,
+      whole.map((bytes, i) => (Number.isNaN(bytes) ? (sums?.[i] ?? Number.NaN) : bytes)),
+    );
+  }
+  return { timeNs: lists.timeNs, job: perRank, others: anyOther || perRank.size > 0 ? others : null };
+}

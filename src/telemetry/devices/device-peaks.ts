@@ -1,0 +1,81 @@
+import { RecordSource } from "../../sampler/record-layout.ts";
+import type { KnownPeak } from "../recording/model.ts";
+import type { DeviceProcessPeak } from "../recording/record-columns.ts";
+import { tenantLimit } from "./device-attribution.ts";
+import { WHOLE_JOB } from "./device-records.ts";
+import { aloneOn, type SurveyedDevice } from "./device-survey.ts";
+
+/** Where a driver's own mark comes from, in words. */
+function sourceName(source: number): string {
+  if (source === RecordSource.nvml) return "NVML accounting";
+  return source === RecordSource.dmem ? "cgroup dmem.peak" : "the driver's own mark";
+}
+
+/** Highest memory of the job on a device, bytes; null where nothing of it is known. */
+export interface JobPeak {
+  readonly bytes: number;
+  readonly kind: "exact" | "sampled";
+}
+
+/** The job's processes' own marks on a device: those of processes that the lists call others' are not the job's. */
+function ownMarks(device: SurveyedDevice, marks: readonly DeviceProcessPeak[]): DeviceProcessPeak[] {
+  const foreign = new Set<number>();
+  const { lists } = device;
+  for (let i = 0; lists !== null && i < lists.pids.length; i++) {
+    if (lists.owners[i] !== 1) foreign.add(lists.pids[i]!);
+  }
+  return marks.filter(({ index, pid }) => index === device.index && !foreign.has(pid));
+}
+
+/** Sum of the ranks at each list; NaN where one of them is unknown. */
+export function jobTotal({ columns }: SurveyedDevice): Float64Array | null {
+  if (columns === null || columns.job.size === 0) return null;
+  const total = new Float64Array(columns.timeNs.length);
+  for (const column of columns.job.values()) for (let i = 0; i < total.length; i++) total[i] = total[i]! + column[i]!;
+  return total;
+}
+
+const largest = (values: Float64Array | null): number | null => {
+  let most: number | null = null;
+  for (const value of values ?? []) if (value > (most ?? Number.NEGATIVE_INFINITY)) most = value;
+  return most;
+};
+
+/** The highest memory of the job: by the driver's own mark where one tells it whole, else the highest that was seen. */
+export function jobPeak(device: SurveyedDevice, marks: readonly DeviceProcessPeak[]): JobPeak | null {
+  const own = ownMarks(device, marks);
+  const whole = own.find(({ pid }) => pid === WHOLE_JOB);
+  const sampled =
+    device.attribution.kind === "device-delta"
+      ? (largest(device.samples?.used ?? null) ?? Number.NaN) - (device.baselineBytes ?? Number.NaN)
+      : (largest(jobTotal(device)) ?? Number.NaN);
+  const marked = Math.max(0, ...own.map(({ bytes }) => bytes));
+  // Marks of several processes are reached at different times: the largest is a lower bound, their sum an upper one.
+  const exact = whole ?? (own.length === 1 && own[0]!.ended && aloneOn(device) ? own[0] : undefined);
+  if (exact !== undefined && !(sampled > exact.bytes)) return { bytes: exact.bytes, kind: "exact" };
+  const bytes = Number.isNaN(sampled) ? marked : Math.max(sampled, marked);
+  return bytes > 0 || !Number.isNaN(sampled) ? { bytes, kind: "sampled" } : null;
+}
+
+/**
+ * The driver's marks as peaks of the device's used memory, where the two can be compared: one process alone on the device, read
+ * after its end, and before it hardly anything was used. What was used before is counted in.
+ */
+export function devicePeaks(devices: readonly SurveyedDevice[], marks: readonly DeviceProcessPeak[]): KnownPeak[] {
+  return devices.flatMap((device): KnownPeak[] => {
+    const [mark, ...more] = ownMarks(device, marks);
+    const { place, baselineBytes, totalBytes } = device;
+    if (mark === undefined || more.length > 0 || !(mark.ended || mark.pid === WHOLE_JOB)) return [];
+    if (baselineBytes === null || baselineBytes > tenantLimit(totalBytes) || !aloneOn(device)) return [];
+    return [
+      {
+        rank: place.rank,
+        device: place.name,
+        metric: "used",
+        bytes: mark.bytes + baselineBytes,
+        kind: "exact",
+        source: sourceName(mark.source),
+      },
+    ];
+  });
+}

@@ -1,0 +1,141 @@
+import type { RecordingInfo } from "../recording/model.ts";
+import type { DeviceColumns, DeviceLists, RecordFile } from "../recording/record-columns.ts";
+import {
+  type DecidedAttribution,
+  decideAttribution,
+  type ListColumns,
+  listColumns,
+  listParts,
+  listsJobOnly,
+  listsSeen,
+  NAMESPACED_PIDS,
+} from "./device-attribution.ts";
+import { type DevicePlace, type DeviceUsers, devicePlaces } from "./device-places.ts";
+import { rankOfPid } from "./device-ranks.ts";
+import type { RecordedDevice } from "./recorded-device.ts";
+
+/** Everything a record file and the run's text say of one device. */
+export interface SurveyedDevice {
+  readonly index: number;
+  /** As the run's text has it; null for a record file alone. */
+  readonly recorded: RecordedDevice | null;
+  readonly samples: DeviceColumns | null;
+  readonly lists: DeviceLists | null;
+  readonly place: DevicePlace;
+  /** The name under which a rank's own memory on it stands. */
+  readonly nameFor: (rank: number) => string;
+  readonly users: DeviceUsers | null;
+  readonly attribution: DecidedAttribution;
+  readonly baselineBytes: number | null;
+  readonly totalBytes: number | null;
+  /** Null where no list was read. */
+  readonly columns: ListColumns | null;
+}
+
+/** Without word of when the command began: a reading this young is older than anything it can have done. Nanoseconds. */
+const SURELY_BEFORE_NS = 50e6;
+
+/** The last known value at or before a moment; null when there is none. */
+function lastBefore(samples: DeviceColumns, untilNs: number): number | null {
+  let value: number | null = null;
+  for (let i = 0; i < samples.timeNs.length && samples.timeNs[i]! <= untilNs; i++) {
+    if (!Number.isNaN(samples.used[i]!)) value = samples.used[i]!;
+  }
+  return value;
+}
+
+function largestTotal(samples: DeviceColumns | null): number | null {
+  let largest: number | null = null;
+  for (const value of samples?.total ?? []) if (value > (largest ?? 0)) largest = value;
+  return largest;
+}
+
+/** The rank whose processes hold the most of what the lists call the job's. */
+function rankSeen(lists: DeviceLists | undefined, rankOf: (pid: number) => number): number | null {
+  if (lists === undefined) return null;
+  const sums = new Map<number, number>();
+  for (let i = 0; i < lists.pids.length; i++) {
+    if (lists.owners[i] !== 1 || lists.pids[i]! <= 0) continue;
+    const rank = rankOf(lists.pids[i]!);
+    sums.set(rank, (sums.get(rank) ?? 0) + (Number.isNaN(lists.bytes[i]!) ? 1 : lists.bytes[i]!));
+  }
+  return [...sums].sort(([a, x], [b, y]) => y - x || a - b)[0]?.[0] ?? null;
+}
+
+/**
+ * Look at every device of a record file.
+ * @param info the run's text; once it is complete, what it says of attribution stands
+ * @param beganNs when the command began, on the recording's clock; null where nobody knows
+ */
+export function surveyDevices(
+  file: RecordFile,
+  info: RecordingInfo | null,
+  beganNs: number | null = null,
+): SurveyedDevice[] {
+  const recorded = new Map((info?.devices ?? []).map((device) => [device.index, device]));
+  const samples = new Map(file.devices.map((device) => [device.index, device]));
+  const lists = new Map(file.lists.map((one) => [one.index, one]));
+  const rankOf = rankOfPid(file, info);
+  const places = devicePlaces(
+    file,
+    info?.probe ?? null,
+    info?.identity.rank ?? 0,
+    (index) => recorded.get(index)?.name ?? null,
+    (index) => rankSeen(lists.get(index), rankOf),
+  );
+  const someOwn = file.lists.some((one) => one.owners.includes(1));
+  const indices = [...new Set([...recorded.keys(), ...samples.keys(), ...lists.keys()])].sort((a, b) => a - b);
+  return indices.map((index): SurveyedDevice => {
+    const known = recorded.get(index) ?? null;
+    const own = { samples: samples.get(index) ?? null, lists: lists.get(index) ?? null };
+    const users = places.users(index);
+    const totalBytes = known?.total_bytes ?? largestTotal(own.samples);
+    const namespaced = known?.capabilities.includes(NAMESPACED_PIDS) ?? false;
+    const judged = info?.complete === true && known !== null && beganNs === null;
+    const baselineBytes = judged
+      ? known.baseline_used_bytes
+      : own.samples === null
+        ? null
+        : lastBefore(own.samples, beganNs ?? SURELY_BEFORE_NS);
+    const attribution = judged
+      ? { kind: known.attribution, reason: known.attribution_reason }
+      : decideAttribution(own.samples, own.lists, {
+          beganNs,
+          baselineBytes,
+          totalBytes,
+          users: new Set(users?.streams.map(({ pid }) => pid)).size,
+          namespaced,
+        });
+    const place = places.main(index);
+    const trusted = someOwn || (users === null && !namespaced);
+    const columns =
+      own.lists === null
+        ? null
+        : listColumns(
+            own.lists,
+            listParts(attribution.kind, own.lists, trusted, baselineBytes !== null),
+            rankOf,
+            place.rank,
+          );
+    return {
+      index,
+      recorded: known,
+      ...own,
+      place,
+      nameFor: (rank) => places.nameFor(index, rank),
+      users,
+      attribution,
+      baselineBytes,
+      totalBytes,
+      columns: columns !== null && listsJobOnly(known) ? { ...columns, others: null } : columns,
+    };
+  });
+}
+
+/** Whether one process alone, and nobody else, was seen on a device: then a mark of that process is one of the device's. */
+export function aloneOn({ recorded, lists, columns }: SurveyedDevice): boolean {
+  if (lists === null || columns === null || listsJobOnly(recorded)) return false;
+  const pids = new Set(lists.pids);
+  const { before } = listsSeen(lists, null);
+  return pids.size === 1 && (before === null || before.size === 0);
+}

@@ -1,0 +1,75 @@
+import { invalidInput } from "../../../core/errors.ts";
+
+/** Stamps from here on (March 1973) are taken as Unix time, below as time since an unnamed start. */
+const EPOCH_FROM_S = 1e8;
+const NS_PER_S = 1_000_000_000;
+const ZERO = 0x30;
+const NINE = 0x39;
+const MOST_DIGITS = 19;
+
+/**
+ * Turns a column of time stamps into nanoseconds since time zero, exactly: Unix nanoseconds exceed 2^53, so they are split
+ * into seconds and nanoseconds before they become numbers. Time zero is the first stamp when stamps are Unix time, else the
+ * stamps' own zero.
+ */
+export class TimeStamps {
+  /** Unix nanoseconds of time zero; null when the stamps are relative or none was read. */
+  epochNs: bigint | null = null;
+  private baseSeconds = 0;
+  private baseNanos = 0;
+  private started = false;
+
+  /**
+   * Stamps of whole nanoseconds straight from the bytes of a cell; NaN when the cell is not 1 to 19 digits (ask
+   * {@link nanoseconds} then).
+   */
+  digits(bytes: Uint8Array, start: number, end: number): number {
+    if (end <= start || end - start > MOST_DIGITS) return Number.NaN;
+    const cut = Math.max(start, end - 9);
+    let seconds = 0;
+    let nanos = 0;
+    for (let at = start; at < end; at++) {
+      const digit = bytes[at]! - ZERO;
+      if (digit < 0 || digit > NINE - ZERO) return Number.NaN;
+      if (at < cut) seconds = seconds * 10 + digit;
+      else nanos = nanos * 10 + digit;
+    }
+    return this.split(seconds, nanos);
+  }
+
+  /** A stamp in nanoseconds that is not plain digits (`1.7e18`). @throws GateError TIMESTAMP_INVALID */
+  nanoseconds(value: number, line: number, column: string, name: string): number {
+    if (!Number.isFinite(value) || value < 0) throw badStamp(String(value), line, column, name);
+    const seconds = Math.floor(value / NS_PER_S);
+    return this.split(seconds, Math.round(value - seconds * NS_PER_S));
+  }
+
+  /** @throws GateError TIMESTAMP_INVALID */
+  seconds(value: number, line: number, column: string, name: string): number {
+    if (!Number.isFinite(value) || value < 0) throw badStamp(String(value), line, column, name);
+    const whole = Math.floor(value);
+    return this.split(whole, Math.round((value - whole) * NS_PER_S));
+  }
+
+  /** A stamp already split into whole seconds and nanoseconds. */
+  split(seconds: number, nanos: number): number {
+    if (!this.started) {
+      this.started = true;
+      if (seconds >= EPOCH_FROM_S) {
+        this.baseSeconds = seconds;
+        this.baseNanos = nanos;
+        this.epochNs = BigInt(seconds) * BigInt(NS_PER_S) + BigInt(nanos);
+      }
+    }
+    return (seconds - this.baseSeconds) * NS_PER_S + (nanos - this.baseNanos);
+  }
+}
+
+function badStamp(text: string, line: number, column: string, name: string): Error {
+  return invalidInput(
+    "TIMESTAMP_INVALID",
+    `line ${line}, column "${column}": ${JSON.stringify(text.slice(0, 60))} is not a time stamp`,
+    name,
+    "Write nanoseconds or seconds as a plain number.",
+  );
+}

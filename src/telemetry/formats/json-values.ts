@@ -1,0 +1,230 @@
+import { invalidInput } from "../../core/errors.ts";
+import { asUtf8 } from "./csv/scan.ts";
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const COMMA = 0x2c;
+/** Largest single value: a little under the longest string of the JavaScript engine. */
+const MAX_VALUE_BYTES = 500e6;
+
+const isSpace = (byte: number) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
+/** One value of a JSON text, not parsed yet. */
+export interface JsonText {
+  readonly text: string;
+  /** Position among the elements of the array, or among the values of a file of many. */
+  readonly index: number;
+  /** True when the file is one array and this is an element of it. */
+  readonly element: boolean;
+}
+
+/**
+ * Cuts a JSON text into values as its bytes arrive: the elements of a top-level array, or the values of a file that holds
+ * one or many (JSON Lines). Nothing but the value at hand is kept, so a file may be larger than a string can be.
+ */
+class ValueSplitter {
+  private depth = 0;
+  private inString = false;
+  private escaped = false;
+  private root: "none" | "array" | "values" | "done" = "none";
+  /** Where the value at hand starts in the present chunk; -1 when none is open. */
+  private start = -1;
+  private parts: Buffer[] = [];
+  private kept = 0;
+  private index = 0;
+  private afterComma = false;
+  private readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  *feed(chunk: Buffer): Generator<JsonText, void, undefined> {
+    if (this.start >= 0) this.start = 0;
+    for (let at = 0; at < chunk.length; at++) {
+      const byte = chunk[at]!;
+      if (this.inString) {
+        if (this.escaped) this.escaped = false;
+        else if (byte === BACKSLASH) this.escaped = true;
+        else if (byte === QUOTE) this.inString = false;
+        continue;
+      }
+      if (isSpace(byte)) {
+        // A bare word or number ends at white space where values follow each other; a container ends at its bracket.
+        if (this.depth === 0 && this.start >= 0 && this.root === "values") yield this.close(chunk, at);
+        continue;
+      }
+      if (this.root === "none") {
+        this.root = byte === OPEN_ARRAY ? "array" : "values";
+        if (this.root === "array") continue;
+      }
+      if (this.root === "done") throw this.malformed("text after the end of the array");
+      const top = this.depth === 0;
+      if (this.root === "array" && top && (byte === COMMA || byte === CLOSE_ARRAY)) {
+        if (this.start >= 0) yield this.close(chunk, at);
+        else if (byte === COMMA || this.afterComma) throw this.malformed("an element is missing before a separator");
+        if (byte === CLOSE_ARRAY) this.root = "done";
+        else this.afterComma = true;
+        continue;
+      }
+      if (this.start < 0) {
+        this.start = at;
+        this.afterComma = false;
+      }
+      if (byte === QUOTE) this.inString = true;
+      else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.depth++;
+      else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+        this.depth--;
+        if (this.depth < 0) throw this.malformed("a bracket closes nothing");
+        if (this.depth === 0 && this.root === "values") yield this.close(chunk, at + 1);
+      }
+    }
+    if (this.start >= 0) this.keep(chunk.subarray(this.start));
+  }
+
+  private keep(part: Buffer): void {
+    this.kept += part.length;
+    if (this.kept > MAX_VALUE_BYTES) {
+      throw invalidInput(
+        "INPUT_TOO_LARGE",
+        `value ${this.index} is larger than ${MAX_VALUE_BYTES / 1e6} MB`,
+        this.name,
+        "Write the events as a plain array or one per line.",
+      );
+    }
+    this.parts.push(part);
+  }
+
+  private close(chunk: Buffer, end: number): JsonText {
+    const last = chunk.subarray(this.start, end);
+    const bytes = this.parts.length === 0 ? last : Buffer.concat([...this.parts, last]);
+    this.parts = [];
+    this.kept = 0;
+    this.start = -1;
+    return { text: bytes.toString("utf8"), index: this.index++, element: this.root === "array" };
+  }
+
+  *finish(): Generator<JsonText, void, undefined> {
+    if (this.root === "none") throw invalidInput("INPUT_EMPTY", "the file holds nothing but white space", this.name);
+    if (this.inString || this.depth > 0 || (this.root === "array" && !this.done)) {
+      throw invalidInput(
+        "INPUT_TRUNCATED",
+        `the JSON text ends within value ${this.index}`,
+        this.name,
+        "The file was cut: copy it again, or let the program that writes it finish.",
+      );
+    }
+    if (this.start >= 0) {
+      this.start = 0;
+      yield this.close(Buffer.alloc(0), 0);
+    }
+  }
+
+  private get done(): boolean {
+    return this.root === "done";
+  }
+
+  private malformed(what: string): Error {
+    return invalidInput("INPUT_MALFORMED", `not valid JSON at value ${this.index}: ${what}`, this.name);
+  }
+}
+
+/**
+ * The values of a JSON or JSON Lines text, one at a time, still as text.
+ * @throws GateError INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, INPUT_TOO_LARGE
+ */
+export function* jsonValues(chunks: Iterable<Uint8Array>, name: string): Generator<JsonText, void, undefined> {
+  const splitter = new ValueSplitter(name);
+  for (const chunk of asUtf8(chunks)) yield* splitter.feed(chunk);
+  yield* splitter.finish();
+}
+
+/** A parsed JSON object with what `JSON.parse` loses: which numbers were written as fractions, and large integers. */
+export interface SourceRecord {
+  /** Integers beyond 2^53 are bigint, the literals NaN and Infinity are numbers. */
+  readonly values: Readonly<Record<string, unknown>>;
+  /** Keys whose number was written with a decimal point or an exponent, integral or not. */
+  readonly fractions: ReadonlySet<string>;
+}
+
+const NO_FRACTIONS: ReadonlySet<string> = new Set();
+const TIME_STAMP = /"timestamp_ns"\s*:\s*(\d{16,})(?![\d.eE])/;
+const LONG_DIGITS = /\d{16,}/g;
+const FRACTION = /\d[.eE]/;
+const TOKEN = /"(?:[^"\\]|\\[\s\S])*"|[{}[\]:,]|-?(?:\d[0-9.eE+-]*|Infinity)|NaN/g;
+const NOT_FINITE_LITERAL = /"(?:[^"\\]|\\[\s\S])*"|-?Infinity|NaN/g;
+
+/** Parse JSON, taking Python's NaN and Infinity literals as null. @throws GateError INPUT_MALFORMED */
+export function parseJson(text: string, where: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const plain = text.replace(NOT_FINITE_LITERAL, (token) => (token.startsWith('"') ? token : "null"));
+    if (plain !== text) {
+      try {
+        return JSON.parse(plain);
+      } catch {
+        // The first error speaks of the text as it stands in the file.
+      }
+    }
+    throw invalidInput(
+      "INPUT_MALFORMED",
+      `not valid JSON: ${error instanceof Error ? error.message : String(error)}`,
+      where,
+    );
+  }
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Numbers that are direct members of the object in `text`, as written. */
+function memberLiterals(text: string): Map<string, string> {
+  const literals = new Map<string, string>();
+  let depth = 0;
+  let previous = "";
+  let key: string | null = null;
+  for (const [token] of text.matchAll(TOKEN)) {
+    const first = token[0]!;
+    if (first === "{" || first === "[") depth++;
+    else if (first === "}" || first === "]") depth--;
+    else if (first === ":" && depth === 1) key = previous;
+    else if (first === ",") key = null;
+    else if (first !== '"' && first !== ":" && depth === 1 && key !== null) literals.set(JSON.parse(key), token);
+    previous = token;
+  }
+  return literals;
+}
+
+/**
+ * Parse one JSON object without losing integers beyond 2^53 or the difference between `2048` and `2048.0`. Null when the
+ * value is no object.
+ * @throws GateError INPUT_MALFORMED
+ */
+export function parseRecord(text: string, where: string): SourceRecord | null {
+  const parsed = parseJson(text, where);
+  if (!isObject(parsed)) return null;
+  const stamp = TIME_STAMP.exec(text);
+  const long = text.match(LONG_DIGITS)?.length ?? 0;
+  const plain = !FRACTION.test(text) && !/NaN|Infinity/.test(text);
+  if (plain && long === 0) return { values: parsed, fractions: NO_FRACTIONS };
+  if (plain && long === 1 && stamp && parsed.timestamp_ns === Number(stamp[1])) {
+    parsed.timestamp_ns = BigInt(stamp[1]!);
+    return { values: parsed, fractions: NO_FRACTIONS };
+  }
+  const fractions = new Set<string>();
+  for (const [key, literal] of memberLiterals(text)) {
+    if (/^-?\d+$/.test(literal)) {
+      if (!Number.isSafeInteger(Number(literal))) parsed[key] = BigInt(literal);
+    } else {
+      fractions.add(key);
+      parsed[key] = Number(literal);
+    }
+  }
+  return { values: parsed, fractions };
+}

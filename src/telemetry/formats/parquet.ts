@@ -1,0 +1,312 @@
+import { closeSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import type { SchemaElement } from "hyparquet";
+import { ByteWriter, ParquetWriter } from "hyparquet-writer";
+import * as v from "valibot";
+import { GateError, invalidInput } from "../../core/errors.ts";
+import { HEALTH_KINDS } from "../devices/recorded-device.ts";
+import { fileError, statInput } from "../input-file.ts";
+import { COLUMNS, type Column, METRICS, type Recording, type SampleTable } from "../recording/model.ts";
+import { fieldOf, readForeignParquet } from "./parquet-foreign.ts";
+import { ownSource } from "./parquet-own.ts";
+import { numberOf, openParquet, type ParquetSource } from "./parquet-source.ts";
+
+/** Key of the file's own metadata that says what the rows cannot: which table has which columns, epoch, marks, peaks. */
+const LAYOUT_KEY = "stormlog.recording";
+const ROWS_PER_GROUP = 100_000;
+const FLUSH_BYTES = 1 << 20;
+
+const ColumnName = v.picklist(COLUMNS);
+const LayoutSchema = v.object({
+  version: v.literal(1),
+  epoch_ns: v.nullable(v.pipe(v.string(), v.regex(/^-?\d+$/))),
+  world_size: v.nullable(v.number()),
+  missing: v.record(v.string(), v.number()),
+  tables: v.array(
+    v.object({
+      rank: v.number(),
+      device: v.string(),
+      rows: v.pipe(v.number(), v.integer(), v.minValue(0)),
+      time: v.boolean(),
+      steps: v.boolean(),
+      at_step: v.optional(v.boolean(), false),
+      columns: v.array(ColumnName),
+      highwater: v.array(ColumnName),
+    }),
+  ),
+  peaks: v.array(
+    v.object({
+      rank: v.number(),
+      device: v.string(),
+      metric: v.picklist(METRICS),
+      bytes: v.number(),
+      kind: v.picklist(["exact", "sampled"]),
+      source: v.string(),
+    }),
+  ),
+  marks: v.array(
+    v.object({
+      timeNs: v.number(),
+      kind: v.picklist(["process-start", "process-exit", "phase", "oom", "source-error", "rate-change", "stop"]),
+      text: v.string(),
+      pid: v.optional(v.number()),
+    }),
+  ),
+  health: v.optional(
+    v.array(
+      v.object({
+        timeNs: v.number(),
+        rank: v.number(),
+        device: v.string(),
+        kind: v.picklist(HEALTH_KINDS),
+        code: v.nullable(v.number()),
+        count: v.number(),
+      }),
+    ),
+  ),
+});
+type Layout = v.InferOutput<typeof LayoutSchema>;
+
+function rowsOf(table: SampleTable): number {
+  return table.timeNs?.length ?? table.steps?.length ?? Object.values(table.columns)[0]?.length ?? 0;
+}
+
+const columnsOf = (table: SampleTable): Column[] => COLUMNS.filter((column) => table.columns[column] !== undefined);
+
+function layoutOf(recording: Recording): Layout {
+  return {
+    version: 1,
+    epoch_ns: recording.epochNs === null ? null : String(recording.epochNs),
+    world_size: recording.worldSize,
+    missing: { ...recording.missing },
+    tables: recording.tables.map((table) => ({
+      rank: table.rank,
+      device: table.device,
+      rows: rowsOf(table),
+      time: table.timeNs !== null,
+      steps: table.steps !== null,
+      at_step: table.atStep !== undefined,
+      columns: columnsOf(table),
+      highwater: [...table.highwater],
+    })),
+    peaks: [...recording.peaks],
+    marks: [...recording.marks],
+    ...(recording.health === undefined ? {} : { health: [...recording.health] }),
+  };
+}
+
+/** One numeric field of the file: integers are stored as such, which packs them well and keeps other tools exact. */
+interface NumberField {
+  readonly name: string;
+  readonly integers: boolean;
+  readonly of: (table: SampleTable) => Float64Array | null | undefined;
+}
+
+function numberField(name: string, tables: readonly SampleTable[], of: NumberField["of"]): NumberField {
+  const integers = tables.every(
+    (table) => of(table)?.every((value) => Number.isSafeInteger(value) || Number.isNaN(value)) ?? true,
+  );
+  return { name, integers, of };
+}
+
+function fieldsOf(tables: readonly SampleTable[]): NumberField[] {
+  const fields: NumberField[] = [];
+  if (tables.some((table) => table.timeNs)) fields.push(numberField("time_ns", tables, (table) => table.timeNs));
+  if (tables.some((table) => table.steps)) fields.push(numberField("step", tables, (table) => table.steps));
+  if (tables.some((table) => table.atStep)) {
+    fields.push(numberField("at_step", tables, ({ atStep }) => atStep && Float64Array.from(atStep)));
+  }
+  for (const column of COLUMNS) {
+    if (!tables.some((table) => table.columns[column])) continue;
+    fields.push(numberField(fieldOf(column), tables, (table) => table.columns[column]));
+  }
+  return fields;
+}
+
+function schemaOf(fields: readonly NumberField[]): SchemaElement[] {
+  return [
+    { name: "root", num_children: fields.length + 2 },
+    { name: "rank", type: "INT32", repetition_type: "REQUIRED" },
+    { name: "device", type: "BYTE_ARRAY", converted_type: "UTF8", repetition_type: "REQUIRED" },
+    ...fields.map(
+      ({ name, integers }): SchemaElement => ({
+        name,
+        type: integers ? "INT64" : "DOUBLE",
+        repetition_type: "OPTIONAL",
+      }),
+    ),
+  ];
+}
+
+function groupData(values: Float64Array | null | undefined, from: number, to: number, integers: boolean): unknown[] {
+  const data: unknown[] = new Array(to - from).fill(null);
+  if (!values) return data;
+  for (let i = from; i < to; i++) {
+    const value = values[i]!;
+    if (!Number.isNaN(value)) data[i - from] = integers ? BigInt(value) : value;
+  }
+  return data;
+}
+
+/** A writer that hands its buffer to a descriptor whenever a row group is done, so that the file never stands in memory. */
+function descriptorWriter(descriptor: number): ByteWriter {
+  const writer = new ByteWriter(2 * FLUSH_BYTES);
+  const flush = (): void => {
+    const bytes = new Uint8Array(writer.buffer, 0, writer.index);
+    for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
+    writer.index = 0;
+  };
+  return Object.assign(writer, { flush, finish: flush });
+}
+
+/**
+ * Write every sample of a recording, all tables one after the other: `rank`, `device`, `time_ns`, `step`, `at_step` (1 in rows
+ * taken at the end of a step) and one column per counter; unknown is null. The file appears under its name only when it is whole.
+ * @throws GateError PARQUET_WRITE_FAILED
+ */
+export function writeParquet(file: string, recording: Recording): void {
+  const part = `${file}.part`;
+  const fields = fieldsOf(recording.tables);
+  try {
+    const descriptor = openSync(part, "w");
+    try {
+      const writer = new ParquetWriter({
+        writer: descriptorWriter(descriptor),
+        schema: schemaOf(fields),
+        kvMetadata: [{ key: LAYOUT_KEY, value: JSON.stringify(layoutOf(recording)) }],
+        createdBy: "stormlog-gate",
+      });
+      for (const table of recording.tables) {
+        const rows = rowsOf(table);
+        for (let from = 0; from < rows; from += ROWS_PER_GROUP) {
+          const to = Math.min(rows, from + ROWS_PER_GROUP);
+          writer.write({
+            rowGroupSize: ROWS_PER_GROUP,
+            columnData: [
+              { name: "rank", data: new Int32Array(to - from).fill(table.rank) },
+              { name: "device", data: new Array(to - from).fill(table.device) },
+              ...fields.map(({ name, integers, of }) => ({
+                name,
+                data: groupData(of(table), from, to, integers),
+                ...(integers ? { encoding: "DELTA_BINARY_PACKED" as const } : {}),
+              })),
+            ],
+          });
+        }
+      }
+      writer.finish();
+    } finally {
+      closeSync(descriptor);
+    }
+    renameSync(part, file);
+  } catch (error) {
+    rmSync(part, { force: true });
+    throw new GateError("PARQUET_WRITE_FAILED", `the samples cannot be written (${reasonOf(error)})`, {
+      kind: "error",
+      where: file,
+      hint: "Check the free space and the permissions of the directory.",
+      cause: error,
+    });
+  }
+}
+
+const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+function unreadable(file: string, error: unknown): GateError {
+  return invalidInput(
+    "PARQUET_UNREADABLE",
+    `the Parquet file cannot be read: it is cut or damaged (${reasonOf(error)})`,
+    file,
+    "Copy it again, or read the samples.rec beside it.",
+  );
+}
+
+/** Reads what one of our files announces, straight into the columns of its tables. */
+async function readTables(source: ParquetSource, layout: Layout): Promise<SampleTable[]> {
+  const announced = layout.tables.reduce((sum, { rows }) => sum + rows, 0);
+  if (announced !== source.rows) throw new Error(`${source.rows} rows where ${announced} are announced`);
+  const unknown = (rows: number) => new Float64Array(rows).fill(Number.NaN);
+  const tables = layout.tables.map(
+    (table): SampleTable => ({
+      rank: table.rank,
+      device: table.device,
+      timeNs: table.time ? unknown(table.rows) : null,
+      steps: table.steps ? unknown(table.rows) : null,
+      columns: Object.fromEntries(table.columns.map((column) => [column, unknown(table.rows)])),
+      highwater: new Set(table.highwater),
+    }),
+  );
+  const ends = layout.tables.map((table) => (table.at_step ? unknown(table.rows) : null));
+  /** For each field of the file the stretches of rows that tables keep of it. */
+  const stretches = new Map<string, { readonly from: number; readonly into: Float64Array }[]>();
+  let row = 0;
+  for (const [i, table] of tables.entries()) {
+    const keep = (field: string, into: Float64Array | null | undefined) => {
+      if (into) stretches.set(field, [...(stretches.get(field) ?? []), { from: row, into }]);
+    };
+    keep("time_ns", table.timeNs);
+    keep("step", table.steps);
+    keep("at_step", ends[i]);
+    for (const column of COLUMNS) keep(fieldOf(column), table.columns[column]);
+    row += layout.tables[i]?.rows ?? 0;
+  }
+  const fields = [...stretches.keys()].filter((field) => source.columns.has(field));
+  await source.each(fields, (field, values, rowStart) => {
+    for (const { from, into } of stretches.get(field) ?? []) {
+      const end = Math.min(rowStart + values.length, from + into.length);
+      for (let at = Math.max(rowStart, from); at < end; at++) into[at - from] = numberOf(values[at - rowStart]);
+    }
+  });
+  return tables.map((table, i): SampleTable => {
+    const end = ends[i];
+    return end ? { ...table, atStep: Uint8Array.from(end) } : table;
+  });
+}
+
+/**
+ * Read a Parquet file: one of ours, exactly as it was written, or any file with columns named as in the generic CSV layout
+ * (`time_ns` or `timestamp_ns`, `step`, `rank`, `device`, `allocated_bytes`, …). Takes little more memory than the columns it returns.
+ * @throws GateError INPUT_EMPTY, PARQUET_UNREADABLE, INPUT_UNKNOWN_FORMAT, INPUT_NOT_FOUND, INPUT_NO_PERMISSION, NEGATIVE_BYTES,
+ *   BYTES_TOO_LARGE
+ */
+export async function readParquet(file: string): Promise<Recording> {
+  if (statInput(file).size === 0) throw invalidInput("INPUT_EMPTY", "the Parquet file is empty", file);
+  try {
+    const source = await openParquet(file);
+    return layoutText(source) === undefined
+      ? await readForeignParquet(file, source)
+      : await readParquetSource(file, ownSource(file, source));
+  } catch (error) {
+    if (error instanceof GateError) throw error;
+    if (error instanceof Error && "code" in error && typeof error.code === "string") throw fileError(error, file);
+    throw unreadable(file, error);
+  }
+}
+
+const layoutText = ({ metadata }: ParquetSource): string | undefined =>
+  metadata.key_value_metadata?.find((entry) => entry.key === LAYOUT_KEY)?.value;
+
+/**
+ * What a file of ours holds, from a reader that has it open already. Throws what that reader throws, and for a file that is
+ * none of ours.
+ */
+export async function readParquetSource(file: string, source: ParquetSource): Promise<Recording> {
+  const text = layoutText(source);
+  if (text === undefined) throw new Error(`${file} has no layout of ours`);
+  const layout = v.parse(LayoutSchema, JSON.parse(text));
+  return {
+    epochNs: layout.epoch_ns === null ? null : BigInt(layout.epoch_ns),
+    tables: await readTables(source, layout),
+    peaks: layout.peaks,
+    marks: layout.marks.map(({ timeNs, kind, text: words, pid }) => ({
+      timeNs,
+      kind,
+      text: words,
+      ...(pid === undefined ? {} : { pid }),
+    })),
+    events: null,
+    worldSize: layout.world_size,
+    missing: layout.missing,
+    info: null,
+    ...(layout.health === undefined ? {} : { health: layout.health }),
+  };
+}

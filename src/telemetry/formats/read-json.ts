@@ -1,0 +1,130 @@
+import { invalidInput } from "../../core/errors.ts";
+import { readChunks } from "../input-file.ts";
+import type { Recording } from "../recording/model.ts";
+import type { Telemetry } from "../recording/telemetry.ts";
+import { isObject, type JsonText, jsonValues, parseJson } from "./json-values.ts";
+import { isProfilerTrace, traceRecording } from "./profiler-trace.ts";
+import { looksLikeEvent, readJsonEvents, type TimelineDocument, timelineOf } from "./stormlog/event-source.ts";
+import { eventsToRecording, unorderedEvents } from "./stormlog/events-recording.ts";
+import { isTraceMlSummary, traceMlRecording } from "./traceml.ts";
+
+const MEASUREMENTS = "stormlog.measurements";
+const BASELINE = "stormlog.baseline";
+
+/** A document of our own by its `schema`, null when it is of nobody we know. */
+function ownDocument(document: Readonly<Record<string, unknown>>, path: string): Telemetry | null {
+  const { schema } = document;
+  if (typeof schema !== "string") return null;
+  if (schema === `${MEASUREMENTS}/1`) return { kind: "measurements", document };
+  if (schema === `${BASELINE}/1`) return { kind: "baseline", document };
+  const [name, version] = schema.split("/");
+  if ((name === MEASUREMENTS || name === BASELINE) && version !== "1") {
+    throw invalidInput(
+      "INPUT_SCHEMA_VERSION",
+      `schema ${JSON.stringify(schema.slice(0, 80))}; version 1 is read`,
+      path,
+      "Use the stormlog-gate that wrote it, or a newer one.",
+    );
+  }
+  throw invalidInput(
+    "INPUT_UNKNOWN_FORMAT",
+    `a document of schema ${JSON.stringify(schema.slice(0, 80))} holds no samples`,
+    path,
+    "Name the run directory, the bundle or the file with the samples.",
+  );
+}
+
+/** A stored timeline as a recording: seconds since the epoch, bytes; one rank, one device. */
+function timelineRecording(timeline: TimelineDocument, path: string): Recording {
+  const { timestamps, allocated, reserved } = timeline;
+  const [first] = timestamps;
+  if (first === undefined) throw invalidInput("INPUT_EMPTY", "the timeline has no points", path);
+  if ([...allocated, ...reserved].some((bytes) => bytes < 0)) {
+    throw invalidInput("NEGATIVE_BYTES", "the timeline has negative byte counts", path);
+  }
+  return {
+    epochNs: BigInt(Math.round(first * 1e6)) * 1000n,
+    tables: [
+      {
+        rank: 0,
+        device: "cuda:0",
+        timeNs: Float64Array.from(timestamps, (time) => Math.round((time - first) * 1e9)),
+        steps: null,
+        columns: { allocated: Float64Array.from(allocated), reserved: Float64Array.from(reserved) },
+        highwater: new Set(),
+      },
+    ],
+    peaks: [],
+    marks: [],
+    events: null,
+    worldSize: null,
+    missing: {},
+    info: null,
+  };
+}
+
+/** What a JSON file of one object is. Null: telemetry events, or nothing known. */
+function documentOf(document: Readonly<Record<string, unknown>>, path: string): Telemetry | null {
+  const own = ownDocument(document, path);
+  if (own) return own;
+  if (isTraceMlSummary(document)) {
+    const notes = ["TraceML stores the mean of the per-step peaks, not the series: no growth can be judged from it"];
+    return { kind: "recording", format: "traceml-summary", recording: traceMlRecording(document, path), notes };
+  }
+  if (isProfilerTrace(document)) {
+    return { kind: "recording", format: "profiler-trace", recording: traceRecording(document, path), notes: [] };
+  }
+  if (Array.isArray(document.segments) && ("device_traces" in document || "allocator_settings" in document)) {
+    throw invalidInput(
+      "SNAPSHOT_UNSUPPORTED",
+      "a memory snapshot of PyTorch is read as the pickle it was dumped as, not as JSON",
+      path,
+      "Give the .pickle file to `stormlog-gate snapshot`.",
+    );
+  }
+  const timeline = timelineOf(document);
+  if (timeline) {
+    return { kind: "recording", format: "stormlog-timeline", recording: timelineRecording(timeline, path), notes: [] };
+  }
+  return null;
+}
+
+function* chained(first: JsonText | null, rest: Iterable<JsonText>): Generator<JsonText> {
+  if (first) yield first;
+  yield* rest;
+}
+
+/**
+ * Read a file whose text starts as JSON: an array or lines of telemetry events, a document of our own, a TraceML summary, a
+ * profiler trace, a stored timeline.
+ * @throws GateError INPUT_UNKNOWN_FORMAT, INPUT_SCHEMA_VERSION, INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, and those of
+ *   the readers
+ */
+export function readJsonTelemetry(path: string): Telemetry {
+  const values = jsonValues(readChunks(path), path);
+  const next = values.next();
+  const first = next.done ? null : next.value;
+  if (first && !first.element) {
+    const document = parseJson(first.text, path);
+    if (isObject(document)) {
+      const known = documentOf(document, path);
+      if (known) return known;
+      if (!Array.isArray(document.events) && !looksLikeEvent(document)) {
+        throw invalidInput(
+          "INPUT_UNKNOWN_FORMAT",
+          "JSON payload does not contain telemetry events",
+          path,
+          "Expected an array of events, an object with an events list, one event per line, or a stormlog-gate document.",
+        );
+      }
+    }
+  }
+  const { events, notes } = readJsonEvents(chained(first, values), path);
+  const unordered = unorderedEvents(events);
+  return {
+    kind: "recording",
+    format: "stormlog-json",
+    recording: eventsToRecording(events),
+    notes: unordered > 0 ? [...notes, `${unordered} events are not later than the one before; file order kept`] : notes,
+  };
+}

@@ -1,0 +1,330 @@
+import { readdirSync } from "node:fs";
+import path from "node:path";
+import { invalidInput } from "../../../core/errors.ts";
+import { readChunks } from "../../input-file.ts";
+import type { TelemetryEvent } from "../../recording/model.ts";
+import { digitsIn, isMissing } from "../csv/cells.ts";
+import { type CsvRow, scanCsv } from "../csv/scan.ts";
+import { isObject, type JsonText, jsonValues, parseRecord, type SourceRecord } from "../json-values.ts";
+import { EVENT_FIELDS } from "./fields.ts";
+import { atRecord, RecordProblem } from "./problem.ts";
+import { eventOf, type RecordOptions } from "./validate.ts";
+
+/** Events are objects (about 400 bytes each): more than this would not fit the memory of a usual process. */
+const MAX_EVENTS = 6_000_000;
+const MAX_SHARED = 10_000;
+const NO_FRACTIONS: ReadonlySet<string> = new Set();
+
+/** What a source of telemetry holds. */
+export interface EventSource {
+  readonly events: TelemetryEvent[];
+  readonly notes: readonly string[];
+}
+
+const EVENT_KEYS = [
+  "schema_version",
+  "event_type",
+  "type",
+  "memory_allocated",
+  "memory_mb",
+  "timestamp",
+  "timestamp_ns",
+];
+
+/** True when an object has a key that only telemetry events have. */
+export function looksLikeEvent(record: Readonly<Record<string, unknown>>): boolean {
+  return EVENT_KEYS.some((key) => Object.hasOwn(record, key));
+}
+
+/**
+ * Dumps of the out-of-memory recorder keep the device's counters under older names, which the general conversion does not
+ * look at: without this, memory used outside the allocator would be lost from exactly the recording that needs it.
+ */
+function withDumpCounters(record: SourceRecord): SourceRecord {
+  const { values } = record;
+  if (Object.hasOwn(values, "schema_version") || !Object.hasOwn(values, "device_used")) return record;
+  const renamed: Record<string, unknown> = { ...values };
+  for (const [from, to] of [
+    ["device_used", "device_used_bytes"],
+    ["device_free", "device_free_bytes"],
+    ["active_memory", "allocator_active_bytes"],
+    ["inactive_memory", "allocator_inactive_bytes"],
+  ] as const) {
+    if (!Object.hasOwn(renamed, to) && Object.hasOwn(values, from) && values[from] !== null) renamed[to] = values[from];
+  }
+  return { values: renamed, fractions: record.fractions };
+}
+
+/** Collects events; equal metadata and equal texts are shared, since a file repeats them a million times. */
+class EventCollector {
+  readonly events: TelemetryEvent[] = [];
+  readonly notes = new Set<string>();
+  private readonly metadata = new Map<string, Readonly<Record<string, unknown>>>();
+  private readonly seen = new WeakSet<Readonly<Record<string, unknown>>>();
+  private readonly texts = new Map<string, string>();
+  /** Metadata cells of a CSV file by their text. */
+  readonly cells = new Map<string, Record<string, unknown>>();
+  private readonly name: string;
+  private readonly options: RecordOptions;
+
+  constructor(name: string, options: RecordOptions) {
+    this.name = name;
+    this.options = options;
+  }
+
+  add(record: SourceRecord, where: string): void {
+    if (this.events.length >= MAX_EVENTS) {
+      throw invalidInput(
+        "INPUT_TOO_LARGE",
+        `more than ${MAX_EVENTS} events`,
+        this.name,
+        "Split the file by rank or time.",
+      );
+    }
+    try {
+      const event = eventOf(withDumpCounters(record), this.options);
+      this.events.push({
+        ...event,
+        eventType: this.text(event.eventType),
+        collector: this.text(event.collector),
+        host: this.text(event.host),
+        jobId: event.jobId === null ? null : this.text(event.jobId),
+        metadata: this.shared(event.metadata),
+      });
+    } catch (error) {
+      if (error instanceof RecordProblem) throw atRecord(error, this.name, where);
+      throw error;
+    }
+  }
+
+  source(): EventSource {
+    if (this.events.length === 0) {
+      throw invalidInput("INPUT_EMPTY", "the file holds no telemetry events", this.name, "Was anything recorded?");
+    }
+    return { events: this.events, notes: [...this.notes] };
+  }
+
+  private text(value: string): string {
+    const known = this.texts.get(value);
+    if (known !== undefined) return known;
+    if (this.texts.size < MAX_SHARED) this.texts.set(value, value);
+    return value;
+  }
+
+  private shared(metadata: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    if (this.seen.has(metadata)) return metadata;
+    const key = JSON.stringify(metadata, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
+    const known = this.metadata.get(key);
+    if (known) return known;
+    if (this.metadata.size < MAX_SHARED) {
+      this.metadata.set(key, metadata);
+      this.seen.add(metadata);
+    }
+    return metadata;
+  }
+}
+
+function notAnObject(index: number, name: string): Error {
+  return invalidInput(
+    "TELEMETRY_INVALID",
+    `Event at index ${index} must be an object`,
+    name,
+    "Export the events again.",
+  );
+}
+
+/** Texts of the elements of an `events` list inside one JSON object. */
+function* listedEvents(document: Readonly<Record<string, unknown>>, text: string, name: string): Generator<JsonText> {
+  const list = document.events;
+  if (!Array.isArray(list)) return;
+  // The list is cut out of the text itself, because only the text has the exact digits.
+  const key = /"events"\s*:\s*(?=\[)/g;
+  for (let match = key.exec(text); match; match = key.exec(text)) {
+    const elements: JsonText[] = [];
+    try {
+      for (const value of jsonValues([Buffer.from(balanced(text, match.index + match[0].length))], name))
+        elements.push(value);
+    } catch {
+      continue;
+    }
+    if (elements.length === list.length) {
+      yield* elements;
+      return;
+    }
+  }
+  for (const [index, value] of list.entries()) yield { text: JSON.stringify(value), index, element: true };
+}
+
+/** The bracketed text that starts at `from`. */
+function balanced(text: string, from: number): string {
+  let depth = 0;
+  let inString = false;
+  for (let at = from; at < text.length; at++) {
+    const char = text[at];
+    if (inString) {
+      if (char === "\\") at++;
+      else if (char === '"') inString = false;
+    } else if (char === '"') inString = true;
+    else if (char === "[" || char === "{") depth++;
+    else if (char === "]" || char === "}") {
+      depth--;
+      if (depth === 0) return text.slice(from, at + 1);
+    }
+  }
+  return text.slice(from);
+}
+
+/**
+ * Events of a JSON or JSON Lines text: an array, an object with an `events` list, single events one after the other, or one
+ * event.
+ * @throws GateError TELEMETRY_INVALID, NEGATIVE_BYTES, INPUT_SCHEMA_VERSION, INPUT_EMPTY, and those of {@link jsonValues}
+ */
+export function readJsonEvents(values: Iterable<JsonText>, name: string, options: RecordOptions = {}): EventSource {
+  const collector = new EventCollector(name, options);
+  const add = (value: JsonText): void => {
+    const record = parseRecord(value.text, `${name}: event ${value.index}`);
+    if (record === null) throw notAnObject(value.index, name);
+    if (!value.element && Array.isArray(record.values.events)) {
+      for (const event of listedEvents(record.values, value.text, name)) add(event);
+      return;
+    }
+    if (!value.element && !looksLikeEvent(record.values)) {
+      throw invalidInput("TELEMETRY_INVALID", "JSON payload does not contain telemetry events", name);
+    }
+    collector.add(record, `event ${value.index}`);
+  };
+  for (const value of values) add(value);
+  return collector.source();
+}
+
+const INTEGER_COLUMNS: ReadonlySet<string> = new Set([
+  ...EVENT_FIELDS.filter((field) => field.endsWith("_bytes") || field.endsWith("_ns") || field.endsWith("_ms")),
+  ...["schema_version", "pid", "rank", "local_rank", "world_size", "device_id"],
+  ...["memory_allocated", "memory_reserved", "memory_change", "total_memory"],
+  ...["device_used", "device_free", "device_total", "active_memory", "inactive_memory"],
+]);
+const FLOAT_COLUMNS: ReadonlySet<string> = new Set(["timestamp", "memory_mb"]);
+
+/** True for the header of an exported event table, of any telemetry version. */
+export function isEventHeader(header: readonly string[]): boolean {
+  const names = new Set(header);
+  const named = (...columns: string[]) => columns.every((column) => names.has(column));
+  return (
+    named("event_type", "allocator_allocated_bytes") ||
+    (named("memory_allocated") && (named("timestamp") || named("timestamp_ns")))
+  );
+}
+
+function metadataCell(text: string, collector: EventCollector): Record<string, unknown> {
+  let cell = collector.cells.get(text);
+  if (cell) return cell;
+  cell = parseMetadata(text, collector);
+  if (collector.cells.size < MAX_SHARED) collector.cells.set(text, cell);
+  return cell;
+}
+
+function parseMetadata(text: string, collector: EventCollector): Record<string, unknown> {
+  if (text === "" || text === "{}") return {};
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (isObject(parsed)) return parsed;
+  } catch {
+    // Falls through to the note: Stormlog itself writes the cell as Python source, which is not worth an interpreter.
+  }
+  collector.notes.add("metadata cells that are not JSON objects were read as empty");
+  return {};
+}
+
+function csvCell(field: string, text: string, collector: EventCollector): unknown {
+  if (field === "metadata") return metadataCell(text, collector);
+  if (text === "") return null;
+  if (INTEGER_COLUMNS.has(field)) {
+    if (/^[+-]?\d+$/.test(text)) {
+      const value = Number(text);
+      return Number.isSafeInteger(value) ? value : BigInt(text);
+    }
+    // Table programs turn integer columns with gaps into "2048.0"; NaN is how they write the gap.
+    const value = Number(text);
+    if (Number.isFinite(value)) return Math.trunc(value);
+    return isMissing(text) ? null : text;
+  }
+  if (FLOAT_COLUMNS.has(field)) {
+    const value = Number(text);
+    return Number.isFinite(value) ? value : text;
+  }
+  return text;
+}
+
+/**
+ * Events of a CSV export. Empty cells are null; integers may be written as floats; `metadata` is a JSON cell (a Python
+ * literal is read as empty, with a note).
+ * @throws GateError as {@link readJsonEvents}, and INPUT_TRUNCATED for a cut last line
+ */
+export function readCsvEvents(chunks: Iterable<Uint8Array>, delimiter: string, name: string): EventSource {
+  const collector = new EventCollector(name, { legacyCollector: "legacy.csv" });
+  let header: string[] | null = null;
+  const read = (row: CsvRow): void => {
+    if (header === null) {
+      header = Array.from({ length: row.count }, (_, i) => row.text(i));
+      return;
+    }
+    if (!row.terminated && row.count < header.length) {
+      throw invalidInput(
+        "INPUT_TRUNCATED",
+        `the file ends within line ${row.line}: ${row.count} of ${header.length} cells`,
+        name,
+        "Remove the last line to read the rest.",
+      );
+    }
+    const values: Record<string, unknown> = {};
+    for (let i = 0; i < header.length; i++) {
+      const field = header[i]!;
+      const digits = i < row.count && INTEGER_COLUMNS.has(field) ? digitsIn(row, i) : -1;
+      if (digits >= 0) values[field] = digits;
+      else values[field] = i < row.count ? csvCell(field, row.text(i), collector) : null;
+    }
+    if (values.schema_version === null) delete values.schema_version;
+    collector.add({ values, fractions: NO_FRACTIONS }, `line ${row.line}`);
+  };
+  scanCsv(chunks, delimiter, name, read);
+  return collector.source();
+}
+
+/**
+ * A directory of telemetry: the `events.json` of an out-of-memory dump or export, or the JSON Lines segments of a sink, in
+ * the order of their names. Null when it holds neither.
+ */
+export function readEventDirectory(directory: string): EventSource | null {
+  const names = readdirSync(directory).sort();
+  if (names.includes("events.json")) {
+    const file = path.join(directory, "events.json");
+    return readJsonEvents(jsonValues(readChunks(file), file), file);
+  }
+  const segments = names.filter((name) => name.endsWith(".jsonl"));
+  if (segments.length === 0) return null;
+  const sources = segments.map((segment) => {
+    const file = path.join(directory, segment);
+    return readJsonEvents(jsonValues(readChunks(file), file), file);
+  });
+  return {
+    events: sources.flatMap((source) => source.events),
+    notes: [...new Set(sources.flatMap((source) => source.notes))],
+  };
+}
+
+/** A timeline `{timestamps, allocated, reserved}` (seconds, bytes) as the diagnose command stores it. */
+export interface TimelineDocument {
+  readonly timestamps: readonly number[];
+  readonly allocated: readonly number[];
+  readonly reserved: readonly number[];
+}
+
+/** The document when it has the shape of a timeline, else null. */
+export function timelineOf(document: Readonly<Record<string, unknown>>): TimelineDocument | null {
+  const { timestamps, allocated, reserved } = document;
+  const numbers = (list: unknown): list is number[] =>
+    Array.isArray(list) && list.every((item) => typeof item === "number");
+  if (!numbers(timestamps) || !numbers(allocated) || !numbers(reserved)) return null;
+  if (timestamps.length !== allocated.length || timestamps.length !== reserved.length) return null;
+  return { timestamps, allocated, reserved };
+}

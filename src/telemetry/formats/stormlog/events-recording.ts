@@ -1,0 +1,130 @@
+import { GrowableColumn } from "../../recording/growable.ts";
+import type { Column, Recording, SampleTable, TelemetryEvent } from "../../recording/model.ts";
+
+const COUNTERS = [
+  ["allocated", "allocatorAllocated"],
+  ["reserved", "allocatorReserved"],
+  ["used", "deviceUsed"],
+  ["active", "allocatorActive"],
+  ["inactive", "allocatorInactive"],
+  ["total", "deviceTotal"],
+  ["free", "deviceFree"],
+] as const satisfies readonly (readonly [Column, keyof TelemetryEvent])[];
+
+/** Columns every table has, empty or not; the others only when a value is known. */
+const ALWAYS: ReadonlySet<Column> = new Set<Column>(["allocated", "reserved", "used"]);
+
+/**
+ * Events that carry no reading of their own: `error` repeats zeros when the reading failed, phase and collector events
+ * repeat the last reading, start and stop may come before the first.
+ */
+const NOT_A_READING: ReadonlySet<string> = new Set([
+  "start",
+  "stop",
+  "error",
+  "phase_enter",
+  "phase_exit",
+  "collector_degraded",
+  "collector_recovered",
+]);
+
+const typeOf = (event: TelemetryEvent) => event.eventType.trim().toLowerCase();
+
+/** Device name of an event: "host" for the CPU, "mps:0", else "cuda:N" (the name PyTorch uses on ROCm too). */
+export function deviceNameOf(event: TelemetryEvent): string {
+  if (event.deviceId < 0) return "host";
+  return `${event.collector.includes("mps") ? "mps" : "cuda"}:${event.deviceId}`;
+}
+
+class EventTable {
+  readonly rank: number;
+  readonly device: string;
+  private readonly time = new GrowableColumn();
+  private readonly columns = COUNTERS.map(() => new GrowableColumn());
+
+  constructor(rank: number, device: string) {
+    this.rank = rank;
+    this.device = device;
+  }
+
+  add(event: TelemetryEvent, epochNs: bigint): void {
+    this.time.push(Number(event.timestampNs - epochNs));
+    for (const [i, [, counter]] of COUNTERS.entries()) this.columns[i]!.push(event[counter] ?? Number.NaN);
+  }
+
+  finish(): SampleTable {
+    const columns: Partial<Record<Column, Float64Array>> = {};
+    for (const [i, [column]] of COUNTERS.entries()) {
+      const values = this.columns[i]!.take();
+      if (ALWAYS.has(column) || values.some((value) => !Number.isNaN(value))) columns[column] = values;
+    }
+    const { rank, device } = this;
+    return { rank, device, timeNs: this.time.take(), steps: null, columns, highwater: new Set() };
+  }
+}
+
+/**
+ * Telemetry events as a recording: one table per (rank, device) in file order, time zero at the earliest event. Rows are the
+ * `sample` events; a group that has none (releases that wrote changes only) takes every event that carries a reading.
+ */
+export function eventsToRecording(events: readonly TelemetryEvent[]): Recording {
+  let epochNs = events[0]?.timestampNs ?? 0n;
+  let worldSize = 1;
+  for (const event of events) {
+    if (event.timestampNs < epochNs) epochNs = event.timestampNs;
+    if (event.worldSize > worldSize) worldSize = event.worldSize;
+  }
+  const groups = new Map<
+    string,
+    { readonly rank: number; readonly device: string; readonly events: TelemetryEvent[] }
+  >();
+  for (const event of events) {
+    const device = deviceNameOf(event);
+    const key = `${event.rank} ${device}`;
+    const group = groups.get(key);
+    if (group) group.events.push(event);
+    else groups.set(key, { rank: event.rank, device, events: [event] });
+  }
+  const tables: SampleTable[] = [];
+  for (const group of groups.values()) {
+    const samples = group.events.some((event) => typeOf(event) === "sample");
+    const rows = group.events.filter((event) =>
+      samples ? typeOf(event) === "sample" : !NOT_A_READING.has(typeOf(event)),
+    );
+    if (rows.length === 0) continue;
+    const table = new EventTable(group.rank, group.device);
+    for (const event of rows) table.add(event, epochNs);
+    tables.push(table.finish());
+  }
+  const marks = events
+    .filter((event) => typeof event.metadata.oom_reason === "string")
+    .map((event) => ({
+      timeNs: Number(event.timestampNs - epochNs),
+      kind: "oom" as const,
+      text: event.context ?? String(event.metadata.oom_reason),
+    }));
+  return {
+    epochNs: events.length === 0 ? null : epochNs,
+    tables: tables.sort((a, b) => a.rank - b.rank),
+    peaks: [],
+    marks,
+    events,
+    worldSize: events.length === 0 ? null : worldSize,
+    missing: {},
+    info: null,
+  };
+}
+
+/** How many events are not later than the one before them of the same rank and device; file order is kept. */
+export function unorderedEvents(events: readonly TelemetryEvent[]): number {
+  const last = new Map<string, bigint>();
+  let unordered = 0;
+  for (const event of events) {
+    if (typeOf(event) !== "sample") continue;
+    const key = `${event.rank} ${event.deviceId}`;
+    const before = last.get(key);
+    if (before !== undefined && event.timestampNs <= before) unordered++;
+    last.set(key, event.timestampNs);
+  }
+  return unordered;
+}

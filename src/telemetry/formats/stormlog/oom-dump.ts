@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import * as v from "valibot";
+import type { Recording } from "../../recording/model.ts";
+
+/** Name of a dump's directory as Stormlog's flight recorder makes it. */
+const DUMP_NAME = /^oom_dump_\d{8}T\d{6}Z_/;
+/** Metadata of a dump holds one message and some counters. */
+const MOST_BYTES = 16 * 1024 * 1024;
+
+const MetadataSchema = v.object({
+  reason: v.string(),
+  exception_message: v.optional(v.nullable(v.string())),
+});
+
+/** What `metadata.json` of a dump says of the error; null where the directory has none, or none that can be read. */
+function metadataOf(directory: string): v.InferOutput<typeof MetadataSchema> | null {
+  const file = path.join(directory, "metadata.json");
+  try {
+    if (statSync(file).size > MOST_BYTES) return null;
+    const parsed = v.safeParse(MetadataSchema, JSON.parse(readFileSync(file, "utf8")));
+    return parsed.success ? parsed.output : null;
+  } catch {
+    return null;
+  }
+}
+
+function lastTime(recording: Recording): number {
+  let last = 0;
+  for (const { timeNs } of recording.tables) for (const time of timeNs ?? []) if (time > last) last = time;
+  return last;
+}
+
+/**
+ * The recording of a dump with its error marked: the error's own words where the events name only its kind, and a mark at the end
+ * where the events have lost it. Unchanged when the directory is no dump.
+ */
+export function withDumpedError(recording: Recording, directory: string): Recording {
+  const metadata = metadataOf(directory);
+  if (metadata === null) return recording;
+  const message = metadata.exception_message?.trim();
+  const text = message === undefined || message === "" ? `OOM detected (${metadata.reason})` : message.slice(0, 2000);
+  const known = recording.marks.some(({ kind }) => kind === "oom");
+  const marks = known
+    ? recording.marks.map((mark) => (mark.kind === "oom" ? { ...mark, text } : mark))
+    : [...recording.marks, { timeNs: lastTime(recording), kind: "oom" as const, text }];
+  return { ...recording, marks };
+}
+
+/** The dumps that a directory of Stormlog's flight recorder holds, oldest first by their names; empty when it is none. */
+export function dumpNames(directory: string): string[] {
+  return readdirSync(directory, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && DUMP_NAME.test(entry.name))
+    .map((entry) => entry.name)
+    .sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+}

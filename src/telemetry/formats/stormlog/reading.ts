@@ -1,0 +1,127 @@
+import { combinedTables } from "../../recording/common-clock.ts";
+import type { Column, Recording, SampleTable } from "../../recording/model.ts";
+
+/** A table as Stormlog sees it: which of its columns stand for allocated, reserved and used memory, and under what name. */
+export interface StormlogTable {
+  readonly table: SampleTable;
+  readonly timeNs: Float64Array;
+  readonly deviceId: number;
+  readonly collector: string;
+  readonly backend: string;
+  readonly samplingSource: string;
+  readonly allocated: Float64Array;
+  readonly reserved: Float64Array;
+  readonly used: Float64Array;
+  readonly active: Float64Array | null;
+  readonly inactive: Float64Array | null;
+  readonly total: Float64Array | null;
+  readonly free: Float64Array | null;
+}
+
+/** Our own name where allocated memory is not what Stormlog's collector of that device means by it. */
+const OWN_DEVICE_COLLECTOR = "stormlog_gate.device_sampler";
+/** The heap of one process: Stormlog's CPU tracker means the resident set by all three. */
+export const HEAP_COLLECTOR = "stormlog_gate.heap_probe";
+
+/** The heap as the allocator, what the process tree has in memory as the device. */
+function heapTable(table: SampleTable, timeNs: Float64Array, allocated: Float64Array): StormlogTable {
+  const reserved = table.columns.reserved ?? allocated;
+  return {
+    table,
+    timeNs,
+    deviceId: -1,
+    collector: HEAP_COLLECTOR,
+    backend: "cpu",
+    samplingSource: "heap of the main process by the C library, process tree by proc statm and status",
+    allocated,
+    reserved,
+    used: table.columns.host ?? table.columns.rss ?? reserved,
+    active: null,
+    inactive: null,
+    total: null,
+    free: null,
+  };
+}
+
+/** A heap that was seen for less than half of the run says too little of the run. */
+const HEAP_SHARE = 0.5;
+
+/** The heap's numbers, where a probe gave them; Stormlog's own CPU telemetry calls the resident set by all three names. */
+function heapOf({ columns }: SampleTable): Float64Array | null {
+  const { allocated, host, used } = columns;
+  if (allocated === undefined || used !== undefined) return null;
+  if (host === undefined) return allocated;
+  const known = allocated.reduce((count, value) => count + Number(Number.isFinite(value)), 0);
+  return known >= HEAP_SHARE * allocated.length ? allocated : null;
+}
+
+function hostTable(table: SampleTable): StormlogTable | null {
+  const { timeNs } = table;
+  const heap = heapOf(table);
+  if (timeNs && heap) return heapTable(table, timeNs, heap);
+  const host = table.columns.host ?? table.columns.rss ?? table.columns.used ?? table.columns.allocated;
+  if (!timeNs || !host) return null;
+  return {
+    table,
+    timeNs,
+    deviceId: -1,
+    collector: "stormlog.cpu_tracker",
+    backend: "cpu",
+    samplingSource: "proc statm and status, process tree",
+    allocated: host,
+    reserved: host,
+    used: host,
+    active: null,
+    inactive: null,
+    total: null,
+    free: null,
+  };
+}
+
+const backendOf = (device: string) => /^[a-z]+(?=:|$)/.exec(device.toLowerCase())?.[0] ?? "cuda";
+
+function deviceTable(table: SampleTable, position: number): StormlogTable | null {
+  const { columns, timeNs, device } = table;
+  const column = (name: Column) => columns[name] ?? null;
+  // Without a hook in the process, what the driver accounts to the job's processes is the nearest thing to allocated.
+  const allocated = column("allocated") ?? column("job") ?? column("used") ?? column("reserved");
+  if (!timeNs || !allocated) return null;
+  const backend = backendOf(device);
+  const full = columns.allocated !== undefined && columns.reserved !== undefined;
+  const reserved = column("reserved") ?? allocated;
+  const isMps = backend === "mps";
+  return {
+    table,
+    timeNs,
+    deviceId: Number(/:(\d+)$/.exec(device)?.[1] ?? position),
+    collector: full ? `stormlog.${isMps ? "mps" : "cuda"}_tracker` : OWN_DEVICE_COLLECTOR,
+    backend,
+    samplingSource: full
+      ? "framework allocator counters, device memory of the driver"
+      : columns.job
+        ? "device memory of the driver, allocated by the job's processes"
+        : "device memory of the driver, whole device",
+    allocated,
+    reserved,
+    used: column("used") ?? reserved,
+    active: column("active"),
+    inactive: column("inactive"),
+    // The limit MPS reports may be exceeded, which the schema forbids for a total.
+    total: isMps ? null : column("total"),
+    free: isMps ? null : column("free"),
+  };
+}
+
+/**
+ * The tables that are exported: those of devices; in a run without devices those of the host. Never both: Stormlog analyses
+ * the samples of a rank as one series, and host memory among device memory would read as wild jumps.
+ */
+export function stormlogTables(recording: Recording): StormlogTable[] {
+  const tables = combinedTables(recording.tables);
+  const devices = tables
+    .filter((table) => table.device !== "host")
+    .map(deviceTable)
+    .filter((table) => table !== null);
+  if (devices.length > 0) return devices;
+  return tables.map(hostTable).filter((table) => table !== null);
+}

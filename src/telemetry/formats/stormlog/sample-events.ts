@@ -1,0 +1,198 @@
+import type { Recording, TelemetryEvent } from "../../recording/model.ts";
+import { alertsOf, CRITICAL_PERCENT, WARNING_PERCENT } from "./alerts.ts";
+import { type StormlogTable, stormlogTables } from "./reading.ts";
+import { allRows, sampleRows } from "./sample-rows.ts";
+
+const NS_PER_MS = 1e6;
+/** Interval written when a table has a single sample: that of Stormlog's own tracker. */
+const DEFAULT_INTERVAL_MS = 100;
+
+export interface EventOptions {
+  /** Percent of device memory from which a warning is written (default 80). */
+  readonly warningPercent?: number;
+  /** Percent of device memory from which a critical alert is written (default 95). */
+  readonly criticalPercent?: number;
+  /** Every known sample of a table, whatever its rate, instead of 10 Hz with the extremes (default false). */
+  readonly everySample?: boolean;
+}
+
+interface Writer {
+  readonly reading: StormlogTable;
+  readonly rows: readonly number[];
+  readonly intervalMs: number;
+  readonly base: Omit<
+    TelemetryEvent,
+    "timestampNs" | "eventType" | "context" | "metadata" | `allocator${string}` | `device${"Used" | "Free" | "Total"}`
+  >;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** The typical spacing of the samples written, rounded to a millisecond, at least 1. */
+function intervalOf(timeNs: Float64Array, rows: readonly number[]): number {
+  if (rows.length < 2) return DEFAULT_INTERVAL_MS;
+  const span = timeNs[rows.at(-1)!]! - timeNs[rows[0]!]!;
+  return Math.max(1, Math.round(span / (rows.length - 1) / NS_PER_MS));
+}
+
+function writerOf(reading: StormlogTable, recording: Recording, worldSize: number, every: boolean): Writer | null {
+  const { allocated, reserved, used, timeNs, table } = reading;
+  const rows = every ? allRows(timeNs, allocated) : sampleRows(timeNs, [allocated, reserved, used]);
+  if (rows.length === 0) return null;
+  const identity = recording.info?.identity ?? null;
+  const own = identity !== null && identity.rank === table.rank;
+  const localRank = own && identity.local_rank < worldSize ? identity.local_rank : table.rank;
+  const intervalMs = intervalOf(timeNs, rows);
+  const knownHost = identity?.host.trim();
+  const jobId = identity?.job_id?.trim();
+  return {
+    reading,
+    rows,
+    intervalMs,
+    base: {
+      collector: reading.collector,
+      samplingIntervalMs: intervalMs,
+      pid: own && Number.isInteger(identity.pid) ? Math.max(-1, identity.pid) : -1,
+      host: knownHost ? knownHost : "unknown",
+      jobId: jobId ? jobId : null,
+      rank: table.rank,
+      localRank,
+      worldSize,
+      deviceId: reading.deviceId,
+    },
+    metadata: {
+      backend: reading.backend,
+      supports_device_total: reading.total !== null,
+      supports_device_free: reading.free !== null,
+      sampling_source: reading.samplingSource,
+    },
+  };
+}
+
+/** A counter at a row as the schema wants it: a whole number of bytes, null when unknown. */
+function at(values: Float64Array | null, row: number): number | null {
+  const value = values?.[row] ?? Number.NaN;
+  return Number.isFinite(value) && value >= 0 ? Math.round(value) : null;
+}
+
+/** Rows of a table as events; `change` counts from the sample before. */
+class TableEvents {
+  private readonly writer: Writer;
+  private readonly epochNs: bigint;
+
+  constructor(writer: Writer, epochNs: bigint) {
+    this.writer = writer;
+    this.epochNs = epochNs;
+  }
+
+  event(
+    row: number,
+    eventType: string,
+    change: number,
+    context: string | null,
+    more: Readonly<Record<string, unknown>> = {},
+    timeNs: number = this.writer.reading.timeNs[row]!,
+  ): TelemetryEvent {
+    const { reading, base, metadata } = this.writer;
+    const allocated = at(reading.allocated, row) ?? 0;
+    const reserved = at(reading.reserved, row) ?? allocated;
+    const used = at(reading.used, row) ?? reserved;
+    let total = at(reading.total, row);
+    let free = at(reading.free, row);
+    // More used than there is: the limit is not one, and the schema refuses the pair.
+    if (total !== null && used > total) {
+      total = null;
+      free = null;
+    }
+    if (total !== null && free !== null && free > total) free = null;
+    const timestampNs = this.epochNs + BigInt(Math.round(timeNs));
+    return {
+      ...base,
+      timestampNs: timestampNs < 0n ? 0n : timestampNs,
+      eventType,
+      allocatorAllocated: allocated,
+      allocatorReserved: reserved,
+      allocatorActive: at(reading.active, row),
+      allocatorInactive: at(reading.inactive, row),
+      allocatorChange: change,
+      deviceUsed: used,
+      deviceFree: free,
+      deviceTotal: total,
+      context,
+      metadata: { ...metadata, ...more },
+    };
+  }
+
+  samples(): TelemetryEvent[] {
+    let before = Number.NaN;
+    return this.writer.rows.map((row) => {
+      const allocated = at(this.writer.reading.allocated, row) ?? 0;
+      const change = Number.isNaN(before) ? 0 : allocated - before;
+      before = allocated;
+      return this.event(row, "sample", change, null);
+    });
+  }
+
+  alerts(options: EventOptions): TelemetryEvent[] {
+    const warning = options.warningPercent ?? WARNING_PERCENT;
+    const critical = options.criticalPercent ?? CRITICAL_PERCENT;
+    const { allocated, total, timeNs } = this.writer.reading;
+    return alertsOf(allocated, total, { warning, critical })
+      .filter((alert) => Number.isFinite(timeNs[alert.row]!))
+      .map(({ row, level, percent }) => {
+        const usage = Math.round(percent * 100) / 100;
+        return this.event(row, level, 0, `Memory usage at ${usage.toFixed(1)}%`, { usage_percent: usage });
+      });
+  }
+
+  /** The row at or before a moment; the first row when there is none before. */
+  rowAt(timeNs: number): number {
+    const { rows, reading } = this.writer;
+    let best = rows[0]!;
+    for (const row of rows) {
+      if (reading.timeNs[row]! > timeNs) break;
+      best = row;
+    }
+    return best;
+  }
+
+  get first(): number {
+    return this.writer.rows[0]!;
+  }
+
+  get last(): number {
+    return this.writer.rows.at(-1)!;
+  }
+}
+
+const byTime = (a: TelemetryEvent, b: TelemetryEvent) =>
+  a.timestampNs < b.timestampNs ? -1 : a.timestampNs > b.timestampNs ? 1 : 0;
+
+/**
+ * A recording as Stormlog telemetry of version 2: `start` events first, then samples at 10 Hz or slower with all extremes,
+ * alerts and out-of-memory marks in order of time, `stop` events last. A recording without a wall clock starts at 0. Empty
+ * when no table has both a clock and a known value.
+ */
+export function telemetryEvents(recording: Recording, options: EventOptions = {}): TelemetryEvent[] {
+  const readings = stormlogTables(recording);
+  const ranks = readings.map((reading) => reading.table.rank + 1);
+  const worldSize = Math.max(1, recording.worldSize ?? 1, ...ranks);
+  const writers = readings
+    .map((reading) => writerOf(reading, recording, worldSize, options.everySample ?? false))
+    .filter((writer) => writer !== null);
+  if (writers.length === 0) return [];
+  const times = writers.flatMap(({ reading, rows }) => [reading.timeNs[rows[0]!]!, reading.timeNs[rows.at(-1)!]!]);
+  const [startNs, stopNs] = [Math.min(...times), Math.max(...times)];
+  const tables = writers.map((writer) => new TableEvents(writer, recording.epochNs ?? 0n));
+  const between = tables.flatMap((table) => [...table.samples(), ...table.alerts(options)]);
+  for (const mark of recording.marks) {
+    if (mark.kind !== "oom") continue;
+    const timeNs = Math.min(Math.max(mark.timeNs, startNs), stopNs);
+    const table = tables[0]!;
+    between.push(table.event(table.rowAt(timeNs), "critical", 0, mark.text, { oom_reason: mark.text }, timeNs));
+  }
+  return [
+    ...tables.map((table) => table.event(table.first, "start", 0, "Memory tracking started", {}, startNs)),
+    ...between.sort(byTime),
+    ...tables.map((table) => table.event(table.last, "stop", 0, "Memory tracking stopped", {}, stopNs)),
+  ];
+}

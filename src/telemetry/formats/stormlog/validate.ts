@@ -1,0 +1,200 @@
+import type { TelemetryEvent } from "../../recording/model.ts";
+import { isObject, type SourceRecord } from "../json-values.ts";
+import { BYTE_FIELDS, EVENT_FIELDS, Fields, identityOf, REQUIRED_FIELDS } from "./fields.ts";
+import { legacyEvent } from "./legacy.ts";
+import { RecordProblem } from "./problem.ts";
+
+const NULLABLE_IN_V2: ReadonlySet<string> = new Set([
+  "allocator_active_bytes",
+  "allocator_inactive_bytes",
+  "device_free_bytes",
+  "device_total_bytes",
+]);
+const COUNTERS = EVENT_FIELDS.filter((field) => field.endsWith("_bytes"));
+/** Counters in the order of checks: the types of a group come before its signs. */
+const COUNTER_GROUPS = ["allocator_", "device_"].map((group) => COUNTERS.filter((field) => field.startsWith(group)));
+const IDENTITY = ["job_id", "rank", "local_rank", "world_size"] as const;
+
+/** Capability that says whether a version 4 counter can be known; `change` follows `allocated`. */
+const CAPABILITY_OF: Readonly<Record<string, string>> = {
+  allocator_allocated_bytes: "supports_allocator_allocated",
+  allocator_reserved_bytes: "supports_allocator_reserved",
+  allocator_active_bytes: "supports_allocator_active",
+  allocator_inactive_bytes: "supports_allocator_inactive",
+  allocator_change_bytes: "supports_allocator_allocated",
+  device_used_bytes: "supports_device_used",
+  device_free_bytes: "supports_device_free",
+  device_total_bytes: "supports_device_total",
+};
+const CAPABILITY_TEXTS = ["backend", "telemetry_collector", "sampling_source"];
+const CAPABILITY_FLAGS = [
+  ...new Set(Object.values(CAPABILITY_OF)),
+  "supports_native_allocator_history",
+  "supports_fragmentation_analysis",
+  "supports_allocator_attribution",
+  "supports_bounded_profiling",
+];
+const CAPABILITY_KEYS = [...CAPABILITY_TEXTS, ...CAPABILITY_FLAGS];
+
+type Version = 2 | 3 | 4;
+
+function versionOf(fields: Fields): Version {
+  const version = fields.exactInteger("schema_version");
+  if (version !== 2 && version !== 3 && version !== 4) {
+    throw new RecordProblem(`Unsupported schema_version: ${version}`, "INPUT_SCHEMA_VERSION");
+  }
+  return version;
+}
+
+/** Key lists that were found right, as one text each: a file repeats the same one for every record. */
+const CHECKED_KEYS = new Map<string, Version>();
+const MAX_CHECKED = 1000;
+
+function checkKeys(fields: Fields, version: Version): void {
+  const signature = Object.keys(fields.values).join();
+  if (CHECKED_KEYS.get(signature) === version) return;
+  const required = version === 2 ? REQUIRED_FIELDS : [...REQUIRED_FIELDS, "session_id"];
+  const missing = required.filter((field) => !fields.has(field));
+  if (missing.length > 0) throw new RecordProblem(`Missing required telemetry fields: ${missing.join(", ")}`);
+  const known = new Set<string>([...EVENT_FIELDS, ...(version === 2 ? [] : ["session_id"])]);
+  const unknown = Object.keys(fields.values)
+    .filter((field) => !known.has(field))
+    .sort();
+  if (unknown.length > 0) throw new RecordProblem(`Unknown telemetry fields: ${unknown.join(", ")}`);
+  if (CHECKED_KEYS.size < MAX_CHECKED) CHECKED_KEYS.set(signature, version);
+}
+
+/** A counter that must be there in versions 2 and 3 and may be null in version 4. */
+function counter(fields: Fields, field: string, version: Version): number | null {
+  const nullable = version === 4 || NULLABLE_IN_V2.has(field);
+  return nullable ? fields.optionalInteger(field) : fields.integer(field);
+}
+
+function checkSign(field: string, value: number | null): void {
+  if (value === null || value >= 0 || !BYTE_FIELDS.has(field)) return;
+  const suffix = NULLABLE_IN_V2.has(field) ? " when provided" : "";
+  throw new RecordProblem(`${field} must be >= 0${suffix}`, "NEGATIVE_BYTES");
+}
+
+function checkCapabilities(fields: Fields, metadata: Readonly<Record<string, unknown>>): void {
+  const capabilities = metadata.memory_capabilities;
+  if (!isObject(capabilities)) throw new RecordProblem("metadata.memory_capabilities must be an object");
+  const keys = Object.keys(capabilities);
+  if (keys.length !== CAPABILITY_KEYS.length || CAPABILITY_KEYS.some((key) => !Object.hasOwn(capabilities, key))) {
+    throw new RecordProblem(`metadata.memory_capabilities must have exactly the keys ${CAPABILITY_KEYS.join(", ")}`);
+  }
+  for (const key of CAPABILITY_TEXTS) {
+    const text = capabilities[key];
+    if (typeof text !== "string" || text.trim() === "") {
+      throw new RecordProblem(`metadata.memory_capabilities.${key} must be a non-empty string`);
+    }
+  }
+  for (const key of CAPABILITY_FLAGS) {
+    if (typeof capabilities[key] !== "boolean") {
+      throw new RecordProblem(`metadata.memory_capabilities.${key} must be a boolean`);
+    }
+  }
+  const partial = metadata.collector_partial_fields;
+  const partialFields: readonly unknown[] = Array.isArray(partial) ? partial : [];
+  for (const field of COUNTERS) {
+    const capability = CAPABILITY_OF[field]!;
+    const isNull = fields.values[field] === null;
+    if (capabilities[capability] === false && !isNull) {
+      throw new RecordProblem(`${field} must be null when ${capability} is false`);
+    }
+    if (capabilities[capability] === true && isNull && !partialFields.includes(field)) {
+      throw new RecordProblem(`${field} may be null only when metadata.collector_partial_fields names it`);
+    }
+  }
+}
+
+/**
+ * Validate a record of version 2, 3 or 4 and give it its canonical form. Checks run in Stormlog's order, so that the first
+ * problem found is the one its loader reports.
+ * @throws RecordProblem
+ */
+export function versionedEvent(record: SourceRecord): TelemetryEvent {
+  const fields = new Fields(record);
+  const version = versionOf(fields);
+  checkKeys(fields, version);
+  const timestampNs = BigInt(fields.exactInteger("timestamp_ns"));
+  if (timestampNs < 0n) throw new RecordProblem("timestamp_ns must be >= 0");
+  const eventType = fields.requiredText("event_type");
+  const collector = fields.requiredText("collector");
+  const samplingIntervalMs = fields.integer("sampling_interval_ms");
+  if (samplingIntervalMs < 0) throw new RecordProblem("sampling_interval_ms must be >= 0");
+  const pid = fields.integer("pid");
+  if (pid < -1) throw new RecordProblem("pid must be >= -1");
+  const host = fields.requiredText("host");
+  if (version !== 2) fields.requiredText("session_id");
+  checkExplicitIdentity(fields);
+  const deviceId = fields.integer("device_id");
+  const values = new Map<string, number | null>();
+  for (const counters of COUNTER_GROUPS) {
+    for (const field of counters) values.set(field, counter(fields, field, version));
+    for (const field of counters) checkSign(field, values.get(field) ?? null);
+  }
+  const of = (field: string): number | null => values.get(field) ?? null;
+  const total = of("device_total_bytes");
+  for (const field of ["device_used_bytes", "device_free_bytes"]) {
+    const value = of(field);
+    if (total !== null && value !== null && value > total) {
+      throw new RecordProblem(`${field} cannot exceed device_total_bytes`);
+    }
+  }
+  const context = fields.optionalText("context");
+  const metadata = fields.metadata();
+  if (version === 4) checkCapabilities(fields, metadata);
+  return {
+    timestampNs,
+    eventType,
+    collector,
+    samplingIntervalMs,
+    pid,
+    host,
+    ...identityOf(fields),
+    deviceId,
+    allocatorAllocated: of("allocator_allocated_bytes"),
+    allocatorReserved: of("allocator_reserved_bytes"),
+    allocatorActive: of("allocator_active_bytes"),
+    allocatorInactive: of("allocator_inactive_bytes"),
+    allocatorChange: of("allocator_change_bytes"),
+    deviceUsed: of("device_used_bytes"),
+    deviceFree: of("device_free_bytes"),
+    deviceTotal: total,
+    context,
+    metadata,
+  };
+}
+
+/** Identity keys that are present must have their type; only job_id may be null. */
+function checkExplicitIdentity(fields: Fields): void {
+  for (const field of IDENTITY) {
+    if (!fields.has(field)) continue;
+    if (field === "job_id") {
+      if (fields.values.job_id !== null) fields.requiredText("job_id");
+      continue;
+    }
+    const value = fields.integer(field);
+    const least = field === "world_size" ? 1 : 0;
+    if (value < least) throw new RecordProblem(`${field} must be >= ${least}`);
+  }
+}
+
+/** How records are read. */
+export interface RecordOptions {
+  /** Convert records without `schema_version` (default true). */
+  readonly legacy?: boolean;
+  /** Collector of legacy records that do not tell theirs. */
+  readonly legacyCollector?: string;
+}
+
+/**
+ * One telemetry record of any version.
+ * @throws RecordProblem
+ */
+export function eventOf(record: SourceRecord, options: RecordOptions = {}): TelemetryEvent {
+  if (Object.hasOwn(record.values, "schema_version")) return versionedEvent(record);
+  if (options.legacy === false) throw new RecordProblem("Legacy record conversion is disabled");
+  return legacyEvent(record, options.legacyCollector ?? "legacy.unknown");
+}

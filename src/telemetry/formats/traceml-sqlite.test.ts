@@ -1,0 +1,200 @@
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { GateError } from "../../core/errors.ts";
+import { GIB, MIB } from "../../core/units.ts";
+import { readTelemetry } from "../read.ts";
+import { traceMlDatabase } from "../testing/traceml-database.ts";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(path.join(tmpdir(), "traceml-"));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+const put = (bytes: Uint8Array, name = "telemetry"): string => {
+  const file = path.join(directory, name);
+  writeFileSync(file, bytes);
+  return file;
+};
+
+async function read(file: string) {
+  const telemetry = await readTelemetry(file);
+  if (telemetry.kind !== "recording") throw new Error(`read as ${telemetry.kind}`);
+  return telemetry;
+}
+
+const codeOf = async (file: string): Promise<string | undefined> => {
+  try {
+    await readTelemetry(file);
+  } catch (error) {
+    if (error instanceof GateError) return `${error.code}/${error.exitCode}`;
+    throw error;
+  }
+  return undefined;
+};
+
+const START = 1_700_000_000.25;
+const rows = (count: number, first = 0) =>
+  Array.from({ length: count }, (_, i) =>
+    [0, 1].map((rank) => ({
+      rank,
+      localRank: rank,
+      worldSize: 4,
+      device: `cuda:${rank}`,
+      time: START + first + i,
+      step: first + i + 1,
+      alloc: (rank + 1) * GIB + i * MIB,
+      reserved: (rank + 2) * GIB,
+    })),
+  ).flat();
+
+describe("TraceML's step memory database", () => {
+  it("becomes one table per global rank and device, with steps, clock and capacity", async () => {
+    const file = put(await traceMlDatabase(rows(3), { capacity: 80 * GIB }), "run.sqlite");
+    const { format, recording, notes } = await read(file);
+    expect(format).toBe("traceml-sqlite");
+    expect(recording.epochNs).toBe(1_700_000_000_250_000_000n);
+    expect(recording.worldSize).toBe(4);
+    expect(recording.tables.map(({ rank, device }) => [rank, device])).toEqual([
+      [0, "cuda:0"],
+      [1, "cuda:1"],
+    ]);
+    const [, second] = recording.tables;
+    expect([...(second?.timeNs ?? [])]).toEqual([0, 1e9, 2e9]);
+    expect([...(second?.steps ?? [])]).toEqual([1, 2, 3]);
+    expect([...(second?.columns.allocated ?? [])]).toEqual([2 * GIB, 2 * GIB + MIB, 2 * GIB + 2 * MIB]);
+    expect([...(second?.columns.reserved ?? [])]).toEqual([3 * GIB, 3 * GIB, 3 * GIB]);
+    expect([...(second?.columns.total ?? [])]).toEqual([80 * GIB, 80 * GIB, 80 * GIB]);
+    expect(second?.highwater.size).toBe(0);
+    expect(notes).toEqual([expect.stringContaining("peaks of each step")]);
+  });
+
+  it("counts what is null, and never takes it for zero", async () => {
+    const file = put(
+      await traceMlDatabase([
+        { rank: 0, step: 1, alloc: null, reserved: null, device: "cpu" },
+        { rank: 0, step: null, alloc: 5, device: null, localRank: 3 },
+        { rank: null, step: 2, alloc: 6, device: "mps" },
+      ]),
+    );
+    const { recording } = await read(file);
+    expect(recording.missing).toEqual({ peak_alloc_bytes: 1, peak_reserved_bytes: 3 });
+    expect(recording.tables.map(({ device }) => device)).toEqual(["cuda:3", "host", "mps:0"]);
+    expect(recording.tables[0]?.steps?.[0]).toBeNaN();
+    expect(recording.tables[0]?.timeNs).toBeNull();
+    expect(recording.tables[1]?.columns.allocated?.[0]).toBeNaN();
+    expect(recording.epochNs).toBeNull();
+    expect(recording.worldSize).toBeNull();
+  });
+
+  it("reads the first layout, which knew neither global ranks nor a world", async () => {
+    const sql = [
+      "DROP TABLE step_memory_samples",
+      "CREATE TABLE step_memory_samples (rank INTEGER, step INTEGER, peak_alloc_bytes REAL, peak_reserved_bytes REAL)",
+      "INSERT INTO step_memory_samples VALUES (2, 1, 10.4, 20)",
+    ];
+    const { recording } = await read(put(await traceMlDatabase([], { sql })));
+    expect(recording.tables).toMatchObject([{ rank: 2, device: "cuda:0", timeNs: null }]);
+    expect(recording.tables[0]?.columns.allocated?.[0]).toBe(10);
+  });
+
+  it("adds the committed rows of a write-ahead log, and says when some of it is lost", async () => {
+    const before = await traceMlDatabase(rows(200));
+    const after = await traceMlDatabase(rows(400));
+    const file = put(logged(before));
+    writeFileSync(`${file}-wal`, logOf(before, logged(after)));
+    const whole = await read(file);
+    expect(whole.recording.tables[0]?.steps?.length).toBe(400);
+    expect(whole.notes.some((note) => note.includes("missing"))).toBe(false);
+
+    truncateSync(`${file}-wal`, readFileSync(`${file}-wal`).length - 100);
+    const cut = await read(file);
+    expect(cut.recording.tables[0]?.steps?.length).toBe(200);
+    expect(cut.notes.some((note) => note.includes("newest rows may be missing"))).toBe(true);
+  });
+
+  it("ignores frames that an earlier use of the log left behind its end", async () => {
+    const before = await traceMlDatabase(rows(20));
+    const file = put(logged(before));
+    const log = logOf(before, logged(await traceMlDatabase(rows(30))));
+    const view = new DataView(log.buffer);
+    view.setUint32(32 + 8, view.getUint32(32 + 8) + 1);
+    writeFileSync(`${file}-wal`, log);
+    const { recording, notes } = await read(file);
+    expect(recording.tables[0]?.steps?.length).toBe(20);
+    expect(notes).toHaveLength(1);
+  });
+
+  it("refuses what is cut, foreign, empty or impossible, with a code", async () => {
+    const good = await traceMlDatabase(rows(500));
+    expect(await codeOf(put(good.subarray(0, good.length / 2)))).toBe("SQLITE_UNREADABLE/5");
+    expect(await codeOf(put(good.subarray(0, 60)))).toBe("SQLITE_UNREADABLE/5");
+    const noise = Uint8Array.from(good, (byte, i) => (i > 100 && i % 7 === 0 ? byte ^ 0x5a : byte));
+    expect(await codeOf(put(noise))).toMatch(
+      /^(SQLITE_UNREADABLE|INPUT_UNKNOWN_FORMAT|RANK_INVALID|NEGATIVE_BYTES)\/5$/,
+    );
+    expect(await codeOf(put(await traceMlDatabase([])))).toBe("INPUT_EMPTY/5");
+    const foreign = { sql: ["DROP TABLE step_memory_samples", "CREATE TABLE cats (name TEXT)"] };
+    expect(await codeOf(put(await traceMlDatabase([], foreign)))).toBe("INPUT_UNKNOWN_FORMAT/5");
+    const renamed = { sql: ["ALTER TABLE step_memory_samples RENAME COLUMN peak_alloc_bytes TO peak"] };
+    expect(await codeOf(put(await traceMlDatabase(rows(1), renamed)))).toBe("INPUT_UNKNOWN_FORMAT/5");
+    expect(await codeOf(put(await traceMlDatabase([{ rank: 0, step: 1, alloc: -1 }])))).toBe("NEGATIVE_BYTES/5");
+    expect(await codeOf(put(await traceMlDatabase([{ rank: -2, step: 1, alloc: 1 }])))).toBe("RANK_INVALID/5");
+  });
+
+  it("does not read a database that would not fit into memory", async () => {
+    const file = put(await traceMlDatabase(rows(1)));
+    truncateSync(file, 501 * MIB);
+    expect(await codeOf(file)).toBe("INPUT_TOO_LARGE/5");
+  });
+});
+
+/** The same database, marked as one with a write-ahead log. */
+function logged(bytes: Uint8Array): Uint8Array {
+  const copy = Uint8Array.from(bytes);
+  copy[18] = 2;
+  copy[19] = 2;
+  return copy;
+}
+
+/** A log whose one transaction turns the first database into the second: big-endian checksums, as on the wire. */
+function logOf(from: Uint8Array, to: Uint8Array): Uint8Array {
+  const pageBytes = new DataView(to.buffer, to.byteOffset).getUint16(16);
+  const pages = to.length / pageBytes;
+  const changed = Array.from({ length: pages }, (_, i) => i).filter(
+    (i) =>
+      !Buffer.from(to.subarray(i * pageBytes, (i + 1) * pageBytes)).equals(
+        Buffer.from(from.subarray(i * pageBytes, (i + 1) * pageBytes)),
+      ),
+  );
+  const log = new Uint8Array(32 + changed.length * (24 + pageBytes));
+  const view = new DataView(log.buffer);
+  const sums: [number, number] = [0, 0];
+  const add = (start: number, end: number) => {
+    for (let at = start; at < end; at += 8) {
+      sums[0] = (sums[0] + view.getUint32(at) + sums[1]) >>> 0;
+      sums[1] = (sums[1] + view.getUint32(at + 4) + sums[0]) >>> 0;
+    }
+  };
+  [0x377f0683, 3007000, pageBytes, 0, 11, 22].forEach((word, i) => {
+    view.setUint32(4 * i, word);
+  });
+  add(0, 24);
+  view.setUint32(24, sums[0]);
+  view.setUint32(28, sums[1]);
+  changed.forEach((page, index) => {
+    const at = 32 + index * (24 + pageBytes);
+    view.setUint32(at, page + 1);
+    view.setUint32(at + 4, index === changed.length - 1 ? pages : 0);
+    view.setUint32(at + 8, 11);
+    view.setUint32(at + 12, 22);
+    log.set(to.subarray(page * pageBytes, (page + 1) * pageBytes), at + 24);
+    add(at, at + 8);
+    add(at + 24, at + 24 + pageBytes);
+    view.setUint32(at + 16, sums[0]);
+    view.setUint32(at + 20, sums[1]);
+  });
+  return log;
+}

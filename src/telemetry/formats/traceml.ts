@@ -1,0 +1,85 @@
+import { invalidInput } from "../../core/errors.ts";
+import type { KnownPeak, Recording, SampleTable } from "../recording/model.ts";
+import { isObject } from "./json-values.ts";
+
+/** Where the numbers come from: the summary stores the mean of the per-step peaks of its window, not a peak. */
+const SOURCE = "TraceML summary, mean of per-step peaks";
+
+/** True for TraceML's `final_summary.json`. */
+export function isTraceMlSummary(document: Readonly<Record<string, unknown>>): boolean {
+  return (
+    isObject(document.step_memory) &&
+    "schema_version" in document &&
+    ("meta" in document || "primary_diagnosis" in document)
+  );
+}
+
+function member(value: unknown, ...path: string[]): unknown {
+  let at = value;
+  for (const key of path) at = isObject(at) ? at[key] : undefined;
+  return at;
+}
+
+const number = (value: unknown): number => (typeof value === "number" && Number.isFinite(value) ? value : Number.NaN);
+
+/**
+ * The step memory of a summary of schema 1.4 or later: one sample per rank, the mean over the window of the peaks of its
+ * steps, at the last step of the window. The series itself is not in the file.
+ * @throws GateError INPUT_SCHEMA_VERSION, NEGATIVE_BYTES
+ */
+export function traceMlRecording(document: Readonly<Record<string, unknown>>, name: string): Recording {
+  const version = Number(document.schema_version);
+  if (!(version >= 1.4 && version < 2)) {
+    throw invalidInput(
+      "INPUT_SCHEMA_VERSION",
+      `TraceML summary of schema ${JSON.stringify(document.schema_version)}; 1.4 to 1.x are read`,
+      name,
+    );
+  }
+  const section = document.step_memory;
+  const rows = member(section, "groups", "rows");
+  const step = number(member(section, "global", "window", "end_step"));
+  const tables: SampleTable[] = [];
+  const peaks: KnownPeak[] = [];
+  const missing: Record<string, number> = {};
+  for (const [key, row] of Object.entries(isObject(rows) ? rows : {})) {
+    const given = number(member(row, "identity", "global_rank"));
+    const rank = Number.isNaN(given) ? Number(key) : given;
+    if (!Number.isInteger(rank) || rank < 0) throw invalidInput("RANK_INVALID", `row "${key}" is not a rank`, name);
+    const table = {
+      rank,
+      device: `cuda:${number(member(row, "identity", "local_rank")) || 0}`,
+      timeNs: null,
+      steps: Float64Array.of(step),
+      columns: {} as Record<"allocated" | "reserved", Float64Array>,
+      highwater: new Set<never>(),
+    };
+    for (const metric of ["allocated", "reserved"] as const) {
+      const field = `peak_${metric}_bytes`;
+      const bytes = number(member(row, "metrics", field));
+      if (bytes < 0)
+        throw invalidInput("NEGATIVE_BYTES", `rank ${rank}, "${field}": a byte count cannot be negative`, name);
+      table.columns[metric] = Float64Array.of(Math.round(bytes));
+      if (Number.isNaN(bytes)) missing[field] = (missing[field] ?? 0) + 1;
+      else {
+        const { device } = table;
+        peaks.push({ rank, device, metric, bytes: Math.round(bytes), kind: "sampled", source: SOURCE });
+      }
+    }
+    tables.push(table);
+  }
+  if (tables.length === 0) {
+    throw invalidInput("INPUT_EMPTY", "the TraceML summary holds no step memory", name, "Was a GPU seen by that run?");
+  }
+  const worldSize = number(member(document, "meta", "world_size"));
+  return {
+    epochNs: null,
+    tables: tables.sort((a, b) => a.rank - b.rank),
+    peaks,
+    marks: [],
+    events: null,
+    worldSize: worldSize >= 1 ? worldSize : null,
+    missing,
+    info: null,
+  };
+}

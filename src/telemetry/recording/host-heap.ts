@@ -1,0 +1,87 @@
+import { formatBytes } from "../../core/units.ts";
+import { ProcessRole, SampleReason } from "../../sampler/record-layout.ts";
+import type { Column, KnownPeak, SampleTable } from "./model.ts";
+import type { RecordedStream } from "./recorded-streams.ts";
+import { type StepTimeline, stepsAt, stepTimeline } from "./step-timeline.ts";
+
+export interface HostHeap {
+  readonly tables: readonly SampleTable[];
+  readonly peaks: readonly KnownPeak[];
+  readonly lost: readonly string[];
+}
+
+/** Heaps of a rank's other processes above this share of the main one's peak are named. */
+const NAMED_SHARE = 0.05;
+const MOST_NAMED = 3;
+/** What both probes ask for the numbers. */
+const SOURCE = "mallinfo2";
+
+/** Largest known value; 0 when there is none. */
+function peakOf(values: Float64Array): number {
+  let peak = 0;
+  for (const value of values) if (value > peak) peak = value;
+  return peak;
+}
+
+const stepRows = (stream: RecordedStream): number =>
+  stream.reasons.reduce((count, reason) => count + Number(reason === SampleReason.step), 0);
+const knowsSteps = (stream: RecordedStream): boolean => stream.steps.some((step) => !Number.isNaN(step));
+
+/**
+ * The rank's main process: the one that counts steps, else the rank itself rather than a child of it, else the one whose
+ * heap grew largest. Heaps of several processes do not add up to anything that one could look at.
+ */
+function mainOf(streams: readonly RecordedStream[]): RecordedStream | undefined {
+  const order = (stream: RecordedStream): readonly number[] => [
+    Number(knowsSteps(stream)),
+    Number(stream.role === ProcessRole.rank),
+    Number(stream.role !== ProcessRole.child),
+    peakOf(stream.allocated),
+    stream.timeNs.length,
+  ];
+  return [...streams].sort((a, b) => {
+    const [x, y] = [order(a), order(b)];
+    for (const [i, value] of x.entries()) if (value !== y[i]) return y[i]! - value;
+    return a.id - b.id;
+  })[0];
+}
+
+function othersNamed(rank: number, main: RecordedStream, streams: readonly RecordedStream[]): string[] {
+  const own = peakOf(main.allocated);
+  // One process has several streams when it replaced its program, or loaded two probes.
+  const perPid = new Map<number, number>();
+  for (const { pid, allocated } of streams) {
+    if (pid !== main.pid) perPid.set(pid, Math.max(perPid.get(pid) ?? 0, peakOf(allocated)));
+  }
+  const large = [...perPid].filter(([, peak]) => peak > NAMED_SHARE * own).sort(([, a], [, b]) => b - a);
+  if (large.length === 0) return [];
+  const named = large.slice(0, MOST_NAMED).map(([pid, peak]) => `process ${pid} (peak ${formatBytes(peak)})`);
+  const more = large.length > MOST_NAMED ? ` and ${large.length - MOST_NAMED} more` : "";
+  return [
+    `the heap of rank ${rank} is that of process ${main.pid} (peak ${formatBytes(own)}); not in it: ${named.join(", ")}${more}`,
+  ];
+}
+
+/** The heap of a rank's main process as a table of device "host"; its peak is that of the samples. */
+export function hostHeap(rank: number, streams: readonly RecordedStream[], timeline: StepTimeline | null): HostHeap {
+  const main = mainOf(streams);
+  if (main === undefined) return { tables: [], peaks: [], lost: [] };
+  const columns: Partial<Record<Column, Float64Array>> = { allocated: main.allocated };
+  if (main.reserved.some((value) => !Number.isNaN(value))) columns.reserved = main.reserved;
+  const counted = stepTimeline([main]) ?? timeline;
+  const steps = counted === null ? null : stepsAt(counted, main.timeNs);
+  const table: SampleTable = {
+    rank,
+    device: "host",
+    timeNs: main.timeNs,
+    steps,
+    columns,
+    highwater: new Set(),
+    ...(stepRows(main) > 0 ? { atStep: main.reasons.map((reason) => Number(reason === SampleReason.step)) } : {}),
+  };
+  const peaks = (["allocated", "reserved"] as const).flatMap((metric): KnownPeak[] => {
+    const bytes = peakOf(main[metric]);
+    return bytes > 0 ? [{ rank, device: "host", metric, bytes, kind: "sampled", source: SOURCE }] : [];
+  });
+  return { tables: [table], peaks, lost: othersNamed(rank, main, streams) };
+}

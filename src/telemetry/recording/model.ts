@@ -1,0 +1,243 @@
+import type { SourceReport } from "../../sampler/sampler.ts";
+import type { DeviceHealth, RecordedDevice } from "../devices/recorded-device.ts";
+import type { OutOfMemory } from "../oom/out-of-memory.ts";
+
+/**
+ * The one in-memory model of recorded memory, whatever it was read from: our own sampler, Stormlog events, CSV, Parquet.
+ * Columns are typed arrays, so that tens of millions of samples stay cheap.
+ */
+
+/** Metrics that are judged. `host` = anonymous + shared-memory pages of the process tree. */
+export const METRICS = ["allocated", "reserved", "used", "host"] as const;
+export type Metric = (typeof METRICS)[number];
+
+/**
+ * Every byte column a table may carry. `rss` is the tree's resident set, `cgroup` the job's own memory cgroup, `total` and
+ * `free` the device's capacity, `driver` what the driver keeps for itself (NVML v2 `reserved`), `job` the device memory the
+ * driver accounts to the measured job's processes of the table's rank, `others` what it accounts to processes of nobody we measure.
+ */
+export const COLUMNS = [
+  ...METRICS,
+  "active",
+  "inactive",
+  "total",
+  "free",
+  "rss",
+  "anon",
+  "shmem",
+  "cgroup",
+  "driver",
+  "job",
+  "others",
+  "processes",
+] as const;
+export type Column = (typeof COLUMNS)[number];
+
+/**
+ * Samples of one rank on one device; all arrays have the same length; a missing value is NaN, never 0. A rank and device may
+ * have several tables: sources with clocks of their own (the driver's reading and the allocator's) fill different columns and
+ * stay apart, so that no sample is moved or made up.
+ */
+export interface SampleTable {
+  readonly rank: number;
+  /** "host", "cuda:0", "mps:0", … */
+  readonly device: string;
+  /** Nanoseconds since {@link Recording.epochNs} (exact in a double for 104 days); null when the source has no clock. */
+  readonly timeNs: Float64Array | null;
+  /** Step numbers where the source has them; NaN where one row has none. */
+  readonly steps: Float64Array | null;
+  /** Bytes (integers), except `processes`, a count. */
+  readonly columns: Readonly<Partial<Record<Column, Float64Array>>>;
+  /** Columns that are running maxima by construction (`allocated_bytes_highwater`, peak counters). */
+  readonly highwater: ReadonlySet<Column>;
+  /**
+   * Rows with 1 were taken by the measured process itself at the end of a step: they are all of one phase, while the others
+   * fall anywhere within a step. Absent where the source knows no such rows.
+   */
+  readonly atStep?: Uint8Array;
+}
+
+/** A peak known better than by sampling: the kernel's or the allocator's own high-water mark. */
+export interface KnownPeak {
+  readonly rank: number;
+  readonly device: string;
+  readonly metric: Metric;
+  readonly bytes: number;
+  /** "exact" only by the rule of the host peak: per-job cgroup, or a single process that did not grow after its last reading. */
+  readonly kind: "exact" | "sampled";
+  /** Where it comes from: "VmHWM", "cgroup memory.peak", "max_memory_allocated", … */
+  readonly source: string;
+}
+
+/** A Stormlog telemetry event in canonical v2 form (22 keys, camel-cased here); byte counters null when unknown. */
+export interface TelemetryEvent {
+  readonly timestampNs: bigint;
+  readonly eventType: string;
+  readonly collector: string;
+  readonly samplingIntervalMs: number;
+  readonly pid: number;
+  readonly host: string;
+  readonly jobId: string | null;
+  readonly rank: number;
+  readonly localRank: number;
+  readonly worldSize: number;
+  readonly deviceId: number;
+  readonly allocatorAllocated: number | null;
+  readonly allocatorReserved: number | null;
+  readonly allocatorActive: number | null;
+  readonly allocatorInactive: number | null;
+  readonly allocatorChange: number | null;
+  readonly deviceUsed: number | null;
+  readonly deviceFree: number | null;
+  readonly deviceTotal: number | null;
+  readonly context: string | null;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** Something that happened at one moment of a recording (process started, phase, out of memory, sampler error). */
+export interface RecordingMark {
+  readonly timeNs: number;
+  readonly kind: "process-start" | "process-exit" | "phase" | "oom" | "source-error" | "rate-change" | "stop";
+  readonly text: string;
+  readonly pid?: number;
+}
+
+/** What a run left, or what somebody else's telemetry was read into. */
+export interface Recording {
+  /** Wall clock of `timeNs` 0, Unix nanoseconds; null when the source has none. */
+  readonly epochNs: bigint | null;
+  readonly tables: readonly SampleTable[];
+  readonly peaks: readonly KnownPeak[];
+  readonly marks: readonly RecordingMark[];
+  /** Present when the source was Stormlog telemetry: its rules look at event types, contexts and job ids. */
+  readonly events: readonly TelemetryEvent[] | null;
+  /** World size the source claims; null when it says nothing. */
+  readonly worldSize: number | null;
+  /** Column name → number of values that were empty, N/A, NaN or infinite. */
+  readonly missing: Readonly<Record<string, number>>;
+  /** `recording.json` of our own recordings; null for anything else. */
+  readonly info: RecordingInfo | null;
+  /** What happened to devices; absent where the source does not tell. */
+  readonly health?: readonly DeviceHealth[];
+}
+
+/** How a measured command ended. */
+export type ExitState =
+  | { readonly kind: "running" }
+  | { readonly kind: "exited"; readonly code: number }
+  | { readonly kind: "signaled"; readonly signal: string }
+  | { readonly kind: "timeout"; readonly after_s: number }
+  | { readonly kind: "interrupted"; readonly signal: string }
+  | { readonly kind: "not-started"; readonly code: string; readonly message: string };
+
+/** What an environment is; flat, values are strings, numbers or null (= unknown). See `verdict/fingerprint.ts`. */
+export type Fingerprint = Readonly<Record<string, string | number | null>>;
+
+/** What the probe of one process told of it. */
+export interface ProbeProcess {
+  readonly pid: number;
+  readonly parent: number | null;
+  readonly rank: number | null;
+  readonly local_rank: number | null;
+  readonly world_size: number | null;
+  readonly role: "plain" | "rank" | "agent" | "child";
+  /** "torch", "tensorflow" or "jax"; null when none was imported. */
+  readonly framework: string | null;
+  /** Program → version: `torch`, `cuda`, `hip`, `tensorflow`, `jax`, `jaxlib`. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** Null for a program without Python. */
+  readonly python: string | null;
+  /** Where its heap's numbers come from: `mallinfo2`, `mallinfo`, or `none:` and the reason. */
+  readonly heap: string | null;
+  readonly allocator_conf: string | null;
+  /** How its steps were seen: `optimizer-hook`, `patched-step`, `api` or `file`; null when none was. */
+  readonly steps_from: string | null;
+  readonly devices: readonly ProbeDevice[];
+  /** What failed in the probe itself; null when nothing did. */
+  readonly error: string | null;
+  /** Parts of the program that it named, in the order in which they were entered, at most 256; absent where it named none. */
+  readonly phases?: readonly ProbePhase[] | undefined;
+  /** Further phases, of which only the number is known; absent = none. */
+  readonly phases_dropped?: number | undefined;
+}
+
+/** A part of its program that a process named (`stormlog_gate.phase`), on the recording's clock. */
+export interface ProbePhase {
+  readonly name: string;
+  readonly began_ns: number;
+  /** Null when it never ended: the process was killed, or ended, within it. */
+  readonly ended_ns: number | null;
+}
+
+/** One device of one process, under the name its framework gives it and under the one it has in the recording. */
+export interface ProbeDevice {
+  /** `cuda:0`, `jax:0`, … as the process counts. */
+  readonly own_name: string;
+  readonly name: string;
+  readonly model: string | null;
+  readonly uuid: string | null;
+  readonly total_bytes: number | null;
+  /** The same device's number among the driver's; null when it is not known. */
+  readonly driver_index: number | null;
+}
+
+/** What the probes inside the measured processes told of them, once the run was over. */
+export interface ProbeSummary {
+  /** At most 256 of them, those with a rank, steps or a framework first. */
+  readonly processes: readonly ProbeProcess[];
+  readonly processes_total: number;
+}
+
+/** `recording.json`, schema `stormlog.recording/1`. Written at the start with `complete: false`, again at the end. */
+export interface RecordingInfo {
+  readonly schema: "stormlog.recording/1";
+  readonly complete: boolean;
+  readonly scenario: string;
+  /** 1-based number of this run within its bundle. */
+  readonly run: number;
+  readonly session: string;
+  readonly commit: string | null;
+  readonly command: { readonly argv: readonly string[]; readonly shell: boolean; readonly cwd: string };
+  readonly exit: ExitState;
+  readonly clock: {
+    /** CLOCK_MONOTONIC at `timeNs` 0, decimal string. */
+    readonly monotonic_start_ns: string;
+    /** Unix nanoseconds of the same moment, decimal string. */
+    readonly epoch_ns: string;
+    readonly duration_s: number | null;
+  };
+  readonly identity: {
+    readonly rank: number;
+    readonly local_rank: number;
+    readonly world_size: number;
+    readonly job_id: string | null;
+    readonly host: string;
+    readonly pid: number;
+  };
+  readonly fingerprint: Fingerprint;
+  readonly sampler: {
+    readonly kind: "native" | "fallback";
+    readonly reason: string | null;
+    readonly host_period_ns: number;
+    readonly device_period_ns: number;
+    /** Rates really reached, per second; null until the end. */
+    readonly host_rate_hz: number | null;
+    readonly device_rate_hz: number | null;
+    readonly ticks: number | null;
+    readonly missed_ticks: number | null;
+    /** CPU seconds of the sampler's own threads. */
+    readonly cpu_s: number | null;
+    readonly cpu_budget_percent: number | null;
+  };
+  readonly sources: readonly SourceReport[];
+  readonly peaks: readonly KnownPeak[];
+  readonly output: { readonly bytes: number; readonly kept_bytes: number } | null;
+  /** What was lost, and why, in words. Empty when nothing was. */
+  readonly lost: readonly string[];
+  /** Absent when no probe was asked for. */
+  readonly probe?: ProbeSummary | undefined;
+  /** That the run ran out of memory, and how it is known; absent when nothing speaks for it. */
+  readonly oom?: OutOfMemory | undefined;
+  /** The devices that were sampled; absent when there was none. */
+  readonly devices?: readonly RecordedDevice[] | undefined;
+}

@@ -1,0 +1,45 @@
+import { AllocatorKind } from "../../sampler/record-layout.ts";
+import type { ProbeDevice, ProbeSummary } from "./model.ts";
+import type { RecordedStream } from "./recorded-streams.ts";
+
+/** The word by which a probe names devices of a kind. */
+export const KIND_NAMES: Readonly<Record<AllocatorKind, string>> = {
+  [AllocatorKind.hostHeap]: "host",
+  [AllocatorKind.cuda]: "cuda",
+  [AllocatorKind.mps]: "mps",
+  [AllocatorKind.xpu]: "xpu",
+  [AllocatorKind.tensorflow]: "tensorflow",
+  [AllocatorKind.jax]: "jax",
+};
+
+/** TensorFlow and JAX count the devices of whatever platform they run on; makers and platforms of GPUs, as they name them. */
+const GPU =
+  /\b(gpu|cuda|rocm|hip|nvidia|geforce|quadro|tesla|rtx|gtx|radeon|instinct|mi\d{3}\w*|[abhlv]\d{2,3}\w*|gh200|gb\d{3})\b/i;
+
+/** Whether a framework's description of a device is that of a GPU. */
+export const isGpu = (description: string): boolean => GPU.test(description);
+
+/**
+ * The name a probe's device has in a recording: "cuda:0", "mps:0", "xpu:0" as torch has it; a GPU of TensorFlow or JAX is
+ * "cuda:0", too, anything else of theirs "tf:0" or "jax:0".
+ * @param gpu whether the device is known to be a GPU
+ */
+export function recordedDeviceName(kind: string, index: number, gpu: boolean): string {
+  if (kind !== "tensorflow" && kind !== "jax") return `${kind}:${index}`;
+  return `${gpu ? "cuda" : kind === "tensorflow" ? "tf" : kind}:${index}`;
+}
+
+/** The name of a stream's device, by what its process told of it. */
+export function probeDeviceName(stream: RecordedStream, probe: ProbeSummary | null): string {
+  return probeDeviceOf(stream, probe)?.name ?? recordedDeviceName(KIND_NAMES[stream.kind], stream.index, false);
+}
+
+/** What the process of a stream told of its device; null when it told nothing. */
+export function probeDeviceOf(stream: RecordedStream, probe: ProbeSummary | null): ProbeDevice | null {
+  const ownName = `${KIND_NAMES[stream.kind]}:${stream.index}`;
+  for (const { pid, devices } of probe?.processes ?? []) {
+    const known = pid === stream.pid ? devices.find((device) => device.own_name === ownName) : undefined;
+    if (known !== undefined) return known;
+  }
+  return null;
+}

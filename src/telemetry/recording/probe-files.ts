@@ -1,0 +1,74 @@
+import { lstatSync, readdirSync, rmdirSync, rmSync } from "node:fs";
+import path from "node:path";
+import { PROBE_FOLDER, smallText } from "../oom/probe-files.ts";
+import type { ProbeProcess, ProbeSummary } from "./model.ts";
+import { type ProbeInfo, parseProbeInfo } from "./probe-info.ts";
+
+export { PROBE_FOLDER } from "../oom/probe-files.ts";
+
+const INFO_FILE = /^\d{1,10}\.\d{1,9}\.info$/;
+/** What is of no use once the samples stand in Parquet: rings, the step file, halves of info files. */
+const CONSUMED = /^(\d{1,10}\.\d{1,9}\.(probe|info\.(part|new))|step)$/;
+/** Info files read of one run; a fork storm leaves more. */
+const MOST_READ = 4096;
+const MOST_KEPT = 256;
+
+function namesIn(folder: string): string[] {
+  try {
+    // Never through a link: the measured program could have put one there.
+    return lstatSync(folder).isDirectory() ? readdirSync(folder) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** What the probes told of their processes, in the order of pids; empty when there was none. */
+export function readProbeInfos(runDirectory: string): ProbeInfo[] {
+  const folder = path.join(runDirectory, PROBE_FOLDER);
+  return namesIn(folder)
+    .filter((name) => INFO_FILE.test(name))
+    .sort((a, b) => a.localeCompare(b, "en", { numeric: true }))
+    .slice(0, MOST_READ)
+    .flatMap((name) => {
+      const text = smallText(path.join(folder, name));
+      const info = text === null ? null : parseProbeInfo(text);
+      return info === null ? [] : [info];
+    });
+}
+
+/** Processes worth more than the others, when not all can be kept. */
+function weight({ rank, steps_from, framework, role }: ProbeProcess): number {
+  return 8 * Number(steps_from !== null) + 4 * Number(rank !== null && role === "rank") + Number(framework !== null);
+}
+
+/** The part of `recording.json` that the probes fill. */
+export function probeSummary(processes: readonly ProbeProcess[]): ProbeSummary {
+  const kept = [...processes].sort((a, b) => weight(b) - weight(a)).slice(0, MOST_KEPT);
+  const order = new Map(processes.map((process, i) => [process, i]));
+  return {
+    processes: kept.sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0)),
+    processes_total: processes.length,
+  };
+}
+
+/**
+ * Remove what the recording holds by now. Evidence that others read (out-of-memory records, lines, snapshots) stays, and with
+ * it the info files that say whose it is; a folder with nothing else goes.
+ */
+export function clearProbeFiles(runDirectory: string): void {
+  const folder = path.join(runDirectory, PROBE_FOLDER);
+  const names = namesIn(folder);
+  const left = names.filter((name) => !CONSUMED.test(name));
+  const onlyInfos = left.every((name) => INFO_FILE.test(name));
+  for (const name of names) if (CONSUMED.test(name) || onlyInfos) quietly(() => rmSync(path.join(folder, name)));
+  if (onlyInfos) quietly(() => rmdirSync(folder));
+}
+
+/** Left-overs do no harm: a folder under a ring's name, or a file that came meanwhile, stays. */
+function quietly(remove: () => void): void {
+  try {
+    remove();
+  } catch {
+    // As said.
+  }
+}

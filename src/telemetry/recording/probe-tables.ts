@@ -1,0 +1,127 @@
+import { AllocatorKind, ProcessRole } from "../../sampler/record-layout.ts";
+import { deviceAllocators } from "../devices/device-allocators.ts";
+import { hostHeap } from "./host-heap.ts";
+import type { KnownPeak, RecordingInfo, SampleTable } from "./model.ts";
+import type { ProcessHistory } from "./process-history.ts";
+import { endedInOrder, type RecordedStream, type StepColumns } from "./recorded-streams.ts";
+import { type StepTimeline, stepTimeline } from "./step-timeline.ts";
+
+/** What the probes of one run come to. */
+export interface ProbeTables {
+  readonly tables: readonly SampleTable[];
+  readonly peaks: readonly KnownPeak[];
+  /** World size the processes were told; null when none was. */
+  readonly worldSize: number | null;
+  /** Steps of the lowest rank that counts any, for samples of the whole tree. */
+  readonly steps: StepTimeline | null;
+  readonly lost: readonly string[];
+}
+
+/** The part of a record file that came from probes. */
+export interface ProbeRecords {
+  readonly streams: readonly RecordedStream[];
+  readonly steps: readonly StepColumns[];
+  readonly processes: ProcessHistory;
+}
+
+/** An end this much before the next one is no end of the whole job, nanoseconds: some readings of the process tree. */
+const EARLY_NS = 60e6;
+
+function groupByRank(streams: readonly RecordedStream[], ownRank: number): Map<number, RecordedStream[]> {
+  const ranks = new Map<number, RecordedStream[]>();
+  for (const stream of streams) {
+    // A launcher of ranks imports the framework, too, but computes nothing.
+    if (stream.role === ProcessRole.agent) continue;
+    const rank = stream.rank ?? ownRank;
+    const own = ranks.get(rank);
+    if (own) own.push(stream);
+    else ranks.set(rank, [stream]);
+  }
+  return ranks;
+}
+
+/** The steps of a rank: of the process that was seen to count the most. */
+function stepsOfRank(streams: readonly RecordedStream[], steps: readonly StepColumns[]): StepTimeline | null {
+  const pids = [...new Set(streams.map(({ pid }) => pid))];
+  let best: StepTimeline | null = null;
+  for (const pid of pids) {
+    const parts = [...streams.filter((stream) => stream.pid === pid), ...steps.filter((column) => column.pid === pid)];
+    const timeline = stepTimeline(parts);
+    if (timeline !== null && (best === null || timeline.steps.length > best.steps.length)) best = timeline;
+  }
+  return best;
+}
+
+interface RankEnd {
+  readonly rank: number;
+  readonly pid: number;
+  readonly endNs: number;
+  readonly inOrder: boolean;
+}
+
+/** How each rank's own process went away. */
+function rankEnds(ranks: ReadonlyMap<number, readonly RecordedStream[]>, processes: ProcessHistory): RankEnd[] {
+  const exits = new Map(processes.all.map(({ pid, exitNs }) => [pid, exitNs]));
+  const ends = [...ranks].flatMap(([rank, streams]) => {
+    const [main] = streams
+      .filter(({ role }) => role === ProcessRole.rank)
+      .sort((a, b) => b.timeNs.at(-1)! - a.timeNs.at(-1)!);
+    if (main === undefined) return [];
+    const endNs = exits.get(main.pid) ?? main.timeNs.at(-1)!;
+    return [{ rank, pid: main.pid, endNs, inOrder: endedInOrder(main) }];
+  });
+  return ends.sort((a, b) => a.endNs - b.endNs);
+}
+
+/** The rank that went away before the others and took no leave, when one of several did. */
+function earlyEnd(ends: readonly RankEnd[]): string[] {
+  const [first, second] = ends;
+  if (first === undefined || second === undefined || first.inOrder) return [];
+  const early = second.endNs - first.endNs;
+  if (early < EARLY_NS) return [];
+  const seconds = (early / 1e9).toFixed(2);
+  return [
+    `rank ${first.rank} (process ${first.pid}) ended ${seconds} s before any other rank, and not in order: it was probably killed`,
+  ];
+}
+
+/**
+ * Tables, peaks and steps from what probes wrote: per rank its host heap (device "host", of the rank's main process) and
+ * each of its devices (the processes of the rank together). `info` brings the devices' names.
+ */
+export function probeTables({ streams, steps, processes }: ProbeRecords, info: RecordingInfo | null): ProbeTables {
+  const ownRank = info?.identity.rank ?? 0;
+  const ranks = new Map([...groupByRank(streams, ownRank)].sort(([a], [b]) => a - b));
+  const tables: SampleTable[] = [];
+  const peaks: KnownPeak[] = [];
+  const lost: string[] = [];
+  const fileSteps = stepTimeline(steps.filter(({ pid }) => pid === -1));
+  let treeSteps: StepTimeline | null = null;
+  for (const [rank, own] of ranks) {
+    const timeline = stepsOfRank(own, steps) ?? fileSteps;
+    treeSteps ??= timeline;
+    const heap = hostHeap(
+      rank,
+      own.filter(({ kind }) => kind === AllocatorKind.hostHeap),
+      timeline,
+    );
+    const devices = deviceAllocators(
+      rank,
+      own.filter(({ kind }) => kind !== AllocatorKind.hostHeap),
+      { timeline, processes, probe: info?.probe ?? null },
+    );
+    tables.push(...heap.tables, ...devices.tables);
+    peaks.push(...heap.peaks, ...devices.peaks);
+    lost.push(...heap.lost);
+  }
+  // A program of which no memory is known may count steps all the same.
+  treeSteps ??= stepTimeline(steps.filter(({ pid }) => pid !== -1)) ?? fileSteps;
+  const sizes = streams.flatMap(({ worldSize }) => (worldSize === null ? [] : [worldSize]));
+  return {
+    tables,
+    peaks,
+    worldSize: sizes.length === 0 ? null : Math.max(...sizes),
+    steps: treeSteps,
+    lost: [...lost, ...earlyEnd(rankEnds(ranks, processes))],
+  };
+}

@@ -1,0 +1,262 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { GateError } from "../../core/errors.ts";
+import { HEADER_BYTES, RECORD_BYTES, RecordKind, RecordSource } from "../../sampler/record-layout.ts";
+import { EPOCH_NS, type RecordInput, recordBytes } from "../testing/record-bytes.ts";
+import { recordingInfo } from "../testing/recordings.ts";
+import { DEDICATED_CGROUP, peaksOf } from "./host-peak.ts";
+import { parseRecordChunks, parseRecordFile } from "./record-file.ts";
+import { lossesOf, recordFileToRecording } from "./record-recording.ts";
+
+const MS = 1e6;
+const MIB = 2 ** 20;
+
+const tick = (ms: number, anonMiB: number, fileMiB = 10, processes = 1): RecordInput => ({
+  timeNs: ms * MS,
+  kind: RecordKind.tree,
+  source: RecordSource.statm,
+  values: [(anonMiB + fileMiB) * MIB, anonMiB * MIB, 0, BigInt(processes) | (7n << 32n)],
+});
+const start = (ms: number, pid: number): RecordInput => ({
+  timeNs: ms * MS,
+  kind: RecordKind.processStart,
+  id: pid,
+  values: [1],
+});
+const status = (ms: number, pid: number, hwmMiB: number, fileMiB = 10): RecordInput => ({
+  timeNs: ms * MS,
+  kind: RecordKind.process,
+  source: RecordSource.status,
+  id: pid,
+  values: [hwmMiB * MIB, 0, 0, fileMiB * MIB],
+});
+const codeOf = (work: () => unknown): string => {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof GateError) return error.code;
+    throw error;
+  }
+  return "none";
+};
+
+const small = recordBytes([
+  start(0, 5),
+  tick(0, 100),
+  status(1, 5, 110),
+  { timeNs: 2 * MS, kind: RecordKind.device, source: RecordSource.nvml, id: 1, values: [500, 1000, 400, null] },
+  { timeNs: 2 * MS, kind: RecordKind.deviceProcess, id: 5, values: [120, 1, 1, 1] },
+  { timeNs: 2 * MS, kind: RecordKind.deviceProcess, id: 6, values: [30, 1, 1, 1] },
+  { timeNs: 2 * MS, kind: RecordKind.deviceList, id: 1, values: [2, 4000, 0] },
+  { timeNs: 3 * MS, kind: RecordKind.error, source: RecordSource.cgroup2, values: [13, 0, 4] },
+  { timeNs: 4 * MS, kind: RecordKind.rate, values: [10_000_000, 20_000_000, 0, 0] },
+  tick(5, 120),
+  { timeNs: 6 * MS, kind: RecordKind.processExit, id: 5, values: [110 * MIB] },
+  { timeNs: 7 * MS, kind: RecordKind.stop, values: [2, 0, 100, 50] },
+]);
+
+describe("parseRecordFile", () => {
+  it("reads header, ticks, devices, processes, errors, rates and the stop", () => {
+    const file = parseRecordFile(small, "a.rec");
+    expect(file.header).toMatchObject({ epochNs: EPOCH_NS, hostPeriodNs: 5e6, rootPid: 4242, pageSize: 4096 });
+    expect([...file.tree.timeNs]).toEqual([0, 5 * MS]);
+    expect([...file.tree.anon]).toEqual([100 * MIB, 120 * MIB]);
+    expect([...file.tree.processes]).toEqual([1, 1]);
+    expect([...file.tree.latenessUs]).toEqual([7, 7]);
+    expect(file.devices).toHaveLength(1);
+    expect([...file.lists[0]!.bytes]).toEqual([120, 30]);
+    expect([...file.devices[0]!.driver]).toEqual([Number.NaN]);
+    expect(file.errors[0]).toMatchObject({ errno: 13, seen: 4 });
+    expect(file.stop).toMatchObject({ ticks: 2, deviceCpuNs: 50 });
+    expect(file).toMatchObject({ records: 12, skippedRecords: 0, cutBytes: 0, lastNs: 7 * MS });
+  });
+
+  it("takes whole records of a file cut anywhere, and reports the cut", () => {
+    for (let size = HEADER_BYTES; size <= small.length; size++) {
+      const file = parseRecordFile(small.subarray(0, size), "a.rec");
+      expect(file.records).toBe(Math.floor((size - HEADER_BYTES) / RECORD_BYTES));
+      expect(file.cutBytes).toBe((size - HEADER_BYTES) % RECORD_BYTES);
+    }
+  });
+
+  it("gives the same answer however the bytes are split into chunks", () => {
+    const whole = parseRecordFile(small, "a.rec");
+    for (const size of [1, 7, 48, 63, 64, 65, 100]) {
+      const chunks = Array.from({ length: Math.ceil(small.length / size) }, (_, i) =>
+        small.subarray(i * size, (i + 1) * size),
+      );
+      expect(parseRecordChunks(chunks, "a.rec")).toEqual(whole);
+    }
+  });
+
+  it("counts and skips unknown kinds and impossible times", () => {
+    const bytes = recordBytes([tick(0, 1), { timeNs: 1, kind: 99 }, { timeNs: 1, kind: 0 }, tick(5, 2)]);
+    bytes.writeUInt32LE(0xffffffff, HEADER_BYTES + 3 * RECORD_BYTES + 4);
+    const file = parseRecordFile(bytes, "a.rec");
+    expect(file).toMatchObject({ records: 4, skippedRecords: 3 });
+    expect(file.tree.timeNs).toHaveLength(1);
+    expect(lossesOf(file).join()).toContain("3 damaged or unknown records");
+  });
+
+  it("refuses an empty file, a foreign file, a cut header and a later version with a code each", () => {
+    const later = Buffer.from(small);
+    later.writeUInt8(2, 6);
+    expect(codeOf(() => parseRecordFile(Buffer.alloc(0), "a"))).toBe("INPUT_EMPTY");
+    expect(codeOf(() => parseRecordFile(Buffer.from("time,bytes\n1,2\n"), "a"))).toBe("RECORD_BAD_MAGIC");
+    expect(codeOf(() => parseRecordFile(small.subarray(0, 40), "a"))).toBe("INPUT_TRUNCATED");
+    expect(codeOf(() => parseRecordFile(later, "a"))).toBe("RECORD_VERSION_UNSUPPORTED");
+  });
+
+  it("never fails with anything but a GateError, whatever bytes follow the header", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 600 }), fc.boolean(), (garbage, header) => {
+        const bytes = header ? Buffer.concat([small.subarray(0, HEADER_BYTES), garbage]) : Buffer.from(garbage);
+        codeOf(() => recordFileToRecording(parseRecordFile(bytes, "a"), null));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe("recordFileToRecording", () => {
+  it("makes a full-rate host table, a table per device and marks in words", () => {
+    const recording = recordFileToRecording(
+      parseRecordFile(small, "a.rec"),
+      recordingInfo({ identity: { rank: 3, local_rank: 1, world_size: 8, job_id: null, host: "n", pid: 1 } }),
+    );
+    expect(recording.tables.map(({ rank, device }) => [rank, device])).toEqual([
+      [3, "host"],
+      [3, "cuda:1"],
+      [3, "cuda:1"],
+    ]);
+    expect(recording.tables[2]!.columns).toEqual({ job: Float64Array.of(150), others: Float64Array.of(0) });
+    expect([...recording.tables[0]!.columns.host!]).toEqual([100 * MIB, 120 * MIB]);
+    expect(recording.tables[1]!.columns).not.toHaveProperty("driver");
+    expect(recording.worldSize).toBe(8);
+    expect(recording.marks.map((mark) => mark.kind)).toEqual([
+      "process-start",
+      "source-error",
+      "rate-change",
+      "process-exit",
+      "stop",
+    ]);
+    expect(recording.marks[1]!.text).toBe("cgroup2: permission denied (EACCES), 4 times");
+  });
+
+  it("puts cgroup readings on the tick at or before them and marks out-of-memory kills", () => {
+    const cgroup = (ms: number, current: number, kills: number): RecordInput => ({
+      timeNs: ms * MS,
+      kind: RecordKind.cgroup,
+      values: [current, 999, kills, current],
+    });
+    const recording = recordFileToRecording(
+      parseRecordFile(recordBytes([tick(0, 1), tick(5, 1), cgroup(7, 50, 2), tick(10, 1), cgroup(11, 60, 3)]), "a"),
+      null,
+    );
+    expect([...recording.tables[0]!.columns.cgroup!]).toEqual([Number.NaN, 50, 60]);
+    expect(recording.marks.filter((mark) => mark.kind === "oom")).toHaveLength(1);
+  });
+});
+
+describe("peaksOf", () => {
+  const peak = (records: RecordInput[], dedicated = false) => {
+    const sources = [
+      { name: "cgroup", available: true, reason: null, capabilities: dedicated ? [DEDICATED_CGROUP] : [] },
+    ];
+    return peaksOf(parseRecordFile(recordBytes(records), "a"), recordingInfo({ sources }))[0];
+  };
+
+  it("is exact for a single process that stayed below its last high-water mark", () => {
+    const found = peak([
+      start(0, 5),
+      tick(0, 50),
+      status(0, 5, 60),
+      tick(50, 55),
+      status(100, 5, 1034),
+      tick(105, 60),
+      status(200, 5, 1034),
+      tick(250, 70),
+    ]);
+    expect(found).toEqual({
+      rank: 0,
+      device: "host",
+      metric: "host",
+      bytes: 1024 * MIB,
+      kind: "exact",
+      source: "VmHWM",
+    });
+  });
+
+  it("is sampled when the process grew past the mark after the mark was last read", () => {
+    const found = peak([start(0, 5), tick(0, 50), status(0, 5, 60), status(100, 5, 62), tick(150, 300)]);
+    expect(found).toMatchObject({ kind: "sampled", bytes: 300 * MIB });
+  });
+
+  it("is sampled for several processes, raised to what one process's mark proves", () => {
+    const found = peak([
+      start(0, 5),
+      start(0, 6),
+      tick(0, 50, 10, 2),
+      status(0, 5, 60),
+      status(100, 5, 510, 15),
+      tick(105, 60, 10, 2),
+    ]);
+    expect(found).toEqual({
+      rank: 0,
+      device: "host",
+      metric: "host",
+      bytes: 495 * MIB,
+      kind: "sampled",
+      source: "VmHWM",
+    });
+  });
+
+  it("does not believe a mark that was read once, which may be that of the parent before exec", () => {
+    expect(peak([start(0, 5), tick(0, 2), status(0, 5, 618)])).toMatchObject({ kind: "sampled", bytes: 2 * MIB });
+    const launched = [start(0, 5), tick(0, 2), status(0, 5, 618), status(100, 5, 12), status(200, 5, 12)];
+    expect(peak(launched)).toMatchObject({ kind: "exact", bytes: 2 * MIB });
+  });
+
+  it("is not exact when exec replaced a program in mid-life", () => {
+    const replaced = [
+      start(0, 5),
+      tick(0, 2),
+      status(0, 5, 600),
+      status(100, 5, 618),
+      status(200, 5, 12),
+      status(300, 5, 12),
+    ];
+    expect(peak(replaced)).toMatchObject({ kind: "sampled", bytes: 2 * MIB });
+  });
+
+  it("stays exact when the mark falls by the few pages that the kernel's counters are off", () => {
+    const wobbling = [
+      start(0, 5),
+      tick(0, 2),
+      status(0, 5, 1),
+      status(100, 5, 1000),
+      status(200, 5, 999),
+      tick(250, 10),
+    ];
+    expect(peak(wobbling)).toMatchObject({ kind: "exact", bytes: 990 * MIB });
+  });
+
+  it("is exact from a cgroup only when the group is the job's own and page cache did not move", () => {
+    const cgroup = (ms: number, current: number, peakMiB: number, anon: number): RecordInput => ({
+      timeNs: ms * MS,
+      kind: RecordKind.cgroup,
+      values: [current * MIB, peakMiB * MIB, 0, anon * MIB],
+    });
+    const ticks = [tick(0, 100, 10, 2), tick(5, 100, 10, 2), start(0, 5), start(0, 6)];
+    const steady = [...ticks, cgroup(1, 120, 120, 100), cgroup(100, 120, 900, 100)];
+    expect(peak(steady, true)).toMatchObject({ kind: "exact", bytes: 880 * MIB, source: "cgroup memory.peak" });
+    expect(peak(steady, false)).toMatchObject({ kind: "sampled", bytes: 100 * MIB });
+    expect(peak([...ticks, cgroup(1, 120, 120, 100), cgroup(100, 800, 900, 100)], true)).toMatchObject({
+      kind: "sampled",
+    });
+  });
+
+  it("knows no peak of a file without ticks", () => {
+    expect(peak([])).toBeUndefined();
+  });
+});

@@ -1,0 +1,281 @@
+import { invalidInput } from "../../core/errors.ts";
+import { HEADER_BYTES, RECORD_BYTES, RECORD_MAGIC, RecordKind } from "../../sampler/record-layout.ts";
+import { DeviceRecords } from "../devices/device-records.ts";
+import { readChunks } from "../input-file.ts";
+import { GrowableColumn } from "./growable.ts";
+import { ProcessHistory } from "./process-history.ts";
+import type {
+  RecordedError,
+  RecordedRate,
+  RecordedRollup,
+  RecordedStop,
+  RecordFile,
+  RecordFileHeader,
+} from "./record-columns.ts";
+import { StreamsBuilder } from "./recorded-streams.ts";
+
+export type { RecordFile } from "./record-columns.ts";
+
+/** Name of the record file in a run directory; removed once its samples stand in Parquet. */
+export const RAW_RECORD_FILE = "samples.rec";
+
+/** Lists of single happenings (errors, rates) are kept up to this many; beyond, they are only counted. */
+const MAX_LISTED = 20_000;
+/** Times are doubles, exact below 2^53: a larger time is a damaged record. */
+const HIGH_WORD_LIMIT = 2 ** 21;
+
+class RecordParser {
+  private readonly tree = {
+    timeNs: new GrowableColumn(),
+    rss: new GrowableColumn(),
+    anon: new GrowableColumn(),
+    shmem: new GrowableColumn(),
+    processes: new GrowableColumn(),
+    latenessUs: new GrowableColumn(),
+  };
+  private readonly cgroup = {
+    timeNs: new GrowableColumn(),
+    current: new GrowableColumn(),
+    peak: new GrowableColumn(),
+    oomKills: new GrowableColumn(),
+    anonShmem: new GrowableColumn(),
+  };
+  private readonly devices = new DeviceRecords();
+  private readonly processes = new ProcessHistory();
+  private readonly streams = new StreamsBuilder();
+  private readonly errors: RecordedError[] = [];
+  private readonly rates: RecordedRate[] = [];
+  private readonly rollups: RecordedRollup[] = [];
+  private stop: RecordedStop | null = null;
+  private lastNs = 0;
+  private records = 0;
+  private skipped = 0;
+  private view: DataView = new DataView(new ArrayBuffer(0));
+  private at = 0;
+  private readonly header: RecordFileHeader;
+
+  constructor(header: RecordFileHeader) {
+    this.header = header;
+  }
+
+  /** Value `i` (0 to 3) as a number; NaN when its valid bit is clear or it exceeds 2^53. */
+  private value(i: number): number {
+    if (((this.view.getUint8(this.at + 9) >> i) & 1) === 0) return Number.NaN;
+    return u64(this.view, this.at + 16 + 8 * i);
+  }
+
+  record(view: DataView, at: number): void {
+    this.view = view;
+    this.at = at;
+    this.records++;
+    const timeNs = u64(view, at);
+    const id = view.getInt32(at + 12, true);
+    if (Number.isNaN(timeNs) || !this.take(view.getUint8(at + 8), timeNs, id)) {
+      this.skipped++;
+      return;
+    }
+    if (timeNs > this.lastNs) this.lastNs = timeNs;
+  }
+
+  /** False when the kind is unknown. */
+  private take(kind: number, timeNs: number, id: number): boolean {
+    switch (kind) {
+      case RecordKind.tree: {
+        const { tree } = this;
+        tree.timeNs.push(timeNs);
+        tree.rss.push(this.value(0));
+        tree.anon.push(this.value(1));
+        tree.shmem.push(this.value(2));
+        const known = (this.view.getUint8(this.at + 9) & 8) !== 0;
+        tree.processes.push(known ? this.view.getUint32(this.at + 40, true) : Number.NaN);
+        tree.latenessUs.push(known ? this.view.getUint32(this.at + 44, true) : Number.NaN);
+        return true;
+      }
+      case RecordKind.process:
+        this.processes.reading(id, timeNs, this.value(0), this.value(3));
+        return true;
+      case RecordKind.cgroup:
+        this.cgroup.timeNs.push(timeNs);
+        this.cgroup.current.push(this.value(0));
+        this.cgroup.peak.push(this.value(1));
+        this.cgroup.oomKills.push(this.value(2));
+        this.cgroup.anonShmem.push(this.value(3));
+        return true;
+      case RecordKind.device:
+        return this.devices.sample(timeNs, id, this.four());
+      case RecordKind.deviceProcess:
+        return this.devices.process(timeNs, id, this.source(), this.four());
+      case RecordKind.deviceList:
+        return this.devices.list(timeNs, id, this.four());
+      case RecordKind.deviceProcessPeak:
+        return this.devices.processPeak(id, this.source(), this.four());
+      case RecordKind.deviceEvent:
+        return this.devices.event(timeNs, id, this.source(), this.four());
+      case RecordKind.processStart:
+        this.processes.start(id, timeNs, this.value(0));
+        return true;
+      case RecordKind.processExit:
+        this.processes.exit(id, timeNs, this.value(0));
+        return true;
+      case RecordKind.error:
+        if (this.errors.length < MAX_LISTED) this.errors.push(this.error(timeNs, id));
+        return true;
+      case RecordKind.rate:
+        if (this.rates.length < MAX_LISTED) {
+          const [hostPeriodNs, devicePeriodNs, cpuNs, missedTicks] = this.four();
+          this.rates.push({ timeNs, hostPeriodNs, devicePeriodNs, cpuNs, missedTicks });
+        }
+        return true;
+      case RecordKind.stop: {
+        const [ticks, missedTicks, hostCpuNs, deviceCpuNs] = this.four();
+        this.stop = { timeNs, ticks, missedTicks, hostCpuNs, deviceCpuNs };
+        return true;
+      }
+      case RecordKind.rollup:
+        if (this.rollups.length < MAX_LISTED) {
+          const [pss, rss, anon, shared] = this.four();
+          this.rollups.push({ timeNs, pid: id, pss, rss, anon, shared });
+        }
+        return true;
+      case RecordKind.stream:
+        return this.streams.stream(id, this.four());
+      case RecordKind.allocator:
+        return this.streams.sample(id, timeNs, this.four(), this.view.getUint8(this.at + 9) >> 4);
+      case RecordKind.allocatorPeaks:
+        return this.streams.peaks(id, this.four());
+      case RecordKind.step:
+        return this.streams.step(id, timeNs, this.value(0));
+      default:
+        return false;
+    }
+  }
+
+  private four(): [number, number, number, number] {
+    return [this.value(0), this.value(1), this.value(2), this.value(3)];
+  }
+
+  private source(): number {
+    return this.view.getUint16(this.at + 10, true);
+  }
+
+  private error(timeNs: number, id: number): RecordedError {
+    const known = (value: number, fallback: number) => (!Number.isNaN(value) ? value : fallback);
+    return {
+      timeNs,
+      source: this.source(),
+      id,
+      errno: known(this.value(0), 0),
+      detail: known(this.value(1), 0),
+      seen: known(this.value(2), 1),
+    };
+  }
+
+  finish(cutBytes: number): RecordFile {
+    const { tree, cgroup } = this;
+    return {
+      header: this.header,
+      tree: {
+        timeNs: tree.timeNs.take(),
+        rss: tree.rss.take(),
+        anon: tree.anon.take(),
+        shmem: tree.shmem.take(),
+        processes: tree.processes.take(),
+        latenessUs: tree.latenessUs.take(),
+      },
+      cgroup: {
+        timeNs: cgroup.timeNs.take(),
+        current: cgroup.current.take(),
+        peak: cgroup.peak.take(),
+        oomKills: cgroup.oomKills.take(),
+        anonShmem: cgroup.anonShmem.take(),
+      },
+      ...this.devices.take(),
+      processes: this.processes,
+      ...this.streams.take(),
+      errors: this.errors,
+      rates: this.rates,
+      rollups: this.rollups,
+      stop: this.stop,
+      lastNs: this.lastNs,
+      records: this.records,
+      skippedRecords: this.skipped + this.devices.dropped,
+      cutBytes,
+    };
+  }
+}
+
+/** A little-endian u64 as a double; NaN at 2^53 and above (all-ones is how sources say "unknown"). */
+function u64(view: DataView, at: number): number {
+  const high = view.getUint32(at + 4, true);
+  return high < HIGH_WORD_LIMIT ? high * 2 ** 32 + view.getUint32(at, true) : Number.NaN;
+}
+
+function parseHeader(bytes: Uint8Array, name: string): RecordFileHeader {
+  if (bytes.length === 0) throw invalidInput("INPUT_EMPTY", "the record file is empty", name, "Measure again.");
+  const magic = Buffer.from(RECORD_MAGIC, "latin1");
+  const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, magic.length));
+  if (!start.subarray(0, 6).equals(magic.subarray(0, Math.min(6, start.length)))) {
+    throw invalidInput("RECORD_BAD_MAGIC", "this is not a record file of the sampler", name, "Check the path.");
+  }
+  if (bytes.length < HEADER_BYTES) {
+    throw invalidInput("INPUT_TRUNCATED", `the record file ends within its header (${bytes.length} bytes)`, name);
+  }
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const version = view.getUint8(6);
+  if (!start.equals(magic) || view.getUint32(8, true) !== HEADER_BYTES || view.getUint32(12, true) !== RECORD_BYTES) {
+    throw invalidInput(
+      "RECORD_VERSION_UNSUPPORTED",
+      `the record file is of version ${version}; this program reads version 1`,
+      name,
+      "Use the stormlog-gate that wrote it, or a newer one.",
+    );
+  }
+  return {
+    monotonicStartNs: view.getBigUint64(16, true),
+    epochNs: view.getBigInt64(24, true),
+    hostPeriodNs: u64(view, 32),
+    devicePeriodNs: u64(view, 40),
+    rootPid: view.getInt32(48, true),
+    pageSize: view.getUint32(52, true),
+  };
+}
+
+/**
+ * Parse a record file that arrives in chunks. Whole records are taken; what follows the last one is reported as
+ * `cutBytes`; records of unknown kind or with an impossible time are counted and skipped.
+ * @throws GateError INPUT_EMPTY, INPUT_TRUNCATED (within the header), RECORD_BAD_MAGIC, RECORD_VERSION_UNSUPPORTED
+ */
+export function parseRecordChunks(chunks: Iterable<Uint8Array>, name: string): RecordFile {
+  let parser: RecordParser | null = null;
+  let rest: Uint8Array = new Uint8Array(0);
+  for (const chunk of chunks) {
+    let bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    if (!parser) {
+      if (bytes.length < HEADER_BYTES) {
+        rest = bytes;
+        continue;
+      }
+      parser = new RecordParser(parseHeader(bytes, name));
+      bytes = bytes.subarray(HEADER_BYTES);
+    }
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const end = bytes.length - (bytes.length % RECORD_BYTES);
+    for (let at = 0; at < end; at += RECORD_BYTES) parser.record(view, at);
+    rest = bytes.subarray(end);
+  }
+  parser ??= new RecordParser(parseHeader(rest, name));
+  return parser.finish(rest.length);
+}
+
+/** Parse a record file held in memory; errors as {@link parseRecordChunks}. `name` is the file named in errors. */
+export function parseRecordFile(bytes: Uint8Array, name: string): RecordFile {
+  return parseRecordChunks([bytes], name);
+}
+
+/**
+ * Read a record file a few MiB at a time.
+ * @throws GateError as {@link parseRecordChunks}, and INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY
+ */
+export async function readRecordFile(path: string): Promise<RecordFile> {
+  return parseRecordChunks(readChunks(path), path);
+}

@@ -1,0 +1,145 @@
+import { deviceHealth, healthMarks } from "../devices/device-health.ts";
+import { devicePeaks } from "../devices/device-peaks.ts";
+import { surveyDevices } from "../devices/device-survey.ts";
+import { deviceTables } from "../devices/device-tables.ts";
+import type { DeviceHealth } from "../devices/recorded-device.ts";
+import { errorText, probeLosses } from "../source-errors.ts";
+import { hostBytesAt, peaksOf } from "./host-peak.ts";
+import type { Column, Recording, RecordingInfo, RecordingMark, SampleTable } from "./model.ts";
+import { probeTables } from "./probe-tables.ts";
+import type { CgroupColumns, RecordFile, TreeColumns } from "./record-columns.ts";
+import { type StepTimeline, stepsAt } from "./step-timeline.ts";
+
+/** Characters of an error that stand at its mark; all of it is in `recording.json`. */
+const MOST_MARK_TEXT = 200;
+
+/** Cgroup readings come ten times a second: each goes to the tick at or before it, the other ticks have none. */
+function onTicks(timeNs: Float64Array, cgroup: CgroupColumns): Float64Array {
+  const column = new Float64Array(timeNs.length).fill(Number.NaN);
+  for (let tick = 0, i = 0; i < cgroup.timeNs.length; i++) {
+    while (tick + 1 < timeNs.length && timeNs[tick + 1]! <= cgroup.timeNs[i]!) tick++;
+    if (tick < column.length) column[tick] = cgroup.current[i]!;
+  }
+  return column;
+}
+
+const someKnown = (column: Float64Array) => column.some((value) => !Number.isNaN(value));
+
+/** The ticks at which the job had a process: a tick before the first or after the last says nothing about its memory. */
+function livingTicks(tree: TreeColumns): TreeColumns {
+  let from = 0;
+  let to = tree.timeNs.length;
+  while (from < to && tree.processes[from] === 0) from++;
+  while (to > from && tree.processes[to - 1] === 0) to--;
+  return {
+    timeNs: tree.timeNs.subarray(from, to),
+    rss: tree.rss.subarray(from, to),
+    anon: tree.anon.subarray(from, to),
+    shmem: tree.shmem.subarray(from, to),
+    processes: tree.processes.subarray(from, to),
+    latenessUs: tree.latenessUs.subarray(from, to),
+  };
+}
+
+/** The step is held until the next one, so that growth of the tree can be told per step, too. */
+function hostTable(file: RecordFile, rank: number, timeline: StepTimeline | null): SampleTable | null {
+  const tree = livingTicks(file.tree);
+  if (tree.timeNs.length === 0) return null;
+  const host = Float64Array.from(tree.timeNs, (_, i) => hostBytesAt(tree, i));
+  const columns: Partial<Record<Column, Float64Array>> = { host, rss: tree.rss, anon: tree.anon };
+  if (someKnown(tree.shmem)) columns.shmem = tree.shmem;
+  if (someKnown(tree.processes)) columns.processes = tree.processes;
+  if (someKnown(file.cgroup.current)) columns.cgroup = onTicks(tree.timeNs, file.cgroup);
+  const steps = timeline === null ? null : stepsAt(timeline, tree.timeNs);
+  return { rank, device: "host", timeNs: tree.timeNs, steps, columns, highwater: new Set() };
+}
+
+/**
+ * Out of memory as it was judged when the run ended; where nobody could judge (a killed gate, a record file alone), every kill
+ * that the kernel counted.
+ */
+function oomMarks(file: RecordFile, info: RecordingInfo | null): RecordingMark[] {
+  const kills = kernelKills(file.cgroup);
+  if (info?.complete !== true) {
+    return kills.map(({ timeNs, count }) => ({ timeNs, kind: "oom", text: `the kernel killed ${count} process(es)` }));
+  }
+  const { oom } = info;
+  if (oom?.certainty !== "established") return [];
+  const timeNs = oom.time_ns ?? kills[0]?.timeNs ?? file.tree.timeNs.at(-1) ?? file.lastNs;
+  const text = oom.message ?? oom.evidence[0] ?? "out of memory";
+  return [{ timeNs, kind: "oom", text: text.slice(0, MOST_MARK_TEXT), ...(oom.pid === null ? {} : { pid: oom.pid }) }];
+}
+
+function marksOf(file: RecordFile, info: RecordingInfo | null, health: readonly DeviceHealth[]): RecordingMark[] {
+  const marks: RecordingMark[] = [...healthMarks(health)];
+  for (const { pid, parent, startNs, exitNs } of file.processes.all) {
+    const text = Number.isNaN(parent) ? `process ${pid}` : `process ${pid}, child of ${parent}`;
+    marks.push({ timeNs: startNs, kind: "process-start", text, pid });
+    if (exitNs !== null) marks.push({ timeNs: exitNs, kind: "process-exit", text: `process ${pid}`, pid });
+  }
+  for (const error of file.errors) {
+    marks.push({ timeNs: error.timeNs, kind: "source-error", text: errorText(error) });
+  }
+  for (const { timeNs, hostPeriodNs, devicePeriodNs } of file.rates) {
+    const text = `host every ${hostPeriodNs / 1e6} ms, devices every ${devicePeriodNs / 1e6} ms`;
+    marks.push({ timeNs, kind: "rate-change", text });
+  }
+  marks.push(...oomMarks(file, info));
+  if (file.stop) {
+    const { timeNs, ticks, missedTicks } = file.stop;
+    marks.push({ timeNs, kind: "stop", text: `${ticks} ticks, ${missedTicks} missed` });
+  }
+  return marks.sort((a, b) => a.timeNs - b.timeNs);
+}
+
+/** Moments at which the memory group's count of kills rose, and by how much. */
+export function kernelKills(cgroup: CgroupColumns): { readonly timeNs: number; readonly count: number }[] {
+  const rises: { timeNs: number; count: number }[] = [];
+  let kills = Number.NaN;
+  for (const [i, timeNs] of cgroup.timeNs.entries()) {
+    const now = cgroup.oomKills[i] ?? Number.NaN;
+    // The counter may have stood above zero before the run: only a rise is this run's.
+    if (now > kills) rises.push({ timeNs, count: now - kills });
+    if (!Number.isNaN(now)) kills = now;
+  }
+  return rises;
+}
+
+/**
+ * What a reader of the record file should be told about it: cut within a record, damaged records, no clean stop, what of the
+ * probes' samples is missing or not looked at.
+ */
+export function lossesOf(file: RecordFile, info: RecordingInfo | null = null): string[] {
+  const lost: string[] = [];
+  if (file.cutBytes > 0) lost.push(`the record file ends within a record (${file.cutBytes} bytes not used)`);
+  if (file.skippedRecords > 0) lost.push(`${file.skippedRecords} damaged or unknown records were skipped`);
+  if (file.stop === null) lost.push("the sampler did not stop cleanly: samples of the last moments may be missing");
+  lost.push(...probeLosses(file.errors), ...probeTables(file, info).lost);
+  return lost;
+}
+
+/**
+ * The recording a record file holds: one `host` table at the full rate of the ticks, one table per device at the rate of
+ * its own ticks and one per rank at the moments of its process lists, those of the probes at the rate of theirs (a rank and
+ * device then has several tables), marks, and peaks: the host's by the rule of {@link peaksOf}, the allocators' and the drivers'
+ * by their own marks. `info` is the run's `recording.json`.
+ */
+export function recordFileToRecording(file: RecordFile, info: RecordingInfo | null): Recording {
+  const rank = info?.identity.rank ?? 0;
+  const probes = probeTables(file, info);
+  const host = hostTable(file, rank, probes.steps);
+  const devices = surveyDevices(file, info);
+  const health = deviceHealth(file, devices);
+  const worldSize = info?.identity.world_size ?? null;
+  return {
+    epochNs: file.header.epochNs > 0n ? file.header.epochNs : null,
+    tables: [...(host ? [host] : []), ...deviceTables(devices), ...probes.tables],
+    peaks: [...peaksOf(file, info), ...devicePeaks(devices, file.processPeaks), ...probes.peaks],
+    marks: marksOf(file, info, health),
+    events: null,
+    worldSize: probes.worldSize === null ? worldSize : Math.max(worldSize ?? 1, probes.worldSize),
+    missing: {},
+    info,
+    ...(health.length > 0 ? { health } : {}),
+  };
+}

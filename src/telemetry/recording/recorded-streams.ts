@@ -1,0 +1,181 @@
+import { AllocatorKind, ProbeFlag, ProcessRole, SampleReason } from "../../sampler/record-layout.ts";
+import { GrowableColumn } from "./growable.ts";
+
+/** The allocator's own marks, the largest that were seen; NaN = never told. Bytes and counts. */
+export interface AllocatorMarks {
+  readonly allocated: number;
+  readonly reserved: number;
+  readonly retries: number;
+  readonly ooms: number;
+}
+
+/** One device of one process, as the probe in it read it; bytes, NaN = unknown. */
+export interface RecordedStream {
+  readonly id: number;
+  readonly pid: number;
+  readonly kind: AllocatorKind;
+  readonly index: number;
+  /** Null where the process did not know. */
+  readonly rank: number | null;
+  readonly worldSize: number | null;
+  readonly role: ProcessRole;
+  /** The allocator's peak counters were set back in mid-run: what they show is no peak of the run. */
+  readonly peaksReset: boolean;
+  readonly timeNs: Float64Array;
+  readonly allocated: Float64Array;
+  readonly reserved: Float64Array;
+  readonly active: Float64Array;
+  readonly steps: Float64Array;
+  /** {@link SampleReason} of each row, 0 = not told. */
+  readonly reasons: Uint8Array;
+  readonly marks: AllocatorMarks;
+}
+
+/** Steps of one process (or, with pid -1, of the step file) at the moments they were seen. */
+export interface StepColumns {
+  readonly pid: number;
+  readonly timeNs: Float64Array;
+  readonly steps: Float64Array;
+}
+
+type Values = readonly [number, number, number, number];
+
+/** A fork storm under a preloaded library could leave one for each process; more than this is only counted. */
+const MAX_STREAMS = 20_000;
+const KINDS = new Set<number>(Object.values(AllocatorKind));
+const ROLES = new Set<number>(Object.values(ProcessRole));
+
+const isKind = (value: number): value is AllocatorKind => KINDS.has(value);
+const isRole = (value: number): value is ProcessRole => ROLES.has(value);
+
+class StreamBuilder {
+  readonly id: number;
+  private readonly pid: number;
+  private readonly kind: AllocatorKind;
+  private readonly index: number;
+  private rank: number | null = null;
+  private worldSize: number | null = null;
+  private role: ProcessRole = ProcessRole.plain;
+  private peaksReset = false;
+  private readonly timeNs = new GrowableColumn();
+  private readonly values = [new GrowableColumn(), new GrowableColumn(), new GrowableColumn(), new GrowableColumn()];
+  private readonly reasons = new GrowableColumn();
+  private readonly marks: [number, number, number, number] = [Number.NaN, Number.NaN, Number.NaN, Number.NaN];
+
+  constructor(id: number, pid: number, kind: AllocatorKind, index: number) {
+    this.id = id;
+    this.pid = pid;
+    this.kind = kind;
+    this.index = index;
+  }
+
+  is(pid: number, kind: number, index: number): boolean {
+    return this.pid === pid && this.kind === kind && this.index === index;
+  }
+
+  identify(packed: number): void {
+    if (Number.isNaN(packed)) return;
+    const bits = BigInt(packed);
+    const part = (shift: bigint, mask: bigint) => Number((bits >> shift) & mask);
+    const known = (value: number) => (value === 0 ? null : value - 1);
+    this.rank = known(part(0n, 0xffffn));
+    this.worldSize = known(part(16n, 0xffffn));
+    const role = part(32n, 0xffn);
+    if (isRole(role)) this.role = role;
+    if ((part(40n, 0xffn) & ProbeFlag.peaksReset) !== 0) this.peaksReset = true;
+  }
+
+  /** False for a row that runs backwards: a stream's clock never does. */
+  sample(timeNs: number, values: Values, reason: number): boolean {
+    if (timeNs < this.timeNs.last()) return false;
+    this.timeNs.push(timeNs);
+    for (const [i, value] of values.entries()) this.values[i]!.push(value);
+    this.reasons.push(reason);
+    return true;
+  }
+
+  peaks(values: Values): void {
+    for (const [i, value] of values.entries()) {
+      const before = this.marks[i]!;
+      if (value < before) this.peaksReset = true;
+      if (!(value <= before) && !Number.isNaN(value)) this.marks[i] = value;
+    }
+  }
+
+  take(): RecordedStream {
+    const [allocated, reserved, active, steps] = this.values.map((column) => column.take());
+    const [peakAllocated, peakReserved, retries, ooms] = this.marks;
+    return {
+      id: this.id,
+      pid: this.pid,
+      kind: this.kind,
+      index: this.index,
+      rank: this.rank,
+      worldSize: this.worldSize,
+      role: this.role,
+      peaksReset: this.peaksReset,
+      timeNs: this.timeNs.take(),
+      allocated: allocated!,
+      reserved: reserved!,
+      active: active!,
+      steps: steps!,
+      reasons: Uint8Array.from(this.reasons.take()),
+      marks: { allocated: peakAllocated, reserved: peakReserved, retries, ooms },
+    };
+  }
+}
+
+/** Collects the probe's records of a record file. Each method is false for a record that makes no sense. */
+export class StreamsBuilder {
+  private readonly streams = new Map<number, StreamBuilder>();
+  private readonly steps = new Map<number, { readonly timeNs: GrowableColumn; readonly steps: GrowableColumn }>();
+
+  stream(id: number, [pid, kind, index, identity]: Values): boolean {
+    if (id < 0 || !(pid > 0) || !isKind(kind) || !(index >= 0)) return false;
+    let stream = this.streams.get(id);
+    if (stream === undefined) {
+      if (this.streams.size >= MAX_STREAMS) return false;
+      stream = new StreamBuilder(id, pid, kind, index);
+      this.streams.set(id, stream);
+    }
+    if (!stream.is(pid, kind, index)) return false;
+    stream.identify(identity);
+    return true;
+  }
+
+  sample(id: number, timeNs: number, values: Values, reason: number): boolean {
+    return this.streams.get(id)?.sample(timeNs, values, reason) ?? false;
+  }
+
+  peaks(id: number, values: Values): boolean {
+    const stream = this.streams.get(id);
+    stream?.peaks(values);
+    return stream !== undefined;
+  }
+
+  step(pid: number, timeNs: number, step: number): boolean {
+    if (Number.isNaN(step) || pid < -1) return false;
+    let columns = this.steps.get(pid);
+    if (columns === undefined) {
+      if (this.steps.size >= MAX_STREAMS) return false;
+      columns = { timeNs: new GrowableColumn(), steps: new GrowableColumn() };
+      this.steps.set(pid, columns);
+    }
+    if (timeNs < columns.timeNs.last()) return false;
+    columns.timeNs.push(timeNs);
+    columns.steps.push(step);
+    return true;
+  }
+
+  take(): { readonly streams: readonly RecordedStream[]; readonly steps: readonly StepColumns[] } {
+    return {
+      streams: [...this.streams.values()].map((stream) => stream.take()).filter(({ timeNs }) => timeNs.length > 0),
+      steps: [...this.steps].map(([pid, { timeNs, steps }]) => ({ pid, timeNs: timeNs.take(), steps: steps.take() })),
+    };
+  }
+}
+
+/** Whether a stream was read to its end: the probe writes a last row when its process ends in order. */
+export function endedInOrder(stream: RecordedStream): boolean {
+  return stream.reasons.at(-1) === SampleReason.end;
+}

@@ -1,0 +1,136 @@
+import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { GateError } from "../../core/errors.ts";
+import { readParquet, writeParquet } from "../formats/parquet.ts";
+import { alertEvents, statisticsDocument, timelineDocument } from "../formats/stormlog/artifacts.ts";
+import { type EventOptions, telemetryEvents } from "../formats/stormlog/sample-events.ts";
+import { eventsCsv, eventsJson } from "../formats/stormlog/serialize.ts";
+import { writeOomEvidence } from "../oom/evidence-files.ts";
+import type { Recording, TelemetryEvent } from "./model.ts";
+import { clearProbeFiles } from "./probe-files.ts";
+import { RAW_RECORD_FILE } from "./record-file.ts";
+import { RECORDING_FILE } from "./run-info.ts";
+
+export { readRecordingInfo } from "./run-info.ts";
+
+/** Name of the file with every sample of a run, in its run directory. */
+export const SAMPLES_FILE = "samples.parquet";
+
+export interface RunFilesOptions extends EventOptions {
+  /**
+   * Write the Stormlog files too (default true). False for runs that are no candidates: a loader that reads the whole bundle
+   * must not take them for one.
+   */
+  readonly telemetry?: boolean;
+}
+
+/** Write a file under a temporary name and rename it, so that a reader never sees half of it. */
+function writeWhole(file: string, text: string): void {
+  const part = `${file}.part`;
+  try {
+    writeFileSync(part, text);
+    renameSync(part, file);
+  } catch (error) {
+    rmSync(part, { force: true });
+    throw new GateError(
+      "RUN_FILE_WRITE_FAILED",
+      `the file cannot be written (${error instanceof Error ? error.message : String(error)})`,
+      { kind: "error", where: file, hint: "Check the free space and the permissions of the directory.", cause: error },
+    );
+  }
+}
+
+function sameColumn(
+  a: Float64Array | Uint8Array | null | undefined,
+  b: Float64Array | Uint8Array | null | undefined,
+): boolean {
+  if (!a || !b) return !a && !b;
+  return a.length === b.length && a.every((value, i) => value === b[i] || (Number.isNaN(value) && Number.isNaN(b[i]!)));
+}
+
+/** True when every table reads back with every value as it was. */
+function sameSamples(a: Recording, b: Recording): boolean {
+  return (
+    a.tables.length === b.tables.length &&
+    a.tables.every((table, i) => {
+      const other = b.tables[i]!;
+      const columns = [
+        ...new Set([...Object.keys(table.columns), ...Object.keys(other.columns)]),
+      ] as (keyof typeof table.columns)[];
+      return (
+        table.rank === other.rank &&
+        table.device === other.device &&
+        sameColumn(table.timeNs, other.timeNs) &&
+        sameColumn(table.steps, other.steps) &&
+        sameColumn(table.atStep, other.atStep) &&
+        columns.every((column) => sameColumn(table.columns[column], other.columns[column]))
+      );
+    })
+  );
+}
+
+/**
+ * Write what a run directory holds beside `recording.json`: `samples.parquet` at full rate and, unless told otherwise, the
+ * Stormlog files `events.json`, `events.csv`, `timeline.json`, `stats.json` and `alerts.json`. `recording.json` is brought up
+ * to date with the recording's peaks. The sampler's own file and the rings of the probes are removed last, and only when the
+ * Parquet file was read back with every value the same. A run that ran out of memory gets its `oom/` too; what of that cannot be written is told in
+ * `lost`. Returns the names written.
+ * @throws GateError RUN_FILE_WRITE_FAILED, PARQUET_WRITE_FAILED, PARQUET_VERIFY_FAILED
+ */
+export async function writeRunFiles(
+  directory: string,
+  recording: Recording,
+  options: RunFilesOptions = {},
+): Promise<string[]> {
+  const written: string[] = [];
+  const write = (name: string, text: string): void => {
+    writeWhole(path.join(directory, name), text);
+    written.push(name);
+  };
+  const telemetry = options.telemetry ?? true;
+  const { info } = recording;
+  const oom =
+    info?.oom === undefined
+      ? null
+      : writeOomEvidence(directory, recording, info.oom, info, {
+          dumps: telemetry && info.oom.certainty === "established",
+        });
+  written.push(...(oom?.files ?? []));
+  if (info !== null) {
+    const lost = [...info.lost, ...(oom?.notes ?? [])];
+    write(RECORDING_FILE, `${JSON.stringify({ ...info, peaks: recording.peaks, lost }, null, 2)}\n`);
+  }
+  if (telemetry) {
+    const events = telemetryEvents(recording, options);
+    for (const [name, text] of telemetryFiles(events, recording, oom?.dump ?? null)) write(name, text);
+  }
+  const samples = path.join(directory, SAMPLES_FILE);
+  writeParquet(samples, recording);
+  if (!sameSamples(recording, await readParquet(samples))) {
+    throw new GateError("PARQUET_VERIFY_FAILED", "the samples do not read back as they were written", {
+      kind: "error",
+      where: samples,
+      hint: `The samples are complete in ${RAW_RECORD_FILE}; check the disk.`,
+    });
+  }
+  written.push(SAMPLES_FILE);
+  const raw = path.join(directory, RAW_RECORD_FILE);
+  if (existsSync(raw)) rmSync(raw);
+  clearProbeFiles(directory);
+  return written;
+}
+
+function telemetryFiles(
+  events: readonly TelemetryEvent[],
+  recording: Recording,
+  dump: string | null,
+): [string, string][] {
+  const json = (document: unknown) => `${JSON.stringify(document, null, 2)}\n`;
+  return [
+    ["events.json", eventsJson(events)],
+    ["events.csv", eventsCsv(events)],
+    ["timeline.json", json(timelineDocument(events))],
+    ["stats.json", json(statisticsDocument(events, recording, dump))],
+    ["alerts.json", eventsJson(alertEvents(events))],
+  ];
+}

@@ -1,0 +1,67 @@
+import { median, pooledDeviation, spread } from "../stats/spread.ts";
+import { BASE_RERUNS } from "./defaults.ts";
+import { type Level, levelOf, type Margin } from "./level.ts";
+import { type BaselineValue, knownWithin } from "./sessions.ts";
+
+export interface BaseWordInput {
+  /** Runs of the change that all lie above the threshold; at least two. */
+  readonly breaching: readonly number[];
+  /** Runs of the base commit in the same session; at least one. */
+  readonly here: readonly number[];
+  /** All that is known of the baseline, the runs of this session with it. */
+  readonly known: readonly number[];
+  readonly baseline: readonly BaselineValue[];
+  /** Spread of the runs the threshold came from. */
+  readonly spread: number;
+  readonly quantum: number;
+  readonly margin: Margin;
+  /** Spreads, as the margin counts them, that a change must lie above everything known of the baseline. */
+  readonly confirmedSpreads: number;
+  /** Values that near are the same level. */
+  readonly tolerance: number;
+}
+
+/** Why a breach does not hold: the base stands as high here, is as high now and then, or spreads that far anywhere. */
+export type Acquittal = "offset" | "reached" | "spread";
+
+/** What the base's runs in the session of the change say of its breach. */
+export interface BaseWord {
+  readonly inSession: Level;
+  /** Null when it holds: the change stands above the base here and above everything known of the baseline. */
+  readonly acquittal: Acquittal | null;
+  /** Three base runs are not enough to acquit: they disagree with each other. */
+  readonly torn: boolean;
+}
+
+/**
+ * Spread of runs within one session. From the baseline's own sessions where they hold enough pairs; else from the runs of
+ * this session, doubled because they are few (and the candidate's are there for being high), and never above the spread of
+ * the whole baseline, which an offset between sessions only widens.
+ */
+function sessionSpread(within: number | null, overall: number, here: readonly (readonly number[])[]): number {
+  return within ?? Math.min(overall, 2 * (pooledDeviation(here) ?? overall));
+}
+
+export function baseWord(input: BaseWordInput): BaseWord {
+  const { breaching, here, known, quantum, margin, confirmedSpreads, tolerance } = input;
+  const within = knownWithin(input.baseline, quantum);
+  const inSession = levelOf(here, sessionSpread(within, input.spread, [here, breaching]), margin);
+  const middle = median(breaching);
+  const lowest = Math.min(...breaching);
+  const aboveEach = lowest > Math.min(...here) + inSession.margin;
+  // Two modes of the base and candidates just above the upper one: six runs of each, completely apart, settle that.
+  const apart = here.length >= 2 * BASE_RERUNS && lowest > Math.max(...here) + tolerance;
+  const centre = median(known);
+  const overall = spread(known, quantum);
+  // Where sessions are known to differ, the spread of all runs says nothing of this session.
+  const offsets = within !== null && overall > 2 * within;
+  const aboveAll = offsets || middle > centre + margin(centre, confirmedSpreads * overall);
+  const aboveHere = aboveEach && (middle > inSession.threshold || apart);
+  // Base runs as high as the candidates, be it a second mode or a straggler: of six at most one may be.
+  const top = Math.max(...breaching) + inSession.margin;
+  const reached = here.filter((value) => value >= lowest - tolerance && value <= top).length;
+  const seldom = 2 * BASE_RERUNS * reached <= here.length;
+  const acquittal = !aboveHere ? "offset" : !aboveAll ? "spread" : seldom ? null : "reached";
+  const torn = acquittal !== null && aboveEach && aboveAll && here.length < 2 * BASE_RERUNS;
+  return { inSession, acquittal, torn };
+}

@@ -1,0 +1,79 @@
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+import { packageRoot } from "../../../src/core/package-root.ts";
+import { attributionEvidence } from "../../../src/gate/attribution-evidence.ts";
+import { type AttributionMoments, attributionEnvironment } from "../../../src/gate/attribution-plan.ts";
+import { probeEnvironment } from "../../../src/measure/environment/probe-environment.ts";
+import { type Attribution, attribute, type ProcessEvidence } from "../../../src/snapshot/attribution.ts";
+import { userFrames } from "../../../src/snapshot/frames.ts";
+
+/** Debian's Python, whose PyTorch is the one that CI installs; another, with another release, can be named. */
+export const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
+export const hasTorch = existsSync(PYTHON) && spawnSync(PYTHON, ["-c", "import torch"]).status === 0;
+
+export const FIXTURES = fileURLToPath(new URL("../fixtures", import.meta.url));
+export const STAND_INS = fileURLToPath(new URL("../stand-ins", import.meta.url));
+
+export interface Attributed {
+  readonly attribution: Attribution;
+  readonly processes: readonly ProcessEvidence[];
+  readonly notes: readonly string[];
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Options {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly timeoutMs?: number;
+}
+
+/** Run a command as an attribution run does, and read what its processes wrote down as the gate does. */
+export async function attributed(
+  command: readonly [string, ...string[]],
+  moments: AttributionMoments,
+  options: Options = {},
+): Promise<Attributed> {
+  const directory = mkdtempSync(path.join(tmpdir(), "gate-attribution-test-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const probe = path.join(directory, "probe");
+  mkdirSync(probe);
+  const inherited = Object.fromEntries(
+    Object.entries(process.env).filter(
+      (entry): entry is [string, string] =>
+        entry[1] !== undefined && !/^(?:STORMLOG_GATE_|PYTHON|NODE_OPTIONS|VITEST)/.test(entry[0]),
+    ),
+  );
+  const env = {
+    ...probeEnvironment({ ...inherited, ...options.env }, probe, true).env,
+    ...attributionEnvironment(moments, path.join(packageRoot(), "probe", "node", "attribute.cjs"), undefined),
+    PYTHONDONTWRITEBYTECODE: "1",
+    // Two cores are shared with other tests.
+    OMP_NUM_THREADS: "1",
+  };
+  const [executable, ...args] = command;
+  const child = spawn(executable, args, { cwd: directory, env, stdio: ["ignore", "pipe", "pipe"] });
+  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 60_000);
+  const texts = [child.stdout, child.stderr].map(async (stream) => {
+    const parts: Buffer[] = [];
+    for await (const part of stream) parts.push(part as Buffer);
+    return Buffer.concat(parts).toString();
+  });
+  const code = await new Promise<number | null>((resolve, reject) => child.on("error", reject).on("close", resolve));
+  clearTimeout(timer);
+  const [stdout = "", stderr = ""] = await Promise.all(texts);
+  const isUserFrame = userFrames({ root: packageRoot(), exclude: [path.join(packageRoot(), "probe")] });
+  const { processes, notes } = attributionEvidence(directory, isUserFrame);
+  return { attribution: attribute(processes, { isUserFrame }), processes, notes, code, stdout, stderr };
+}
+
+/** First and last line of the part of a fixture between "leak begins" and "leak ends". */
+export function leakyBlock(file: string): { readonly first: number; readonly last: number } {
+  const lines = readFileSync(file, "utf8").split("\n");
+  const at = (words: string): number => lines.findIndex((line) => line.includes(words)) + 1;
+  return { first: at("leak begins"), last: at("leak ends") };
+}

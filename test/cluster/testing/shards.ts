@@ -1,0 +1,26 @@
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import type { RecordingInfo } from "../../../src/telemetry/recording/model.ts";
+
+/** Names of the shards that a job left in its output folder, in order. */
+export function shards(cwd: string, output: string): readonly string[] {
+  const folder = path.join(cwd, output);
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((name) => existsSync(path.join(folder, name, "recording.json")))
+    .sort();
+}
+
+/** What a shard says of itself. @throws Error when it is not there, or no whole JSON */
+export function shard(cwd: string, output: string, name: string): RecordingInfo {
+  return JSON.parse(readFileSync(path.join(cwd, output, name, "recording.json"), "utf8"));
+}
+
+/** Half a second of samples, about. */
+const SOME_BYTES = 8 * 1024;
+
+/** Whether this shard has been measured for a moment: samples of it are on disk. */
+export function isMeasured(cwd: string, output: string, name: string): boolean {
+  const file = path.join(cwd, output, name, "samples.rec");
+  return existsSync(file) && statSync(file).size > SOME_BYTES;
+}
