@@ -168,13 +168,13 @@ Napi::Value start(const Napi::CallbackInfo& info) {
   double hostPeriod = static_cast<double>(options.hostPeriodNs);
   double devicePeriod = static_cast<double>(options.devicePeriodNs);
   double budget = -1;
-  constexpr double kShortest = static_cast<double>(stormlog::kShortestPeriodNs);
-  constexpr double kLongest = static_cast<double>(stormlog::kLongestPeriodNs);
+  constexpr double kMin = static_cast<double>(stormlog::kMinPeriodNs);
+  constexpr double kMax = static_cast<double>(stormlog::kMaxPeriodNs);
   reader.text("file", options.file, true);
   reader.number("rootPid", 1, INT32_MAX, rootPid, false);
   reader.flag("includeRoot", options.includeRoot);
-  reader.number("hostPeriodNs", kShortest, kLongest, hostPeriod, false);
-  reader.number("devicePeriodNs", kShortest, kLongest, devicePeriod, false);
+  reader.number("hostPeriodNs", kMin, kMax, hostPeriod, false);
+  reader.number("devicePeriodNs", kMin, kMax, devicePeriod, false);
   reader.number("cpuBudget", 0, 64, budget, true);
   reader.text("marker", options.marker, false);
   reader.text("probeDirectory", options.probeDirectory, false);
@@ -277,7 +277,7 @@ void probeDevices(const stormlog::BackendOptions& options, uint64_t timeoutNs, s
   stormlog::DeviceOptions once;
   once.probeOnly = true;
   once.timeZeroNs = stormlog::monotonicNs();
-  once.periodNs = stormlog::kLongestPeriodNs;
+  once.periodNs = stormlog::kMaxPeriodNs;
   std::vector<std::unique_ptr<stormlog::DeviceWorker>> workers;
   for (stormlog::NamedBackend& each : stormlog::createDeviceBackends(options)) {
     workers.emplace_back(

@@ -21,7 +21,7 @@ uint64_t startPeriodNs(uint64_t configuredNs, size_t devices, double budget) {
   if (budget <= 0) return configuredNs;
   const double cost = static_cast<double>(devices * kReadingNs + kWakeNs);
   const double period = cost / (budget * Governor::kHeadroom);
-  const double longest = static_cast<double>(Governor::kLongestPeriodNs);
+  const double longest = static_cast<double>(Governor::kMaxPeriodNs);
   const uint64_t bounded = static_cast<uint64_t>(period < longest ? period : longest);
   return bounded > configuredNs ? bounded : configuredNs;
 }

@@ -8,7 +8,7 @@ namespace stormlog {
 class Governor {
  public:
   static constexpr uint64_t kWindowNs = 1000000000ULL;
-  static constexpr uint64_t kLongestPeriodNs = 1000000000ULL;
+  static constexpr uint64_t kMaxPeriodNs = 1000000000ULL;
   // Halving the period about doubles the cost; asking for this much room below the budget keeps the period from swinging.
   static constexpr double kHeadroom = 0.8;
   // What was used above the budget (a start at full rate, a burst of processes) is owed, and paid back within about this time, so that
@@ -66,7 +66,7 @@ inline bool Governor::update(uint64_t nowNs, uint64_t cpuNs, uint64_t othersCpuN
   if (owedNs_ < 0) owedNs_ = 0;
   const double repay = owedNs_ / kRepayNs < budget_ / 2 ? owedNs_ / kRepayNs : budget_ / 2;
   if (spent > budget_ - repay) {
-    period_ = period_ * 2 < kLongestPeriodNs ? period_ * 2 : (kLongestPeriodNs > period_ ? kLongestPeriodNs : period_);
+    period_ = period_ * 2 < kMaxPeriodNs ? period_ * 2 : (kMaxPeriodNs > period_ ? kMaxPeriodNs : period_);
   } else if (period_ > configured_ && own * 2 + others < budget_ * kHeadroom - repay) {
     period_ = period_ / 2 > configured_ ? period_ / 2 : configured_;
   } else if (period_ > configured_ && own * 1.5 + others < budget_ * kHeadroom - repay) {

@@ -15,8 +15,8 @@
 
 namespace stormlog {
 
-constexpr uint64_t kShortestPeriodNs = 500 * 1000;
-constexpr uint64_t kLongestPeriodNs = 1000 * 1000 * 1000;
+constexpr uint64_t kMinPeriodNs = 500 * 1000;
+constexpr uint64_t kMaxPeriodNs = 1000 * 1000 * 1000;
 
 struct SamplerOptions {
   std::string file;

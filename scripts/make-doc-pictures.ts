@@ -11,7 +11,7 @@ import { powerPicture } from "./doc-pictures/power-picture.ts";
 import { PAIRS } from "./doc-pictures/series.ts";
 import { storyPicture } from "./doc-pictures/story-picture.ts";
 
-const MOST_BYTES = 40_000;
+const MAX_BYTES = 40_000;
 const folder = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../docs/images");
 mkdirSync(folder, { recursive: true });
 
@@ -23,7 +23,7 @@ const pictures: Readonly<Record<string, () => string>> = {
 
 for (const [name, draw] of Object.entries(pictures)) {
   const png = await svgToPng(draw());
-  if (png.length > MOST_BYTES) throw new Error(`${name}.png has ${png.length} bytes, more than ${MOST_BYTES}`);
+  if (png.length > MAX_BYTES) throw new Error(`${name}.png has ${png.length} bytes, more than ${MAX_BYTES}`);
   writeFileSync(path.join(folder, `${name}.png`), png);
   console.log(`docs/images/${name}.png ${png.length} bytes`);
 }

@@ -1,4 +1,4 @@
-"""What calls of NVML cost: usage nvml_costs.py SECONDS-A-FUNCTION MOST-CALLS. Prints {"functions": {name: {...}}, "init_ms": x}.
+"""What calls of NVML cost: usage nvml_costs.py SECONDS-A-FUNCTION MAX-CALLS. Prints {"functions": {name: {...}}, "init_ms": x}.
 
 Times are of one call as Python makes it; `empty` is a call that returns a constant, so what is above it is NVML's.
 """

@@ -4,14 +4,14 @@ import path from "node:path";
 import type { Evidence } from "./evidence.ts";
 
 /** All parts together leave six: what each may. */
-const MOST = { costs: 0, lab: 3, aa: 1, oom: 2 } as const;
-const MOST_BYTES = 2 * 2 ** 20;
+const MAX = { costs: 0, lab: 3, aa: 1, oom: 2 } as const;
+const MAX_BYTES = 2 * 2 ** 20;
 /** What of a run directory can be read again; the rest is made of it. */
 const KEPT = ["recording.json", "samples.parquet", "oom/oom.json", "oom/window.parquet"];
 
 /** Packs a run directory beside the part's document, if there is room for it. Never makes a measurement fail. */
 export function keepRecording(evidence: Evidence, folder: string, measurement: string, runDirectory: string): void {
-  if (evidence.recordings.length >= MOST[evidence.part]) return;
+  if (evidence.recordings.length >= MAX[evidence.part]) return;
   if (evidence.recordings.some((one) => one.measurement === measurement)) return;
   const file = `${evidence.part}-${measurement.replace(/[^A-Za-z0-9_-]+/g, "-")}.tar.gz`;
   const packed = path.join(folder, file);
@@ -20,7 +20,7 @@ export function keepRecording(evidence: Evidence, folder: string, measurement: s
   try {
     execFileSync("tar", ["-czf", packed, "-C", runDirectory, ...present], { stdio: "ignore" });
     const { size } = statSync(packed);
-    if (size > MOST_BYTES) rmSync(packed);
+    if (size > MAX_BYTES) rmSync(packed);
     else evidence.recordings.push({ file, measurement, bytes: size });
   } catch {
     rmSync(packed, { force: true });

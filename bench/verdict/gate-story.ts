@@ -27,7 +27,7 @@ export interface StoryEnd {
 
 const SESSION = "candidate";
 /** No story is longer: six candidate runs and six of the base are the most that is ever asked for. */
-const MOST_ROUNDS = 60;
+const MAX_ROUNDS = 60;
 
 /** The peak of a run and nothing else, bytes. */
 export function peakOnly(peak: number, metric: Metric = "allocated"): MeasuredSeries {
@@ -43,7 +43,7 @@ export function tellStory({ baseline: nights, candidate: draw, base, gating, pac
   const baseline = nights.flatMap((runs, night) => runs.map((series) => runOf(`night-${night}`, series)));
   const stored = baseline.length;
   const candidate = [runOf(SESSION, draw())];
-  for (let round = 0; round < MOST_ROUNDS; round += 1) {
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const judgement = judge({
       candidate: measurements(candidate),
       baseline: measurements(baseline),

@@ -18,12 +18,12 @@ function leaky() {
 }
 
 function fixed() {
-  const MOST = 8;
+  const MAX = 8;
   const answers = new Map();
   return (number) => {
     const key = number % 8;
     if (!answers.has(key)) answers.set(key, Buffer.alloc(PAYLOAD, 1));
-    if (answers.size > MOST) answers.delete(answers.keys().next().value);
+    if (answers.size > MAX) answers.delete(answers.keys().next().value);
     return answers.get(key);
   };
 }

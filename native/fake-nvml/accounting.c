@@ -8,7 +8,7 @@ static int look(const char *function, void *device, struct place *at) {
   if (code != OK) return code;
   const struct gpu *gpu = &inForce()->gpus[at->gpu];
   if (gpu->accounting == ACCOUNTING_DENIED) return NO_PERMISSION;
-  for (int i = 0; i < MOST_MIG; ++i)
+  for (int i = 0; i < MAX_MIG; ++i)
     if (gpu->mig[i].present) return NOT_SUPPORTED;
   return gpu->accounting == ACCOUNTING_UNSUPPORTED ? NOT_SUPPORTED : OK;
 }
@@ -95,7 +95,7 @@ EXPORT int nvmlDeviceGetAccountingPids(void *device, unsigned *count, unsigned *
   if (code != OK) return code;
   const struct scenario *s = inForce();
   if (s->gpus[at.gpu].accounting != ACCOUNTING_ON) return NOT_SUPPORTED;
-  unsigned pids[256 + MOST_RULES], found = 0;
+  unsigned pids[256 + MAX_RULES], found = 0;
   struct followed held[256];
   const int followed = readFollowed(s, held, 256);
   for (int i = 0; i < followed; ++i)

@@ -17,8 +17,8 @@ static int users;
 static _Atomic(struct scenario *) current;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-enum { MOST_FUNCTIONS = 96 };
-static struct { const char *name; long count; } tally[MOST_FUNCTIONS];
+enum { MAX_FUNCTIONS = 96 };
+static struct { const char *name; long count; } tally[MAX_FUNCTIONS];
 
 struct scenario *inForce(void) { return atomic_load(&current); }
 
@@ -73,7 +73,7 @@ EXPORT int nvmlInit(void) { return start(); }
 static void writeTally(const struct scenario *s) {
   FILE *file = *s->calls == '\0' ? NULL : fopen(s->calls, "ae");
   if (file == NULL) return;
-  for (int i = 0; i < MOST_FUNCTIONS && tally[i].name != NULL; ++i) fprintf(file, "%d %s %ld\n", (int)getpid(), tally[i].name, tally[i].count);
+  for (int i = 0; i < MAX_FUNCTIONS && tally[i].name != NULL; ++i) fprintf(file, "%d %s %ld\n", (int)getpid(), tally[i].name, tally[i].count);
   fclose(file);
   memset(tally, 0, sizeof tally);
 }
@@ -93,7 +93,7 @@ EXPORT int nvmlShutdown(void) {
 static void count(const struct scenario *s, const char *function) {
   if (*s->calls == '\0') return;
   pthread_mutex_lock(&mutex);
-  for (int i = 0; i < MOST_FUNCTIONS; ++i) {
+  for (int i = 0; i < MAX_FUNCTIONS; ++i) {
     if (tally[i].name != NULL && strcmp(tally[i].name, function) != 0) continue;
     tally[i].name = function;
     tally[i].count += 1;

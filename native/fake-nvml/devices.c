@@ -5,7 +5,7 @@
 #include "fake.h"
 
 /* A handle is the address of a place in this table; the first of each row is the GPU itself. */
-static char handles[MOST_GPUS][1 + MOST_MIG];
+static char handles[MAX_GPUS][1 + MAX_MIG];
 
 void *handleOf(struct place at) { return &handles[at.gpu][at.mig + 1]; }
 
@@ -14,7 +14,7 @@ bool deviceOf(void *handle, struct place *out) {
   const char *first = &handles[0][0];
   if (at < first || at >= first + sizeof handles) return false;
   const int index = (int)(at - first);
-  *out = (struct place){index / (1 + MOST_MIG), index % (1 + MOST_MIG) - 1};
+  *out = (struct place){index / (1 + MAX_MIG), index % (1 + MAX_MIG) - 1};
   return true;
 }
 
@@ -23,7 +23,7 @@ unsigned countNow(const struct scenario *s) {
   const long now = sinceInitMs(s);
   for (int i = 0; i < s->countCount; ++i)
     if (s->counts[i].ms <= now) count = s->counts[i].count;
-  return count < MOST_GPUS ? count : MOST_GPUS;
+  return count < MAX_GPUS ? count : MAX_GPUS;
 }
 
 EXPORT int nvmlDeviceGetCount_v2(unsigned *out) {
@@ -54,7 +54,7 @@ EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, void **out) {
   if (s == NULL) return UNINITIALIZED;
   for (int gpu = 0; gpu < (int)countNow(s); ++gpu) {
     if (strcmp(s->gpus[gpu].uuid, uuid) == 0) return attach(__func__, gpu, out);
-    for (int i = 0; i < MOST_MIG; ++i) {
+    for (int i = 0; i < MAX_MIG; ++i) {
       if (!s->gpus[gpu].mig[i].present || strcmp(s->gpus[gpu].mig[i].uuid, uuid) != 0) continue;
       *out = handleOf((struct place){gpu, i});
       return OK;
@@ -150,7 +150,7 @@ EXPORT int nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned
 /* MIG */
 
 static bool hasMig(const struct gpu *gpu) {
-  for (int i = 0; i < MOST_MIG; ++i)
+  for (int i = 0; i < MAX_MIG; ++i)
     if (gpu->mig[i].present) return true;
   return false;
 }
@@ -174,7 +174,7 @@ EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, voi
   struct place at;
   const int code = enterDevice(__func__, "", device, &at);
   if (code != OK) return code;
-  if (at.mig >= 0 || index >= MOST_MIG) return INVALID_ARGUMENT;
+  if (at.mig >= 0 || index >= MAX_MIG) return INVALID_ARGUMENT;
   if (!hasMig(&inForce()->gpus[at.gpu])) return NOT_SUPPORTED;
   if (!inForce()->gpus[at.gpu].mig[index].present) return NOT_FOUND;
   *out = handleOf((struct place){at.gpu, (int)index});

@@ -3,7 +3,7 @@
 
 #include "fake.h"
 
-struct eventSet { uint64_t types[MOST_GPUS]; long fromMs; bool told[MOST_RULES]; };
+struct eventSet { uint64_t types[MAX_GPUS]; long fromMs; bool told[MAX_RULES]; };
 struct eventData { void *device; unsigned long long type, data; unsigned gpuInstance, computeInstance; };
 _Static_assert(sizeof(struct eventData) == 32, "nvmlEventData_t");
 
@@ -44,7 +44,7 @@ static int next(const struct scenario *s, const struct eventSet *set) {
   int found = -1;
   for (int i = 0; i < s->eventCount; ++i) {
     const struct eventAt *event = &s->events[i];
-    if (set->told[i] || event->ms < set->fromMs || event->at.gpu < 0 || event->at.gpu >= MOST_GPUS) continue;
+    if (set->told[i] || event->ms < set->fromMs || event->at.gpu < 0 || event->at.gpu >= MAX_GPUS) continue;
     if ((set->types[event->at.gpu] & event->type) == 0) continue;
     if (found < 0 || event->ms < s->events[found].ms) found = i;
   }

@@ -9,7 +9,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { MOST_GPUS = 16, MOST_MIG = 8, MOST_LINES = 2048, MOST_RULES = 256, MOST_PROCESSES = 4096 };
+enum { MAX_GPUS = 16, MAX_MIG = 8, MAX_LINES = 2048, MAX_RULES = 256, MAX_PROCESSES = 4096 };
 
 /* nvmlReturn_t */
 enum {
@@ -58,7 +58,7 @@ struct gpu {
   bool persistenceOff, migOnly;
   enum accounting accounting;
   int handleCode;
-  struct migDevice mig[MOST_MIG];
+  struct migDevice mig[MAX_MIG];
   uint32_t remapped[4];
 };
 
@@ -76,14 +76,14 @@ struct scenario {
   atomic_long growing;
   enum pidNamespace pidns;
   int64_t startNs;
-  struct gpu gpus[MOST_GPUS];
-  struct memoryAt memory[MOST_LINES];
-  struct processAt processes[MOST_LINES];
-  struct rule errors[MOST_RULES], hangs[MOST_RULES];
-  struct latency latencies[MOST_RULES];
-  struct eventAt events[MOST_RULES];
-  struct peakOf peaks[MOST_RULES];
-  struct countAt counts[MOST_RULES];
+  struct gpu gpus[MAX_GPUS];
+  struct memoryAt memory[MAX_LINES];
+  struct processAt processes[MAX_LINES];
+  struct rule errors[MAX_RULES], hangs[MAX_RULES];
+  struct latency latencies[MAX_RULES];
+  struct eventAt events[MAX_RULES];
+  struct peakOf peaks[MAX_RULES];
+  struct countAt counts[MAX_RULES];
   int memoryCount, processCount, errorCount, hangCount, latencyCount, eventCount, peakCount, countCount;
 };
 

@@ -11,13 +11,13 @@ static const uint64_t NOT_TOLD = ~(uint64_t)0;
 enum { HOST_PID_OFFSET = 5000000 };
 
 struct entry { long pid; uint64_t bytes; int instance; };
-struct list { struct entry entries[MOST_PROCESSES]; int count; };
+struct list { struct entry entries[MAX_PROCESSES]; int count; };
 
 /* On a GPU with MIG, its list holds the processes of its MIG devices too. */
 static bool listed(struct place of, struct place at) { return of.gpu == at.gpu && (at.mig < 0 || of.mig == at.mig); }
 
 static void put(struct list *list, long pid, struct place of, uint64_t bytes) {
-  if (list->count < MOST_PROCESSES) list->entries[list->count++] = (struct entry){pid, bytes, of.mig < 0 ? -1 : of.mig + 1};
+  if (list->count < MAX_PROCESSES) list->entries[list->count++] = (struct entry){pid, bytes, of.mig < 0 ? -1 : of.mig + 1};
 }
 
 static bool isLatest(const struct scenario *s, int index, long ms) {

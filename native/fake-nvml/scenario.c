@@ -9,14 +9,14 @@
 struct place placeOf(const char *text) {
   struct place place = {ANY, -1};
   if (*text != '*') sscanf(text, "%d.%d", &place.gpu, &place.mig);
-  if (place.gpu >= MOST_GPUS || place.mig >= MOST_MIG) place.gpu = MOST_GPUS;
+  if (place.gpu >= MAX_GPUS || place.mig >= MAX_MIG) place.gpu = MAX_GPUS;
   return place;
 }
 
 static struct gpu *gpuOf(struct scenario *s, const char *text) {
   const struct place place = placeOf(text);
   static struct gpu nowhere;
-  return place.gpu < 0 || place.gpu >= MOST_GPUS ? &nowhere : &s->gpus[place.gpu];
+  return place.gpu < 0 || place.gpu >= MAX_GPUS ? &nowhere : &s->gpus[place.gpu];
 }
 
 /* A file beside the scenario unless its path is absolute. */
@@ -48,13 +48,13 @@ static void migLine(struct scenario *s, const char *line) {
   unsigned long long total;
   if (sscanf(line, "mig %15s %d %31s %79s %llu", gpu, &index, mig.profile, mig.uuid, &total) != 5) return;
   mig.total = total;
-  if (index >= 0 && index < MOST_MIG) gpuOf(s, gpu)->mig[index] = mig;
+  if (index >= 0 && index < MAX_MIG) gpuOf(s, gpu)->mig[index] = mig;
 }
 
 static void processLine(struct scenario *s, const char *line) {
   struct processAt p = {0};
   char gpu[16], pid[24], bytes[24], kind[16] = "compute", again[16] = "";
-  if (s->processCount >= MOST_LINES) return;
+  if (s->processCount >= MAX_LINES) return;
   if (sscanf(line, "proc %ld %15s %23s %23s %15s %15s", &p.ms, gpu, pid, bytes, kind, again) < 4) return;
   p.at = placeOf(gpu);
   p.pid = strcmp(pid, "job") == 0 ? JOB : atol(pid);
@@ -70,7 +70,7 @@ static void ruleLine(struct scenario *s, const char *line, const char *word) {
   struct rule *rule = &s->errors[s->errorCount];
   long first;
   int code;
-  if (s->errorCount >= MOST_RULES) return;
+  if (s->errorCount >= MAX_RULES) return;
   if (sscanf(line, "%*s %ld %15s %d %63s", &first, gpu, &code, function) < 3) return;
   rule->at = placeOf(gpu);
   rule->code = code;
@@ -82,7 +82,7 @@ static void ruleLine(struct scenario *s, const char *line, const char *word) {
 
 static void hangLine(struct scenario *s, const char *line) {
   struct rule *rule = &s->hangs[s->hangCount];
-  if (s->hangCount >= MOST_RULES) return;
+  if (s->hangCount >= MAX_RULES) return;
   snprintf(rule->function, sizeof rule->function, "memory");
   if (sscanf(line, "hang %ld %ld %63s", &rule->ms, &rule->lengthMs, rule->function) >= 2) s->hangCount += 1;
 }
@@ -91,7 +91,7 @@ static void eventLine(struct scenario *s, const char *line) {
   char gpu[16], type[24];
   unsigned long long data = 0;
   struct eventAt *event = &s->events[s->eventCount];
-  if (s->eventCount >= MOST_RULES || sscanf(line, "event %ld %15s %23s %llu", &event->ms, gpu, type, &data) < 3) return;
+  if (s->eventCount >= MAX_RULES || sscanf(line, "event %ld %15s %23s %llu", &event->ms, gpu, type, &data) < 3) return;
   event->at = placeOf(gpu);
   event->data = data;
   event->type = strcmp(type, "xid") == 0 ? 0x8 : strcmp(type, "ecc") == 0 ? 0x2 : strcmp(type, "unavailable") == 0 ? 0x4000 : 0;
@@ -103,15 +103,15 @@ static void numberLine(struct scenario *s, const char *line, const char *word) {
   char gpu[16] = "", pid[24] = "", text[64] = "memory";
   unsigned long long used, reserved, total;
   unsigned count;
-  if (strcmp(word, "at") == 0 && s->memoryCount < MOST_LINES) {
+  if (strcmp(word, "at") == 0 && s->memoryCount < MAX_LINES) {
     if (sscanf(line, "at %ld %15s %llu %llu %llu", &a, gpu, &used, &reserved, &total) == 5)
       s->memory[s->memoryCount++] = (struct memoryAt){a, placeOf(gpu), used, reserved, total};
-  } else if (strcmp(word, "peak") == 0 && s->peakCount < MOST_RULES) {
+  } else if (strcmp(word, "peak") == 0 && s->peakCount < MAX_RULES) {
     if (sscanf(line, "peak %15s %23s %llu", gpu, pid, &used) == 3)
       s->peaks[s->peakCount++] = (struct peakOf){strcmp(pid, "job") == 0 ? JOB : atol(pid), placeOf(gpu).gpu, used};
-  } else if (strcmp(word, "count") == 0 && s->countCount < MOST_RULES) {
+  } else if (strcmp(word, "count") == 0 && s->countCount < MAX_RULES) {
     if (sscanf(line, "count %ld %u", &a, &count) == 2) s->counts[s->countCount++] = (struct countAt){a, count};
-  } else if (strcmp(word, "latency") == 0 && s->latencyCount < MOST_RULES) {
+  } else if (strcmp(word, "latency") == 0 && s->latencyCount < MAX_RULES) {
     if (sscanf(line, "latency %ld %63s", &a, text) < 1) return;
     struct latency *latency = &s->latencies[s->latencyCount++];
     latency->us = a;
@@ -140,7 +140,7 @@ static void aboutAll(struct scenario *s, const char *word, const char *rest) {
   else if (strcmp(word, "follow") == 0) pathOf(s, s->follow, sizeof s->follow, rest);
   else if (strcmp(word, "calls") == 0) pathOf(s, s->calls, sizeof s->calls, rest);
   else if (strcmp(word, "mig-only") == 0)
-    for (int i = 0; i < MOST_GPUS; ++i) s->gpus[i].migOnly = *rest == '\0' || atoi(rest) == i;
+    for (int i = 0; i < MAX_GPUS; ++i) s->gpus[i].migOnly = *rest == '\0' || atoi(rest) == i;
   else if (strcmp(word, "pidns") == 0)
     s->pidns = strcmp(rest, "host") == 0        ? PIDS_OF_HOST
                : strcmp(rest, "converted") == 0 ? PIDS_CONVERTED
@@ -177,7 +177,7 @@ void readScenario(struct scenario *s, const char *path) {
   snprintf(s->driver, sizeof s->driver, "580.00.00");
   s->cuda = 13000;
   s->api = 58000;
-  for (int i = 0; i < MOST_GPUS; ++i) {
+  for (int i = 0; i < MAX_GPUS; ++i) {
     snprintf(s->gpus[i].model, sizeof s->gpus[i].model, "Fake GPU %d", i);
     snprintf(s->gpus[i].uuid, sizeof s->gpus[i].uuid, "GPU-fake-%d", i);
     snprintf(s->gpus[i].pci, sizeof s->gpus[i].pci, "00000000:%02X:00.0", i + 1);
@@ -189,6 +189,6 @@ void readScenario(struct scenario *s, const char *path) {
     readLine(s, line);
   }
   if (file != NULL) fclose(file);
-  if (s->devices > MOST_GPUS) s->devices = MOST_GPUS;
+  if (s->devices > MAX_GPUS) s->devices = MAX_GPUS;
   if (*s->nvml == '\0') snprintf(s->nvml, sizeof s->nvml, "13.%.70s", s->driver);
 }

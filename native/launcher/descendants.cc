@@ -13,7 +13,7 @@ namespace stormlog_launcher {
 namespace {
 
 // A machine with more is scanned in part; killing repeats until a scan finds nothing, so the rest follows.
-constexpr size_t kMostProcesses = 65536;
+constexpr size_t kMaxProcesses = 65536;
 
 // Static, so that killing works when no memory is left.
 struct Row {
@@ -22,8 +22,8 @@ struct Row {
   bool zombie;
   bool member;
 };
-Row rows[kMostProcesses];
-int members[kMostProcesses];
+Row rows[kMaxProcesses];
+int members[kMaxProcesses];
 char environBuffer[65536];
 
 // All-digit names only; 0 otherwise.
@@ -125,7 +125,7 @@ size_t Descendants::scan() {
       memcpy(&length, buffer + at + 16, sizeof length);
       const int pid = pidOf(buffer + at + 19);
       at += length;
-      if (pid > 0 && pid != self_ && count < kMostProcesses && readParent(pid, rows[count])) ++count;
+      if (pid > 0 && pid != self_ && count < kMaxProcesses && readParent(pid, rows[count])) ++count;
     }
   }
   close(directory);

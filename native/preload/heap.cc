@@ -38,7 +38,7 @@ constexpr uint64_t kStepGapNs = 1 * kMillisecond;
 constexpr uint64_t kTimerShare = 100;
 constexpr uint64_t kStepShare = 20;
 constexpr size_t kStackBytes = 128 * 1024;
-constexpr unsigned kMostInstances = 10000;
+constexpr unsigned kMaxInstances = 10000;
 
 uint64_t readClock(clockid_t clock) {
   timespec t{};
@@ -97,7 +97,7 @@ char* mapRing(const char* path) {
 // <directory>/<pid>.<first free number>.probe and its .info
 char* makeRing() {
   Text path;
-  for (unsigned instance = 0; instance < kMostInstances; ++instance) {
+  for (unsigned instance = 0; instance < kMaxInstances; ++instance) {
     path.clear();
     path.add(state.directory).add("/").add(static_cast<uint64_t>(getpid())).add(".").add(static_cast<uint64_t>(instance));
     const size_t stem = path.size();

@@ -16,7 +16,7 @@ namespace stormlog {
 namespace {
 
 // More accelerators than any Mac has.
-constexpr size_t kMostDevices = 8;
+constexpr size_t kMaxDevices = 8;
 
 // Owner of an object of the I/O registry.
 class IoObject {
@@ -88,7 +88,7 @@ class AppleBackend final : public DeviceBackend {
       return report;
     }
     const IoObject iterator(found);
-    while (accelerators_.size() < kMostDevices) {
+    while (accelerators_.size() < kMaxDevices) {
       const io_object_t next = IOIteratorNext(iterator.get());
       if (next == IO_OBJECT_NULL) break;
       accelerators_.push_back(IoObject(next));

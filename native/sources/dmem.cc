@@ -10,9 +10,9 @@
 namespace stormlog {
 namespace {
 
-constexpr size_t kMostText = 1 << 16;
+constexpr size_t kMaxText = 1 << 16;
 // A group with more processes that are not the job's is no job's group, and looking into each would take long.
-constexpr size_t kMostForeign = 64;
+constexpr size_t kMaxForeign = 64;
 
 // "drm/0000:03:00.0/vram0": the card's own memory. Other regions ("stolen", "gtt") are the machine's.
 bool isCardMemory(const char* line, const char* end, const char* pci, const char*& value) {
@@ -53,7 +53,7 @@ bool dmemBytes(const char* text, size_t size, const char* pci, uint64_t& out) {
 void DmemTop::open(const std::string& sysRoot) {
   const std::string top = sysRoot + "/fs/cgroup/";
   // Only the true top has this file: inside a container the mount's top is a group like any other.
-  capacities_ = sysText(top + "dmem.capacity", kMostText);
+  capacities_ = sysText(top + "dmem.capacity", kMaxText);
   if (capacities_.empty()) return;
   capacities_ += '\n';
   current_ = openSys(top + "dmem.current");
@@ -74,7 +74,7 @@ int DmemTop::read() {
 }
 
 std::string DmemGroup::groupOf(int pid) const {
-  const std::string text = sysText(procRoot_ + "/" + std::to_string(pid) + "/cgroup", kMostText) + "\n";
+  const std::string text = sysText(procRoot_ + "/" + std::to_string(pid) + "/cgroup", kMaxText) + "\n";
   // The unified hierarchy has number 0 and no controllers: "0::/path".
   size_t at = 0;
   while (at < text.size()) {
@@ -110,8 +110,8 @@ void DmemGroup::follow(const int* pids, size_t count) {
   }
   // A group below would count here without being listed here.
   if (!current_ || linkCount(path.c_str()) > 2) return;
-  std::string text = sysText(path + "/cgroup.procs", kMostText);
-  if (text.size() >= kMostText) return;
+  std::string text = sysText(path + "/cgroup.procs", kMaxText);
+  if (text.size() >= kMaxText) return;
   text += '\n';
   size_t ours = 0;
   size_t foreign = 0;
@@ -122,7 +122,7 @@ void DmemGroup::follow(const int* pids, size_t count) {
     if (!parseNumber(digits, text.c_str() + stop, pid) || pid == 0 || pid > INT32_MAX) return;
     if (std::binary_search(pids, pids + count, static_cast<int>(pid))) {
       ++ours;
-    } else if (++foreign > kMostForeign || !holdsNoDevice(static_cast<int>(pid))) {
+    } else if (++foreign > kMaxForeign || !holdsNoDevice(static_cast<int>(pid))) {
       return;
     }
     at = stop + 1;

@@ -27,9 +27,9 @@ constexpr char kMachineNamespace[] = "pid:[4026531836]";
 // A part of what this process may have open, and no more than the largest machines need.
 size_t mostKept() {
   rlimit limit{};
-  constexpr size_t kMost = 1024;
+  constexpr size_t kMax = 1024;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  return limit.rlim_cur / 8 < kMost ? static_cast<size_t>(limit.rlim_cur / 8) : kMost;
+  return limit.rlim_cur / 8 < kMax ? static_cast<size_t>(limit.rlim_cur / 8) : kMax;
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ struct FdInfoScan::Process {
   Identity identity;
   // What each of the first descriptors is, is known.
   Bits looked;
-  Device devices[kMostDevices];
+  Device devices[kMaxDevices];
   size_t count = 0;
   // Why the last `find` did not see all of them, or 0.
   int refusedError = 0;
@@ -133,7 +133,7 @@ bool FdInfoScan::look(Process& process, int directory, unsigned fd) {
     return true;
   }
   if (minor < 0) return true;
-  if (process.count == kMostDevices) return false;
+  if (process.count == kMaxDevices) return false;
   process.devices[process.count].fd = fd;
   process.devices[process.count++].minor = minor;
   return true;
@@ -168,7 +168,7 @@ void FdInfoScan::findDevices(Process& process, FdInfoVisitor& visitor) {
   for (int number = names.next(); number > 0 && complete; number = names.next()) {
     const unsigned fd = static_cast<unsigned>(number);
     if (fd < kRemembered && process.looked.has(fd) && fd % kRounds != round_ % kRounds) continue;
-    complete = ++looks <= kMostLooks && look(process, directory, fd);
+    complete = ++looks <= kMaxLooks && look(process, directory, fd);
   }
   if (complete) return;
   process.refusedError = EOVERFLOW;

@@ -30,8 +30,8 @@ class FdInfoScan {
   static constexpr size_t kProcesses = 1024;
   static constexpr unsigned kRemembered = 1024;
   // Descriptors of one process that are looked at in one scan, and graphics devices among them.
-  static constexpr unsigned kMostLooks = 16384;
-  static constexpr size_t kMostDevices = 32;
+  static constexpr unsigned kMaxLooks = 16384;
+  static constexpr size_t kMaxDevices = 32;
   // A descriptor that was something else is looked at again at every n-th scan: its number may have been closed and given anew.
   static constexpr unsigned kRounds = 8;
 

@@ -13,7 +13,7 @@
 namespace stormlog {
 namespace {
 
-constexpr size_t kMostProcesses = 4096;
+constexpr size_t kMaxProcesses = 4096;
 constexpr uint64_t kTreePeriodNs = 25 * kMillisecond;
 constexpr uint64_t kHighWaterPeriodNs = 100 * kMillisecond;
 
@@ -28,7 +28,7 @@ struct Entry {
 class DarwinHostSource final : public HostSource {
  public:
   explicit DarwinHostSource(const HostOptions& options)
-      : rootPid_(options.rootPid), includeRoot_(options.includeRoot), entries_(new Entry[kMostProcesses]) {}
+      : rootPid_(options.rootPid), includeRoot_(options.includeRoot), entries_(new Entry[kMaxProcesses]) {}
 
   SourceReport probe() override {
     SourceReport report;
@@ -122,8 +122,8 @@ class DarwinHostSource final : public HostSource {
 
   void enter(pid_t pid, pid_t parent, uint64_t timeNs, RecordSink& out) {
     if (pid <= 0 || (pid == rootPid_ && !includeRoot_) || indexOf(pid) < size_) return;
-    if (size_ == kMostProcesses) {
-      errors_.note(out, timeNs, RecordSource::kTree, -1, EOVERFLOW, kMostProcesses);
+    if (size_ == kMaxProcesses) {
+      errors_.note(out, timeNs, RecordSource::kTree, -1, EOVERFLOW, kMaxProcesses);
       return;
     }
     rusage_info_v4 usage{};
@@ -168,14 +168,14 @@ class DarwinHostSource final : public HostSource {
 
   void children(pid_t parent, uint64_t timeNs, RecordSink& out) {
     const int count = proc_listchildpids(parent, pids_, sizeof pids_);
-    for (int i = 0; i < count && static_cast<size_t>(i) < kMostProcesses; ++i) enter(pids_[i], parent, timeNs, out);
+    for (int i = 0; i < count && static_cast<size_t>(i) < kMaxProcesses; ++i) enter(pids_[i], parent, timeNs, out);
   }
 
   const pid_t rootPid_;
   const bool includeRoot_;
   std::unique_ptr<Entry[]> entries_;
   size_t size_ = 0;
-  pid_t pids_[kMostProcesses];
+  pid_t pids_[kMaxProcesses];
   ErrorLog errors_;
   uint64_t nextTreeNs_ = 0;
   bool someoneVanished_ = true;

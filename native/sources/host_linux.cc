@@ -18,8 +18,8 @@ namespace {
 constexpr uint64_t kStatusPeriodNs = 100 * kMillisecond;
 // A pass over the tree comes when something was born, at most every 10 ms; a dear one (many processes) less often, so that passes use a
 // thousandth of a core, but at least every 50 ms; and where even that is too dear, a twentieth of the time.
-constexpr uint64_t kShortestPassNs = 10 * kMillisecond;
-constexpr uint64_t kLongestPassNs = 50 * kMillisecond;
+constexpr uint64_t kMinPassNs = 10 * kMillisecond;
+constexpr uint64_t kMaxPassNs = 50 * kMillisecond;
 constexpr uint64_t kCheapPassFactor = 1000;
 constexpr uint64_t kDearPassFactor = 20;
 // A full read of every parent on the machine is dear.
@@ -184,9 +184,9 @@ void LinuxHostSource::refreshTree(uint64_t timeNs, RecordSink& out) {
   }
   const uint64_t cost = monotonicNs() - begin;
   uint64_t pause = cost * kCheapPassFactor;
-  if (pause > kLongestPassNs) pause = kLongestPassNs;
+  if (pause > kMaxPassNs) pause = kMaxPassNs;
   if (pause < cost * kDearPassFactor) pause = cost * kDearPassFactor;
-  const uint64_t shortest = !scan_.usesChildrenFiles() ? kParentScanNs : kShortestPassNs;
+  const uint64_t shortest = !scan_.usesChildrenFiles() ? kParentScanNs : kMinPassNs;
   nextPassNs_ = timeNs + (pause > shortest ? pause : shortest);
 }
 

@@ -6,7 +6,7 @@ namespace stormlog {
 namespace {
 
 constexpr uint64_t kFirstRetryNs = 20 * kMillisecond;
-constexpr uint64_t kLongestRetryNs = 1 * kSecond;
+constexpr uint64_t kMaxRetryNs = 1 * kSecond;
 // Lists of graphics and MPS processes that were empty are asked again in every so many rounds: each asked kind costs as much as the first.
 constexpr uint64_t kSeldomRounds = 8;
 
@@ -97,7 +97,7 @@ void NvmlBackend::fail(NvmlState& device, int code, uint64_t timeNs, RecordSink&
     return;
   }
   device.nextTryNs = timeNs + device.distanceNs;
-  device.distanceNs = device.distanceNs * 2 < kLongestRetryNs ? device.distanceNs * 2 : kLongestRetryNs;
+  device.distanceNs = device.distanceNs * 2 < kMaxRetryNs ? device.distanceNs * 2 : kMaxRetryNs;
 }
 
 void NvmlBackend::answers(NvmlState& device, uint64_t timeNs, RecordSink& out) {

@@ -10,12 +10,12 @@ const char* NvmlAccounting::probe(const NvmlState& device) {
   if (code != kNvmlSuccess) return "";
   if (enabled != 1) return "accounting:off";
   on_.push_back(device.index);
-  pids_.resize(kMostPids);
+  pids_.resize(kMaxPids);
   now_.reserve(JobPids::kCapacity);
   copy_.reserve(JobPids::kCapacity);
-  unsigned count = kMostPids;
+  unsigned count = kMaxPids;
   if (api_->accountingPids != nullptr && api_->accountingPids(device.handle, &count, pids_.data()) == kNvmlSuccess) {
-    for (unsigned i = 0; i < count && i < kMostPids; ++i) before_.push_back(Followed{device.index, static_cast<int>(pids_[i]), 0, false});
+    for (unsigned i = 0; i < count && i < kMaxPids; ++i) before_.push_back(Followed{device.index, static_cast<int>(pids_[i]), 0, false});
   }
   return "accounting";
 }
@@ -36,7 +36,7 @@ void NvmlAccounting::follow(const JobPids* pids) {
   }
   version_ = version;
   for (const int pid : before) job_.set(pid, kEnded);
-  if (job_.size() + count > kMostPids) job_.removeIf([](uint64_t state) { return state == kEnded; });
+  if (job_.size() + count > kMaxPids) job_.removeIf([](uint64_t state) { return state == kEnded; });
   for (const int pid : now_) job_.set(pid, kAlive);
 }
 
@@ -50,15 +50,15 @@ NvmlAccounting::Followed* NvmlAccounting::find(int device, int pid) {
 void NvmlAccounting::seen(const NvmlState& device, uint32_t pid) {
   bool on = false;
   for (const int index : on_) on |= index == device.index;
-  if (!on || job_.find(static_cast<int>(pid)) == nullptr || followed_.size() == kMostFollowed) return;
+  if (!on || job_.find(static_cast<int>(pid)) == nullptr || followed_.size() == kMaxFollowed) return;
   if (find(device.index, static_cast<int>(pid)) == nullptr) followed_.push_back(Followed{device.index, static_cast<int>(pid), 0, false});
 }
 
 void NvmlAccounting::addShortLived(const NvmlState& device) {
   if (api_->accountingPids == nullptr) return;
-  unsigned count = kMostPids;
+  unsigned count = kMaxPids;
   if (api_->accountingPids(device.handle, &count, pids_.data()) != kNvmlSuccess) return;
-  for (unsigned i = 0; i < count && i < kMostPids; ++i) {
+  for (unsigned i = 0; i < count && i < kMaxPids; ++i) {
     bool old = false;
     // An entry of before under a number of ours is a stranger's, who had the number first.
     for (const Followed& each : before_) old |= each.device == device.index && each.pid == static_cast<int>(pids_[i]);

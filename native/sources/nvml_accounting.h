@@ -38,8 +38,8 @@ class NvmlAccounting {
     uint64_t peak;
     bool done;
   };
-  static constexpr size_t kMostFollowed = 1024;
-  static constexpr size_t kMostPids = 4096;
+  static constexpr size_t kMaxFollowed = 1024;
+  static constexpr size_t kMaxPids = 4096;
   static constexpr uint64_t kAlive = 1;
   static constexpr uint64_t kEnded = 2;
 
@@ -54,7 +54,7 @@ class NvmlAccounting {
   // Pairs of device and pid that were in the driver's books before the job began.
   std::vector<Followed> before_;
   // Everybody who was ever in the job: kAlive or kEnded.
-  PidMap<kMostPids> job_;
+  PidMap<kMaxPids> job_;
   uint64_t version_ = 0;
   std::vector<int> now_;
   std::vector<int> copy_;

@@ -9,9 +9,9 @@ namespace stormlog {
 namespace {
 
 // No machine has more; a library that says so is not to be believed.
-constexpr unsigned kMostDevices = kMigDevices;
+constexpr unsigned kMaxDevices = kMigDevices;
 // The driver divides a GPU into seven at most.
-constexpr unsigned kMostMigDevices = 8;
+constexpr unsigned kMaxMigDevices = 8;
 // From this driver on, process lists within a container name processes by the container's numbers; before, by the host's.
 constexpr int kPidsConvertedMajor = 535;
 constexpr int kPidsConvertedMinor = 113;
@@ -76,7 +76,7 @@ SourceReport NvmlBackend::probe() {
     report.reason = code != kNvmlSuccess ? "the NVIDIA devices cannot be counted: " + nvmlCodeName(code) : "no NVIDIA device is visible";
     return report;
   }
-  for (unsigned i = 0; i < count_ && i < kMostDevices; ++i) attach(i);
+  for (unsigned i = 0; i < count_ && i < kMaxDevices; ++i) attach(i);
   return summary();
 }
 
@@ -155,11 +155,11 @@ void NvmlBackend::attach(unsigned index) {
 }
 
 bool NvmlBackend::attachMig(unsigned gpu, NvmlHandle handle) {
-  unsigned most = kMostMigDevices;
+  unsigned most = kMaxMigDevices;
   if (api_.migByIndex == nullptr) return false;
-  if (api_.migCount != nullptr && api_.migCount(handle, &most) != kNvmlSuccess) most = kMostMigDevices;
+  if (api_.migCount != nullptr && api_.migCount(handle, &most) != kNvmlSuccess) most = kMaxMigDevices;
   bool any = false;
-  for (unsigned i = 0; i < most && i < kMostMigDevices; ++i) {
+  for (unsigned i = 0; i < most && i < kMaxMigDevices; ++i) {
     NvmlHandle instance = nullptr;
     // Places without an instance answer that they are not found.
     if (api_.migByIndex(handle, i, &instance) != kNvmlSuccess || instance == nullptr) continue;
@@ -172,7 +172,7 @@ bool NvmlBackend::attachMig(unsigned gpu, NvmlHandle handle) {
 void NvmlBackend::attachMigDevice(unsigned gpu, unsigned index, NvmlHandle handle) {
   NvmlState state;
   state.handle = handle;
-  state.index = kMigDevices + static_cast<int>(gpu * kMostMigDevices + index);
+  state.index = kMigDevices + static_cast<int>(gpu * kMaxMigDevices + index);
   state.parent = static_cast<int>(gpu);
   DeviceReport report = describe(state.index, handle);
   report.name = "mig:" + std::to_string(gpu) + "." + std::to_string(index);

@@ -44,7 +44,7 @@ int NvmlProcessLists::read(NvmlHandle device, unsigned kind) {
 // The forms in turn, until one is not told to be missing. "_v2" comes first because its rows never changed.
 int NvmlProcessLists::call(NvmlHandle device, unsigned kind, unsigned& count) {
   NvmlListCalls& calls = calls_[kind];
-  if (rows_.empty()) rows_.resize(capacity_ * kLongestRow);
+  if (rows_.empty()) rows_.resize(capacity_ * kMaxRow);
   if (calls.v2 != nullptr) {
     stride_ = 24;
     const int code = callGrowing(calls.v2, device, count);
@@ -75,7 +75,7 @@ int NvmlProcessLists::callGrowing(NvmlListCalls::Call function, NvmlHandle devic
     // `count` says how many there are; some more will have come by the next call.
     const unsigned wanted = (count > capacity_ ? count : capacity_) + capacity_ / 2;
     capacity_ = wanted < kLargestCapacity ? wanted : kLargestCapacity;
-    rows_.resize(capacity_ * kLongestRow);
+    rows_.resize(capacity_ * kMaxRow);
   }
 }
 
@@ -114,7 +114,7 @@ int NvmlProcessLists::callDetails(NvmlHandle device, unsigned kind, unsigned& co
     if (code != kNvmlInsufficientSize || attempt == kTries || capacity_ == kLargestCapacity) return code;
     const unsigned wanted = (count > capacity_ ? count : capacity_) + capacity_ / 2;
     capacity_ = wanted < kLargestCapacity ? wanted : kLargestCapacity;
-    rows_.resize(capacity_ * kLongestRow);
+    rows_.resize(capacity_ * kMaxRow);
   }
 }
 

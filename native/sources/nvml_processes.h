@@ -46,7 +46,7 @@ class NvmlProcessLists {
   // The driver itself caps a list at 950 processes; a library that asks for more than this is not to be believed.
   static constexpr unsigned kFirstCapacity = 1024;
   static constexpr unsigned kLargestCapacity = 65536;
-  static constexpr size_t kLongestRow = sizeof(NvmlProcessRow);
+  static constexpr size_t kMaxRow = sizeof(NvmlProcessRow);
 
   // A form that the driver turns out not to have is taken out.
   NvmlListCalls calls_[kKinds];

@@ -11,7 +11,7 @@ constexpr uint64_t kDrainPeriodNs = 40 * kMillisecond;
 // Whoever writes the step file truncates it first: one reading in many finds nothing, so there are many.
 constexpr uint64_t kStepPeriodNs = 10 * kMillisecond;
 constexpr uint64_t kLookPeriodNs = 100 * kMillisecond;
-constexpr size_t kMostEntries = 65536;
+constexpr size_t kMaxEntries = 65536;
 // A ring holds 4096 records, which a loop of 100,000 steps a second fills between two drains; more than this comes from no honest loop.
 constexpr uint64_t kBudget = 16384;
 constexpr uint64_t kBudgetPerFile = 8192;
@@ -226,7 +226,7 @@ void ProbeSource::look(uint64_t timeNs, RecordSink& out) {
   refused_ = false;
   timeNs_ = timeNs;
   out_ = &out;
-  if (!directory_.list(*this, kMostEntries)) errors_.note(out, timeNs, RecordSource::kProbe, -1, 0, kProbeDirectoryTooLarge);
+  if (!directory_.list(*this, kMaxEntries)) errors_.note(out, timeNs, RecordSource::kProbe, -1, 0, kProbeDirectoryTooLarge);
   UniqueFd step = directory_.openFile(kStepFile);
   if (!step && errno != ENOENT) errors_.note(out, timeNs, RecordSource::kProbe, -1, errno, kProbeStepUnreadable);
   stepFile_.adopt(static_cast<UniqueFd&&>(step));

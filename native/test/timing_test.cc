@@ -64,7 +64,7 @@ TEST("the governor widens above its budget, narrows with room below, and stays w
   CHECK(!second(0.0001));
   CHECK_EQ(governor.periodNs(), 5000000);
   for (int i = 0; i < 20; ++i) second(0.5);
-  CHECK_EQ(governor.periodNs(), Governor::kLongestPeriodNs);
+  CHECK_EQ(governor.periodNs(), Governor::kMaxPeriodNs);
   CHECK(!second(0.5));
 }
 

@@ -19,7 +19,7 @@ const TYPED = [
 ];
 const BUFFER_FUNCTIONS = ["alloc", "allocUnsafe", "allocUnsafeSlow", "from", "concat", "copyBytesFrom"];
 /** Buffers below this size are not worth a stack; they still count, by what keeps them. */
-const LEAST_BYTES = 64;
+const MIN_BYTES = 64;
 
 class Buffers {
   /** `passing()` is called whenever the program makes one. */
@@ -41,7 +41,7 @@ class Buffers {
   note(made) {
     try {
       const buffer = ArrayBuffer.isView(made) ? made.buffer : made;
-      if (buffer.byteLength >= LEAST_BYTES && !this.made.has(buffer)) this.made.set(buffer, takeStack());
+      if (buffer.byteLength >= MIN_BYTES && !this.made.has(buffer)) this.made.set(buffer, takeStack());
       this.passing();
     } catch {
       // Looking must not stop the program.

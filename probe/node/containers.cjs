@@ -5,8 +5,8 @@
 const { takeStack } = require("./stacks.cjs");
 
 /** Below this length a container is not looked at. */
-const LEAST_LENGTH = 4;
-const MOST_KEEPERS = 32;
+const MIN_LENGTH = 4;
+const MAX_KEEPERS = 32;
 /** New elements looked into, objects per element, and levels below an element. */
 const ELEMENTS = 12;
 const OBJECTS = 200;
@@ -62,7 +62,7 @@ class Containers {
     const found = [];
     for (const container of living) {
       const size = sizeOf(container);
-      if (size < LEAST_LENGTH) continue;
+      if (size < MIN_LENGTH) continue;
       const known = this.lengths.get(container);
       const streak = known !== undefined && size > known.size ? known.streak + 1 : 0;
       if (streak > 0) found.push({ container, size, grown: size - known.size, streak });
@@ -70,7 +70,7 @@ class Containers {
     }
     this.moments += 1;
     found.sort((a, b) => b.streak - a.streak || b.grown - a.grown);
-    return found.slice(0, MOST_KEEPERS).map((row) => ({ ...row, stack: this.stores.get(row.container) ?? [] }));
+    return found.slice(0, MAX_KEEPERS).map((row) => ({ ...row, stack: this.stores.get(row.container) ?? [] }));
   }
 }
 

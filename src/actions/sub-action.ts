@@ -31,7 +31,7 @@ export interface SubAction {
 }
 
 /** Longest wait that GitHub may ask for, seconds; a sub-action has nothing else to do. */
-const LONGEST_WAIT_S = 60;
+const MAX_WAIT_S = 60;
 const DEFAULT_TIMEOUT_MINUTES = 15;
 
 function inputReader(env: Environment): SubAction["input"] {
@@ -71,7 +71,7 @@ export async function runSubAction(title: string, work: (action: SubAction) => P
     setSecret(token);
     const context = knownRun(env);
     const { signal } = watchInterruption(timeoutMs(input("timeout-minutes")), () => process.exit(ExitCode.interrupted));
-    const octokit = await connect({ token, context, signal, longestWaitS: LONGEST_WAIT_S, log });
+    const octokit = await connect({ token, context, signal, longestWaitS: MAX_WAIT_S, log });
     code = await work({
       input,
       env,

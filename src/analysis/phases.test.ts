@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ProbePhase, ProbeProcess, Recording, RecordingInfo, SampleTable } from "../telemetry/recording/model.ts";
-import { MOST_NAMES, outerPhases, type PhaseMemory, phasesMemory } from "./phases.ts";
+import { MAX_NAMES, outerPhases, type PhaseMemory, phasesMemory } from "./phases.ts";
 import { recordingOf, tableOf } from "./testing/recordings.ts";
 
 const S = 1e9;
@@ -148,9 +148,9 @@ describe("phasesMemory", () => {
   });
 
   it("counts what it does not tell", () => {
-    const many = Array.from({ length: MOST_NAMES + 6 }, (_, i) => phase(`epoch ${i}`, i / 100, i / 100 + 0.01));
+    const many = Array.from({ length: MAX_NAMES + 6 }, (_, i) => phase(`epoch ${i}`, i / 100, i / 100 + 0.01));
     const memory = phasesMemory(recorded([samples([1, 1])], [processOf(1, many, { phases_dropped: 744 })]))!;
-    expect([memory.phases.length, memory.dropped]).toEqual([MOST_NAMES, 750]);
+    expect([memory.phases.length, memory.dropped]).toEqual([MAX_NAMES, 750]);
   });
 });
 

@@ -29,14 +29,14 @@ export interface PhaseMemory {
 export interface PhasesMemory {
   readonly metric: "allocated" | "host";
   readonly device: string | null;
-  /** In the order in which they were first entered, at most {@link MOST_NAMES}. */
+  /** In the order in which they were first entered, at most {@link MAX_NAMES}. */
   readonly phases: readonly PhaseMemory[];
-  /** Entries that are in none of them: a process keeps its first 256, and names are kept up to {@link MOST_NAMES}. */
+  /** Entries that are in none of them: a process keeps its first 256, and names are kept up to {@link MAX_NAMES}. */
   readonly dropped: number;
 }
 
 /** Different names that are told; a name made of numbers (epochs, batches) would fill any page. */
-export const MOST_NAMES = 64;
+export const MAX_NAMES = 64;
 
 interface Entry extends ProbePhase {
   readonly pid: number;
@@ -62,7 +62,7 @@ export function phasesMemory(recording: Recording): PhasesMemory | null {
   }
   const { metric, byRank } = leadingSeries(recording, new Set(entries.map(({ rank }) => rank)));
   const devices = new Set([...byRank.values()].map(({ device }) => device));
-  const kept = [...groups.values()].slice(0, MOST_NAMES);
+  const kept = [...groups.values()].slice(0, MAX_NAMES);
   const known = kept.reduce((sum, group) => sum + group.length, 0);
   const untold = processes.reduce((sum, { phases_dropped: dropped = 0 }) => sum + dropped, 0);
   const endOf = processEnds(recording);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   bracket,
-  MOST_UNJUDGED,
+  MAX_UNJUDGED,
   nextStep,
   type SearchBounds,
   type SearchStep,
@@ -194,7 +194,7 @@ describe("a size that could not be judged", () => {
 
   it("ends the search when there are too many of them", () => {
     const { seen, end } = searchSights(() => "unjudged", { from: 1, to: 1_000_000, factor: 1.25 }, 64);
-    expect(seen.length).toBeLessThanOrEqual(MOST_UNJUDGED);
+    expect(seen.length).toBeLessThanOrEqual(MAX_UNJUDGED);
     expect(end).toMatchObject({ kind: "unjudged" });
   });
 
@@ -205,7 +205,7 @@ describe("a size that could not be judged", () => {
         const { seen, end } = searchSights(() => lots.next().value, limits, hint);
         expect(new Set(seen.map(({ value }) => value)).size).toBe(seen.length);
         // Each size that says nothing may cost a few more beside it.
-        expect(seen.length).toBeLessThanOrEqual(mostProbes(limits) + 6 * MOST_UNJUDGED);
+        expect(seen.length).toBeLessThanOrEqual(mostProbes(limits) + 6 * MAX_UNJUDGED);
         for (const { value } of seen) {
           expect(value).toBeGreaterThanOrEqual(limits.from);
           expect(value).toBeLessThanOrEqual(limits.to);

@@ -29,7 +29,7 @@ export type SearchStep =
 /** The farthest a step goes while only one side is known: a size above costs as much more as it is larger. */
 const FARTHEST = 16;
 /** Sizes that could not be judged after which a search gives up: what hinders so many is no accident of one size. */
-export const MOST_UNJUDGED = 6;
+export const MAX_UNJUDGED = 6;
 
 function valuesOf(seen: readonly Seen[], sight: Sight): readonly number[] {
   return seen.flatMap((one) => (one.sight === sight ? [one.value] : [])).sort((a, b) => a - b);
@@ -78,7 +78,7 @@ export function nextStep(seen: readonly Seen[], bounds: SearchBounds, hint: numb
   const unjudged = valuesOf(seen, "unjudged");
   const between = unjudged.filter((value) => value > (silent ?? 0) && value < (visible ?? Infinity));
   const stuck: SearchStep = { kind: "unjudged", values: between.length === 0 ? unjudged : between };
-  if (unjudged.length >= MOST_UNJUDGED) return stuck;
+  if (unjudged.length >= MAX_UNJUDGED) return stuck;
   const tried = [silent ?? [], between, visible ?? []].flat();
   const gap = (least: number): SearchStep => {
     const value = middleOfWidest(tried, least);

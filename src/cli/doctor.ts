@@ -9,7 +9,7 @@ import type { CommandSpec } from "./command.ts";
 const MARK = { ok: ["✓", "green"], limited: ["–", "yellow"], missing: ["✗", "red"] } as const;
 
 /** Texts are wrapped here, so that their lines begin below the first one; on a narrow terminal they keep this much. */
-const ROOM_LEAST = 40;
+const ROOM_MIN = 40;
 
 function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
@@ -25,7 +25,7 @@ function rows({ name, status, detail, hint }: Diagnosis, nameWidth: number, widt
   const [mark, tint] = MARK[status];
   const shown = color ? styleText(tint, mark) : mark;
   const indent = " ".repeat(nameWidth + 4);
-  const room = Math.max(width - indent.length - 2, ROOM_LEAST);
+  const room = Math.max(width - indent.length - 2, ROOM_MIN);
   const advice = (hint?.split("\n") ?? []).flatMap((each) =>
     wrapped(escapeTerminal(each), room).map((line, i) => `${indent}${i === 0 ? "→ " : "  "}${line}`),
   );

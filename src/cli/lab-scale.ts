@@ -20,7 +20,7 @@ export const SCALE_FOLDER = "stormlog-lab-scale";
 
 /** How near to each other the silent and the visible size come: a quarter is less than runs of another day may differ by. */
 const FACTOR = 1.25;
-const MOST = 10_000_000;
+const MAX = 10_000_000;
 
 function isLabScale(text: string): text is LabScale {
   return Object.hasOwn(LAB_SCALES, text);
@@ -33,7 +33,7 @@ function settingOf({ text }: Invocation): ScaleSetting {
   if (!isLabScale(scale)) throw usageError("OPTION_INVALID", `--scale "${scale}" has no sizes to search from`);
   const size = (name: "steps" | "batch"): number | null => {
     const given = text[name];
-    return given === undefined ? null : whole(name, given, MOST);
+    return given === undefined ? null : whole(name, given, MAX);
   };
   return { by, scale, steps: size("steps"), batch: size("batch") };
 }
@@ -56,8 +56,8 @@ export async function scalePattern(invocation: Invocation): Promise<number> {
   const setting = settingOf(invocation);
   checkSetting(entry, setting);
   const usual = usualBounds(setting);
-  const to = text.to === undefined ? null : whole("to", text.to, MOST);
-  const from = text.from === undefined ? Math.min(usual.from, to ?? usual.from) : whole("from", text.from, MOST);
+  const to = text.to === undefined ? null : whole("to", text.to, MAX);
+  const from = text.from === undefined ? Math.min(usual.from, to ?? usual.from) : whole("from", text.from, MAX);
   const bounds = { from, to: to ?? Math.max(usual.to, from), factor: FACTOR };
   if (bounds.to < from) throw usageError("OPTION_INVALID", `--from ${from} lies above --to ${bounds.to}`);
   const runs = baselineRuns(text.runs);

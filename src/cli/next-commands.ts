@@ -5,11 +5,11 @@ import type { Invocation } from "./command.ts";
 import { shownPath } from "./shown-path.ts";
 
 /** Commands longer than this are not repeated. */
-const LONGEST_COMMAND = 100;
+const MAX_COMMAND = 100;
 
 function commandText(rest: readonly string[]): string {
   const text = rest.map(shellWord).join(" ");
-  return text.length > LONGEST_COMMAND || /[\r\n]/.test(text) ? "<your command>" : text;
+  return text.length > MAX_COMMAND || /[\r\n]/.test(text) ? "<your command>" : text;
 }
 
 /** The commands a report proposes, with the bundle, the store and the measured command of this invocation. */

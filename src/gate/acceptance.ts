@@ -10,11 +10,11 @@ export interface LiveAcceptances extends Acceptances {
 }
 
 /** Reasons named at most: who wants to fill a report with refused acceptances shall not. */
-const MOST_REASONS = 5;
+const MAX_REASONS = 5;
 
 function shortened(reasons: readonly string[], what: string): readonly string[] {
-  const left = reasons.length - MOST_REASONS;
-  return left <= 0 ? reasons : [...reasons.slice(0, MOST_REASONS), `${left} more ${what}`];
+  const left = reasons.length - MAX_REASONS;
+  return left <= 0 ? reasons : [...reasons.slice(0, MAX_REASONS), `${left} more ${what}`];
 }
 
 function refusedReason({ difference, by, via, url, why }: RefusedAcceptance): string {
@@ -102,7 +102,7 @@ export class AcceptanceDesk {
       this.#mismatches.length === 0 && accepted.length > 0
         ? [
             `What was accepted is another difference: ${accepted
-              .slice(0, MOST_REASONS)
+              .slice(0, MAX_REASONS)
               .map(({ difference, by }) => `${difference} by ${by}`)
               .join(", ")}`,
           ]

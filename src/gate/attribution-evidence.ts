@@ -16,9 +16,9 @@ export const SNAPSHOTS_FOLDER = "snapshots";
 const LINES_FILE = /^(\d{1,10}\.\d{1,9})\.lines\.\d{1,6}(?:\.[a-z0-9-]{1,40})?\.json$/;
 const SNAPSHOT_FILE = /^(\d{1,10}\.\d{1,9})\.snapshot\.\d{1,6}\.pickle$/;
 /** The measured program writes these: a file larger than this is none of the probe's. */
-const MOST_LINES_BYTES = 64 * 1024 * 1024;
+const MAX_LINES_BYTES = 64 * 1024 * 1024;
 /** Processes looked at; a fork storm leaves more. */
-const MOST_PROCESSES = 256;
+const MAX_PROCESSES = 256;
 
 export interface AttributionEvidence {
   readonly processes: readonly ProcessEvidence[];
@@ -45,7 +45,7 @@ function keepFiles(directory: string): readonly string[] {
 
 function readLines(file: string): LinesMoment {
   const { size } = lstatSync(file);
-  if (size > MOST_LINES_BYTES)
+  if (size > MAX_LINES_BYTES)
     throw new GateError("LINES_INVALID", `${size} bytes are no list of lines`, { kind: "error" });
   let json: unknown;
   try {
@@ -74,7 +74,7 @@ export function attributionEvidence(directory: string, isUserFrame: (frame: Fram
   };
   const files = keepFiles(directory);
   const byProcess = groupBy(files, (file) => path.basename(file).split(".").slice(0, 2).join("."));
-  const processes = [...byProcess].slice(0, MOST_PROCESSES).map(([process, own]): ProcessEvidence => {
+  const processes = [...byProcess].slice(0, MAX_PROCESSES).map(([process, own]): ProcessEvidence => {
     const moments = own.flatMap((file) => {
       if (!LINES_FILE.test(path.basename(file))) return [];
       const moment = attempt(file, () => readLines(file));
@@ -95,7 +95,7 @@ export function attributionEvidence(directory: string, isUserFrame: (frame: Fram
       devices: devices.map(({ device, growth }) => ({ device: `cuda:${device}`, growth })),
     };
   });
-  if (byProcess.size > MOST_PROCESSES)
-    notes.push(`lines of ${byProcess.size - MOST_PROCESSES} more processes were not read`);
+  if (byProcess.size > MAX_PROCESSES)
+    notes.push(`lines of ${byProcess.size - MAX_PROCESSES} more processes were not read`);
   return { processes, notes };
 }

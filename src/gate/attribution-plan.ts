@@ -3,13 +3,13 @@ import type { AttributeMode } from "../config/gate-request.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 
-/** When, within the attribution run, the live memory is written down; ascending, at least {@link LEAST_MOMENTS}. */
+/** When, within the attribution run, the live memory is written down; ascending, at least {@link MIN_MOMENTS}. */
 export type AttributionMoments =
   | { readonly kind: "steps"; readonly at: readonly number[] }
   | { readonly kind: "seconds"; readonly at: readonly number[] };
 
 /** With two snapshots churn looks like a leak: three of equal phase are the least that shows a line growing on. */
-export const LEAST_MOMENTS = 3;
+export const MIN_MOMENTS = 3;
 
 /**
  * Fractions of the run at which the live memory is written down: past the warm-up, and early enough that a run with a few
@@ -53,7 +53,7 @@ export function attributionMoments(recording: Recording, durationS: number | nul
   const last = lastStep(recording);
   if (last !== null) {
     const at = [...new Set(FRACTIONS.map((fraction) => Math.round(fraction * last)))].filter((step) => step > 0);
-    if (at.length >= LEAST_MOMENTS) return { kind: "steps", at };
+    if (at.length >= MIN_MOMENTS) return { kind: "steps", at };
   }
   if (durationS === null || durationS < 0.2) return null;
   return { kind: "seconds", at: FRACTIONS.map((fraction) => Math.round(fraction * durationS * 1000) / 1000) };

@@ -25,20 +25,20 @@ export interface AttributionRun {
   readonly severity: Severity;
 }
 
-const MOST_LINES = 5;
+const MAX_LINES = 5;
 /** Lines with less of the growth than this are not worth a finding. */
-const LEAST_SHARE = 0.05;
-const MOST_SOURCE_BYTES = 4 * 1024 * 1024;
-const MOST_CODE = 200;
+const MIN_SHARE = 0.05;
+const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
+const MAX_CODE = 200;
 
 /** The text of a source line, trimmed; null when it cannot be had. */
 function codeAt(file: string, line: number): string | null {
   try {
     // A path from the measured program: a device or a pipe would never end.
     const stats = statSync(file);
-    if (!stats.isFile() || stats.size > MOST_SOURCE_BYTES) return null;
+    if (!stats.isFile() || stats.size > MAX_SOURCE_BYTES) return null;
     const text = readFileSync(file, "utf8").split("\n", line)[line - 1]?.trim() ?? "";
-    return text === "" ? null : text.slice(0, MOST_CODE);
+    return text === "" ? null : text.slice(0, MAX_CODE);
   } catch {
     return null;
   }
@@ -76,7 +76,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     };
   }
   const { lines, notes } = attribute(evidence.processes, { isUserFrame });
-  const told = lines.filter(({ share, trend }) => share >= LEAST_SHARE && trend === "grows").slice(0, MOST_LINES);
+  const told = lines.filter(({ share, trend }) => share >= MIN_SHARE && trend === "grows").slice(0, MAX_LINES);
   const findings = told.map((line, place) =>
     lineFinding(line, {
       root,

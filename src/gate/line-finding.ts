@@ -15,7 +15,7 @@ export interface LineContext {
   readonly code: string | null;
 }
 
-const MOST_FRAMES = 8;
+const MAX_FRAMES = 8;
 
 /** "97 %", or "under 1 %". */
 function percent(share: number): string {
@@ -62,7 +62,7 @@ export function lineFinding(line: AttributedLine, context: LineContext): Finding
       pattern: line.hint?.code ?? null,
       pattern_evidence: line.hint === null ? null : line.hint.evidence.join("; "),
       stack: line.stack
-        .slice(0, MOST_FRAMES)
+        .slice(0, MAX_FRAMES)
         .map((frame) => `${place(frame)} ${frame.function}`)
         .join(" < "),
     },

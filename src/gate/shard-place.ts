@@ -128,7 +128,7 @@ export interface ClaimedDirectory {
 }
 
 /** More agents than anybody starts on one machine. */
-const MOST_AGENTS = 1024;
+const MAX_AGENTS = 1024;
 
 /** What a shard that lies there says of itself, for a message. */
 function sessionThere(directory: string): string | null {
@@ -202,7 +202,7 @@ export function claimShardDirectory(output: string, place: ShardPlace, session: 
   }
   const stranger = strangerIn(path.dirname(base), path.basename(base), session);
   if (stranger !== null) throw taken(stranger, session);
-  for (let number = 0; number < MOST_AGENTS; number += 1) {
+  for (let number = 0; number < MAX_AGENTS; number += 1) {
     const directory = `${base}-${number}`;
     if (make(directory)) return claimed(directory);
   }

@@ -25,7 +25,7 @@ export interface GateRunQuery {
 }
 
 /** Runs looked into for artifacts of the gate. */
-const MOST_LOOKED_INTO = 20;
+const MAX_LOOKED_INTO = 20;
 /** Events whose runs measure the head of a pull request; `push` is that of copy-pr-bot's branches. */
 const MEASURING = new Set(["pull_request", "push", "workflow_dispatch", "merge_group"]);
 
@@ -52,7 +52,7 @@ async function leftEvidence(query: GateRunQuery, runId: number): Promise<boolean
 /** The newest run of the gate for a commit; null when there is none. @throws what the client throws */
 export async function newestGateRun(query: GateRunQuery): Promise<GateRun | null> {
   const runs = await runsOf(query);
-  for (const run of runs.slice(0, MOST_LOOKED_INTO)) {
+  for (const run of runs.slice(0, MAX_LOOKED_INTO)) {
     if (query.workflow === null && !(await leftEvidence(query, run.id))) continue;
     const failed = run.conclusion !== "success" && run.conclusion !== "skipped" && run.conclusion !== "neutral";
     return { id: run.id, url: run.html_url, finished: run.status === "completed", failed };

@@ -8,7 +8,7 @@ export type ExpectedLegs =
   | { readonly kind: "names"; readonly names: readonly string[] };
 
 /** More than any matrix or job has. */
-const MOST_LEGS = 4096;
+const MAX_LEGS = 4096;
 
 /**
  * Read "3" or "linux, macos".
@@ -22,14 +22,14 @@ export function parseExpected(text: string): ExpectedLegs {
   const [only] = words;
   if (only !== undefined && words.length === 1 && /^\d+$/.test(only)) {
     const count = Number(only);
-    if (count >= 1 && count <= MOST_LEGS) return { kind: "count", count };
-  } else if (words.length > 0 && words.length <= MOST_LEGS) {
+    if (count >= 1 && count <= MAX_LEGS) return { kind: "count", count };
+  } else if (words.length > 0 && words.length <= MAX_LEGS) {
     return { kind: "names", names: [...new Set(words)] };
   }
   throw usageError(
     "EXPECT_INVALID",
     `"${text}" is neither a number of legs nor their names`,
-    `Write a number from 1 to ${MOST_LEGS}, or names with commas between them.`,
+    `Write a number from 1 to ${MAX_LEGS}, or names with commas between them.`,
   );
 }
 

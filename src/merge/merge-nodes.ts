@@ -67,7 +67,7 @@ function rankText(ranks: readonly number[]): string {
 const ofRecordings = ({ directory }: ScenarioReport["runs"][number]): boolean => directory === SHARD_RUN;
 
 /** Claims of a larger job are not followed rank by rank. */
-const MOST_RANKS = 100_000;
+const MAX_RANKS = 100_000;
 
 /**
  * Ranks of the job that no node has, as one check that nothing can pass; null when all are there. A rank is there when its memory
@@ -90,7 +90,7 @@ export function missingRanks(nodes: readonly LegScenario[]): Check | null {
     }
   }
   const missing: number[] = [];
-  for (let rank = 0; rank < Math.min(world, MOST_RANKS); rank += 1) if (!present.has(rank)) missing.push(rank);
+  for (let rank = 0; rank < Math.min(world, MAX_RANKS); rank += 1) if (!present.has(rank)) missing.push(rank);
   // Nothing measured at all has an error of its own to tell.
   if (missing.length === 0 || present.size === 0) return null;
   const noun = missing.length === 1 ? "rank" : "ranks";

@@ -59,7 +59,7 @@ export interface ReadContext {
 const RUN_DIRECTORY = /^runs\/[a-z0-9][a-z0-9._-]{0,199}\/(?:base-|attribution-)?\d{1,4}$/;
 
 /** Files named in a message. */
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 /**
  * Every file that the manifest lists has to be there with its bytes: a bundle that was cut on its way says nothing for sure.
@@ -78,10 +78,10 @@ async function checkFiles(
   }
   if (!listed.some((file) => file.path === "report.json")) wrong.push("report.json");
   if (wrong.length === 0) return listed;
-  const more = wrong.length > MOST_NAMED ? ` and ${wrong.length - MOST_NAMED} more` : "";
+  const more = wrong.length > MAX_NAMED ? ` and ${wrong.length - MAX_NAMED} more` : "";
   throw invalidInput(
     "BUNDLE_CORRUPT",
-    `files are not as the manifest lists them: ${wrong.slice(0, MOST_NAMED).join(", ")}${more}`,
+    `files are not as the manifest lists them: ${wrong.slice(0, MAX_NAMED).join(", ")}${more}`,
     directory,
     "Fetch the bundle again, or measure this leg again.",
   );

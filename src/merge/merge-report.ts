@@ -35,11 +35,11 @@ export interface Job {
 }
 
 /** More legs than this are not spelt out in a name. */
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 function legText(nodes: readonly LegScenario[]): string {
   const legs = nodes.map(({ leg }) => leg);
-  return legs.length > MOST_NAMED ? `${legs[0]}+${legs.length - 1}` : legs.join("+");
+  return legs.length > MAX_NAMED ? `${legs[0]}+${legs.length - 1}` : legs.join("+");
 }
 
 /**

@@ -9,12 +9,12 @@ import { groupNodes, missingRanks } from "./merge-nodes.ts";
 import { type Job, mergedReport, planJobs, type SilentLeg, type SpokenLeg, scenarioOfJob } from "./merge-report.ts";
 
 /** What several legs are called together; a longer list says how many more there are. */
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 function legOf(sections: readonly Section[]): string | null {
   const legs = sections.flatMap(({ leg }) => leg ?? []);
   if (legs.length === 0) return null;
-  return legs.length > MOST_NAMED ? `${legs[0]}+${legs.length - 1}` : legs.join("+");
+  return legs.length > MAX_NAMED ? `${legs[0]}+${legs.length - 1}` : legs.join("+");
 }
 
 /** Legs by a name that no other one has: jobs that were not told apart get a number. */

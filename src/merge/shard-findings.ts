@@ -2,7 +2,7 @@ import type { Finding } from "../analysis/document.ts";
 import { groupBy } from "../core/group-by.ts";
 
 /** Ranks of which the same is told one by one; of a thousand nobody reads more. */
-const MOST_ALIKE = 16;
+const MAX_ALIKE = 16;
 
 /** What makes one rank worse than another of which the same is told: how much it grew, peaked or holds. */
 function amountOf({ evidence }: Finding): number {
@@ -36,9 +36,9 @@ export function collapsedFindings(findings: readonly Finding[]): readonly Findin
   const keyOf = ({ classification, severity, metric }: Finding) => JSON.stringify([classification, severity, metric]);
   const shown = new Map<Finding, readonly Finding[]>();
   for (const own of groupBy(findings, keyOf).values()) {
-    if (own.length <= MOST_ALIKE) continue;
+    if (own.length <= MAX_ALIKE) continue;
     const sorted = [...own].sort((a, b) => amountOf(b) - amountOf(a) || (a.rank ?? -1) - (b.rank ?? -1));
-    const [worst, others] = [sorted.slice(0, MOST_ALIKE), sorted.slice(MOST_ALIKE)];
+    const [worst, others] = [sorted.slice(0, MAX_ALIKE), sorted.slice(MAX_ALIKE)];
     for (const finding of own) shown.set(finding, []);
     const [first, next] = [own[0], others[0]];
     if (first !== undefined && next !== undefined) shown.set(first, [...worst, summaryOf(others, next)]);

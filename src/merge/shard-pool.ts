@@ -15,7 +15,7 @@ export interface ShardTask {
 /** Fewer shards are read sooner than a second thread would have started. */
 const WORTH_A_THREAD = 8;
 /** More threads read no faster from one disk, and every one holds a shard. */
-const MOST_THREADS = 2;
+const MAX_THREADS = 2;
 /** A shard's columns and what the reader makes of them on the way; without it, memory that is free is collected late. */
 const YOUNG_MEBIBYTES = 32;
 
@@ -77,7 +77,7 @@ function reader(file: string, queue: Queue, options: ShardOptions, take: Take): 
  * @throws GateError MERGE_READER_LOST
  */
 export async function readShards(directories: readonly string[], options: ShardOptions, take: Take): Promise<void> {
-  const threads = Math.min(MOST_THREADS, availableParallelism());
+  const threads = Math.min(MAX_THREADS, availableParallelism());
   const file = workerFile();
   if (threads < 2 || directories.length < WORTH_A_THREAD || file === null) {
     return inThisThread(directories, options, take);

@@ -11,7 +11,7 @@ import type { NamedShard, ShardJob } from "./shard-jobs.ts";
 import type { ShardPolicy } from "./shard-report.ts";
 
 /** Recordings whose samples are drawn; a picture has eight lines, and a page of it some dozens. */
-const MOST_DRAWN = 12;
+const MAX_DRAWN = 12;
 
 const GROWS: ReadonlySet<string> = new Set(["leak", "rising"]);
 
@@ -38,7 +38,7 @@ function worstShards(job: ShardJob, scenario: ScenarioReport): readonly NamedSha
       const at = a.weight.findIndex((value, index) => value !== b.weight[index]);
       return at < 0 ? 0 : (b.weight[at] ?? 0) - (a.weight[at] ?? 0);
     })
-    .slice(0, MOST_DRAWN)
+    .slice(0, MAX_DRAWN)
     .map(({ shard }) => shard);
 }
 

@@ -17,7 +17,7 @@ const PIECES = 16;
 const HOLDER_BYTES = 112 * KIB;
 
 /** Smallest piece whose size is not mostly its process's own. */
-const LEAST_PIECE_BYTES = 256 * KIB;
+const MIN_PIECE_BYTES = 256 * KIB;
 
 /**
  * The script around the command. A piece of memory is the buffer of a `dd` that has filled it and cannot write it: the pipe it
@@ -46,7 +46,7 @@ exit "$status"
 `;
 
 function pieces(injection: Injection): { readonly chunk: number; readonly count: number; readonly pauseS: number } {
-  const most = Math.max(1, Math.floor(injection.bytes / LEAST_PIECE_BYTES));
+  const most = Math.max(1, Math.floor(injection.bytes / MIN_PIECE_BYTES));
   const count = injection.shape === "peak" ? 1 : Math.min(PIECES, most);
   const chunk = Math.max(4 * KIB, Math.round(injection.bytes / count) - HOLDER_BYTES);
   return { chunk, count, pauseS: count === 1 ? 0 : injection.seconds / count };

@@ -15,7 +15,7 @@ export interface ShownChecks {
 }
 
 /** Of ranks that are alike nobody reads more. */
-const MOST_ALIKE = 4;
+const MAX_ALIKE = 4;
 
 /** How near a check is to its limit, or how large what it looked at is: larger is worse. */
 function badness({ candidate_bytes: candidate, threshold_bytes: threshold }: Check): number {
@@ -35,7 +35,7 @@ export function shownChecks(checks: readonly Check[], most: number): ShownChecks
       JSON.stringify([verdict, gating, aspect, limit, metric]),
     ).values(),
   ];
-  const each = Math.max(1, Math.min(MOST_ALIKE, Math.floor(most / kinds.length)));
+  const each = Math.max(1, Math.min(MAX_ALIKE, Math.floor(most / kinds.length)));
   const rows = kinds.slice(0, most).flatMap((own) => {
     const worst = [...own].sort((a, b) => badness(b) - badness(a) || a.rank - b.rank).slice(0, each);
     return worst.map((check, at) => ({ check, more: at === worst.length - 1 ? own.length - worst.length : 0 }));

@@ -32,7 +32,7 @@ export interface Attribution {
 }
 
 /** Lines that explain less than this of their device's growth are left out. */
-const LEAST_SHARE = 0.01;
+const MIN_SHARE = 0.01;
 
 /** The lines that hold growing memory, from everything the processes of a run wrote down. */
 export function attribute(
@@ -67,7 +67,7 @@ export function attribute(
   );
   const lines = merged
     .map((line) => ({ ...line, share: shareOf(line.growthBytes, whole.get(line.device) ?? 0) ?? 0 }))
-    .filter(({ share }) => share >= LEAST_SHARE)
+    .filter(({ share }) => share >= MIN_SHARE)
     .sort((a, b) => b.growthBytes - a.growthBytes || (placeKey(a) < placeKey(b) ? -1 : 1));
   return {
     lines,

@@ -40,7 +40,7 @@ export interface HintEvidence {
 }
 
 /** A pattern is told of a line when more than this share of its growth shows it. */
-const MOST = 0.5;
+const MAX = 0.5;
 
 const slashes = (file: string): string => file.replaceAll("\\", "/");
 const isOptimizer = ({ file }: Frame): boolean => slashes(file).includes("/torch/optim/");
@@ -86,7 +86,7 @@ class Seen {
       (sum, { entry, growthBytes }) => sum + (predicate(entry) ? growthBytes : 0),
       0,
     );
-    return own > MOST * this.total;
+    return own > MAX * this.total;
   }
 
   /** Graphs of the keeper of most of the growth; null where there are none. */
@@ -112,7 +112,7 @@ class Seen {
       (best, one) => (best === null || one[1] > best[1] ? one : best),
       null,
     );
-    return heaviest !== null && heaviest[1] > MOST * this.total ? heaviest[0] : null;
+    return heaviest !== null && heaviest[1] > MAX * this.total ? heaviest[0] : null;
   }
 }
 
@@ -176,7 +176,7 @@ const missingZeroGrad: Rule = (seen) => {
 
 const detachedFragments: Rule = (seen) => {
   const { graphs } = seen;
-  if (graphs === null || graphs.leaves <= MOST * graphs.roots) return null;
+  if (graphs === null || graphs.leaves <= MAX * graphs.roots) return null;
   return {
     code: "detached-graph-fragments",
     sentence:
@@ -191,7 +191,7 @@ const detachedFragments: Rule = (seen) => {
 
 const lossAsTensor: Rule = (seen) => {
   const { graphs } = seen;
-  if (graphs === null || graphs.scalars <= MOST * graphs.roots) return null;
+  if (graphs === null || graphs.scalars <= MAX * graphs.roots) return null;
   const held = graphs.saving > 0 ? "with everything saved for a backward pass" : "though a backward pass went through";
   return {
     code: "loss-kept-as-tensor",
@@ -217,7 +217,7 @@ const autocastScope: Rule = (seen) => {
 
 const withoutNoGrad: Rule = (seen) => {
   const { graphs } = seen;
-  if (graphs === null || graphs.saving <= MOST * graphs.roots || graphs.freed > 0) return null;
+  if (graphs === null || graphs.saving <= MAX * graphs.roots || graphs.freed > 0) return null;
   if (seen.keeper?.container === "graph") return null;
   return {
     code: "outputs-without-no-grad",

@@ -82,7 +82,7 @@ const ALLOWED_DIP = 0.1;
 /** A line that rises at fewer than this share of the intervals rose once and stayed. */
 const RISING_SHARE = 0.5;
 /** With fewer samples churn looks like a leak (a line that swung between 46 and 72 MiB rose by 26 between two of them). */
-const LEAST_SAMPLES = 3;
+const MIN_SAMPLES = 3;
 
 interface LineSums {
   readonly frame: Frame;
@@ -153,7 +153,7 @@ export function trendOf(bytes: ArrayLike<number>): LineTrend | null {
   const at = (i: number): number => bytes[i] ?? 0;
   const growth = at(n - 1) - at(0);
   if (n < 2 || growth <= 0) return null;
-  if (n < LEAST_SAMPLES) return "unproven";
+  if (n < MIN_SAMPLES) return "unproven";
   let rising = 0;
   let highest = at(0);
   for (let i = 1; i < n; i++) {

@@ -61,22 +61,22 @@ export function allocatedBytes(snapshot: TorchSnapshot, device: number | null = 
 
 /** Bytes of the stack that holds most, by line. */
 class LargestStack {
-  private readonly bytes: Float64Array;
-  private readonly largest = new Map<number, { stack: number; bytes: number }>();
+  readonly #bytes: Float64Array;
+  readonly #largest = new Map<number, { stack: number; bytes: number }>();
 
   constructor(stacks: number) {
-    this.bytes = new Float64Array(stacks);
+    this.#bytes = new Float64Array(stacks);
   }
 
   add(line: number, stack: number, bytes: number): void {
-    const sum = (this.bytes[stack] as number) + bytes;
-    this.bytes[stack] = sum;
-    const known = this.largest.get(line);
-    if (known === undefined || sum > known.bytes) this.largest.set(line, { stack, bytes: sum });
+    const sum = (this.#bytes[stack] as number) + bytes;
+    this.#bytes[stack] = sum;
+    const known = this.#largest.get(line);
+    if (known === undefined || sum > known.bytes) this.#largest.set(line, { stack, bytes: sum });
   }
 
   of(line: number): number {
-    return this.largest.get(line)?.stack ?? 0;
+    return this.#largest.get(line)?.stack ?? 0;
   }
 }
 

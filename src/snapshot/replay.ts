@@ -42,21 +42,21 @@ export function reservedBytes(snapshot: TorchSnapshot, device: number): number {
 /** A running sum that ends at `end`, and nowhere below zero. */
 class Level {
   readonly values: Float64Array;
-  private sum = 0;
-  private lowest = 0;
+  #sum = 0;
+  #lowest = 0;
 
   constructor(length: number) {
     this.values = new Float64Array(length);
   }
 
   add(at: number, change: number): void {
-    this.sum += change;
-    this.lowest = Math.min(this.lowest, this.sum);
-    this.values[at] = this.sum;
+    this.#sum += change;
+    this.#lowest = Math.min(this.#lowest, this.#sum);
+    this.values[at] = this.#sum;
   }
 
   endAt(end: number): Float64Array {
-    const base = Math.max(end - this.sum, -this.lowest);
+    const base = Math.max(end - this.#sum, -this.#lowest);
     for (let i = 0; i < this.values.length; i++) this.values[i] = (this.values[i] as number) + base;
     return this.values;
   }

@@ -7,12 +7,12 @@ import { stepAt } from "./steps.ts";
 /** Parts of a window, in each of which the moment of least live memory is looked at; also the classes of ages. */
 export const PARTS = 5;
 /** Fewer parts tell no trend; see {@link trendOf}. */
-const LEAST_PARTS = 3;
+const MIN_PARTS = 3;
 /** A part has to be longer, by this factor, than this share of released allocations lived: then it sees them come and go. */
 const LIFETIMES = 1.5;
 const LIFETIME_SHARE = 0.75;
 /** Fewer entries tell nothing about a trend. */
-const LEAST_ENTRIES = 40;
+const MIN_ENTRIES = 40;
 
 /** Entries [from, to) of a trace, and what was live before them where that is known: a line by address. */
 export interface TraceWindow {
@@ -165,7 +165,7 @@ export function survivorsByLine(
     tally(line).live += bytes;
   }
   const parts = partsOf(trace, window);
-  const conclusive = parts >= LEAST_PARTS && window.to - window.from >= LEAST_ENTRIES;
+  const conclusive = parts >= MIN_PARTS && window.to - window.from >= MIN_ENTRIES;
   const floors = floorEntries(trace, window, partEnds(trace, window, Math.max(1, parts)));
   let next = 0;
   for (let i = window.from; i < window.to; i++) {

@@ -3,7 +3,7 @@ import tCdf from "@stdlib/stats-base-dists-t-cdf";
 /** White noise on top of the slow one, in variances of the slow one. */
 const WHITE_SHARES = [0, 1] as const;
 /** Relaxation times that are tried: none, then from half a point to this share of the points, each so many times the one before. */
-const LONGEST_RELAXATION = 0.4;
+const MAX_RELAXATION = 0.4;
 const RELAXATION_FACTOR = 1.3;
 /**
  * How slow the noise is taken to be: this quantile of what the points say about it. Averaged over everything they allow, the
@@ -78,7 +78,7 @@ function fitNoise(y: Float64Array, persistence: number, white: number, rounding:
  */
 export function slopeChance(y: Float64Array, rounding: number): number {
   const persistences = [0];
-  for (let time = 0.5; time <= LONGEST_RELAXATION * y.length; time *= RELAXATION_FACTOR) {
+  for (let time = 0.5; time <= MAX_RELAXATION * y.length; time *= RELAXATION_FACTOR) {
     persistences.push(Math.exp(-1 / time));
   }
   const fits = persistences.flatMap((persistence) =>

@@ -67,7 +67,7 @@ function causeText({ source, errno, detail }: RecordedError): string {
   return words ? `${words[1]} (${words[0]})` : `errno ${getSystemErrorName(-errno) || errno}`;
 }
 
-const MOST_TOLD = 5;
+const MAX_REPORTED = 5;
 
 /** What of the probe's samples is missing, one sentence for each cause and process; the last count of each is the whole. */
 export function probeLosses(errors: readonly RecordedError[]): string[] {
@@ -76,6 +76,7 @@ export function probeLosses(errors: readonly RecordedError[]): string[] {
     if (error.source === RecordSource.probe) last.set(`${error.id} ${error.detail} ${error.errno}`, error);
   }
   const texts = [...last.values()].map(errorText);
-  const more = texts.length > MOST_TOLD ? [`${texts.length - MOST_TOLD} more troubles with files of the probe`] : [];
-  return [...texts.slice(0, MOST_TOLD), ...more];
+  const more =
+    texts.length > MAX_REPORTED ? [`${texts.length - MAX_REPORTED} more troubles with files of the probe`] : [];
+  return [...texts.slice(0, MAX_REPORTED), ...more];
 }

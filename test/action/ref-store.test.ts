@@ -159,14 +159,14 @@ describe("baselines on a ref over the API", () => {
 });
 
 describe("the history of the ref", () => {
-  const MOST = 5;
+  const MAX = 5;
 
   it("begins anew when it is too long, with nothing lost under concurrent writers", async () => {
     const sessions = Array.from({ length: 12 }, (_, n) => `session-${n}`);
-    for (const session of sessions.slice(0, 4)) await add(store({ maxHistory: MOST }), session);
-    await Promise.all(sessions.slice(4).map((session) => add(store({ maxHistory: MOST }), session)));
+    for (const session of sessions.slice(0, 4)) await add(store({ maxHistory: MAX }), session);
+    await Promise.all(sessions.slice(4).map((session) => add(store({ maxHistory: MAX }), session)));
     expect([...sessionsOf((await store().list()).records[0]?.record)].sort()).toEqual([...sessions].sort());
-    expect(Number(repository.git("rev-list", "--count", REF))).toBeLessThanOrEqual(MOST);
+    expect(Number(repository.git("rev-list", "--count", REF))).toBeLessThanOrEqual(MAX);
     expect(repository.git("rev-list", "--count", "--max-parents=0", REF)).toBe("1");
   }, 60_000);
 
@@ -176,9 +176,9 @@ describe("the history of the ref", () => {
         ? { data: { updateRefs: null }, errors: [{ type: "FORBIDDEN", path: ["updateRefs"], message: "not allowed" }] }
         : null;
     const said: string[] = [];
-    const one = store({ maxHistory: MOST, log: (line) => said.push(line) });
-    for (let n = 0; n < MOST + 3; n += 1) await add(one, `session-${n}`);
-    expect(repository.git("rev-list", "--count", REF)).toBe(String(MOST + 3));
+    const one = store({ maxHistory: MAX, log: (line) => said.push(line) });
+    for (let n = 0; n < MAX + 3; n += 1) await add(one, `session-${n}`);
+    expect(repository.git("rev-list", "--count", REF)).toBe(String(MAX + 3));
     expect(said).toEqual([expect.stringMatching(/stays as long as it is.*not allowed/)]);
   });
 

@@ -27,7 +27,7 @@ export class DrmTree {
     writeFileSync(file, `${text}\n`);
   }
 
-  private link(name: string, target: string): void {
+  #link(name: string, target: string): void {
     const file = path.join(this.folder, name);
     mkdirSync(path.dirname(file), { recursive: true });
     rmSync(file, { force: true });
@@ -38,11 +38,11 @@ export class DrmTree {
   card(number: number, pci: string, driver: string): string {
     const device = `sys/devices/pci0000:00/${pci}`;
     for (const node of [`card${number}`, `renderD${128 + number}`]) {
-      this.link(`${device}/drm/${node}/device`, `../../../${pci}`);
-      this.link(`sys/class/drm/${node}`, `../../devices/pci0000:00/${pci}/drm/${node}`);
+      this.#link(`${device}/drm/${node}/device`, `../../../${pci}`);
+      this.#link(`sys/class/drm/${node}`, `../../devices/pci0000:00/${pci}/drm/${node}`);
       this.write(`dev/dri/${node}`, "");
     }
-    this.link(`${device}/driver`, `../../../bus/pci/drivers/${driver}`);
+    this.#link(`${device}/driver`, `../../../bus/pci/drivers/${driver}`);
     return device;
   }
 

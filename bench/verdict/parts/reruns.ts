@@ -17,7 +17,7 @@ const EFFECTS = [1, 1.03, 1.05] as const;
 /** Changes told of each group and effect. */
 const ROUNDS = { quick: 10, full: 100 } as const;
 /** A baseline needs five runs, and the change one of its own. */
-const LEAST_RUNS = 6;
+const MIN_RUNS = 6;
 const METRICS = ["allocated", "reserved"] as const;
 
 function rulesFor(metric: (typeof METRICS)[number]): readonly PeakRule[] {
@@ -132,10 +132,10 @@ function acceptedChanges(data: string): Table {
 
 /** Real runs of identical code, again and again: every alarm without a change is a false one. */
 export const reruns: Part = ({ data, quick, seed }) => {
-  const all = readReruns(data, LEAST_RUNS);
+  const all = readReruns(data, MIN_RUNS);
   const rounds = quick ? ROUNDS.quick : ROUNDS.full;
   const tables = METRICS.map((metric, m): Table => {
-    const groups = all.map((group) => group[metric]).filter((runs) => runs.length >= LEAST_RUNS);
+    const groups = all.map((group) => group[metric]).filter((runs) => runs.length >= MIN_RUNS);
     return {
       title: `Identical code, run again: peaks of ${metric} memory`,
       note: `${groups.length} groups of byte-identical code in one environment (modded-nanogpt, 8 H100), ${groups.reduce((sum, runs) => sum + runs.length, 0)} runs; ${rounds} changes a group: its runs shuffled, up to 10 as the baseline (sessions unknown: each its own), the next as the change, what is measured again drawn from the group.`,

@@ -9,7 +9,7 @@ const { parseMoments, Schedule } = require("./schedule.cjs");
 const { DEPTH, tellFrame } = require("./stacks.cjs");
 
 const SCHEMA = "stormlog.lines/1";
-const MOST_LINES = 2000;
+const MAX_LINES = 2000;
 const STORES = /([A-Za-z_$][\w$]*)\s*\??\.\s*(?:push|unshift|splice|set|add)\s*\(/;
 
 /** The attribution of one thread of one process. */
@@ -68,7 +68,7 @@ class Attribution {
     const table = new KeeperTable();
     const lines = [...this.bufferLines(buffers, keepers, table), ...this.objectLines(keepers, table)];
     lines.sort((a, b) => b.bytes - a.bytes);
-    const kept = lines.slice(0, MOST_LINES);
+    const kept = lines.slice(0, MAX_LINES);
     // Not the heap's own sum: what looking takes is in that too.
     const total = lines.reduce((sum, { bytes }) => sum + bytes, 0);
     const document = {

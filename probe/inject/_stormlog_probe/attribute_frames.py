@@ -13,7 +13,7 @@ TRACED = 40
 NEAREST = 19
 
 # Source files beyond this many bytes are not read for the names of functions.
-MOST_SOURCE = 4 << 20
+MAX_SOURCE = 4 << 20
 
 OURS, LIBRARY, USER = 0, 1, 2
 
@@ -162,7 +162,7 @@ class Stacks:
 
 def _source_lines(path):
     try:
-        if path.startswith("<") or os.path.getsize(path) > MOST_SOURCE:
+        if path.startswith("<") or os.path.getsize(path) > MAX_SOURCE:
             return ()
         with open(path, "rb") as source:
             return source.read().split(b"\n")

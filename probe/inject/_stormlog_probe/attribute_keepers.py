@@ -15,9 +15,9 @@ from . import attribute_frames
 from .attribute_releases import block_query
 
 # Containers below this length are not looked at: nothing of theirs adds up.
-LEAST_LENGTH = 4
+MIN_LENGTH = 4
 # Containers that grew, most growth first, that are looked into at one moment.
-MOST_KEEPERS = 48
+MAX_KEEPERS = 48
 # New elements looked into per container, objects per element, and levels below an element.
 ELEMENTS = 12
 OBJECTS = 300
@@ -81,7 +81,7 @@ class Keepers:
             if type(one) not in _KINDS:
                 continue
             length = len(one)
-            if length < LEAST_LENGTH:
+            if length < MIN_LENGTH:
                 continue
             identity = id(one)
             if identity in own or one is objects or one is before:
@@ -98,7 +98,7 @@ class Keepers:
         self._noted = (identities, lengths, streaks)
         # Those that grew at more moments first: at the first comparison everything that fills up looks like a leak.
         found.sort(key=lambda row: row[:2], reverse=True)
-        return [Keeper(one, length) for _, _, one, length in found[:MOST_KEEPERS]]
+        return [Keeper(one, length) for _, _, one, length in found[:MAX_KEEPERS]]
 
 
 def growth_frames(container):

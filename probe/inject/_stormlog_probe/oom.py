@@ -8,17 +8,17 @@ import sys
 from . import info, ring
 
 #: A loop that runs out of memory over and over tells its story in a few files.
-MOST_FILES = 5
+MAX_FILES = 5
 #: The raising and the end of the process may both see one and the same error, which is known by its address. Nanoseconds.
 RAISED_AGAIN_NS = 1_000_000_000
 ENDED_OF_IT_NS = 60_000_000_000
 #: A snapshot is as large as the allocator's history; the first tells what there is to tell.
-MOST_SNAPSHOTS = 1
+MAX_SNAPSHOTS = 1
 #: Address space that is given back when there is none left, so that the evidence can be written. It takes no memory.
 RESERVE_BYTES = 4 << 20
 
-MOST_FRAMES = 30
-MOST_MESSAGE = 4000
+MAX_FRAMES = 30
+MAX_MESSAGE = 4000
 
 #: Classes that out-of-memory errors are of, besides those that are known by name.
 MEANT = (MemoryError, RuntimeError, OSError)
@@ -54,7 +54,7 @@ def kind_of(error):
 
 def _message(error):
     """What the error was made with: its `str` may be the program's own code, which is not to be run from here."""
-    return " ".join(part for part in error.args if type(part) is str)[:MOST_MESSAGE]
+    return " ".join(part for part in error.args if type(part) is str)[:MAX_MESSAGE]
 
 
 def requested_bytes(message):
@@ -77,10 +77,10 @@ def _frames(trace):
         while trace is not None:
             found.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno, trace.tb_frame.f_code.co_name))
             trace = trace.tb_next
-        return found[-MOST_FRAMES:]
+        return found[-MAX_FRAMES:]
     found = []
     frame = sys._getframe(1)
-    while frame is not None and len(found) < MOST_FRAMES:
+    while frame is not None and len(found) < MAX_FRAMES:
         if os.path.dirname(frame.f_code.co_filename) != os.path.dirname(__file__):
             found.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
         frame = frame.f_back
@@ -168,14 +168,14 @@ class Recorder:
         self._refill()
 
     def _write(self, kind, values):
-        if self._files < MOST_FILES:
+        if self._files < MAX_FILES:
             path = "%s.oom.%d" % (self._base, self._files)
             self._files += 1
             info.write(path, dict(values, time_ns=ring.monotonic_ns(), kind=kind))
 
     def _snapshot(self, torch):
         """The allocator's own picture of its blocks, when it can be had; its file name."""
-        if self._snapshots >= MOST_SNAPSHOTS:
+        if self._snapshots >= MAX_SNAPSHOTS:
             return None
         path = "%s.oom.%d.pickle" % (self._base, self._files)
         try:

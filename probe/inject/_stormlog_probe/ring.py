@@ -29,7 +29,7 @@ _U32 = struct.Struct("<I")
 HEAD_AT, FLAGS_AT, STATE_AT, RANKS_AT, STEP_AT = 24, 40, 44, 48, 72
 
 #: A writer that waits longer than this for another leaves its record out. Seconds.
-_LONGEST_WAIT_S = 0.05
+_MAX_WAIT_S = 0.05
 
 #: CLOCK_MONOTONIC on Linux, the clock of the native sampler.
 monotonic_ns = time.monotonic_ns
@@ -157,7 +157,7 @@ class Ring:
 
     def _wait(self):
         """For another writer; but a signal handler that makes a step while this thread writes must not wait for itself."""
-        return self._writer != _get_ident() and self._writing.acquire(True, _LONGEST_WAIT_S)
+        return self._writer != _get_ident() and self._writing.acquire(True, _MAX_WAIT_S)
 
     def flag(self, flag):
         if not self._flags & flag:

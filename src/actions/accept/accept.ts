@@ -17,7 +17,7 @@ type Asked = Exclude<AcceptRequest, { kind: "none" }>;
 type Weighed = Pick<Acceptances, "accepted" | "refused">;
 
 /** Reasons told in one answer. */
-const MOST_TOLD = 5;
+const MAX_REPORTED = 5;
 
 /** What people said, as it stands now; null when it is gone. @throws what the client throws */
 async function weigh(action: SubAction, asked: Asked): Promise<Weighed | null> {
@@ -83,7 +83,7 @@ function uselessReason(acceptance: Acceptance, differences: readonly string[] | 
   if (differences === null) return null;
   const kinds = differences.map((token) => matchAcceptance(acceptance, { token }, headSha).kind);
   if (kinds.includes("covered")) return null;
-  const open = [...new Set(differences)].slice(0, MOST_TOLD).join(", ");
+  const open = [...new Set(differences)].slice(0, MAX_REPORTED).join(", ");
   if (kinds.includes("larger")) return `the difference is larger than that by now: ${open}`;
   if (kinds.includes("more")) return `more than that fails by now: ${open}`;
   return open === ""
@@ -93,7 +93,7 @@ function uselessReason(acceptance: Acceptance, differences: readonly string[] | 
 
 /** Log and answer: what somebody wrote is escaped for where it is read. */
 function refusalLines(refused: readonly RefusedAcceptance[], shown: (text: string) => string): readonly string[] {
-  return refused.slice(0, MOST_TOLD).map(({ difference, by, why }) => {
+  return refused.slice(0, MAX_REPORTED).map(({ difference, by, why }) => {
     const what = difference === "" ? "This acceptance" : `The acceptance of ${shown(difference)}`;
     return `${what}${by === null ? "" : ` by ${shown(by)}`} does not count: ${shown(why)}.`;
   });

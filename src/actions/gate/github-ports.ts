@@ -10,7 +10,7 @@ import { runContext } from "../../github/run-context.ts";
 import { acceptancesPort, measuredPullRequest } from "./acceptances-port.ts";
 
 /** Longest wait that GitHub may ask for while somebody waits for a verdict, seconds. */
-const LONGEST_WAIT_S = 15;
+const MAX_WAIT_S = 15;
 
 export interface GitHubPortsInput {
   readonly token: string | undefined;
@@ -34,7 +34,7 @@ export function gitHubPorts({
   if (token === undefined || owner === null || repo === null) return {};
   let client: Promise<Octokit> | undefined;
   const octokit = (): Promise<Octokit> => {
-    client ??= connect({ token, context, signal, longestWaitS: LONGEST_WAIT_S, log });
+    client ??= connect({ token, context, signal, longestWaitS: MAX_WAIT_S, log });
     return client;
   };
   const repository = { owner, repo };

@@ -29,7 +29,7 @@ export interface RefreshSettings {
 export const BASELINES_REF = "refs/stormlog/baselines";
 
 /** Most runs of one session. */
-const MOST_RUNS = 50;
+const MAX_RUNS = 50;
 
 function yes(input: Input, name: string, fallback: "true" | "false"): boolean {
   return choice(input, name, ["true", "false"], fallback) === "true";
@@ -50,7 +50,7 @@ export function refreshSettings(input: Input): RefreshSettings {
       "A refresh takes one store: ref:NAME or file:DIR.",
     );
   }
-  const runs = input("runs") === "auto" ? null : wholeInput(input, "runs", 1, MOST_RUNS);
+  const runs = input("runs") === "auto" ? null : wholeInput(input, "runs", 1, MAX_RUNS);
   return {
     key: leg === null ? gateId : `${gateId}/${leg}`,
     baseline,

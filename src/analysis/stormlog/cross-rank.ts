@@ -19,12 +19,12 @@ const SPIKE_SHARE = 0.1;
 const LARGE_OFFSET_INTERVALS = 5n;
 
 /** Claims of a larger job are not followed rank by rank, and more ranks than that are not spelt out. */
-const MOST_FOLLOWED = 100_000;
-const MOST_LISTED = 1000;
+const MAX_FOLLOWED = 100_000;
+const MAX_LISTED = 1000;
 
 function listed(ranks: readonly number[]): string {
-  const more = ranks.length - MOST_LISTED;
-  return more <= 0 ? ranks.join(", ") : `${ranks.slice(0, MOST_LISTED).join(", ")} and ${more} more`;
+  const more = ranks.length - MAX_LISTED;
+  return more <= 0 ? ranks.join(", ") : `${ranks.slice(0, MAX_LISTED).join(", ")} and ${more} more`;
 }
 
 interface Candidate {
@@ -168,7 +168,7 @@ export function combineRanks(summaries: readonly RankSummary[], claims: RankClai
   const worldSize = Math.max(claims.worldSize, ranks.at(-1)! + 1);
   const present = new Set(ranks);
   const missing: number[] = [];
-  for (let rank = 0; rank < Math.min(worldSize, MOST_FOLLOWED); rank++) if (!present.has(rank)) missing.push(rank);
+  for (let rank = 0; rank < Math.min(worldSize, MAX_FOLLOWED); rank++) if (!present.has(rank)) missing.push(rank);
   const interval = medianInterval(all.map(({ intervals }) => intervals));
   const offsets = claims.offsets ?? firstSampleOffsets(all);
   const offsetOf = (rank: number): bigint => offsets.get(rank) ?? 0n;

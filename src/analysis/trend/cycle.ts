@@ -160,7 +160,7 @@ interface Grid {
  * the lengths that come again and again.
  */
 const grids = new Map<number, Grid>();
-const MOST_GRIDS = 4;
+const MAX_GRIDS = 4;
 
 function gridOf(n: number): Grid {
   const known = grids.get(n);
@@ -175,7 +175,7 @@ function gridOf(n: number): Grid {
     folded.push(folder.fold(frequency).slice());
   }
   const [oldest] = grids.keys();
-  if (grids.size >= MOST_GRIDS && oldest !== undefined) grids.delete(oldest);
+  if (grids.size >= MAX_GRIDS && oldest !== undefined) grids.delete(oldest);
   const grid = { frequencies, folded };
   grids.set(n, grid);
   return grid;

@@ -67,7 +67,7 @@ const FLOOR_SIGNIFICANCE = { plain: 0.997, slowNoise: 0.998 } as const;
 /** Points that the slow noise is read from. */
 const NOISE_POINTS = 240;
 /** Slow noise makes jumps look better than they are, in the evidence as well; by this much at most. */
-const MOST_SLOW_EVIDENCE = 4;
+const MAX_SLOW_EVIDENCE = 4;
 /**
  * Steps after the warm-up (points, where there are no steps) over which growth must be watched before it is projected to a
  * horizon: over fewer, healthy runs also grow by the same bytes every step (three of 448 real ones did, over 49).
@@ -77,7 +77,7 @@ const PROJECTED_POINTS = 100;
  * Below a saw-tooth two steps and a line can look alike: growth below this share of what the run says it could have shown is no leak
  * there. A third of the false leaks on held-out recordings stays, and half a point of the recall goes (`bench/verdict`).
  */
-const LEAST_VISIBLE = 0.4;
+const MIN_VISIBLE = 0.4;
 /** The floor must rise or fall with the level: this share of what is material, in the lows of the first and last parts. */
 const FLOOR_SHARE = 0.5;
 
@@ -186,7 +186,7 @@ export function classifyDrift(input: DriftInput): Drift {
   const uneven = unevenness(fine);
   const detail = kind === "middle" ? partition(source, kind, Math.min(NOISE_POINTS, source.count)).y : fine.y;
   const likeness = kind === "middle" ? likenessOfParts(detail, finer) : 0;
-  const slowEvidence = Math.min(MOST_SLOW_EVIDENCE, (1 + likeness) / (1 - likeness));
+  const slowEvidence = Math.min(MAX_SLOW_EVIDENCE, (1 + likeness) / (1 - likeness));
   const { net } = trend;
   const half = studentQuantile(0.975, parts - 2) * standardError;
   const observed = input.cells.x[input.cells.count - 1]! - input.cells.x[0]!;
@@ -235,7 +235,7 @@ export function classifyDrift(input: DriftInput): Drift {
     if (grown > growth && floorNet > FLOOR_SHARE * growth) {
       if (
         significant &&
-        ((kind === "middle" && !cycle) || mde === null || Math.max(grown, net) >= LEAST_VISIBLE * mde) &&
+        ((kind === "middle" && !cycle) || mde === null || Math.max(grown, net) >= MIN_VISIBLE * mde) &&
         (best.story === "staircase" || best.story === "line-and-step" || sure()) &&
         (!projected || reachesFar()) &&
         steadiest &&

@@ -6,7 +6,7 @@ const MIN_STAIRS = 4;
 const OUTSTANDING = 6;
 /** Stairs of one size differ by no more than this share of it, besides the noise; with more noise nothing is known of sizes. */
 const SAME_SIZE = 0.04;
-const MOST_SLACK = 0.2;
+const MAX_SLACK = 0.2;
 /** Share of the growth that need not be stairs. */
 const REST_SHARE = 0.2;
 /** One-sided level of 5 % at which times do not look evenly drawn: normal quantile, for their mean, and probability, for the ends. */
@@ -48,7 +48,7 @@ export function climbsEqualStairs(y: Float64Array, least: number): boolean {
   const sorted = stairs.map(({ bytes }) => bytes).sort((a, b) => a - b);
   const size = sorted[(sorted.length - 1) >> 2]!;
   const slack = Math.max(SAME_SIZE, (3 * Math.SQRT2 * noise) / size);
-  if (slack > MOST_SLACK) return false;
+  if (slack > MAX_SLACK) return false;
   // Two stairs may fall between the same two points.
   const units = stairs.map(({ bytes }) => Math.round(bytes / size));
   if (stairs.some(({ bytes }, k) => units[k]! < 1 || Math.abs(bytes / size - units[k]!) > slack * units[k]!))

@@ -21,7 +21,7 @@ export const HORIZON_FLOOR_BYTES = 128 * MIB;
  * Growth that has to be seen before it is projected to a horizon, bytes. Pages come from the system in pieces (128 KiB of glibc's
  * top pad, an arena of a thread): fewer than 16 such pieces say nothing of what comes far ahead. An allocator's own count has none.
  */
-const LEAST_PROJECTED_BYTES: Readonly<Record<Metric, number>> = {
+const MIN_PROJECTED_BYTES: Readonly<Record<Metric, number>> = {
   allocated: 0,
   reserved: 2 * MIB,
   used: 2 * MIB,
@@ -65,5 +65,5 @@ export function horizonFactor(
 export function materialGrowth(level: number, metric: Metric, factor: number | null): number {
   if (factor === null || factor <= 1) return materialChange(level, metric);
   const there = Math.max(HORIZON_FLOOR_BYTES, FLOOR_SHARE * Math.abs(level)) / factor;
-  return Math.max(there, LEAST_PROJECTED_BYTES[metric]);
+  return Math.max(there, MIN_PROJECTED_BYTES[metric]);
 }

@@ -24,7 +24,7 @@ export interface ArtifactSource {
 }
 
 /** GitHub keeps 500 artifacts of a job; a listing beyond this is somebody's game. */
-const MOST_LISTED = 5000;
+const MAX_LISTED = 5000;
 const PER_PAGE = 100;
 
 /** The artifacts of one run, the newest first. @throws what the client throws */
@@ -49,7 +49,7 @@ export async function listRunArtifacts(source: ArtifactSource): Promise<readonly
         expired: artifact.expired,
       });
     }
-    if (listed.size >= MOST_LISTED) break;
+    if (listed.size >= MAX_LISTED) break;
   }
   return [...listed.values()].sort((a, b) => b.id - a.id);
 }

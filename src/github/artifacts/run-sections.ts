@@ -4,11 +4,11 @@ import { MAX_SECTION_BYTES, parseSection, type Section } from "../../report/docu
 import type { RecordedRun } from "../pull-request/resolve-pull-request.ts";
 import { type ArtifactSource, downloadRunArtifact, listRunArtifacts, type RunArtifact } from "./artifact-download.ts";
 import { artifactNames } from "./artifact-name.ts";
-import { MOST_SECTIONS, newestSections, type SectionReader, sectionName } from "./section-artifacts.ts";
+import { MAX_SECTIONS, newestSections, type SectionReader, sectionName } from "./section-artifacts.ts";
 import { looksZipped, readOnlyEntry } from "./zip-entry.ts";
 
 /** All sections of a gate together, bytes: they are held in memory, and a stranger chooses their number. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 /** Downloads at a time. */
 const AT_ONCE = 4;
 const SUFFIX = ".json";
@@ -42,9 +42,9 @@ function namedLike(listed: readonly RunArtifact[], gateId: string): readonly Run
 /** The newest ones, as many as may be held. */
 function affordable(named: readonly RunArtifact[]): readonly RunArtifact[] {
   let bytes = 0;
-  return named.slice(0, MOST_SECTIONS * 2).filter((artifact) => {
+  return named.slice(0, MAX_SECTIONS * 2).filter((artifact) => {
     bytes += Math.min(artifact.bytes, MAX_SECTION_BYTES);
-    return bytes <= MOST_BYTES;
+    return bytes <= MAX_BYTES;
   });
 }
 

@@ -6,7 +6,7 @@ import { MAX_SECTION_BYTES, type Section, sectionText } from "../../report/docum
 import { sampleReport } from "../../report/testing/sample-report.ts";
 import { runContext } from "../run-context.ts";
 import type { ArtifactStore, ListedArtifact } from "./artifact.ts";
-import { MOST_SECTIONS, newestSections, sectionReader, uploadSection } from "./section-artifacts.ts";
+import { MAX_SECTIONS, newestSections, sectionReader, uploadSection } from "./section-artifacts.ts";
 
 const BASE: Section = {
   gateId: "default",
@@ -150,7 +150,7 @@ describe("sections as artifacts", () => {
 
   it("are at most as many as a matrix has legs", () => {
     const many = Array.from({ length: 400 }, (_, n) => section({ leg: `leg-${n}` }));
-    expect(newestSections(many)).toHaveLength(MOST_SECTIONS);
+    expect(newestSections(many)).toHaveLength(MAX_SECTIONS);
   });
 
   it("that cannot be uploaded are one warning", async () => {

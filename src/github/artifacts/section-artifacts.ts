@@ -6,7 +6,7 @@ import type { ArtifactJob, ArtifactStore, ListedArtifact, Upload } from "./artif
 import { uploadRaw } from "./artifact.ts";
 
 /** More legs than GitHub allows a matrix to have. */
-export const MOST_SECTIONS = 256;
+export const MAX_SECTIONS = 256;
 
 /** Downloads under way at once. */
 const AT_ONCE = 6;
@@ -72,7 +72,7 @@ export function sectionReader(store: ArtifactStore, gateId: string): SectionRead
       const named = (await store.list())
         .filter(({ name }) => isNamedLike(name, gateId))
         .sort((a, b) => b.id - a.id)
-        .slice(0, MOST_SECTIONS * 2);
+        .slice(0, MAX_SECTIONS * 2);
       const unread = named.filter(({ id }) => !read.has(id));
       const worker = async (): Promise<void> => {
         for (let next = unread.shift(); next !== undefined; next = unread.shift()) await take(next);
@@ -99,7 +99,7 @@ export function newestSections(sections: readonly Section[]): readonly Section[]
   for (const { leg, runAttempt } of sections) newest.set(leg, Math.max(runAttempt, newest.get(leg) ?? 0));
   return sections
     .filter(({ leg, runAttempt }) => newest.get(leg) === runAttempt)
-    .slice(0, MOST_SECTIONS)
+    .slice(0, MAX_SECTIONS)
     .reverse()
     .sort((a, b) => compareLegs(a.leg, b.leg));
 }

@@ -34,7 +34,7 @@ export function commentMarker(key: string): string {
 }
 
 /** How often a comment may be deleted under our hands before that is a failure. */
-const MOST_ATTEMPTS = 4;
+const MAX_ATTEMPTS = 4;
 
 interface Marked {
   readonly id: number;
@@ -143,7 +143,7 @@ export async function keepOneComment(octokit: Octokit, target: CommentTarget, te
     } catch (error) {
       // Another run took it for a duplicate, or a person deleted it, after it was found: look again.
       if (!(error instanceof GoneError)) throw error;
-      if (attempt === MOST_ATTEMPTS) throw error.cause;
+      if (attempt === MAX_ATTEMPTS) throw error.cause;
     }
   }
 }

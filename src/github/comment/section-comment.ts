@@ -40,11 +40,11 @@ export type SectionCommentResult = CommentResult & {
 };
 
 /** A matrix has at most 256 legs, each of which may run again; whatever changes more often is no set of legs. */
-const MOST_ROUNDS = 500;
+const MAX_ROUNDS = 500;
 /** Longest wait before the first leg's comment is made. */
 const SETTLE_MS = 3000;
 const PAUSE_PER_SECTION_MS = 100;
-const MOST_PAUSE_MS = 2000;
+const MAX_PAUSE_MS = 2000;
 
 /**
  * Keep the one comment of a gate as its sections say: read them, write, and read again until nothing new has come. Every job
@@ -85,12 +85,12 @@ export async function keepSectionComment(given: SectionComment): Promise<Section
       break;
     }
     if (identity(again) === identity(sections)) break;
-    if (round === MOST_ROUNDS) {
-      log(`The sections changed ${MOST_ROUNDS} times while the comment was written; it stays as it is`);
+    if (round === MAX_ROUNDS) {
+      log(`The sections changed ${MAX_ROUNDS} times while the comment was written; it stays as it is`);
       break;
     }
     // Many legs that end together would each rewrite for each: those that wait a little find that another one has.
-    await pause(Math.random() * Math.min(MOST_PAUSE_MS, again.length * PAUSE_PER_SECTION_MS));
+    await pause(Math.random() * Math.min(MAX_PAUSE_MS, again.length * PAUSE_PER_SECTION_MS));
     sections = await given.sections().catch(() => again);
     log(`The comment is written again: there are ${sections.length} sections now`);
   }

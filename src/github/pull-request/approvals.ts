@@ -264,7 +264,7 @@ export interface AcceptedOnMain {
 }
 
 /** Commits of one night looked at; a repository that merges more has more than one night's answer to give. */
-const MOST_COMMITS = 100;
+const MAX_COMMITS = 100;
 
 async function commitsSince(
   repository: RepositoryClient,
@@ -280,7 +280,7 @@ async function commitsSince(
     throw error;
   });
   const between = answer?.data.commits.map(({ sha }) => sha).filter((sha) => sha !== commit) ?? [];
-  return [commit, ...between.reverse()].slice(0, MOST_COMMITS);
+  return [commit, ...between.reverse()].slice(0, MAX_COMMITS);
 }
 
 /**

@@ -32,7 +32,7 @@ const SHA = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
 /** Branches to which NVIDIA's copy-pr-bot pushes what a maintainer has looked at. */
 const COPIED_BRANCH = /^pull-request\/([1-9][0-9]{0,8})$/;
 /** More open pull requests from one branch than anybody has. */
-const MOST_PAGES = 3;
+const MAX_PAGES = 3;
 
 function sameName(a: string | null | undefined, b: string | null | undefined): boolean {
   return a != null && b != null && a.toLowerCase() === b.toLowerCase();
@@ -101,7 +101,7 @@ async function fromBranch(octokit: Octokit, { owner, repo }: Repository, run: Re
       else stale = true;
     }
     pages += 1;
-    if (pages === MOST_PAGES) break;
+    if (pages === MAX_PAGES) break;
   }
   const [number, ...others] = found;
   if (number === undefined) {

@@ -174,14 +174,14 @@ function measured(probes: readonly ScaleProbe[]): readonly Measured[] {
 }
 
 /** Least part of what was measured that a statement may be and still be drawn: beyond, it would press all else together. */
-const LEAST_PART = 1 / 2000;
+const MIN_PART = 1 / 2000;
 
 /** What the statement says of these sizes, bytes; empty where it says nothing, or too little to be drawn. */
 function shownStatement({ theory }: ScaleDocument, sizes: readonly number[], least: number): readonly number[] {
   const { kept } = theory;
   if (kept === null) return [];
   const bytes = sizes.map((size) => kept.constant + kept.per_unit * size);
-  return bytes.every((one) => one > least * LEAST_PART) ? bytes : [];
+  return bytes.every((one) => one > least * MIN_PART) ? bytes : [];
 }
 
 /** Both axes: as far as anything was measured, with both sides of the boundary, and with the guess where that is not out of all proportion. */

@@ -28,14 +28,14 @@ function isDropped(name: string): boolean {
 }
 
 /** Shorter values are no tokens of GitHub, and could be part of anything. */
-const SHORTEST_TOKEN = 16;
+const MIN_TOKEN = 16;
 
 /** The step's tokens themselves: a job may hand the same one on under a name of its own. */
 function tokensOf(caller: Readonly<Record<string, string | undefined>>): readonly string[] {
   return Object.entries(caller)
     .filter(([name]) => isDropped(name) && /TOKEN/i.test(name))
     .map(([, value]) => value?.trim() ?? "")
-    .filter((value) => value.length >= SHORTEST_TOKEN);
+    .filter((value) => value.length >= MIN_TOKEN);
 }
 
 /**

@@ -8,7 +8,7 @@ import { kernelKills } from "../../telemetry/recording/record-recording.ts";
 /** A record of the kernel's log is at most this long; a shorter buffer makes the read fail. */
 const KMSG_RECORD_BYTES = 8192;
 /** Records read of the kernel's log; its ring holds some thousands. */
-const MOST_RECORDS = 100_000;
+const MAX_RECORDS = 100_000;
 
 /** Kills of this machine's kernel so far; null where it does not count them. */
 export function machineKillsNow(): number | null {
@@ -30,7 +30,7 @@ function kernelLog(): string[] {
   const records: string[] = [];
   const bytes = Buffer.alloc(KMSG_RECORD_BYTES);
   try {
-    while (records.length < MOST_RECORDS) {
+    while (records.length < MAX_RECORDS) {
       try {
         const size = readSync(descriptor, bytes, 0, bytes.length, null);
         if (size === 0) break;

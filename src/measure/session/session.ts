@@ -21,7 +21,7 @@ export function keptSession(session: string, timeIso: string): string {
   return /^(?:torchrun|kubernetes)-/.test(session) ? `${session}@${timeIso}` : session;
 }
 
-const MOST_CHARACTERS = 200;
+const MAX_CHARACTERS = 200;
 
 /** Outside text as part of a name: blanks and what is no printable ASCII become "_"; what is too long ends in its digest. */
 function namePart(text: string): string {
@@ -93,7 +93,7 @@ export function sessionId(env: Environment): string {
       throw usageError(
         "SESSION_INVALID",
         "STORMLOG_GATE_SESSION is not a usable name",
-        `Use 1 to ${MOST_CHARACTERS} printable ASCII characters without blanks.`,
+        `Use 1 to ${MAX_CHARACTERS} printable ASCII characters without blanks.`,
       );
     }
     // What looks like a name that nobody gave would be taken for one.

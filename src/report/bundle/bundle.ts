@@ -165,13 +165,13 @@ async function readManifest(directory: string): Promise<BundleManifest> {
 }
 
 /** A report of the largest allowed timelines is a tenth of this. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 async function readJson(file: string): Promise<unknown> {
   let text: string;
   try {
     const { size } = await stat(file);
-    if (size > MOST_BYTES) throw invalidInput("INPUT_TOO_LARGE", `${size} bytes are more than any report has`, file);
+    if (size > MAX_BYTES) throw invalidInput("INPUT_TOO_LARGE", `${size} bytes are more than any report has`, file);
     text = await readFile(file, "utf8");
   } catch (cause) {
     if (cause instanceof GateError) throw cause;

@@ -8,10 +8,10 @@ import { RecordingInfoSchema } from "../../telemetry/recording/run-info.ts";
  * checked for its type and bounded in length before anything uses it.
  */
 
-const MOST = 10_000;
-const MOST_POINTS = 20_000;
+const MAX = 10_000;
+const MAX_POINTS = 20_000;
 /** Series, checks and ranks of a job: of thousands of ranks with a dozen of them each. */
-const MOST_OF_RANKS = 200_000;
+const MAX_OF_RANKS = 200_000;
 
 /** Beyond every measurement, and far enough from the end of numbers that sums and scales of them are finite. */
 const LARGEST = 1e100;
@@ -19,9 +19,9 @@ const LARGEST = 1e100;
 const number = v.pipe(v.number(), v.minValue(-LARGEST), v.maxValue(LARGEST));
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 const text = v.pipe(v.string(), v.maxLength(20_000));
-const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MOST));
-const ofRanks = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MOST_OF_RANKS));
-const points = v.pipe(v.array(number), v.maxLength(MOST_POINTS));
+const list = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX));
+const ofRanks = <T extends v.GenericSchema>(schema: T) => v.pipe(v.array(schema), v.maxLength(MAX_OF_RANKS));
+const points = v.pipe(v.array(number), v.maxLength(MAX_POINTS));
 const scalar = v.union([text, number, v.null()]);
 const metric = v.picklist(METRICS);
 const driftClass = v.picklist(DRIFT_CLASSES);
@@ -171,7 +171,7 @@ const TimelineSchema = v.object({
       metric,
       gating: v.boolean(),
       time_s: points,
-      bytes: v.pipe(v.array(v.nullable(number)), v.maxLength(MOST_POINTS)),
+      bytes: v.pipe(v.array(v.nullable(number)), v.maxLength(MAX_POINTS)),
     }),
   ),
   about: v.optional(v.object({ rank: count, device: text, metric })),

@@ -5,7 +5,7 @@ import { checkName } from "../wording.ts";
 import type { GateReport, ScenarioReport } from "./model.ts";
 
 /** Code scanning reads at most this many results of a run. */
-const MOST_RESULTS = 5000;
+const MAX_RESULTS = 5000;
 
 interface Result {
   readonly rule: string;
@@ -27,7 +27,7 @@ function fingerprintOf({ scenario, rule, identity }: Result): string {
  * the gate's config file, because code scanning shows nothing without a place.
  */
 export function renderSarif(report: GateReport): string {
-  const results = report.scenarios.flatMap(resultsOf).slice(0, MOST_RESULTS);
+  const results = report.scenarios.flatMap(resultsOf).slice(0, MAX_RESULTS);
   const rules = [...new Set(results.map((result) => result.rule))].sort();
   const document = {
     $schema: "https://json.schemastore.org/sarif-2.1.0.json",

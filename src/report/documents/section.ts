@@ -115,14 +115,14 @@ function worst<T extends { readonly verdict: string }>(items: readonly T[], most
   return [...items.filter((item) => !passed(item)), ...items.filter(passed)].slice(0, most);
 }
 
-const MOST_CHARS = 20_000;
-const MOST_ITEMS = 10_000;
+const MAX_CHARS = 20_000;
+const MAX_ITEMS = 10_000;
 
 /** A value whose texts and lists are no longer than the schema takes, or than is asked. */
 function clipped<T>(value: T, mostChars?: number): T;
-function clipped(value: unknown, mostChars = MOST_CHARS): unknown {
+function clipped(value: unknown, mostChars = MAX_CHARS): unknown {
   if (typeof value === "string") return value.length > mostChars ? value.slice(0, mostChars) : value;
-  if (Array.isArray(value)) return value.slice(0, MOST_ITEMS).map((item: unknown) => clipped(item, mostChars));
+  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item: unknown) => clipped(item, mostChars));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [clipped(key, mostChars), clipped(item, mostChars)]),

@@ -10,16 +10,16 @@ export interface SelfTestRates {
 }
 
 /** Shares that a gate has to show to be green: the interval's far end, so that few tries are not enough. */
-const MOST_FALSE_ALARMS = 0.1;
-const LEAST_DETECTIONS = 0.9;
+const MAX_FALSE_ALARMS = 0.1;
+const MIN_DETECTIONS = 0.9;
 
 /** Green when the counts prove it, yellow as long as they are too few to, red when they speak against it. */
 function color({ falseAlarms, detections }: SelfTestRates): string {
   if (falseAlarms.tries === 0 && detections.tries === 0) return "lightgrey";
   const [alarmsLow, alarmsHigh] = wilsonInterval(falseAlarms);
   const [foundLow, foundHigh] = wilsonInterval(detections);
-  if (alarmsLow > MOST_FALSE_ALARMS || foundHigh < LEAST_DETECTIONS) return "red";
-  return alarmsHigh <= MOST_FALSE_ALARMS && foundLow >= LEAST_DETECTIONS ? "brightgreen" : "yellow";
+  if (alarmsLow > MAX_FALSE_ALARMS || foundHigh < MIN_DETECTIONS) return "red";
+  return alarmsHigh <= MAX_FALSE_ALARMS && foundLow >= MIN_DETECTIONS ? "brightgreen" : "yellow";
 }
 
 /** Badge of the gate's self-test: how many injected regressions it found, and how often it cried wolf. */

@@ -7,7 +7,7 @@ import { SIGN } from "./summary-markdown-checks.ts";
 import { spark } from "./summary-markdown-scenario.ts";
 
 /** Rows of one table; more legs are named below it. */
-const MOST_ROWS = 80;
+const MAX_ROWS = 80;
 
 /** A section with the name it goes by. */
 export interface Leg {
@@ -35,7 +35,7 @@ export interface LegLinks {
 
 /** Legs one per line: what each says, its memory as a line of block letters, why, and its evidence. */
 export function legTable(legs: readonly Leg[], links: LegLinks): string {
-  const shown = legs.slice(0, MOST_ROWS);
+  const shown = legs.slice(0, MAX_ROWS);
   const rows = shown.map(({ section, name }) => {
     const { report } = section;
     const worst = worstScenario(report);
@@ -51,7 +51,7 @@ export function legTable(legs: readonly Leg[], links: LegLinks): string {
     ];
   });
   const text = table(["", "Leg", "Memory", "Why", "Evidence"], ["l", "l", "l", "l", "l"], rows);
-  const more = legs.slice(MOST_ROWS).map(({ section, name }) => `${SIGN[section.report.word]} ${md(name, 80)}`);
+  const more = legs.slice(MAX_ROWS).map(({ section, name }) => `${SIGN[section.report.word]} ${md(name, 80)}`);
   return more.length === 0 ? text : `${text}\n\nAnd ${more.length} more: ${more.join(", ")}.`;
 }
 

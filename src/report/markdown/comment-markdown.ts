@@ -35,9 +35,9 @@ export interface CommentOptions {
 }
 
 /** Pictures in one comment; further legs get a chart or a line of block letters. */
-const MOST_PICTURES = 6;
+const MAX_PICTURES = 6;
 /** Charts in one comment: each is drawn by the reader's browser. */
-const MOST_CHARTS = 4;
+const MAX_CHARTS = 4;
 /** Scenarios of one leg, for the order of what goes first. */
 const PLACES_PER_LEG = 1000;
 
@@ -62,7 +62,7 @@ export function renderComment(sections: readonly Section[], options: CommentOpti
 export function picturedSections(sections: readonly Section[]): readonly Section[] {
   const red = sections.filter(({ report }) => report.word !== "pass").sort(byUrgency);
   const shown = red.length > 0 ? red : [tightestSection(sections)].filter((section) => section !== null);
-  return shown.filter(({ report }) => worstScenario(report)?.timeline != null).slice(0, MOST_PICTURES);
+  return shown.filter(({ report }) => worstScenario(report)?.timeline != null).slice(0, MAX_PICTURES);
 }
 
 function byUrgency(a: Section, b: Section): number {
@@ -104,7 +104,7 @@ function partsOfLegs(legs: readonly Leg[], verdict: SectionsVerdict, options: Co
     const { report } = section;
     const place = placeOf(section, options);
     const at = index * PLACES_PER_LEG;
-    const mermaid = place.mermaid && charts < MOST_CHARTS;
+    const mermaid = place.mermaid && charts < MAX_CHARTS;
     parts.push(...headed(name, section, reportParts(report, { ...place, mermaid, at, heading: "####" })));
     if (place.timelineImageUrl === null) charts += 1;
   });

@@ -3,7 +3,7 @@ import { formatBytesDelta } from "../../core/units.ts";
 import { LEAK_LINE } from "../source-line.ts";
 import { md, table } from "./markdown-text.ts";
 
-const MOST_LINES = 5;
+const MAX_LINES = 5;
 
 /** Findings that name the line that holds growing memory, and the others. */
 export function splitLines(findings: readonly Finding[]): {
@@ -32,13 +32,13 @@ export function growthShare({ evidence: { share } }: Finding): string {
 export function linesMarkdown(lines: readonly Finding[]): string | null {
   const first = lines[0];
   if (first === undefined) return null;
-  const rows = lines.slice(0, MOST_LINES).map((finding) => {
+  const rows = lines.slice(0, MAX_LINES).map((finding) => {
     const { line, function: name, code } = finding.evidence;
     const where = `**${md(String(line ?? "?"), 120)}**${typeof name === "string" ? ` ${md(name, 60)}` : ""}`;
     return [where, typeof code === "string" ? md(code, 90) : "", growthRate(finding), growthShare(finding)];
   });
   const out = ["**The line that grows**", table(["Line", "Code", "Grows", "Share"], ["l", "l", "r", "r"], rows)];
-  if (lines.length > MOST_LINES) out.push(`…and ${lines.length - MOST_LINES} more in the bundle.`);
+  if (lines.length > MAX_LINES) out.push(`…and ${lines.length - MAX_LINES} more in the bundle.`);
   const hint = first.remediation[0];
   if (hint !== undefined) out.push(`↳ ${md(hint, 400)}`);
   return out.join("\n\n");

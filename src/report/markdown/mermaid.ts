@@ -5,7 +5,7 @@ import { domainOf } from "../timeline/timeline-domain.ts";
 import { rankSeries, seriesLabel, withUsableLimits } from "../timeline/timeline-model.ts";
 
 const POINTS = 60;
-const MOST_OTHERS = 1;
+const MAX_OTHERS = 1;
 
 interface Plot {
   readonly name: string;
@@ -45,7 +45,7 @@ export function renderMermaid(given: Timeline): string | null {
   if (domain.showsBudget && timeline.budget_bytes !== null) {
     add("budget", { word: "purple", hex: "#8250df" }, flat(timeline.budget_bytes));
   }
-  for (const other of ranked.others.slice(0, MOST_OTHERS)) {
+  for (const other of ranked.others.slice(0, MAX_OTHERS)) {
     const label = seriesLabel(other.series, timeline);
     add(label, { word: "pink", hex: "#cc79a7" }, stretch(other.series.time_s, other.series.bytes, grid));
   }

@@ -13,15 +13,15 @@ export const SIGN: Readonly<Record<GateWord, string>> = {
 };
 
 const SEVERITY_SIGN = { critical: "🔴", warning: "🟠", info: "🔵" } as const;
-const MOST_CHECKS = 24;
-const MOST_REASONS = 5;
-const MOST_FINDINGS = 6;
+const MAX_CHECKS = 24;
+const MAX_REASONS = 5;
+const MAX_FINDINGS = 6;
 
 /** What gated and why: candidate, baseline, limit and the smallest change that would have been seen. */
 export function checksText(scenario: ScenarioReport): string {
   const checks = scenario.judgement?.checks ?? [];
   const sorted = sortChecks(checks);
-  const shown = shownChecks(checks, MOST_CHECKS);
+  const shown = shownChecks(checks, MAX_CHECKS);
   const rows = shown.rows.flatMap(({ check, more }) => {
     const cells = checkCells(check);
     const gates = check.gating || check.verdict === "pass" ? "" : " (advisory)";
@@ -38,7 +38,7 @@ export function checksText(scenario: ScenarioReport): string {
   if (shown.hidden > 0) out.push(`…and ${shown.hidden} more in the bundle.`);
   const reasons = sorted
     .filter((check) => check.verdict !== "pass" && !headlineOf(scenario).includes(check.reason))
-    .slice(0, MOST_REASONS);
+    .slice(0, MAX_REASONS);
   if (reasons.length > 0) {
     out.push(reasons.map((check) => `- ${md(checkName(check, checks), 80)}: ${md(check.reason, 300)}`).join("\n"));
   }
@@ -53,7 +53,7 @@ function unbroken(cell: string): string {
 /** Findings with their hint; null when there are none. */
 export function findingsText(findings: readonly Finding[]): string | null {
   if (findings.length === 0) return null;
-  const lines = findings.slice(0, MOST_FINDINGS).map((finding) => {
+  const lines = findings.slice(0, MAX_FINDINGS).map((finding) => {
     const where = [finding.rank === null ? null : `rank ${finding.rank}`, finding.device]
       .filter((part) => part !== null)
       .join(", ");
@@ -62,7 +62,7 @@ export function findingsText(findings: readonly Finding[]): string | null {
     const hint = finding.remediation[0] === undefined ? "" : `  \n  ↳ ${md(finding.remediation[0], 300)}`;
     return `- ${SEVERITY_SIGN[finding.severity]} ${name}${place}: ${md(finding.description, 400)}${hint}`;
   });
-  if (findings.length > MOST_FINDINGS) lines.push(`- …and ${findings.length - MOST_FINDINGS} more in the bundle`);
+  if (findings.length > MAX_FINDINGS) lines.push(`- …and ${findings.length - MAX_FINDINGS} more in the bundle`);
   return `**Findings**\n\n${lines.join("\n")}`;
 }
 

@@ -4,11 +4,11 @@ import { baselineText, capital, differenceText, exitText } from "../wording.ts";
 import { md, table } from "./markdown-text.ts";
 import { checksText, findingsText, nextText } from "./summary-markdown-checks.ts";
 
-const MOST_DIFFERENCES = 12;
-const MOST_FIELDS = 30;
-const MOST_RUNS = 20;
-const MOST_LOST = 8;
-const MOST_PHASES = 24;
+const MAX_DIFFERENCES = 12;
+const MAX_FIELDS = 30;
+const MAX_RUNS = 20;
+const MAX_LOST = 8;
+const MAX_PHASES = 24;
 
 /**
  * What is folded away of a scenario: of a pass everything, of others what explains.
@@ -36,7 +36,7 @@ export function scenarioDetails(scenario: ScenarioReport, named: boolean): strin
 function contextText({ judgement }: ScenarioReport): string | null {
   const context = judgement?.fingerprint.filter(({ kind }) => kind === "context") ?? [];
   if (context.length === 0) return null;
-  const lines = context.slice(0, MOST_DIFFERENCES).map((difference) => `- ${md(differenceText(difference))}`);
+  const lines = context.slice(0, MAX_DIFFERENCES).map((difference) => `- ${md(differenceText(difference))}`);
   return `Differs, but does not hinder a comparison:\n\n${lines.join("\n")}`;
 }
 
@@ -44,13 +44,13 @@ function environmentText({ fingerprint }: ScenarioReport): string | null {
   const fields = Object.entries(fingerprint).filter(([, value]) => value !== null);
   if (fields.length === 0) return null;
   return fields
-    .slice(0, MOST_FIELDS)
+    .slice(0, MAX_FIELDS)
     .map(([field, value]) => `${md(field, 60)} **${md(String(value), 120)}**`)
     .join(" · ");
 }
 
 function runsTable(scenario: ScenarioReport): string {
-  const rows = scenario.runs.slice(0, MOST_RUNS).map((run) => {
+  const rows = scenario.runs.slice(0, MAX_RUNS).map((run) => {
     const { clock, sampler, exit } = run.info;
     const rate = sampler.host_rate_hz === null ? "–" : `${Math.round(sampler.host_rate_hz)} Hz, ${sampler.kind}`;
     return [
@@ -67,7 +67,7 @@ function runsTable(scenario: ScenarioReport): string {
 function phasesText(scenario: ScenarioReport): string | null {
   const memory = shownPhases(scenario);
   if (memory === null) return null;
-  const shown = memory.phases.slice(0, MOST_PHASES);
+  const shown = memory.phases.slice(0, MAX_PHASES);
   const rows = shown.map((phase) => [md(phase.name, 80), ...phaseCells(phase)]);
   const notes = phaseNotes(memory, memory.phases.length - shown.length).map((note) => md(note));
   const align = PHASE_RIGHT.map((right) => (right ? "r" : "l"));
@@ -75,6 +75,6 @@ function phasesText(scenario: ScenarioReport): string | null {
 }
 
 function lostText({ runs }: ScenarioReport): string | null {
-  const lost = [...new Set(runs.flatMap((run) => run.info.lost))].slice(0, MOST_LOST);
+  const lost = [...new Set(runs.flatMap((run) => run.info.lost))].slice(0, MAX_LOST);
   return lost.length === 0 ? null : `Not recorded:\n\n${lost.map((text) => `- ${md(text)}`).join("\n")}`;
 }

@@ -1,7 +1,7 @@
 import type { GateReport, ScenarioReport } from "../documents/model.ts";
 import { linkTarget, md, table } from "./markdown-text.ts";
 
-const MOST_CHANGES = 40;
+const MAX_CHANGES = 40;
 
 /** Who took the difference on purpose, and why; null when nobody did. */
 export function acceptedText(scenario: ScenarioReport, repositoryUrl: string | null): string | null {
@@ -44,7 +44,7 @@ export function policyText(report: GateReport): string | null {
   const changes = report.policy_changes ?? [];
   if (changes.length === 0) return null;
   const cell = (value: string | null) => (value === null ? "–" : md(value, 160));
-  const rows = changes.slice(0, MOST_CHANGES).map(({ path, base, head }) => [md(path, 120), cell(base), cell(head)]);
+  const rows = changes.slice(0, MAX_CHANGES).map(({ path, base, head }) => [md(path, 120), cell(base), cell(head)]);
   const out = [
     `**This pull request changes its own gate.** ${inForceText(report)}`,
     table(["Setting", "Base branch", "This change"], ["l", "l", "l"], rows),

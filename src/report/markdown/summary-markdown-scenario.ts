@@ -10,8 +10,8 @@ import { renderMermaid } from "./mermaid.ts";
 import { checksText, findingsText, nextText, SIGN } from "./summary-markdown-checks.ts";
 import { acceptedText } from "./summary-markdown-people.ts";
 
-const MOST_SCENARIOS = 60;
-const MOST_DIFFERENCES = 12;
+const MAX_SCENARIOS = 60;
+const MAX_DIFFERENCES = 12;
 const TAIL_CHARS = 3000;
 
 interface Place {
@@ -65,7 +65,7 @@ export function spark(scenario: ScenarioReport, width: number): string {
 
 /** All scenarios of a report, one line each. */
 export function scenarioTable(scenarios: readonly ScenarioReport[]): string {
-  const rows = scenarios.slice(0, MOST_SCENARIOS).map((scenario) => {
+  const rows = scenarios.slice(0, MAX_SCENARIOS).map((scenario) => {
     const line = spark(scenario, 16);
     return [
       `${SIGN[scenario.word]}&nbsp;${scenario.word}`,
@@ -110,6 +110,6 @@ export function errorText(scenario: ScenarioReport): string | null {
 function identityText({ judgement }: ScenarioReport): string | null {
   const identity = judgement?.fingerprint.filter(({ kind }) => kind === "identity") ?? [];
   if (identity.length === 0) return null;
-  const lines = identity.slice(0, MOST_DIFFERENCES).map((difference) => `- ${md(differenceText(difference))}`);
+  const lines = identity.slice(0, MAX_DIFFERENCES).map((difference) => `- ${md(differenceText(difference))}`);
   return `**The environment is not the baseline's:**\n\n${lines.join("\n")}`;
 }

@@ -26,7 +26,7 @@ export interface SummaryOptions {
 }
 
 const DEFAULT_MAX_CHARS = 60_000;
-const MOST_WARNINGS = 10;
+const MAX_WARNINGS = 10;
 
 /**
  * What the pull request comment and the job summary say, as GitHub-flavoured markdown: the verdict first, then the picture, then
@@ -101,7 +101,7 @@ export function notesPart(notes: readonly string[]): Part {
 }
 
 function box(lines: readonly string[]): string {
-  const shown = lines.slice(0, MOST_WARNINGS).map((line) => `> ${md(line, 400)}`);
+  const shown = lines.slice(0, MAX_WARNINGS).map((line) => `> ${md(line, 400)}`);
   if (lines.length > shown.length) shown.push(`> …and ${lines.length - shown.length} more in the bundle.`);
   return `> [!NOTE]\n${shown.join("\n>\n")}`;
 }

@@ -4,8 +4,8 @@ import type { GrowthRow, LiveRow, Place, PoolRow, SnapshotDocument, SurvivorRow 
 import { type Paint, painter } from "./ansi.ts";
 import { alignRows, type Cell, cell, clip, wrapText } from "./terminal-table.ts";
 
-const MOST_ROWS = 12;
-const MOST_DISCARDED = 4;
+const MAX_ROWS = 12;
+const MAX_DISCARDED = 4;
 /** Callers shown under the first growing line. */
 const SHOWN_CALLERS = 4;
 
@@ -90,7 +90,7 @@ function tableSection(
   const { paint } = view;
   const header = [...view.whereNames, ...names].map((name) => cell(name, paint.dim));
   const aligned = [...view.whereNames.map(() => false), ...right];
-  const shown = rows.slice(0, MOST_ROWS);
+  const shown = rows.slice(0, MAX_ROWS);
   const more = rows.length - shown.length;
   return [
     paint.bold(title),
@@ -125,7 +125,7 @@ function growthSection({ growth, discarded, snapshots }: SnapshotDocument, view:
     }
   }
   if (discarded.length > 0) {
-    const listed = discarded.slice(0, MOST_DISCARDED).map((row) => {
+    const listed = discarded.slice(0, MAX_DISCARDED).map((row) => {
       const why = row.trend === "once" ? "came once and stayed" : "comes and goes";
       return `${placeText(row)} ${formatBytesDelta(row.growth_bytes)} (${why})`;
     });

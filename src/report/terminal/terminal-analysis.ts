@@ -5,7 +5,7 @@ import { type Paint, painter } from "./ansi.ts";
 import { findingLines } from "./terminal-findings.ts";
 import { alignRows, type Cell, cell, clip } from "./terminal-table.ts";
 
-const MOST_SERIES = 40;
+const MAX_SERIES = 40;
 
 /** What `analyze` prints: one row per series, then the findings and what could not be read. */
 export function renderAnalysisTerminal(
@@ -20,7 +20,7 @@ export function renderAnalysisTerminal(
   } else {
     const several = new Set(document.series.map((series) => series.rank)).size > 1;
     const names = ["series", "class", "peak", "growth", "slope", "sees ≥", "until OOM"];
-    const shown = document.series.slice(0, MOST_SERIES);
+    const shown = document.series.slice(0, MAX_SERIES);
     const rows = shown.map((series) => seriesRow(series, several, paint));
     lines.push(
       ...alignRows([names.map((name) => cell(name, paint.dim)), ...rows], [false, false, true, true, true, true, true]),
@@ -71,7 +71,7 @@ function classColor(name: DriftClass, paint: Paint): (text: string) => string {
 }
 
 /** Ranks named in one line. */
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 
 function size(bytes: number | null): string {
   return bytes === null ? "–" : formatBytes(bytes);
@@ -88,8 +88,8 @@ function untilOom(series: SeriesAnalysis): string {
 }
 
 function takingPart({ participating_ranks: present, world_size: size }: RanksAnalysis): string {
-  const named = present.slice(0, MOST_NAMED).join(", ");
-  return `ranks with data: ${named}${present.length > MOST_NAMED ? ", …" : ""} (${present.length} of ${size})`;
+  const named = present.slice(0, MAX_NAMED).join(", ");
+  return `ranks with data: ${named}${present.length > MAX_NAMED ? ", …" : ""} (${present.length} of ${size})`;
 }
 
 /** When device memory of several ranks jumped, and whose was first. */
@@ -111,7 +111,7 @@ function noteLines(document: AnalysisDocument, width: number): string[] {
   }
   const { ranks } = document;
   if (ranks.missing_ranks.length > 0)
-    notes.push(`ranks without data: ${ranks.missing_ranks.slice(0, MOST_NAMED).join(", ")}`);
+    notes.push(`ranks without data: ${ranks.missing_ranks.slice(0, MAX_NAMED).join(", ")}`);
   if (ranks.participating_ranks.length > 1) notes.push(takingPart(ranks), ...jumpNotes(ranks));
   for (const [column, count] of Object.entries(document.missing)) {
     if (count > 0) notes.push(`${column}: ${count} value${count === 1 ? "" : "s"} missing`);

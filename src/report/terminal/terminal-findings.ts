@@ -3,12 +3,12 @@ import { escapeTerminal } from "../../core/escape.ts";
 import type { Paint } from "./ansi.ts";
 import { wrapText } from "./terminal-table.ts";
 
-const MOST_FINDINGS = 8;
+const MAX_FINDINGS = 8;
 
 /** Findings as a person reads them, each with what to do about it. */
 export function findingLines(findings: readonly Finding[], paint: Paint, width: number): string[] {
   const color = { critical: paint.red, warning: paint.yellow, info: paint.dim } as const;
-  const lines = findings.slice(0, MOST_FINDINGS).flatMap((finding) => {
+  const lines = findings.slice(0, MAX_FINDINGS).flatMap((finding) => {
     const where = [finding.rank === null ? null : `rank ${finding.rank}`, finding.device].filter(
       (part) => part !== null,
     );
@@ -25,7 +25,7 @@ export function findingLines(findings: readonly Finding[], paint: Paint, width: 
         : wrapText(`↳ ${one(hint)}`, width - 4, "  ").map((line) => paint.dim(`    ${line}`))),
     ];
   });
-  const more = findings.length - MOST_FINDINGS;
+  const more = findings.length - MAX_FINDINGS;
   return more > 0 ? [...lines, paint.dim(`  and ${more} more`)] : lines;
 }
 

@@ -4,13 +4,13 @@ import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from 
 import type { Paint } from "./ansi.ts";
 import { alignRows, cell, clip, wrapText } from "./terminal-table.ts";
 
-const MOST_PHASES = 16;
+const MAX_PHASES = 16;
 
 /** Memory by the phases that the program names, as a small table; empty where it named none. */
 export function phaseLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
   const memory = shownPhases(scenario);
   if (memory === null) return [];
-  const shown = memory.phases.slice(0, MOST_PHASES);
+  const shown = memory.phases.slice(0, MAX_PHASES);
   const rows = shown.map((phase) => {
     const [entered, ...sizes] = phaseCells(phase);
     const name = clip(`  ${escapeTerminal(phase.name.replace(/[\r\n]+/g, " "))}`, Math.max(16, width - 52));

@@ -35,7 +35,7 @@ export interface TerminalOptions {
   readonly commands?: { readonly accept: string; readonly refresh: string };
 }
 
-const MOST_CHECKS = 16;
+const MAX_CHECKS = 16;
 const TAIL_LINES = 12;
 
 /** What `run` and `show` print: per scenario a verdict line, a small table, the memory over time, and what to do next. */
@@ -121,7 +121,7 @@ function sparkLines(scenario: ScenarioReport, paint: Paint, width: number): stri
 function checkLines(judgement: Judgement, paint: Paint, width: number): string[] {
   const { checks } = judgement;
   if (checks.length === 0) return [];
-  const { rows: shown, hidden } = shownChecks(checks, MOST_CHECKS);
+  const { rows: shown, hidden } = shownChecks(checks, MAX_CHECKS);
   const head = ["  ", "candidate", "baseline", "limit", "sees ≥"].map((text) => cell(text, paint.dim));
   const rows = shown.flatMap(({ check, more }) => {
     const row = checkRow(check, checks, paint, width);

@@ -2,7 +2,7 @@ import type { ScenarioReport } from "../documents/model.ts";
 import { urgency } from "./timeline-model.ts";
 
 /** Points of all stored timelines together: some 20 MB of JSON, a third of what a report may have. */
-const MOST_POINTS = 1_000_000;
+const MAX_POINTS = 1_000_000;
 
 /** A stored series has at most this many points. */
 const STORED_POINTS = 800;
@@ -13,7 +13,7 @@ const STORED_POINTS = 800;
  */
 export function withBoundedTimelines(
   scenarios: readonly ScenarioReport[],
-  most: number = MOST_POINTS,
+  most: number = MAX_POINTS,
 ): readonly ScenarioReport[] {
   let left = most;
   const kept = new Set<ScenarioReport>();

@@ -17,8 +17,8 @@ import { VERDICT_LOOK } from "./palette.ts";
 import { urgency } from "./timeline-model.ts";
 import { pageData } from "./timeline-page-data.ts";
 
-const MOST_CHECKS = 200;
-const MOST_FINDINGS = 50;
+const MAX_CHECKS = 200;
+const MAX_FINDINGS = 50;
 
 /**
  * The whole report as one HTML page that works offline: interactive charts (drag to zoom, double click to go back, values under the
@@ -106,7 +106,7 @@ function section(scenario: ScenarioReport, index: number, named: boolean): strin
 function checksTable(scenario: ScenarioReport): string {
   const checks = scenario.judgement?.checks ?? [];
   const rows = sortChecks(checks)
-    .slice(0, MOST_CHECKS)
+    .slice(0, MAX_CHECKS)
     .map((check) => {
       const cells = checkCells(check);
       const look = VERDICT_LOOK[check.verdict];
@@ -119,7 +119,7 @@ function checksTable(scenario: ScenarioReport): string {
 }
 
 function findings(scenario: ScenarioReport): string {
-  const items = scenario.findings.slice(0, MOST_FINDINGS).map((finding) => {
+  const items = scenario.findings.slice(0, MAX_FINDINGS).map((finding) => {
     const where = [finding.rank === null ? null : `rank ${finding.rank}`, finding.device].filter(
       (part) => part !== null,
     );

@@ -10,7 +10,7 @@ const TEXT_SIZE = 17;
 const ROW = 27;
 const SWATCH = 36;
 const GAP = 24;
-const MOST_ROWS = 3;
+const MAX_ROWS = 3;
 
 export interface Legend {
   readonly svg: string;
@@ -34,14 +34,14 @@ export function layoutLegend(timeline: Timeline, ranked: RankedTimeline, domain:
       x = 0;
       row += 1;
     }
-    if (row >= MOST_ROWS) break;
+    if (row >= MAX_ROWS) break;
     const textAt = swatch === "" ? 0 : SWATCH + 8;
     parts.push(
       `<g transform="translate(${x.toFixed(1)} ${row * ROW})">${swatch}<text x="${textAt}" y="19" font-size="${TEXT_SIZE}" fill="${INK.text}">${escapeHtml(text)}</text></g>`,
     );
     x += needed + GAP;
   }
-  const rows = parts.length === 0 ? 0 : Math.min(row + 1, MOST_ROWS);
+  const rows = parts.length === 0 ? 0 : Math.min(row + 1, MAX_ROWS);
   return { svg: parts.join(""), height: rows * ROW };
 }
 

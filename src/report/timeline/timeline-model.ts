@@ -3,7 +3,7 @@ import type { GateReport, GateWord, ScenarioReport, Timeline, TimelineSeries } f
 import { indexOfPeak } from "./decimate.ts";
 
 /** At most this many series get a line of their own; the rest is named by its worst. */
-export const MOST_LINES = 8;
+export const MAX_LINES = 8;
 
 export interface RankedSeries {
   readonly series: TimelineSeries;
@@ -14,7 +14,7 @@ export interface RankedSeries {
 export interface RankedTimeline {
   /** The series the picture is about; null when nothing was measured. */
   readonly main: RankedSeries | null;
-  /** Drawn thinner, at most {@link MOST_LINES} - 1. */
+  /** Drawn thinner, at most {@link MAX_LINES} - 1. */
   readonly others: readonly RankedSeries[];
   /** Not drawn. */
   readonly hidden: readonly RankedSeries[];
@@ -42,7 +42,7 @@ export function rankSeries(timeline: Timeline): RankedTimeline {
   const [main, ...rest] = sorted(all, null);
   if (main === undefined || main.peak === null) return { main: null, others: [], hidden: all };
   const ordered = sorted(rest, main.series);
-  const drawn = ordered.filter((item) => item.peak !== null).slice(0, MOST_LINES - 1);
+  const drawn = ordered.filter((item) => item.peak !== null).slice(0, MAX_LINES - 1);
   return { main, others: drawn, hidden: ordered.filter((item) => !drawn.includes(item)) };
 }
 

@@ -7,7 +7,7 @@ import { rankSeries, seriesLabel, withUsableLimits } from "./timeline-model.ts";
 
 /** Columns a line keeps in the page: zooming shows ten times what the picture does, extremes are all there. */
 const COLUMNS = 2000;
-const MOST_LINES = 24;
+const MAX_LINES = 24;
 
 /** One line of a page's chart. */
 export interface PageLine {
@@ -64,7 +64,7 @@ function linesOf(timeline: Timeline): PageLine[] {
     add("baseline-mid", "baseline middle", envelope.mid_bytes, 1.5, [7, 5]);
   }
   const all = [ranked.main, ...ranked.others, ...ranked.hidden].filter((item) => item !== null && item.peak !== null);
-  const series = all.slice(0, MOST_LINES).map((item, index) => {
+  const series = all.slice(0, MAX_LINES).map((item, index) => {
     const style = LINE_STYLES[index % LINE_STYLES.length]!;
     const dash = style.dash === "" ? [] : style.dash.split(" ").map(Number);
     return pageLine(

@@ -8,10 +8,10 @@ export const PHASE_STRIP = 24;
 
 const NAME_SIZE = 14;
 /** Room of a name below which none is written. */
-const LEAST_NAME = 24;
+const MIN_NAME = 24;
 /** Phases that are no wider than this cannot be told apart. */
-const LEAST_WIDTH = 2;
-const MOST_STRETCHES = 256;
+const MIN_WIDTH = 2;
+const MAX_STRETCHES = 256;
 /** A tone for each name, in turn. */
 const TONES = [0.1, 0.22, 0.15, 0.3] as const;
 
@@ -26,15 +26,15 @@ export interface StripPlace {
 export function drawPhases({ phases = [] }: Timeline, { left, right, bottom, xOf }: StripPlace): string {
   const names = [...new Set(phases.map(({ name }) => name))];
   return phases
-    .slice(0, MOST_STRETCHES)
+    .slice(0, MAX_STRETCHES)
     .map(({ name, from_s, to_s }) => {
       const from = Math.max(left, xOf(from_s));
       const width = Math.min(right, xOf(to_s)) - from - 1;
-      if (!(width >= LEAST_WIDTH)) return "";
+      if (!(width >= MIN_WIDTH)) return "";
       const tone = TONES[names.indexOf(name) % TONES.length];
       const box = `<rect x="${from.toFixed(1)}" y="${bottom - PHASE_STRIP}" width="${width.toFixed(1)}" height="${PHASE_STRIP - 1}" fill="${INK.soft}" fill-opacity="${tone}"/>`;
       const room = width - 8;
-      const text = room < LEAST_NAME ? "" : fitText(name, NAME_SIZE, room);
+      const text = room < MIN_NAME ? "" : fitText(name, NAME_SIZE, room);
       if (text === "" || textWidth(text, NAME_SIZE) > room) return box;
       return `${box}<text x="${(from + width / 2).toFixed(1)}" y="${bottom - 7}" font-size="${NAME_SIZE}" text-anchor="middle" fill="${INK.text}">${escapeHtml(text)}</text>`;
     })

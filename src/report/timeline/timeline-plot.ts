@@ -18,7 +18,7 @@ export interface Plane {
 }
 
 const LABEL_SIZE = 17;
-const MOST_MARKS = 6;
+const MAX_MARKS = 6;
 
 /** Everything inside the axes. */
 export function drawPlot(timeline: Timeline, ranked: RankedTimeline, plane: Plane): string {
@@ -207,7 +207,7 @@ function drawPeak(peak: { time_s: number; bytes: number }, limits: readonly numb
 function drawMarks(timeline: Timeline, plane: Plane): string {
   const marks = timeline.marks
     .filter((mark) => Number.isFinite(mark.time_s) && mark.time_s >= 0 && mark.time_s <= plane.domain.timeTo_s)
-    .slice(0, MOST_MARKS);
+    .slice(0, MAX_MARKS);
   let free = plane.left;
   const floor = plane.bottom - (timeline.phases === undefined ? 0 : PHASE_STRIP);
   return [...marks]

@@ -27,61 +27,61 @@ function notSnapshot(what: string, where: string): GateError {
 
 /** Puts the rows a builder collected together into a snapshot. */
 class Assembly {
-  private readonly builder: SnapshotBuilder;
-  private readonly budget: Budget;
-  private readonly where: string;
+  readonly #builder: SnapshotBuilder;
+  readonly #budget: Budget;
+  readonly #where: string;
 
   constructor(builder: SnapshotBuilder, budget: Budget, where: string) {
-    this.builder = builder;
-    this.budget = budget;
-    this.where = where;
+    this.#builder = builder;
+    this.#budget = budget;
+    this.#where = where;
   }
 
   /** Head of the runs of list `id`, whose items must be of class `item`; {@link NO_RUN} for an empty list. */
-  private runsOf(id: number, item: number, what: string): number {
-    const own = this.builder.lists.classOf(id);
+  #runsOf(id: number, item: number, what: string): number {
+    const own = this.#builder.lists.classOf(id);
     if (own === Class.empty) return NO_RUN;
-    if (own !== item) throw notSnapshot(`${what} holds something else`, this.where);
-    return this.builder.lists.head(id);
+    if (own !== item) throw notSnapshot(`${what} holds something else`, this.#where);
+    return this.#builder.lists.head(id);
   }
 
   /** The rows of list `id`. */
-  private *rowsOf(id: number, item: number, what: string): Generator<number, void, undefined> {
-    for (const { start, count } of this.builder.runs.from(this.runsOf(id, item, what))) {
+  *#rowsOf(id: number, item: number, what: string): Generator<number, void, undefined> {
+    for (const { start, count } of this.#builder.runs.from(this.#runsOf(id, item, what))) {
       for (let row = start; row < start + count; row++) yield row;
     }
   }
 
-  private rows(item: number): Rows {
-    return this.builder.rows[item] as Rows;
+  #rows(item: number): Rows {
+    return this.#builder.rows[item] as Rows;
   }
 
   /** A byte count that has to be there, or {@link Number.NaN} where it may be missing. */
-  private bytes(value: number, what: string, required: boolean): number {
-    if (value < 0) throw invalidInput("NEGATIVE_BYTES", `${what} is ${value}`, this.where);
-    if (required && !Number.isFinite(value)) throw notSnapshot(`${what} is missing`, this.where);
-    return value > Number.MAX_SAFE_INTEGER ? this.tooLarge(what, value) : value;
+  #bytes(value: number, what: string, required: boolean): number {
+    if (value < 0) throw invalidInput("NEGATIVE_BYTES", `${what} is ${value}`, this.#where);
+    if (required && !Number.isFinite(value)) throw notSnapshot(`${what} is missing`, this.#where);
+    return value > Number.MAX_SAFE_INTEGER ? this.#tooLarge(what, value) : value;
   }
 
-  private tooLarge(what: string, value: number): never {
-    throw invalidInput("SNAPSHOT_MALFORMED", `${what} is ${value} bytes`, this.where, "The file is damaged.");
+  #tooLarge(what: string, value: number): never {
+    throw invalidInput("SNAPSHOT_MALFORMED", `${what} is ${value} bytes`, this.#where, "The file is damaged.");
   }
 
   segments(list: number | null): { readonly segments: SegmentTable; readonly blocks: BlockTable } {
-    const { runs } = this.builder;
-    const segmentRows = list === null ? [] : [...this.segmentRows(list)];
-    const own = this.rows(Class.segment);
+    const { runs } = this.#builder;
+    const segmentRows = list === null ? [] : [...this.#segmentRows(list)];
+    const own = this.#rows(Class.segment);
     const blockLists = segmentRows.map((row) => own.get(row, SegmentField.blocks));
     let blockCount = 0;
     for (const id of blockLists) {
-      if (Number.isNaN(id)) throw notSnapshot("a segment has no blocks", this.where);
-      const head = this.runsOf(id, Class.block, '"blocks" of a segment');
+      if (Number.isNaN(id)) throw notSnapshot("a segment has no blocks", this.#where);
+      const head = this.#runsOf(id, Class.block, '"blocks" of a segment');
       const count = runs.total(head);
       // A list that several segments share would be paid by two bytes each and cost all its blocks.
-      this.budget.charge(BLOCK_BYTES * count);
+      this.#budget.charge(BLOCK_BYTES * count);
       blockCount += count;
     }
-    this.budget.charge(SEGMENT_BYTES * segmentRows.length);
+    this.#budget.charge(SEGMENT_BYTES * segmentRows.length);
     const segments = {
       count: segmentRows.length,
       device: new Int32Array(segmentRows.length),
@@ -110,11 +110,11 @@ class Assembly {
       segments.pool[i] = own.get(row, SegmentField.pool);
       segments.expandable[i] = own.get(row, SegmentField.expandable);
       const type = own.get(row, SegmentField.type);
-      segments.large[i] = Number.isNaN(type) || this.builder.strings.text(type) !== "small" ? 1 : 0;
+      segments.large[i] = Number.isNaN(type) || this.#builder.strings.text(type) !== "small" ? 1 : 0;
       segments.firstBlock[i] = at;
       const first = at;
-      at = this.blocksOf(blockLists[i] as number, i, segments.address[i] as number, blocks, at);
-      segments.totalSize[i] = this.bytes(own.get(row, SegmentField.totalSize), "total_size of a segment", false);
+      at = this.#blocksOf(blockLists[i] as number, i, segments.address[i] as number, blocks, at);
+      segments.totalSize[i] = this.#bytes(own.get(row, SegmentField.totalSize), "total_size of a segment", false);
       if (Number.isNaN(segments.totalSize[i])) {
         segments.totalSize[i] = blocks.size.subarray(first, at).reduce((sum, size) => sum + size, 0);
       }
@@ -123,21 +123,21 @@ class Assembly {
     return { segments, blocks };
   }
 
-  private *segmentRows(list: number): Generator<number, void, undefined> {
-    for (const row of this.rowsOf(list, Class.segment, '"segments"')) {
-      this.budget.charge(SEGMENT_BYTES);
+  *#segmentRows(list: number): Generator<number, void, undefined> {
+    for (const row of this.#rowsOf(list, Class.segment, '"segments"')) {
+      this.#budget.charge(SEGMENT_BYTES);
       yield row;
     }
   }
 
   /** Write the blocks of one segment behind `from`; where the next segment's begin. */
-  private blocksOf(list: number, segment: number, address: number, blocks: BlockTable, from: number): number {
-    const own = this.rows(Class.block);
+  #blocksOf(list: number, segment: number, address: number, blocks: BlockTable, from: number): number {
+    const own = this.#rows(Class.block);
     let at = from;
     // Before PyTorch 2.1 a block has no address: it begins where the one before ends.
     let next = address;
-    for (const row of this.rowsOf(list, Class.block, '"blocks" of a segment')) {
-      const size = this.bytes(own.get(row, BlockField.size), "size of a block", true);
+    for (const row of this.#rowsOf(list, Class.block, '"blocks" of a segment')) {
+      const size = this.#bytes(own.get(row, BlockField.size), "size of a block", true);
       const told = own.get(row, BlockField.address);
       const begin = Number.isNaN(told) ? next : told;
       next = begin + size;
@@ -145,14 +145,14 @@ class Assembly {
       let stack = own.get(row, BlockField.stack);
       const history = own.get(row, BlockField.history);
       if (!Number.isNaN(history)) {
-        const newest = this.newest(history);
+        const newest = this.#newest(history);
         if (Number.isNaN(requested)) requested = newest.size;
         if (Number.isNaN(stack)) stack = newest.stack;
       }
       blocks.segment[at] = segment;
       blocks.address[at] = begin;
       blocks.size[at] = size;
-      blocks.requested[at] = this.bytes(requested, "requested_size of a block", false);
+      blocks.requested[at] = this.#bytes(requested, "requested_size of a block", false);
       blocks.state[at] = own.get(row, BlockField.state);
       blocks.stack[at] = Number.isNaN(stack) ? NO_STACK : stack;
       at++;
@@ -161,9 +161,9 @@ class Assembly {
   }
 
   /** The newest entry of a block's `history`: what holds it now. */
-  private newest(list: number): { readonly size: number; readonly stack: number } {
-    const own = this.rows(Class.history);
-    for (const row of this.rowsOf(list, Class.history, '"history" of a block')) {
+  #newest(list: number): { readonly size: number; readonly stack: number } {
+    const own = this.#rows(Class.history);
+    for (const row of this.#rowsOf(list, Class.history, '"history" of a block')) {
       return { size: own.get(row, HistoryField.realSize), stack: own.get(row, HistoryField.stack) };
     }
     return { size: Number.NaN, stack: Number.NaN };
@@ -171,40 +171,40 @@ class Assembly {
 
   traces(list: number | null): TraceTable[] {
     if (list === null) return [];
-    const own = this.builder.lists.classOf(list);
+    const own = this.#builder.lists.classOf(list);
     if (own === Class.empty) return [];
-    if (own !== Class.lists) throw notSnapshot('"device_traces" is no list of lists', this.where);
+    if (own !== Class.lists) throw notSnapshot('"device_traces" is no list of lists', this.#where);
     const tables: TraceTable[] = [];
     let device = 0;
-    for (const inner of this.rowsOf(list, Class.lists, '"device_traces"')) {
+    for (const inner of this.#rowsOf(list, Class.lists, '"device_traces"')) {
       // A list of one list a device: the empty ones of a machine of many are of no interest.
-      const runs = [...this.builder.runs.from(this.runsOf(inner, Class.trace, '"device_traces"'))];
-      if (runs.length > 0) tables.push({ device, ...this.builder.traces.gather(runs) });
+      const runs = [...this.#builder.runs.from(this.#runsOf(inner, Class.trace, '"device_traces"'))];
+      if (runs.length > 0) tables.push({ device, ...this.#builder.traces.gather(runs) });
       device++;
     }
     for (const { size } of tables) {
       for (let i = 0; i < size.length; i++)
-        if (!((size[i] as number) >= 0)) this.bytes(size[i] as number, "size of a trace entry", false);
+        if (!((size[i] as number) >= 0)) this.#bytes(size[i] as number, "size of a trace entry", false);
     }
     return tables;
   }
 
   annotations(list: number | null): Annotation[] {
     if (list === null) return [];
-    const own = this.rows(Class.annotation);
+    const own = this.#rows(Class.annotation);
     const all: Annotation[] = [];
     // Annotations are an aid: what is no list of them is passed over.
-    if (this.builder.lists.classOf(list) !== Class.annotation) return all;
-    for (const row of this.rowsOf(list, Class.annotation, '"external_annotations"')) {
+    if (this.#builder.lists.classOf(list) !== Class.annotation) return all;
+    for (const row of this.#rowsOf(list, Class.annotation, '"external_annotations"')) {
       const name = own.get(row, AnnotationField.name);
       const stage = own.get(row, AnnotationField.stage);
       const timeUs = own.get(row, AnnotationField.time);
       const device = own.get(row, AnnotationField.device);
       if (Number.isNaN(name) || Number.isNaN(stage) || Number.isNaN(timeUs)) continue;
-      this.budget.charge(ANNOTATION_BYTES);
+      this.#budget.charge(ANNOTATION_BYTES);
       all.push({
-        name: this.builder.strings.text(name),
-        stage: this.builder.strings.text(stage) === "END" ? "END" : "START",
+        name: this.#builder.strings.text(name),
+        stage: this.#builder.strings.text(stage) === "END" ? "END" : "START",
         device: Number.isNaN(device) ? null : device,
         timeUs,
       });
@@ -213,12 +213,12 @@ class Assembly {
   }
 
   settings(dict: number | null, depth = 0): { readonly [key: string]: SettingValue } | null {
-    if (dict === null || this.builder.dicts.classOf(dict) > Class.other) return null;
-    const items = this.builder.loose.get(dict) ?? [];
-    this.budget.charge(ANNOTATION_BYTES * items.length);
+    if (dict === null || this.#builder.dicts.classOf(dict) > Class.other) return null;
+    const items = this.#builder.loose.get(dict) ?? [];
+    this.#budget.charge(ANNOTATION_BYTES * items.length);
     return Object.fromEntries(
       items.map(({ key, kind, value }): [string, SettingValue] => {
-        const name = this.builder.strings.text(key);
+        const name = this.#builder.strings.text(key);
         switch (kind) {
           case Kind.bool:
             return [name, value !== 0];
@@ -226,7 +226,7 @@ class Assembly {
           case Kind.float:
             return [name, Number.isFinite(value) ? value : null];
           case Kind.string:
-            return [name, this.builder.strings.text(value)];
+            return [name, this.#builder.strings.text(value)];
           case Kind.dict:
             return [name, depth < DEEPEST_SETTING ? this.settings(value, depth + 1) : null];
           default:
@@ -237,8 +237,8 @@ class Assembly {
   }
 
   snapshot(root: PickleResult): TorchSnapshot {
-    const top = this.top(root);
-    const { builder } = this;
+    const top = this.#top(root);
+    const builder = this.#builder;
     return {
       ...this.segments(top.segments),
       traces: this.traces(top.traces),
@@ -249,18 +249,18 @@ class Assembly {
     };
   }
 
-  private top(root: PickleResult): Record<keyof typeof TopField, number | null> {
+  #top(root: PickleResult): Record<keyof typeof TopField, number | null> {
     const none = { segments: null, traces: null, settings: null, annotations: null };
     if (root.kind === Kind.list) {
-      const own = this.builder.lists.classOf(root.value);
-      if (own !== Class.empty && own !== Class.segment) throw notSnapshot("the list holds no segments", this.where);
+      const own = this.#builder.lists.classOf(root.value);
+      if (own !== Class.empty && own !== Class.segment) throw notSnapshot("the list holds no segments", this.#where);
       return { ...none, segments: root.value };
     }
-    if (root.kind !== Kind.dict || this.builder.dicts.classOf(root.value) !== Class.top) {
-      throw notSnapshot('there are neither "segments" nor "device_traces"', this.where);
+    if (root.kind !== Kind.dict || this.#builder.dicts.classOf(root.value) !== Class.top) {
+      throw notSnapshot('there are neither "segments" nor "device_traces"', this.#where);
     }
-    const own = this.rows(Class.top);
-    const row = this.builder.dicts.head(root.value);
+    const own = this.#rows(Class.top);
+    const row = this.#builder.dicts.head(root.value);
     const field = (name: keyof typeof TopField): number | null => {
       const value = own.get(row, TopField[name]);
       return Number.isNaN(value) ? null : value;
@@ -272,7 +272,7 @@ class Assembly {
       annotations: field("annotations"),
     };
     if (top.segments === null && top.traces === null) {
-      throw notSnapshot('"segments" and "device_traces" are no lists', this.where);
+      throw notSnapshot('"segments" and "device_traces" are no lists', this.#where);
     }
     return top;
   }

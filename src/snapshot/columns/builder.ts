@@ -41,14 +41,14 @@ export class SnapshotBuilder implements PickleBuilder {
   readonly rows: readonly (Rows | undefined)[];
   /** Items of dicts of no known kind, by dict id. */
   readonly loose = new Map<number, LooseItem[]>();
-  private readonly open: OpenStack;
-  private readonly budget: Budget;
+  readonly #open: OpenStack;
+  readonly #budget: Budget;
 
   constructor(budget: Budget) {
-    this.budget = budget;
+    this.#budget = budget;
     this.strings = new StringTable(budget, FIRST_BYTES);
     this.stacks = new StackTable(this.strings, budget);
-    this.open = new OpenStack(this.stacks);
+    this.#open = new OpenStack(this.stacks);
     this.runs = new Runs(budget);
     this.dicts = new Containers(false, budget);
     this.lists = new Containers(true, budget);
@@ -80,20 +80,20 @@ export class SnapshotBuilder implements PickleBuilder {
         if (kinds[i] === Kind.string && key < KEY_COUNT) told = TELLING_CLASS[key] as number;
       }
       if (told === Class.empty) {
-        this.keepLoose(dict, kinds, values, from, to);
+        this.#keepLoose(dict, kinds, values, from, to);
         return;
       }
-      this.become(dict, told);
+      this.#become(dict, told);
       own = told;
     }
     const row = this.dicts.head(dict);
-    if (own === Class.trace) this.setTrace(row, kinds, values, from, to);
-    else if (own === Class.frame) this.setFrame(dict, row, kinds, values, from, to);
+    if (own === Class.trace) this.#setTrace(row, kinds, values, from, to);
+    else if (own === Class.frame) this.#setFrame(dict, row, kinds, values, from, to);
     else {
       const fields = FIELDS[own];
       for (let i = from; i < to; i += 2) {
         const rule = kinds[i] === Kind.string ? fields?.get(values[i] as number) : undefined;
-        if (rule !== undefined) this.setField(own, row, rule, kinds[i + 1] as number, values[i + 1] as number);
+        if (rule !== undefined) this.#setField(own, row, rule, kinds[i + 1] as number, values[i + 1] as number);
       }
     }
   }
@@ -105,14 +105,14 @@ export class SnapshotBuilder implements PickleBuilder {
       const kind = kinds[i];
       const item = kind === Kind.dict ? this.dicts.classOf(value) : kind === Kind.list ? Class.lists : Class.other;
       if (item <= Class.other || (own !== Class.empty && own !== item)) {
-        if (this.open.list === list) this.closeStack();
+        if (this.#open.list === list) this.#closeStack();
         this.lists.set(list, Class.other, 0);
         return;
       }
       if (item === Class.frame) {
-        if (this.open.list !== list) this.openStack(list, own);
+        if (this.#open.list !== list) this.#openStack(list, own);
         own = Class.frame;
-        this.open.push(this.dicts.head(value));
+        this.#open.push(this.dicts.head(value));
         continue;
       }
       const first = own === Class.empty;
@@ -130,7 +130,7 @@ export class SnapshotBuilder implements PickleBuilder {
     const first = values[from] as number;
     const second = values[from + 1] as number;
     if (to - from === 2 && kinds[from] === Kind.int && kinds[from + 1] === Kind.int) {
-      values[from] = this.pools.number(first, second, this.budget);
+      values[from] = this.pools.number(first, second, this.#budget);
       kinds[from] = Kind.pool;
       return;
     }
@@ -141,28 +141,28 @@ export class SnapshotBuilder implements PickleBuilder {
     kinds[from] = Kind.list;
   }
 
-  private openStack(list: number, own: number): void {
-    if (this.open.list >= 0) this.closeStack();
-    this.open.open(list, own === Class.frame ? this.lists.head(list) : EMPTY_STACK);
+  #openStack(list: number, own: number): void {
+    if (this.#open.list >= 0) this.#closeStack();
+    this.#open.open(list, own === Class.frame ? this.lists.head(list) : EMPTY_STACK);
     this.lists.set(list, Class.frame, EMPTY_STACK);
   }
 
-  private closeStack(): void {
-    const { list } = this.open;
-    this.lists.set(list, Class.frame, this.open.close());
+  #closeStack(): void {
+    const { list } = this.#open;
+    this.lists.set(list, Class.frame, this.#open.close());
   }
 
   /** The stack of a list of frames; {@link NO_STACK} for any other value. */
-  private stackOf(kind: number, value: number): number {
+  #stackOf(kind: number, value: number): number {
     if (kind !== Kind.list) return NO_STACK;
-    if (this.open.list === value) this.closeStack();
+    if (this.#open.list === value) this.#closeStack();
     const own = this.lists.classOf(value);
     return own === Class.frame ? this.lists.head(value) : own === Class.empty ? EMPTY_STACK : NO_STACK;
   }
 
-  private keepLoose(dict: number, kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
+  #keepLoose(dict: number, kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
     if (from === to) return;
-    this.budget.charge((LOOSE_BYTES * (to - from)) / 2);
+    this.#budget.charge((LOOSE_BYTES * (to - from)) / 2);
     this.dicts.set(dict, Class.other, 0);
     const items = this.loose.get(dict) ?? [];
     for (let i = from; i < to; i += 2) {
@@ -173,7 +173,7 @@ export class SnapshotBuilder implements PickleBuilder {
   }
 
   /** Give a dict its class and its row, and what it already held. */
-  private become(dict: number, told: number): void {
+  #become(dict: number, told: number): void {
     const items = this.loose.get(dict);
     if (told === Class.trace) this.dicts.set(dict, told, this.traces.add());
     else if (told === Class.frame) this.dicts.set(dict, told, this.stacks.frame(0, 0, 0));
@@ -191,7 +191,7 @@ export class SnapshotBuilder implements PickleBuilder {
     this.setItems(dict, kinds, values, 0, kinds.length);
   }
 
-  private setTrace(row: number, kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
+  #setTrace(row: number, kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
     const page = this.traces.page(row);
     const at = this.traces.place(row);
     for (let i = from; i < to; i += 2) {
@@ -219,7 +219,7 @@ export class SnapshotBuilder implements PickleBuilder {
           if (isNumber(kind)) page.time[at] = value;
           break;
         case Key.frames:
-          page.stack[at] = this.stackOf(kind, value);
+          page.stack[at] = this.#stackOf(kind, value);
           break;
         case Key.pool_id:
           if (kind === Kind.pool) page.pool[at] = value;
@@ -229,14 +229,7 @@ export class SnapshotBuilder implements PickleBuilder {
     }
   }
 
-  private setFrame(
-    dict: number,
-    frame: number,
-    kinds: Uint8Array,
-    values: Float64Array,
-    from: number,
-    to: number,
-  ): void {
+  #setFrame(dict: number, frame: number, kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
     let { file, name, line } = this.stacks.parts(frame);
     for (let i = from; i < to; i += 2) {
       if (kinds[i] !== Kind.string) continue;
@@ -249,7 +242,7 @@ export class SnapshotBuilder implements PickleBuilder {
     this.dicts.set(dict, Class.frame, this.stacks.frame(file, name, line));
   }
 
-  private setField(own: number, row: number, rule: FieldRule, kind: number, value: number): void {
+  #setField(own: number, row: number, rule: FieldRule, kind: number, value: number): void {
     const rows = this.rows[own];
     switch (rule.value) {
       case "number":
@@ -277,7 +270,7 @@ export class SnapshotBuilder implements PickleBuilder {
         if (kind === Kind.pool) rows?.set(row, rule.field, value);
         break;
       case "stack":
-        rows?.set(row, rule.field, this.stackOf(kind, value));
+        rows?.set(row, rule.field, this.#stackOf(kind, value));
         break;
       default:
         rule.value satisfies never;

@@ -23,46 +23,46 @@ export const Class = {
 
 /** The dicts or lists of a pickle: each has a class and one or two references that depend on it. 5 or 9 bytes each. */
 export class Containers {
-  private readonly classes: Uint8Array[] = [];
-  private readonly heads: Uint32Array[] = [];
-  private readonly tails: Uint32Array[] = [];
-  private readonly paired: boolean;
-  private readonly budget: Budget;
-  private used = 0;
+  readonly #classes: Uint8Array[] = [];
+  readonly #heads: Uint32Array[] = [];
+  readonly #tails: Uint32Array[] = [];
+  readonly #paired: boolean;
+  readonly #budget: Budget;
+  #used = 0;
 
   constructor(paired: boolean, budget: Budget) {
-    this.paired = paired;
-    this.budget = budget;
+    this.#paired = paired;
+    this.#budget = budget;
   }
 
   add(): number {
-    if ((this.used & (PAGE - 1)) === 0) {
-      this.budget.charge((this.paired ? 9 : 5) * PAGE);
-      this.classes.push(new Uint8Array(PAGE));
-      this.heads.push(new Uint32Array(PAGE));
-      if (this.paired) this.tails.push(new Uint32Array(PAGE));
+    if ((this.#used & (PAGE - 1)) === 0) {
+      this.#budget.charge((this.#paired ? 9 : 5) * PAGE);
+      this.#classes.push(new Uint8Array(PAGE));
+      this.#heads.push(new Uint32Array(PAGE));
+      if (this.#paired) this.#tails.push(new Uint32Array(PAGE));
     }
-    return this.used++;
+    return this.#used++;
   }
 
   classOf(id: number): number {
-    return (this.classes[id >>> PAGE_BITS] as Uint8Array)[id & (PAGE - 1)] as number;
+    return (this.#classes[id >>> PAGE_BITS] as Uint8Array)[id & (PAGE - 1)] as number;
   }
 
   head(id: number): number {
-    return (this.heads[id >>> PAGE_BITS] as Uint32Array)[id & (PAGE - 1)] as number;
+    return (this.#heads[id >>> PAGE_BITS] as Uint32Array)[id & (PAGE - 1)] as number;
   }
 
   tail(id: number): number {
-    return (this.tails[id >>> PAGE_BITS] as Uint32Array)[id & (PAGE - 1)] as number;
+    return (this.#tails[id >>> PAGE_BITS] as Uint32Array)[id & (PAGE - 1)] as number;
   }
 
   set(id: number, kind: number, head: number): void {
-    (this.classes[id >>> PAGE_BITS] as Uint8Array)[id & (PAGE - 1)] = kind;
-    (this.heads[id >>> PAGE_BITS] as Uint32Array)[id & (PAGE - 1)] = head;
+    (this.#classes[id >>> PAGE_BITS] as Uint8Array)[id & (PAGE - 1)] = kind;
+    (this.#heads[id >>> PAGE_BITS] as Uint32Array)[id & (PAGE - 1)] = head;
   }
 
   setTail(id: number, tail: number): void {
-    (this.tails[id >>> PAGE_BITS] as Uint32Array)[id & (PAGE - 1)] = tail;
+    (this.#tails[id >>> PAGE_BITS] as Uint32Array)[id & (PAGE - 1)] = tail;
   }
 }

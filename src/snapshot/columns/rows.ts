@@ -5,34 +5,34 @@ const PAGE = 1 << PAGE_BITS;
 
 /** Rows of a fixed number of fields, doubles all, in pages that are never copied. A field nothing was said of is NaN. */
 export class Rows {
-  private readonly pages: Float64Array[] = [];
-  private readonly width: number;
-  private readonly budget: Budget;
-  private used = 0;
+  readonly #pages: Float64Array[] = [];
+  readonly #width: number;
+  readonly #budget: Budget;
+  #used = 0;
 
   constructor(width: number, budget: Budget) {
-    this.width = width;
-    this.budget = budget;
+    this.#width = width;
+    this.#budget = budget;
   }
 
   get count(): number {
-    return this.used;
+    return this.#used;
   }
 
   add(): number {
-    if ((this.used & (PAGE - 1)) === 0) {
-      this.budget.charge(8 * PAGE * this.width);
-      this.pages.push(new Float64Array(PAGE * this.width).fill(Number.NaN));
+    if ((this.#used & (PAGE - 1)) === 0) {
+      this.#budget.charge(8 * PAGE * this.#width);
+      this.#pages.push(new Float64Array(PAGE * this.#width).fill(Number.NaN));
     }
-    return this.used++;
+    return this.#used++;
   }
 
   set(row: number, field: number, value: number): void {
-    const page = this.pages[row >>> PAGE_BITS];
-    if (page !== undefined) page[(row & (PAGE - 1)) * this.width + field] = value;
+    const page = this.#pages[row >>> PAGE_BITS];
+    if (page !== undefined) page[(row & (PAGE - 1)) * this.#width + field] = value;
   }
 
   get(row: number, field: number): number {
-    return this.pages[row >>> PAGE_BITS]?.[(row & (PAGE - 1)) * this.width + field] ?? Number.NaN;
+    return this.#pages[row >>> PAGE_BITS]?.[(row & (PAGE - 1)) * this.#width + field] ?? Number.NaN;
   }
 }

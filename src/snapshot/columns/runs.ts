@@ -8,35 +8,35 @@ export const NO_RUN = 0xffffffff;
  * million entries is one run.
  */
 export class Runs {
-  private starts = new Uint32Array(1 << 10);
-  private counts = new Uint32Array(1 << 10);
-  private nexts = new Uint32Array(1 << 10);
-  private used = 0;
-  private readonly budget: Budget;
+  #starts = new Uint32Array(1 << 10);
+  #counts = new Uint32Array(1 << 10);
+  #nexts = new Uint32Array(1 << 10);
+  #used = 0;
+  readonly #budget: Budget;
 
   constructor(budget: Budget) {
-    this.budget = budget;
+    this.#budget = budget;
   }
 
   /** Add a row behind the run `tail` ({@link NO_RUN} = begin a sequence); the sequence's new tail. */
   add(tail: number, row: number): number {
-    if (tail !== NO_RUN && (this.starts[tail] as number) + (this.counts[tail] as number) === row) {
-      this.counts[tail] = (this.counts[tail] as number) + 1;
+    if (tail !== NO_RUN && (this.#starts[tail] as number) + (this.#counts[tail] as number) === row) {
+      this.#counts[tail] = (this.#counts[tail] as number) + 1;
       return tail;
     }
-    const run = this.used++;
-    if (run === this.starts.length) this.grow();
-    this.starts[run] = row;
-    this.counts[run] = 1;
-    this.nexts[run] = NO_RUN;
-    if (tail !== NO_RUN) this.nexts[tail] = run;
+    const run = this.#used++;
+    if (run === this.#starts.length) this.#grow();
+    this.#starts[run] = row;
+    this.#counts[run] = 1;
+    this.#nexts[run] = NO_RUN;
+    if (tail !== NO_RUN) this.#nexts[tail] = run;
     return run;
   }
 
   /** The runs of a sequence in order. */
   *from(head: number): Generator<{ readonly start: number; readonly count: number }, void, undefined> {
-    for (let run = head; run !== NO_RUN; run = this.nexts[run] as number) {
-      yield { start: this.starts[run] as number, count: this.counts[run] as number };
+    for (let run = head; run !== NO_RUN; run = this.#nexts[run] as number) {
+      yield { start: this.#starts[run] as number, count: this.#counts[run] as number };
     }
   }
 
@@ -47,16 +47,16 @@ export class Runs {
     return sum;
   }
 
-  private grow(): void {
-    const size = 2 * this.starts.length;
-    this.budget.charge(12 * size);
+  #grow(): void {
+    const size = 2 * this.#starts.length;
+    this.#budget.charge(12 * size);
     const longer = (old: Uint32Array): Uint32Array<ArrayBuffer> => {
       const more = new Uint32Array(size);
       more.set(old);
       return more;
     };
-    this.starts = longer(this.starts);
-    this.counts = longer(this.counts);
-    this.nexts = longer(this.nexts);
+    this.#starts = longer(this.#starts);
+    this.#counts = longer(this.#counts);
+    this.#nexts = longer(this.#nexts);
   }
 }

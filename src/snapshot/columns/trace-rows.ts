@@ -31,25 +31,25 @@ function newPage(rows: number): TracePage {
 
 /** Columns of trace entries. Unknown numbers are NaN, an unknown stack {@link NO_STACK}, an unknown pool 0. */
 export class TraceRows {
-  private pages: TracePage[] = [];
-  private used = 0;
-  private readonly budget: Budget;
+  #pages: TracePage[] = [];
+  #used = 0;
+  readonly #budget: Budget;
 
   constructor(budget: Budget) {
-    this.budget = budget;
+    this.#budget = budget;
   }
 
   get count(): number {
-    return this.used;
+    return this.#used;
   }
 
   /** A new row without values. */
   add(): number {
-    const row = this.used++;
+    const row = this.#used++;
     const at = row & (PAGE - 1);
     if (at === 0) {
-      this.budget.charge(ROW_BYTES * PAGE);
-      this.pages.push(newPage(PAGE));
+      this.#budget.charge(ROW_BYTES * PAGE);
+      this.#pages.push(newPage(PAGE));
     }
     const page = this.page(row);
     page.addr[at] = Number.NaN;
@@ -61,7 +61,7 @@ export class TraceRows {
   }
 
   page(row: number): TracePage {
-    return this.pages[row >>> PAGE_BITS] as TracePage;
+    return this.#pages[row >>> PAGE_BITS] as TracePage;
   }
 
   /** Place of a row in its page. */
@@ -72,7 +72,7 @@ export class TraceRows {
   /** The rows of the given runs, in order, as columns of exact length. */
   gather(runs: readonly { readonly start: number; readonly count: number }[]): TracePage & { readonly length: number } {
     const length = runs.reduce((sum, { count }) => sum + count, 0);
-    this.budget.charge(ROW_BYTES * length);
+    this.#budget.charge(ROW_BYTES * length);
     const all = newPage(length);
     let to = 0;
     for (const { start, count } of runs) {

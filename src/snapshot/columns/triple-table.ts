@@ -1,6 +1,6 @@
 import type { Budget } from "../pickle/budget.ts";
 
-const MOST_PROBES = 32;
+const MAX_PROBES = 32;
 
 /**
  * Numbers triples of 32-bit values: equal triples get the same number, in order of first appearance. A file made of colliding
@@ -10,24 +10,24 @@ export class TripleTable {
   first = new Uint32Array(1 << 10);
   second = new Uint32Array(1 << 10);
   third = new Uint32Array(1 << 10);
-  private slots = new Uint32Array(1 << 11);
-  private used = 0;
-  private readonly budget: Budget;
+  #slots = new Uint32Array(1 << 11);
+  #used = 0;
+  readonly #budget: Budget;
 
   constructor(budget: Budget) {
-    this.budget = budget;
+    this.#budget = budget;
   }
 
   get count(): number {
-    return this.used;
+    return this.#used;
   }
 
   number(a: number, b: number, c: number): number {
-    const mask = this.slots.length - 1;
+    const mask = this.#slots.length - 1;
     let slot = mix(a, b, c) & mask;
     let free = -1;
-    for (let probe = 0; probe < MOST_PROBES; probe++) {
-      const id = (this.slots[slot] as number) - 1;
+    for (let probe = 0; probe < MAX_PROBES; probe++) {
+      const id = (this.#slots[slot] as number) - 1;
       if (id < 0) {
         free = slot;
         break;
@@ -35,19 +35,19 @@ export class TripleTable {
       if (this.first[id] === a && this.second[id] === b && this.third[id] === c) return id;
       slot = (slot + 1) & mask;
     }
-    const id = this.used++;
-    if (id === this.first.length) this.grow();
+    const id = this.#used++;
+    if (id === this.first.length) this.#grow();
     this.first[id] = a;
     this.second[id] = b;
     this.third[id] = c;
-    if (free >= 0) this.slots[free] = id + 1;
-    if (2 * this.used > this.slots.length) this.rehash();
+    if (free >= 0) this.#slots[free] = id + 1;
+    if (2 * this.#used > this.#slots.length) this.#rehash();
     return id;
   }
 
-  private grow(): void {
+  #grow(): void {
     const size = 2 * this.first.length;
-    this.budget.charge(12 * size);
+    this.#budget.charge(12 * size);
     const longer = (old: Uint32Array): Uint32Array<ArrayBuffer> => {
       const more = new Uint32Array(size);
       more.set(old);
@@ -58,13 +58,13 @@ export class TripleTable {
     this.third = longer(this.third);
   }
 
-  private rehash(): void {
-    const size = 2 * this.slots.length;
-    this.budget.charge(4 * size);
+  #rehash(): void {
+    const size = 2 * this.#slots.length;
+    this.#budget.charge(4 * size);
     const slots = new Uint32Array(size);
-    for (let id = 0; id < this.used; id++) {
+    for (let id = 0; id < this.#used; id++) {
       let slot = mix(this.first[id] as number, this.second[id] as number, this.third[id] as number) & (size - 1);
-      for (let probe = 0; probe < MOST_PROBES; probe++) {
+      for (let probe = 0; probe < MAX_PROBES; probe++) {
         if (slots[slot] === 0) {
           slots[slot] = id + 1;
           break;
@@ -72,7 +72,7 @@ export class TripleTable {
         slot = (slot + 1) & (size - 1);
       }
     }
-    this.slots = slots;
+    this.#slots = slots;
   }
 }
 

@@ -10,23 +10,23 @@ const FREE_BYTES = 24 * 2 ** 20;
 
 /** Counts the bytes that reading one file has taken, and stops a file that wants more than one of its size may. */
 export class Budget {
-  private spent = 0;
-  private readonly limit: number;
-  private readonly where: string;
+  #spent = 0;
+  readonly #limit: number;
+  readonly #where: string;
 
   constructor(fileBytes: number, where: string) {
-    this.limit = FREE_BYTES + FILE_FACTOR * fileBytes;
-    this.where = where;
+    this.#limit = FREE_BYTES + FILE_FACTOR * fileBytes;
+    this.#where = where;
   }
 
   /** @throws GateError SNAPSHOT_TOO_COSTLY */
   charge(bytes: number): void {
-    this.spent += bytes;
-    if (this.spent > this.limit) {
+    this.#spent += bytes;
+    if (this.#spent > this.#limit) {
       throw invalidInput(
         "SNAPSHOT_TOO_COSTLY",
         "reading it needs far more memory than a snapshot of its size does",
-        this.where,
+        this.#where,
         "The file was not written by PyTorch, or it is damaged.",
       );
     }

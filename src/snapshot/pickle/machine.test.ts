@@ -11,7 +11,7 @@ class Plainly implements PickleBuilder {
   readonly texts: string[] = [];
   readonly dicts: Map<unknown, unknown>[] = [];
   readonly lists: unknown[][] = [];
-  private readonly tuples: unknown[][] = [];
+  readonly #tuples: unknown[][] = [];
 
   value(kind: number, value: number): unknown {
     switch (kind) {
@@ -26,7 +26,7 @@ class Plainly implements PickleBuilder {
       case Kind.list:
         return this.lists[value];
       case Kind.pool:
-        return this.tuples[value];
+        return this.#tuples[value];
       case Kind.upper:
         return BigInt(value) + 2n ** 64n;
       default:
@@ -58,7 +58,7 @@ class Plainly implements PickleBuilder {
 
   tuple(kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
     const items = Array.from({ length: to - from }, (_, i) => this.value(kinds[from + i]!, values[from + i]!));
-    values[from] = this.tuples.push(items) - 1;
+    values[from] = this.#tuples.push(items) - 1;
     kinds[from] = Kind.pool;
   }
 }

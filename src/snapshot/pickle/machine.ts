@@ -45,21 +45,21 @@ class Registers {
   kinds = new Uint8Array(FIRST_STACK);
   values = new Float64Array(FIRST_STACK);
   /** Where the values above each open mark begin. */
-  private marks = new Uint32Array(FIRST_STACK >> 4);
-  private marked = 0;
-  private readonly budget: Budget;
+  #marks = new Uint32Array(FIRST_STACK >> 4);
+  #marked = 0;
+  readonly #budget: Budget;
 
   constructor(budget: Budget) {
-    this.budget = budget;
+    this.#budget = budget;
   }
 
   get open(): number {
-    return this.marked;
+    return this.#marked;
   }
 
   grow(): void {
     const size = 2 * this.kinds.length;
-    this.budget.charge(9 * size);
+    this.#budget.charge(9 * size);
     const kinds = new Uint8Array(size);
     const values = new Float64Array(size);
     kinds.set(this.kinds);
@@ -69,18 +69,18 @@ class Registers {
   }
 
   mark(floor: number): void {
-    if (this.marked === this.marks.length) {
-      this.budget.charge(8 * this.marked);
-      const marks = new Uint32Array(2 * this.marked);
-      marks.set(this.marks);
-      this.marks = marks;
+    if (this.#marked === this.#marks.length) {
+      this.#budget.charge(8 * this.#marked);
+      const marks = new Uint32Array(2 * this.#marked);
+      marks.set(this.#marks);
+      this.#marks = marks;
     }
-    this.marks[this.marked++] = floor;
+    this.#marks[this.#marked++] = floor;
   }
 
   /** The floor below the newest mark. */
   unmark(): number {
-    return this.marks[--this.marked] as number;
+    return this.#marks[--this.#marked] as number;
   }
 }
 

@@ -9,7 +9,7 @@ const FIRST_READ = 4 << 10;
 /** More than any opcode with its argument takes, texts with a 4-byte length and longer apart. */
 export const MARGIN = 520;
 /** No text of a snapshot comes near; a length above is damage, or a bomb. */
-const LONGEST_TEXT = 16 * 2 ** 20;
+const MAX_TEXT = 16 * 2 ** 20;
 
 /**
  * The part of the file at hand. The machine reads `bytes` from `position` up to `safe` without further checks: an opcode that
@@ -19,18 +19,18 @@ export class Window {
   bytes: Uint8Array<ArrayBuffer>;
   /** First byte that may not start an opcode before {@link refill}. */
   safe = 0;
-  private end = 0;
-  private ended = false;
-  private reading = FIRST_READ;
+  #end = 0;
+  #ended = false;
+  #reading = FIRST_READ;
   /** Bytes of the file before the start of `bytes`. */
-  private before = 0;
-  private readonly source: ByteSource;
-  private readonly budget: Budget;
+  #before = 0;
+  readonly #source: ByteSource;
+  readonly #budget: Budget;
   readonly where: string;
 
   constructor(source: ByteSource, budget: Budget, where: string) {
-    this.source = source;
-    this.budget = budget;
+    this.#source = source;
+    this.#budget = budget;
     this.where = where;
     this.bytes = new Uint8Array(Math.min(WINDOW_BYTES, source.size + MARGIN) + 2 * MARGIN);
     budget.charge(this.bytes.length);
@@ -38,15 +38,15 @@ export class Window {
 
   /** Place in the file of a place in `bytes`. */
   offset(position: number): number {
-    return this.before + position;
+    return this.#before + position;
   }
 
   /**
    * Move what is left to the start and read on; the new position. @throws GateError SNAPSHOT_TRUNCATED at the file's end
    */
   refill(position: number): number {
-    if (this.ended && position >= this.end) throw this.truncated();
-    this.load(position, MARGIN);
+    if (this.#ended && position >= this.#end) throw this.#truncated();
+    this.#load(position, MARGIN);
     return 0;
   }
 
@@ -55,59 +55,59 @@ export class Window {
    * @throws GateError SNAPSHOT_TRUNCATED, SNAPSHOT_MALFORMED for a length no text has
    */
   need(position: number, length: number): number {
-    if (position + length <= this.end) return position;
-    const left = this.source.size - this.offset(position);
-    if (length > left) throw this.truncated(length);
-    if (length > LONGEST_TEXT) {
+    if (position + length <= this.#end) return position;
+    const left = this.#source.size - this.offset(position);
+    if (length > left) throw this.#truncated(length);
+    if (length > MAX_TEXT) {
       throw invalidInput(
         "SNAPSHOT_MALFORMED",
         `a text of ${length} bytes at byte ${this.offset(position)}`,
         this.where,
       );
     }
-    this.load(position, length + MARGIN);
-    if (length > this.end) throw this.truncated(length);
+    this.#load(position, length + MARGIN);
+    if (length > this.#end) throw this.#truncated(length);
     return 0;
   }
 
-  private load(position: number, atLeast: number): void {
-    const kept = Math.max(0, this.end - position);
-    this.before += position;
+  #load(position: number, atLeast: number): void {
+    const kept = Math.max(0, this.#end - position);
+    this.#before += position;
     if (atLeast + MARGIN > this.bytes.length) {
-      this.budget.charge(atLeast + MARGIN);
+      this.#budget.charge(atLeast + MARGIN);
       const larger = new Uint8Array(atLeast + MARGIN);
-      larger.set(this.bytes.subarray(position, this.end));
+      larger.set(this.bytes.subarray(position, this.#end));
       this.bytes = larger;
     } else {
-      this.bytes.copyWithin(0, position, this.end);
+      this.bytes.copyWithin(0, position, this.#end);
     }
-    this.end = kept;
-    const room = Math.min(this.bytes.length - MARGIN, atLeast + MARGIN + this.reading);
-    this.reading = Math.min(WINDOW_BYTES, 4 * this.reading);
-    while (!this.ended && this.end < room) {
-      const count = this.source.read(this.bytes.subarray(this.end, room));
-      if (count === 0) this.ended = true;
-      this.end += count;
+    this.#end = kept;
+    const room = Math.min(this.bytes.length - MARGIN, atLeast + MARGIN + this.#reading);
+    this.#reading = Math.min(WINDOW_BYTES, 4 * this.#reading);
+    while (!this.#ended && this.#end < room) {
+      const count = this.#source.read(this.bytes.subarray(this.#end, room));
+      if (count === 0) this.#ended = true;
+      this.#end += count;
     }
-    if (this.ended) {
+    if (this.#ended) {
       // Zeros follow the end: 0 is no opcode, so nothing is taken for one.
-      this.bytes.fill(0, this.end);
-      this.safe = this.end;
+      this.bytes.fill(0, this.#end);
+      this.safe = this.#end;
     } else {
-      this.safe = this.end - MARGIN;
+      this.safe = this.#end - MARGIN;
     }
   }
 
   /** @throws GateError SNAPSHOT_TRUNCATED when `position` lies beyond the file's end: the opcode before it was cut */
   check(position: number): void {
-    if (position > this.end) throw this.truncated();
+    if (position > this.#end) throw this.#truncated();
   }
 
-  private truncated(length?: number): Error {
+  #truncated(length?: number): Error {
     const what = length === undefined ? "" : ` in a text of ${length} bytes`;
     return invalidInput(
       "SNAPSHOT_TRUNCATED",
-      `the pickle ends early${what}, after ${this.source.size} bytes`,
+      `the pickle ends early${what}, after ${this.#source.size} bytes`,
       this.where,
       "The file was cut: copy it again, or let the program that writes it finish.",
     );

@@ -35,7 +35,7 @@ const isEvent = (kind: number): kind is DeviceEvent => Object.hasOwn(EVENT_KINDS
 /** Kinds whose number is part of what happened: each number is a story of its own. */
 const NUMBERED = new Set<DeviceHealth["kind"]>(["xid", "lost", "unreachable"]);
 /** A device in its last throes may send any number of different ones. */
-const MOST_KINDS = 256;
+const MAX_KINDS = 256;
 
 /** The device of an entry that concerns all devices of a driver. */
 export const ALL_DEVICES = "all";
@@ -85,7 +85,7 @@ export function deviceHealth(file: RecordFile, devices: readonly SurveyedDevice[
     const key = `${one.index} ${one.kind} ${NUMBERED.has(one.kind) ? one.code : ""}`;
     const known = found.get(key);
     if (known === undefined) {
-      if (found.size < MOST_KINDS) found.set(key, one);
+      if (found.size < MAX_KINDS) found.set(key, one);
       continue;
     }
     const lasting = one.kind === "stalled" || one.kind === "recovered";

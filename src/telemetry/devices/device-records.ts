@@ -23,102 +23,102 @@ interface Entry {
 }
 
 class DeviceBuilder {
-  private readonly index: number;
-  private readonly timeNs = new GrowableColumn();
-  private readonly used = new GrowableColumn();
-  private readonly total = new GrowableColumn();
-  private readonly free = new GrowableColumn();
-  private readonly driver = new GrowableColumn();
+  readonly #index: number;
+  readonly #timeNs = new GrowableColumn();
+  readonly #used = new GrowableColumn();
+  readonly #total = new GrowableColumn();
+  readonly #free = new GrowableColumn();
+  readonly #driver = new GrowableColumn();
 
   constructor(index: number) {
-    this.index = index;
+    this.#index = index;
   }
 
   push(timeNs: number, [used, total, free, driver]: Values): void {
-    this.timeNs.push(timeNs);
-    this.used.push(used);
-    this.total.push(total);
-    this.free.push(free);
-    this.driver.push(driver);
+    this.#timeNs.push(timeNs);
+    this.#used.push(used);
+    this.#total.push(total);
+    this.#free.push(free);
+    this.#driver.push(driver);
   }
 
   take(): DeviceColumns {
     return {
-      index: this.index,
-      timeNs: this.timeNs.take(),
-      used: this.used.take(),
-      total: this.total.take(),
-      free: this.free.take(),
-      driver: this.driver.take(),
+      index: this.#index,
+      timeNs: this.#timeNs.take(),
+      used: this.#used.take(),
+      total: this.#total.take(),
+      free: this.#free.take(),
+      driver: this.#driver.take(),
     };
   }
 }
 
 /** The process lists of one device: entries gather until the record that says the list was read to its end. */
 class ListsBuilder {
-  private readonly index: number;
-  private readonly timeNs = new GrowableColumn();
-  private readonly ends = new GrowableColumn();
-  private readonly pids = new GrowableColumn();
-  private readonly bytes = new GrowableColumn();
-  private readonly owners = new GrowableColumn();
-  private readonly durationNs = new GrowableColumn();
-  private pending = new Map<number, Entry>();
-  private pendingNs = -1;
-  private pendingCount = 0;
-  private unknown = 0;
+  readonly #index: number;
+  readonly #timeNs = new GrowableColumn();
+  readonly #ends = new GrowableColumn();
+  readonly #pids = new GrowableColumn();
+  readonly #bytes = new GrowableColumn();
+  readonly #owners = new GrowableColumn();
+  readonly #durationNs = new GrowableColumn();
+  #pending = new Map<number, Entry>();
+  #pendingNs = -1;
+  #pendingCount = 0;
+  #unknown = 0;
 
   constructor(index: number) {
-    this.index = index;
+    this.#index = index;
   }
 
   /** Returns how many entries of an unfinished list before this one had to be dropped. */
   entry(timeNs: number, pid: number, bytes: number, owner: number): number {
     let dropped = 0;
-    if (timeNs !== this.pendingNs) {
-      dropped = this.pending.size;
-      this.pending.clear();
-      this.pendingNs = timeNs;
-      this.pendingCount = 0;
+    if (timeNs !== this.#pendingNs) {
+      dropped = this.#pending.size;
+      this.#pending.clear();
+      this.#pendingNs = timeNs;
+      this.#pendingCount = 0;
     }
-    this.pendingCount++;
-    const known = this.pending.get(pid);
+    this.#pendingCount++;
+    const known = this.#pending.get(pid);
     // A process stands in several of the driver's lists (compute, graphics), each with all of its memory.
-    if (known === undefined) this.pending.set(pid, { pid, bytes, owner });
+    if (known === undefined) this.#pending.set(pid, { pid, bytes, owner });
     else if (!(bytes <= known.bytes) && !Number.isNaN(bytes)) known.bytes = bytes;
     return dropped;
   }
 
   /** False for a list that runs backwards, or of which not every entry arrived: who is missing may be anybody. */
   end(timeNs: number, announced: number, durationNs: number): boolean {
-    const own = timeNs === this.pendingNs;
-    const entries = own ? [...this.pending.values()] : [];
-    const whole = Number.isNaN(announced) || (own ? this.pendingCount : 0) >= announced;
-    this.pending.clear();
-    this.pendingNs = -1;
-    if (timeNs < this.timeNs.last() || !whole) return false;
+    const own = timeNs === this.#pendingNs;
+    const entries = own ? [...this.#pending.values()] : [];
+    const whole = Number.isNaN(announced) || (own ? this.#pendingCount : 0) >= announced;
+    this.#pending.clear();
+    this.#pendingNs = -1;
+    if (timeNs < this.#timeNs.last() || !whole) return false;
     for (const { pid, bytes, owner } of entries) {
-      this.pids.push(pid);
-      this.bytes.push(bytes);
-      this.owners.push(owner);
-      if (Number.isNaN(bytes)) this.unknown++;
+      this.#pids.push(pid);
+      this.#bytes.push(bytes);
+      this.#owners.push(owner);
+      if (Number.isNaN(bytes)) this.#unknown++;
     }
-    this.timeNs.push(timeNs);
-    this.ends.push(this.pids.length);
-    this.durationNs.push(durationNs);
+    this.#timeNs.push(timeNs);
+    this.#ends.push(this.#pids.length);
+    this.#durationNs.push(durationNs);
     return true;
   }
 
   take(): DeviceLists {
     return {
-      index: this.index,
-      timeNs: this.timeNs.take(),
-      ends: this.ends.take(),
-      pids: this.pids.take(),
-      bytes: this.bytes.take(),
-      owners: this.owners.take(),
-      durationNs: this.durationNs.take(),
-      unknown: this.unknown,
+      index: this.#index,
+      timeNs: this.#timeNs.take(),
+      ends: this.#ends.take(),
+      pids: this.#pids.take(),
+      bytes: this.#bytes.take(),
+      owners: this.#owners.take(),
+      durationNs: this.#durationNs.take(),
+      unknown: this.#unknown,
     };
   }
 }
@@ -136,15 +136,15 @@ export interface DeviceRecordsTaken {
  * `dropped`.
  */
 export class DeviceRecords {
-  private readonly devices = new Map<number, DeviceBuilder>();
-  private readonly lists = new Map<number, ListsBuilder>();
-  private readonly peaks = new Map<string, DeviceProcessPeak>();
-  private readonly events: RecordedDeviceEvent[] = [];
+  readonly #devices = new Map<number, DeviceBuilder>();
+  readonly #lists = new Map<number, ListsBuilder>();
+  readonly #peaks = new Map<string, DeviceProcessPeak>();
+  readonly #events: RecordedDeviceEvent[] = [];
   /** Entries of process lists that were never read to their end. */
   dropped = 0;
 
   sample(timeNs: number, id: number, values: Values): boolean {
-    const device = found(this.devices, id, () => new DeviceBuilder(id));
+    const device = found(this.#devices, id, () => new DeviceBuilder(id));
     device?.push(timeNs, values);
     return device !== undefined;
   }
@@ -152,7 +152,7 @@ export class DeviceRecords {
   /** @param source a {@link RecordSource}: NVIDIA's driver says 0 where it cannot tell, and a process on a device holds something */
   process(timeNs: number, pid: number, source: number, [bytes, index, owner]: Values): boolean {
     if (pid < WHOLE_JOB || pid === 0 || (pid === WHOLE_JOB && owner !== 1)) return false;
-    const lists = found(this.lists, index, () => new ListsBuilder(index));
+    const lists = found(this.#lists, index, () => new ListsBuilder(index));
     if (lists === undefined) return false;
     const known = source === RecordSource.nvml && bytes === 0 ? Number.NaN : bytes;
     this.dropped += lists.entry(timeNs, pid, known, owner === 1 || owner === 0 ? owner : Number.NaN);
@@ -160,7 +160,7 @@ export class DeviceRecords {
   }
 
   list(timeNs: number, id: number, [announced, durationNs]: Values): boolean {
-    return found(this.lists, id, () => new ListsBuilder(id))?.end(timeNs, announced, durationNs) ?? false;
+    return found(this.#lists, id, () => new ListsBuilder(id))?.end(timeNs, announced, durationNs) ?? false;
   }
 
   processPeak(pid: number, source: number, [bytes, index, ended]: Values): boolean {
@@ -168,9 +168,9 @@ export class DeviceRecords {
     // 0 is what the driver answers where it kept no account.
     if (Number.isNaN(bytes) || bytes === 0) return true;
     const key = `${index} ${pid}`;
-    const known = this.peaks.get(key);
-    if (known === undefined && this.peaks.size >= MAX_LISTED) return true;
-    this.peaks.set(key, {
+    const known = this.#peaks.get(key);
+    if (known === undefined && this.#peaks.size >= MAX_LISTED) return true;
+    this.#peaks.set(key, {
       index,
       pid,
       source,
@@ -182,20 +182,20 @@ export class DeviceRecords {
 
   event(timeNs: number, index: number, source: number, [kind, code]: Values): boolean {
     if (Number.isNaN(kind)) return false;
-    if (this.events.length < MAX_LISTED) {
-      this.events.push({ timeNs, index, source, kind, code: Number.isNaN(code) ? null : code });
+    if (this.#events.length < MAX_LISTED) {
+      this.#events.push({ timeNs, index, source, kind, code: Number.isNaN(code) ? null : code });
     }
     return true;
   }
 
   take(): DeviceRecordsTaken {
     return {
-      devices: ordered(this.devices).map((device) => device.take()),
-      lists: ordered(this.lists)
+      devices: ordered(this.#devices).map((device) => device.take()),
+      lists: ordered(this.#lists)
         .map((lists) => lists.take())
         .filter(({ timeNs }) => timeNs.length > 0),
-      processPeaks: [...this.peaks.values()],
-      deviceEvents: this.events,
+      processPeaks: [...this.#peaks.values()],
+      deviceEvents: this.#events,
     };
   }
 }

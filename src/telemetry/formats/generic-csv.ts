@@ -38,69 +38,69 @@ interface CellColumn extends ByteColumn {
 }
 
 class GenericCsvReader {
-  private header: string[] | null = null;
-  private time: { cell: number; unit: "ns" | "s"; header: string } | null = null;
-  private stepCell = -1;
-  private rankCell = -1;
-  private deviceCell = -1;
-  private cells: CellColumn[] = [];
+  #header: string[] | null = null;
+  #time: { cell: number; unit: "ns" | "s"; header: string } | null = null;
+  #stepCell = -1;
+  #rankCell = -1;
+  #deviceCell = -1;
+  #cells: CellColumn[] = [];
   /** Without a `device` column: the devices the columns speak of, and the columns of each. */
-  private devices: string[] = [];
-  private readonly cellsOf = new Map<string, CellColumn[]>();
-  private readonly builders = new Map<string, Map<number, TableBuilder>>();
-  private readonly stamps = new TimeStamps();
-  private readonly missing = new Map<string, number>();
-  private unordered = 0;
-  private stepsBack = 0;
-  private readonly name: string;
+  #devices: string[] = [];
+  readonly #cellsOf = new Map<string, CellColumn[]>();
+  readonly #builders = new Map<string, Map<number, TableBuilder>>();
+  readonly #stamps = new TimeStamps();
+  readonly #missing = new Map<string, number>();
+  #unordered = 0;
+  #stepsBack = 0;
+  readonly #name: string;
 
   constructor(name: string) {
-    this.name = name;
+    this.#name = name;
   }
 
   row(row: CsvRow): void {
-    if (this.header === null) {
-      this.readHeader(row);
+    if (this.#header === null) {
+      this.#readHeader(row);
       return;
     }
-    checkRowLength(row, this.header.length, this.name);
-    const timeNs = this.timeOf(row);
-    const step = this.stepCell < 0 ? Number.NaN : this.optional(row, this.stepCell, "step");
-    if (this.deviceCell >= 0) {
-      const table = this.builderOf(row, this.deviceOf(row));
-      this.lookAtOrder(table, timeNs, step);
-      this.append(row, table, timeNs, step, this.cells);
+    checkRowLength(row, this.#header.length, this.#name);
+    const timeNs = this.#timeOf(row);
+    const step = this.#stepCell < 0 ? Number.NaN : this.#optional(row, this.#stepCell, "step");
+    if (this.#deviceCell >= 0) {
+      const table = this.#builderOf(row, this.#deviceOf(row));
+      this.#lookAtOrder(table, timeNs, step);
+      this.#append(row, table, timeNs, step, this.#cells);
       return;
     }
-    for (const [i, device] of this.devices.entries()) {
-      const table = this.builderOf(row, device);
+    for (const [i, device] of this.#devices.entries()) {
+      const table = this.#builderOf(row, device);
       // The tables of one row are in the same order: one of them is looked at.
-      if (i === 0) this.lookAtOrder(table, timeNs, step);
-      this.append(row, table, timeNs, step, this.columnsOf(device));
+      if (i === 0) this.#lookAtOrder(table, timeNs, step);
+      this.#append(row, table, timeNs, step, this.#columnsOf(device));
     }
   }
 
   /** Rows of several ranks or devices interleave, so a row is compared with the one before of its own table. */
-  private lookAtOrder(table: TableBuilder, timeNs: number, step: number): void {
-    if (timeNs <= table.lastTime) this.unordered++;
-    if (step < table.lastStep) this.stepsBack++;
+  #lookAtOrder(table: TableBuilder, timeNs: number, step: number): void {
+    if (timeNs <= table.lastTime) this.#unordered++;
+    if (step < table.lastStep) this.#stepsBack++;
     if (!Number.isNaN(timeNs)) table.lastTime = timeNs;
     if (!Number.isNaN(step)) table.lastStep = step;
   }
 
-  private append(row: CsvRow, to: TableBuilder, timeNs: number, step: number, cells: readonly CellColumn[]): void {
+  #append(row: CsvRow, to: TableBuilder, timeNs: number, step: number, cells: readonly CellColumn[]): void {
     to.time?.push(timeNs);
     to.steps?.push(step);
     for (let i = 0; i < cells.length; i++) {
       const cell = cells[i]!;
-      const value = numberIn(row, cell.cell, cell.header, this.name);
-      if (value < 0 || value > Number.MAX_SAFE_INTEGER) rejectImpossible(value, row.line, cell.header, this.name);
+      const value = numberIn(row, cell.cell, cell.header, this.#name);
+      if (value < 0 || value > Number.MAX_SAFE_INTEGER) rejectImpossible(value, row.line, cell.header, this.#name);
       if (Number.isNaN(value)) cell.missing++;
       to.columns[i]!.push(Number.isInteger(value) ? value : Math.round(value));
     }
   }
 
-  private readHeader(row: CsvRow): void {
+  #readHeader(row: CsvRow): void {
     const header = Array.from({ length: row.count }, (_, i) => row.text(i).toLowerCase());
     const seen = new Set<string>();
     for (const [cell, field] of header.entries()) {
@@ -108,7 +108,7 @@ class GenericCsvReader {
         throw invalidInput(
           "CSV_DUPLICATE_COLUMN",
           `the header names "${field}" twice`,
-          this.name,
+          this.#name,
           "Rename one of them.",
         );
       }
@@ -116,113 +116,113 @@ class GenericCsvReader {
       const bytes = BYTE_COLUMNS.get(field);
       if (bytes) {
         const device = bytes.column === "host" || bytes.column === "rss" ? "host" : "cuda:0";
-        this.cells.push({ ...bytes, cell, header: field, device, missing: 0 });
-      } else if (field === "timestamp_ns") this.time = { cell, unit: "ns", header: field };
-      else if (field === "time_s") this.time ??= { cell, unit: "s", header: field };
-      else if (field === "step") this.stepCell = cell;
-      else if (field === "rank") this.rankCell = cell;
-      else if (field === "device") this.deviceCell = cell;
+        this.#cells.push({ ...bytes, cell, header: field, device, missing: 0 });
+      } else if (field === "timestamp_ns") this.#time = { cell, unit: "ns", header: field };
+      else if (field === "time_s") this.#time ??= { cell, unit: "s", header: field };
+      else if (field === "step") this.#stepCell = cell;
+      else if (field === "rank") this.#rankCell = cell;
+      else if (field === "device") this.#deviceCell = cell;
     }
-    this.header = header;
-    this.devices = [...new Set(this.cells.map((cell) => cell.device))];
-    for (const device of this.devices) {
-      this.cellsOf.set(
+    this.#header = header;
+    this.#devices = [...new Set(this.#cells.map((cell) => cell.device))];
+    for (const device of this.#devices) {
+      this.#cellsOf.set(
         device,
-        this.cells.filter((cell) => cell.device === device),
+        this.#cells.filter((cell) => cell.device === device),
       );
     }
   }
 
-  private count(column: string): void {
-    this.missing.set(column, (this.missing.get(column) ?? 0) + 1);
+  #count(column: string): void {
+    this.#missing.set(column, (this.#missing.get(column) ?? 0) + 1);
   }
 
-  private optional(row: CsvRow, cell: number, column: string): number {
-    const value = numberIn(row, cell, column, this.name);
-    if (Number.isNaN(value)) this.count(column);
+  #optional(row: CsvRow, cell: number, column: string): number {
+    const value = numberIn(row, cell, column, this.#name);
+    if (Number.isNaN(value)) this.#count(column);
     return value;
   }
 
-  private timeOf(row: CsvRow): number {
-    const { time } = this;
+  #timeOf(row: CsvRow): number {
+    const time = this.#time;
     if (!time) return Number.NaN;
     let timeNs = Number.NaN;
-    if (time.unit === "ns") timeNs = this.stamps.digits(row.bytes, row.starts[time.cell]!, row.ends[time.cell]!);
+    if (time.unit === "ns") timeNs = this.#stamps.digits(row.bytes, row.starts[time.cell]!, row.ends[time.cell]!);
     if (Number.isNaN(timeNs)) {
-      const value = this.optional(row, time.cell, time.header);
+      const value = this.#optional(row, time.cell, time.header);
       if (Number.isNaN(value)) return Number.NaN;
       timeNs =
         time.unit === "ns"
-          ? this.stamps.nanoseconds(value, row.line, time.header, this.name)
-          : this.stamps.seconds(value, row.line, time.header, this.name);
+          ? this.#stamps.nanoseconds(value, row.line, time.header, this.#name)
+          : this.#stamps.seconds(value, row.line, time.header, this.#name);
     }
     return timeNs;
   }
 
-  private deviceOf(row: CsvRow): string {
-    const text = row.text(this.deviceCell);
+  #deviceOf(row: CsvRow): string {
+    const text = row.text(this.#deviceCell);
     if (!isMissing(text)) return text;
-    this.count("device");
+    this.#count("device");
     return "cuda:0";
   }
 
-  private builderOf(row: CsvRow, device: string): TableBuilder {
-    const rank = this.rankCell < 0 ? 0 : this.rankOf(row);
-    let ranks = this.builders.get(device);
+  #builderOf(row: CsvRow, device: string): TableBuilder {
+    const rank = this.#rankCell < 0 ? 0 : this.#rankOf(row);
+    let ranks = this.#builders.get(device);
     if (!ranks) {
       ranks = new Map();
-      this.builders.set(device, ranks);
+      this.#builders.set(device, ranks);
     }
     let builder = ranks.get(rank);
     if (!builder) {
-      const width = this.columnsOf(device).length;
-      builder = new TableBuilder(rank, device, width, this.time !== null, this.stepCell >= 0);
+      const width = this.#columnsOf(device).length;
+      builder = new TableBuilder(rank, device, width, this.#time !== null, this.#stepCell >= 0);
       ranks.set(rank, builder);
     }
     return builder;
   }
 
-  private columnsOf(device: string): readonly CellColumn[] {
-    return this.deviceCell >= 0 ? this.cells : (this.cellsOf.get(device) ?? []);
+  #columnsOf(device: string): readonly CellColumn[] {
+    return this.#deviceCell >= 0 ? this.#cells : (this.#cellsOf.get(device) ?? []);
   }
 
-  private rankOf(row: CsvRow): number {
-    const rank = numberIn(row, this.rankCell, "rank", this.name);
+  #rankOf(row: CsvRow): number {
+    const rank = numberIn(row, this.#rankCell, "rank", this.#name);
     if (Number.isNaN(rank)) {
-      this.count("rank");
+      this.#count("rank");
       return 0;
     }
     if (!Number.isInteger(rank) || rank < 0 || rank > 1e6) {
-      throw invalidInput("RANK_INVALID", `line ${row.line}, column "rank": ${rank} is not a rank`, this.name);
+      throw invalidInput("RANK_INVALID", `line ${row.line}, column "rank": ${rank} is not a rank`, this.#name);
     }
     return rank;
   }
 
   finish(): CsvRecording {
-    if (this.builders.size === 0) {
-      throw invalidInput("INPUT_EMPTY", "the file has a header and no rows", this.name, "Was anything recorded?");
+    if (this.#builders.size === 0) {
+      throw invalidInput("INPUT_EMPTY", "the file has a header and no rows", this.#name, "Was anything recorded?");
     }
-    const groups = this.deviceCell >= 0 ? [[...this.builders.keys()]] : this.devices.map((device) => [device]);
+    const groups = this.#deviceCell >= 0 ? [[...this.#builders.keys()]] : this.#devices.map((device) => [device]);
     const finished = groups.map((devices) => {
-      const builders = devices.flatMap((device) => [...(this.builders.get(device)?.values() ?? [])]);
-      return finishTables(builders, this.columnsOf(devices[0] ?? ""));
+      const builders = devices.flatMap((device) => [...(this.#builders.get(device)?.values() ?? [])]);
+      return finishTables(builders, this.#columnsOf(devices[0] ?? ""));
     });
     const tables = finished.flatMap((group) => group.tables);
-    for (const cell of this.cells) if (cell.missing > 0) this.missing.set(cell.header, cell.missing);
+    for (const cell of this.#cells) if (cell.missing > 0) this.#missing.set(cell.header, cell.missing);
     const notes: string[] = [];
-    if (this.unordered > 0)
-      notes.push(`${this.unordered} time stamps are not later than the one before; file order kept`);
-    if (this.stepsBack > 0)
-      notes.push(`the step counter runs backwards ${this.stepsBack === 1 ? "once" : `${this.stepsBack} times`}`);
+    if (this.#unordered > 0)
+      notes.push(`${this.#unordered} time stamps are not later than the one before; file order kept`);
+    if (this.#stepsBack > 0)
+      notes.push(`the step counter runs backwards ${this.#stepsBack === 1 ? "once" : `${this.#stepsBack} times`}`);
     return {
       recording: {
-        epochNs: this.stamps.epochNs,
+        epochNs: this.#stamps.epochNs,
         tables: tables.sort((a, b) => a.rank - b.rank),
         peaks: finished.flatMap((group) => group.peaks),
         marks: [],
         events: null,
         worldSize: null,
-        missing: Object.fromEntries(this.missing),
+        missing: Object.fromEntries(this.#missing),
         info: null,
       },
       notes,

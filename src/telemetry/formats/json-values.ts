@@ -27,109 +27,109 @@ export interface JsonText {
  * one or many (JSON Lines). Nothing but the value at hand is kept, so a file may be larger than a string can be.
  */
 class ValueSplitter {
-  private depth = 0;
-  private inString = false;
-  private escaped = false;
-  private root: "none" | "array" | "values" | "done" = "none";
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+  #root: "none" | "array" | "values" | "done" = "none";
   /** Where the value at hand starts in the present chunk; -1 when none is open. */
-  private start = -1;
-  private parts: Buffer[] = [];
-  private kept = 0;
-  private index = 0;
-  private afterComma = false;
-  private readonly name: string;
+  #start = -1;
+  #parts: Buffer[] = [];
+  #kept = 0;
+  #index = 0;
+  #afterComma = false;
+  readonly #name: string;
 
   constructor(name: string) {
-    this.name = name;
+    this.#name = name;
   }
 
   *feed(chunk: Buffer): Generator<JsonText, void, undefined> {
-    if (this.start >= 0) this.start = 0;
+    if (this.#start >= 0) this.#start = 0;
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at]!;
-      if (this.inString) {
-        if (this.escaped) this.escaped = false;
-        else if (byte === BACKSLASH) this.escaped = true;
-        else if (byte === QUOTE) this.inString = false;
+      if (this.#inString) {
+        if (this.#escaped) this.#escaped = false;
+        else if (byte === BACKSLASH) this.#escaped = true;
+        else if (byte === QUOTE) this.#inString = false;
         continue;
       }
       if (isSpace(byte)) {
         // A bare word or number ends at white space where values follow each other; a container ends at its bracket.
-        if (this.depth === 0 && this.start >= 0 && this.root === "values") yield this.close(chunk, at);
+        if (this.#depth === 0 && this.#start >= 0 && this.#root === "values") yield this.#close(chunk, at);
         continue;
       }
-      if (this.root === "none") {
-        this.root = byte === OPEN_ARRAY ? "array" : "values";
-        if (this.root === "array") continue;
+      if (this.#root === "none") {
+        this.#root = byte === OPEN_ARRAY ? "array" : "values";
+        if (this.#root === "array") continue;
       }
-      if (this.root === "done") throw this.malformed("text after the end of the array");
-      const top = this.depth === 0;
-      if (this.root === "array" && top && (byte === COMMA || byte === CLOSE_ARRAY)) {
-        if (this.start >= 0) yield this.close(chunk, at);
-        else if (byte === COMMA || this.afterComma) throw this.malformed("an element is missing before a separator");
-        if (byte === CLOSE_ARRAY) this.root = "done";
-        else this.afterComma = true;
+      if (this.#root === "done") throw this.#malformed("text after the end of the array");
+      const top = this.#depth === 0;
+      if (this.#root === "array" && top && (byte === COMMA || byte === CLOSE_ARRAY)) {
+        if (this.#start >= 0) yield this.#close(chunk, at);
+        else if (byte === COMMA || this.#afterComma) throw this.#malformed("an element is missing before a separator");
+        if (byte === CLOSE_ARRAY) this.#root = "done";
+        else this.#afterComma = true;
         continue;
       }
-      if (this.start < 0) {
-        this.start = at;
-        this.afterComma = false;
+      if (this.#start < 0) {
+        this.#start = at;
+        this.#afterComma = false;
       }
-      if (byte === QUOTE) this.inString = true;
-      else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.depth++;
+      if (byte === QUOTE) this.#inString = true;
+      else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#depth++;
       else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
-        this.depth--;
-        if (this.depth < 0) throw this.malformed("a bracket closes nothing");
-        if (this.depth === 0 && this.root === "values") yield this.close(chunk, at + 1);
+        this.#depth--;
+        if (this.#depth < 0) throw this.#malformed("a bracket closes nothing");
+        if (this.#depth === 0 && this.#root === "values") yield this.#close(chunk, at + 1);
       }
     }
-    if (this.start >= 0) this.keep(chunk.subarray(this.start));
+    if (this.#start >= 0) this.#keep(chunk.subarray(this.#start));
   }
 
-  private keep(part: Buffer): void {
-    this.kept += part.length;
-    if (this.kept > MAX_VALUE_BYTES) {
+  #keep(part: Buffer): void {
+    this.#kept += part.length;
+    if (this.#kept > MAX_VALUE_BYTES) {
       throw invalidInput(
         "INPUT_TOO_LARGE",
-        `value ${this.index} is larger than ${MAX_VALUE_BYTES / 1e6} MB`,
-        this.name,
+        `value ${this.#index} is larger than ${MAX_VALUE_BYTES / 1e6} MB`,
+        this.#name,
         "Write the events as a plain array or one per line.",
       );
     }
-    this.parts.push(part);
+    this.#parts.push(part);
   }
 
-  private close(chunk: Buffer, end: number): JsonText {
-    const last = chunk.subarray(this.start, end);
-    const bytes = this.parts.length === 0 ? last : Buffer.concat([...this.parts, last]);
-    this.parts = [];
-    this.kept = 0;
-    this.start = -1;
-    return { text: bytes.toString("utf8"), index: this.index++, element: this.root === "array" };
+  #close(chunk: Buffer, end: number): JsonText {
+    const last = chunk.subarray(this.#start, end);
+    const bytes = this.#parts.length === 0 ? last : Buffer.concat([...this.#parts, last]);
+    this.#parts = [];
+    this.#kept = 0;
+    this.#start = -1;
+    return { text: bytes.toString("utf8"), index: this.#index++, element: this.#root === "array" };
   }
 
   *finish(): Generator<JsonText, void, undefined> {
-    if (this.root === "none") throw invalidInput("INPUT_EMPTY", "the file holds nothing but white space", this.name);
-    if (this.inString || this.depth > 0 || (this.root === "array" && !this.done)) {
+    if (this.#root === "none") throw invalidInput("INPUT_EMPTY", "the file holds nothing but white space", this.#name);
+    if (this.#inString || this.#depth > 0 || (this.#root === "array" && !this.#done)) {
       throw invalidInput(
         "INPUT_TRUNCATED",
-        `the JSON text ends within value ${this.index}`,
-        this.name,
+        `the JSON text ends within value ${this.#index}`,
+        this.#name,
         "The file was cut: copy it again, or let the program that writes it finish.",
       );
     }
-    if (this.start >= 0) {
-      this.start = 0;
-      yield this.close(Buffer.alloc(0), 0);
+    if (this.#start >= 0) {
+      this.#start = 0;
+      yield this.#close(Buffer.alloc(0), 0);
     }
   }
 
-  private get done(): boolean {
-    return this.root === "done";
+  get #done(): boolean {
+    return this.#root === "done";
   }
 
-  private malformed(what: string): Error {
-    return invalidInput("INPUT_MALFORMED", `not valid JSON at value ${this.index}: ${what}`, this.name);
+  #malformed(what: string): Error {
+    return invalidInput("INPUT_MALFORMED", `not valid JSON at value ${this.#index}: ${what}`, this.#name);
   }
 }
 

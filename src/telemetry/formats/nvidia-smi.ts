@@ -40,115 +40,120 @@ interface CellColumn extends ByteColumn {
 }
 
 class NvidiaSmiReader {
-  private header: string[] | null = null;
-  private cells: CellColumn[] = [];
-  private timeCell = -1;
-  private identityCell = -1;
-  private byIndex = false;
-  private readonly builders = new Map<string, TableBuilder>();
-  private readonly stamps = new TimeStamps();
-  private readonly missing = new Map<string, number>();
-  private readonly notes = new Set<string>();
-  private readonly name: string;
+  #header: string[] | null = null;
+  #cells: CellColumn[] = [];
+  #timeCell = -1;
+  #identityCell = -1;
+  #byIndex = false;
+  readonly #builders = new Map<string, TableBuilder>();
+  readonly #stamps = new TimeStamps();
+  readonly #missing = new Map<string, number>();
+  readonly #notes = new Set<string>();
+  readonly #name: string;
 
   constructor(name: string) {
-    this.name = name;
+    this.#name = name;
   }
 
   row(row: CsvRow): void {
-    if (this.header === null) {
-      this.readHeader(row);
+    if (this.#header === null) {
+      this.#readHeader(row);
       return;
     }
     // A log that several runs appended to repeats its header.
-    if (row.count === this.header.length && this.header.every((field, i) => row.text(i) === field)) return;
-    checkRowLength(row, this.header.length, this.name);
-    const builder = this.builderOf(row);
-    builder.time?.push(this.timeOf(row));
-    for (const [i, cell] of this.cells.entries()) builder.columns[i]!.push(this.bytesOf(row, cell));
+    if (row.count === this.#header.length && this.#header.every((field, i) => row.text(i) === field)) return;
+    checkRowLength(row, this.#header.length, this.#name);
+    const builder = this.#builderOf(row);
+    builder.time?.push(this.#timeOf(row));
+    for (const [i, cell] of this.#cells.entries()) builder.columns[i]!.push(this.#bytesOf(row, cell));
   }
 
-  private readHeader(row: CsvRow): void {
+  #readHeader(row: CsvRow): void {
     const header = Array.from({ length: row.count }, (_, i) => row.text(i));
     const names = header.map(fieldName);
     for (const [cell, field] of names.entries()) {
       const column = FIELDS.get(field);
       if (!column) continue;
       const unit = HEADER_FIELD.exec(header[cell]!)?.[2]?.toLowerCase();
-      this.cells.push({ ...column, cell, header: field, unit: UNITS.get(unit ?? "mib") ?? MIB });
+      this.#cells.push({ ...column, cell, header: field, unit: UNITS.get(unit ?? "mib") ?? MIB });
     }
-    this.timeCell = names.indexOf("timestamp");
+    this.#timeCell = names.indexOf("timestamp");
     const identity = IDENTITIES.find((field) => names.includes(field));
-    this.identityCell = identity === undefined ? -1 : names.indexOf(identity);
-    this.byIndex = identity === "index";
-    if (identity === undefined) this.notes.add("no index or uuid column: all rows are taken as one GPU");
-    this.header = header;
+    this.#identityCell = identity === undefined ? -1 : names.indexOf(identity);
+    this.#byIndex = identity === "index";
+    if (identity === undefined) this.#notes.add("no index or uuid column: all rows are taken as one GPU");
+    this.#header = header;
   }
 
-  private builderOf(row: CsvRow): TableBuilder {
-    const identity = this.identityCell < 0 ? "" : row.text(this.identityCell);
-    let builder = this.builders.get(identity);
+  #builderOf(row: CsvRow): TableBuilder {
+    const identity = this.#identityCell < 0 ? "" : row.text(this.#identityCell);
+    let builder = this.#builders.get(identity);
     if (!builder) {
-      const index = this.byIndex && /^\d+$/.test(identity) ? Number(identity) : this.builders.size;
-      builder = new TableBuilder(0, `cuda:${index}`, this.cells.length, this.timeCell >= 0, false);
-      this.builders.set(identity, builder);
+      const index = this.#byIndex && /^\d+$/.test(identity) ? Number(identity) : this.#builders.size;
+      builder = new TableBuilder(0, `cuda:${index}`, this.#cells.length, this.#timeCell >= 0, false);
+      this.#builders.set(identity, builder);
     }
     return builder;
   }
 
-  private count(column: string): number {
-    this.missing.set(column, (this.missing.get(column) ?? 0) + 1);
+  #count(column: string): number {
+    this.#missing.set(column, (this.#missing.get(column) ?? 0) + 1);
     return Number.NaN;
   }
 
-  private timeOf(row: CsvRow): number {
-    const text = row.text(this.timeCell);
-    if (isMissing(text)) return this.count("timestamp");
+  #timeOf(row: CsvRow): number {
+    const text = row.text(this.#timeCell);
+    if (isMissing(text)) return this.#count("timestamp");
     const date = CALENDAR.exec(text);
     if (date) {
       // nvidia-smi prints local time without a zone; only differences matter, so it is read as if it were UTC.
-      this.notes.add("time stamps have no time zone and are read as UTC");
+      this.#notes.add("time stamps have no time zone and are read as UTC");
       const [year, month, day, hour, minute, second] = date.slice(1, 7).map(Number);
       const seconds = Date.UTC(year!, month! - 1, day, hour, minute, second) / 1000;
       const nanos = Number((date[7] ?? "").padEnd(9, "0"));
-      return this.stamps.split(seconds, nanos);
+      return this.#stamps.split(seconds, nanos);
     }
-    return this.stamps.seconds(parseNumber(text, row.line, "timestamp", this.name), row.line, "timestamp", this.name);
+    return this.#stamps.seconds(
+      parseNumber(text, row.line, "timestamp", this.#name),
+      row.line,
+      "timestamp",
+      this.#name,
+    );
   }
 
-  private bytesOf(row: CsvRow, { cell, header, unit }: CellColumn): number {
+  #bytesOf(row: CsvRow, { cell, header, unit }: CellColumn): number {
     const text = row.text(cell);
-    if (isMissing(text)) return this.count(header);
+    if (isMissing(text)) return this.#count(header);
     const withUnit = VALUE_WITH_UNIT.exec(text);
     const factor = withUnit ? UNITS.get(withUnit[2]!.toLowerCase()) : unit;
     // An unknown unit falls through to the number parser, whose error names line and column.
-    const value = parseNumber(withUnit && factor !== undefined ? withUnit[1]! : text, row.line, header, this.name);
+    const value = parseNumber(withUnit && factor !== undefined ? withUnit[1]! : text, row.line, header, this.#name);
     const bytes = Math.round(value * (factor ?? 1));
-    rejectImpossible(bytes, row.line, header, this.name);
+    rejectImpossible(bytes, row.line, header, this.#name);
     return bytes;
   }
 
   finish(): CsvRecording {
-    if (this.builders.size === 0) {
+    if (this.#builders.size === 0) {
       throw invalidInput(
         "INPUT_EMPTY",
         "the log has a header and no rows",
-        this.name,
+        this.#name,
         "Was nvidia-smi stopped at once?",
       );
     }
-    const { tables, peaks } = finishTables(this.builders.values(), this.cells);
+    const { tables, peaks } = finishTables(this.#builders.values(), this.#cells);
     const recording = {
-      epochNs: this.stamps.epochNs,
+      epochNs: this.#stamps.epochNs,
       tables: tables.sort((a, b) => (a.device < b.device ? -1 : 1)),
       peaks,
       marks: [],
       events: null,
       worldSize: null,
-      missing: Object.fromEntries(this.missing),
+      missing: Object.fromEntries(this.#missing),
       info: null,
     };
-    return { recording, notes: [...this.notes] };
+    return { recording, notes: [...this.#notes] };
   }
 }
 

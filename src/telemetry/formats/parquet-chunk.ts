@@ -5,8 +5,8 @@ import { pageHeader } from "./parquet-page.ts";
 export type Snappy = (input: Uint8Array, output: Uint8Array) => void;
 
 /** A packed number takes eight bytes at most; the rest is room for the widths of blocks that are not full. */
-const MOST_BYTES_PER_ROW = 9;
-const MOST_OVERHEAD = 2048;
+const MAX_BYTES_PER_ROW = 9;
+const MAX_OVERHEAD = 2048;
 
 /**
  * The values of one column of one row group; NaN where there is none. Null when there is none at all. Damaged bytes end in an
@@ -33,7 +33,7 @@ export function readChunk(bytes: Uint8Array, chunk: ColumnMetaData, rows: number
       const levels = bytes.subarray(page.bodyAt, page.bodyAt + page.levelBytes);
       const packed = bytes.subarray(page.bodyAt + page.levelBytes, at);
       const length = page.plainBytes - page.levelBytes;
-      if (length < 0 || length > MOST_BYTES_PER_ROW * page.rows + MOST_OVERHEAD)
+      if (length < 0 || length > MAX_BYTES_PER_ROW * page.rows + MAX_OVERHEAD)
         throw new NotOurs("a page of another size");
       const room = new Uint8Array(length + PADDING);
       if (page.compressed && !plain) snappy(packed, room.subarray(0, length));

@@ -13,8 +13,8 @@ import { stormlogDump } from "./stormlog-dump.ts";
 import { cutToWindow, oomWindow } from "./window.ts";
 
 /** What Stormlog's flight recorder keeps of one run: this many dumps, this many bytes in all, the oldest going first. */
-const MOST_DUMPS = 5;
-const MOST_DUMP_BYTES = 256 * 1024 * 1024;
+const MAX_DUMPS = 5;
+const MAX_DUMP_BYTES = 256 * 1024 * 1024;
 /** The end of the output that is kept beside the error, bytes. */
 const TAIL_BYTES = 64 * 1024;
 
@@ -60,8 +60,8 @@ function moveSnapshot(from: string, to: string): void {
 /** The errors that get a dump of their own: the first, which is the cause, and the last ones. */
 function dumped(records: readonly ProbeOom[]): readonly ProbeOom[] {
   const [first] = records;
-  if (first === undefined || records.length <= MOST_DUMPS) return records;
-  return [first, ...records.slice(1 - MOST_DUMPS)];
+  if (first === undefined || records.length <= MAX_DUMPS) return records;
+  return [first, ...records.slice(1 - MAX_DUMPS)];
 }
 
 /** Each error as the recording tells of it, the first being the run's own. */
@@ -93,7 +93,7 @@ function writeDumps(
     written.push({ name: dump.name, bytes: entries.reduce((sum, [, text]) => sum + Buffer.byteLength(text), 0) });
   }
   let total = written.reduce((sum, { bytes }) => sum + bytes, 0);
-  while (written.length > 1 && total > MOST_DUMP_BYTES) {
+  while (written.length > 1 && total > MAX_DUMP_BYTES) {
     const oldest = written.shift();
     if (oldest === undefined) break;
     writer.remove(oldest.name);

@@ -5,7 +5,7 @@ import path from "node:path";
 export const OOM_FOLDER = "oom";
 
 /** Names told of what could not be written. */
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 /** Writes one thing after another; what fails (a full disk) is noted and keeps nothing else from being written. */
 export class EvidenceWriter {
@@ -48,8 +48,8 @@ export class EvidenceWriter {
   /** One sentence for everything that could not be written; null when there is nothing to tell. */
   loss(): string | null {
     if (this.#failed.length === 0) return null;
-    const named = this.#failed.slice(0, MOST_NAMED).join(", ");
-    const more = this.#failed.length > MOST_NAMED ? ` and ${this.#failed.length - MOST_NAMED} more` : "";
+    const named = this.#failed.slice(0, MAX_NAMED).join(", ");
+    const more = this.#failed.length > MAX_NAMED ? ` and ${this.#failed.length - MAX_NAMED} more` : "";
     return `${OOM_FOLDER}/ is not complete: ${named}${more} could not be written (${this.#cause})`;
   }
 

@@ -1,4 +1,4 @@
-import { MOST_MESSAGE } from "./out-of-memory.ts";
+import { MAX_MESSAGE } from "./out-of-memory.ts";
 
 /**
  * How much a text is worth. `report`: a form that only the runtime itself writes when it fails (sizes, an exception's own line
@@ -11,7 +11,7 @@ export interface OutputMessage {
   readonly runtime: string;
   readonly wording: Wording;
   readonly exception: string | null;
-  /** The line, without the prefix of a launcher, at most {@link MOST_MESSAGE} characters. */
+  /** The line, without the prefix of a launcher, at most {@link MAX_MESSAGE} characters. */
   readonly text: string;
   /** 0-based number of the line. */
   readonly line: number;
@@ -175,7 +175,7 @@ function messageOf(line: string, before: string): Omit<OutputMessage, "line" | "
       runtime,
       wording: thrown ? "report" : wording,
       exception: name,
-      text: line.trim().slice(0, MOST_MESSAGE),
+      text: line.trim().slice(0, MAX_MESSAGE),
     };
   }
   return null;

@@ -66,6 +66,6 @@ export const OutOfMemorySchema = v.object({
 export type OutOfMemory = v.InferOutput<typeof OutOfMemorySchema>;
 
 /** Calls kept of a stack. */
-export const MOST_FRAMES = 32;
+export const MAX_FRAMES = 32;
 /** Characters kept of a message. */
-export const MOST_MESSAGE = 2000;
+export const MAX_MESSAGE = 2000;

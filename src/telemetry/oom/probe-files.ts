@@ -6,9 +6,9 @@ import { OOM_FILE, type ProbeOom, probeOom } from "./probe-record.ts";
 export const PROBE_FOLDER = "probe";
 
 /** Records read of one run; a loop that swallows errors may write more, and the first ones tell the story. */
-const MOST_RECORDS = 64;
+const MAX_RECORDS = 64;
 /** Bytes read of one file: a record holds one traceback. */
-const MOST_BYTES = 1 << 20;
+const MAX_BYTES = 1 << 20;
 
 /**
  * The text of a small regular file; null when there is none. Never follows a link and never waits: the measured program can put
@@ -24,7 +24,7 @@ export function smallText(file: string): string | null {
   try {
     const stats = fstatSync(descriptor);
     if (!stats.isFile()) return null;
-    const bytes = Buffer.alloc(Math.min(stats.size, MOST_BYTES));
+    const bytes = Buffer.alloc(Math.min(stats.size, MAX_BYTES));
     return bytes.toString("utf8", 0, readSync(descriptor, bytes, 0, bytes.length, 0));
   } catch {
     return null;
@@ -43,7 +43,7 @@ export function readProbeOoms(runDirectory: string): ProbeOom[] {
     return [];
   }
   names.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
-  return names.slice(0, MOST_RECORDS).flatMap((name) => {
+  return names.slice(0, MAX_RECORDS).flatMap((name) => {
     const text = smallText(path.join(folder, name));
     if (text === null) return [];
     const base = OOM_FILE.exec(name)?.[1] ?? "";

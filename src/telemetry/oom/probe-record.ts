@@ -1,4 +1,4 @@
-import { MOST_MESSAGE, type OomSizes } from "./out-of-memory.ts";
+import { MAX_MESSAGE, type OomSizes } from "./out-of-memory.ts";
 
 /** What the probe wrote down at the moment of one out-of-memory error. */
 export interface ProbeOom {
@@ -70,7 +70,7 @@ export function probeOom(name: string, text: string, info: string): ProbeOom {
     rank: whole(process.get("rank")),
     // Python does not name the module of its own exceptions either.
     exception: some(values.get("exception")?.replace(/^builtins\./, "")),
-    message: some(values.get("message")?.slice(0, MOST_MESSAGE)),
+    message: some(values.get("message")?.slice(0, MAX_MESSAGE)),
     device: some(values.get("device")),
     sizes: {
       requested_bytes: size(values.get("requested_bytes")),

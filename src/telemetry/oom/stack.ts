@@ -1,4 +1,4 @@
-import { MOST_FRAMES, type OomFrame } from "./out-of-memory.ts";
+import { MAX_FRAMES, type OomFrame } from "./out-of-memory.ts";
 import type { ProbeOom } from "./probe-record.ts";
 
 const PYTHON_START = /Traceback \(most recent call last\):\s*$/;
@@ -32,7 +32,7 @@ export function pythonStack(lines: readonly string[]): OomFrame[] {
     const code = next.startsWith(`${indent}  `) && !PYTHON_FRAME.test(next) ? next.slice(indent.length).trim() : "";
     frames.push(frame(match, undefined, code.slice(0, 400)));
   }
-  return frames.reverse().slice(0, MOST_FRAMES);
+  return frames.reverse().slice(0, MAX_FRAMES);
 }
 
 /** Frames that follow the error's own line, as V8, HotSpot and Go print them; innermost call first. */
@@ -43,7 +43,7 @@ function followingStack(lines: readonly string[]): OomFrame[] {
     if (v8 !== null) frames.push(frame(v8, undefined));
     const go = GO_FRAME.exec(line);
     if (go !== null) frames.push(frame(go, /^[^\s(]+/.exec(lines[i - 1] ?? "")?.[0]));
-    if (frames.length === MOST_FRAMES) break;
+    if (frames.length === MAX_FRAMES) break;
   }
   return frames;
 }

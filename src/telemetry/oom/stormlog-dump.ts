@@ -4,7 +4,7 @@ import type { Recording, RecordingInfo, TelemetryEvent } from "../recording/mode
 import type { OutOfMemory } from "./out-of-memory.ts";
 
 /** Events that Stormlog's flight recorder keeps (`oom_flight_recorder.py`, buffer_size). */
-const MOST_EVENTS = 10_000;
+const MAX_EVENTS = 10_000;
 
 /** A dump as Stormlog's flight recorder writes one: its directory's name and the text of its files. */
 export interface StormlogDump {
@@ -128,7 +128,7 @@ export function stormlogDump({ window, oom, info, sequence }: DumpRequest): Stor
     metadata: { ...last.metadata, oom_reason: reason },
   };
   const events = [...all.filter(({ eventType }) => eventType !== "start" && eventType !== "stop"), error].slice(
-    -MOST_EVENTS,
+    -MAX_EVENTS,
   );
   const pid = oom.pid ?? (info.identity.pid > 0 ? info.identity.pid : 0);
   const name = `oom_dump_${stampOf(created)}_${pid}_${backend.replace(/[^a-zA-Z0-9_-]+/g, "_")}_${sequence}`;

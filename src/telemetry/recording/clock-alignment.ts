@@ -14,9 +14,9 @@ export interface StepMoments {
   readonly atNs: readonly bigint[];
 }
 
-const MOST_MOMENTS = 64;
+const MAX_MOMENTS = 64;
 /** Fewer steps in common than this say nothing about two clocks. */
-const LEAST_COMMON = 3;
+const MIN_COMMON = 3;
 
 /**
  * @param steps one for every row, NaN where there is none
@@ -37,7 +37,7 @@ export function stepMoments(
   }
   if (!(most >= least) || !Number.isSafeInteger(least) || !Number.isSafeInteger(most)) return null;
   let stride = 1;
-  while ((most - least + 1) / stride > MOST_MOMENTS) stride *= 2;
+  while ((most - least + 1) / stride > MAX_MOMENTS) stride *= 2;
   const moments = new Map<number, bigint>();
   for (let i = 0; i < steps.length; i++) {
     const step = steps[i]!;
@@ -79,7 +79,7 @@ function distance(reference: ReadonlyMap<number, bigint>, moments: StepMoments, 
     const at = reference.get(step);
     if (at !== undefined) distances.push(Math.abs(Number((moments.atNs[i] ?? 0n) - offset - at)));
   }
-  return distances.length < LEAST_COMMON ? null : middle(distances);
+  return distances.length < MIN_COMMON ? null : middle(distances);
 }
 
 /**

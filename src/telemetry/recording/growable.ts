@@ -6,18 +6,18 @@ const LARGEST_CHUNK = 1 << 20;
  * millions of samples costs eight bytes a value and one copy at the end.
  */
 export class GrowableColumn {
-  private readonly full: Float64Array[] = [];
-  private chunk = new Float64Array(FIRST_CHUNK);
-  private used = 0;
-  private before = 0;
+  readonly #full: Float64Array[] = [];
+  #chunk = new Float64Array(FIRST_CHUNK);
+  #used = 0;
+  #before = 0;
 
   get length(): number {
-    return this.before + this.used;
+    return this.#before + this.#used;
   }
 
   push(value: number): void {
-    if (this.used === this.chunk.length) this.grow();
-    this.chunk[this.used++] = value;
+    if (this.#used === this.#chunk.length) this.#grow();
+    this.#chunk[this.#used++] = value;
   }
 
   /** Append NaN until the column has `length` values. */
@@ -27,39 +27,39 @@ export class GrowableColumn {
 
   /** Replace the last value; the column must not be empty. */
   setLast(value: number): void {
-    if (this.used > 0) this.chunk[this.used - 1] = value;
+    if (this.#used > 0) this.#chunk[this.#used - 1] = value;
     else {
-      const previous = this.full.at(-1);
+      const previous = this.#full.at(-1);
       if (previous) previous[previous.length - 1] = value;
     }
   }
 
   /** The last value, NaN when there is none. */
   last(): number {
-    if (this.used > 0) return this.chunk[this.used - 1] ?? Number.NaN;
-    return this.full.at(-1)?.at(-1) ?? Number.NaN;
+    if (this.#used > 0) return this.#chunk[this.#used - 1] ?? Number.NaN;
+    return this.#full.at(-1)?.at(-1) ?? Number.NaN;
   }
 
   /** All values in one exact-sized array; the growable is empty afterwards. */
   take(): Float64Array {
     const all = new Float64Array(this.length);
     let offset = 0;
-    for (const chunk of this.full) {
+    for (const chunk of this.#full) {
       all.set(chunk, offset);
       offset += chunk.length;
     }
-    all.set(this.chunk.subarray(0, this.used), offset);
-    this.full.length = 0;
-    this.chunk = new Float64Array(FIRST_CHUNK);
-    this.used = 0;
-    this.before = 0;
+    all.set(this.#chunk.subarray(0, this.#used), offset);
+    this.#full.length = 0;
+    this.#chunk = new Float64Array(FIRST_CHUNK);
+    this.#used = 0;
+    this.#before = 0;
     return all;
   }
 
-  private grow(): void {
-    this.full.push(this.chunk);
-    this.before += this.chunk.length;
-    this.chunk = new Float64Array(Math.min(LARGEST_CHUNK, this.chunk.length * 2));
-    this.used = 0;
+  #grow(): void {
+    this.#full.push(this.#chunk);
+    this.#before += this.#chunk.length;
+    this.#chunk = new Float64Array(Math.min(LARGEST_CHUNK, this.#chunk.length * 2));
+    this.#used = 0;
   }
 }

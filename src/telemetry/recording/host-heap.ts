@@ -12,7 +12,7 @@ export interface HostHeap {
 
 /** Heaps of a rank's other processes above this share of the main one's peak are named. */
 const NAMED_SHARE = 0.05;
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 /** What both probes ask for the numbers. */
 const SOURCE = "mallinfo2";
 
@@ -55,8 +55,8 @@ function othersNamed(rank: number, main: RecordedStream, streams: readonly Recor
   }
   const large = [...perPid].filter(([, peak]) => peak > NAMED_SHARE * own).sort(([, a], [, b]) => b - a);
   if (large.length === 0) return [];
-  const named = large.slice(0, MOST_NAMED).map(([pid, peak]) => `process ${pid} (peak ${formatBytes(peak)})`);
-  const more = large.length > MOST_NAMED ? ` and ${large.length - MOST_NAMED} more` : "";
+  const named = large.slice(0, MAX_NAMED).map(([pid, peak]) => `process ${pid} (peak ${formatBytes(peak)})`);
+  const more = large.length > MAX_NAMED ? ` and ${large.length - MAX_NAMED} more` : "";
   return [
     `the heap of rank ${rank} is that of process ${main.pid} (peak ${formatBytes(own)}); not in it: ${named.join(", ")}${more}`,
   ];

@@ -10,8 +10,8 @@ const INFO_FILE = /^\d{1,10}\.\d{1,9}\.info$/;
 /** What is of no use once the samples stand in Parquet: rings, the step file, halves of info files. */
 const CONSUMED = /^(\d{1,10}\.\d{1,9}\.(probe|info\.(part|new))|step)$/;
 /** Info files read of one run; a fork storm leaves more. */
-const MOST_READ = 4096;
-const MOST_KEPT = 256;
+const MAX_READ = 4096;
+const MAX_KEPT = 256;
 
 function namesIn(folder: string): string[] {
   try {
@@ -28,7 +28,7 @@ export function readProbeInfos(runDirectory: string): ProbeInfo[] {
   return namesIn(folder)
     .filter((name) => INFO_FILE.test(name))
     .sort((a, b) => a.localeCompare(b, "en", { numeric: true }))
-    .slice(0, MOST_READ)
+    .slice(0, MAX_READ)
     .flatMap((name) => {
       const text = smallText(path.join(folder, name));
       const info = text === null ? null : parseProbeInfo(text);
@@ -43,7 +43,7 @@ function weight({ rank, steps_from, framework, role }: ProbeProcess): number {
 
 /** The part of `recording.json` that the probes fill. */
 export function probeSummary(processes: readonly ProbeProcess[]): ProbeSummary {
-  const kept = [...processes].sort((a, b) => weight(b) - weight(a)).slice(0, MOST_KEPT);
+  const kept = [...processes].sort((a, b) => weight(b) - weight(a)).slice(0, MAX_KEPT);
   const order = new Map(processes.map((process, i) => [process, i]));
   return {
     processes: kept.sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0)),

@@ -44,15 +44,15 @@ export interface ProbeInfo {
 }
 
 /** Outside text ends up in a document that is read whole: no value is longer than this. */
-const MOST_TEXT = 300;
-const MOST_DEVICES = 64;
+const MAX_TEXT = 300;
+const MAX_DEVICES = 64;
 const FRAMEWORKS = ["torch", "tensorflow", "jax"] as const;
 const VERSIONS = ["torch", "cuda", "hip", "tensorflow", "jax", "jaxlib"] as const;
 const ROLES = ["plain", "rank", "agent", "child"] as const;
 const DEVICE_KEY = /^device\.((?:cuda|mps|xpu|tensorflow|jax):(\d{1,4}))\.(name|uuid|total|pci)$/;
 
 const text = (value: string | undefined): string | null =>
-  value === undefined || value.trim() === "" ? null : value.trim().slice(0, MOST_TEXT);
+  value === undefined || value.trim() === "" ? null : value.trim().slice(0, MAX_TEXT);
 
 function whole(value: string | undefined): number | null {
   return value !== undefined && /^\d{1,16}$/.test(value) && Number.isSafeInteger(Number(value)) ? Number(value) : null;
@@ -73,7 +73,7 @@ function devicesOf(values: ReadonlyMap<string, string>, gpuBuild: boolean): Prob
     const [, ownName = "", index = "", field] = match;
     let device = devices.get(ownName);
     if (device === undefined) {
-      if (devices.size === MOST_DEVICES) continue;
+      if (devices.size === MAX_DEVICES) continue;
       device = { index: Number(index), model: null, uuid: null, total: null };
       devices.set(ownName, device);
     }
@@ -96,7 +96,7 @@ function pciBusIdsOf(values: ReadonlyMap<string, string>): ReadonlyMap<string, s
   for (const [key, value] of values) {
     const match = DEVICE_KEY.exec(key);
     const known = text(value);
-    if (match?.[3] === "pci" && known !== null && found.size < MOST_DEVICES) found.set(match[1] ?? "", known);
+    if (match?.[3] === "pci" && known !== null && found.size < MAX_DEVICES) found.set(match[1] ?? "", known);
   }
   return found;
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ProbeProcess } from "./model.ts";
 import { parseProbeInfo } from "./probe-info.ts";
-import { MOST_PHASES, withPhases } from "./probe-phases.ts";
+import { MAX_PHASES, withPhases } from "./probe-phases.ts";
 
 const infoOf = (lines: string) => parseProbeInfo(`pid=5\n${lines}`)!;
 const told = (lines: string) => infoOf(lines).phases;
@@ -29,7 +29,7 @@ describe("phases of an info file", () => {
     ["a moment that is no number", "phase.0=-5 5 x"],
     ["an end before its beginning", "phase.0=6 5 x"],
     ["no name", "phase.0=5 6 \t "],
-    ["a number beyond what a process may keep", `phase.${MOST_PHASES}=5 6 x`],
+    ["a number beyond what a process may keep", `phase.${MAX_PHASES}=5 6 x`],
     ["a line that was cut", "phase.0=5"],
     ["a number of another kind", "phase.-1=5 6 x\nphase.1e1=5 6 x\nphase.=5 6 x"],
   ])("are left out where they have %s", (_, line) => {

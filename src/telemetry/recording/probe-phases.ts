@@ -17,8 +17,8 @@ export interface ToldPhases {
 }
 
 /** The probe keeps no more of a process, and no longer names; what stands in its file is outside text all the same. */
-export const MOST_PHASES = 256;
-export const MOST_PHASE_NAME = 80;
+export const MAX_PHASES = 256;
+export const MAX_PHASE_NAME = 80;
 
 const KEY = /^phase\.(\d{1,3})$/;
 const VALUE = /^(\d{1,19}) (-|\d{1,19}) (.*)$/s;
@@ -29,9 +29,9 @@ export function phasesIn(values: ReadonlyMap<string, string>): ToldPhases {
   for (const [key, value] of values) {
     const number = Number(KEY.exec(key)?.[1] ?? Number.NaN);
     const [, began = "", ended = "", text = ""] = VALUE.exec(value) ?? [];
-    if (!(number < MOST_PHASES) || began === "") continue;
+    if (!(number < MAX_PHASES) || began === "") continue;
     // Of whole characters: half of one would be no text.
-    const name = [...text.replace(/[\p{Cc}\p{Cs}]/gu, " ").trim()].slice(0, MOST_PHASE_NAME).join("");
+    const name = [...text.replace(/[\p{Cc}\p{Cs}]/gu, " ").trim()].slice(0, MAX_PHASE_NAME).join("");
     const phase = { number, name, began: BigInt(began), ended: ended === "-" ? null : BigInt(ended) };
     if (name !== "" && (phase.ended === null || phase.ended >= phase.began)) found.push(phase);
   }

@@ -36,18 +36,18 @@ export class ProcessHistory {
   readonly all: ProcessRecord[] = [];
   /** Processes seen, also those beyond the limit of `all`. */
   count = 0;
-  private readonly current = new Map<number, ProcessRecord>();
+  readonly #current = new Map<number, ProcessRecord>();
 
   /** A process appeared; a pid that is already there has been reused, unless nothing is known of it but a reading. */
   start(pid: number, timeNs: number, parent: number): void {
-    const known = this.current.get(pid);
+    const known = this.#current.get(pid);
     if (known && Number.isNaN(known.parent)) known.parent = parent;
-    else this.add(pid, timeNs, parent);
+    else this.#add(pid, timeNs, parent);
   }
 
   /** One `status` reading; bytes, NaN = unknown. */
   reading(pid: number, timeNs: number, highWater: number, file: number): void {
-    const process = this.current.get(pid) ?? this.add(pid, timeNs, Number.NaN);
+    const process = this.#current.get(pid) ?? this.#add(pid, timeNs, Number.NaN);
     if (Number.isNaN(highWater)) return;
     process.lastReadingNs = timeNs;
     if (fell(highWater, process.highWater)) {
@@ -66,14 +66,14 @@ export class ProcessHistory {
   }
 
   exit(pid: number, timeNs: number, highWater: number): void {
-    const process = this.current.get(pid) ?? this.add(pid, timeNs, Number.NaN);
+    const process = this.#current.get(pid) ?? this.#add(pid, timeNs, Number.NaN);
     process.exitNs = timeNs;
     // The value an exit carries is the last reading repeated: it can raise the mark, but it is no later reading.
     if (highWater > process.highWater) process.highWater = highWater;
-    this.current.delete(pid);
+    this.#current.delete(pid);
   }
 
-  private add(pid: number, timeNs: number, parent: number): ProcessRecord {
+  #add(pid: number, timeNs: number, parent: number): ProcessRecord {
     const process: ProcessRecord = {
       pid,
       parent,
@@ -88,7 +88,7 @@ export class ProcessHistory {
     };
     this.count++;
     if (this.all.length < MAX_PROCESSES) this.all.push(process);
-    this.current.set(pid, process);
+    this.#current.set(pid, process);
     return process;
   }
 }

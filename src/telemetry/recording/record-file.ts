@@ -25,7 +25,7 @@ const MAX_LISTED = 20_000;
 const HIGH_WORD_LIMIT = 2 ** 21;
 
 class RecordParser {
-  private readonly tree = {
+  readonly #tree = {
     timeNs: new GrowableColumn(),
     rss: new GrowableColumn(),
     anon: new GrowableColumn(),
@@ -33,147 +33,148 @@ class RecordParser {
     processes: new GrowableColumn(),
     latenessUs: new GrowableColumn(),
   };
-  private readonly cgroup = {
+  readonly #cgroup = {
     timeNs: new GrowableColumn(),
     current: new GrowableColumn(),
     peak: new GrowableColumn(),
     oomKills: new GrowableColumn(),
     anonShmem: new GrowableColumn(),
   };
-  private readonly devices = new DeviceRecords();
-  private readonly processes = new ProcessHistory();
-  private readonly streams = new StreamsBuilder();
-  private readonly errors: RecordedError[] = [];
-  private readonly rates: RecordedRate[] = [];
-  private readonly rollups: RecordedRollup[] = [];
-  private stop: RecordedStop | null = null;
-  private lastNs = 0;
-  private records = 0;
-  private skipped = 0;
-  private view: DataView = new DataView(new ArrayBuffer(0));
-  private at = 0;
-  private readonly header: RecordFileHeader;
+  readonly #devices = new DeviceRecords();
+  readonly #processes = new ProcessHistory();
+  readonly #streams = new StreamsBuilder();
+  readonly #errors: RecordedError[] = [];
+  readonly #rates: RecordedRate[] = [];
+  readonly #rollups: RecordedRollup[] = [];
+  #stop: RecordedStop | null = null;
+  #lastNs = 0;
+  #records = 0;
+  #skipped = 0;
+  #view: DataView = new DataView(new ArrayBuffer(0));
+  #at = 0;
+  readonly #header: RecordFileHeader;
 
   constructor(header: RecordFileHeader) {
-    this.header = header;
+    this.#header = header;
   }
 
   /** Value `i` (0 to 3) as a number; NaN when its valid bit is clear or it exceeds 2^53. */
-  private value(i: number): number {
-    if (((this.view.getUint8(this.at + 9) >> i) & 1) === 0) return Number.NaN;
-    return u64(this.view, this.at + 16 + 8 * i);
+  #value(i: number): number {
+    if (((this.#view.getUint8(this.#at + 9) >> i) & 1) === 0) return Number.NaN;
+    return u64(this.#view, this.#at + 16 + 8 * i);
   }
 
   record(view: DataView, at: number): void {
-    this.view = view;
-    this.at = at;
-    this.records++;
+    this.#view = view;
+    this.#at = at;
+    this.#records++;
     const timeNs = u64(view, at);
     const id = view.getInt32(at + 12, true);
-    if (Number.isNaN(timeNs) || !this.take(view.getUint8(at + 8), timeNs, id)) {
-      this.skipped++;
+    if (Number.isNaN(timeNs) || !this.#take(view.getUint8(at + 8), timeNs, id)) {
+      this.#skipped++;
       return;
     }
-    if (timeNs > this.lastNs) this.lastNs = timeNs;
+    if (timeNs > this.#lastNs) this.#lastNs = timeNs;
   }
 
   /** False when the kind is unknown. */
-  private take(kind: number, timeNs: number, id: number): boolean {
+  #take(kind: number, timeNs: number, id: number): boolean {
     switch (kind) {
       case RecordKind.tree: {
-        const { tree } = this;
+        const tree = this.#tree;
         tree.timeNs.push(timeNs);
-        tree.rss.push(this.value(0));
-        tree.anon.push(this.value(1));
-        tree.shmem.push(this.value(2));
-        const known = (this.view.getUint8(this.at + 9) & 8) !== 0;
-        tree.processes.push(known ? this.view.getUint32(this.at + 40, true) : Number.NaN);
-        tree.latenessUs.push(known ? this.view.getUint32(this.at + 44, true) : Number.NaN);
+        tree.rss.push(this.#value(0));
+        tree.anon.push(this.#value(1));
+        tree.shmem.push(this.#value(2));
+        const known = (this.#view.getUint8(this.#at + 9) & 8) !== 0;
+        tree.processes.push(known ? this.#view.getUint32(this.#at + 40, true) : Number.NaN);
+        tree.latenessUs.push(known ? this.#view.getUint32(this.#at + 44, true) : Number.NaN);
         return true;
       }
       case RecordKind.process:
-        this.processes.reading(id, timeNs, this.value(0), this.value(3));
+        this.#processes.reading(id, timeNs, this.#value(0), this.#value(3));
         return true;
       case RecordKind.cgroup:
-        this.cgroup.timeNs.push(timeNs);
-        this.cgroup.current.push(this.value(0));
-        this.cgroup.peak.push(this.value(1));
-        this.cgroup.oomKills.push(this.value(2));
-        this.cgroup.anonShmem.push(this.value(3));
+        this.#cgroup.timeNs.push(timeNs);
+        this.#cgroup.current.push(this.#value(0));
+        this.#cgroup.peak.push(this.#value(1));
+        this.#cgroup.oomKills.push(this.#value(2));
+        this.#cgroup.anonShmem.push(this.#value(3));
         return true;
       case RecordKind.device:
-        return this.devices.sample(timeNs, id, this.four());
+        return this.#devices.sample(timeNs, id, this.#four());
       case RecordKind.deviceProcess:
-        return this.devices.process(timeNs, id, this.source(), this.four());
+        return this.#devices.process(timeNs, id, this.#source(), this.#four());
       case RecordKind.deviceList:
-        return this.devices.list(timeNs, id, this.four());
+        return this.#devices.list(timeNs, id, this.#four());
       case RecordKind.deviceProcessPeak:
-        return this.devices.processPeak(id, this.source(), this.four());
+        return this.#devices.processPeak(id, this.#source(), this.#four());
       case RecordKind.deviceEvent:
-        return this.devices.event(timeNs, id, this.source(), this.four());
+        return this.#devices.event(timeNs, id, this.#source(), this.#four());
       case RecordKind.processStart:
-        this.processes.start(id, timeNs, this.value(0));
+        this.#processes.start(id, timeNs, this.#value(0));
         return true;
       case RecordKind.processExit:
-        this.processes.exit(id, timeNs, this.value(0));
+        this.#processes.exit(id, timeNs, this.#value(0));
         return true;
       case RecordKind.error:
-        if (this.errors.length < MAX_LISTED) this.errors.push(this.error(timeNs, id));
+        if (this.#errors.length < MAX_LISTED) this.#errors.push(this.#error(timeNs, id));
         return true;
       case RecordKind.rate:
-        if (this.rates.length < MAX_LISTED) {
-          const [hostPeriodNs, devicePeriodNs, cpuNs, missedTicks] = this.four();
-          this.rates.push({ timeNs, hostPeriodNs, devicePeriodNs, cpuNs, missedTicks });
+        if (this.#rates.length < MAX_LISTED) {
+          const [hostPeriodNs, devicePeriodNs, cpuNs, missedTicks] = this.#four();
+          this.#rates.push({ timeNs, hostPeriodNs, devicePeriodNs, cpuNs, missedTicks });
         }
         return true;
       case RecordKind.stop: {
-        const [ticks, missedTicks, hostCpuNs, deviceCpuNs] = this.four();
-        this.stop = { timeNs, ticks, missedTicks, hostCpuNs, deviceCpuNs };
+        const [ticks, missedTicks, hostCpuNs, deviceCpuNs] = this.#four();
+        this.#stop = { timeNs, ticks, missedTicks, hostCpuNs, deviceCpuNs };
         return true;
       }
       case RecordKind.rollup:
-        if (this.rollups.length < MAX_LISTED) {
-          const [pss, rss, anon, shared] = this.four();
-          this.rollups.push({ timeNs, pid: id, pss, rss, anon, shared });
+        if (this.#rollups.length < MAX_LISTED) {
+          const [pss, rss, anon, shared] = this.#four();
+          this.#rollups.push({ timeNs, pid: id, pss, rss, anon, shared });
         }
         return true;
       case RecordKind.stream:
-        return this.streams.stream(id, this.four());
+        return this.#streams.stream(id, this.#four());
       case RecordKind.allocator:
-        return this.streams.sample(id, timeNs, this.four(), this.view.getUint8(this.at + 9) >> 4);
+        return this.#streams.sample(id, timeNs, this.#four(), this.#view.getUint8(this.#at + 9) >> 4);
       case RecordKind.allocatorPeaks:
-        return this.streams.peaks(id, this.four());
+        return this.#streams.peaks(id, this.#four());
       case RecordKind.step:
-        return this.streams.step(id, timeNs, this.value(0));
+        return this.#streams.step(id, timeNs, this.#value(0));
       default:
         return false;
     }
   }
 
-  private four(): [number, number, number, number] {
-    return [this.value(0), this.value(1), this.value(2), this.value(3)];
+  #four(): [number, number, number, number] {
+    return [this.#value(0), this.#value(1), this.#value(2), this.#value(3)];
   }
 
-  private source(): number {
-    return this.view.getUint16(this.at + 10, true);
+  #source(): number {
+    return this.#view.getUint16(this.#at + 10, true);
   }
 
-  private error(timeNs: number, id: number): RecordedError {
+  #error(timeNs: number, id: number): RecordedError {
     const known = (value: number, fallback: number) => (!Number.isNaN(value) ? value : fallback);
     return {
       timeNs,
-      source: this.source(),
+      source: this.#source(),
       id,
-      errno: known(this.value(0), 0),
-      detail: known(this.value(1), 0),
-      seen: known(this.value(2), 1),
+      errno: known(this.#value(0), 0),
+      detail: known(this.#value(1), 0),
+      seen: known(this.#value(2), 1),
     };
   }
 
   finish(cutBytes: number): RecordFile {
-    const { tree, cgroup } = this;
+    const tree = this.#tree;
+    const cgroup = this.#cgroup;
     return {
-      header: this.header,
+      header: this.#header,
       tree: {
         timeNs: tree.timeNs.take(),
         rss: tree.rss.take(),
@@ -189,16 +190,16 @@ class RecordParser {
         oomKills: cgroup.oomKills.take(),
         anonShmem: cgroup.anonShmem.take(),
       },
-      ...this.devices.take(),
-      processes: this.processes,
-      ...this.streams.take(),
-      errors: this.errors,
-      rates: this.rates,
-      rollups: this.rollups,
-      stop: this.stop,
-      lastNs: this.lastNs,
-      records: this.records,
-      skippedRecords: this.skipped + this.devices.dropped,
+      ...this.#devices.take(),
+      processes: this.#processes,
+      ...this.#streams.take(),
+      errors: this.#errors,
+      rates: this.#rates,
+      rollups: this.#rollups,
+      stop: this.#stop,
+      lastNs: this.#lastNs,
+      records: this.#records,
+      skippedRecords: this.#skipped + this.#devices.dropped,
       cutBytes,
     };
   }

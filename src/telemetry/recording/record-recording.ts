@@ -11,7 +11,7 @@ import type { CgroupColumns, RecordFile, TreeColumns } from "./record-columns.ts
 import { type StepTimeline, stepsAt } from "./step-timeline.ts";
 
 /** Characters of an error that stand at its mark; all of it is in `recording.json`. */
-const MOST_MARK_TEXT = 200;
+const MAX_MARK_TEXT = 200;
 
 /** Cgroup readings come ten times a second: each goes to the tick at or before it, the other ticks have none. */
 function onTicks(timeNs: Float64Array, cgroup: CgroupColumns): Float64Array {
@@ -67,7 +67,7 @@ function oomMarks(file: RecordFile, info: RecordingInfo | null): RecordingMark[]
   if (oom?.certainty !== "established") return [];
   const timeNs = oom.time_ns ?? kills[0]?.timeNs ?? file.tree.timeNs.at(-1) ?? file.lastNs;
   const text = oom.message ?? oom.evidence[0] ?? "out of memory";
-  return [{ timeNs, kind: "oom", text: text.slice(0, MOST_MARK_TEXT), ...(oom.pid === null ? {} : { pid: oom.pid }) }];
+  return [{ timeNs, kind: "oom", text: text.slice(0, MAX_MARK_TEXT), ...(oom.pid === null ? {} : { pid: oom.pid }) }];
 }
 
 function marksOf(file: RecordFile, info: RecordingInfo | null, health: readonly DeviceHealth[]): RecordingMark[] {

@@ -50,27 +50,27 @@ const isRole = (value: number): value is ProcessRole => ROLES.has(value);
 
 class StreamBuilder {
   readonly id: number;
-  private readonly pid: number;
-  private readonly kind: AllocatorKind;
-  private readonly index: number;
-  private rank: number | null = null;
-  private worldSize: number | null = null;
-  private role: ProcessRole = ProcessRole.plain;
-  private peaksReset = false;
-  private readonly timeNs = new GrowableColumn();
-  private readonly values = [new GrowableColumn(), new GrowableColumn(), new GrowableColumn(), new GrowableColumn()];
-  private readonly reasons = new GrowableColumn();
-  private readonly marks: [number, number, number, number] = [Number.NaN, Number.NaN, Number.NaN, Number.NaN];
+  readonly #pid: number;
+  readonly #kind: AllocatorKind;
+  readonly #index: number;
+  #rank: number | null = null;
+  #worldSize: number | null = null;
+  #role: ProcessRole = ProcessRole.plain;
+  #peaksReset = false;
+  readonly #timeNs = new GrowableColumn();
+  readonly #values = [new GrowableColumn(), new GrowableColumn(), new GrowableColumn(), new GrowableColumn()];
+  readonly #reasons = new GrowableColumn();
+  readonly #marks: [number, number, number, number] = [Number.NaN, Number.NaN, Number.NaN, Number.NaN];
 
   constructor(id: number, pid: number, kind: AllocatorKind, index: number) {
     this.id = id;
-    this.pid = pid;
-    this.kind = kind;
-    this.index = index;
+    this.#pid = pid;
+    this.#kind = kind;
+    this.#index = index;
   }
 
   is(pid: number, kind: number, index: number): boolean {
-    return this.pid === pid && this.kind === kind && this.index === index;
+    return this.#pid === pid && this.#kind === kind && this.#index === index;
   }
 
   identify(packed: number): void {
@@ -78,48 +78,48 @@ class StreamBuilder {
     const bits = BigInt(packed);
     const part = (shift: bigint, mask: bigint) => Number((bits >> shift) & mask);
     const known = (value: number) => (value === 0 ? null : value - 1);
-    this.rank = known(part(0n, 0xffffn));
-    this.worldSize = known(part(16n, 0xffffn));
+    this.#rank = known(part(0n, 0xffffn));
+    this.#worldSize = known(part(16n, 0xffffn));
     const role = part(32n, 0xffn);
-    if (isRole(role)) this.role = role;
-    if ((part(40n, 0xffn) & ProbeFlag.peaksReset) !== 0) this.peaksReset = true;
+    if (isRole(role)) this.#role = role;
+    if ((part(40n, 0xffn) & ProbeFlag.peaksReset) !== 0) this.#peaksReset = true;
   }
 
   /** False for a row that runs backwards: a stream's clock never does. */
   sample(timeNs: number, values: Values, reason: number): boolean {
-    if (timeNs < this.timeNs.last()) return false;
-    this.timeNs.push(timeNs);
-    for (const [i, value] of values.entries()) this.values[i]!.push(value);
-    this.reasons.push(reason);
+    if (timeNs < this.#timeNs.last()) return false;
+    this.#timeNs.push(timeNs);
+    for (const [i, value] of values.entries()) this.#values[i]!.push(value);
+    this.#reasons.push(reason);
     return true;
   }
 
   peaks(values: Values): void {
     for (const [i, value] of values.entries()) {
-      const before = this.marks[i]!;
-      if (value < before) this.peaksReset = true;
-      if (!(value <= before) && !Number.isNaN(value)) this.marks[i] = value;
+      const before = this.#marks[i]!;
+      if (value < before) this.#peaksReset = true;
+      if (!(value <= before) && !Number.isNaN(value)) this.#marks[i] = value;
     }
   }
 
   take(): RecordedStream {
-    const [allocated, reserved, active, steps] = this.values.map((column) => column.take());
-    const [peakAllocated, peakReserved, retries, ooms] = this.marks;
+    const [allocated, reserved, active, steps] = this.#values.map((column) => column.take());
+    const [peakAllocated, peakReserved, retries, ooms] = this.#marks;
     return {
       id: this.id,
-      pid: this.pid,
-      kind: this.kind,
-      index: this.index,
-      rank: this.rank,
-      worldSize: this.worldSize,
-      role: this.role,
-      peaksReset: this.peaksReset,
-      timeNs: this.timeNs.take(),
+      pid: this.#pid,
+      kind: this.#kind,
+      index: this.#index,
+      rank: this.#rank,
+      worldSize: this.#worldSize,
+      role: this.#role,
+      peaksReset: this.#peaksReset,
+      timeNs: this.#timeNs.take(),
       allocated: allocated!,
       reserved: reserved!,
       active: active!,
       steps: steps!,
-      reasons: Uint8Array.from(this.reasons.take()),
+      reasons: Uint8Array.from(this.#reasons.take()),
       marks: { allocated: peakAllocated, reserved: peakReserved, retries, ooms },
     };
   }
@@ -127,16 +127,16 @@ class StreamBuilder {
 
 /** Collects the probe's records of a record file. Each method is false for a record that makes no sense. */
 export class StreamsBuilder {
-  private readonly streams = new Map<number, StreamBuilder>();
-  private readonly steps = new Map<number, { readonly timeNs: GrowableColumn; readonly steps: GrowableColumn }>();
+  readonly #streams = new Map<number, StreamBuilder>();
+  readonly #steps = new Map<number, { readonly timeNs: GrowableColumn; readonly steps: GrowableColumn }>();
 
   stream(id: number, [pid, kind, index, identity]: Values): boolean {
     if (id < 0 || !(pid > 0) || !isKind(kind) || !(index >= 0)) return false;
-    let stream = this.streams.get(id);
+    let stream = this.#streams.get(id);
     if (stream === undefined) {
-      if (this.streams.size >= MAX_STREAMS) return false;
+      if (this.#streams.size >= MAX_STREAMS) return false;
       stream = new StreamBuilder(id, pid, kind, index);
-      this.streams.set(id, stream);
+      this.#streams.set(id, stream);
     }
     if (!stream.is(pid, kind, index)) return false;
     stream.identify(identity);
@@ -144,22 +144,22 @@ export class StreamsBuilder {
   }
 
   sample(id: number, timeNs: number, values: Values, reason: number): boolean {
-    return this.streams.get(id)?.sample(timeNs, values, reason) ?? false;
+    return this.#streams.get(id)?.sample(timeNs, values, reason) ?? false;
   }
 
   peaks(id: number, values: Values): boolean {
-    const stream = this.streams.get(id);
+    const stream = this.#streams.get(id);
     stream?.peaks(values);
     return stream !== undefined;
   }
 
   step(pid: number, timeNs: number, step: number): boolean {
     if (Number.isNaN(step) || pid < -1) return false;
-    let columns = this.steps.get(pid);
+    let columns = this.#steps.get(pid);
     if (columns === undefined) {
-      if (this.steps.size >= MAX_STREAMS) return false;
+      if (this.#steps.size >= MAX_STREAMS) return false;
       columns = { timeNs: new GrowableColumn(), steps: new GrowableColumn() };
-      this.steps.set(pid, columns);
+      this.#steps.set(pid, columns);
     }
     if (timeNs < columns.timeNs.last()) return false;
     columns.timeNs.push(timeNs);
@@ -169,8 +169,8 @@ export class StreamsBuilder {
 
   take(): { readonly streams: readonly RecordedStream[]; readonly steps: readonly StepColumns[] } {
     return {
-      streams: [...this.streams.values()].map((stream) => stream.take()).filter(({ timeNs }) => timeNs.length > 0),
-      steps: [...this.steps].map(([pid, { timeNs, steps }]) => ({ pid, timeNs: timeNs.take(), steps: steps.take() })),
+      streams: [...this.#streams.values()].map((stream) => stream.take()).filter(({ timeNs }) => timeNs.length > 0),
+      steps: [...this.#steps].map(([pid, { timeNs, steps }]) => ({ pid, timeNs: timeNs.take(), steps: steps.take() })),
     };
   }
 }

@@ -7,7 +7,7 @@ export interface StepTimeline {
 }
 
 /** The last step is held for this long at least, nanoseconds. */
-const LEAST_HOLD_NS = 2e9;
+const MIN_HOLD_NS = 2e9;
 
 /**
  * One timeline of rows and single sightings of one process. Rows without a step are left out; null when nothing is left.
@@ -23,7 +23,7 @@ export function stepTimeline(
   const changes = entries.filter(({ step }, i) => i === 0 || step !== entries[i - 1]!.step);
   const last = changes.at(-1);
   if (last === undefined) return null;
-  let longest = LEAST_HOLD_NS;
+  let longest = MIN_HOLD_NS;
   for (let i = 1; i < changes.length; i++) longest = Math.max(longest, changes[i]!.timeNs - changes[i - 1]!.timeNs);
   return {
     timeNs: Float64Array.from(changes, ({ timeNs }) => timeNs),

@@ -20,7 +20,7 @@ from . import attribute_frames, attribute_schedule, attribute_tracemalloc
 from .attribute_keepers import Keepers
 
 SCHEMA = "stormlog.lines/1"
-MOST_LINES = 3000
+MAX_LINES = 3000
 
 _attribution = None
 
@@ -242,8 +242,8 @@ class Attribution:
         content = dict(head)
         content["source"] = source
         content["total_bytes"] = sum(line["bytes"] for line in lines) if total is None else total
-        content["lines"] = lines[:MOST_LINES]
-        content["others_bytes"] = sum(line["bytes"] for line in lines[MOST_LINES:])
+        content["lines"] = lines[:MAX_LINES]
+        content["others_bytes"] = sum(line["bytes"] for line in lines[MAX_LINES:])
         content["keepers"] = table.told()
         content["notes"] = notes
         content.update(extra)

@@ -12,8 +12,8 @@ from .attribute_cuda import MODULES
 # divided by their nodes, was 726 to 948 bytes (linear, convolution and batch-norm layers; torch 1.13 and 2.15).
 NODE_BYTES = 760
 # Bounds of one walk: nodes, and seconds.
-MOST_NODES = 200000
-MOST_SECONDS = 2.0
+MAX_NODES = 200000
+MAX_SECONDS = 2.0
 
 _FREED = "second time"
 
@@ -104,7 +104,7 @@ class GraphWalk:
         self._seen = set()
         self._begins = {}
         self._attributes = {}
-        self._deadline = time.monotonic() + MOST_SECONDS
+        self._deadline = time.monotonic() + MAX_SECONDS
 
     def walk(self, tensor):
         """The nodes only reached from `tensor` among all walked so far, and what they saved."""
@@ -121,7 +121,7 @@ class GraphWalk:
                 if inner is not None and inner is not root and inner.outer is None and root.top() is not inner:
                     inner.outer = root
                 continue
-            if len(seen) >= MOST_NODES or (root.nodes % 256 == 255 and time.monotonic() > self._deadline):
+            if len(seen) >= MAX_NODES or (root.nodes % 256 == 255 and time.monotonic() > self._deadline):
                 self.truncated = True
                 break
             # The wrapper is kept: with it goes the identity by which the node is known again.

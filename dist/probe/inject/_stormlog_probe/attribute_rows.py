@@ -8,7 +8,7 @@ from .attribute_moment import user_line
 # What a live tensor costs besides its payload: growth of mallinfo2 over 300 kept clones of 4 bytes to 400 kB, less the
 # payload, was 387 to 403 bytes with torch 1.13 and 354 to 381 with 2.15 (storage, tensor, alignment).
 STORAGE_BYTES = 370
-MOST_NAMES = 24
+MAX_NAMES = 24
 
 
 class KeeperTable:
@@ -31,7 +31,7 @@ class KeeperTable:
 
     def told(self):
         """The keepers as they are written down."""
-        give_names({id(one.object): one for one in self.keepers[:MOST_NAMES]})
+        give_names({id(one.object): one for one in self.keepers[:MAX_NAMES]})
         return [self._told(one) for one in self.keepers]
 
     def _told(self, keeper):

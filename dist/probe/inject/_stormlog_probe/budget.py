@@ -15,7 +15,7 @@ CREDIT_NS = 5_000_000
 EARLY_NS = 1_500_000_000
 STEADY_NS = 20_000_000
 #: But never more than this share of any moment.
-MOST = 0.02
+MAX = 0.02
 
 
 class Budget:
@@ -46,7 +46,7 @@ class Budget:
         account = self._account + (ended - self._ended) * SHARE - cost
         self._account = account if account < CREDIT_NS - cost else CREDIT_NS - cost
         self._ended = ended
-        pause = cost / MOST
+        pause = cost / MAX
         if pause < STEADY_NS and self.stepping and ended - self.stepping > EARLY_NS:
             pause = STEADY_NS
         overdrawn = -self._account / SHARE

@@ -5,9 +5,9 @@ import itertools
 from . import ring
 
 #: Phases that are kept of a process; of those after them only the number is.
-MOST = 256
+MAX = 256
 #: Characters of a name that are kept.
-MOST_NAME = 80
+MAX_NAME = 80
 UNNAMED = "(unnamed)"
 
 
@@ -24,8 +24,8 @@ class Phases:
         """The phase called `name` is entered: [number, name, began, ended (None: not yet), whose]; None where no more are kept."""
         name = tidy(name)
         number = next(self._numbers)
-        if number >= MOST:
-            self.dropped = max(self.dropped, number + 1 - MOST)
+        if number >= MAX:
+            self.dropped = max(self.dropped, number + 1 - MAX)
             return None
         entered = [number, name, ring.monotonic_ns(), None, self]
         self._untold.append(entered)
@@ -50,8 +50,8 @@ def tidy(name):
     """Any text as a name: on one line, without what acts unseen, and not long."""
     if type(name) is not str:
         name = str(name)
-    if len(name) > MOST_NAME or not name.isprintable():
+    if len(name) > MAX_NAME or not name.isprintable():
         # A text of any length costs no more than one of this.
-        words = " ".join(name[: 8 * MOST_NAME].split())
-        name = "".join(letter for letter in words if letter.isprintable())[:MOST_NAME]
+        words = " ".join(name[: 8 * MAX_NAME].split())
+        name = "".join(letter for letter in words if letter.isprintable())[:MAX_NAME]
     return name.strip() or UNNAMED

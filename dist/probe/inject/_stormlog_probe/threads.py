@@ -17,7 +17,7 @@ LASTING_S = 0.1
 #: A thread that was told to end does so within microseconds; this is for a machine that swaps. Seconds.
 PATIENCE_S = 2.0
 #: Looks at whether a thread that has ended is gone for the kernel, too: some 10 ms in all.
-MOST_LOOKS = 100
+MAX_LOOKS = 100
 
 #: What has not moved for CALM_AFTER looks is looked at more and more seldom, down to this many times.
 CALMEST = 5
@@ -38,7 +38,7 @@ def until_gone(thread):
     path = "/proc/self/task/%d" % thread
     never = allocate_lock()
     never.acquire()
-    for _ in range(MOST_LOOKS):
+    for _ in range(MAX_LOOKS):
         if not os.path.exists(path):
             return
         never.acquire(True, 0.00005)

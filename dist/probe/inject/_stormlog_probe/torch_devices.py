@@ -5,7 +5,7 @@ import sys
 from . import complain, ring
 
 #: More devices than one process ever drives.
-MOST_DEVICES = 64
+MAX_DEVICES = 64
 #: Devices that hold nothing are asked no more often than this (each costs 4 us). Nanoseconds.
 IDLE_NS = 200_000_000
 
@@ -41,7 +41,7 @@ class CachingAllocator:
         if not self._initialized():
             return []
         if self._count is None:
-            self._count = min(self._ask_count(), MOST_DEVICES)
+            self._count = min(self._ask_count(), MAX_DEVICES)
         now = ring.monotonic_ns()
         everyone = now >= self._next_everyone
         if everyone:
@@ -126,7 +126,7 @@ def _usable(module, core, name):
 def describe(module, name):
     """Name, UUID, PCI address and size of the devices of `torch.cuda` or `torch.xpu`, for the info file; only once it is initialised."""
     values = {}
-    for index in range(min(module.device_count(), MOST_DEVICES)):
+    for index in range(min(module.device_count(), MAX_DEVICES)):
         properties = module.get_device_properties(index)
         prefix = "device.%s:%d." % (name, index)
         values[prefix + "name"] = getattr(properties, "name", None)

@@ -56,25 +56,26 @@ class RowScanner implements CsvRow {
   bytes: Buffer = Buffer.alloc(0);
   starts = new Int32Array(64);
   ends = new Int32Array(64);
-  private escaped = new Uint8Array(64);
+  #escaped = new Uint8Array(64);
   count = 0;
   line = 0;
   terminated = true;
-  private nextLine = 1;
-  private readonly delimiter: number;
+  #nextLine = 1;
+  readonly #delimiter: number;
 
   constructor(delimiter: number) {
-    this.delimiter = delimiter;
+    this.#delimiter = delimiter;
   }
 
   text(cell: number): string {
     const text = this.bytes.toString("utf8", this.starts[cell], this.ends[cell]);
-    return this.escaped[cell] === 1 ? text.replaceAll('""', '"') : text;
+    return this.#escaped[cell] === 1 ? text.replaceAll('""', '"') : text;
   }
 
   /** Scan the row at `from`; the offset after it, or -1 when the buffer ends before the row does and `last` is false. */
   scan(from: number, last: boolean): number {
-    const { bytes, delimiter } = this;
+    const bytes = this.bytes;
+    const delimiter = this.#delimiter;
     const size = bytes.length;
     let at = from;
     let lines = 1;
@@ -97,7 +98,7 @@ class RowScanner implements CsvRow {
           end += 2;
         }
         for (let i = bytes.indexOf(LINE_FEED, start); i >= 0 && i < end; i = bytes.indexOf(LINE_FEED, i + 1)) lines++;
-        this.cell(start + 1, end, escaped);
+        this.#cell(start + 1, end, escaped);
         at = end + 1;
         while (at < size && bytes[at] !== delimiter && bytes[at] !== LINE_FEED) at++;
       } else {
@@ -110,7 +111,7 @@ class RowScanner implements CsvRow {
         }
         let end = at;
         while (end > start && (bytes[end - 1] === SPACE || bytes[end - 1] === CARRIAGE_RETURN)) end--;
-        this.cell(start, end, 0);
+        this.#cell(start, end, 0);
       }
       if (at >= size) {
         if (!last) return -1;
@@ -119,12 +120,12 @@ class RowScanner implements CsvRow {
       if (bytes[at++] === LINE_FEED) break;
     }
     this.terminated = at <= size && bytes[at - 1] === LINE_FEED;
-    this.line = this.nextLine;
-    this.nextLine += lines;
+    this.line = this.#nextLine;
+    this.#nextLine += lines;
     return Math.min(at, size);
   }
 
-  private cell(start: number, end: number, escaped: number): void {
+  #cell(start: number, end: number, escaped: number): void {
     if (this.count === this.starts.length) {
       const grow = <T extends Int32Array | Uint8Array>(array: T, larger: T): T => {
         larger.set(array);
@@ -132,11 +133,11 @@ class RowScanner implements CsvRow {
       };
       this.starts = grow(this.starts, new Int32Array(this.count * 2));
       this.ends = grow(this.ends, new Int32Array(this.count * 2));
-      this.escaped = grow(this.escaped, new Uint8Array(this.count * 2));
+      this.#escaped = grow(this.#escaped, new Uint8Array(this.count * 2));
     }
     this.starts[this.count] = start;
     this.ends[this.count] = end;
-    this.escaped[this.count] = escaped;
+    this.#escaped[this.count] = escaped;
     this.count++;
   }
 }

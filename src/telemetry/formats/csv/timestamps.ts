@@ -5,7 +5,7 @@ const EPOCH_FROM_S = 1e8;
 const NS_PER_S = 1_000_000_000;
 const ZERO = 0x30;
 const NINE = 0x39;
-const MOST_DIGITS = 19;
+const MAX_DIGITS = 19;
 
 /**
  * Turns a column of time stamps into nanoseconds since time zero, exactly: Unix nanoseconds exceed 2^53, so they are split
@@ -15,16 +15,16 @@ const MOST_DIGITS = 19;
 export class TimeStamps {
   /** Unix nanoseconds of time zero; null when the stamps are relative or none was read. */
   epochNs: bigint | null = null;
-  private baseSeconds = 0;
-  private baseNanos = 0;
-  private started = false;
+  #baseSeconds = 0;
+  #baseNanos = 0;
+  #started = false;
 
   /**
    * Stamps of whole nanoseconds straight from the bytes of a cell; NaN when the cell is not 1 to 19 digits (ask
    * {@link nanoseconds} then).
    */
   digits(bytes: Uint8Array, start: number, end: number): number {
-    if (end <= start || end - start > MOST_DIGITS) return Number.NaN;
+    if (end <= start || end - start > MAX_DIGITS) return Number.NaN;
     const cut = Math.max(start, end - 9);
     let seconds = 0;
     let nanos = 0;
@@ -53,15 +53,15 @@ export class TimeStamps {
 
   /** A stamp already split into whole seconds and nanoseconds. */
   split(seconds: number, nanos: number): number {
-    if (!this.started) {
-      this.started = true;
+    if (!this.#started) {
+      this.#started = true;
       if (seconds >= EPOCH_FROM_S) {
-        this.baseSeconds = seconds;
-        this.baseNanos = nanos;
+        this.#baseSeconds = seconds;
+        this.#baseNanos = nanos;
         this.epochNs = BigInt(seconds) * BigInt(NS_PER_S) + BigInt(nanos);
       }
     }
-    return (seconds - this.baseSeconds) * NS_PER_S + (nanos - this.baseNanos);
+    return (seconds - this.#baseSeconds) * NS_PER_S + (nanos - this.#baseNanos);
   }
 }
 

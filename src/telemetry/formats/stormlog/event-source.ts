@@ -59,17 +59,17 @@ function withDumpCounters(record: SourceRecord): SourceRecord {
 class EventCollector {
   readonly events: TelemetryEvent[] = [];
   readonly notes = new Set<string>();
-  private readonly metadata = new Map<string, Readonly<Record<string, unknown>>>();
-  private readonly seen = new WeakSet<Readonly<Record<string, unknown>>>();
-  private readonly texts = new Map<string, string>();
+  readonly #metadata = new Map<string, Readonly<Record<string, unknown>>>();
+  readonly #seen = new WeakSet<Readonly<Record<string, unknown>>>();
+  readonly #texts = new Map<string, string>();
   /** Metadata cells of a CSV file by their text. */
   readonly cells = new Map<string, Record<string, unknown>>();
-  private readonly name: string;
-  private readonly options: RecordOptions;
+  readonly #name: string;
+  readonly #options: RecordOptions;
 
   constructor(name: string, options: RecordOptions) {
-    this.name = name;
-    this.options = options;
+    this.#name = name;
+    this.#options = options;
   }
 
   add(record: SourceRecord, where: string): void {
@@ -77,48 +77,48 @@ class EventCollector {
       throw invalidInput(
         "INPUT_TOO_LARGE",
         `more than ${MAX_EVENTS} events`,
-        this.name,
+        this.#name,
         "Split the file by rank or time.",
       );
     }
     try {
-      const event = eventOf(withDumpCounters(record), this.options);
+      const event = eventOf(withDumpCounters(record), this.#options);
       this.events.push({
         ...event,
-        eventType: this.text(event.eventType),
-        collector: this.text(event.collector),
-        host: this.text(event.host),
-        jobId: event.jobId === null ? null : this.text(event.jobId),
-        metadata: this.shared(event.metadata),
+        eventType: this.#text(event.eventType),
+        collector: this.#text(event.collector),
+        host: this.#text(event.host),
+        jobId: event.jobId === null ? null : this.#text(event.jobId),
+        metadata: this.#shared(event.metadata),
       });
     } catch (error) {
-      if (error instanceof RecordProblem) throw atRecord(error, this.name, where);
+      if (error instanceof RecordProblem) throw atRecord(error, this.#name, where);
       throw error;
     }
   }
 
   source(): EventSource {
     if (this.events.length === 0) {
-      throw invalidInput("INPUT_EMPTY", "the file holds no telemetry events", this.name, "Was anything recorded?");
+      throw invalidInput("INPUT_EMPTY", "the file holds no telemetry events", this.#name, "Was anything recorded?");
     }
     return { events: this.events, notes: [...this.notes] };
   }
 
-  private text(value: string): string {
-    const known = this.texts.get(value);
+  #text(value: string): string {
+    const known = this.#texts.get(value);
     if (known !== undefined) return known;
-    if (this.texts.size < MAX_SHARED) this.texts.set(value, value);
+    if (this.#texts.size < MAX_SHARED) this.#texts.set(value, value);
     return value;
   }
 
-  private shared(metadata: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-    if (this.seen.has(metadata)) return metadata;
+  #shared(metadata: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    if (this.#seen.has(metadata)) return metadata;
     const key = JSON.stringify(metadata, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
-    const known = this.metadata.get(key);
+    const known = this.#metadata.get(key);
     if (known) return known;
-    if (this.metadata.size < MAX_SHARED) {
-      this.metadata.set(key, metadata);
-      this.seen.add(metadata);
+    if (this.#metadata.size < MAX_SHARED) {
+      this.#metadata.set(key, metadata);
+      this.#seen.add(metadata);
     }
     return metadata;
   }

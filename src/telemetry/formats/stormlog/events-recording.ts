@@ -39,8 +39,8 @@ export function deviceNameOf(event: TelemetryEvent): string {
 class EventTable {
   readonly rank: number;
   readonly device: string;
-  private readonly time = new GrowableColumn();
-  private readonly columns = COUNTERS.map(() => new GrowableColumn());
+  readonly #time = new GrowableColumn();
+  readonly #columns = COUNTERS.map(() => new GrowableColumn());
 
   constructor(rank: number, device: string) {
     this.rank = rank;
@@ -48,18 +48,18 @@ class EventTable {
   }
 
   add(event: TelemetryEvent, epochNs: bigint): void {
-    this.time.push(Number(event.timestampNs - epochNs));
-    for (const [i, [, counter]] of COUNTERS.entries()) this.columns[i]!.push(event[counter] ?? Number.NaN);
+    this.#time.push(Number(event.timestampNs - epochNs));
+    for (const [i, [, counter]] of COUNTERS.entries()) this.#columns[i]!.push(event[counter] ?? Number.NaN);
   }
 
   finish(): SampleTable {
     const columns: Partial<Record<Column, Float64Array>> = {};
     for (const [i, [column]] of COUNTERS.entries()) {
-      const values = this.columns[i]!.take();
+      const values = this.#columns[i]!.take();
       if (ALWAYS.has(column) || values.some((value) => !Number.isNaN(value))) columns[column] = values;
     }
     const { rank, device } = this;
-    return { rank, device, timeNs: this.time.take(), steps: null, columns, highwater: new Set() };
+    return { rank, device, timeNs: this.#time.take(), steps: null, columns, highwater: new Set() };
   }
 }
 

@@ -40,11 +40,11 @@ export const BYTE_FIELDS: ReadonlySet<string> = new Set(
 /** Typed access to one record with Stormlog's own messages. A missing key reads as undefined. */
 export class Fields {
   readonly values: Readonly<Record<string, unknown>>;
-  private readonly fractions: ReadonlySet<string>;
+  readonly #fractions: ReadonlySet<string>;
 
   constructor(record: SourceRecord) {
     this.values = record.values;
-    this.fractions = record.fractions;
+    this.#fractions = record.fractions;
   }
 
   has(field: string): boolean {
@@ -54,7 +54,7 @@ export class Fields {
   isInteger(field: string): boolean {
     const value = this.values[field];
     return (
-      (typeof value === "number" && Number.isInteger(value) && !this.fractions.has(field)) || typeof value === "bigint"
+      (typeof value === "number" && Number.isInteger(value) && !this.#fractions.has(field)) || typeof value === "bigint"
     );
   }
 

@@ -6,7 +6,7 @@ import type { Recording } from "../../recording/model.ts";
 /** Name of a dump's directory as Stormlog's flight recorder makes it. */
 const DUMP_NAME = /^oom_dump_\d{8}T\d{6}Z_/;
 /** Metadata of a dump holds one message and some counters. */
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
 
 const MetadataSchema = v.object({
   reason: v.string(),
@@ -17,7 +17,7 @@ const MetadataSchema = v.object({
 function metadataOf(directory: string): v.InferOutput<typeof MetadataSchema> | null {
   const file = path.join(directory, "metadata.json");
   try {
-    if (statSync(file).size > MOST_BYTES) return null;
+    if (statSync(file).size > MAX_BYTES) return null;
     const parsed = v.safeParse(MetadataSchema, JSON.parse(readFileSync(file, "utf8")));
     return parsed.success ? parsed.output : null;
   } catch {

@@ -76,12 +76,12 @@ function at(values: Float64Array | null, row: number): number | null {
 
 /** Rows of a table as events; `change` counts from the sample before. */
 class TableEvents {
-  private readonly writer: Writer;
-  private readonly epochNs: bigint;
+  readonly #writer: Writer;
+  readonly #epochNs: bigint;
 
   constructor(writer: Writer, epochNs: bigint) {
-    this.writer = writer;
-    this.epochNs = epochNs;
+    this.#writer = writer;
+    this.#epochNs = epochNs;
   }
 
   event(
@@ -90,9 +90,9 @@ class TableEvents {
     change: number,
     context: string | null,
     more: Readonly<Record<string, unknown>> = {},
-    timeNs: number = this.writer.reading.timeNs[row]!,
+    timeNs: number = this.#writer.reading.timeNs[row]!,
   ): TelemetryEvent {
-    const { reading, base, metadata } = this.writer;
+    const { reading, base, metadata } = this.#writer;
     const allocated = at(reading.allocated, row) ?? 0;
     const reserved = at(reading.reserved, row) ?? allocated;
     const used = at(reading.used, row) ?? reserved;
@@ -104,7 +104,7 @@ class TableEvents {
       free = null;
     }
     if (total !== null && free !== null && free > total) free = null;
-    const timestampNs = this.epochNs + BigInt(Math.round(timeNs));
+    const timestampNs = this.#epochNs + BigInt(Math.round(timeNs));
     return {
       ...base,
       timestampNs: timestampNs < 0n ? 0n : timestampNs,
@@ -124,8 +124,8 @@ class TableEvents {
 
   samples(): TelemetryEvent[] {
     let before = Number.NaN;
-    return this.writer.rows.map((row) => {
-      const allocated = at(this.writer.reading.allocated, row) ?? 0;
+    return this.#writer.rows.map((row) => {
+      const allocated = at(this.#writer.reading.allocated, row) ?? 0;
       const change = Number.isNaN(before) ? 0 : allocated - before;
       before = allocated;
       return this.event(row, "sample", change, null);
@@ -135,7 +135,7 @@ class TableEvents {
   alerts(options: EventOptions): TelemetryEvent[] {
     const warning = options.warningPercent ?? WARNING_PERCENT;
     const critical = options.criticalPercent ?? CRITICAL_PERCENT;
-    const { allocated, total, timeNs } = this.writer.reading;
+    const { allocated, total, timeNs } = this.#writer.reading;
     return alertsOf(allocated, total, { warning, critical })
       .filter((alert) => Number.isFinite(timeNs[alert.row]!))
       .map(({ row, level, percent }) => {
@@ -146,7 +146,7 @@ class TableEvents {
 
   /** The row at or before a moment; the first row when there is none before. */
   rowAt(timeNs: number): number {
-    const { rows, reading } = this.writer;
+    const { rows, reading } = this.#writer;
     let best = rows[0]!;
     for (const row of rows) {
       if (reading.timeNs[row]! > timeNs) break;
@@ -156,11 +156,11 @@ class TableEvents {
   }
 
   get first(): number {
-    return this.writer.rows[0]!;
+    return this.#writer.rows[0]!;
   }
 
   get last(): number {
-    return this.writer.rows.at(-1)!;
+    return this.#writer.rows.at(-1)!;
   }
 }
 
