@@ -1,11 +1,11 @@
-/** Folder of dist/ that comes from another build. */
+/** Directory of dist/ that comes from another build. */
 export const KEPT: string;
 
 /** Bytes of JavaScript that one entry loads before it does anything, by where they come from. */
 export interface StartSize {
   readonly own: number;
   readonly packages: number;
-  /** The packages with most of it: folder and bytes. */
+  /** The packages with most of it: directory and bytes. */
   readonly largest: readonly (readonly [string, number])[];
 }
 

@@ -68,11 +68,11 @@ const wholeOnlyWhenUsed = {
   },
 };
 
-/** What runs inside measured processes, as it is; the Action has no other folder than dist/. */
+/** What runs inside measured processes, as it is; the Action has no other directory than dist/. */
 function probeFiles() {
-  const folder = path.join(root, "probe");
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
+  const directory = path.join(root, "probe");
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.(py|cjs)$/.test(entry.name) && !/(^test_|\.test\.)/.test(entry.name))
     .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name)).split(path.sep).join("/"))
     .filter((name) => !/\/(tests?|__pycache__)\//.test(name))
@@ -86,12 +86,12 @@ function packageOf(input) {
   return `${input.slice(0, at)}node_modules/${scope.startsWith("@") ? `${scope}/${name}` : scope}`;
 }
 
-function licenceText(folder) {
-  const names = readdirSync(path.join(root, folder)).filter((name) => /^(licen[cs]e|copying|notice)/i.test(name));
+function licenceText(directory) {
+  const names = readdirSync(path.join(root, directory)).filter((name) => /^(licen[cs]e|copying|notice)/i.test(name));
   return names
     .sort()
     .map((name) =>
-      readFileSync(path.join(root, folder, name), "utf8")
+      readFileSync(path.join(root, directory, name), "utf8")
         .replace(/\r\n/g, "\n")
         .trim(),
     )
@@ -99,19 +99,19 @@ function licenceText(folder) {
 }
 
 function licences(metafile) {
-  const folders = new Set(SHIPPED_PACKAGES.map((name) => `node_modules/${name}`));
+  const directories = new Set(SHIPPED_PACKAGES.map((name) => `node_modules/${name}`));
   for (const output of Object.values(metafile.outputs)) {
     for (const input of Object.keys(output.inputs)) {
-      const folder = packageOf(input);
-      if (folder !== null) folders.add(folder);
+      const directory = packageOf(input);
+      if (directory !== null) directories.add(directory);
     }
   }
   // Many small packages share one text word for word: it stands once, under all their names.
   const packages = new Map();
-  for (const folder of folders) {
-    const manifest = JSON.parse(readFileSync(path.join(root, folder, "package.json"), "utf8"));
+  for (const directory of directories) {
+    const manifest = JSON.parse(readFileSync(path.join(root, directory, "package.json"), "utf8"));
     const source = manifest.repository?.url ?? manifest.repository ?? manifest.homepage ?? "the npm registry";
-    const text = licenceText(folder) || `(the package has no licence file; its source is ${source})`;
+    const text = licenceText(directory) || `(the package has no licence file; its source is ${source})`;
     const title = `${manifest.name} ${manifest.version} (${manifest.license ?? "see below"})`;
     packages.set(text, [...(packages.get(text) ?? []), title].sort());
   }
@@ -133,11 +133,11 @@ function startSize(metafile, entry) {
     seen.add(name);
     const output = metafile.outputs[name];
     for (const [input, { bytesInOutput }] of Object.entries(output.inputs)) {
-      const folder = packageOf(input);
-      if (folder === null) own += bytesInOutput;
+      const directory = packageOf(input);
+      if (directory === null) own += bytesInOutput;
       else {
         packages += bytesInOutput;
-        largest.set(folder, (largest.get(folder) ?? 0) + bytesInOutput);
+        largest.set(directory, (largest.get(directory) ?? 0) + bytesInOutput);
       }
     }
     for (const { path: imported, kind, external } of output.imports) {
@@ -156,7 +156,7 @@ function checkStart(name, { own, packages, largest }) {
   }
   if (packages > START_BUDGET_BYTES.packages) {
     const which = largest.map(
-      ([folder, bytes]) => `${folder.slice(folder.lastIndexOf("node_modules/") + 13)} ${bytes}`,
+      ([directory, bytes]) => `${directory.slice(directory.lastIndexOf("node_modules/") + 13)} ${bytes}`,
     );
     const limit = `more than ${START_BUDGET_BYTES.packages}`;
     throw new Error(`${name} starts with ${packages} bytes of packages, ${limit}: load lazily ${which.join(", ")}`);

@@ -1,7 +1,7 @@
 /**
  * Mutates memory snapshots and reads them: whatever comes out, it is a snapshot or a GateError, in at most a second a MB, in
  * memory bounded by the file's size. Usage: npx tsx scripts/fuzz-snapshot.ts [--small N] [--large N] [--seed S] [--nightly]
- * (ten times as many). What fails is written to `fuzz-failure.pickle` in the folder for temporary files.
+ * (ten times as many). What fails is written to `fuzz-failure.pickle` in the directory for temporary files.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -77,10 +77,10 @@ function once(bytes: Uint8Array, document: boolean): void {
 }
 
 function smallFiles(): Uint8Array[] {
-  const folder = fileURLToPath(new URL("../test/snapshot/fixtures/", import.meta.url));
-  const kept = readdirSync(folder)
+  const directory = fileURLToPath(new URL("../test/snapshot/fixtures/", import.meta.url));
+  const kept = readdirSync(directory)
     .filter((name) => name.endsWith(".pickle"))
-    .map((name) => new Uint8Array(readFileSync(path.join(folder, name))))
+    .map((name) => new Uint8Array(readFileSync(path.join(directory, name))))
     .filter(({ length }) => length <= SMALL_BYTES);
   return [...kept, ...[0, 4, 12, 28].map((entries) => pickled(plainSnapshot(entries)))];
 }

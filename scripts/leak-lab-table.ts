@@ -45,7 +45,7 @@ function groupBy<T>(items: readonly T[], key: (item: T) => string): readonly (re
 
 function writeOne(rounds: readonly LabRound[]): void {
   const [first] = rounds;
-  if (first === undefined) throw new Error("name the folder of at least one round");
+  if (first === undefined) throw new Error("name the directory of at least one round");
   // Rounds of one machine that took the frameworks from several Pythons are one table.
   const place = ({ document }: LabRound): string => `${document.backend} ${document.scale}`;
   const strangers = rounds.filter((round) => place(round) !== place(first)).map(({ document }) => roundTitle(document));
@@ -57,7 +57,7 @@ function writeOne(rounds: readonly LabRound[]): void {
 
 function writeEnvironments(rounds: readonly LabRound[]): void {
   const environments = groupBy(rounds, ({ document }) => roundTitle(document));
-  if (environments.length === 0) throw new Error("name the folder of at least one round");
+  if (environments.length === 0) throw new Error("name the directory of at least one round");
   const tables = environments.map((group) => catalogueMarkdown({ ...group[0].document, patterns: measured(group) }));
   intoPage("leak-lab-environments.md", "rounds", `${tables.join("\n\n")}`);
   console.log(`${environments.length} environments in docs/leak-lab-environments.md`);

@@ -9,14 +9,14 @@ import { svgToPng } from "../src/report/timeline/timeline-png.ts";
 import { breachPicture } from "./doc-pictures/breach-picture.ts";
 import { powerPicture } from "./doc-pictures/power-picture.ts";
 import { PAIRS } from "./doc-pictures/series.ts";
-import { storyPicture } from "./doc-pictures/story-picture.ts";
+import { seriesPicture } from "./doc-pictures/story-picture.ts";
 
 const MAX_BYTES = 40_000;
-const folder = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../docs/images");
-mkdirSync(folder, { recursive: true });
+const directory = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../docs/images");
+mkdirSync(directory, { recursive: true });
 
 const pictures: Readonly<Record<string, () => string>> = {
-  ...Object.fromEntries(Object.entries(PAIRS).map(([name, pair]) => [name, () => storyPicture(pair)])),
+  ...Object.fromEntries(Object.entries(PAIRS).map(([name, pair]) => [name, () => seriesPicture(pair)])),
   breach: breachPicture,
   "blind-spot": powerPicture,
 };
@@ -24,6 +24,6 @@ const pictures: Readonly<Record<string, () => string>> = {
 for (const [name, draw] of Object.entries(pictures)) {
   const png = await svgToPng(draw());
   if (png.length > MAX_BYTES) throw new Error(`${name}.png has ${png.length} bytes, more than ${MAX_BYTES}`);
-  writeFileSync(path.join(folder, `${name}.png`), png);
+  writeFileSync(path.join(directory, `${name}.png`), png);
   console.log(`docs/images/${name}.png ${png.length} bytes`);
 }

@@ -4,19 +4,19 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { packageRoot } from "../src/core/package-root.ts";
 
-/** A folder as a reader has it in front of him: the leak lab, and `stormlog-gate` and `python3` on the PATH. */
-export class WalkthroughFolder {
-  readonly folder: string;
+/** A directory as a reader has it in front of him: the leak lab, and `stormlog-gate` and `python3` on the PATH. */
+export class WalkthroughDirectory {
+  readonly directory: string;
   readonly #bin: string;
 
   /** @param python the program that the page calls python3; it has PyTorch */
   constructor(python: string) {
     const top = mkdtempSync(path.join(tmpdir(), "stormlog-gate-walkthrough-"));
-    this.folder = path.join(top, "work");
+    this.directory = path.join(top, "work");
     this.#bin = path.join(top, "bin");
-    mkdirSync(this.folder);
+    mkdirSync(this.directory);
     mkdirSync(this.#bin);
-    cpSync(path.join(packageRoot(), "leak-lab"), path.join(this.folder, "leak-lab"), { recursive: true });
+    cpSync(path.join(packageRoot(), "leak-lab"), path.join(this.directory, "leak-lab"), { recursive: true });
     this.#program("stormlog-gate", [process.execPath, path.join(packageRoot(), "dist", "cli.js")]);
     this.#program("python3", [python]);
   }
@@ -39,16 +39,16 @@ export class WalkthroughFolder {
       PYTHONDONTWRITEBYTECODE: "1",
     };
     const { stdout, status, signal } = spawnSync("sh", ["-c", `{ ${command}\n} 2>&1`], {
-      cwd: this.folder,
+      cwd: this.directory,
       encoding: "utf8",
       env,
     });
-    const text = stdout.replaceAll(`${this.folder}${path.sep}`, "").trimEnd();
+    const text = stdout.replaceAll(`${this.directory}${path.sep}`, "").trimEnd();
     return status === 0 ? text : `${text}\n(exit status ${status ?? signal})`;
   }
 
   remove(): void {
-    rmSync(path.dirname(this.folder), { recursive: true, force: true });
+    rmSync(path.dirname(this.directory), { recursive: true, force: true });
   }
 }
 

@@ -1,4 +1,4 @@
-// Runs the commands of docs/walkthrough.md in a fresh folder and prints what they print.
+// Runs the commands of docs/walkthrough.md in a fresh directory and prints what they print.
 //
 //   npx tsx scripts/walkthrough.ts             only look
 //   npx tsx scripts/walkthrough.ts --write     and put it into the page, with the picture of the leak
@@ -6,13 +6,13 @@ import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { packageRoot } from "../src/core/package-root.ts";
 import { pageSteps, withOutputs } from "./walkthrough-page.ts";
-import { pythonWithTorch, WalkthroughFolder } from "./walkthrough-run.ts";
+import { pythonWithTorch, WalkthroughDirectory } from "./walkthrough-run.ts";
 
 const file = path.join(packageRoot(), "docs", "walkthrough.md");
 const page = readFileSync(file, "utf8");
 const python = pythonWithTorch();
 if (python === null) throw new Error("no Python here has PyTorch");
-const place = new WalkthroughFolder(python);
+const place = new WalkthroughDirectory(python);
 try {
   const outputs = pageSteps(page).map(({ command }) => {
     console.log(`$ ${command}`);
@@ -23,7 +23,7 @@ try {
   if (process.argv.includes("--write")) {
     writeFileSync(file, withOutputs(page, outputs));
     const picture = path.join(packageRoot(), "docs", "images", "walkthrough-leaky.png");
-    copyFileSync(path.join(place.folder, "leaky", "timeline.png"), picture);
+    copyFileSync(path.join(place.directory, "leaky", "timeline.png"), picture);
   }
 } finally {
   place.remove();

@@ -22,9 +22,9 @@ const ROOMS = [
 ];
 const MAX_LINES = 400;
 
-function filesBelow(folder: string, endings: readonly string[]): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const full = path.join(folder, entry.name);
+function filesBelow(directory: string, endings: readonly string[]): string[] {
+  return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    const full = path.join(directory, entry.name);
     if (entry.isDirectory())
       return ["node_modules", "fixtures", "__pycache__"].includes(entry.name) ? [] : filesBelow(full, endings);
     return endings.some((ending) => entry.name.endsWith(ending)) ? [full] : [];
@@ -71,12 +71,12 @@ describe("the layout of the house", () => {
   });
 
   it(`keeps every file below ${MAX_LINES} lines`, () => {
-    const folders = ["src", "test", "native", "probe", "leak-lab", "bench", "scripts"].map((name) =>
+    const directories = ["src", "test", "native", "probe", "leak-lab", "bench", "scripts"].map((name) =>
       path.join(root, name),
     );
-    const existing = folders.filter((folder) => readdirSync(root).includes(path.basename(folder)));
+    const existing = directories.filter((directory) => readdirSync(root).includes(path.basename(directory)));
     const long = existing
-      .flatMap((folder) => filesBelow(folder, [".ts", ".mjs", ".py", ".cc", ".h", ".c", ".sh"]))
+      .flatMap((directory) => filesBelow(directory, [".ts", ".mjs", ".py", ".cc", ".h", ".c", ".sh"]))
       .filter((file) => readFileSync(file, "utf8").split("\n").length > MAX_LINES + 1)
       .map((file) => path.relative(root, file));
     expect(long).toEqual([]);

@@ -170,13 +170,13 @@ describe.skipIf(!ready)("bench/gpu on the fakes, in small", () => {
   }, 120_000);
 
   it("measures nothing without time, says so, and refuses to go on with another machine's document", async () => {
-    const folder = path.join(out, "short");
+    const directory = path.join(out, "short");
     const args = [
       "--part",
       "costs",
       "--fake",
       "--out",
-      folder,
+      directory,
       "--node",
       actionNode(),
       "--cli",
@@ -184,7 +184,7 @@ describe.skipIf(!ready)("bench/gpu on the fakes, in small", () => {
     ];
     const ended = await script([...args, "--minutes", "0.0001"]);
     expect(ended.stdout).toContain("0 of 4 measured, go on with --resume");
-    const evidence = JSON.parse(readFileSync(path.join(folder, "costs.json"), "utf8")) as Evidence;
+    const evidence = JSON.parse(readFileSync(path.join(directory, "costs.json"), "utf8")) as Evidence;
     expect(evidence).toMatchObject({ complete: false, measurements: {}, planned: { length: 4 } });
     const other = path.join(out, "other");
     mkdirSync(other);
@@ -199,8 +199,8 @@ describe.skipIf(!ready)("bench/gpu on the fakes, in small", () => {
 });
 
 describe.skipIf(!ready)("bench/gpu where there is nothing but the repository", () => {
-  const folder = ready ? mkdtempSync(path.join(tmpdir(), "gate-bench-gpu-bare-")) : "";
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const directory = ready ? mkdtempSync(path.join(tmpdir(), "gate-bench-gpu-bare-")) : "";
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   it("imports nothing but Node and its own files", () => {
     const own = path.join(ROOT, "bench", "gpu");
@@ -216,9 +216,9 @@ describe.skipIf(!ready)("bench/gpu where there is nothing but the repository", (
     "runs from a bare copy, without packages",
     async () => {
       for (const name of ["bench/gpu", "dist", "native/fake-nvml", "test/probe/stand-ins", "package.json"])
-        cpSync(path.join(ROOT, name), path.join(folder, name), { recursive: true });
-      const args = ["--part", "oom", "--fake", "--out", path.join(folder, "out"), "--node", actionNode()];
-      const ended = await script(args, { root: folder });
+        cpSync(path.join(ROOT, name), path.join(directory, name), { recursive: true });
+      const args = ["--part", "oom", "--fake", "--out", path.join(directory, "out"), "--node", actionNode()];
+      const ended = await script(args, { root: directory });
       expect(ended).toMatchObject({ code: 0 });
       expect(ended.stdout).toContain("3 of 3 measured, complete");
     },
@@ -233,7 +233,7 @@ describe.skipIf(!ready)("bench/gpu where there is nothing but the repository", (
         "--node",
         actionNode(),
         "--out",
-        path.join(folder, "none"),
+        path.join(directory, "none"),
         "--cli",
         path.join(ROOT, "dist/cli.js"),
       ],

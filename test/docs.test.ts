@@ -29,10 +29,10 @@ function anchors(page: string): readonly string[] {
   );
 }
 
-function sourceText(folder: string): string {
-  return readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })
+function sourceText(directory: string): string {
+  return readdirSync(path.join(root, directory), { recursive: true, encoding: "utf8" })
     .filter((name) => /\.(ts|cc|h)$/.test(name) && !name.endsWith(".test.ts"))
-    .map((name) => read(path.join(folder, name)))
+    .map((name) => read(path.join(directory, name)))
     .join("\n");
 }
 

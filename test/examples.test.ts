@@ -24,18 +24,18 @@ const examples = readdirSync(root, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
 const read = (...parts: string[]): string => readFileSync(path.join(root, ...parts), "utf8");
-const folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-examples-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-examples-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** A copy of an example, as a user who took it has it: in no repository of ours. */
 function copyOf(name: string, to = name): string {
-  const copy = path.join(folder, to);
+  const copy = path.join(directory, to);
   cpSync(path.join(root, name), copy, { recursive: true });
   return copy;
 }
 
 /** Debian has no `python`: here it is the interpreter that has PyTorch, where one has. */
-const programs = path.join(folder, "programs");
+const programs = path.join(directory, "programs");
 mkdirSync(programs);
 const system = "/usr/bin/python3";
 if (existsSync(system)) symlinkSync(system, path.join(programs, "python"));

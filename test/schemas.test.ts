@@ -4,7 +4,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { SCHEMA_FOLDER, schemaFiles } from "../scripts/generate-schemas.ts";
-import { cli, freshFolder } from "./e2e/cli.ts";
+import { cli, freshDirectory } from "./e2e/cli.ts";
 
 type Document = Record<string, unknown>;
 
@@ -57,10 +57,10 @@ policy: { unjudged: warn, max-runs: 2, base-run: "off" }
 report: { bundle: configured, warning-percent: 70 }
 `;
 
-const folder = freshFolder();
-const json = (...parts: string[]): Document => JSON.parse(readFileSync(path.join(folder, ...parts), "utf8"));
+const directory = freshDirectory();
+const json = (...parts: string[]): Document => JSON.parse(readFileSync(path.join(directory, ...parts), "utf8"));
 const answer = async ([command = "", ...args]: readonly string[]): Promise<Document> => {
-  const { stdout, stderr, code } = await cli([command, "--json", ...args], { cwd: folder });
+  const { stdout, stderr, code } = await cli([command, "--json", ...args], { cwd: directory });
   if (stdout === "") throw new Error(`no document (exit ${code}): ${stderr}`);
   return JSON.parse(stdout);
 };
@@ -86,8 +86,8 @@ describe("the published schemas", () => {
     let report: Document;
 
     beforeAll(async () => {
-      writeFileSync(path.join(folder, "work.mjs"), WORKLOAD);
-      writeFileSync(path.join(folder, "gate.yml"), CONFIG);
+      writeFileSync(path.join(directory, "work.mjs"), WORKLOAD);
+      writeFileSync(path.join(directory, "gate.yml"), CONFIG);
       const records: unknown = await answer(["baseline", "refresh", "--", "node", "work.mjs"]);
       record = (records as { record: Document }[])[0]?.record ?? {};
       report = await answer(["run", "--base-run", "off", "--max-runs", "2", "--", "node", "work.mjs", "more"]);
@@ -99,7 +99,7 @@ describe("the published schemas", () => {
 
     it("the record of a refresh, on stdout and in the store", () => {
       expect(problems("baseline", record)).toEqual([]);
-      const [file = ""] = readdirSync(path.join(folder, "baselines", "default"));
+      const [file = ""] = readdirSync(path.join(directory, "baselines", "default"));
       expect(problems("baseline", json("baselines", "default", file))).toEqual([]);
     });
 
@@ -132,7 +132,7 @@ describe("the published schemas", () => {
       expect(problems("analysis", await answer(["analyze", "stormlog-bundle/runs/default/1"]))).toEqual([]);
       const rows = Array.from({ length: 60 }, (_, step) => `${step},${step % 2},cuda:0,${(step + 1) << 22},`);
       const header = "step,rank,device,allocated_bytes,used_bytes";
-      writeFileSync(path.join(folder, "table.csv"), `${[header, ...rows].join("\n")}\n`);
+      writeFileSync(path.join(directory, "table.csv"), `${[header, ...rows].join("\n")}\n`);
       const analysis = await answer(["analyze", "table.csv"]);
       expect(analysis.series).toHaveLength(4);
       expect(problems("analysis", analysis)).toEqual([]);
@@ -140,7 +140,7 @@ describe("the published schemas", () => {
 
     it("the answers of judge and compare", async () => {
       const sides = ["--baseline", `bundle.json`, "--candidate", "stormlog-bundle"];
-      writeFileSync(path.join(folder, "bundle.json"), JSON.stringify(record));
+      writeFileSync(path.join(directory, "bundle.json"), JSON.stringify(record));
       expect(problems("judgement", await answer(["judge", ...sides]))).toEqual([]);
       const { a, b, ...judgement } = await answer(["compare", "bundle.json", "stormlog-bundle"]);
       expect([a, b]).toMatchObject([{ file: "bundle.json" }, { file: "stormlog-bundle" }]);

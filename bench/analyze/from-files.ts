@@ -17,12 +17,12 @@ function child(script: string, ...args: readonly string[]): string {
 
 /** Writes a recording of about `values` values as a file, reads and analyses it, and takes the file away again. */
 export function fromFile(format: FileFormat, values: number): FormatResult {
-  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-bench-"));
+  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-bench-"));
   try {
-    const file = path.join(folder, `samples.${format}`);
+    const file = path.join(directory, `samples.${format}`);
     child("./write-one.ts", format, file, String(values));
     return { format, ...JSON.parse(child("./read-one.ts", file)) };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }

@@ -53,18 +53,18 @@ const SAME = ["gpu", "driver", "torch", "gate"] as const;
 
 export class UsageError extends Error {}
 
-export function evidenceFile(folder: string, part: Part): string {
-  return path.join(folder, `${part}.json`);
+export function evidenceFile(directory: string, part: Part): string {
+  return path.join(directory, `${part}.json`);
 }
 
 /** The part's document: a new one, or with `resume` the one that lies there, which must be of this machine and these settings. */
 export function openEvidence(
-  folder: string,
+  directory: string,
   fresh: Pick<Evidence, "hardware" | "part" | "environment" | "settings">,
   resume: boolean,
 ): Evidence {
-  const file = evidenceFile(folder, fresh.part);
-  mkdirSync(folder, { recursive: true });
+  const file = evidenceFile(directory, fresh.part);
+  mkdirSync(directory, { recursive: true });
   if (resume && existsSync(file)) {
     const found = JSON.parse(readFileSync(file, "utf8")) as Evidence;
     if (found.schema !== SCHEMA || found.part !== fresh.part)
@@ -95,8 +95,8 @@ export function openEvidence(
 }
 
 /** Written aside and renamed: a call that is killed leaves the document of the measurement before. */
-export function saveEvidence(folder: string, evidence: Evidence): void {
-  const file = evidenceFile(folder, evidence.part);
+export function saveEvidence(directory: string, evidence: Evidence): void {
+  const file = evidenceFile(directory, evidence.part);
   const aside = `${file}.new`;
   writeFileSync(aside, `${JSON.stringify(evidence, null, 1)}\n`);
   renameSync(aside, file);

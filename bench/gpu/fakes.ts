@@ -9,9 +9,9 @@ const GIB = 2 ** 30;
  * Environment of a fake NVML with one device: 12 µs a memory query, about what the real one takes, and 0.4 ms a process list, so that
  * there are several in a run in small. What processes hold is read from the files in `follow`. Needs gcc.
  */
-export function fakeNvml(folder: string, follow: string): NodeJS.ProcessEnv {
-  const library = path.join(folder, "libnvidia-ml.so.1");
-  const scenario = path.join(folder, "scenario.txt");
+export function fakeNvml(directory: string, follow: string): NodeJS.ProcessEnv {
+  const library = path.join(directory, "libnvidia-ml.so.1");
+  const scenario = path.join(directory, "scenario.txt");
   execFileSync("bash", [path.join(ROOT, "native", "fake-nvml", "build.sh"), library], { stdio: "pipe" });
   writeFileSync(scenario, `${[...SCENARIO, `follow ${follow}`].join("\n")}\n`);
   return { STORMLOG_GATE_NVML: library, FAKE_NVML_SCENARIO: scenario };

@@ -131,7 +131,14 @@ async function main(): Promise<void> {
     const evidence = openEvidence(machine.out, fresh, values.resume);
     const tasks = plan.tasks(evidence);
     const deadline = began + minutes * 60_000;
-    await runTasks({ evidence, folder: machine.out, tasks, deadline, summarise: plan.summarise, say: console.error });
+    await runTasks({
+      evidence,
+      directory: machine.out,
+      tasks,
+      deadline,
+      summarise: plan.summarise,
+      say: console.error,
+    });
     const done = tasks.filter(({ name }) => evidence.measurements[name]?.status === "measured").length;
     console.log(
       `${done} of ${tasks.length} measured, ${evidence.complete ? "complete" : "go on with --resume"}: ${evidenceFile(machine.out, part)}`,

@@ -75,15 +75,15 @@ async function recordedGap(machine: Machine, evidence: Evidence): Promise<JsonOb
 
 /** Snapshots of the real allocator: what they cost to take, how large they are, and what reading them and naming the line takes. */
 async function snapshots(machine: Machine, small: readonly string[]): Promise<JsonObject> {
-  const folder = path.join(machine.work, "snapshots");
-  const taken = await python(machine, "snapshot.py", ["--folder", folder, ...small], {
+  const directory = path.join(machine.work, "snapshots");
+  const taken = await python(machine, "snapshot.py", ["--directory", directory, ...small], {
     timeoutS: 120,
     env: machine.cudaEnv,
   });
-  const files = readdirSync(folder)
+  const files = readdirSync(directory)
     .filter((name) => name.endsWith(".pickle"))
     .sort()
-    .map((name) => path.join(folder, name));
+    .map((name) => path.join(directory, name));
   const read = await gate(machine, ["snapshot", "--json", ...files], { timeoutS: 60 });
   if (read.code !== 0) throw new Error(`reading the snapshots ended with ${read.code}: ${read.stderr.slice(-800)}`);
   const tables = JSON.parse(read.stdout) as {

@@ -30,7 +30,7 @@ export function program(name: string): string {
   return path.join(OWN, name);
 }
 
-/** Runs one of this folder's Python programs, which prints one line of JSON last. */
+/** Runs one of this directory's Python programs, which prints one line of JSON last. */
 export async function python(
   machine: Machine,
   name: string,

@@ -40,10 +40,10 @@ export function oomTasks(machine: Machine, evidence: Evidence): Task[] {
 }
 
 function evidenceOf(run: string): JsonObject {
-  const folder = path.join(run, "oom");
-  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const directory = path.join(run, "oom");
+  const names = existsSync(directory) ? readdirSync(directory) : [];
   const missing = WANTED.filter(({ is }) => !names.some(is)).map(({ name }) => name);
-  const file = path.join(folder, "oom.json");
+  const file = path.join(directory, "oom.json");
   const told: unknown = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : null;
   const output = path.join(run, "output.log");
   return {

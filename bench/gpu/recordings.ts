@@ -10,11 +10,11 @@ const MAX_BYTES = 2 * 2 ** 20;
 const KEPT = ["recording.json", "samples.parquet", "oom/oom.json", "oom/window.parquet"];
 
 /** Packs a run directory beside the part's document, if there is room for it. Never makes a measurement fail. */
-export function keepRecording(evidence: Evidence, folder: string, measurement: string, runDirectory: string): void {
+export function keepRecording(evidence: Evidence, directory: string, measurement: string, runDirectory: string): void {
   if (evidence.recordings.length >= MAX[evidence.part]) return;
   if (evidence.recordings.some((one) => one.measurement === measurement)) return;
   const file = `${evidence.part}-${measurement.replace(/[^A-Za-z0-9_-]+/g, "-")}.tar.gz`;
-  const packed = path.join(folder, file);
+  const packed = path.join(directory, file);
   const present = KEPT.filter((name) => existsSync(path.join(runDirectory, name)));
   if (!present.includes("recording.json")) return;
   try {

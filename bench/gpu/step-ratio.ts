@@ -57,22 +57,22 @@ export async function stepSet(
   machine: Machine,
   { workload, rounds, segmentS, warmS }: SetOptions,
 ): Promise<JsonObject> {
-  const folder = path.join(machine.work, `set-${workload}-${Date.now()}`);
-  const probeDirectory = path.join(folder, "probe");
+  const directory = path.join(machine.work, `set-${workload}-${Date.now()}`);
+  const probeDirectory = path.join(directory, "probe");
   const inject = path.join(ROOT, "dist", "probe", "inject");
   mkdirSync(probeDirectory, { recursive: true });
-  cpSync(inject, path.join(folder, "inject"), { recursive: true });
+  cpSync(inject, path.join(directory, "inject"), { recursive: true });
   const server = createServer();
-  const socket = path.join(folder, "s");
+  const socket = path.join(directory, "s");
   await new Promise<void>((resolve) => server.listen(socket, resolve));
   const loop = [program("trainer.py"), socket, workload];
   const record = (name: string, ...options: string[]): [string, string[]] => [
     process.execPath,
-    [machine.cli, "record", "--output", path.join(folder, name), ...options, "--", machine.python, ...loop],
+    [machine.cli, "record", "--output", path.join(directory, name), ...options, "--", machine.python, ...loop],
   ];
   const probed = {
     ...machine.env,
-    PYTHONPATH: [path.join(folder, "inject"), machine.env.PYTHONPATH].filter(Boolean).join(path.delimiter),
+    PYTHONPATH: [path.join(directory, "inject"), machine.env.PYTHONPATH].filter(Boolean).join(path.delimiter),
     STORMLOG_GATE_PROBE_DIR: probeDirectory,
   };
   const trainers = new Map<Arm, Trainer>();
@@ -123,14 +123,14 @@ export async function stepSet(
       steps,
       step_ms: (median(taken.bare) / steps) * 1e3,
       ratios: { gate: ratio("gate"), sampler: ratio("sampler"), probe: ratio("probe"), lists: ratio("lists") },
-      attached: attached(path.join(folder, "gate")),
+      attached: attached(path.join(directory, "gate")),
       probe_rings: existsSync(probeDirectory),
     };
   } finally {
     monitor?.end();
     for (const trainer of new Set(trainers.values())) await trainer.end();
     server.close();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 

@@ -12,7 +12,7 @@ export interface Task {
 
 export interface Schedule {
   readonly evidence: Evidence;
-  readonly folder: string;
+  readonly directory: string;
   readonly tasks: readonly Task[];
   /** `performance.now()` at which the call has to be over. */
   readonly deadline: number;
@@ -27,7 +27,7 @@ const settled = (one: Outcome | undefined): boolean => one !== undefined && one.
  * not keep the others from being made.
  */
 export async function runTasks(schedule: Schedule): Promise<void> {
-  const { evidence, folder, tasks, deadline, summarise, say } = schedule;
+  const { evidence, directory, tasks, deadline, summarise, say } = schedule;
   evidence.planned = tasks.map(({ name }) => name);
   const before = evidence.seconds;
   const began = performance.now();
@@ -35,7 +35,7 @@ export async function runTasks(schedule: Schedule): Promise<void> {
     evidence.complete = tasks.every(({ name }) => settled(evidence.measurements[name]));
     evidence.seconds = before + (performance.now() - began) / 1e3;
     evidence.summary = summarise(evidence);
-    saveEvidence(folder, evidence);
+    saveEvidence(directory, evidence);
   };
   save();
   for (const task of tasks) {

@@ -28,7 +28,7 @@ const { values } = parseArgs({
   },
 });
 const [ranks, samples, rounds] = [Number(values.ranks), Number(values.samples), Number(values.rounds)];
-const folder = mkdtempSync(path.join(tmpdir(), "gate-merge-bench-"));
+const directory = mkdtempSync(path.join(tmpdir(), "gate-merge-bench-"));
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 function inProcess(script: string, args: readonly string[]): Promise<string> {
@@ -45,7 +45,7 @@ function inProcess(script: string, args: readonly string[]): Promise<string> {
 }
 
 async function writeShards(): Promise<string> {
-  const shards = values.shards === undefined ? path.join(folder, "shards") : path.resolve(values.shards);
+  const shards = values.shards === undefined ? path.join(directory, "shards") : path.resolve(values.shards);
   if (existsSync(shards) && readdirSync(shards).length === ranks) return shards;
   mkdirSync(shards, { recursive: true });
   const writers = availableParallelism();
@@ -85,7 +85,7 @@ function processorSeconds(pid: number): number | null {
 }
 
 function mergeOnce(cli: string, shards: string): Promise<Merge> {
-  const bundle = path.join(folder, "merged");
+  const bundle = path.join(directory, "merged");
   rmSync(bundle, { recursive: true, force: true });
   return new Promise((resolve, reject) => {
     const began = process.hrtime.bigint();
@@ -106,9 +106,12 @@ function mergeOnce(cli: string, shards: string): Promise<Merge> {
 }
 
 async function built(): Promise<string> {
-  await buildInto(path.join(folder, "dist"), { cli: "src/cli/main.ts", "shard-worker": "src/merge/shard-worker.ts" });
-  cpSync(path.join(packageRoot(), "package.json"), path.join(folder, "package.json"));
-  return path.join(folder, "dist/cli.js");
+  await buildInto(path.join(directory, "dist"), {
+    cli: "src/cli/main.ts",
+    "shard-worker": "src/merge/shard-worker.ts",
+  });
+  cpSync(path.join(packageRoot(), "package.json"), path.join(directory, "package.json"));
+  return path.join(directory, "dist/cli.js");
 }
 
 try {
@@ -124,7 +127,7 @@ try {
     { what: "seconds by the clock", value: best.wallS, limit: LIMIT_S },
     { what: "resident memory, MiB", value: residentPeak / 2 ** 20, limit: LIMIT_BYTES / 2 ** 20 },
   ];
-  const verdict = JSON.parse(readFileSync(path.join(folder, "merged/report.json"), "utf8")).payload;
+  const verdict = JSON.parse(readFileSync(path.join(directory, "merged/report.json"), "utf8")).payload;
   const result = {
     ...{ ranks, samples, rows: reading.rows, cores: availableParallelism(), node: process.version },
     ...{ reading, merges, ratio: best.cpuS / reading.cpuS, verdict: verdict.verdict, limits },
@@ -150,5 +153,5 @@ try {
   }
   if (whole && limits.some(({ value, limit }) => !(value <= limit))) process.exitCode = 1;
 } finally {
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 }

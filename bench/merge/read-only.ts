@@ -3,11 +3,11 @@ import { readdirSync } from "node:fs";
 import path from "node:path";
 import { readParquet } from "../../src/telemetry/formats/parquet.ts";
 
-const folder = process.argv[2] ?? "";
+const directory = process.argv[2] ?? "";
 const began = { cpu: process.cpuUsage(), at: process.hrtime.bigint() };
 let rows = 0;
-for (const name of readdirSync(folder)) {
-  const { tables } = await readParquet(path.join(folder, name, "samples.parquet"));
+for (const name of readdirSync(directory)) {
+  const { tables } = await readParquet(path.join(directory, name, "samples.parquet"));
   for (const { timeNs } of tables) rows += timeNs?.length ?? 0;
 }
 const { user, system } = process.cpuUsage(began.cpu);

@@ -73,8 +73,8 @@ function tablesOf(rank: number, samples: number, leakPerStep: number): readonly 
 }
 
 /** Write the shard of one rank as `record` leaves it, with everything that a run directory holds. */
-export async function writeShard(folder: string, rank: number, ranks: number, samples: number): Promise<void> {
-  const directory = path.join(folder, `rank-${String(rank).padStart(4, "0")}`);
+export async function writeShard(parent: string, rank: number, ranks: number, samples: number): Promise<void> {
+  const directory = path.join(parent, `rank-${String(rank).padStart(4, "0")}`);
   mkdirSync(directory, { recursive: true });
   const node = Math.floor(rank / PER_NODE);
   // Clocks of machines that keep time, and ranks that do not start at the same moment.

@@ -11,7 +11,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
 import { median } from "simple-statistics";
-import { probeFolder } from "../../src/core/probe-folder.ts";
+import { probeDirectory } from "../../src/core/probe-directory.ts";
 import { type Interval, medianInterval } from "./statistics.ts";
 import { training } from "./training.ts";
 
@@ -38,11 +38,11 @@ const { values } = parseArgs({
 
 const wanted = (part: string): boolean => values.only === undefined || values.only === part;
 const own = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-const folder = mkdtempSync(path.join(tmpdir(), "gate-probe-bench-"));
-const directory = path.join(folder, "probe");
-const inject = path.join(folder, "inject");
+const parent = mkdtempSync(path.join(tmpdir(), "gate-probe-bench-"));
+const directory = path.join(parent, "probe");
+const inject = path.join(parent, "inject");
 mkdirSync(directory);
-cpSync(path.join(probeFolder(), "inject"), inject, {
+cpSync(path.join(probeDirectory(), "inject"), inject, {
   recursive: true,
   filter: (source) => !source.includes("__pycache__"),
 });
@@ -155,5 +155,5 @@ try {
   }
   process.exitCode = missed.length > 0 ? 1 : 0;
 } finally {
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(parent, { recursive: true, force: true });
 }

@@ -44,7 +44,7 @@ export interface Governed {
 }
 
 interface Machine {
-  readonly folder: string;
+  readonly directory: string;
   readonly tree: ProcessTree;
   end(): void;
 }
@@ -56,8 +56,8 @@ export function noFake(): string | null {
 
 /** Eight GPUs, and 64 processes of which each holds memory on one of them. Sets the environment that the addon reads. */
 export async function fakeMachine(): Promise<Machine> {
-  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-bench-devices-"));
-  const library = path.join(folder, "libnvidia-ml.so.1");
+  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-bench-devices-"));
+  const library = path.join(directory, "libnvidia-ml.so.1");
   execFileSync("bash", [path.join(packageRoot(), "native", "fake-nvml", "build.sh"), library]);
   const tree = await growTree(PROCESSES);
   const lines = [`devices ${GPUS}`, `latency ${QUERY_US} memory`];
@@ -65,16 +65,16 @@ export async function fakeMachine(): Promise<Machine> {
   tree.pids.forEach((pid, i) => {
     lines.push(`proc 0 ${i % GPUS} ${pid} ${2 * GIB}`);
   });
-  const scenario = path.join(folder, "scenario");
+  const scenario = path.join(directory, "scenario");
   writeFileSync(scenario, `${lines.join("\n")}\n`);
   process.env.STORMLOG_GATE_NVML = library;
   process.env.FAKE_NVML_SCENARIO = scenario;
   return {
-    folder,
+    directory,
     tree,
     end() {
       tree.end();
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     },
   };
 }
@@ -90,13 +90,13 @@ let files = 0;
 
 async function spend(
   addon: Addon,
-  { folder, tree }: Machine,
+  { directory, tree }: Machine,
   seconds: number,
   hostPeriodNs: number,
   devicePeriodNs: number,
 ) {
   const handle = addon.start({
-    file: path.join(folder, `${files++}.slg`),
+    file: path.join(directory, `${files++}.slg`),
     rootPid: tree.rootPid,
     includeRoot: false,
     hostPeriodNs,
@@ -135,14 +135,14 @@ export async function deviceCosts(addon: Addon, machine: Machine, seconds: numbe
 
 /** The whole command line at its defaults over a job of 64 processes on 8 GPUs: what it used, and what the recording says of it. */
 export async function governed(seconds: number, command: readonly string[]): Promise<Governed> {
-  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-bench-governed-"));
+  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-bench-governed-"));
   try {
-    const output = path.join(folder, "recording");
+    const output = path.join(directory, "recording");
     const job = `i=0; while [ $i -lt ${PROCESSES - 1} ]; do sleep ${seconds} & i=$((i+1)); done; wait`;
     const [node, ...args] = command;
     const run = spawnSync(node!, [...args, "record", "--probe", "off", "--output", output, "--", "sh", "-c", job], {
       encoding: "utf8",
-      cwd: folder,
+      cwd: directory,
     });
     if (run.status !== 0) throw new Error(`record ended with ${run.status}: ${run.stderr.slice(-1500)}`);
     const recording = JSON.parse(readFileSync(path.join(output, "recording.json"), "utf8")) as {
@@ -164,7 +164,7 @@ export async function governed(seconds: number, command: readonly string[]): Pro
       deviceRatesHz: (recording.devices ?? []).map(({ rate_hz }) => rate_hz),
     };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 

@@ -16,10 +16,10 @@ export type CostUs = number;
 
 /** CPU of the sampler per tick over the children of `tree`, governor off. */
 export async function samplerCost(addon: Addon, tree: ProcessTree, seconds: number): Promise<CostUs> {
-  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-bench-"));
+  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-bench-"));
   try {
     const handle = addon.start({
-      file: path.join(folder, "samples.slg"),
+      file: path.join(directory, "samples.slg"),
       rootPid: tree.rootPid,
       includeRoot: false,
       hostPeriodNs: PERIOD_NS,
@@ -33,7 +33,7 @@ export async function samplerCost(addon: Addon, tree: ProcessTree, seconds: numb
     if (seen !== tree.pids.length) throw new Error(`the sampler saw ${seen} of ${tree.pids.length} processes`);
     return stats.cpuNs / stats.ticks / 1e3;
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 }
 

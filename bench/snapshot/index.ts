@@ -56,8 +56,8 @@ interface Size {
   readonly pickleparser: OneResult | null;
 }
 
-function measure(entries: number, folder: string): Size {
-  const file = path.join(folder, `${entries}.pickle`);
+function measure(entries: number, directory: string): Size {
+  const file = path.join(directory, `${entries}.pickle`);
   run("python3", [here("./make-traces.py"), String(entries), file]);
   const node = (reader: string, ...rest: readonly string[]): OneResult =>
     JSON.parse(run(process.execPath, [...process.execArgv, here("./one.ts"), reader, file, ...rest]));
@@ -71,12 +71,12 @@ function measure(entries: number, folder: string): Size {
   };
 }
 
-const folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-bench-"));
+const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-bench-"));
 let sizes: readonly Size[];
 try {
-  sizes = options.entries.split(",").map((entries) => measure(Number(entries), folder));
+  sizes = options.entries.split(",").map((entries) => measure(Number(entries), directory));
 } finally {
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 }
 
 const limits = sizes

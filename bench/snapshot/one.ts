@@ -12,14 +12,14 @@ export interface OneResult {
   readonly risenBytes: number;
 }
 
-const [, , reader, file = "", folder = ""] = process.argv;
+const [, , reader, file = "", directory = ""] = process.argv;
 
 function ours(): number {
   return readSnapshotFile(file).traces[0]?.length ?? 0;
 }
 
 function pickleparser(): number {
-  const { Parser } = createRequire(import.meta.url)(folder);
+  const { Parser } = createRequire(import.meta.url)(directory);
   return new Parser().parse(readFileSync(file)).device_traces[0].length;
 }
 

@@ -2,7 +2,7 @@
  * What it takes until the built Action or the command line is there, as a ratio to a Node that has nothing to do, in pairs
  * inside one run; and how much JavaScript each start reads.
  * Usage: npm run bench:start [-- --json] [--node FILE] [--pairs N] [--dist DIR].
- * Builds into a temporary folder unless a dist folder is given. Exits 1 when a limit is missed.
+ * Builds into a temporary directory unless a dist directory is given. Exits 1 when a limit is missed.
  */
 
 import { spawnSync } from "node:child_process";
@@ -38,20 +38,20 @@ interface Timing {
   readonly ratio: Interval & { readonly ratio: number };
 }
 
-const folder = mkdtempSync(path.join(tmpdir(), "gate-start-bench-"));
+const directory = mkdtempSync(path.join(tmpdir(), "gate-start-bench-"));
 
-/** The built code in a folder that it takes for the installed package. */
+/** The built code in a directory that it takes for the installed package. */
 async function built(): Promise<string> {
   if (values.dist !== undefined) return path.resolve(values.dist);
-  const dist = path.join(folder, "dist");
+  const dist = path.join(directory, "dist");
   await buildInto(dist);
-  cpSync(path.join(packageRoot(), "package.json"), path.join(folder, "package.json"));
+  cpSync(path.join(packageRoot(), "package.json"), path.join(directory, "package.json"));
   return dist;
 }
 
 function run(args: readonly string[], env: NodeJS.ProcessEnv, wanted: number): number {
   const began = process.hrtime.bigint();
-  const { status } = spawnSync(values.node, args, { env, stdio: "ignore", cwd: folder });
+  const { status } = spawnSync(values.node, args, { env, stdio: "ignore", cwd: directory });
   const ms = Number(process.hrtime.bigint() - began) / 1e6;
   if (status !== wanted) throw new Error(`${args.join(" ")} ended with ${status}, not with ${wanted}`);
   return ms;
@@ -60,11 +60,11 @@ function run(args: readonly string[], env: NodeJS.ProcessEnv, wanted: number): n
 function time(dist: string, start: Start): Timing {
   const fileCommands = Object.fromEntries(
     ["GITHUB_OUTPUT", "GITHUB_STATE", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY"].map((name) => {
-      writeFileSync(path.join(folder, name), "");
-      return [name, path.join(folder, name)];
+      writeFileSync(path.join(directory, name), "");
+      return [name, path.join(directory, name)];
     }),
   );
-  const env = { PATH: process.env.PATH, HOME: folder, ...fileCommands, ...start.env };
+  const env = { PATH: process.env.PATH, HOME: directory, ...fileCommands, ...start.env };
   const whole = (): number => run([path.join(dist, start.file), ...start.args], env, start.exitCode);
   const bare = (): number => run(["-e", "0"], env, 0);
   for (let i = 0; i < 3; i++) {
@@ -92,7 +92,7 @@ function time(dist: string, start: Start): Timing {
 }
 
 try {
-  mkdirSync(path.join(folder, "temp"));
+  mkdirSync(path.join(directory, "temp"));
   const dist = await built();
   const timings = STARTS.filter(({ file }) => existsSync(path.join(dist, file))).map((start) => time(dist, start));
   const missed = timings.filter(({ limited, ratio }) => limited && ratio.high > LIMIT_ACTION);
@@ -110,5 +110,5 @@ try {
   }
   process.exitCode = missed.length > 0 ? 1 : 0;
 } finally {
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 }

@@ -19,7 +19,7 @@ import { SEEDS } from "./seeds.ts";
 
 /**
  * How good the verdict is, measured: `npm run bench:verdict -- --data DIR [--quick] [--json FILE] [--page FILE]
- * [--only PART,…] [--ours-only] [--seed N]`. `--data` is a folder with `megatron-lm/golden_mem_series.jsonl`; without it the parts that
+ * [--only PART,…] [--ours-only] [--seed N]`. `--data` is a directory with `megatron-lm/golden_mem_series.jsonl`; without it the parts that
  * need real series are left out.
  */
 const PARTS: Readonly<Record<string, { readonly part: Part; readonly needsData: boolean }>> = {

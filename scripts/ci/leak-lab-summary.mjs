@@ -1,11 +1,11 @@
 // What several rounds of the leak lab came to: `node leak-lab-summary.mjs FOLDER ROUNDS [PATTERN…]`, where FOLDER holds
-// `catalogue.json` (what `lab list --json` prints) and a folder of results for each round, and the patterns are those that the rounds
+// `catalogue.json` (what `lab list --json` prints) and a directory of results for each round, and the patterns are those that the rounds
 // were asked for by name. Ends with 1 when a round is missing or an outcome is a surprise.
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 
-const [folder = ".", rounds = "1", ...named] = process.argv.slice(2);
-const read = (file) => JSON.parse(readFileSync(path.join(folder, file), "utf8"));
+const [directory = ".", rounds = "1", ...named] = process.argv.slice(2);
+const read = (file) => JSON.parse(readFileSync(path.join(directory, file), "utf8"));
 
 const expected = new Map(read("catalogue.json").patterns.map(({ name, expected: word }) => [name, word]));
 /** As `lab run` sees it: to warn of what should not be visible is no surprise, nor to skip what nobody asked for by name. */
@@ -17,7 +17,7 @@ const surprising = (name, outcome) =>
 const outcomes = new Map();
 const missing = [];
 for (let round = 1; round <= Number(rounds); round += 1) {
-  if (!existsSync(path.join(folder, String(round), "lab.json"))) missing.push(round);
+  if (!existsSync(path.join(directory, String(round), "lab.json"))) missing.push(round);
   else
     for (const { name, outcome } of read(`${round}/lab.json`).patterns)
       outcomes.set(name, [...(outcomes.get(name) ?? []), { round, outcome }]);

@@ -1,7 +1,7 @@
 import { normal, seeded } from "../../bench/verdict/random.ts";
 import { formatBytes, GIB, MIB } from "../../src/core/units.ts";
 import { axes, COLORS, frameOf, heading, legend, lineMark, picture, polyline, xOf, yOf } from "./frame.ts";
-import { analysed, type StoryOfMemory } from "./series.ts";
+import { analysed, type ExampleSeries } from "./series.ts";
 
 const TICK_ROOM = 72;
 const TRIALS = 100;
@@ -9,7 +9,7 @@ const STEPS = 400;
 const GROWTHS_MIB = [0, 8, 12, 16, 20, 22, 24, 26, 28, 30, 32, 36, 40, 44, 48, 56, 64, 72, 80, 96] as const;
 
 /** Memory with noise that remembers its last value (share `memory`), growing by `growth` bytes over the run. */
-function series(random: () => number, growth: number, sigma: number, memory: number): StoryOfMemory {
+function series(random: () => number, growth: number, sigma: number, memory: number): ExampleSeries {
   let state = normal(random);
   const bytes = Float64Array.from({ length: STEPS }, (_, step) => {
     state = memory * state + Math.sqrt(1 - memory ** 2) * normal(random);

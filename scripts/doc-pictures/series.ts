@@ -5,7 +5,7 @@ import { GIB, MIB } from "../../src/core/units.ts";
 import type { Metric } from "../../src/telemetry/recording/model.ts";
 
 /** Memory of one rank by training step, made up, with the class that the page says it has. */
-export interface StoryOfMemory {
+export interface ExampleSeries {
   readonly name: string;
   readonly caption: string;
   readonly metric: Metric;
@@ -24,7 +24,7 @@ function story(
   expected: DriftClass,
   shape: Shape,
   metric: Metric = "allocated",
-): StoryOfMemory {
+): ExampleSeries {
   const random = seeded(seed);
   const bytes = Float64Array.from({ length: STEPS }, (_, step) => 512 * Math.round(shape(step, random) / 512));
   return { name, caption, metric, expected, bytes };
@@ -46,7 +46,7 @@ function reservedOf(drift: number): Shape {
 }
 
 /** Pairs that look alike and are not: the first is innocent, the second is not. */
-export const PAIRS: Readonly<Record<string, readonly [StoryOfMemory, StoryOfMemory]>> = {
+export const PAIRS: Readonly<Record<string, readonly [ExampleSeries, ExampleSeries]>> = {
   "warm-up": [
     story("warm-up", 11, "caches fill, then rest", "plateau", (i, r) => 4 * GIB + warming(i) + noise(r, 12 * MIB)),
     story(
@@ -90,7 +90,7 @@ export const PAIRS: Readonly<Record<string, readonly [StoryOfMemory, StoryOfMemo
 };
 
 /** The real analysis of a story. */
-export function analysed({ metric, bytes }: StoryOfMemory): SeriesAnalysis {
+export function analysed({ metric, bytes }: ExampleSeries): SeriesAnalysis {
   const steps = Float64Array.from(bytes.keys());
   const document = analyze({
     epochNs: null,

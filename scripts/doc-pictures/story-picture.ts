@@ -16,7 +16,7 @@ import {
   xOf,
   yOf,
 } from "./frame.ts";
-import { analysed, type StoryOfMemory } from "./series.ts";
+import { analysed, type ExampleSeries } from "./series.ts";
 
 const TICK_ROOM = 84;
 /** Points the eye gets, and the cut is looked for in. */
@@ -40,13 +40,13 @@ function means(bytes: Float64Array): { x: Float64Array; y: Float64Array } {
 }
 
 /** Where warm-up ends, in steps; 0 when nothing is cut. */
-function warmUpEnd({ bytes, metric }: StoryOfMemory): number {
+function warmUpEnd({ bytes, metric }: ExampleSeries): number {
   if (metric === "reserved") return 0;
   const { x, y } = means(bytes);
   return warmupCut(x, y, 512) * BLOCK;
 }
 
-function extent(stories: readonly StoryOfMemory[]): readonly [number, number] {
+function extent(stories: readonly ExampleSeries[]): readonly [number, number] {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { bytes } of stories) {
     for (const value of bytes) {
@@ -58,7 +58,7 @@ function extent(stories: readonly StoryOfMemory[]): readonly [number, number] {
 }
 
 /** The growth line through the middle of the lower half of what the line leaves over: under a saw-tooth it lies on the floor. */
-function growthLine(story: StoryOfMemory, slope: number, from: number, frame: Frame): string {
+function growthLine(story: ExampleSeries, slope: number, from: number, frame: Frame): string {
   const left = story.bytes.subarray(from).map((value, i) => value - slope * i);
   const sorted = Float64Array.from(left).sort();
   const level = sorted[Math.floor(sorted.length * (story.name.startsWith("saw-tooth") ? 0.06 : 0.5))]!;
@@ -74,7 +74,7 @@ function growthLine(story: StoryOfMemory, slope: number, from: number, frame: Fr
   );
 }
 
-function panel(story: StoryOfMemory, side: 0 | 1, y: readonly [number, number]): string {
+function panel(story: ExampleSeries, side: 0 | 1, y: readonly [number, number]): string {
   const analysis = analysed(story);
   if (analysis.class !== story.expected) {
     throw new Error(`${story.name} is called ${analysis.class}; the page says ${story.expected}`);
@@ -108,7 +108,7 @@ function panel(story: StoryOfMemory, side: 0 | 1, y: readonly [number, number]):
 }
 
 /** New maxima in the second half, which is where they count. */
-function records({ bytes }: StoryOfMemory, frame: Frame): string {
+function records({ bytes }: ExampleSeries, frame: Frame): string {
   const half = bytes.length / 2;
   let top = Number.NEGATIVE_INFINITY;
   const out: string[] = [
@@ -135,7 +135,7 @@ function records({ bytes }: StoryOfMemory, frame: Frame): string {
 }
 
 /** Two stories on one scale, as the engine reads them; throws when it reads them otherwise than the page says. */
-export function storyPicture(pair: readonly [StoryOfMemory, StoryOfMemory]): string {
+export function seriesPicture(pair: readonly [ExampleSeries, ExampleSeries]): string {
   const y = extent(pair);
   const highwater = pair[0].metric === "reserved";
   return picture(

@@ -34,7 +34,7 @@ function releaseCommit(version) {
   });
 }
 
-/** Cut the release of the current folder. A tag that exists must hold the very same commit: versions are never moved. */
+/** Cut the release of the current directory. A tag that exists must hold the very same commit: versions are never moved. */
 export function cut({ remote = "origin", dryRun = false } = {}) {
   const { version, tag } = checkRelease({ remote });
   const problems = prebuildProblems();

@@ -38,7 +38,7 @@ export function packageProblems(names) {
   ];
 }
 
-/** `npm pack` of the current folder into another; returns the tarball's path. */
+/** `npm pack` of the current directory into another; returns the tarball's path. */
 export function pack(commit, into) {
   if (!/^[0-9a-f]{40}$/.test(commit)) throw new ReleaseError(`"${commit}" is no commit`);
   const version = packageVersion();

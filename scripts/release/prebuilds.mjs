@@ -16,12 +16,12 @@ function needed(platform) {
   return platform.startsWith("linux-") ? ["launcher", "libstormlog_heap.so", "sampler.node"] : ["sampler.node"];
 }
 
-function filesBelow(folder) {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
+function filesBelow(directory) {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => !entry.isDirectory())
     .map((entry) => {
       const file = path.join(entry.parentPath, entry.name);
-      const name = path.relative(folder, file).split(path.sep).join("/");
+      const name = path.relative(directory, file).split(path.sep).join("/");
       if (!entry.isFile()) throw new ReleaseError(`${name} is no plain file`);
       return name;
     })
@@ -29,16 +29,16 @@ function filesBelow(folder) {
     .sort();
 }
 
-function sumsOf(folder) {
+function sumsOf(directory) {
   const sum = (name) =>
     createHash("sha256")
-      .update(readFileSync(path.join(folder, name)))
+      .update(readFileSync(path.join(directory, name)))
       .digest("hex");
-  return new Map(filesBelow(folder).map((name) => [name, sum(name)]));
+  return new Map(filesBelow(directory).map((name) => [name, sum(name)]));
 }
 
-function recordedSums(folder) {
-  const file = path.join(folder, SUMS);
+function recordedSums(directory) {
+  const file = path.join(directory, SUMS);
   if (!existsSync(file)) throw new ReleaseError(`${SUMS} is missing`);
   const sums = new Map();
   for (const line of readFileSync(file, "utf8").split("\n")) {
@@ -50,10 +50,10 @@ function recordedSums(folder) {
   return sums;
 }
 
-/** What is wrong with the prebuilds of a folder; empty when nothing is. */
-export function prebuildProblems(folder = FOLDER, platforms = []) {
-  const recorded = recordedSums(folder);
-  const actual = sumsOf(folder);
+/** What is wrong with the prebuilds of a directory; empty when nothing is. */
+export function prebuildProblems(directory = FOLDER, platforms = []) {
+  const recorded = recordedSums(directory);
+  const actual = sumsOf(directory);
   return [
     ...[...actual].flatMap(([name, sum]) => {
       if (!recorded.has(name)) return [`${name} has no recorded sum`];
@@ -69,10 +69,10 @@ export function prebuildProblems(folder = FOLDER, platforms = []) {
 }
 
 /** Record the sums of what is there; returns the number of files. What came through an artifact may be run again. */
-export function writeSums(folder = FOLDER) {
-  const sums = sumsOf(folder);
-  for (const name of sums.keys()) chmodSync(path.join(folder, name), 0o755);
-  writeFileSync(path.join(folder, SUMS), [...sums].map(([name, sum]) => `${sum}  ${name}\n`).join(""));
+export function writeSums(directory = FOLDER) {
+  const sums = sumsOf(directory);
+  for (const name of sums.keys()) chmodSync(path.join(directory, name), 0o755);
+  writeFileSync(path.join(directory, SUMS), [...sums].map(([name, sum]) => `${sum}  ${name}\n`).join(""));
   return sums.size;
 }
 

@@ -29,7 +29,7 @@ export function releasedVersions(tags) {
 
 const readJson = (file) => JSON.parse(readFileSync(file, "utf8"));
 
-/** The version to release from the current folder; throws when the places that name it disagree. */
+/** The version to release from the current directory; throws when the places that name it disagree. */
 export function packageVersion() {
   const { version } = readJson("package.json");
   if (parseVersion(version) === null) throw new ReleaseError(`package.json has version "${version}", not X.Y.Z`);

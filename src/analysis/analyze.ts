@@ -4,7 +4,7 @@ import type { AnalysisDocument, Finding } from "./document.ts";
 import { extractFeatures, type RecordingFeatures } from "./features.ts";
 import { slackFindings } from "./findings/capacity.ts";
 import { dataFindings } from "./findings/data-findings.ts";
-import { withoutStrangers } from "./findings/device-tenants.ts";
+import { withoutUnknownTenants } from "./findings/device-tenants.ts";
 import { growthFindings, pressureFindings, rankSkewFindings } from "./findings/findings.ts";
 import { hiddenGapFindings } from "./findings/gap-findings.ts";
 import { withGrowthSuspects } from "./findings/growth-suspects.ts";
@@ -61,7 +61,7 @@ export function combineFeatures(parts: readonly RecordingFeatures[], options: Re
   const shapes = measured.map(({ shape }) => shape);
   const all = <T>(pick: (part: RecordingFeatures) => readonly T[]): T[] => parts.flatMap(pick);
   const gaps = all((part) => part.gaps).sort((a, b) => comparePlaces(a.analysis, b.analysis));
-  const own = withoutStrangers(
+  const own = withoutUnknownTenants(
     series,
     all((part) => part.devices),
   );

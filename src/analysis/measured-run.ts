@@ -2,8 +2,8 @@ import * as v from "valibot";
 import { type GateError, invalidInput } from "../core/errors.ts";
 import { METRICS, type Metric } from "../telemetry/recording/model.ts";
 import type { AnalysisDocument, SeriesAnalysis } from "./document.ts";
-import { placeKey } from "./findings/device-evidence.ts";
-import { unreliablePlaces } from "./findings/device-tenants.ts";
+import { locationKey } from "./findings/device-evidence.ts";
+import { unreliableDevices } from "./findings/device-tenants.ts";
 import { OOM, OOM_SUSPECTED } from "./findings/oom-findings.ts";
 import {
   type MeasuredRun,
@@ -40,7 +40,7 @@ export function measuredRun(
   origin: { readonly session: string; readonly commit: string | null },
 ): MeasuredRun {
   const found = (name: string) => document.findings.some(({ classification }) => classification === name);
-  const unreliable = unreliablePlaces(document.findings);
+  const unreliable = unreliableDevices(document.findings);
   return {
     session: origin.session,
     commit: origin.commit,
@@ -48,7 +48,7 @@ export function measuredRun(
       rank: series.rank,
       device: series.device,
       metric: series.metric,
-      ...(series.metric === "used" && unreliable.has(placeKey(series)) ? NO_EVIDENCE : evidenceOf(series)),
+      ...(series.metric === "used" && unreliable.has(locationKey(series)) ? NO_EVIDENCE : evidenceOf(series)),
     })),
     ...(found(OOM) ? { oom: true } : {}),
     ...(found(OOM_SUSPECTED) ? { oom_suspected: true } : {}),

@@ -1,4 +1,4 @@
-import { alignClocks, type StepMoments, stepMoments } from "../telemetry/recording/clock-alignment.ts";
+import { alignClocks, type StepTimes, stepTimes } from "../telemetry/recording/clock-alignment.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { RanksAnalysis } from "./document.ts";
 import { groupTables, joinColumn, tableLength, tablesWith } from "./series.ts";
@@ -20,7 +20,7 @@ const isSample = (eventType: string): boolean => eventType.trim().toLowerCase() 
 export interface RankEvidence {
   readonly summary: RankSummary;
   /** When it came to its steps; null where it has none, or no clock. */
-  readonly moments: StepMoments | null;
+  readonly moments: StepTimes | null;
   /** The device that speaks for it. */
   readonly device: string;
 }
@@ -144,12 +144,12 @@ function asSamples(
 }
 
 /** When a rank came to its steps: as its own process told it, else as its step counter was seen to change. */
-function momentsOf(groups: readonly TableGroup[], rank: number, epochNs: bigint): StepMoments | null {
+function momentsOf(groups: readonly TableGroup[], rank: number, epochNs: bigint): StepTimes | null {
   const tables = groups.filter((group) => group.rank === rank).flatMap((group) => group.tables);
   const own = tables.filter(({ timeNs, steps }) => timeNs !== null && steps !== null);
   const [best] = own.sort(
     (a, b) => Number(b.atStep !== undefined) - Number(a.atStep !== undefined) || tableLength(b) - tableLength(a),
   );
   if (best === undefined || best.timeNs === null || best.steps === null) return null;
-  return stepMoments(epochNs, best.timeNs, best.steps, best.atStep ?? null);
+  return stepTimes(epochNs, best.timeNs, best.steps, best.atStep ?? null);
 }

@@ -4,7 +4,7 @@ import type { SeriesAnalysis } from "./document.ts";
 import type { Horizon } from "./horizon.ts";
 import { type OrderedSeries, orderSeries } from "./ordered.ts";
 import { largest, type MetricSeries } from "./series.ts";
-import { type Cells, toCells } from "./trend/bins.ts";
+import { type Bins, toBins } from "./trend/bins.ts";
 import { classifyDrift } from "./trend/drift.ts";
 import { classifyHighwater } from "./trend/highwater.ts";
 import { horizonFactor, materialChange, materialGrowth } from "./trend/materiality.ts";
@@ -18,8 +18,8 @@ const STARTUP_NS = 1e9;
 const STARTED_SHARE = 0.25;
 
 /** Where the start of a process ends, on the time axis; null for series that did not begin with one. */
-function startupEnd(device: string, ordered: OrderedSeries, cells: Cells, level: number): number | null {
-  if (device !== "host" || ordered.axis !== "time" || !(cells.low[0]! < STARTED_SHARE * level)) return null;
+function startupEnd(device: string, ordered: OrderedSeries, bins: Bins, level: number): number | null {
+  if (device !== "host" || ordered.axis !== "time" || !(bins.low[0]! < STARTED_SHARE * level)) return null;
   return ordered.x[0]! + STARTUP_NS;
 }
 
@@ -96,17 +96,17 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
   const { x, bytes, durationS, stepSpan } = ordered;
   const span = bytes.length > 0 ? x[x.length - 1]! - x[0]! : 0;
   if (bytes.length < MIN_SAMPLES || !(span > 0)) return plain("insufficient", ordered);
-  const cells = toCells(ordered);
-  if (cells.count < MIN_SAMPLES) return plain("insufficient", ordered);
+  const bins = toBins(ordered);
+  if (bins.count < MIN_SAMPLES) return plain("insufficient", ordered);
 
-  const level = median(cells.middle);
+  const level = median(bins.middle);
   const factor = horizonFactor(context.horizon, stepSpan, durationS);
   const change = materialChange(level, series.metric);
-  const startup = startupEnd(series.device, ordered, cells, level);
+  const startup = startupEnd(series.device, ordered, bins, level);
   const drift = series.highwater
-    ? { ...classifyHighwater(cells, change), interval: null, significant: false }
+    ? { ...classifyHighwater(bins, change), interval: null, significant: false }
     : classifyDrift({
-        cells,
+        bins,
         metric: series.metric,
         change,
         growth: materialGrowth(level, series.metric, factor),

@@ -40,17 +40,17 @@ describe("commits a baseline may come from", () => {
 
   it("are not filtered where history is not known", async () => {
     expect(await comparableCommits({ cwd: tmpdir(), env: {} }, [])).toEqual({ commits: null, warnings: [] });
-    const folder = `${top}-shallow`;
+    const directory = `${top}-shallow`;
     commit("first");
     commit("second");
-    execFileSync("git", ["clone", "--quiet", "--depth=1", `file://${top}`, folder]);
+    execFileSync("git", ["clone", "--quiet", "--depth=1", `file://${top}`, directory]);
     try {
-      expect(await comparableCommits({ cwd: folder, env: {} }, ["0".repeat(40)])).toEqual({
+      expect(await comparableCommits({ cwd: directory, env: {} }, ["0".repeat(40)])).toEqual({
         commits: null,
         warnings: [expect.stringContaining("fetch-depth: 0")],
       });
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     }
   });
 

@@ -69,23 +69,23 @@ async function writeAtomically(file: string, text: string): Promise<void> {
 class FileStore implements BaselineStore {
   readonly name: string;
   readonly kind = "file";
-  readonly #folder: string;
+  readonly #directory: string;
 
-  constructor(name: string, folder: string) {
+  constructor(name: string, directory: string) {
     this.name = name;
-    this.#folder = folder;
+    this.#directory = directory;
   }
 
   async list(): Promise<StoreContent> {
     let names: string[];
     try {
-      names = await readdir(this.#folder, { recursive: true });
+      names = await readdir(this.#directory, { recursive: true });
     } catch (error) {
       if (codeOf(error) === "ENOENT") return { exists: false, records: [], skipped: [] };
       throw invalidInput(
         "BASELINE_STORE_UNREADABLE",
         `${this.name} cannot be read: ${(error as Error).message}`,
-        this.#folder,
+        this.#directory,
       );
     }
     const texts = names
@@ -93,7 +93,7 @@ class FileStore implements BaselineStore {
       .sort()
       .map(async (name) => ({
         name: name.split(path.sep).join("/"),
-        text: await readFile(path.join(this.#folder, name), "utf8").catch(() => null),
+        text: await readFile(path.join(this.#directory, name), "utf8").catch(() => null),
       }));
     return contentOf(await Promise.all(texts));
   }
@@ -104,7 +104,7 @@ class FileStore implements BaselineStore {
     change: (current: BaselineRecord | null) => BaselineRecord,
   ): Promise<StoredRecord> {
     const name = recordName(scenario, fingerprint);
-    const file = path.join(this.#folder, name);
+    const file = path.join(this.#directory, name);
     try {
       await mkdir(path.dirname(file), { recursive: true });
     } catch (error) {
@@ -134,7 +134,7 @@ class FileStore implements BaselineStore {
   }
 }
 
-/** `file:DIR`: one JSON file a record, reviewed in pull requests. `folder` is absolute. */
-export function openFileStore(name: string, folder: string): BaselineStore {
-  return new FileStore(name, folder);
+/** `file:DIR`: one JSON file a record, reviewed in pull requests. `directory` is absolute. */
+export function openFileStore(name: string, directory: string): BaselineStore {
+  return new FileStore(name, directory);
 }

@@ -11,7 +11,7 @@ import type { StoreOpeners } from "./spec.ts";
 import type { BaselineStore, StoreContent, StoredRecord } from "./store.ts";
 
 export interface LoadContext extends StoreOpeners {
-  /** Folder that relative specs start from. */
+  /** Directory that relative specs start from. */
   readonly root: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Asked for the history a clone does not reach. */

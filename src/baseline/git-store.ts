@@ -55,8 +55,8 @@ class GitStore implements BaselineStore {
     if (!listing.ok)
       throw invalidInput("BASELINE_STORE_UNREADABLE", `${this.name} cannot be read: ${listing.stderr}`, this.#ref);
     const texts: { name: string; text: string | null }[] = [];
-    const folder = scenario === undefined ? "" : `${scenarioDirectory(scenario)}/`;
-    const names = listing.stdout.split("\0").filter((one) => isRecordName(one) && one.startsWith(folder));
+    const directory = scenario === undefined ? "" : `${scenarioDirectory(scenario)}/`;
+    const names = listing.stdout.split("\0").filter((one) => isRecordName(one) && one.startsWith(directory));
     for (const name of names) {
       const blob = await git(this.#cwd, ["cat-file", "blob", `${tip}:${name}`]);
       texts.push({ name, text: blob.ok ? blob.stdout : null });
@@ -70,16 +70,16 @@ class GitStore implements BaselineStore {
     change: (current: BaselineRecord | null) => BaselineRecord,
   ): Promise<StoredRecord> {
     const name = recordName(scenario, fingerprint);
-    const folder = await mkdtemp(path.join(tmpdir(), "stormlog-gate-index-"));
+    const directory = await mkdtemp(path.join(tmpdir(), "stormlog-gate-index-"));
     try {
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-        const written = await this.#attempt(name, path.join(folder, `index-${attempt}`), change);
+        const written = await this.#attempt(name, path.join(directory, `index-${attempt}`), change);
         if (written !== null) return written;
         await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(500, 20 * (attempt + 1))));
       }
       throw busy(this.name);
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     }
   }
 

@@ -6,7 +6,7 @@ export interface GitResult {
   readonly stderr: string;
 }
 
-/** Run git in a folder; never throws. Output is bounded at 64 MiB. */
+/** Run git in a directory; never throws. Output is bounded at 64 MiB. */
 export function git(
   cwd: string,
   args: readonly string[],

@@ -4,9 +4,9 @@ import { createHash } from "node:crypto";
 const KEPT = 64;
 
 /**
- * A scenario's folder name, in a bundle and in a store. Plain names stay themselves; anything a file system, a shell or an
+ * A scenario's directory name, in a bundle and in a store. Plain names stay themselves; anything a file system, a shell or an
  * archive could read otherwise ("../../x", "a/b", "", "CON", unicode look-alikes) becomes its plain letters and a hash, so
- * two names never share a folder.
+ * two names never share a directory.
  */
 export function scenarioDirectory(name: string): string {
   const reserved = /^(con|prn|aux|nul|com\d|lpt\d)$/i.test(name);

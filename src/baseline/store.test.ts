@@ -9,16 +9,16 @@ import { parseBaselineSpec } from "./spec.ts";
 import { type BaselineStore, recordName } from "./store.ts";
 
 const FINGERPRINT = { backend: "cpu", world_size: 1 };
-const folders: string[] = [];
+const directories: string[] = [];
 
-function folder(): string {
+function directory(): string {
   const made = mkdtempSync(path.join(tmpdir(), "stormlog-store-"));
-  folders.push(made);
+  directories.push(made);
   return made;
 }
 
 afterEach(() => {
-  for (const made of folders.splice(0)) rmSync(made, { recursive: true, force: true });
+  for (const made of directories.splice(0)) rmSync(made, { recursive: true, force: true });
 });
 
 function storeAt(spec: string, root: string): BaselineStore {
@@ -42,13 +42,13 @@ const add = (store: BaselineStore, session: string) =>
   );
 
 function repository(): string {
-  const root = folder();
+  const root = directory();
   execFileSync("git", ["init", "-q", root]);
   return root;
 }
 
 describe.each([
-  ["file:baselines", folder],
+  ["file:baselines", directory],
   ["ref:refs/stormlog/baselines", repository],
 ])("the store %s", (spec, place) => {
   it("does not exist before the first run is written", async () => {
@@ -83,7 +83,7 @@ describe.each([
 
 describe("a file store", () => {
   it("skips a corrupt record and one of a future schema, with the reason, and overwrites neither", async () => {
-    const root = folder();
+    const root = directory();
     const store = storeAt("file:baselines", root);
     await add(store, "one");
     writeFileSync(path.join(root, "baselines", "train", "broken.json"), '{"schema":');
@@ -98,16 +98,16 @@ describe("a file store", () => {
   });
 
   it("never writes over a record that is there but cannot be read", async () => {
-    const root = folder();
+    const root = directory();
     const store = storeAt("file:baselines", root);
-    // A folder in its place cannot be read by anybody, root included.
+    // A directory in its place cannot be read by anybody, root included.
     mkdirSync(path.join(root, "baselines", recordName("train", FINGERPRINT)), { recursive: true });
     await expect(add(store, "one")).rejects.toMatchObject({ code: "BASELINE_STORE_UNWRITABLE" });
     expect((await store.list()).skipped.join()).toMatch(/cannot be read/);
   });
 
   it("takes over the lock of a writer that died, and leaves no lock or temporary file behind", async () => {
-    const root = folder();
+    const root = directory();
     const store = storeAt("file:baselines", root);
     const lock = path.join(root, "baselines", `${recordName("train", FINGERPRINT)}.lock`);
     mkdirSync(path.dirname(lock), { recursive: true });

@@ -11,11 +11,11 @@ import type { Console } from "./console.ts";
 import { judgeCommand } from "./judge.ts";
 
 const MIB = 2 ** 20;
-const folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-bad-data-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-bad-data-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const file = (name: string, text: string): string => {
-  const full = path.join(folder, name);
+  const full = path.join(directory, name);
   writeFileSync(full, text);
   return full;
 };

@@ -6,13 +6,13 @@ import { writeAll } from "./console.ts";
 
 describe("writing the output", () => {
   it("writes all of it", () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "console-"));
-    const file = path.join(folder, "out");
+    const directory = mkdtempSync(path.join(tmpdir(), "console-"));
+    const file = path.join(directory, "out");
     const fd = openSync(file, "w");
     writeAll(fd, new Uint8Array(3_000_000).fill(65));
     closeSync(fd);
     expect(readFileSync(file).length).toBe(3_000_000);
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   });
 
   it.skipIf(process.platform !== "linux")("says so when a full disk swallows an answer", () => {

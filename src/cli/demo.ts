@@ -37,10 +37,10 @@ export const demo: CommandSpec = {
   run: async ({ console, argv }) => {
     const interrupt = interruptSignal();
     const started = Date.now();
-    const folder = path.resolve(FOLDER);
+    const directory = path.resolve(FOLDER);
     try {
       const reports = await runDemo(
-        folder,
+        directory,
         argv,
         process.env,
         {

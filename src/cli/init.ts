@@ -70,7 +70,7 @@ export const init: CommandSpec = {
       ...runner(text.runner),
       visibility: visibility(text.visibility),
       defaultBranch: around.defaultBranch,
-      folder: around.folder,
+      directory: around.directory,
       pin: ownPin(),
     };
     const written: string[] = [];

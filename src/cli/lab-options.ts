@@ -1,7 +1,7 @@
 import { usageError } from "../core/errors.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 
-/** Folder of a round where none is named. */
+/** Directory of a round where none is named. */
 export const LAB_FOLDER = "stormlog-lab";
 export const SCALES = ["tiny", "small", "article"];
 export const DEVICES = ["auto", "cpu", "cuda", "mps", "xpu"];

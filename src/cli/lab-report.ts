@@ -14,7 +14,7 @@ export async function reportRounds({ console, positionals, text }: Invocation): 
   if (places.length === 0)
     throw usageError(
       "ARGUMENT_MISSING",
-      "`lab report` needs a folder that `lab run` left, or one with recordings",
+      "`lab report` needs a directory that `lab run` left, or one with recordings",
       `The default of \`lab run\` is ${LAB_FOLDER}; recordings lie as PATTERN/leaky and PATTERN/fixed.`,
     );
   const rounds = await readRounds(places.map((place) => path.resolve(place)));

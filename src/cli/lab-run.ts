@@ -49,18 +49,18 @@ export async function runRound(invocation: Invocation): Promise<number> {
   const { console, text, positionals, argv } = invocation;
   const named = positionals.slice(1);
   const patterns = selectPatterns(named);
-  const folder = path.resolve(text.output ?? LAB_FOLDER);
+  const directory = path.resolve(text.output ?? LAB_FOLDER);
   const interrupt = interruptSignal();
   try {
     const document = await runLab(
       {
         patterns,
-        folder,
+        directory,
         root: process.cwd(),
         device: choice("device", text.device, DEVICES, "auto"),
         scale: choice("scale", text.scale, SCALES, "tiny"),
         steps: text.steps === undefined ? null : whole("steps", text.steps, 10_000_000),
-        // Patterns run in the lab's folder: a path is meant from here.
+        // Patterns run in the lab's directory: a path is meant from here.
         python: text.python?.includes("/") ? path.resolve(text.python) : (text.python ?? "python3"),
         runs: baselineRuns(text.runs),
         baseline: invocation.lists.baseline?.[0] ?? null,
@@ -86,7 +86,7 @@ export async function runRound(invocation: Invocation): Promise<number> {
         CATALOGUE_COLUMNS.map(([, align]) => align === "r"),
         document.patterns.map(catalogueRow),
       );
-    const shown = shownPath(folder);
+    const shown = shownPath(directory);
     const report = `stormlog-gate lab report ${shellWord(shown)} --output lab-report`;
     console.print(
       `\n${summary(document)}. Evidence: ${escapeTerminal(shown)}; \`${escapeTerminal(report)}\` writes it as a page.`,

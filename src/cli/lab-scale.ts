@@ -15,7 +15,7 @@ import { baselineRuns, choice, DEVICES, SCALES, whole } from "./lab-options.ts";
 import { consolePorts } from "./ports.ts";
 import { shownPath } from "./shown-path.ts";
 
-/** Folder of the results where none is named; each pattern has one of its own below it. */
+/** Directory of the results where none is named; each pattern has one of its own below it. */
 export const SCALE_FOLDER = "stormlog-lab-scale";
 
 /** How near to each other the silent and the visible size come: a quarter is less than runs of another day may differ by. */
@@ -61,7 +61,7 @@ export async function scalePattern(invocation: Invocation): Promise<number> {
   const bounds = { from, to: to ?? Math.max(usual.to, from), factor: FACTOR };
   if (bounds.to < from) throw usageError("OPTION_INVALID", `--from ${from} lies above --to ${bounds.to}`);
   const runs = baselineRuns(text.runs);
-  const folder = path.resolve(text.output ?? path.join(SCALE_FOLDER, entry.name));
+  const directory = path.resolve(text.output ?? path.join(SCALE_FOLDER, entry.name));
   const interrupt = interruptSignal();
   const { by }: { readonly by: ScaleAxis } = setting;
   const say = (words: string): void => console.print(sentence(words, console.width, "  ", "   "));
@@ -71,7 +71,7 @@ export async function scalePattern(invocation: Invocation): Promise<number> {
       {
         entry,
         setting,
-        folder,
+        directory,
         bounds,
         runs,
         device: choice("device", text.device, DEVICES, "auto"),
@@ -86,7 +86,7 @@ export async function scalePattern(invocation: Invocation): Promise<number> {
       },
       consolePorts(console, interrupt.signal, true),
     );
-    const shown = (file: string): string => escapeTerminal(shownPath(path.join(folder, file)));
+    const shown = (file: string): string => escapeTerminal(shownPath(path.join(directory, file)));
     console.print(`\n${sentence(answerWords(document), console.width, "", "")}`);
     console.print(`${shown(SCALE_FILE)}, ${shown(SCALE_PICTURE)} and the evidence beside them tell more.`);
     console.document(document);

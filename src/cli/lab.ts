@@ -43,7 +43,7 @@ function isAction(word: string): word is keyof typeof ACTIONS {
  * An option that means nothing to an action is refused, never ignored.
  * @throws GateError OPTION_INVALID (usage)
  */
-function refuseStrangers(action: keyof typeof ACTIONS, { text, lists }: Invocation): void {
+function rejectUnknownKeys(action: keyof typeof ACTIONS, { text, lists }: Invocation): void {
   const taken: readonly string[] = ACTIONS[action].options;
   const strange = Object.keys(lab.options).find(
     (name) => (text[name] !== undefined || lists[name] !== undefined) && !taken.includes(name),
@@ -76,7 +76,7 @@ export const lab: CommandSpec = {
     },
     output: {
       type: "string",
-      description: `Folder of the results (run: ${LAB_FOLDER}, scale: ${SCALE_FOLDER}/PATTERN) or of the report`,
+      description: `Directory of the results (run: ${LAB_FOLDER}, scale: ${SCALE_FOLDER}/PATTERN) or of the report`,
       valueHint: "DIR",
     },
   },
@@ -88,7 +88,7 @@ export const lab: CommandSpec = {
         `\`lab ${action}\` is unknown`,
         `Actions: ${Object.keys(ACTIONS).join(", ")}.`,
       );
-    refuseStrangers(action, invocation);
+    rejectUnknownKeys(action, invocation);
     return ACTIONS[action].run(invocation);
   },
 };

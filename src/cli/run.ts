@@ -1,6 +1,6 @@
 import { escapeTerminal } from "../core/escape.ts";
 import { runGate } from "../gate/run-gate.ts";
-import { ownBundle } from "../gate/shard-place.ts";
+import { ownBundle } from "../gate/shard-origin.ts";
 import { stormlogReport } from "../report/documents/envelope.ts";
 import { renderTerminal } from "../report/terminal/terminal.ts";
 import type { CommandSpec } from "./command.ts";

@@ -8,8 +8,8 @@ import type { Console } from "./console.ts";
 import { snapshot } from "./snapshot.ts";
 
 const fixtures = path.join(packageRoot(), "test", "snapshot", "fixtures");
-const folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-snapshot-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-snapshot-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** The command with a console that keeps what it is given. */
 async function run(...args: string[]) {
@@ -31,7 +31,7 @@ async function run(...args: string[]) {
 
 const fixture = (...names: string[]) => names.map((name) => path.join(fixtures, `${name}.pickle`));
 const file = (name: string, content: string | Uint8Array): string => {
-  const full = path.join(folder, name);
+  const full = path.join(directory, name);
   writeFileSync(full, content);
   return full;
 };
@@ -71,7 +71,7 @@ describe("snapshot", () => {
     }
   });
 
-  it("names files from the folder given", async () => {
+  it("names files from the directory given", async () => {
     const { document } = await run("--json", "--root", "/home/user", ...fixture("before"));
     expect(document).toMatchObject({ root: "/home/user" });
     expect(JSON.stringify(document?.live)).toContain('"file":"project/train.py"');
@@ -88,9 +88,9 @@ describe("snapshot", () => {
   });
 
   it.each([
-    ["a file that is not there", () => path.join(folder, "absent"), "INPUT_NOT_FOUND"],
+    ["a file that is not there", () => path.join(directory, "absent"), "INPUT_NOT_FOUND"],
     ["an empty file", () => file("empty", ""), "INPUT_EMPTY"],
-    ["a directory", () => folder, "INPUT_IS_DIRECTORY"],
+    ["a directory", () => directory, "INPUT_IS_DIRECTORY"],
     ["what torch.save wrote", () => file("saved.pt", "PK\u0003\u0004rest"), "INPUT_COMPRESSED"],
     ["a text", () => file("a.txt", "hello"), "SNAPSHOT_MALFORMED"],
     [

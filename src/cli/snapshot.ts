@@ -9,7 +9,11 @@ export const snapshot: CommandSpec = {
   description: "What PyTorch memory snapshots hold by source line, and which lines grow over several of them",
   positionals: ["FILE…"],
   options: {
-    root: { type: "string", description: "Folder that source files are named from (default: here)", valueHint: "DIR" },
+    root: {
+      type: "string",
+      description: "Directory that source files are named from (default: here)",
+      valueHint: "DIR",
+    },
     "exit-code": { type: "boolean", description: "Exit 3 when a line grows" },
   },
   run: async ({ positionals, text, flags, console }) => {

@@ -7,7 +7,7 @@ import { type ConfigFile, ConfigSchema } from "./schema.ts";
 /** Larger files are not configuration; the cap keeps a wrong path from being read whole. */
 const MAX_CONFIG_BYTES = 1024 * 1024;
 
-const EXAMPLE_HINT = "`stormlog-gate init` in an empty folder writes a commented example.";
+const EXAMPLE_HINT = "`stormlog-gate init` in an empty directory writes a commented example.";
 
 /** One problem in words: the validator's own speak of types and lengths, not of what to correct. */
 function problemText(issue: v.BaseIssue<unknown>): string {

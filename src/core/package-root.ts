@@ -5,21 +5,22 @@ import { fileURLToPath } from "node:url";
 let cached: string | undefined;
 
 /**
- * The installed package's own folder, found upwards from this module, so that bundled chunks (`dist/…`) and sources
+ * The installed package's own directory, found upwards from this module, so that bundled chunks (`dist/…`) and sources
  * (`src/…`) find the same shipped files: native prebuilds, fonts, the leak lab.
  */
 export function packageRoot(): string {
   if (cached !== undefined) return cached;
-  let folder = path.dirname(fileURLToPath(import.meta.url));
+  let directory = path.dirname(fileURLToPath(import.meta.url));
   for (;;) {
-    const manifest = path.join(folder, "package.json");
+    const manifest = path.join(directory, "package.json");
     if (existsSync(manifest) && JSON.parse(readFileSync(manifest, "utf8")).name === "stormlog-gate") {
-      cached = folder;
-      return folder;
+      cached = directory;
+      return directory;
     }
-    const parent = path.dirname(folder);
-    if (parent === folder) throw new Error("the stormlog-gate package folder cannot be found from its own module");
-    folder = parent;
+    const parent = path.dirname(directory);
+    if (parent === directory)
+      throw new Error("the stormlog-gate package directory cannot be found from its own module");
+    directory = parent;
   }
 }
 

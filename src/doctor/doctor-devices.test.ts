@@ -162,7 +162,7 @@ describe("doctor, of NVIDIA's driver", () => {
     expect(rows(none, [lost], MACHINE)[0]).toMatchObject({ detail: "no device can be read", hint: null });
   });
 
-  it("gives no advice about NVIDIA where another maker's card was found", () => {
+  it("gives no advice about NVIDIA where another vendor's card was found", () => {
     const card = { ...HEALTHY, name: "amd:0", backend: "amd" } as const;
     const [row] = rows(unreadable("the NVIDIA management library cannot be loaded: x"), [card], {
       ...MACHINE,

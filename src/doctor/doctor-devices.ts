@@ -152,7 +152,7 @@ function sourceDiagnosis(source: SourceReport, devices: readonly DeviceReport[],
     const needless = trouble.status === "limited" && devices.length > 0;
     return { name, status: trouble.status, detail: trouble.meaning, hint: needless ? null : trouble.remedy };
   }
-  // Where another maker's device was found, that this one has none needs no advice.
+  // Where another vendor's device was found, that this one has none needs no advice.
   const hint = devices.length > 0 ? null : (NOTHING_THERE[name] ?? null);
   return { name, status: "limited", detail: reason ?? "not readable", hint };
 }

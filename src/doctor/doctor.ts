@@ -9,7 +9,7 @@ import type { DeviceReport, SourceReport } from "../sampler/sampler.ts";
 import { type ProbeReport, probeSources } from "../sampler/start.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 import { deviceDiagnoses } from "./doctor-devices.ts";
-import { lookAround, rootsFrom } from "./host-environment.ts";
+import { detectEnvironment, rootsFrom } from "./host-environment.ts";
 
 const execFileAsync = promisify(execFile);
 
@@ -42,9 +42,9 @@ function machineDiagnosis({ name, available, reason, capabilities }: SourceRepor
   return { name, status: available ? "ok" : name === "host" ? "missing" : "limited", detail, hint: null };
 }
 
-function folderDiagnosis(folder: string): Diagnosis {
+function directoryDiagnosis(directory: string): Diagnosis {
   try {
-    accessSync(folder, constants.W_OK);
+    accessSync(directory, constants.W_OK);
   } catch {
     return {
       name: "working directory",
@@ -53,7 +53,7 @@ function folderDiagnosis(folder: string): Diagnosis {
       hint: "Bundles go here unless --bundle names another place.",
     };
   }
-  const disk = statfsSync(folder);
+  const disk = statfsSync(directory);
   const free = disk.bavail * disk.bsize;
   return {
     name: "working directory",
@@ -100,10 +100,10 @@ export interface Diagnoses {
 }
 
 /** Look at everything that decides what can be measured on this machine; nothing is changed. */
-export async function diagnose(folder: string): Promise<Diagnoses> {
+export async function diagnose(directory: string): Promise<Diagnoses> {
   const probe = probeSources();
   const isMachine = ({ name }: SourceReport): boolean => MACHINE_SOURCES.includes(name);
-  const here = lookAround(rootsFrom(process.env), process.env);
+  const here = detectEnvironment(rootsFrom(process.env), process.env);
   const [git, python, torch, trial] = await Promise.all([
     versionOf("git", ["--version"]),
     versionOf("python3", ["--version"]),
@@ -124,7 +124,7 @@ export async function diagnose(folder: string): Promise<Diagnoses> {
       probe.sources.filter((source) => !isMachine(source)),
       here,
     ),
-    folderDiagnosis(folder),
+    directoryDiagnosis(directory),
     git === null
       ? {
           name: "git",

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { lookAround, type Roots, rootsFrom } from "./host-environment.ts";
+import { detectEnvironment, type Roots, rootsFrom } from "./host-environment.ts";
 
 let top: string;
 let roots: Roots;
@@ -10,7 +10,7 @@ let roots: Roots;
 beforeEach(() => {
   top = mkdtempSync(path.join(tmpdir(), "gate-surroundings-"));
   onTestFinished(() => rmSync(top, { recursive: true, force: true }));
-  for (const folder of ["proc/self/ns", "dev", "sys"]) mkdirSync(path.join(top, folder), { recursive: true });
+  for (const directory of ["proc/self/ns", "dev", "sys"]) mkdirSync(path.join(top, directory), { recursive: true });
   roots = rootsFrom({ STORMLOG_GATE_SYSFS: path.join(top, "sys"), STORMLOG_GATE_PROC: path.join(top, "proc") });
 });
 
@@ -18,44 +18,44 @@ const put = (file: string, text = ""): void => writeFileSync(path.join(top, file
 
 describe("the surroundings of a machine", () => {
   it("are a plain machine where nothing says otherwise, and the namespace is unknown where it cannot be read", () => {
-    expect(lookAround(roots, {})).toEqual({ wsl: false, container: false, ownPids: null, nvidiaNodes: "none" });
+    expect(detectEnvironment(roots, {})).toEqual({ wsl: false, container: false, ownPids: null, nvidiaNodes: "none" });
   });
 
   it("are a container by its files, its groups or its environment", () => {
     put("proc/self/cgroup", "0::/kubepods/pod1\n");
-    expect(lookAround(roots, {}).container).toBe(true);
+    expect(detectEnvironment(roots, {}).container).toBe(true);
     put("proc/self/cgroup", "0::/user.slice\n");
-    expect(lookAround(roots, {}).container).toBe(false);
-    expect(lookAround(roots, { container: "podman" }).container).toBe(true);
+    expect(detectEnvironment(roots, {}).container).toBe(false);
+    expect(detectEnvironment(roots, { container: "podman" }).container).toBe(true);
     put(".dockerenv");
-    expect(lookAround(roots, {}).container).toBe(true);
+    expect(detectEnvironment(roots, {}).container).toBe(true);
   });
 
   it("tell the machine's own process numbers from others", () => {
     symlinkSync("pid:[4026531836]", path.join(top, "proc/self/ns/pid"));
-    expect(lookAround(roots, {}).ownPids).toBe(false);
+    expect(detectEnvironment(roots, {}).ownPids).toBe(false);
     rmSync(path.join(top, "proc/self/ns/pid"));
     symlinkSync("pid:[4026532712]", path.join(top, "proc/self/ns/pid"));
-    expect(lookAround(roots, {}).ownPids).toBe(true);
+    expect(detectEnvironment(roots, {}).ownPids).toBe(true);
   });
 
   it("know WSL by its kernel", () => {
     put("proc/version", "Linux version 5.15.153.1-microsoft-standard-WSL2 (root@x)");
-    expect(lookAround(roots, {}).wsl).toBe(true);
+    expect(detectEnvironment(roots, {}).wsl).toBe(true);
   });
 
   it("see NVIDIA's device files, and not those of other things", () => {
     put("dev/nvidia-uvm");
     put("dev/nvme0");
-    expect(lookAround(roots, {}).nvidiaNodes).toBe("none");
+    expect(detectEnvironment(roots, {}).nvidiaNodes).toBe("none");
     put("dev/nvidia0");
     put("dev/nvidiactl");
-    expect(lookAround(roots, {}).nvidiaNodes).toBe("openable");
+    expect(detectEnvironment(roots, {}).nvidiaNodes).toBe("openable");
   });
 
   it.skipIf(process.getuid?.() === 0)("see that they may not be opened", () => {
     put("dev/nvidia0");
     chmodSync(path.join(top, "dev/nvidia0"), 0);
-    expect(lookAround(roots, {}).nvidiaNodes).toBe("refused");
+    expect(detectEnvironment(roots, {}).nvidiaNodes).toBe("refused");
   });
 });

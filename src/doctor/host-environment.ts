@@ -63,7 +63,10 @@ function nvidiaNodes(dev: string): Surroundings["nvidiaNodes"] {
 }
 
 /** Look at the machine around; nothing is changed. */
-export function lookAround({ proc, dev, top }: Roots, env: Readonly<Record<string, string | undefined>>): Surroundings {
+export function detectEnvironment(
+  { proc, dev, top }: Roots,
+  env: Readonly<Record<string, string | undefined>>,
+): Surroundings {
   const inContainer =
     ["/.dockerenv", "/run/.containerenv"].some((file) => existsSync(path.join(top, file))) ||
     env.KUBERNETES_SERVICE_HOST !== undefined ||

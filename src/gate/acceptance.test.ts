@@ -3,7 +3,7 @@ import type { ScenarioReport } from "../report/documents/model.ts";
 import { sampleReport } from "../report/testing/sample-report.ts";
 import type { Acceptance, RefusedAcceptance } from "../verdict/acceptance.ts";
 import { differenceOf } from "../verdict/difference.ts";
-import { AcceptanceDesk, type LiveAcceptances } from "./acceptance.ts";
+import { AcceptanceMatcher, type LiveAcceptances } from "./acceptance.ts";
 
 const HEAD = "a".repeat(40);
 
@@ -37,19 +37,19 @@ const live = (over: Partial<LiveAcceptances> = {}): LiveAcceptances => ({
 
 describe("a red scenario", () => {
   it("has a token, and stays red while nobody accepts it", async () => {
-    const desk = new AcceptanceDesk(async () => live());
+    const desk = new AcceptanceMatcher(async () => live());
     expect(await desk.settle(RED)).toEqual({ ...RED, difference: TOKEN });
     expect(await desk.notes()).toEqual([]);
   });
 
   it("has its token also where nobody can be asked", async () => {
-    const desk = new AcceptanceDesk(undefined);
+    const desk = new AcceptanceMatcher(undefined);
     expect(await desk.settle(RED)).toMatchObject({ word: "fail", difference: TOKEN });
     expect(await desk.notes()).toEqual([]);
   });
 
   it("warns when it is accepted, in its picture too, and keeps its judgement", async () => {
-    const desk = new AcceptanceDesk(async () => live({ accepted: [acceptance()], refused: [refusal("no")] }));
+    const desk = new AcceptanceMatcher(async () => live({ accepted: [acceptance()], refused: [refusal("no")] }));
     const settled = await desk.settle(RED);
     expect(settled).toMatchObject({ word: "warn", accepted: { by: "ann" }, timeline: { verdict: "warn" } });
     expect(settled.judgement).toBe(RED.judgement);
@@ -59,13 +59,13 @@ describe("a red scenario", () => {
 
   it("goes by the newest acceptance that covers it", async () => {
     const accepted = [acceptance({ by: "old" }), acceptance({ by: "new" }), acceptance({ difference: "0".repeat(12) })];
-    const settled = await new AcceptanceDesk(async () => live({ accepted })).settle(RED);
+    const settled = await new AcceptanceMatcher(async () => live({ accepted })).settle(RED);
     expect(settled.accepted?.by).toBe("new");
   });
 
   it("says why what was said does not count, and does not go on for ever", async () => {
     const smaller = TOKEN.replace(/([dh][aruh][pgc][bmr])\d+/g, "$11");
-    const desk = new AcceptanceDesk(async () =>
+    const desk = new AcceptanceMatcher(async () =>
       live({
         accepted: [acceptance({ difference: smaller }), acceptance({ head_sha: "bbbbbbb" })],
         refused: Array.from({ length: 50 }, (_, n) => refusal(`reason ${n}`)),
@@ -80,7 +80,7 @@ describe("a red scenario", () => {
   });
 
   it("names what was accepted instead of it", async () => {
-    const desk = new AcceptanceDesk(async () =>
+    const desk = new AcceptanceMatcher(async () =>
       live({ accepted: [acceptance({ difference: `${"0".repeat(12)}-dapb100` })] }),
     );
     await desk.settle(RED);
@@ -89,7 +89,7 @@ describe("a red scenario", () => {
 
   it("stays red when the question fails, and that is told once", async () => {
     let asked = 0;
-    const desk = new AcceptanceDesk(async () => {
+    const desk = new AcceptanceMatcher(async () => {
       asked += 1;
       throw new Error("no network");
     });
@@ -114,7 +114,7 @@ describe("what cannot be accepted", () => {
     ["an unjudged scenario", { ...RED, word: "unjudged" }],
     ["a pass", { ...RED, word: "pass" }],
   ])("is %s: it has no token, and nobody is asked", async (_what, report) => {
-    const desk = new AcceptanceDesk(() => Promise.reject(new Error("asked")));
+    const desk = new AcceptanceMatcher(() => Promise.reject(new Error("asked")));
     expect(await desk.settle(report)).toBe(report);
     expect(await desk.notes()).toEqual([]);
   });

@@ -45,7 +45,7 @@ function mismatchReason(scenario: string, found: Difference, acceptance: Accepta
  * Holds red scenarios against what people accepted. GitHub is asked at most once, when something is red; what cannot be asked is a
  * warning, and nothing is accepted then.
  */
-export class AcceptanceDesk {
+export class AcceptanceMatcher {
   readonly #ask: (() => Promise<LiveAcceptances>) | undefined;
   #asked: Promise<LiveAcceptances> | undefined;
   readonly #mismatches: string[] = [];

@@ -41,7 +41,7 @@ describe("the anchors that hold for a change", () => {
     expect((await readAnchors(path.join(top, "nowhere"), {})).anchors).toEqual([]);
   });
 
-  it("are those of the base on a pull request, whatever the change makes of them, also in a folder", async () => {
+  it("are those of the base on a pull request, whatever the change makes of them, also in a directory", async () => {
     commit(100);
     commit(50, "sub");
     git("checkout", "--quiet", "-b", "topic");

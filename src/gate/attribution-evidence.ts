@@ -10,7 +10,7 @@ import { type LinesMoment, parseLines } from "../snapshot/lines-document.ts";
 import { growthOverSnapshots } from "../snapshot/snapshot-growth.ts";
 import { PROBE_FOLDER } from "../telemetry/recording/probe-files.ts";
 
-/** Folder of a run directory that keeps what an attribution run wrote down. */
+/** Directory of a run directory that keeps what an attribution run wrote down. */
 export const SNAPSHOTS_FOLDER = "snapshots";
 
 const LINES_FILE = /^(\d{1,10}\.\d{1,9})\.lines\.\d{1,6}(?:\.[a-z0-9-]{1,40})?\.json$/;
@@ -26,7 +26,7 @@ export interface AttributionEvidence {
   readonly notes: readonly string[];
 }
 
-/** Regular files of the probe's folder, moved to where the bundle keeps them; names in numerical order. */
+/** Regular files of the probe's directory, moved to where the bundle keeps them; names in numerical order. */
 function keepFiles(directory: string): readonly string[] {
   const from = path.join(directory, PROBE_FOLDER);
   const to = path.join(directory, SNAPSHOTS_FOLDER);
@@ -57,7 +57,7 @@ function readLines(file: string): LinesMoment {
 }
 
 /**
- * Read what the processes of an attribution run wrote into its probe folder, and move it to the run's `snapshots/`. What cannot
+ * Read what the processes of an attribution run wrote into its probe directory, and move it to the run's `snapshots/`. What cannot
  * be read is a note: the rest still names lines.
  * @throws Error when the files cannot be moved (no space, no permission)
  */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { AnalysisDocument, DriftClass } from "../analysis/document.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
-import type { Aspect, Check, Judgement, VerdictWord } from "../verdict/judgement.ts";
-import { attributionEnvironment, attributionMoments, attributionWanted } from "./attribution-plan.ts";
+import type { Aspect, Check, CheckVerdict, Judgement } from "../verdict/judgement.ts";
+import { attributionEnvironment, attributionTimes, attributionWanted } from "./attribution-plan.ts";
 
 function recording(steps: readonly number[] | null): Recording {
   return {
@@ -26,7 +26,7 @@ function recording(steps: readonly number[] | null): Recording {
   };
 }
 
-function judgement(verdict: VerdictWord, aspect: Aspect): Judgement {
+function judgement(verdict: CheckVerdict, aspect: Aspect): Judgement {
   const check = { verdict, aspect } as Check;
   return { verdict, checks: [check] } as unknown as Judgement;
 }
@@ -53,18 +53,18 @@ describe("whether to look again", () => {
 
 describe("the moments", () => {
   test("are steps of the last run where it has enough", () => {
-    expect(attributionMoments(recording([1, 2, 400]), 10)).toEqual({ kind: "steps", at: [140, 200, 260, 320, 368] });
+    expect(attributionTimes(recording([1, 2, 400]), 10)).toEqual({ kind: "steps", at: [140, 200, 260, 320, 368] });
   });
 
   test("are seconds where there are no steps, or too few", () => {
-    expect(attributionMoments(recording(null), 10)).toEqual({ kind: "seconds", at: [3.5, 5, 6.5, 8, 9.2] });
-    expect(attributionMoments(recording([1, 2]), 10)?.kind).toBe("seconds");
-    expect(attributionMoments(recording([Number.NaN]), 10)?.kind).toBe("seconds");
+    expect(attributionTimes(recording(null), 10)).toEqual({ kind: "seconds", at: [3.5, 5, 6.5, 8, 9.2] });
+    expect(attributionTimes(recording([1, 2]), 10)?.kind).toBe("seconds");
+    expect(attributionTimes(recording([Number.NaN]), 10)?.kind).toBe("seconds");
   });
 
   test("are none in a run that is over at once", () => {
-    expect(attributionMoments(recording(null), 0.1)).toBeNull();
-    expect(attributionMoments(recording(null), null)).toBeNull();
+    expect(attributionTimes(recording(null), 0.1)).toBeNull();
+    expect(attributionTimes(recording(null), null)).toBeNull();
   });
 });
 

@@ -4,7 +4,7 @@ import type { Recording } from "../telemetry/recording/model.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 
 /** When, within the attribution run, the live memory is written down; ascending, at least {@link MIN_MOMENTS}. */
-export type AttributionMoments =
+export type AttributionTimes =
   | { readonly kind: "steps"; readonly at: readonly number[] }
   | { readonly kind: "seconds"; readonly at: readonly number[] };
 
@@ -49,7 +49,7 @@ function lastStep(recording: Recording): number | null {
  * The moments for a repetition of `recording`: equal phases of its steps when it has enough of them, else moments of its
  * `durationS` seconds; null when the run is too short for either.
  */
-export function attributionMoments(recording: Recording, durationS: number | null): AttributionMoments | null {
+export function attributionTimes(recording: Recording, durationS: number | null): AttributionTimes | null {
   const last = lastStep(recording);
   if (last !== null) {
     const at = [...new Set(FRACTIONS.map((fraction) => Math.round(fraction * last)))].filter((step) => step > 0);
@@ -61,7 +61,7 @@ export function attributionMoments(recording: Recording, durationS: number | nul
 
 /** The environment that turns attribution on in the measured processes. */
 export function attributionEnvironment(
-  moments: AttributionMoments,
+  moments: AttributionTimes,
   nodeAttribution: string,
   nodeOptions: string | undefined,
 ): Readonly<Record<string, string>> {

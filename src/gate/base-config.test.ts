@@ -12,11 +12,11 @@ const root = mkdtempSync(path.join(tmpdir(), "stormlog-base-config-"));
 const full = path.join(root, "full");
 const shallow = path.join(root, "shallow");
 const CI = { CI: "true" };
-const file = (folder: string): string => path.join(folder, "jobs/stormlog-gate.yml");
+const file = (directory: string): string => path.join(directory, "jobs/stormlog-gate.yml");
 let left = "";
 
-const git = (folder: string, ...args: readonly string[]): string =>
-  execFileSync("git", ["-C", folder, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args], {
+const git = (directory: string, ...args: readonly string[]): string =>
+  execFileSync("git", ["-C", directory, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args], {
     encoding: "utf8",
     stdio: ["ignore", "pipe", "ignore"],
   }).trim();

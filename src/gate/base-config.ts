@@ -44,10 +44,10 @@ interface Place {
 
 /** Where the file lies in its repository, asked of git, or of the runner's variables where git does not answer. */
 async function placeOf(file: string, env: Environment): Promise<Place | null> {
-  const folder = path.dirname(file);
-  const prefix = await git(folder, ["rev-parse", "--show-prefix"]);
+  const directory = path.dirname(file);
+  const prefix = await git(directory, ["rev-parse", "--show-prefix"]);
   if (prefix.ok) {
-    const head = await git(folder, ["rev-parse", "--verify", "HEAD"]);
+    const head = await git(directory, ["rev-parse", "--verify", "HEAD"]);
     return { head: head.ok ? head.stdout : (env.GITHUB_SHA ?? null), path: `${prefix.stdout}${path.basename(file)}` };
   }
   if (!env.GITHUB_WORKSPACE) return null;
@@ -58,29 +58,34 @@ async function placeOf(file: string, env: Environment): Promise<Place | null> {
 
 /** Commit where the change left its base branch: told by the clone, else by who knows the whole history. */
 async function baseCommit(
-  folder: string,
+  directory: string,
   env: Environment,
   branch: string | null,
   head: string | null,
   history: HistoryPort | undefined,
 ): Promise<string | null> {
   const named = branch === null ? env : { ...env, GITHUB_BASE_REF: branch };
-  const local = await mergeBase(folder, named);
+  const local = await mergeBase(directory, named);
   const into = branch ?? env.GITHUB_BASE_REF;
   if (local !== null || head === null || into === undefined || into === "") return local;
   const known = (await history?.mergeBase(head, into)) ?? null;
   if (known !== null) return known;
   // A change that shares no history with its base branch is judged by what the branch says now, not by itself.
-  const tip = await git(folder, ["rev-parse", "--verify", "--quiet", `refs/remotes/origin/${into}^{commit}`]);
+  const tip = await git(directory, ["rev-parse", "--verify", "--quiet", `refs/remotes/origin/${into}^{commit}`]);
   return tip.ok ? tip.stdout : null;
 }
 
-async function textAt(folder: string, commit: string, inside: string, fileAt: FileAt | undefined): Promise<BaseConfig> {
-  const known = await git(folder, ["cat-file", "-e", `${commit}^{commit}`]);
+async function textAt(
+  directory: string,
+  commit: string,
+  inside: string,
+  fileAt: FileAt | undefined,
+): Promise<BaseConfig> {
+  const known = await git(directory, ["cat-file", "-e", `${commit}^{commit}`]);
   if (known.ok) {
-    const listed = await git(folder, ["ls-tree", "--full-tree", commit, "--", inside]);
+    const listed = await git(directory, ["ls-tree", "--full-tree", commit, "--", inside]);
     if (listed.ok && listed.stdout === "") return { kind: "new", commit };
-    const blob = await git(folder, ["cat-file", "blob", `${commit}:${inside}`]);
+    const blob = await git(directory, ["cat-file", "blob", `${commit}:${inside}`]);
     if (blob.ok) return { kind: "found", text: blob.stdout, commit };
   }
   if (fileAt === undefined) return { kind: "unknown", why: `commit ${commit.slice(0, 12)} is not in this clone` };
@@ -95,12 +100,12 @@ export async function readBaseConfig(file: string, env: Environment, ports: Base
   try {
     const branch = named ? null : (queuedBranch(env) ?? (await ports.history?.baseBranch()) ?? null);
     if (!named && branch === null) return { kind: "not-asked" };
-    const folder = path.dirname(file);
+    const directory = path.dirname(file);
     const place = await placeOf(file, env);
     if (place === null) return { kind: "unknown", why: "the configuration file is in no repository" };
-    const commit = await baseCommit(folder, env, branch, place.head, ports.history);
+    const commit = await baseCommit(directory, env, branch, place.head, ports.history);
     if (commit === null) return { kind: "unknown", why: "the commit that the change branched off is not known here" };
-    return await textAt(folder, commit, place.path, ports.fileAt);
+    return await textAt(directory, commit, place.path, ports.fileAt);
   } catch (error) {
     return { kind: "unknown", why: error instanceof Error ? error.message.replace(/\.$/, "") : String(error) };
   }

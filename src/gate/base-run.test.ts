@@ -16,7 +16,7 @@ import type { HistoryPort } from "../baseline/history-port.ts";
 import type { ScenarioRequest } from "../config/gate-request.ts";
 import { checkOutBase, planBaseRun } from "./base-run.ts";
 
-let folder: string;
+let directory: string;
 
 function git(cwd: string, ...args: string[]): string {
   return execFileSync("git", ["-C", cwd, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args], {
@@ -36,11 +36,11 @@ const scenario = (cwd: string): ScenarioRequest => ({
   definition: null,
 });
 
-/** A repository whose main branch has one commit and whose feature branch changes the file of a subfolder. */
+/** A repository whose main branch has one commit and whose feature branch changes the file of a subdirectory. */
 function repository(): { readonly top: string; readonly base: string } {
-  const top = path.join(folder, "repo");
+  const top = path.join(directory, "repo");
   mkdirSync(path.join(top, "sub"), { recursive: true });
-  git(folder, "init", "--quiet", "--initial-branch=main", top);
+  git(directory, "init", "--quiet", "--initial-branch=main", top);
   writeFileSync(path.join(top, "sub", "train.txt"), "clean");
   git(top, "add", ".");
   git(top, "commit", "--quiet", "-m", "base");
@@ -55,12 +55,12 @@ function feature(top: string): void {
 }
 
 beforeEach(() => {
-  folder = realpathSync(mkdtempSync(path.join(tmpdir(), "stormlog-gate-base-test-")));
+  directory = realpathSync(mkdtempSync(path.join(tmpdir(), "stormlog-gate-base-test-")));
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("running the base commit", () => {
-  it("checks the merge base out beside the repository, in the same subfolder, and cleans up", async () => {
+  it("checks the merge base out beside the repository, in the same subdirectory, and cleans up", async () => {
     const { top, base } = repository();
     feature(top);
     const plan = await planBaseRun({ kind: "auto" }, scenario(path.join(top, "sub")), {});
@@ -74,10 +74,10 @@ describe("running the base commit", () => {
     expect(git(top, "worktree", "list").split("\n")).toHaveLength(1);
   });
 
-  it("finds the subfolder also through a symbolic link", async () => {
+  it("finds the subdirectory also through a symbolic link", async () => {
     const { top } = repository();
     feature(top);
-    const link = path.join(folder, "link");
+    const link = path.join(directory, "link");
     symlinkSync(path.join(top, "sub"), link);
     const checkout = await checkOutBase(await planBaseRun({ kind: "auto" }, scenario(link), {}), scenario(link));
     if (!("dispose" in checkout)) throw new Error(checkout.reason);
@@ -96,8 +96,8 @@ describe("running the base commit", () => {
   it("names the shallow clone, not the code, when the main branch is unknown", async () => {
     const { top } = repository();
     feature(top);
-    const clone = path.join(folder, "clone");
-    git(folder, "clone", "--quiet", "--depth", "1", "--branch", "feature", `file://${top}`, clone);
+    const clone = path.join(directory, "clone");
+    git(directory, "clone", "--quiet", "--depth", "1", "--branch", "feature", `file://${top}`, clone);
     expect(await planBaseRun({ kind: "auto" }, scenario(clone), {})).toMatchObject({
       kind: "impossible",
       reason: expect.stringMatching(/shallow.*fetch-depth: 0/),
@@ -107,8 +107,8 @@ describe("running the base commit", () => {
   it("is found and fetched in a shallow clone, where somebody knows the whole history", async () => {
     const { top, base } = repository();
     feature(top);
-    const clone = path.join(folder, "clone");
-    git(folder, "clone", "--quiet", "--depth", "1", "--branch", "feature", `file://${top}`, clone);
+    const clone = path.join(directory, "clone");
+    git(directory, "clone", "--quiet", "--depth", "1", "--branch", "feature", `file://${top}`, clone);
     const history: HistoryPort = {
       baseBranch: async () => null,
       mergeBase: async (head, branch) => git(top, "merge-base", head, branch),
@@ -153,7 +153,7 @@ describe("running the base commit", () => {
   });
 
   it("says why it cannot be done outside a repository, without a main branch, and when it is off", async () => {
-    expect(await planBaseRun({ kind: "auto" }, scenario(folder), {})).toMatchObject({
+    expect(await planBaseRun({ kind: "auto" }, scenario(directory), {})).toMatchObject({
       reason: expect.stringMatching(/git repository/),
     });
     const { top } = repository();
@@ -165,10 +165,10 @@ describe("running the base commit", () => {
   });
 
   it("runs a command of the user's as it is", async () => {
-    const plan = await planBaseRun({ kind: "command", script: "./run-base.sh" }, scenario(folder), {});
-    expect(await checkOutBase(plan, scenario(folder))).toMatchObject({
+    const plan = await planBaseRun({ kind: "command", script: "./run-base.sh" }, scenario(directory), {});
+    expect(await checkOutBase(plan, scenario(directory))).toMatchObject({
       command: { kind: "shell", script: "./run-base.sh" },
-      cwd: folder,
+      cwd: directory,
     });
   });
 });

@@ -35,7 +35,7 @@ async function ancestor(cwd: string, commit: string): Promise<string | null> {
 
 /**
  * Find out how to run the base. A worktree of the merge base helps only when its code differs from what was measured: on
- * the merge base itself, with nothing changed, it would run the candidate again and call that an acquittal. There (the main branch by
+ * the merge base itself, with nothing changed, it would run the candidate again and call that an dismissal. There (the main branch by
  * night) the base is the commit that the baseline's newest run was measured at, `knownGood`, where that is another one.
  */
 export async function planBaseRun(
@@ -94,12 +94,12 @@ export async function checkOutBase(
   if (plan.kind === "impossible") return { reason: plan.reason };
   if (plan.kind === "command")
     return { command: plan.command, cwd: scenario.cwd, commit: null, dispose: async () => {} };
-  const folder = await mkdtemp(path.join(tmpdir(), "stormlog-gate-base-")).catch(() => null);
-  if (folder === null) return { reason: `no temporary folder can be made in ${tmpdir()}` };
-  const tree = path.join(folder, "tree");
+  const directory = await mkdtemp(path.join(tmpdir(), "stormlog-gate-base-")).catch(() => null);
+  if (directory === null) return { reason: `no temporary directory can be made in ${tmpdir()}` };
+  const tree = path.join(directory, "tree");
   const dispose = async (): Promise<void> => {
     await answer(plan.top, ["worktree", "remove", "--force", tree]);
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
     await answer(plan.top, ["worktree", "prune"]);
   };
   await haveCommit(plan.top, plan.commit);

@@ -4,8 +4,8 @@ import { parseBaselineSpec } from "../baseline/spec.ts";
 import type { GateRequest } from "../config/gate-request.ts";
 import { usageError } from "../core/errors.ts";
 
-const isWithin = (folder: string, file: string): boolean => {
-  const relative = path.relative(folder, file);
+const isWithin = (directory: string, file: string): boolean => {
+  const relative = path.relative(directory, file);
   return relative === "" || (!relative.startsWith("..") && !path.isAbsolute(relative));
 };
 

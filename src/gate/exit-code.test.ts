@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { GateReport, GateWord, ScenarioReport } from "../report/documents/model.ts";
-import { exitCodeOf, overallWord, reportWord } from "./exit-code.ts";
+import type { GateReport, ScenarioReport, Verdict } from "../report/documents/model.ts";
+import { exitCodeOf, overallVerdict, reportVerdict } from "./exit-code.ts";
 
 type CheckKind = "budget" | "oom" | "peak";
 
 /** A scenario with one word and, where given, one failed check. */
-function scenario(word: GateWord, failed?: CheckKind): ScenarioReport {
+function scenario(word: Verdict, failed?: CheckKind): ScenarioReport {
   const check = {
     rank: 0,
     device: "host",
@@ -20,26 +20,26 @@ function scenario(word: GateWord, failed?: CheckKind): ScenarioReport {
 
 describe("the word of an invocation", () => {
   it("is the worst of its scenarios", () => {
-    expect(overallWord(["pass", "warn", "pass"])).toBe("warn");
-    expect(overallWord(["pass", "unjudged", "warn"])).toBe("unjudged");
-    expect(overallWord(["error", "unjudged"])).toBe("error");
-    expect(overallWord(["error", "fail"])).toBe("fail");
+    expect(overallVerdict(["pass", "warn", "pass"])).toBe("warn");
+    expect(overallVerdict(["pass", "unjudged", "warn"])).toBe("unjudged");
+    expect(overallVerdict(["error", "unjudged"])).toBe("error");
+    expect(overallVerdict(["error", "fail"])).toBe("fail");
   });
 
   it("is unjudged, never pass, when nothing ran", () => {
-    expect(overallWord([])).toBe("unjudged");
+    expect(overallVerdict([])).toBe("unjudged");
   });
 
   it("is no pass while the gate's own settings are changed and nobody accepted that", () => {
     const policy_changes = [{ path: "policy.unjudged", base: "fail", head: "pass" }];
     const policy_accepted = { by: "ann" } as unknown as NonNullable<GateReport["policy_accepted"]>;
     const scenarios = [scenario("pass")];
-    expect(reportWord({ scenarios })).toBe("pass");
-    expect(reportWord({ scenarios, policy_changes: [] })).toBe("pass");
-    expect(reportWord({ scenarios, policy_changes })).toBe("warn");
-    expect(reportWord({ scenarios, policy_changes, policy_accepted })).toBe("pass");
-    expect(reportWord({ scenarios: [scenario("fail", "peak")], policy_changes })).toBe("fail");
-    expect(reportWord({ scenarios: [], policy_changes })).toBe("unjudged");
+    expect(reportVerdict({ scenarios })).toBe("pass");
+    expect(reportVerdict({ scenarios, policy_changes: [] })).toBe("pass");
+    expect(reportVerdict({ scenarios, policy_changes })).toBe("warn");
+    expect(reportVerdict({ scenarios, policy_changes, policy_accepted })).toBe("pass");
+    expect(reportVerdict({ scenarios: [scenario("fail", "peak")], policy_changes })).toBe("fail");
+    expect(reportVerdict({ scenarios: [], policy_changes })).toBe("unjudged");
   });
 });
 

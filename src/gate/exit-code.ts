@@ -1,13 +1,13 @@
 import type { UnjudgedMode } from "../config/gate-request.ts";
 import { assertNever } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
-import type { GateReport, GateWord, ScenarioReport } from "../report/documents/model.ts";
+import type { GateReport, ScenarioReport, Verdict } from "../report/documents/model.ts";
 
 /** Worst first: an error says that the gate could not do its work, so it hides no fail but comes before every softer word. */
-const ORDER: readonly GateWord[] = ["fail", "error", "unjudged", "warn", "pass"];
+const ORDER: readonly Verdict[] = ["fail", "error", "unjudged", "warn", "pass"];
 
 /** The word of the whole invocation: the worst of its scenarios; no scenario at all is unjudged, never pass. */
-export function overallWord(words: readonly GateWord[]): GateWord {
+export function overallVerdict(words: readonly Verdict[]): Verdict {
   return ORDER.find((word) => words.includes(word)) ?? "unjudged";
 }
 
@@ -15,14 +15,14 @@ export function overallWord(words: readonly GateWord[]): GateWord {
  * The word of a report by what stands in it: that of its scenarios, and no pass while it changes the gate's own settings and nobody
  * accepted that.
  */
-export function reportWord(
+export function reportVerdict(
   report: Pick<GateReport, "policy_changes" | "policy_accepted"> & {
     readonly scenarios: readonly Pick<ScenarioReport, "word">[];
   },
-): GateWord {
+): Verdict {
   const words = report.scenarios.map(({ word }) => word);
   const open = (report.policy_changes?.length ?? 0) > 0 && report.policy_accepted === undefined;
-  return overallWord(open && words.length > 0 ? [...words, "warn"] : words);
+  return overallVerdict(open && words.length > 0 ? [...words, "warn"] : words);
 }
 
 /**
@@ -48,7 +48,7 @@ export function exitCodeOf(
   if (interrupted) return ExitCode.interrupted;
   if (scenarios.some(failsByBudgetOrOom)) return ExitCode.gateFailed;
   if (scenarios.some(({ word }) => word === "error")) return ExitCode.error;
-  const word = overallWord(scenarios.map((scenario) => scenario.word));
+  const word = overallVerdict(scenarios.map((scenario) => scenario.word));
   switch (word) {
     case "fail":
       return ExitCode.gateFailed;

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import type { Finding, Severity } from "../analysis/document.ts";
 import { git } from "../baseline/git.ts";
-import { probeFolder } from "../core/probe-folder.ts";
+import { probeDirectory } from "../core/probe-directory.ts";
 import { type AttributedLine, attribute } from "../snapshot/attribution.ts";
 import { userFrames } from "../snapshot/frames.ts";
 import type { ProbeSummary } from "../telemetry/recording/model.ts";
@@ -58,7 +58,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   const root = top.ok && top.stdout !== "" ? top.stdout : run.cwd;
   const isUserFrame = userFrames({
     root,
-    exclude: [probeFolder()],
+    exclude: [probeDirectory()],
   });
   let evidence: AttributionEvidence;
   try {

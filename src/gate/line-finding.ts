@@ -6,7 +6,7 @@ import { relativePath } from "../snapshot/frames.ts";
 
 /** What a finding needs besides the line itself. */
 export interface LineContext {
-  /** Folder of the repository; null when the command does not run in one. */
+  /** Directory of the repository; null when the command does not run in one. */
   readonly root: string | null;
   readonly severity: Severity;
   /** Rank the line grows in; null when it grows in several, or the run has no ranks. */

@@ -6,7 +6,7 @@ import { GateError } from "../core/errors.ts";
 import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
 import { policyDifference } from "../verdict/difference.ts";
 import type { Judgement } from "../verdict/judgement.ts";
-import { AcceptanceDesk } from "./acceptance.ts";
+import { AcceptanceMatcher } from "./acceptance.ts";
 import { readBaseConfig } from "./base-config.ts";
 import type { GatePorts } from "./ports.ts";
 
@@ -67,7 +67,7 @@ export async function policyInForce(request: GateRequest, ports: GatePorts): Pro
   const judged: GateRequest = { ...request, ...under.judgedBy };
   if (changes.length === 0) return { ...asItIs(judged), warnings: notes };
   const found = policyDifference(changes);
-  const desk = new AcceptanceDesk(ports.acceptances);
+  const desk = new AcceptanceMatcher(ports.acceptances);
   const accepted = await desk.find("policy", found);
   const told = { policy_changes: changes, policy_difference: found.token };
   if (accepted !== null) {
@@ -85,7 +85,7 @@ export async function policyInForce(request: GateRequest, ports: GatePorts): Pro
 }
 
 /** A scenario that measures something else than its base commit says has nothing to vouch for it; a fail stays one. */
-export function withoutVouch(report: ScenarioReport, { redefined }: PolicyInForce): ScenarioReport {
+export function withoutUnverifiablePass(report: ScenarioReport, { redefined }: PolicyInForce): ScenarioReport {
   if (!redefined.has(report.scenario) || report.judgement === null) return report;
   if (report.word !== "pass" && report.word !== "warn") return report;
   const reason = "this change alters what the scenario runs: nothing measured before can be compared with it";

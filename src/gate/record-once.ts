@@ -4,10 +4,10 @@ import { currentCommit } from "../measure/environment/commit.ts";
 import { sessionId } from "../measure/session/session.ts";
 import { type FinishedRun, oneRun } from "./one-run.ts";
 import type { GatePorts } from "./ports.ts";
-import { claimShardDirectory, shardPlace, withCommandsJob } from "./shard-place.ts";
+import { claimShardDirectory, shardOrigin, withCommandsJob } from "./shard-origin.ts";
 
 /**
- * Measure a scenario once; nothing is judged. The recording goes to `output` itself, or to a folder of its own below it where the
+ * Measure a scenario once; nothing is judged. The recording goes to `output` itself, or to a directory of its own below it where the
  * launcher says that other ranks or nodes of the job record, too.
  * @throws GateError RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE, SESSION_INVALID, RANK_INVALID, and those of `oneRun`
  */
@@ -19,7 +19,7 @@ export async function recordOnce(
 ): Promise<FinishedRun> {
   const env = { ...request.env, ...scenario.env };
   const session = sessionId(withCommandsJob(env, scenario.command));
-  const claimed = claimShardDirectory(output, shardPlace(scenario.command, env, os.hostname()), session);
+  const claimed = claimShardDirectory(output, shardOrigin(scenario.command, env, os.hostname()), session);
   try {
     return await oneRun(
       request,

@@ -32,12 +32,12 @@ export function envelopesOf(runs: readonly FinishedRun[]): Envelope[] {
 }
 
 /** The runs are kept only until their features are stored. */
-async function temporaryFolder(): Promise<string> {
+async function temporaryDirectory(): Promise<string> {
   try {
     return await mkdtemp(path.join(tmpdir(), "stormlog-gate-refresh-"));
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new GateError("TEMPORARY_FOLDER_UNWRITABLE", `no temporary folder can be made in ${tmpdir()} (${code})`, {
+    throw new GateError("TEMPORARY_FOLDER_UNWRITABLE", `no temporary parent can be made in ${tmpdir()} (${code})`, {
       kind: "error",
       hint: "Set TMPDIR to a directory that this user may write.",
     });
@@ -75,12 +75,12 @@ export async function refreshScenario(
 ): Promise<StoredRecord> {
   const session = keptSession(sessionId(request.env), ports.now().toISOString());
   const commit = await currentCommit(scenario.cwd, request.env);
-  const folder = await temporaryFolder();
+  const parent = await temporaryDirectory();
   try {
     const finished: FinishedRun[] = [];
     for (let number = 1; number <= options.runs; number += 1) {
       const { command, cwd } = scenario;
-      const directory = path.join(folder, String(number));
+      const directory = path.join(parent, String(number));
       const run = await oneRun(
         request,
         scenario,
@@ -108,7 +108,7 @@ export async function refreshScenario(
     for (const warning of new Set(finished.flatMap(({ warnings }) => warnings))) ports.log(`note: ${warning}`);
     return await store(options.store, scenario.name, finished, ports);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(parent, { recursive: true, force: true });
   }
 }
 

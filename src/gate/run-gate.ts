@@ -8,11 +8,11 @@ import { sessionId } from "../measure/session/session.ts";
 import { prepareBundle, writeBundle } from "../report/bundle/bundle.ts";
 import { unlockBundle } from "../report/bundle/bundle-lock.ts";
 import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
-import { AcceptanceDesk } from "./acceptance.ts";
+import { AcceptanceMatcher } from "./acceptance.ts";
 import { checkBaselines } from "./baseline-preflight.ts";
 import { cancelled, outOfTime } from "./cost.ts";
-import { exitCodeOf, reportWord } from "./exit-code.ts";
-import { policyInForce, removedScenario, withoutVouch } from "./policy-in-force.ts";
+import { exitCodeOf, reportVerdict } from "./exit-code.ts";
+import { policyInForce, removedScenario, withoutUnverifiablePass } from "./policy-in-force.ts";
 import type { GatePorts } from "./ports.ts";
 import { judgeScenario } from "./scenario.ts";
 import { brokenScenario } from "./scenario-report.ts";
@@ -40,7 +40,7 @@ export async function runGate(asked: GateRequest, ports: GatePorts): Promise<Gat
   const commit = await currentCommit(request.scenarios[0]?.cwd ?? ".", request.env);
   const scenarios: ScenarioReport[] = [];
   const warnings: string[] = [...policy.warnings];
-  const desk = new AcceptanceDesk(ports.acceptances);
+  const desk = new AcceptanceMatcher(ports.acceptances);
   let runs = 0;
   for (const scenario of request.scenarios) {
     if (cancelled(ports.interrupt)) break;
@@ -54,7 +54,7 @@ export async function runGate(asked: GateRequest, ports: GatePorts): Promise<Gat
         return brokenScenario(scenario, error);
       throw error;
     });
-    scenarios.push(withoutVouch(await desk.settle(outcome.report), policy));
+    scenarios.push(withoutUnverifiablePass(await desk.settle(outcome.report), policy));
     warnings.push(...outcome.warnings);
     runs += outcome.report.runs.length;
   }
@@ -65,7 +65,7 @@ export async function runGate(asked: GateRequest, ports: GatePorts): Promise<Gat
   const report: GateReport = {
     tool: { name: "stormlog-gate", version: packageVersion(), argv: hideSecrets(request.argv) },
     generated_at_utc: ports.now().toISOString(),
-    word: interrupted ? "error" : reportWord({ ...policy.told, scenarios }),
+    word: interrupted ? "error" : reportVerdict({ ...policy.told, scenarios }),
     exit_code: exitCodeOf(scenarios, request.unjudged, interrupted),
     confirmed: failing.length > 0 && failing.every(({ judgement }) => judgement?.confirmed === true),
     session,

@@ -3,7 +3,7 @@ import type { Measurements } from "../analysis/measurements.ts";
 import type { BaselineAnswer } from "../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import type { BaselineSummary, GateWord, ScenarioReport } from "../report/documents/model.ts";
+import type { BaselineSummary, ScenarioReport, Verdict } from "../report/documents/model.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import { outOfTime } from "./cost.ts";
@@ -15,7 +15,7 @@ import type { RunEnding } from "./run-ending.ts";
 import { buildTimeline } from "./timeline.ts";
 
 /** What a scenario's story left, as far as a report needs it. */
-export interface StoryFacts {
+export interface ScenarioFacts {
   readonly candidate: readonly FinishedRun[];
   readonly base: readonly FinishedRun[];
   readonly attribution: readonly FinishedRun[];
@@ -43,7 +43,7 @@ function baselineSummary(baseline: BaselineAnswer): BaselineSummary | null {
 }
 
 interface Assembly {
-  readonly word: GateWord;
+  readonly word: Verdict;
   readonly judgement: Judgement | null;
   readonly error: ScenarioReport["error"];
   readonly subtitle: string;
@@ -51,7 +51,12 @@ interface Assembly {
   readonly lines: readonly Finding[];
 }
 
-function assemble(request: GateRequest, scenario: ScenarioRequest, story: StoryFacts, parts: Assembly): ScenarioReport {
+function assemble(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  story: ScenarioFacts,
+  parts: Assembly,
+): ScenarioReport {
   // A command that never started has no memory: what was sampled then is the launcher's own.
   const started = ({ recording, info }: FinishedRun): boolean => recording !== null && info.exit.kind !== "not-started";
   // A whole run shows more than one that was cut.
@@ -95,7 +100,7 @@ function tailOf(run: FinishedRun): { readonly output_tail?: string } {
 export function judgedScenario(
   request: GateRequest,
   scenario: ScenarioRequest,
-  story: StoryFacts,
+  story: ScenarioFacts,
   judgement: Judgement,
   lines: readonly Finding[] = [],
 ): ReportedScenario {
@@ -114,7 +119,7 @@ export function judgedScenario(
 export function failedScenario(
   request: GateRequest,
   scenario: ScenarioRequest,
-  story: StoryFacts,
+  story: ScenarioFacts,
   run: FinishedRun,
 ): ReportedScenario {
   const error =
@@ -160,7 +165,7 @@ export function failedScenario(
 export function stoppedScenario(
   request: GateRequest,
   scenario: ScenarioRequest,
-  story: StoryFacts,
+  story: ScenarioFacts,
   run: FinishedRun | null,
   interrupt: AbortSignal,
 ): ReportedScenario {
@@ -176,7 +181,7 @@ export function stoppedScenario(
     return failedScenario(request, scenario, story, { ...last, ending: { kind: "interrupted", signal } });
   }
   const measured = last.measured === null ? [] : [last.measured];
-  const seen: StoryFacts = {
+  const seen: ScenarioFacts = {
     ...factsOf(story),
     candidateMeasurements: () => ({
       scenario: scenario.name,
@@ -187,7 +192,7 @@ export function stoppedScenario(
   return failedScenario(request, scenario, seen, { ...last, ending: timeIsOver() });
 }
 
-function factsOf(story: StoryFacts): StoryFacts {
+function factsOf(story: ScenarioFacts): ScenarioFacts {
   const { candidate, base, attribution, stopped, baseline, warnings } = story;
   return {
     ...{ candidate, base, attribution, stopped, baseline, warnings },
@@ -202,10 +207,10 @@ function timeIsOver(): Extract<RunEnding, { kind: "failed" }> {
 }
 
 /** A scenario that could not go on after some of its runs; they are its evidence. */
-export function brokenStory(
+export function abortedScenario(
   request: GateRequest,
   scenario: ScenarioRequest,
-  story: StoryFacts,
+  story: ScenarioFacts,
   cause: GateError,
 ): ReportedScenario {
   const { code, message, hint = null } = cause;

@@ -6,21 +6,21 @@ import { loadFirstBaseline } from "../baseline/load.ts";
 import { scenarioDirectory } from "../baseline/scenario-name.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import { probeFolder } from "../core/probe-folder.ts";
+import { probeDirectory } from "../core/probe-directory.ts";
 import type { ScenarioReport } from "../report/documents/model.ts";
 import { lintPolicy } from "../verdict/config-lint.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import { anchorFor, readAnchors } from "./anchor-file.ts";
-import { attributionEnvironment, attributionMoments, attributionWanted } from "./attribution-plan.ts";
+import { attributionEnvironment, attributionTimes, attributionWanted } from "./attribution-plan.ts";
 import { type BaseCheckout, checkOutBase, planBaseRun } from "./base-run.ts";
 import { Cost, cancelled, outOfTime } from "./cost.ts";
 import { growingLines } from "./growing-lines.ts";
 import { type FinishedRun, oneRun, type RunPlan } from "./one-run.ts";
 import { policyOf } from "./policy.ts";
 import type { GatePorts } from "./ports.ts";
-import { brokenStory, failedScenario, judgedScenario, stoppedScenario } from "./scenario-report.ts";
+import { abortedScenario, failedScenario, judgedScenario, stoppedScenario } from "./scenario-report.ts";
 
 export interface ScenarioOutcome {
   readonly report: ScenarioReport;
@@ -40,7 +40,7 @@ type Ran =
 const TIME_IS_OVER = "timeout-minutes is over";
 
 /** One scenario while it is being judged: what was measured so far, and what it may still cost. */
-class ScenarioStory {
+class ScenarioRun {
   readonly #request: GateRequest;
   readonly #scenario: ScenarioRequest;
   readonly #identity: GateIdentity;
@@ -138,8 +138,7 @@ class ScenarioStory {
       this.warnings.push(`${name}: ${stop}, so no line was looked for`);
       return [];
     }
-    const moments =
-      newest.recording === null ? null : attributionMoments(newest.recording, newest.info.clock.duration_s);
+    const moments = newest.recording === null ? null : attributionTimes(newest.recording, newest.info.clock.duration_s);
     if (moments === null) {
       this.warnings.push(`${name}: the run is too short to look for the line that grows`);
       return [];
@@ -155,7 +154,7 @@ class ScenarioStory {
         ...this.#identity,
         env: attributionEnvironment(
           moments,
-          path.join(probeFolder(), "node", "attribute.cjs"),
+          path.join(probeDirectory(), "node", "attribute.cjs"),
           this.#scenario.env.NODE_OPTIONS ?? this.#request.env.NODE_OPTIONS,
         ),
       },
@@ -240,21 +239,21 @@ export async function judgeScenario(
   identity: GateIdentity,
   ports: GatePorts,
 ): Promise<ScenarioOutcome> {
-  const story = new ScenarioStory(request, scenario, identity, ports);
+  const story = new ScenarioRun(request, scenario, identity, ports);
   try {
     return await tell(story, request, scenario, ports);
   } catch (error) {
     // What was measured before a run could not even begin (no space, no permission) belongs to the answer.
     if (!(error instanceof GateError) || story.runs().length === 0) throw error;
     if (error.kind !== "error" && error.kind !== "interrupted") throw error;
-    return brokenStory(request, scenario, story, error);
+    return abortedScenario(request, scenario, story, error);
   } finally {
     await story.dispose();
   }
 }
 
 async function tell(
-  story: ScenarioStory,
+  story: ScenarioRun,
   request: GateRequest,
   scenario: ScenarioRequest,
   ports: GatePorts,

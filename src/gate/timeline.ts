@@ -1,7 +1,7 @@
 import { outerPhases } from "../analysis/phases.ts";
 import { seriesOf } from "../analysis/series.ts";
 import type { Envelope } from "../baseline/envelope.ts";
-import type { GateWord, Timeline, TimelineSeries } from "../report/documents/model.ts";
+import type { Timeline, TimelineSeries, Verdict } from "../report/documents/model.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
@@ -12,7 +12,7 @@ const SHOWN_MARKS = new Set(["phase", "oom", "source-error"]);
 
 export interface TimelineInput {
   readonly scenario: string;
-  readonly word: GateWord;
+  readonly word: Verdict;
   readonly subtitle: string;
   readonly recording: Recording;
   readonly judgement: Judgement | null;

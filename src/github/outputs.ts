@@ -1,6 +1,6 @@
 import type { SeriesAnalysis } from "../analysis/document.ts";
 import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
-import type { Check, VerdictWord } from "../verdict/judgement.ts";
+import type { Check, CheckVerdict } from "../verdict/judgement.ts";
 
 /** Every output of `action.yml`. Unknown is an empty text, never 0. */
 export interface Outputs {
@@ -33,7 +33,7 @@ export interface Published {
 /** An output may hold 1 MiB; `results` keeps well below it and says when it was cut. */
 const MAX_RESULTS_CHARS = 400_000;
 
-const BADNESS = { fail: 3, unjudged: 2, warn: 1, pass: 0 } as const satisfies Record<VerdictWord, number>;
+const BADNESS = { fail: 3, unjudged: 2, warn: 1, pass: 0 } as const satisfies Record<CheckVerdict, number>;
 
 /** How far over (or near) its limit a check is; unknown limits come last. */
 function load(check: Check): number {

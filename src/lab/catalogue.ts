@@ -12,7 +12,7 @@ export interface CatalogueEntry {
   readonly name: string;
   readonly title: string;
   readonly framework: LabFramework;
-  /** Below the lab's folder, with "/" between names. */
+  /** Below the lab's directory, with "/" between names. */
   readonly file: string;
   /** Processes that train together. */
   readonly ranks: number;
@@ -75,10 +75,10 @@ export function shippedLab(): string {
 }
 
 /**
- * The folder to run the patterns from. A report names lines of the user's own code, and what lies among installed packages is
+ * The directory to run the patterns from. A report names lines of the user's own code, and what lies among installed packages is
  * not that: there the lab is copied beside the results first.
  */
-export function labFolder(results: string, shipped: string = shippedLab()): string {
+export function labDirectory(results: string, shipped: string = shippedLab()): string {
   if (!/[\\/](?:node_modules|site-packages|dist-packages)[\\/]/.test(shipped)) return shipped;
   const copy = path.join(results, "leak-lab");
   // Anew each time: the package may be another than the last time.

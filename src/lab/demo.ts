@@ -23,7 +23,7 @@ export interface DemoNarrator {
 }
 
 const BASELINE_RUNS = 5;
-/** Marks a folder as ours, so that the next demo may replace it. */
+/** Marks a directory as ours, so that the next demo may replace it. */
 const MARKER = ".stormlog-demo";
 
 /** The leak lab's workload, as a file of the package: what it does is what it says. */
@@ -31,19 +31,23 @@ export function demoWorkload(): string {
   return path.join(packageRoot(), "leak-lab", "demo", "workload.mjs");
 }
 
-async function freshFolder(folder: string): Promise<void> {
-  if (existsSync(folder) && !existsSync(path.join(folder, MARKER))) {
-    throw usageError("DEMO_FOLDER_TAKEN", `${folder} exists and is not a demo's`, "Run the demo in another folder.");
+async function freshDirectory(directory: string): Promise<void> {
+  if (existsSync(directory) && !existsSync(path.join(directory, MARKER))) {
+    throw usageError(
+      "DEMO_FOLDER_TAKEN",
+      `${directory} exists and is not a demo's`,
+      "Run the demo in another directory.",
+    );
   }
   try {
-    await rm(folder, { recursive: true, force: true });
-    await mkdir(folder, { recursive: true });
-    await writeFile(path.join(folder, MARKER), "");
+    await rm(directory, { recursive: true, force: true });
+    await mkdir(directory, { recursive: true });
+    await writeFile(path.join(directory, MARKER), "");
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new GateError("DEMO_FOLDER_UNWRITABLE", `the demo's folder cannot be written (${code})`, {
+    throw new GateError("DEMO_FOLDER_UNWRITABLE", `the demo's directory cannot be written (${code})`, {
       kind: "error",
-      where: folder,
+      where: directory,
       hint: "Run the demo in a directory that this user may write.",
     });
   }
@@ -56,21 +60,21 @@ async function freshFolder(folder: string): Promise<void> {
  * @throws GateError DEMO_FOLDER_TAKEN (usage), DEMO_FOLDER_UNWRITABLE, and those of the gate
  */
 export async function runDemo(
-  folder: string,
+  directory: string,
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
   narrator: DemoNarrator,
   ports: GatePorts,
 ): Promise<Partial<Record<DemoState, GateReport>>> {
-  await freshFolder(folder);
+  await freshDirectory(directory);
   // One session: the baseline is measured minutes before the candidates, on this very machine.
   const session = { ...env, STORMLOG_GATE_SESSION: env.STORMLOG_GATE_SESSION || randomId() };
   const request = (state: DemoState) =>
     gateRequest({
-      options: { scenario: "demo", bundle: path.join(folder, state), baseRun: "off" },
+      options: { scenario: "demo", bundle: path.join(directory, state), baseRun: "off" },
       command: { kind: "argv", argv: [process.execPath, demoWorkload(), state] },
       config: null,
-      root: folder,
+      root: directory,
       defaultBaselines: ["file:baseline"],
       defaultUnjudged: "fail",
       argv,
@@ -80,7 +84,7 @@ export async function runDemo(
   const scenario = clean.scenarios[0];
   if (scenario === undefined) throw new Error("the demo has no scenario");
   narrator.baseline(BASELINE_RUNS);
-  const store = openFileStore("file:baseline", path.join(folder, "baseline"));
+  const store = openFileStore("file:baseline", path.join(directory, "baseline"));
   await refreshScenario(clean, scenario, { runs: BASELINE_RUNS, store }, ports);
   const reports: Partial<Record<DemoState, GateReport>> = {};
   for (const state of DEMO_STATES) {

@@ -15,8 +15,8 @@ import { stateInput } from "./state.ts";
 /** A round as it was left, or recordings read as one. */
 export interface LabRound {
   readonly document: LabDocument;
-  /** Absolute folder that the bundles are named from. */
-  readonly folder: string;
+  /** Absolute directory that the bundles are named from. */
+  readonly directory: string;
 }
 
 function noRound(place: string, why: string): GateError {
@@ -39,10 +39,10 @@ async function readRound(place: string): Promise<LabRound> {
     if (code !== "ENOENT" || !stats?.isDirectory()) throw noRound(file, String(code));
     const document = await readReplay(place);
     if (document === null) throw noRound(place, `neither ${LAB_FILE} nor recordings of a pattern`);
-    return { document, folder: place };
+    return { document, directory: place };
   }
   try {
-    return { document: parseLabDocument(JSON.parse(text), file), folder: path.dirname(file) };
+    return { document: parseLabDocument(JSON.parse(text), file), directory: path.dirname(file) };
   } catch (error) {
     if (error instanceof GateError) throw error;
     throw invalidInput("LAB_INVALID", "it is not JSON", file);
@@ -50,7 +50,7 @@ async function readRound(place: string): Promise<LabRound> {
 }
 
 /**
- * The places that are named, in their order: folders (or files) of rounds, and folders with recordings of patterns.
+ * The places that are named, in their order: directories (or files) of rounds, and directories with recordings of patterns.
  * @throws GateError LAB_UNREADABLE, LAB_INVALID, and INPUT_… where no recording of a place can be read (exit 5)
  */
 export async function readRounds(places: readonly string[]): Promise<readonly LabRound[]> {
@@ -60,12 +60,12 @@ export async function readRounds(places: readonly string[]): Promise<readonly La
   return rounds;
 }
 
-/** What a state's row names, on disk. A name in a document leads to no file outside its folder. */
-function evidenceOf({ folder }: LabRound, pattern: LabPattern, state: LabStateName): string | null {
+/** What a state's row names, on disk. A name in a document leads to no file outside its directory. */
+function evidenceOf({ directory }: LabRound, pattern: LabPattern, state: LabStateName): string | null {
   const bundle = pattern[state]?.bundle;
   if (bundle === undefined) return null;
-  const place = path.resolve(folder, bundle);
-  return place.startsWith(folder + path.sep) ? place : null;
+  const place = path.resolve(directory, bundle);
+  return place.startsWith(directory + path.sep) ? place : null;
 }
 
 /** Timelines from the bundles. */
@@ -118,22 +118,22 @@ const REPORT = { markdown: "leak-lab.md", page: "leak-lab.html", picture: "leak-
  * @returns the files
  * @throws GateError OUTPUT_UNWRITABLE, ASSET_MISSING
  */
-export async function writeLabReport(folder: string, rounds: readonly LabRound[]): Promise<readonly string[]> {
+export async function writeLabReport(directory: string, rounds: readonly LabRound[]): Promise<readonly string[]> {
   const documents = rounds.map(({ document }) => document);
   const multiples = labMultiples(documents, await curves(rounds));
   const files: readonly (readonly [string, string | Uint8Array])[] = [
-    [path.join(folder, REPORT.markdown), labMarkdown(documents, REPORT.picture)],
-    [path.join(folder, REPORT.page), labHtml(documents, multiples, pictures(rounds))],
-    [path.join(folder, REPORT.picture), await svgToPng(multiples)],
+    [path.join(directory, REPORT.markdown), labMarkdown(documents, REPORT.picture)],
+    [path.join(directory, REPORT.page), labHtml(documents, multiples, pictures(rounds))],
+    [path.join(directory, REPORT.picture), await svgToPng(multiples)],
   ];
   try {
-    await mkdir(folder, { recursive: true });
+    await mkdir(directory, { recursive: true });
     for (const [file, content] of files) await writeFile(file, content);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
     throw new GateError("OUTPUT_UNWRITABLE", `the report cannot be written (${code})`, {
       kind: "error",
-      where: folder,
+      where: directory,
     });
   }
   return files.map(([file]) => file);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { AnalysisDocument, Finding, SeriesAnalysis } from "../analysis/document.ts";
-import type { GateReport, GateWord, RunReport, ScenarioReport } from "../report/documents/model.ts";
+import type { GateReport, RunReport, ScenarioReport, Verdict } from "../report/documents/model.ts";
 import type { RecordingInfo } from "../telemetry/recording/model.ts";
 import { CATALOGUE, type CatalogueEntry } from "./catalogue.ts";
 import { inLeak } from "./output.ts";
@@ -48,14 +48,14 @@ const LINE: Finding = {
 
 /** A judged state with a bundle on disk, as far as a row of the table reads it. */
 function judged(
-  folder: string,
+  parent: string,
   state: string,
-  word: GateWord,
+  word: Verdict,
   all: readonly SeriesAnalysis[],
   printed: string,
   findings: readonly Finding[],
 ) {
-  const bundle = path.join(folder, "x", state);
+  const bundle = path.join(parent, "x", state);
   const directory = "runs/x/1";
   mkdirSync(path.join(bundle, directory), { recursive: true });
   writeFileSync(path.join(bundle, directory, "output.log"), printed);
@@ -87,21 +87,21 @@ function judged(
   return { report, bundle };
 }
 
-function folder(): string {
+function parent(): string {
   const made = mkdtempSync(path.join(tmpdir(), "stormlog-lab-pattern-"));
   onTestFinished(() => rmSync(made, { recursive: true, force: true }));
   return made;
 }
 
 function row(
-  leaky: GateWord,
-  fixed: GateWord,
+  leaky: Verdict,
+  fixed: Verdict,
   all: readonly SeriesAnalysis[] = [series({})],
   printed = "",
   findings: readonly Finding[] = [],
   ofFixed: readonly SeriesAnalysis[] = [series({ peak_bytes: 500 })],
 ) {
-  const place = folder();
+  const place = parent();
   const file = path.join(place, "x.py");
   writeFileSync(file, "one\n# leak begins\nthree\n# leak ends\n");
   const states = {
@@ -193,7 +193,7 @@ describe("a row of the leak lab", () => {
 
   it("says whether the line named first lies in the leak", () => {
     expect(row("fail", "pass")).toMatchObject({ line: "leak-lab/patterns/x.py:3", line_in_leak: true });
-    const file = path.join(folder(), "x.py");
+    const file = path.join(parent(), "x.py");
     writeFileSync(file, "one\n# leak begins\nthree\n# leak ends\n");
     expect(inLeak("a/x.py:4", file)).toBe(false);
     expect(inLeak("a/y.py:3", file)).toBe(false);

@@ -12,7 +12,7 @@ import type { LabOutcome, LabOutOfMemory, LabPattern, LabState } from "./report/
 /** A state of a pattern, as the gate judged it. */
 export interface JudgedState {
   readonly report: GateReport;
-  /** Absolute folder of the bundle. */
+  /** Absolute directory of the bundle. */
   readonly bundle: string;
 }
 
@@ -183,7 +183,7 @@ export function unmeasuredPattern(entry: CatalogueEntry, outcome: "skipped" | "b
 
 /**
  * The row of a pattern whose two states were judged.
- * @param from folder that the bundles are named from
+ * @param from directory that the bundles are named from
  * @param file the pattern's file
  */
 export function measuredPattern(

@@ -13,7 +13,7 @@ import { counterpart, mainSeries, measuresOf, outOfMemoryOf, peakRatio } from ".
 import { kindOf } from "./report/curve.ts";
 import type { LabDocument, LabOutOfMemory, LabPattern, LabState } from "./report/document.ts";
 import { LAB_STATES, type LabStateName } from "./round.ts";
-import { isFolder, isTelemetry, stateInput } from "./state.ts";
+import { isDirectory, isTelemetry, stateInput } from "./state.ts";
 
 type Place = Readonly<Partial<Record<LabStateName, string>>>;
 
@@ -33,47 +33,47 @@ interface Unread {
 
 const compare = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true });
 
-function namesOf(folder: string): readonly string[] {
+function namesOf(directory: string): readonly string[] {
   try {
-    return readdirSync(folder);
+    return readdirSync(directory);
   } catch (error) {
-    throw fileError(error, folder);
+    throw fileError(error, directory);
   }
 }
 
-/** A folder that cannot be read is not empty: reading it will tell why. */
-function isEmpty(folder: string): boolean {
+/** A directory that cannot be read is not empty: reading it will tell why. */
+function isEmpty(directory: string): boolean {
   try {
-    return readdirSync(folder).length === 0;
+    return readdirSync(directory).length === 0;
   } catch {
     return false;
   }
 }
 
-/** How likely a place is the recording of a state, the least first: a folder with something in it, telemetry, another file, an empty folder. */
+/** How likely a place is the recording of a state, the least first: a directory with something in it, telemetry, another file, an empty directory. */
 function standing(place: string): number {
-  if (isFolder(place)) return isEmpty(place) ? 3 : 0;
+  if (isDirectory(place)) return isEmpty(place) ? 3 : 0;
   return isTelemetry(place) ? 1 : 2;
 }
 
-/** The states in a pattern's folder: `leaky` and `fixed`, folders or files of any ending. */
-function statesIn(folder: string): Place {
-  const names = namesOf(folder);
+/** The states in a pattern's directory: `leaky` and `fixed`, directories or files of any ending. */
+function statesIn(directory: string): Place {
+  const names = namesOf(directory);
   const found = LAB_STATES.flatMap((state) => {
     const [place] = names
       .filter((name) => (name.split(".")[0] ?? "").toLowerCase() === state)
-      .map((name) => path.join(folder, name))
+      .map((name) => path.join(directory, name))
       .sort((a, b) => standing(a) - standing(b) || compare(a, b));
     return place === undefined ? [] : [[state, place] as const];
   });
   return Object.fromEntries(found);
 }
 
-/** Folders that hold at least one state, by name. */
-function patternsIn(folder: string): readonly (readonly [string, Place])[] {
-  return namesOf(folder)
-    .filter((name) => !name.startsWith(".") && isFolder(path.join(folder, name)))
-    .map((name) => [name, statesIn(path.join(folder, name))] as const)
+/** Directories that hold at least one state, by name. */
+function patternsIn(directory: string): readonly (readonly [string, Place])[] {
+  return namesOf(directory)
+    .filter((name) => !name.startsWith(".") && isDirectory(path.join(directory, name)))
+    .map((name) => [name, statesIn(path.join(directory, name))] as const)
     .filter(([, states]) => Object.keys(states).length > 0)
     .sort(([a], [b]) => compare(a, b));
 }
@@ -175,12 +175,12 @@ function begun(reads: readonly Replayed[]): string | null {
 }
 
 /**
- * A folder that holds `<pattern>/leaky` and `<pattern>/fixed`, recordings of any origin, as a document of the lab. Peaks, slopes and
- * classes are those of the analysis; nothing is judged, since there is no baseline to judge by. Null when the folder holds no such pattern.
+ * A directory that holds `<pattern>/leaky` and `<pattern>/fixed`, recordings of any origin, as a document of the lab. Peaks, slopes and
+ * classes are those of the analysis; nothing is judged, since there is no baseline to judge by. Null when the directory holds no such pattern.
  * @throws GateError INPUT_… (exit 5) when not one of the recordings can be read
  */
-export async function readReplay(folder: string): Promise<LabDocument | null> {
-  const places = patternsIn(folder);
+export async function readReplay(directory: string): Promise<LabDocument | null> {
+  const places = patternsIn(directory);
   if (places.length === 0) return null;
   const patterns: LabPattern[] = [];
   const about: LabEnvironment[] = [];
@@ -189,7 +189,7 @@ export async function readReplay(folder: string): Promise<LabDocument | null> {
   for (const [name, states] of places) {
     const leaky = await replayed(states.leaky, "leaky");
     const fixed = await replayed(states.fixed, "fixed");
-    patterns.push(patternOf(name, leaky, fixed, folder));
+    patterns.push(patternOf(name, leaky, fixed, directory));
     const reads = [leaky, fixed].filter(isRead);
     for (const one of reads) {
       about.push({ ...labEnvironment(one.recording?.info?.fingerprint ?? {}), backend: backendOf(one) });

@@ -12,7 +12,7 @@ import { randomId } from "../measure/session/session.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { labAvailability } from "./availability.ts";
 import { lackingRecord } from "./baseline.ts";
-import { type CatalogueEntry, labFolder } from "./catalogue.ts";
+import { type CatalogueEntry, labDirectory } from "./catalogue.ts";
 import { labEnvironment } from "./environment.ts";
 import { type JudgedState, measuredPattern, unmeasuredPattern } from "./pattern.ts";
 import type { LabDocument, LabPattern } from "./report/document.ts";
@@ -21,14 +21,14 @@ import { unwritable } from "./unwritable.ts";
 export const LAB_STATES = ["leaky", "fixed"] as const;
 export type LabStateName = (typeof LAB_STATES)[number];
 
-/** The document's file in the folder of the results. */
+/** The document's file in the directory of the results. */
 export const LAB_FILE = "lab.json";
 
 export interface LabOptions {
   readonly patterns: readonly CatalogueEntry[];
-  /** Absolute folder of the results. */
-  readonly folder: string;
-  /** Absolute folder that a named baseline starts from. */
+  /** Absolute directory of the results. */
+  readonly directory: string;
+  /** Absolute directory that a named baseline starts from. */
   readonly root: string;
   readonly device: string;
   readonly scale: string;
@@ -65,7 +65,7 @@ export function patternCommand(
 }
 
 /**
- * What a record of a pattern is of: the fixed state at a scale, as `leak-lab/stormlog-gate.yml` runs it in the lab's folder. So the
+ * What a record of a pattern is of: the fixed state at a scale, as `leak-lab/stormlog-gate.yml` runs it in the lab's directory. So the
  * records of the gate on that file, of its nightly refresh and of a round of the lab are the same ones. The device is the
  * fingerprint's to tell.
  */
@@ -79,8 +79,8 @@ export function patternDefinition(
 }
 
 /** The round's own store: what it measures where nothing else serves. */
-function ownSpec({ root, folder }: LabOptions): string {
-  return `file:${path.relative(root, path.join(folder, "baseline"))}`;
+function ownSpec({ root, directory }: LabOptions): string {
+  return `file:${path.relative(root, path.join(directory, "baseline"))}`;
 }
 
 /**
@@ -100,9 +100,9 @@ function stateRequest(
   const request = gateRequest({
     options: {
       scenario: entry.name,
-      bundle: path.join(options.folder, entry.name, state),
+      bundle: path.join(options.directory, entry.name, state),
       baseRun: rerun ? fixed.map(shellWord).join(" ") : "off",
-      // Six runs, six of the base where they are torn, and the one that names the line.
+      // Six runs, six of the base where they are inconclusive, and the one that names the line.
       maxRuns: "13",
       attribute: state === "leaky" ? "auto" : "off",
     },
@@ -123,7 +123,7 @@ function stateRequest(
 /** Fixed runs of a pattern into the round's own store. */
 async function measureBaseline(entry: CatalogueEntry, lab: string, options: LabOptions, ports: GatePorts) {
   const { request, scenario } = stateRequest(entry, "fixed", lab, options, ownSpec(options));
-  const store = openFileStore("file:baseline", path.join(options.folder, "baseline"));
+  const store = openFileStore("file:baseline", path.join(options.directory, "baseline"));
   await refreshScenario({ ...request, baselines: [] }, scenario, { runs: options.runs, store }, ports);
 }
 
@@ -172,7 +172,7 @@ async function runPattern(
   }
   const leaky = await judged("leaky", store);
   if (leaky === null) return null;
-  const pattern = measuredPattern(entry, { leaky, fixed }, options.folder, path.join(lab, entry.file));
+  const pattern = measuredPattern(entry, { leaky, fixed }, options.directory, path.join(lab, entry.file));
   return { pattern, fingerprint: known(fixed.report.scenarios[0]?.fingerprint) };
 }
 
@@ -218,13 +218,13 @@ function failedRow(entry: CatalogueEntry, error: unknown, interrupted: boolean):
 /**
  * A round of the leak lab: each pattern's fixed state becomes the baseline, unless one is given, then the fixed and the leaky state
  * are judged by the same engine as anybody's. A pattern that cannot be run is a row of its own, and the others go on.
- * @returns the round's document, which also lies in the folder as `lab.json`; shorter when interrupted
+ * @returns the round's document, which also lies in the directory as `lab.json`; shorter when interrupted
  * @throws GateError LAB_UNWRITABLE, and those of usage
  */
 export async function runLab(options: LabOptions, narrator: LabNarrator, ports: GatePorts): Promise<LabDocument> {
-  const { folder } = options;
-  await mkdir(folder, { recursive: true }).catch((error: NodeJS.ErrnoException) => unwritable(folder, error));
-  const lab = labFolder(folder);
+  const { directory } = options;
+  await mkdir(directory, { recursive: true }).catch((error: NodeJS.ErrnoException) => unwritable(directory, error));
+  const lab = labDirectory(directory);
   const available = await labAvailability(options.python);
   // One session: without a baseline of its own, one is measured minutes before the candidates, on this very machine.
   const session = options.env.STORMLOG_GATE_SESSION || randomId();
@@ -239,7 +239,7 @@ export async function runLab(options: LabOptions, narrator: LabNarrator, ports: 
     patterns,
   });
   // Before any evidence is replaced: the document of an earlier round would describe other bundles than those beside it.
-  await writeDocument(folder, document());
+  await writeDocument(directory, document());
   for (const [index, entry] of options.patterns.entries()) {
     if (ports.interrupt.aborted) break;
     narrator.begins(entry, index + 1, options.patterns.length);
@@ -255,19 +255,19 @@ export async function runLab(options: LabOptions, narrator: LabNarrator, ports: 
     }
     const last = patterns.at(-1);
     if (last !== undefined) narrator.ended(last);
-    await writeDocument(folder, document());
+    await writeDocument(directory, document());
   }
   return document();
 }
 
 /** Whole or not at all: a round that is interrupted leaves what it had. */
-async function writeDocument(folder: string, document: LabDocument): Promise<void> {
-  const file = path.join(folder, LAB_FILE);
+async function writeDocument(directory: string, document: LabDocument): Promise<void> {
+  const file = path.join(directory, LAB_FILE);
   try {
     await writeFile(`${file}.new`, `${JSON.stringify(document, null, 2)}\n`);
     await rename(`${file}.new`, file);
   } catch (error) {
-    unwritable(folder, error as NodeJS.ErrnoException);
+    unwritable(directory, error as NodeJS.ErrnoException);
   }
 }
 

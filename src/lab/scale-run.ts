@@ -12,7 +12,7 @@ import { groupBy } from "../core/group-by.ts";
 import type { GatePorts } from "../gate/ports.ts";
 import { refreshScenario } from "../gate/refresh.ts";
 import { runGate } from "../gate/run-gate.ts";
-import type { GateWord } from "../report/documents/model.ts";
+import type { Verdict } from "../report/documents/model.ts";
 import { median } from "../stats/spread.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import {
@@ -31,9 +31,9 @@ import { type RunSize, runSize, type ScaleSetting } from "./scale-size.ts";
 export interface SizedPattern {
   readonly entry: CatalogueEntry;
   readonly setting: ScaleSetting;
-  /** Absolute folders of the lab's files and of the results. */
+  /** Absolute directories of the lab's files and of the results. */
   readonly lab: string;
-  readonly folder: string;
+  readonly directory: string;
   readonly device: string;
   readonly python: string;
   /** Fixed runs of a baseline. */
@@ -48,13 +48,13 @@ function commandOf(pattern: SizedPattern, state: LabStateName, { steps, batch }:
   return batch === null ? command : [...command, "--batch", String(batch)];
 }
 
-/** Folder of a size's bundles, from that of the results. */
-export function probeFolder(value: number): string {
+/** Directory of a size's bundles, from that of the results. */
+export function probeDirectory(value: number): string {
   return `probes/${value}`;
 }
 
-/** Folder of the baseline that was measured at a size, from that of the results. */
-function baselineFolder(value: number): string {
+/** Directory of the baseline that was measured at a size, from that of the results. */
+function baselineDirectory(value: number): string {
   return `baselines/${value}`;
 }
 
@@ -68,19 +68,19 @@ function sizedRequest(
   value: number,
   baseline: number,
 ): { readonly request: GateRequest; readonly scenario: ScenarioRequest } {
-  const { entry, setting, lab, folder, argv, env } = pattern;
+  const { entry, setting, lab, directory, argv, env } = pattern;
   const request = gateRequest({
     options: {
       scenario: entry.name,
-      bundle: path.join(folder, probeFolder(value), state),
+      bundle: path.join(directory, probeDirectory(value), state),
       // The baseline is of this session: its runs are the base's word.
       baseRun: "off",
       attribute: "off",
     },
     command: { kind: "argv", argv: commandOf(pattern, state, runSize(setting, value)) },
     config: null,
-    root: folder,
-    defaultBaselines: [`file:${baselineFolder(baseline)}`],
+    root: directory,
+    defaultBaselines: [`file:${baselineDirectory(baseline)}`],
     defaultUnjudged: "fail",
     argv,
     env,
@@ -170,7 +170,7 @@ export async function measureBaseline(
   ports: GatePorts,
 ): Promise<Detectable | null> {
   const { request, scenario } = sizedRequest(pattern, "fixed", value, value);
-  const store = openFileStore("file:baseline", path.join(pattern.folder, baselineFolder(value)));
+  const store = openFileStore("file:baseline", path.join(pattern.directory, baselineDirectory(value)));
   const { record } = await refreshScenario(
     { ...request, baselines: [] },
     scenario,
@@ -188,7 +188,7 @@ export async function measureBaseline(
 
 /** One state at one size, as the gate judged it. */
 export interface SizedVerdict {
-  readonly word: GateWord;
+  readonly word: Verdict;
   /** Why it could not be judged; null when it was. */
   readonly reason: string | null;
   readonly check: LeadingCheck | null;

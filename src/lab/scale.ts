@@ -14,15 +14,15 @@ import {
   measuredSize,
 } from "../verdict/scale-guess.ts";
 import { labAvailability } from "./availability.ts";
-import { labFolder } from "./catalogue.ts";
+import { labDirectory } from "./catalogue.ts";
 import { labEnvironment } from "./environment.ts";
 import { type ScaleAnswer, type ScaleDocument, type ScaleProbe, sightOf } from "./report/scale-document.ts";
 import { sizeWords } from "./report/scale-table.ts";
-import { dropBundles, prepareScaleFolder, writeScaleDocument } from "./scale-files.ts";
+import { dropBundles, prepareScaleDirectory, writeScaleDocument } from "./scale-files.ts";
 import {
   judgeSize,
   measureBaseline,
-  probeFolder,
+  probeDirectory,
   type SizedPattern,
   type SizedVerdict,
   statedBytes,
@@ -61,7 +61,7 @@ function seenAt(probe: ScaleProbe): Seen {
 class Stopped extends Error {}
 
 /** One search while it goes on. */
-class ScaleStory {
+class SizeSearch {
   readonly #pattern: SizedPattern;
   readonly #bounds: SearchBounds;
   readonly #narrator: ScaleNarrator;
@@ -220,7 +220,7 @@ class ScaleStory {
         baseline,
         runs,
         seconds: (this.#ports.now().getTime() - begun) / 1000,
-        bundle: probeFolder(value),
+        bundle: probeDirectory(value),
       };
     }
   }
@@ -232,7 +232,7 @@ class ScaleStory {
     const { silent, visible } = bracket(this.probes.map(seenAt));
     for (const [index, one] of this.probes.entries()) {
       if (one.bundle === null || one.value === silent || one.value === visible) continue;
-      await dropBundles(this.#pattern.folder, one.bundle);
+      await dropBundles(this.#pattern.directory, one.bundle);
       this.probes[index] = { ...one, bundle: null };
     }
     this.#narrator.probed(probe, this.probes.length);
@@ -264,13 +264,13 @@ class ScaleStory {
 
   broken(reason: string): ScaleAnswer {
     const { silent, visible } = bracket(this.probes.map(seenAt));
-    const bundle = this.#judging === null ? null : probeFolder(this.#judging);
-    const left = bundle !== null && existsSync(path.join(this.#pattern.folder, bundle));
+    const bundle = this.#judging === null ? null : probeDirectory(this.#judging);
+    const left = bundle !== null && existsSync(path.join(this.#pattern.directory, bundle));
     return { kind: "broken", reason, at: visible, below: silent, bundle: left ? bundle : null };
   }
 
   async #interrupted(): Promise<ScaleAnswer> {
-    if (this.#judging !== null) await dropBundles(this.#pattern.folder, probeFolder(this.#judging));
+    if (this.#judging !== null) await dropBundles(this.#pattern.directory, probeDirectory(this.#judging));
     return this.broken("interrupted");
   }
 
@@ -296,8 +296,8 @@ class ScaleStory {
 
 /**
  * Search the smallest size at which the gate sees a pattern's leak: the leaky state fails and the fixed one passes.
- * @returns the document, which also lies in the folder with its table and its picture; of what was found so far when interrupted
- * @throws GateError LAB_SCALE_BROKEN when the pattern cannot run here, before the folder is touched; LAB_FOLDER_TAKEN, LAB_UNWRITABLE, and
+ * @returns the document, which also lies in the directory with its table and its picture; of what was found so far when interrupted
+ * @throws GateError LAB_SCALE_BROKEN when the pattern cannot run here, before the directory is touched; LAB_FOLDER_TAKEN, LAB_UNWRITABLE, and
  * those of usage
  */
 export async function searchScale(
@@ -312,14 +312,14 @@ export async function searchScale(
       kind: "error",
       hint: "Nothing was measured, and nothing was written.",
     });
-  await prepareScaleFolder(rest.folder);
+  await prepareScaleDirectory(rest.directory);
   // An empty name is none: each run would be a session of its own, and nothing a base for another.
   const session = rest.env.STORMLOG_GATE_SESSION || randomId();
   const env = { ...rest.env, STORMLOG_GATE_SESSION: session, PYTHONDONTWRITEBYTECODE: "1" };
-  const pattern: SizedPattern = { ...rest, env, lab: labFolder(rest.folder) };
+  const pattern: SizedPattern = { ...rest, env, lab: labDirectory(rest.directory) };
   // Of runs only what they come to is told; the bundles that are kept hold the rest.
   const quiet: GatePorts = { ...ports, log: (line) => ports.progress?.(line) };
-  const story = new ScaleStory(pattern, bounds, narrator, quiet);
+  const story = new SizeSearch(pattern, bounds, narrator, quiet);
   const answer = await story.search();
   const { entry, setting } = pattern;
   const document: ScaleDocument = {
@@ -339,6 +339,6 @@ export async function searchScale(
     probes: story.probes,
     answer,
   };
-  await writeScaleDocument(pattern.folder, document);
+  await writeScaleDocument(pattern.directory, document);
   return document;
 }

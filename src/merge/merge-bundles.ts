@@ -9,14 +9,14 @@ import { unlockBundle } from "../report/bundle/bundle-lock.ts";
 import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
 import { copyRuns, placeRuns, type RunCopy } from "./merge-copy.ts";
 import { type JudgeAgain, judgeAgain } from "./merge-judge.ts";
-import { type ExpectedLegs, missingLegs } from "./merge-legs.ts";
+import { absentLegs, type ExpectedLegs } from "./merge-legs.ts";
 import { type MergeLeg, readLegs } from "./merge-read.ts";
-import { type Job, mergedReport, planJobs, type SilentLeg, scenarioOfJob } from "./merge-report.ts";
+import { type Job, type MissingLeg, mergedReport, planJobs, scenarioOfJob } from "./merge-report.ts";
 import { hostsOf, reasonWithHost, type ShardPolicy } from "./shard-report.ts";
 import { shardTimeline } from "./shard-timeline.ts";
 
 export interface MergeRequest {
-  /** Bundles, recordings and folders of them, in any order. */
+  /** Bundles, recordings and directories of them, in any order. */
   readonly directories: readonly string[];
   /** Absolute directory of the merged bundle. */
   readonly bundle: string;
@@ -43,17 +43,17 @@ async function checkTarget(bundle: string, directories: readonly string[]): Prom
   }
 }
 
-function silentLegs(
+function missingLegs(
   legs: readonly MergeLeg[],
   present: readonly string[],
   expected: ExpectedLegs | null,
-): readonly SilentLeg[] {
-  const unusable = legs.flatMap((leg): SilentLeg[] => {
+): readonly MissingLeg[] {
+  const unusable = legs.flatMap((leg): MissingLeg[] => {
     if (leg.kind === "read") return [];
     const { code, message, hint = null, exitCode } = leg.error;
     return [{ name: leg.name, word: "error", code, message: `${message} (${leg.directory})`, hint, exitCode }];
   });
-  const missing = missingLegs(expected, present).map(({ name, message }): SilentLeg => {
+  const missing = absentLegs(expected, present).map(({ name, message }): MissingLeg => {
     const hint = "Look at the job that should have measured it, and merge again when its bundle is there.";
     return { name, word: "unjudged", code: "LEG_MISSING", message, hint, exitCode: ExitCode.unjudged };
   });
@@ -157,7 +157,7 @@ export async function mergeBundles(request: MergeRequest): Promise<MergeOutcome>
     copies.push(...placed.copies);
   }
   const { unjudged } = request;
-  const silent = [...silentLegs(legs, present, request.expected), ...refused];
+  const silent = [...missingLegs(legs, present, request.expected), ...refused];
   const report = mergedReport({ legs: spoken, silent, scenarios, warnings, unjudged, argv, now });
   await prepareBundle(bundle, { argv, createdIso: now.toISOString() });
   try {

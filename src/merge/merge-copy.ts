@@ -68,10 +68,10 @@ export function copyRuns(
         if (!within.startsWith(`${from}/`)) continue;
         const place = `${to}/${within.slice(from.length + 1)}`;
         const copy = path.join(target, place);
-        const folder = path.dirname(copy);
+        const parent = path.dirname(copy);
         try {
-          if (!made.has(folder)) mkdirSync(folder, { recursive: true });
-          made.add(folder);
+          if (!made.has(parent)) mkdirSync(parent, { recursive: true });
+          made.add(parent);
           linkOrCopy(path.join(directory, name), copy);
         } catch (cause) {
           throw writeError(cause, copy);

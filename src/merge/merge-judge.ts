@@ -17,7 +17,7 @@ export interface JudgeAgain {
   readonly baselines: readonly string[] | null;
   readonly budgets: readonly Budget[];
   readonly horizon: Horizon | null;
-  /** Folder that relative specs start from. */
+  /** Directory that relative specs start from. */
   readonly root: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }

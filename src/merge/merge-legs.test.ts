@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { compareNames, legNames, missingLegs, parseExpected } from "./merge-legs.ts";
+import { absentLegs, compareNames, legNames, parseExpected } from "./merge-legs.ts";
 
 describe("what is expected", () => {
   it("is a number or names", () => {
@@ -13,12 +13,12 @@ describe("what is expected", () => {
   });
 
   it("tells what is missing, by name where names are known", () => {
-    expect(missingLegs(null, [])).toEqual([]);
-    expect(missingLegs(parseExpected("2"), ["a", "b", "c"])).toEqual([]);
-    expect(missingLegs(parseExpected("3"), ["a"])).toEqual([
+    expect(absentLegs(null, [])).toEqual([]);
+    expect(absentLegs(parseExpected("2"), ["a", "b", "c"])).toEqual([]);
+    expect(absentLegs(parseExpected("3"), ["a"])).toEqual([
       { name: "2 missing legs", message: "2 of 3 expected legs left nothing" },
     ]);
-    expect(missingLegs(parseExpected("a,b"), ["b"]).map(({ name }) => name)).toEqual(["a"]);
+    expect(absentLegs(parseExpected("a,b"), ["b"]).map(({ name }) => name)).toEqual(["a"]);
   });
 });
 

@@ -34,13 +34,13 @@ export function parseExpected(text: string): ExpectedLegs {
 }
 
 /** A leg that should have come and did not. */
-export interface MissingLeg {
+export interface AbsentLeg {
   readonly name: string;
   readonly message: string;
 }
 
 /** What is missing of what was expected; a number cannot tell which leg it is. */
-export function missingLegs(expected: ExpectedLegs | null, present: readonly string[]): readonly MissingLeg[] {
+export function absentLegs(expected: ExpectedLegs | null, present: readonly string[]): readonly AbsentLeg[] {
   if (expected === null) return [];
   if (expected.kind === "names") {
     return expected.names
@@ -61,7 +61,7 @@ export function compareNames(a: string, b: string): number {
 }
 
 /**
- * What each of several absolute directories is called: the shortest end of its path that no other one has. Folders that all of
+ * What each of several absolute directories is called: the shortest end of its path that no other one has. Directories that all of
  * them end with (`…/stormlog-bundle`) say nothing and are left out.
  */
 export function legNames(directories: readonly string[]): readonly string[] {
@@ -74,7 +74,7 @@ export function legNames(directories: readonly string[]): readonly string[] {
   const trimmed = parts.map((own) => own.slice(0, own.length - common));
   const names: (string | undefined)[] = trimmed.map(() => undefined);
   let open = trimmed.map((_, index) => index);
-  // Each round looks at one folder more of those that have no name of their own yet.
+  // Each round looks at one directory more of those that have no name of their own yet.
   for (let length = 1; open.length > 0; length += 1) {
     const endOf = (index: number) => trimmed[index]?.slice(-length).join("/") ?? "";
     const all = groupBy(trimmed.keys(), endOf);

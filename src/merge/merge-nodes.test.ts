@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { GateWord, ScenarioReport } from "../report/documents/model.ts";
+import type { ScenarioReport, Verdict } from "../report/documents/model.ts";
 import { sampleCheck, sampleReport, sampleScenario } from "../report/testing/sample-report.ts";
 import { combine } from "../verdict/combine.ts";
 import type { Check } from "../verdict/judgement.ts";
 import { groupNodes, type LegScenario, missingRanks, unitedScenario } from "./merge-nodes.ts";
 
 /** A node with one rank of a world of `world`; its checks are those of the sample, of that rank. */
-function node(rank: number, word: GateWord, world = 2, more: Partial<ScenarioReport> = {}): LegScenario {
+function node(rank: number, word: Verdict, world = 2, more: Partial<ScenarioReport> = {}): LegScenario {
   const scenario = sampleScenario(word);
   const place = <T extends { readonly rank: number }>(one: T): T => ({ ...one, rank });
   const runs = scenario.runs.map((run) => ({

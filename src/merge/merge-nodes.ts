@@ -1,8 +1,8 @@
 import type { Finding } from "../analysis/document.ts";
 import { identityConflicts } from "../baseline/identity.ts";
-import { overallWord } from "../gate/exit-code.ts";
+import { overallVerdict } from "../gate/exit-code.ts";
 import { decidingCheck } from "../gate/headline.ts";
-import type { GateWord, ScenarioReport } from "../report/documents/model.ts";
+import type { ScenarioReport, Verdict } from "../report/documents/model.ts";
 import { checkOf } from "../verdict/check.ts";
 import { combine } from "../verdict/combine.ts";
 import type { Check, FingerprintDifference, Judgement } from "../verdict/judgement.ts";
@@ -163,7 +163,7 @@ export function unitedError(nodes: readonly LegScenario[]): ScenarioReport["erro
 }
 
 /** The word of what nodes judged; differences that somebody accepted are shown, and do not fail. */
-function judgedWord(nodes: readonly LegScenario[], judgement: Judgement | null, missing: Check | null): GateWord[] {
+function judgedWord(nodes: readonly LegScenario[], judgement: Judgement | null, missing: Check | null): Verdict[] {
   const accepted = nodes.some(({ scenario }) => scenario.accepted !== undefined);
   if (!accepted) return judgement === null ? [] : [judgement.verdict];
   const others = unitedJudgement(
@@ -185,7 +185,7 @@ export function unitedScenario(nodes: readonly LegScenario[], judgedAnew?: Judge
   const error = unitedError(nodes);
   const failed = error !== null || nodes.some(({ scenario }) => scenario.word === "error");
   const words = judgedAnew === undefined ? judgedWord(nodes, judgement, missing) : [judgedAnew.verdict];
-  const word = overallWord([...words, ...(failed ? (["error"] as const) : [])]);
+  const word = overallVerdict([...words, ...(failed ? (["error"] as const) : [])]);
   const deciding = decidingCheck(judgement?.checks ?? []);
   const shown =
     nodes.find(({ scenario }) => deciding !== null && seriesKeys(scenario).has(keyOf(deciding))) ??

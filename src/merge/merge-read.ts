@@ -6,7 +6,7 @@ import { readBundle } from "../report/bundle/bundle.ts";
 import { type ListedFile, listFiles } from "../report/bundle/bundle-files.ts";
 import type { GateReport } from "../report/documents/model.ts";
 import { compareNames, legNames } from "./merge-legs.ts";
-import type { SilentLeg } from "./merge-report.ts";
+import type { MissingLeg } from "./merge-report.ts";
 import { type FoundInputs, findInputs } from "./shard-find.ts";
 import { groupShards, type NamedShard, type ShardJob } from "./shard-jobs.ts";
 import { readShards } from "./shard-pool.ts";
@@ -18,7 +18,7 @@ import { SHARD_RUN } from "./shard-run.ts";
 export interface Evidence {
   /** Absolute, links resolved. */
   readonly directory: string;
-  /** Folder of the leg that the directory is; empty = the leg itself. */
+  /** Directory of the leg that the directory is; empty = the leg itself. */
   readonly under: string;
   /** As the manifest lists them, or as they were read; and as they are. */
   readonly files: readonly ListedFile[];
@@ -42,7 +42,7 @@ export interface MergeInput {
   /** In the order of their names. */
   readonly legs: readonly MergeLeg[];
   /** Recordings that could not be counted. */
-  readonly refused: readonly SilentLeg[];
+  readonly refused: readonly MissingLeg[];
   /** Names of all bundles and recordings that came, usable or not. */
   readonly present: readonly string[];
   readonly warnings: readonly string[];
@@ -127,7 +127,7 @@ function withoutCopies(legs: readonly MergeLeg[], warnings: string[]): readonly 
   });
 }
 
-/** Every bundle and recording that was given, or lies in a folder that was; each once. */
+/** Every bundle and recording that was given, or lies in a directory that was; each once. */
 async function findAll(given: readonly string[], warnings: string[]): Promise<FoundInputs> {
   const bundles = new Set<string>();
   const shards = new Set<string>();
@@ -150,7 +150,7 @@ function unusable(name: string, failure: ShardFailure): MergeLeg {
   return { kind: "unusable", name, directory, error };
 }
 
-/** A folder of the leg for each recording, called after it. */
+/** A directory of the leg for each recording, called after it. */
 function evidenceOf({ shards }: ShardJob): readonly Evidence[] {
   return shards.map(({ name, directory, files }) => ({
     directory,
@@ -168,7 +168,7 @@ function legOfJob(job: ShardJob, { policy, argv, now }: ReadContext): MergeLeg {
 }
 
 /**
- * Read bundles and recordings one after the other; a folder of them stands for what lies in it. Neither the order they were given
+ * Read bundles and recordings one after the other; a directory of them stands for what lies in it. Neither the order they were given
  * in nor the one they were read in changes anything. One that cannot be used (unfinished, damaged, of a newer release, none of ours)
  * is an answer, not an exception: the others still count.
  */

@@ -1,24 +1,24 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { overallWord } from "../gate/exit-code.ts";
-import type { GateReport, GateWord } from "../report/documents/model.ts";
+import { overallVerdict } from "../gate/exit-code.ts";
+import type { GateReport, Verdict } from "../report/documents/model.ts";
 import { sampleReport } from "../report/testing/sample-report.ts";
-import { mergedReport, planJobs, type SilentLeg, type SpokenLeg, scenarioOfJob } from "./merge-report.ts";
+import { type MissingLeg, mergedReport, planJobs, type ReportedLeg, scenarioOfJob } from "./merge-report.ts";
 
-const WORDS: readonly GateWord[] = ["pass", "warn", "unjudged", "error", "fail"];
+const WORDS: readonly Verdict[] = ["pass", "warn", "unjudged", "error", "fail"];
 
-const leg = (name: string, word: GateWord, more: Partial<GateReport> = {}): SpokenLeg => ({
+const leg = (name: string, word: Verdict, more: Partial<GateReport> = {}): ReportedLeg => ({
   name,
   report: sampleReport(word, { session: `session of ${name}`, ...more }),
 });
 
-const gone = (name: string): SilentLeg => ({
+const gone = (name: string): MissingLeg => ({
   ...{ name, word: "unjudged", code: "LEG_MISSING", message: `${name} left nothing`, hint: null, exitCode: 6 },
 });
 
 function merged(
-  legs: readonly SpokenLeg[],
-  silent: readonly SilentLeg[] = [],
+  legs: readonly ReportedLeg[],
+  silent: readonly MissingLeg[] = [],
   unjudged: "fail" | "pass" = "pass",
 ): GateReport {
   return mergedReport({
@@ -46,7 +46,7 @@ describe("the merged verdict", () => {
           .map(({ one }) => one);
         const [here, there] = [merged(given), merged(shuffled)];
         expect({ ...there, session: "" }).toEqual({ ...here, session: "" });
-        expect(here.word).toBe(overallWord(given.map(({ report }) => report.word)));
+        expect(here.word).toBe(overallVerdict(given.map(({ report }) => report.word)));
         expect(here.scenarios).toHaveLength(given.length);
       }),
       { numRuns: 60 },
@@ -66,7 +66,7 @@ describe("the merged verdict", () => {
 
   it("exits by the worst part in the order of the contract", () => {
     const interrupted = leg("i", "error", { exit_code: 130, scenarios: [] });
-    const corrupt: SilentLeg = { ...gone("c"), word: "error", code: "BUNDLE_CORRUPT", exitCode: 5 };
+    const corrupt: MissingLeg = { ...gone("c"), word: "error", code: "BUNDLE_CORRUPT", exitCode: 5 };
     const fail = leg("f", "fail");
     const error = leg("e", "error");
     expect(merged([interrupted, fail], [corrupt]).exit_code).toBe(130);
@@ -107,11 +107,11 @@ describe("the merged verdict", () => {
   });
 
   it("tells legs apart only where their scenarios have one name, and never gives a name twice", () => {
-    const named = (name: string, scenario: string): SpokenLeg => {
+    const named = (name: string, scenario: string): ReportedLeg => {
       const { report } = leg(name, "pass");
       return { name, report: { ...report, scenarios: report.scenarios.map((one) => ({ ...one, scenario })) } };
     };
-    const names = (given: readonly SpokenLeg[]) => merged(given).scenarios.map(({ scenario }) => scenario);
+    const names = (given: readonly ReportedLeg[]) => merged(given).scenarios.map(({ scenario }) => scenario);
     expect(names([named("a", "train"), named("b", "serve")])).toEqual(["serve", "train"]);
     expect(names([named("a", "train"), named("b", "train")])).toEqual(["a/train", "b/train"]);
     const clash = names([named("a", "train"), named("b", "train"), named("c", "a/train")]);

@@ -2,7 +2,7 @@ import type { UnjudgedMode } from "../config/gate-request.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
 import { packageVersion } from "../core/package-root.ts";
-import { overallWord, reportWord } from "../gate/exit-code.ts";
+import { overallVerdict, reportVerdict } from "../gate/exit-code.ts";
 import { randomId } from "../measure/session/session.ts";
 import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
 import { withBoundedTimelines } from "../report/timeline/merged-timelines.ts";
@@ -12,13 +12,13 @@ import { compareNames } from "./merge-legs.ts";
 import { groupNodes, type LegScenario, missingRanks, unitedScenario } from "./merge-nodes.ts";
 
 /** A leg that said something. */
-export interface SpokenLeg {
+export interface ReportedLeg {
   readonly name: string;
   readonly report: GateReport;
 }
 
 /** A leg that said nothing that can be used; it is never a pass, whatever is done with what is unjudged. */
-export interface SilentLeg {
+export interface MissingLeg {
   readonly name: string;
   readonly word: "error" | "unjudged";
   readonly code: string;
@@ -47,7 +47,7 @@ function legText(nodes: readonly LegScenario[]): string {
  * @param group how scenarios of one name belong together
  */
 export function planJobs(
-  legs: readonly SpokenLeg[],
+  legs: readonly ReportedLeg[],
   group: (entries: readonly LegScenario[]) => readonly (readonly LegScenario[])[] = groupNodes,
 ): readonly Job[] {
   const entries = [...legs]
@@ -80,7 +80,7 @@ export function scenarioOfJob({ name, nodes }: Job, judgement?: Judgement): Scen
 
 function silentScenario(
   name: string,
-  word: SilentLeg["word"],
+  word: MissingLeg["word"],
   error: NonNullable<ScenarioReport["error"]>,
 ): ScenarioReport {
   return {
@@ -97,9 +97,9 @@ function silentScenario(
 }
 
 /** What a leg says as a whole beyond its scenarios: it was interrupted, or ended before it came to one. */
-function unexplained({ name, report }: SpokenLeg): readonly ScenarioReport[] {
-  const own = reportWord(report);
-  if (report.scenarios.length > 0 && overallWord([own, report.word]) === own) return [];
+function unexplained({ name, report }: ReportedLeg): readonly ScenarioReport[] {
+  const own = reportVerdict(report);
+  if (report.scenarios.length > 0 && overallVerdict([own, report.word]) === own) return [];
   const interrupted = report.exit_code === ExitCode.interrupted;
   return [
     silentScenario(name, "error", {
@@ -112,12 +112,12 @@ function unexplained({ name, report }: SpokenLeg): readonly ScenarioReport[] {
   ];
 }
 
-function commitsOf(legs: readonly SpokenLeg[]): readonly string[] {
+function commitsOf(legs: readonly ReportedLeg[]): readonly string[] {
   return [...new Set(legs.flatMap(({ report }) => report.commit ?? []))].sort();
 }
 
 /** Bundles of different commits answer different questions; one of an earlier push could stand for a leg that failed. */
-function mixedCommits(commits: readonly string[]): readonly SilentLeg[] {
+function mixedCommits(commits: readonly string[]): readonly MissingLeg[] {
   if (commits.length < 2) return [];
   const shown = commits.slice(0, 4).map((commit) => commit.slice(0, 12));
   return [
@@ -134,7 +134,7 @@ function mixedCommits(commits: readonly string[]): readonly SilentLeg[] {
 
 /** Legs of one gate read one configuration; where they do not, no single token can accept all of it. */
 function policyOf(
-  legs: readonly SpokenLeg[],
+  legs: readonly ReportedLeg[],
 ): Pick<GateReport, "policy_changes" | "policy_difference" | "policy_accepted"> {
   const reports = legs.map(({ report }) => report).filter(({ policy_changes }) => (policy_changes?.length ?? 0) > 0);
   const all = reports.flatMap(({ policy_changes }) => policy_changes ?? []);
@@ -149,8 +149,8 @@ function policyOf(
 }
 
 export interface MergedReportInput {
-  readonly legs: readonly SpokenLeg[];
-  readonly silent: readonly SilentLeg[];
+  readonly legs: readonly ReportedLeg[];
+  readonly silent: readonly MissingLeg[];
   /** One for each job. */
   readonly scenarios: readonly ScenarioReport[];
   /** Notices of the merge itself. */
@@ -180,7 +180,7 @@ export function mergedReport(input: MergedReportInput): GateReport {
   return {
     tool: { name: "stormlog-gate", version: packageVersion(), argv: input.argv },
     generated_at_utc: input.now.toISOString(),
-    word: reportWord({ ...policy, scenarios }),
+    word: reportVerdict({ ...policy, scenarios }),
     exit_code: mergedExitCode(
       scenarios,
       others.filter((code) => code !== ExitCode.error),

@@ -1,12 +1,12 @@
 import type { UnjudgedMode } from "../config/gate-request.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
-import type { GateReport, GateWord } from "../report/documents/model.ts";
+import type { GateReport, Verdict } from "../report/documents/model.ts";
 import type { Section } from "../report/documents/section.ts";
-import { wordUrgency } from "../report/documents/section-verdict.ts";
-import { type ExpectedLegs, type MissingLeg, missingLegs } from "./merge-legs.ts";
+import { verdictUrgency } from "../report/documents/section-verdict.ts";
+import { type AbsentLeg, absentLegs, type ExpectedLegs } from "./merge-legs.ts";
 import { groupNodes, missingRanks } from "./merge-nodes.ts";
-import { type Job, mergedReport, planJobs, type SilentLeg, type SpokenLeg, scenarioOfJob } from "./merge-report.ts";
+import { type Job, type MissingLeg, mergedReport, planJobs, type ReportedLeg, scenarioOfJob } from "./merge-report.ts";
 
 /** What several legs are called together; a longer list says how many more there are. */
 const MAX_NAMED = 3;
@@ -18,7 +18,7 @@ function legOf(sections: readonly Section[]): string | null {
 }
 
 /** Legs by a name that no other one has: jobs that were not told apart get a number. */
-function spokenLegs(sections: readonly Section[]): readonly SpokenLeg[] {
+function reportedLegs(sections: readonly Section[]): readonly ReportedLeg[] {
   const seen = new Map<string, number>();
   return sections.map(({ leg, report }) => {
     const base = leg ?? "job";
@@ -28,7 +28,7 @@ function spokenLegs(sections: readonly Section[]): readonly SpokenLeg[] {
   });
 }
 
-function reportOfJobs(legs: readonly SpokenLeg[], jobs: readonly Job[]): GateReport {
+function reportOfJobs(legs: readonly ReportedLeg[], jobs: readonly Job[]): GateReport {
   const newest = legs.map(({ report }) => report.generated_at_utc).sort();
   return mergedReport({
     legs,
@@ -44,7 +44,7 @@ function reportOfJobs(legs: readonly SpokenLeg[], jobs: readonly Job[]): GateRep
 
 /** Sections of one session that are nodes of one job in every scenario they share. */
 function united(sections: readonly Section[]): readonly Section[] {
-  const legs = spokenLegs(sections);
+  const legs = reportedLegs(sections);
   const entries = legs.flatMap(({ name, report }) =>
     report.scenarios.map((scenario) => ({ leg: name, scenario, session: report.session })),
   );
@@ -55,7 +55,8 @@ function united(sections: readonly Section[]): readonly Section[] {
   if (first === undefined) return [];
   if (oneJob) {
     // One link leads to the evidence; the worst node's is what a reader wants.
-    const worst = [...sections].sort((a, b) => wordUrgency(a.report.word) - wordUrgency(b.report.word))[0] ?? first;
+    const worst =
+      [...sections].sort((a, b) => verdictUrgency(a.report.word) - verdictUrgency(b.report.word))[0] ?? first;
     return [{ ...worst, leg: legOf(sections), report: reportOfJobs(legs, planJobs(legs)) }];
   }
   return sections.map((section) => {
@@ -65,7 +66,7 @@ function united(sections: readonly Section[]): readonly Section[] {
       session: section.report.session,
     }));
     if (alone.every((one) => missingRanks([one]) === null)) return section;
-    const own = spokenLegs([section]);
+    const own = reportedLegs([section]);
     return { ...section, report: reportOfJobs(own, planJobs(own, apart)) };
   });
 }
@@ -91,7 +92,7 @@ export interface SectionsAnswer {
   /** What a comment shows: one for each leg, and one more where GitHub knows better than the legs. */
   readonly sections: readonly Section[];
   readonly report: GateReport;
-  readonly missing: readonly MissingLeg[];
+  readonly missing: readonly AbsentLeg[];
   /** How many legs a comment has to show or call missing; null = whoever came. */
   readonly expected: number | null;
 }
@@ -117,7 +118,7 @@ const HINT = "Look at the job that should have measured it; re-running it is eno
 export function answerOfSections(request: SectionsRequest): SectionsAnswer {
   const { given, united: whole, refused } = request;
   const present = given.map(({ leg }) => leg ?? "job");
-  const missing = [...missingLegs(request.expected, present)];
+  const missing = [...absentLegs(request.expected, present)];
   let gone = absent(request.expected, present);
   // What was refused may be the leg that failed.
   if (refused > gone) {
@@ -128,13 +129,13 @@ export function answerOfSections(request: SectionsRequest): SectionsAnswer {
     missing.push({ name: "legs", message: "no leg of this gate has left a section" });
     gone = 1;
   }
-  const silent = missing.map(({ name, message }): SilentLeg => {
+  const silent = missing.map(({ name, message }): MissingLeg => {
     return { name, word: "unjudged", code: "LEG_MISSING", message, hint: HINT, exitCode: ExitCode.unjudged };
   });
-  const legs = spokenLegs(whole.sections);
+  const legs = reportedLegs(whole.sections);
   const scenarios = planJobs(legs, apart).map((job) => scenarioOfJob(job));
   const { unjudged, argv, now, recorded } = request;
-  const reportWith = (more: readonly SilentLeg[]) =>
+  const reportWith = (more: readonly MissingLeg[]) =>
     mergedReport({ legs, silent: [...silent, ...more], scenarios, warnings: [], unjudged, argv, now });
   const expected = gone === 0 ? null : whole.sections.length + gone;
   const report = reportWith([]);
@@ -158,7 +159,7 @@ export function answerOfSections(request: SectionsRequest): SectionsAnswer {
 }
 
 /** A verdict that does not fit what GitHub recorded of the jobs is none: a leg may have ended before it could say anything. */
-function contradiction(word: GateWord, recorded: string): SilentLeg {
+function contradiction(word: Verdict, recorded: string): MissingLeg {
   const message = `the legs that reported say ${word}, but GitHub recorded their job as ${recorded}`;
   const hint = "Look at the jobs of the legs: one failed before or after its gate, or left nothing.";
   return { name: "jobs", word: "error", code: "LEGS_DID_NOT_SUCCEED", message, hint, exitCode: ExitCode.error };

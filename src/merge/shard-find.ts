@@ -14,7 +14,7 @@ export interface FoundInputs {
   readonly shards: readonly string[];
 }
 
-/** Shards lie in the folder that `record --output` was given, or one below it (`restart-1/rank-0003`). */
+/** Shards lie in the directory that `record --output` was given, or one below it (`restart-1/rank-0003`). */
 const DEPTH = 2;
 
 function kindOf(directory: string): "bundle" | "shard" | null {
@@ -22,7 +22,7 @@ function kindOf(directory: string): "bundle" | "shard" | null {
   return existsSync(path.join(directory, RECORDING_FILE)) || isRunDirectory(directory) ? "shard" : null;
 }
 
-async function foldersOf(directory: string): Promise<readonly string[]> {
+async function directoriesOf(directory: string): Promise<readonly string[]> {
   let entries: readonly Dirent[];
   try {
     entries = await readdir(directory, { withFileTypes: true });
@@ -50,7 +50,7 @@ export async function findInputs(directory: string): Promise<FoundInputs> {
       const kind = kindOf(one);
       if (kind === "bundle") bundles.push(one);
       else if (kind === "shard") shards.push(one);
-      else if (depth < DEPTH) below.push(...(await foldersOf(one)));
+      else if (depth < DEPTH) below.push(...(await directoriesOf(one)));
     }
     level = below;
   }

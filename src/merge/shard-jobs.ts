@@ -4,7 +4,7 @@ import { isNamedSession } from "../measure/session/session.ts";
 import { RAW_RECORD_FILE } from "../telemetry/recording/record-file.ts";
 import { SAMPLES_FILE } from "../telemetry/recording/run-directory.ts";
 import { compareNames } from "./merge-legs.ts";
-import type { SilentLeg } from "./merge-report.ts";
+import type { MissingLeg } from "./merge-report.ts";
 import type { Shard } from "./shard-read.ts";
 
 /** A shard and what it is called: the shortest end of its path that no other one has. */
@@ -24,11 +24,11 @@ export interface ShardJob {
 export interface ShardJobs {
   readonly jobs: readonly ShardJob[];
   /** Shards that could not be counted, each with its reason. */
-  readonly silent: readonly SilentLeg[];
+  readonly silent: readonly MissingLeg[];
   readonly warnings: readonly string[];
 }
 
-function refused(name: string, code: string, message: string, hint: string): SilentLeg {
+function refused(name: string, code: string, message: string, hint: string): MissingLeg {
   return { name, word: "error", code, message, hint, exitCode: ExitCode.invalidInput };
 }
 
@@ -58,7 +58,11 @@ function mainCommit(shards: readonly NamedShard[]): string | null {
 }
 
 /** Shards of another commit answer another question. */
-function ofOneCommit(shards: readonly NamedShard[], commit: string | null, silent: SilentLeg[]): readonly NamedShard[] {
+function ofOneCommit(
+  shards: readonly NamedShard[],
+  commit: string | null,
+  silent: MissingLeg[],
+): readonly NamedShard[] {
   return shards.filter(({ name, info }) => {
     if (commit === null || info.commit === null || info.commit === commit) return true;
     const message = `${name} is of the commit ${info.commit.slice(0, 12)}, the others of its job are of ${commit.slice(0, 12)}`;
@@ -70,7 +74,7 @@ function ofOneCommit(shards: readonly NamedShard[], commit: string | null, silen
 }
 
 /** No rank and device may be in two shards of one job: which of them is the job's cannot be known. */
-function withoutClashes(shards: readonly NamedShard[], silent: SilentLeg[]): readonly NamedShard[] {
+function withoutClashes(shards: readonly NamedShard[], silent: MissingLeg[]): readonly NamedShard[] {
   const owners = new Map<string, string>();
   return shards.filter(({ name, features }) => {
     const places = [
@@ -98,7 +102,7 @@ function jobsOf(
   scenario: string,
   named: string | null,
   given: readonly NamedShard[],
-  out: { silent: SilentLeg[]; warnings: string[] },
+  out: { silent: MissingLeg[]; warnings: string[] },
 ) {
   const alone = (shard: NamedShard): ShardJob => ({
     ...{ scenario, session: shard.info.session, commit: shard.info.commit },
@@ -131,7 +135,7 @@ function jobsOf(
  */
 export function groupShards(given: readonly NamedShard[]): ShardJobs {
   const warnings: string[] = [];
-  const silent: SilentLeg[] = [];
+  const silent: MissingLeg[] = [];
   const shards = withoutCopies(
     [...given].sort((a, b) => compareNames(a.name, b.name)),
     warnings,

@@ -5,7 +5,7 @@ import { resolveOptions } from "../analysis/options.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
 import { packageVersion } from "../core/package-root.ts";
-import type { GateReport, GateWord, ScenarioReport } from "../report/documents/model.ts";
+import type { GateReport, ScenarioReport, Verdict } from "../report/documents/model.ts";
 import type { Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
@@ -188,7 +188,7 @@ export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonl
   const failed = failedShard(job.shards, document);
   const all = judgementOf(whole, job, fingerprint, policy);
   const judgement = failed === null ? all : hardOnly(all);
-  const word: GateWord = judgement === null ? "error" : judgement.verdict;
+  const word: Verdict = judgement === null ? "error" : judgement.verdict;
   const told = failed ?? job.shards[0];
   if (told === undefined) throw new Error("a job has at least one shard");
   const scenario: ScenarioReport = {

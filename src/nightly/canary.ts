@@ -46,12 +46,12 @@ export async function judgeKnownChange(
   change: KnownChange,
   ports: GatePorts,
 ): Promise<Try> {
-  const folder = await mkdtemp(path.join(tmpdir(), "stormlog-gate-self-test-")).catch(() => null);
-  if (folder === null) return { kind: "none", reason: `no temporary folder can be made in ${tmpdir()}` };
+  const parent = await mkdtemp(path.join(tmpdir(), "stormlog-gate-self-test-")).catch(() => null);
+  if (parent === null) return { kind: "none", reason: `no temporary parent can be made in ${tmpdir()}` };
   try {
-    return await attempt(request, scenario, change, folder, ports);
+    return await attempt(request, scenario, change, parent, ports);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(parent, { recursive: true, force: true });
   }
 }
 
@@ -59,7 +59,7 @@ async function attempt(
   request: GateRequest,
   scenario: ScenarioRequest,
   change: KnownChange,
-  folder: string,
+  parent: string,
   ports: GatePorts,
 ): Promise<Try> {
   const cost = new Cost(request, ports.now().getTime());
@@ -68,7 +68,7 @@ async function attempt(
     const number = done[role].length + 1;
     const { session, commit } = change;
     const command = role === "base" ? change.baseCommand : change.command;
-    const directory = path.join(folder, `${role}-${number}`);
+    const directory = path.join(parent, `${role}-${number}`);
     cost.add();
     const finished = await oneRun(
       request,

@@ -9,7 +9,7 @@ import type { FinishedRun } from "../gate/one-run.ts";
 import { policyOf } from "../gate/policy.ts";
 import type { GatePorts } from "../gate/ports.ts";
 import { envelopesOf } from "../gate/refresh.ts";
-import type { NightPort } from "../gate/refresh-port.ts";
+import type { NightlyPort } from "../gate/refresh-port.ts";
 import { type GateOutcome, runGate } from "../gate/run-gate.ts";
 import type { ScenarioReport } from "../report/documents/model.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
@@ -17,8 +17,8 @@ import { differenceOf } from "../verdict/difference.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import { type Decision, decide, leadingCheck, leadingGrowth } from "./decision.ts";
-import { approveSession, openEpoch, recordSession, type SessionRuns } from "./records.ts";
-import type { NightEntry } from "./state.ts";
+import { acceptSession, openEpoch, recordSession, type SessionRuns } from "./records.ts";
+import type { NightlyEntry } from "./state.ts";
 
 /** What became of a scenario's session. */
 export type Settlement =
@@ -30,22 +30,22 @@ export type Settlement =
   /** The command failed, or was ended: there is nothing to store. */
   | { readonly kind: "failed" };
 
-export interface NightScenario {
+export interface NightlyScenario {
   readonly scenario: ScenarioRequest;
   readonly report: ScenarioReport;
   readonly settlement: Settlement;
   /** Approved runs before tonight, of this environment. */
   readonly older: Measurements | null;
-  /** Tonight's. */
+  /** MeasuredSession's. */
   readonly night: Measurements;
-  readonly entry: NightEntry;
+  readonly entry: NightlyEntry;
   /** The session's own change of a record, for a copy of the store that is written elsewhere; null when nothing was stored. */
   readonly change: ((current: BaselineRecord | null) => BaselineRecord) | null;
 }
 
-export interface Night {
+export interface NightlyRun {
   readonly outcome: GateOutcome;
-  readonly scenarios: readonly NightScenario[];
+  readonly scenarios: readonly NightlyScenario[];
 }
 
 /** A session that breaches the baseline, for whoever knows what people accepted before it was merged. */
@@ -58,7 +58,7 @@ export interface Breach {
   readonly since: string | null;
 }
 
-export interface NightOptions {
+export interface NightlyOptions {
   readonly store: BaselineStore;
   /** The store as a baseline spec. */
   readonly spec: string;
@@ -90,12 +90,12 @@ interface Session {
   readonly trouble: string | null;
 }
 
-class Sessions implements NightPort {
-  readonly #options: NightOptions;
+class Sessions implements NightlyPort {
+  readonly #options: NightlyOptions;
   readonly #ports: GatePorts;
   readonly all = new Map<string, Session>();
 
-  constructor(options: NightOptions, ports: GatePorts) {
+  constructor(options: NightlyOptions, ports: GatePorts) {
     this.#options = options;
     this.#ports = ports;
   }
@@ -193,7 +193,7 @@ function differenceToBaseline(scenario: string, fingerprint: Fingerprint, judgem
   return differenceOf(scenario, fingerprint, { ...judgement, checks })?.token ?? null;
 }
 
-type Settled = Pick<NightScenario, "settlement" | "change">;
+type Settled = Pick<NightlyScenario, "settlement" | "change">;
 
 const unsettled = (settlement: Settlement): Settled => ({ settlement, change: null });
 
@@ -202,7 +202,7 @@ async function settle(
   scenario: ScenarioRequest,
   report: ScenarioReport,
   session: Session | undefined,
-  options: NightOptions,
+  options: NightlyOptions,
   timeIso: string,
 ): Promise<Settled> {
   const runs = candidateRuns(report, timeIso);
@@ -218,7 +218,7 @@ async function settle(
     older.length,
     policyOf(request, scenario).minBaselineRuns,
   );
-  const put = async (settlement: Settlement, change: NonNullable<NightScenario["change"]>): Promise<Settled> => {
+  const put = async (settlement: Settlement, change: NonNullable<NightlyScenario["change"]>): Promise<Settled> => {
     await store.update(scenario.name, session.fingerprint, change);
     return { settlement, change };
   };
@@ -243,7 +243,7 @@ async function settle(
     }
     if (decision === "approve") {
       const kind = older.length === 0 ? "seed" : "approved";
-      return await put({ kind }, (current) => approveSession(current, mine));
+      return await put({ kind }, (current) => acceptSession(current, mine));
     }
     // Confirmation runs belong to the record too.
     return await put({ kind: "held", why: decision }, (current) => recordSession(current, mine));
@@ -252,7 +252,7 @@ async function settle(
   }
 }
 
-function entryOf(report: ScenarioReport, settlement: Settlement, timeIso: string, session: string): NightEntry {
+function entryOf(report: ScenarioReport, settlement: Settlement, timeIso: string, session: string): NightlyEntry {
   const { judgement } = report;
   const leading = judgement === null ? null : leadingCheck(judgement);
   return {
@@ -277,12 +277,12 @@ function entryOf(report: ScenarioReport, settlement: Settlement, timeIso: string
  * it, by the gate itself, and joins them unless it breaches.
  * @throws GateError as {@link runGate} does, for what is wrong before anything was measured
  */
-export async function runNight(request: GateRequest, options: NightOptions, ports: GatePorts): Promise<Night> {
+export async function runNightly(request: GateRequest, options: NightlyOptions, ports: GatePorts): Promise<NightlyRun> {
   const sessions = new Sessions(options, ports);
   const judged: GateRequest = { ...request, baselines: [options.spec], unjudged: "warn" };
   const outcome = await runGate(judged, { ...ports, night: sessions });
   const timeIso = ports.now().toISOString();
-  const scenarios: NightScenario[] = [];
+  const scenarios: NightlyScenario[] = [];
   for (const report of outcome.report.scenarios) {
     const scenario = request.scenarios.find(({ name }) => name === report.scenario);
     if (scenario === undefined) continue;

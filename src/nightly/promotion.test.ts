@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { GateWord } from "../report/documents/model.ts";
+import type { Verdict } from "../report/documents/model.ts";
 import {
-  afterNight,
+  afterSession,
   currentMode,
   FIRST_NIGHT,
   type Promotion,
@@ -12,11 +12,11 @@ import {
 
 const ASKED: PromotionPolicy = { mode: "advisory", promoteAfter: 20 };
 
-function nights(words: readonly GateWord[], policy = ASKED, from: Promotion = FIRST_NIGHT): Promotion {
-  return words.reduce((state, word, at) => afterNight(state, word, policy, `2026-01-${at + 1}`), from);
+function nights(words: readonly Verdict[], policy = ASKED, from: Promotion = FIRST_NIGHT): Promotion {
+  return words.reduce((state, word, at) => afterSession(state, word, policy, `2026-01-${at + 1}`), from);
 }
 
-const clean = (count: number): GateWord[] => Array.from({ length: count }, () => "pass");
+const clean = (count: number): Verdict[] => Array.from({ length: count }, () => "pass");
 
 describe("promotion from advisory to blocking", () => {
   it("takes as many clean nights in a row as were asked for, and not one less", () => {
@@ -42,7 +42,7 @@ describe("promotion from advisory to blocking", () => {
 
   it("is taken back when the workflow no longer asks for it", () => {
     const promoted = nights(clean(20));
-    expect(afterNight(promoted, "pass", { mode: "advisory", promoteAfter: null }, "x").mode).toBe("advisory");
+    expect(afterSession(promoted, "pass", { mode: "advisory", promoteAfter: null }, "x").mode).toBe("advisory");
     expect(currentMode(promoted, { mode: "advisory", promoteAfter: null })).toBe("advisory");
   });
 
@@ -57,7 +57,7 @@ describe("promotion from advisory to blocking", () => {
   });
 
   it("whatever the nights were, blocks only once as many clean ones stood in a row without a failed one", () => {
-    const word = fc.constantFrom<GateWord>("pass", "warn", "fail", "unjudged", "error");
+    const word = fc.constantFrom<Verdict>("pass", "warn", "fail", "unjudged", "error");
     fc.assert(
       fc.property(
         fc.array(word, { minLength: 1, maxLength: 120 }),

@@ -1,4 +1,4 @@
-import type { GateWord } from "../report/documents/model.ts";
+import type { Verdict } from "../report/documents/model.ts";
 
 /** Whether a failed verdict stops anybody: advisory reports it only. */
 export type GateMode = "advisory" | "blocking";
@@ -22,14 +22,19 @@ export interface PromotionPolicy {
 }
 
 /** What one night came to, as far as trust in the gate goes. */
-export type NightWord = GateWord;
+export type NightlyVerdict = Verdict;
 
 /**
  * The state after a night. Only a night with a verdict counts: one that could not be judged or measured says nothing about the
  * gate, neither for it nor against it. A failed night begins the count anew. What was promoted stays so until the workflow no
  * longer asks for promotion, and `mode: blocking` is blocking at once.
  */
-export function afterNight(before: Promotion, word: NightWord, policy: PromotionPolicy, nowIso: string): Promotion {
+export function afterSession(
+  before: Promotion,
+  word: NightlyVerdict,
+  policy: PromotionPolicy,
+  nowIso: string,
+): Promotion {
   const clean =
     word === "pass" || word === "warn" ? before.clean_nights + 1 : word === "fail" ? 0 : before.clean_nights;
   if (policy.mode === "blocking") return { mode: "blocking", clean_nights: clean, promoted_iso: null };

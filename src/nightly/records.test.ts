@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type BaselineRecord, selectRuns } from "../baseline/record.ts";
 import { pruneRecord } from "../baseline/record-size.ts";
-import { approveSession, openEpoch, recordSession, type SessionRuns } from "./records.ts";
+import { acceptSession, openEpoch, recordSession, type SessionRuns } from "./records.ts";
 
 function session(name: string, peaks: readonly number[]): SessionRuns {
   return {
@@ -32,22 +32,22 @@ describe("a session on its way into a record", () => {
 
   it("counts once it is approved, and stands there once", () => {
     const recorded = recordSession(null, session("s1", [1, 2]));
-    const approved = approveSession(recorded, session("s1", [1, 2, 3]));
+    const approved = acceptSession(recorded, session("s1", [1, 2, 3]));
     expect(peaksOf(approved)).toEqual([1, 2, 3]);
     expect(approved.epochs).toHaveLength(1);
-    expect(approveSession(approved, session("s1", [1, 2, 3]))).toEqual(approved);
+    expect(acceptSession(approved, session("s1", [1, 2, 3]))).toEqual(approved);
   });
 
   it("leaves the sessions of others alone", () => {
-    const first = approveSession(null, session("s1", [1]));
+    const first = acceptSession(null, session("s1", [1]));
     const held = recordSession(first, session("s2", [9]));
     expect(peaksOf(held)).toEqual([1]);
-    expect(peaksOf(approveSession(held, session("s3", [2])))).toEqual([1, 2]);
+    expect(peaksOf(acceptSession(held, session("s3", [2])))).toEqual([1, 2]);
     expect(held.epochs[0]?.runs.map((run) => run.session)).toEqual(["s1", "s2"]);
   });
 
   it("that is held does not push the approved ones out, however many nights are red", () => {
-    let record = approveSession(null, session("good", [1, 2, 3, 4, 5]));
+    let record = acceptSession(null, session("good", [1, 2, 3, 4, 5]));
     for (let night = 0; night < 200; night += 1) {
       record = pruneRecord(recordSession(record, session(`red-${night}`, [91, 92, 93, 94, 95, 96])));
     }
@@ -57,7 +57,7 @@ describe("a session on its way into a record", () => {
   });
 
   it("that is accepted opens an epoch of its own, and is no longer in the old one", () => {
-    const held = recordSession(approveSession(null, session("s1", [1])), session("s2", [9]));
+    const held = recordSession(acceptSession(null, session("s1", [1])), session("s2", [9]));
     const accepted = openEpoch(held, session("s2", [9]), "larger batch");
     expect(peaksOf(accepted)).toEqual([9]);
     expect(accepted.epochs.map(({ runs, reason }) => [reason, runs.map((run) => run.session)])).toEqual([
@@ -67,7 +67,7 @@ describe("a session on its way into a record", () => {
   });
 
   it("that opened an epoch and is recorded again leaves no empty one behind", () => {
-    const once = openEpoch(approveSession(null, session("s1", [1])), session("s2", [9]), "larger batch");
+    const once = openEpoch(acceptSession(null, session("s1", [1])), session("s2", [9]), "larger batch");
     expect(openEpoch(once, session("s2", [9]), "larger batch")).toEqual(once);
   });
 });

@@ -53,7 +53,7 @@ export function recordSession(current: BaselineRecord | null, session: SessionRu
 }
 
 /** Approve a session: from now on it is compared with, and its picture is the baseline's. */
-export function approveSession(current: BaselineRecord | null, session: SessionRuns): BaselineRecord {
+export function acceptSession(current: BaselineRecord | null, session: SessionRuns): BaselineRecord {
   const before = withoutSession(current ?? emptyRecord(session.scenario, { ...session.fingerprint }), session.session);
   const approved = session.runs.map((run) => ({ ...run, approved: true }));
   return withEnvelopes(addRuns(before, approved), session.envelopes);

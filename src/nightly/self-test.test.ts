@@ -15,7 +15,7 @@ const TRIES = Number(process.env.STORMLOG_TEST_SELF_TEST_TRIES ?? "1");
 
 /** The demo's loop, really measured: what the self-test claims is worth what it is on a real program. */
 describe("the self-test of the gate on the demo's loop", () => {
-  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-self-test-"));
+  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-self-test-"));
   const log: string[] = [];
   const ports: GatePorts = {
     log: (line) => log.push(line),
@@ -26,10 +26,10 @@ describe("the self-test of the gate on the demo's loop", () => {
     now: () => new Date(),
   };
   const request = gateRequest({
-    options: { scenario: "demo", bundle: path.join(folder, "bundle"), baseRun: TRIES > 1 ? "auto" : "off" },
+    options: { scenario: "demo", bundle: path.join(directory, "bundle"), baseRun: TRIES > 1 ? "auto" : "off" },
     command: { kind: "argv", argv: [process.execPath, demoWorkload(), "clean"] },
     config: null,
-    root: folder,
+    root: directory,
     defaultBaselines: ["file:baseline"],
     defaultUnjudged: "warn",
     argv: [],
@@ -37,12 +37,12 @@ describe("the self-test of the gate on the demo's loop", () => {
   });
   const scenario = request.scenarios[0]!;
 
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   it(
     "finds what was injected, in peak and in growth, and nothing in the unchanged program",
     async () => {
-      const store = openFileStore("file:baseline", path.join(folder, "baseline"));
+      const store = openFileStore("file:baseline", path.join(directory, "baseline"));
       const { record } = await refreshScenario(request, scenario, { runs: 5, store }, ports);
       const baseline = recordToMeasurements(record, "record");
       for (let number = 1; number <= TRIES; number += 1) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { emptyState, type NightEntry, parseState, serializeState, withNights, withTrials } from "./state.ts";
+import { emptyState, type NightlyEntry, parseState, serializeState, withSessions, withTrials } from "./state.ts";
 
-const night = (session: string, level = 1): NightEntry => ({
+const night = (session: string, level = 1): NightlyEntry => ({
   time: "2026-11-21T03:17:00Z",
   commit: null,
   session,
@@ -19,13 +19,13 @@ const night = (session: string, level = 1): NightEntry => ({
 
 describe("what the nights of a gate have come to", () => {
   it("reads back as it was written", () => {
-    const state = withNights(emptyState(), [night("a"), night("b")]);
+    const state = withSessions(emptyState(), [night("a"), night("b")]);
     expect(parseState(serializeState(state))).toEqual({ kind: "state", state });
   });
 
   it("holds a night once, however often it is written", () => {
-    const once = withNights(emptyState(), [night("a", 1)]);
-    expect(withNights(once, [night("a", 2)]).nights).toEqual([night("a", 2)]);
+    const once = withSessions(emptyState(), [night("a", 1)]);
+    expect(withSessions(once, [night("a", 2)]).nights).toEqual([night("a", 2)]);
   });
 
   it("stays within its size: the oldest nights and tries go", () => {
@@ -40,7 +40,7 @@ describe("what the nights of a gate have come to", () => {
         metric: "host",
         runs: 1,
       };
-      state = withTrials(withNights(state, [night(`n${at}`)]), [trial]);
+      state = withTrials(withSessions(state, [night(`n${at}`)]), [trial]);
     }
     expect(state.nights).toHaveLength(600);
     expect(state.nights.at(-1)?.session).toBe("n999");

@@ -16,7 +16,7 @@ const word = v.picklist(["pass", "warn", "fail", "unjudged", "error"]);
 export const NIGHT_OUTCOMES = ["approved", "seed", "epoch", "held", "unsaved", "failed"] as const;
 
 /** What one scenario came to in one night: drift below every limit shows only in a row of these. */
-const NightSchema = v.object({
+const NightlyEntrySchema = v.object({
   time: v.string(),
   commit: v.nullable(v.string()),
   session: v.string(),
@@ -54,11 +54,11 @@ export const NightlyStateSchema = v.object({
     clean_nights: count,
     promoted_iso: v.nullable(v.string()),
   }),
-  nights: v.array(NightSchema),
+  nights: v.array(NightlyEntrySchema),
   trials: v.array(TrialSchema),
 });
 
-export type NightEntry = v.InferOutput<typeof NightSchema>;
+export type NightlyEntry = v.InferOutput<typeof NightlyEntrySchema>;
 export type Trial = v.InferOutput<typeof TrialSchema>;
 /** `stormlog.nightly/1`: what the nights of one gate have come to. It is told, never judged by. */
 export type NightlyState = v.InferOutput<typeof NightlyStateSchema>;
@@ -91,8 +91,8 @@ export function parseState(text: string): ReadState {
 }
 
 /** The state with tonight's entries behind the others; a night that is there already (a second attempt to write it) is replaced. */
-export function withNights(state: NightlyState, nights: readonly NightEntry[]): NightlyState {
-  const name = ({ session, scenario, environment }: NightEntry): string =>
+export function withSessions(state: NightlyState, nights: readonly NightlyEntry[]): NightlyState {
+  const name = ({ session, scenario, environment }: NightlyEntry): string =>
     JSON.stringify([session, scenario, environment]);
   const ours = new Set(nights.map(name));
   return { ...state, nights: [...state.nights.filter((one) => !ours.has(name(one))), ...nights].slice(-MAX_NIGHTS) };

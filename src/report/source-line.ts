@@ -5,8 +5,8 @@ import { escapeTerminal } from "../core/escape.ts";
 export const LEAK_LINE = "leak_line";
 
 /** A line of the repository that a finding points at. */
-export interface SourcePlace {
-  /** Relative to the repository, with "/" between folders. */
+export interface SourceLocation {
+  /** Relative to the repository, with "/" between directories. */
   readonly file: string;
   /** 1-based. */
   readonly line: number;
@@ -16,7 +16,7 @@ export interface SourcePlace {
  * The place a finding points at (evidence `line`, "train.py:48"); null when it names none, or one outside the repository:
  * only a relative path without ".." and without a scheme is a file of the change.
  */
-export function placeOf(finding: Finding): SourcePlace | null {
+export function placeOf(finding: Finding): SourceLocation | null {
   const line = finding.evidence.line ?? finding.evidence.source_line;
   const match = typeof line === "string" ? /^([^\0]+):(\d{1,9})$/.exec(line) : null;
   const file = match?.[1];
@@ -31,7 +31,7 @@ export function placeOf(finding: Finding): SourcePlace | null {
  * What stays the same of a finding's place when lines above it come and go: the file, the function and the text of the line.
  * Code scanning tells an old result from a new one by it.
  */
-export function placeIdentity(finding: Finding): string {
+export function locationKey(finding: Finding): string {
   const place = placeOf(finding);
   if (place === null) return "";
   const { function: name, code } = finding.evidence;

@@ -1,7 +1,7 @@
 import type { DeviceBackend, DeviceReport } from "./sampler.ts";
 
-/** The maker of a device; by its name, for samplers that do not say it. */
-export function makerOf({ backend, name }: DeviceReport): DeviceBackend {
+/** The vendor of a device; by its name, for samplers that do not say it. */
+export function vendorOf({ backend, name }: DeviceReport): DeviceBackend {
   if (backend !== undefined) return backend;
   if (name.startsWith("mps:")) return "apple";
   if (name.startsWith("xpu:")) return "intel";

@@ -31,19 +31,19 @@ export interface Prebuild {
   readonly heapLibrary: string;
 }
 
-/** Folder with native files of one's own build, for tests of sources that are not shipped yet. */
+/** Directory with native files of one's own build, for tests of sources that are not shipped yet. */
 const OWN_BUILD_VARIABLE = "STORMLOG_TEST_PREBUILDS";
 
 /** The native files shipped for this platform, or why there are none. */
 export function findPrebuild(): Prebuild | { readonly reason: string } {
   const platform = `${process.platform}-${process.arch}`;
   if (runsOnMusl()) return { reason: `there is no native build for ${platform} with musl` };
-  const folder = process.env[OWN_BUILD_VARIABLE] || path.join(packageRoot(), "dist", "prebuilds", platform);
-  const addon = path.join(folder, "sampler.node");
+  const directory = process.env[OWN_BUILD_VARIABLE] || path.join(packageRoot(), "dist", "prebuilds", platform);
+  const addon = path.join(directory, "sampler.node");
   if (!existsSync(addon)) return { reason: `there is no native build for ${platform}` };
   return {
     addon,
-    launcher: path.join(folder, "launcher"),
-    heapLibrary: path.join(folder, "libstormlog_heap.so"),
+    launcher: path.join(directory, "launcher"),
+    heapLibrary: path.join(directory, "libstormlog_heap.so"),
   };
 }

@@ -108,7 +108,7 @@ export class ProbeRing {
     return this.#header;
   }
 
-  /** Records overwritten or torn before they could be read. */
+  /** Records overwritten or inconclusive before they could be read. */
   get lost(): number {
     return this.#lost;
   }

@@ -20,16 +20,16 @@ import { RingFile } from "./testing/ring-file.ts";
 
 const kinds = "reason" in findPrebuild() ? ["fallback"] : ["native", "fallback"];
 
-let folder: string;
+let directory: string;
 let probes: string;
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
-  probes = path.join(folder, "probe");
+  directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
+  probes = path.join(directory, "probe");
   mkdirSync(probes);
 });
 afterEach(() => {
   vi.unstubAllEnvs();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 interface Written {
@@ -59,7 +59,7 @@ function recordsOf(file: string): Written[] {
 
 /** Samples this process while `act` plays the probes, and gives what of it came from probes. */
 async function sampled(act: () => Promise<void> | void, rootPid = process.pid, includeRoot = true): Promise<Written[]> {
-  const file = path.join(folder, "samples.rec");
+  const file = path.join(directory, "samples.rec");
   const sampler = startSampler({
     file,
     rootPid,
@@ -185,10 +185,10 @@ describe.each(kinds)("rings read by the %s sampler", (kind) => {
     expect(await sampled(() => sleep(120), process.pid, false)).toEqual([]);
   });
 
-  it("have a source of their own, which says when their folder is not there", () => {
+  it("have a source of their own, which says when their directory is not there", () => {
     rmSync(probes, { recursive: true });
     const sampler = startSampler({
-      file: path.join(folder, "samples.rec"),
+      file: path.join(directory, "samples.rec"),
       rootPid: process.pid,
       includeRoot: true,
       hostPeriodNs: 10_000_000,

@@ -33,7 +33,7 @@ interface OpenRing {
   readonly ring: ProbeRing;
   readonly streams: Map<string, Stream>;
   step: number | null;
-  toldLost: number;
+  reportedLost: number;
   nextCheckNs: number;
 }
 
@@ -173,7 +173,7 @@ export class ProbeRings {
           ring: opened,
           streams: new Map(),
           step: null,
-          toldLost: 0,
+          reportedLost: 0,
           nextCheckNs: timeNs + QUIET_NS,
         });
       }
@@ -260,8 +260,8 @@ export class ProbeRings {
 
   #tellLost(one: OpenRing, timeNs: number, all: boolean): void {
     const { lost } = one.ring;
-    if (lost === one.toldLost || (!all && lost < 2 * one.toldLost)) return;
-    one.toldLost = lost;
+    if (lost === one.reportedLost || (!all && lost < 2 * one.reportedLost)) return;
+    one.reportedLost = lost;
     this.#writer.add(timeNs, RecordKind.error, one.pid, [0, ProbeTrouble.recordsLost, lost], RecordSource.probe);
   }
 

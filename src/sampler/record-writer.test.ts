@@ -15,13 +15,13 @@ const START = {
 };
 
 describe("RecordWriter", () => {
-  let folder: string;
+  let directory: string;
   let file: string;
   beforeEach(() => {
-    folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
-    file = path.join(folder, "samples.rec");
+    directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
+    file = path.join(directory, "samples.rec");
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
+  afterEach(() => rmSync(directory, { recursive: true }));
 
   it("writes the header of the layout at once", () => {
     new RecordWriter(file, START);

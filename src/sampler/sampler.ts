@@ -68,7 +68,7 @@ export interface LiveView {
   readonly deviceUsedBytes: number | null;
 }
 
-/** What the thread of one maker's devices did. */
+/** What the thread of one vendor's devices did. */
 export interface DeviceWorkerStats {
   /** As its source report is named. */
   readonly name: string;
@@ -87,7 +87,7 @@ export interface DeviceWorkerStats {
 export interface SamplerStats {
   readonly ticks: number;
   readonly missedTicks: number;
-  /** Of the slowest maker that has devices, as is the period. */
+  /** Of the slowest vendor that has devices, as is the period. */
   readonly deviceTicks: number;
   readonly durationNs: number;
   readonly hostPeriodNs: number;
@@ -96,7 +96,7 @@ export interface SamplerStats {
   readonly cpuNs: number;
   /** Why writing stopped early (disk full, …), or null. */
   readonly writeError: string | null;
-  /** Of the makers that have devices; absent where devices are not read. */
+  /** Of the vendors that have devices; absent where devices are not read. */
   readonly workers?: readonly DeviceWorkerStats[];
 }
 

@@ -10,17 +10,17 @@ import { probeSources, startSampler } from "./start.ts";
 
 const kinds = "reason" in findPrebuild() ? ["fallback"] : ["native", "fallback"];
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
+  directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
 });
 afterEach(() => {
   vi.unstubAllEnvs();
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 const options = (more: Partial<SamplerOptions> = {}): SamplerOptions => ({
-  file: path.join(folder, "samples.rec"),
+  file: path.join(directory, "samples.rec"),
   rootPid: process.pid,
   includeRoot: true,
   hostPeriodNs: 10_000_000,
@@ -71,7 +71,7 @@ describe.each(kinds)("the %s sampler", (kind) => {
   });
 
   it("says which file it cannot make", () => {
-    expect(codeOf(() => startSampler(options({ file: path.join(folder, "no", "samples.rec") })))).toBe(
+    expect(codeOf(() => startSampler(options({ file: path.join(directory, "no", "samples.rec") })))).toBe(
       "RECORD_FILE_UNWRITABLE",
     );
     startSampler(options()).stop();

@@ -34,6 +34,6 @@ export interface AttributedLine {
 }
 
 /** The identity of a source line. */
-export function placeKey({ file, line, function: name }: Frame): string {
+export function locationKey({ file, line, function: name }: Frame): string {
   return `${file}\0${line}\0${name}`;
 }

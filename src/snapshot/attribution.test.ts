@@ -3,13 +3,13 @@ import { attribute, type ProcessEvidence } from "./attribution.ts";
 import { type Frame, userFrames } from "./frames.ts";
 import { growthByLine } from "./line-growth.ts";
 import type { LinesMoment } from "./lines-document.ts";
-import type { HeldEntry, Keeper } from "./retainer.ts";
+import type { HeldEntry, Retainer } from "./retainer.ts";
 
 const KIB = 1024;
 const isUserFrame = userFrames({ root: "/repo" });
 const at = (line: number, name = "train", file = "/repo/train.py"): Frame => ({ file, line, function: name });
 const LAYER = [at(9, "forward", "/usr/lib/python3/dist-packages/torch/nn/functional.py"), at(20, "forward")];
-const KEEPER: Keeper = {
+const KEEPER: Retainer = {
   container: "list",
   name: "losses",
   owner: null,
@@ -50,7 +50,7 @@ const growing = (k: number): number => (k + 1) * 40 * KIB;
 
 describe("attribute", () => {
   it("tells memory of the line that keeps it, also at moments before that was known", () => {
-    const moments = [0, 1, 2, 3].map((k) => moment(k, [entry(growing(k), k < 2 ? {} : { keeper: KEEPER })]));
+    const moments = [0, 1, 2, 3].map((k) => moment(k, [entry(growing(k), k < 2 ? {} : { retainer: KEEPER })]));
     const { lines, devices } = attribute([of(moments)], { isUserFrame });
     expect(lines).toMatchObject([
       {
@@ -71,17 +71,17 @@ describe("attribute", () => {
     expect(devices).toEqual([{ device: "host", growthBytes: 120 * KIB, explainedShare: 1 }]);
   });
 
-  it("stays with the allocation where the keeper's own place is unknown or not the user's", () => {
+  it("stays with the allocation where the retainer's own place is unknown or not the user's", () => {
     const nowhere = { ...KEEPER, stack: [] };
     const library = { ...KEEPER, stack: [at(1, "get", "/usr/lib/python3.11/functools.py")] };
-    for (const keeper of [nowhere, library]) {
-      const moments = [0, 1, 2].map((k) => moment(k, [entry(growing(k), { keeper })]));
+    for (const retainer of [nowhere, library]) {
+      const moments = [0, 1, 2].map((k) => moment(k, [entry(growing(k), { retainer })]));
       expect(attribute([of(moments)], { isUserFrame }).lines).toMatchObject([{ line: 20, placed: "allocated" }]);
     }
   });
 
   it("adds the sources of one moment, and leaves out a moment that lacks one", () => {
-    const tensors = [0, 1, 2, 3].map((k) => moment(k, [entry(growing(k), { keeper: KEEPER })]));
+    const tensors = [0, 1, 2, 3].map((k) => moment(k, [entry(growing(k), { retainer: KEEPER })]));
     const python = [0, 1, 2].map((k) =>
       moment(k, [entry(k * KIB, { kind: "python", stack: [at(48)] })], { source: "tracemalloc" }),
     );
@@ -142,7 +142,7 @@ describe("attribute", () => {
       entries: [{ bytes: growing(k), count: k, kind: "block", stack: LAYER }],
     }));
     const growth = growthByLine(samples, { isUserFrame });
-    const held = [{ device: "cuda:0", bytes: 1, stack: LAYER, keeper: KEEPER }];
+    const held = [{ device: "cuda:0", bytes: 1, stack: LAYER, retainer: KEEPER }];
     const told = (moments: readonly LinesMoment[]) =>
       attribute([{ process: "7.0", moments, devices: [{ device: "cuda:0", growth }] }], { isUserFrame });
     expect(told([moment(2, [], { heldOnDevices: held })]).lines).toMatchObject([

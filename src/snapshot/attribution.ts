@@ -1,5 +1,5 @@
 import { groupBy } from "../core/group-by.ts";
-import { type AttributedLine, placeKey } from "./attributed-line.ts";
+import { type AttributedLine, locationKey } from "./attributed-line.ts";
 import { deviceLines } from "./device-lines.ts";
 import type { Frame } from "./frames.ts";
 import { heldGrowth } from "./held-growth.ts";
@@ -68,7 +68,7 @@ export function attribute(
   const lines = merged
     .map((line) => ({ ...line, share: shareOf(line.growthBytes, whole.get(line.device) ?? 0) ?? 0 }))
     .filter(({ share }) => share >= MIN_SHARE)
-    .sort((a, b) => b.growthBytes - a.growthBytes || (placeKey(a) < placeKey(b) ? -1 : 1));
+    .sort((a, b) => b.growthBytes - a.growthBytes || (locationKey(a) < locationKey(b) ? -1 : 1));
   return {
     lines,
     devices: [...growth].map(([device, growthBytes]) => ({
@@ -91,7 +91,7 @@ function shareOf(part: number, whole: number): number | null {
 
 /** The same line of several processes (ranks) as one, with the sum of what it holds and the words of the largest. */
 function mergedOverProcesses(lines: readonly AttributedLine[]): AttributedLine[] {
-  return [...groupBy(lines, (line) => `${line.device}\0${placeKey(line)}`).values()].flatMap((group) => {
+  return [...groupBy(lines, (line) => `${line.device}\0${locationKey(line)}`).values()].flatMap((group) => {
     const [largest] = [...group].sort((a, b) => b.growthBytes - a.growthBytes);
     if (largest === undefined) return [];
     const sum = (of: (line: AttributedLine) => number): number => group.reduce((total, line) => total + of(line), 0);

@@ -14,9 +14,9 @@ import type {
   GrowthRow,
   LiveRow,
   Origin,
-  Place,
   PoolRow,
   SnapshotDocument,
+  SourceLocation,
   SurvivorRow,
 } from "./tables.ts";
 
@@ -79,8 +79,8 @@ function outOfMemory({ action, size, addr }: TorchSnapshot["traces"][number]): F
   return rows;
 }
 
-/** Longest folder that holds every one of the files; null where there is none but the file system's root. */
-export function commonFolder(files: readonly string[]): string | null {
+/** Longest directory that holds every one of the files; null where there is none but the file system's root. */
+export function commonDirectory(files: readonly string[]): string | null {
   const [first, ...rest] = files.map((file) => file.split("/").slice(0, -1));
   if (first === undefined) return null;
   let shared = first.length;
@@ -89,11 +89,11 @@ export function commonFolder(files: readonly string[]): string | null {
     while (same < shared && parts[same] === first[same]) same++;
     shared = same;
   }
-  const folder = first.slice(0, shared).join("/");
-  return folder === "" ? null : folder;
+  const directory = first.slice(0, shared).join("/");
+  return directory === "" ? null : directory;
 }
 
-/** The folder to name files from: the one given where files lie in it, else the one that all of the user's files share. */
+/** The directory to name files from: the one given where files lie in it, else the one that all of the user's files share. */
 function rootOf(files: readonly NamedSnapshot[], given: string | null): string | null {
   const isUser = userFrames({ root: given });
   const own = new Set<string>();
@@ -105,12 +105,12 @@ function rootOf(files: readonly NamedSnapshot[], given: string | null): string |
   }
   const all = [...own];
   if (given !== null && all.some((file) => relativePath(file, given) !== file)) return given;
-  return commonFolder(all.filter((file) => file.includes("/") && !file.startsWith("<")));
+  return commonDirectory(all.filter((file) => file.includes("/") && !file.startsWith("<")));
 }
 
 /**
  * What snapshots say: one file is a listing, several of a process are its growth. Files are put together by the rank and the
- * step in their names. `root` is the folder of the repository where it is known; nothing is read from it.
+ * step in their names. `root` is the directory of the repository where it is known; nothing is read from it.
  */
 export function snapshotDocument(
   files: readonly NamedSnapshot[],
@@ -118,7 +118,7 @@ export function snapshotDocument(
 ): SnapshotDocument {
   const root = rootOf(files, options.root);
   const isUserFrame = userFrames({ root: options.root, exclude: options.exclude ?? [] });
-  const place = ({ file, line, function: name }: Frame): Place => ({
+  const place = ({ file, line, function: name }: Frame): SourceLocation => ({
     file: relativePath(file, root),
     line,
     function: name,
@@ -234,7 +234,7 @@ function byTrend(a: GrowthRow, b: GrowthRow): number {
   );
 }
 
-function liveRow(line: LiveLine, place: (frame: Frame) => Place): Omit<LiveRow, keyof Origin> {
+function liveRow(line: LiveLine, place: (frame: Frame) => SourceLocation): Omit<LiveRow, keyof Origin> {
   return {
     ...place(line.frame),
     user: line.user,

@@ -24,8 +24,8 @@ function slashes(file: string): string {
   return path.includes("\\") ? path.replaceAll("\\", "/") : path;
 }
 
-/** The folder with "/" between names and none at its end; null for none. */
-function folder(root: string | null): string | null {
+/** The directory with "/" between names and none at its end; null for none. */
+function directory(root: string | null): string | null {
   const plain = root === null ? null : slashes(root).replace(/\/+$/, "");
   return plain === "" ? null : plain;
 }
@@ -33,15 +33,15 @@ function folder(root: string | null): string | null {
 /** The file relative to `root` when it lies inside it, with "/" between names; otherwise as it stands. */
 export function relativePath(file: string, root: string | null): string {
   const plain = slashes(file);
-  const base = folder(root);
+  const base = directory(root);
   if (base !== null && plain.startsWith(`${base}/`)) return plain.slice(base.length + 1);
   return plain.startsWith("./") ? plain.slice(2) : plain;
 }
 
 export interface UserFrameOptions {
-  /** Folder of the repository; null when unknown. */
+  /** Directory of the repository; null when unknown. */
   readonly root: string | null;
-  /** Folders that are ours, such as the probe's. */
+  /** Directories that are ours, such as the probe's. */
   readonly exclude?: readonly string[];
 }
 
@@ -50,8 +50,8 @@ export interface UserFrameOptions {
  * code made at run time. What lies in the repository is the user's, unless it is an environment inside it.
  */
 export function userFrames(options: UserFrameOptions): (frame: Frame) => boolean {
-  const base = folder(options.root);
-  const excluded = (options.exclude ?? []).map((name) => `${folder(name)}/`);
+  const base = directory(options.root);
+  const excluded = (options.exclude ?? []).map((name) => `${directory(name)}/`);
   const known = new Map<string, boolean>();
   const judge = (file: string): boolean => {
     const plain = slashes(file);

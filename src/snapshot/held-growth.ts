@@ -1,10 +1,10 @@
 import { groupBy } from "../core/group-by.ts";
-import { type AttributedLine, placeKey } from "./attributed-line.ts";
+import { type AttributedLine, locationKey } from "./attributed-line.ts";
 import { type Frame, ownerOf } from "./frames.ts";
 import { type Contribution, type HintEvidence, hintFor } from "./hints.ts";
 import { type GrowthLine, growthByLine } from "./line-growth.ts";
 import type { LinesMoment } from "./lines-document.ts";
-import { type HeldEntry, type HeldSample, type Keeper, keeperText } from "./retainer.ts";
+import { type HeldEntry, type HeldSample, type Retainer, retainerText } from "./retainer.ts";
 
 type HeldLine = Omit<AttributedLine, "processes">;
 
@@ -27,7 +27,7 @@ type IsUserFrame = (frame: Frame) => boolean;
 /** Growth by line of one process; memory is told of the line that keeps it where that is known. */
 export function heldGrowth(moments: readonly LinesMoment[], isUserFrame: IsUserFrame): HeldGrowth {
   const samples = samplesOf(moments);
-  const keepers = keepersOf(samples, isUserFrame);
+  const retainers = retainersOf(samples, isUserFrame);
   const facts = factsOf(moments);
   const growth = new Map<string, number>();
   const devices = [...new Set(samples.flatMap(({ entries }) => entries.map(deviceOf)))];
@@ -35,21 +35,21 @@ export function heldGrowth(moments: readonly LinesMoment[], isUserFrame: IsUserF
     const own = samples.map((sample) => onDevice(sample, device));
     const placed = own.map((sample) => ({
       ...sample,
-      entries: sample.entries.map((entry) => placedAt(entry, keepers)),
+      entries: sample.entries.map((entry) => placedAt(entry, retainers)),
     }));
     const found = growthByLine(placed, { isUserFrame });
     growth.set(device, found.totalGrowthBytes);
-    const contributions = contributionsByLine(own, keepers, isUserFrame);
-    const isMoved = (entry: HeldEntry): boolean => keepers.has(makingKey(entry));
+    const contributions = contributionsByLine(own, retainers, isUserFrame);
+    const isMoved = (entry: HeldEntry): boolean => retainers.has(makingKey(entry));
     return found.lines.map((line) => {
-      const parts = contributions.get(placeKey(line)) ?? [];
+      const parts = contributions.get(locationKey(line)) ?? [];
       const main = parts[0]?.entry;
       const held: HeldLine = {
         ...placeOf(line),
         device,
         placed: main !== undefined && isMoved(main) ? "kept" : "allocated",
         allocatedAt: main === undefined ? null : (ownerOf(main.stack, isUserFrame)?.frame ?? null),
-        keptBy: main?.keeper === undefined ? null : keeperText(main.keeper),
+        keptBy: main?.retainer === undefined ? null : retainerText(main.retainer),
         hint: hintFor({ contributions: parts, ...facts }),
       };
       return held;
@@ -130,28 +130,28 @@ function makingKey({ kind, operator, stack, grad, autocast }: HeldEntry): string
 
 /**
  * What keeps the memory of each allocation stack, from the last moment that knows it: a container is only seen to grow once it
- * did. A keeper whose own place is unknown, or not in the user's code, moves nothing.
+ * did. A retainer whose own place is unknown, or not in the user's code, moves nothing.
  */
-function keepersOf(samples: readonly HeldSample[], isUserFrame: IsUserFrame): ReadonlyMap<string, Keeper> {
-  const keepers = new Map<string, Keeper>();
+function retainersOf(samples: readonly HeldSample[], isUserFrame: IsUserFrame): ReadonlyMap<string, Retainer> {
+  const retainers = new Map<string, Retainer>();
   for (const { entries } of samples) {
     for (const entry of entries) {
-      if (entry.keeper?.stack.some(isUserFrame)) keepers.set(makingKey(entry), entry.keeper);
+      if (entry.retainer?.stack.some(isUserFrame)) retainers.set(makingKey(entry), entry.retainer);
     }
   }
-  return keepers;
+  return retainers;
 }
 
 /** The entry at the place of what keeps it. */
-function placedAt(entry: HeldEntry, keepers: ReadonlyMap<string, Keeper>): HeldEntry {
-  const keeper = keepers.get(makingKey(entry));
-  return keeper === undefined ? entry : { ...entry, keeper, stack: keeper.stack };
+function placedAt(entry: HeldEntry, retainers: ReadonlyMap<string, Retainer>): HeldEntry {
+  const retainer = retainers.get(makingKey(entry));
+  return retainer === undefined ? entry : { ...entry, retainer, stack: retainer.stack };
 }
 
 /** The allocation stacks whose growth each line stands for, most growth first. */
 function contributionsByLine(
   samples: readonly HeldSample[],
-  keepers: ReadonlyMap<string, Keeper>,
+  retainers: ReadonlyMap<string, Retainer>,
   isUserFrame: IsUserFrame,
 ): ReadonlyMap<string, readonly Contribution[]> {
   const bytesOf = (sample: HeldSample | undefined) => groupBy(sample?.entries ?? [], makingKey);
@@ -162,12 +162,12 @@ function contributionsByLine(
     const [entry] = entries;
     const growthBytes = sum(entries) - sum(first.get(key) ?? []);
     if (entry === undefined || growthBytes <= 0) continue;
-    const keeper = keepers.get(key);
-    const owner = ownerOf(keeper === undefined ? entry.stack : keeper.stack, isUserFrame);
+    const retainer = retainers.get(key);
+    const owner = ownerOf(retainer === undefined ? entry.stack : retainer.stack, isUserFrame);
     if (owner === null) continue;
-    const place = placeKey(owner.frame);
+    const place = locationKey(owner.frame);
     const own = found.get(place) ?? [];
-    own.push({ entry: keeper === undefined ? entry : { ...entry, keeper }, growthBytes });
+    own.push({ entry: retainer === undefined ? entry : { ...entry, retainer }, growthBytes });
     found.set(place, own);
   }
   for (const own of found.values()) own.sort((a, b) => b.growthBytes - a.growthBytes);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Frame } from "./frames.ts";
 import { type Contribution, type HintEvidence, hintFor } from "./hints.ts";
-import type { GraphEvidence, HeldEntry, Keeper } from "./retainer.ts";
+import type { GraphEvidence, HeldEntry, Retainer } from "./retainer.ts";
 
 const TORCH = "/usr/lib/python3/dist-packages/torch";
 const at = (file: string, name: string, line = 7): Frame => ({ file, line, function: name });
@@ -13,7 +13,7 @@ const STEP = [at(`${TORCH}/optim/adam.py`, "_init_group"), TRAIN];
 
 const NO_GRAPHS: GraphEvidence = { roots: 0, scalars: 0, freed: 0, saving: 0, leaves: 0, parameters: 0 };
 const graphs = (some: Partial<GraphEvidence>): GraphEvidence => ({ ...NO_GRAPHS, ...some });
-const keeper = (some: Partial<Keeper> = {}): Keeper => ({
+const retainer = (some: Partial<Retainer> = {}): Retainer => ({
   container: "list",
   name: "kept",
   owner: null,
@@ -36,53 +36,53 @@ describe("hintFor", () => {
     [
       "missing-zero-grad",
       "copies of gradients that are never zeroed",
-      [part({ copiedFrom: "backward", stack: [TRAIN], keeper: keeper() })],
+      [part({ copiedFrom: "backward", stack: [TRAIN], retainer: retainer() })],
       { gradientsNeverZeroed: 6 },
     ],
-    ["gradient-graph", "graphs that hang on gradients", [part({ keeper: keeper({ container: "gradient" }) })], {}],
+    ["gradient-graph", "graphs that hang on gradients", [part({ retainer: retainer({ container: "gradient" }) })], {}],
     [
       "autocast-scope",
       "tensors of lower precision made in an autocast scope",
-      [part({ autocast: true, keeper: keeper({ graphs: graphs({ roots: 9, freed: 9 }) }) })],
+      [part({ autocast: true, retainer: retainer({ graphs: graphs({ roots: 9, freed: 9 }) }) })],
       {},
     ],
     [
       "detached-graph-fragments",
       "graphs that end in tensors that are no parameters",
-      [part({ keeper: keeper({ graphs: graphs({ roots: 9, leaves: 9, saving: 9 }) }) })],
+      [part({ retainer: retainer({ graphs: graphs({ roots: 9, leaves: 9, saving: 9 }) }) })],
       {},
     ],
     [
       "loss-kept-as-tensor",
       "graphs of single numbers, though they were run backward",
-      [part({ kind: "graph", keeper: keeper({ graphs: graphs({ roots: 9, scalars: 9, freed: 9 }) }) })],
+      [part({ kind: "graph", retainer: retainer({ graphs: graphs({ roots: 9, scalars: 9, freed: 9 }) }) })],
       {},
     ],
     [
       "loss-kept-as-tensor",
       "one number that grows a graph",
-      [part({ kind: "graph", keeper: keeper({ container: "graph", graphs: graphs({ roots: 1, scalars: 1 }) }) })],
+      [part({ kind: "graph", retainer: retainer({ container: "graph", graphs: graphs({ roots: 1, scalars: 1 }) }) })],
       {},
     ],
     [
       "outputs-without-no-grad",
       "outputs with graphs that never ran backward",
-      [part({ keeper: keeper({ graphs: graphs({ roots: 9, saving: 9 }) }) })],
+      [part({ retainer: retainer({ graphs: graphs({ roots: 9, saving: 9 }) }) })],
       {},
     ],
     [
       "retained-graph",
       "a tensor that is carried on with its graph",
-      [part({ keeper: keeper({ container: "graph", name: "state", graphs: graphs({ roots: 1, saving: 1 }) }) })],
+      [part({ retainer: retainer({ container: "graph", name: "state", graphs: graphs({ roots: 1, saving: 1 }) }) })],
       {},
     ],
-    ["kept-activations", "tensors without graphs in a list", [part({ keeper: keeper() })], {}],
+    ["kept-activations", "tensors without graphs in a list", [part({ retainer: retainer() })], {}],
     ["kept-activations", "blocks of a device that layers allocate", [part({ kind: "block" })], {}],
-    ["kept-activations", "tensors of a device", [part({ kind: "tensor:mps", keeper: keeper() })], {}],
+    ["kept-activations", "tensors of a device", [part({ kind: "tensor:mps", retainer: retainer() })], {}],
     [
       "growing-container",
       "Python objects in a dict",
-      [part({ kind: "python", keeper: keeper({ container: "dict" }) })],
+      [part({ kind: "python", retainer: retainer({ container: "dict" }) })],
       {},
     ],
   ])("%s: %s", (code, _what, contributions, facts) => {
@@ -103,25 +103,26 @@ describe("hintFor", () => {
   });
 
   it("goes by what most of the growth shows", () => {
-    const mostly = [part({ autocast: true, keeper: keeper() }, 100), part({ keeper: keeper() }, 900)];
+    const mostly = [part({ autocast: true, retainer: retainer() }, 100), part({ retainer: retainer() }, 900)];
     expect(codeOf(mostly)).toBe("kept-activations");
   });
 
   it("tells a hook from a forward pass by who calls it, not by names of files or variables", () => {
-    const hook = keeper({ stack: [at("/repo/forward.py", "keep_output"), CALL, TRAIN] });
-    const forward = keeper({ stack: [at("/repo/hooks.py", "forward"), CALL, TRAIN] });
+    const hook = retainer({ stack: [at("/repo/forward.py", "keep_output"), CALL, TRAIN] });
+    const forward = retainer({ stack: [at("/repo/hooks.py", "forward"), CALL, TRAIN] });
     expect(
-      hintFor({ contributions: [part({ keeper: hook })], optimizersGrown: null, gradientsNeverZeroed: null })?.sentence,
+      hintFor({ contributions: [part({ retainer: hook })], optimizersGrown: null, gradientsNeverZeroed: null })
+        ?.sentence,
     ).toContain("The hook `keep_output`");
     expect(
-      hintFor({ contributions: [part({ keeper: forward })], optimizersGrown: null, gradientsNeverZeroed: null })
+      hintFor({ contributions: [part({ retainer: forward })], optimizersGrown: null, gradientsNeverZeroed: null })
         ?.sentence,
     ).not.toContain("hook");
   });
 
   it("gives reasons and something to do with every pattern", () => {
     const hint = hintFor({
-      contributions: [part({ keeper: keeper({ owner: "Recorder", graphs: graphs({ roots: 4, scalars: 4 }) }) })],
+      contributions: [part({ retainer: retainer({ owner: "Recorder", graphs: graphs({ roots: 4, scalars: 4 }) }) })],
       optimizersGrown: null,
       gradientsNeverZeroed: null,
     });

@@ -1,5 +1,5 @@
 import type { Frame } from "./frames.ts";
-import { type GraphEvidence, type HeldEntry, type Keeper, keeperText } from "./retainer.ts";
+import { type GraphEvidence, type HeldEntry, type Retainer, retainerText } from "./retainer.ts";
 
 /** A known way to leak. */
 export type HintCode =
@@ -50,7 +50,7 @@ const isEngine = ({ file, function: name }: Frame): boolean =>
 const isModuleCall = ({ file }: Frame): boolean => slashes(file).endsWith("/torch/nn/modules/module.py");
 const isTorch = ({ file }: Frame): boolean => /(?:^|\/)torch\//.test(slashes(file));
 
-const isJavaScript = ({ stack }: Keeper): boolean => stack.some(({ file }) => /\.[cm]?[jt]sx?$/.test(file));
+const isJavaScript = ({ stack }: Retainer): boolean => stack.some(({ file }) => /\.[cm]?[jt]sx?$/.test(file));
 
 /** Part of a training step that a stack belongs to. */
 function phaseOf(stack: readonly Frame[]): "optimizer" | "backward" | "forward" {
@@ -72,12 +72,12 @@ function hookOf(stack: readonly Frame[]): Frame | null {
 class Seen {
   readonly total: number;
   readonly evidence: HintEvidence;
-  readonly keeper: Keeper | null;
+  readonly retainer: Retainer | null;
 
   constructor(evidence: HintEvidence) {
     this.evidence = evidence;
     this.total = evidence.contributions.reduce((sum, { growthBytes }) => sum + growthBytes, 0);
-    this.keeper = this.#mainKeeper();
+    this.retainer = this.#mainRetainer();
   }
 
   /** Whether more than half of the growth satisfies a predicate. */
@@ -89,9 +89,9 @@ class Seen {
     return own > MAX * this.total;
   }
 
-  /** Graphs of the keeper of most of the growth; null where there are none. */
+  /** Graphs of the retainer of most of the growth; null where there are none. */
   get graphs(): GraphEvidence | null {
-    const graphs = this.keeper?.graphs ?? null;
+    const graphs = this.retainer?.graphs ?? null;
     return graphs === null || graphs.roots === 0 ? null : graphs;
   }
 
@@ -100,15 +100,15 @@ class Seen {
   }
 
   get kept(): string {
-    return this.keeper === null ? "what keeps it is unknown" : `${keeperText(this.keeper)} keeps it`;
+    return this.retainer === null ? "what keeps it is unknown" : `${retainerText(this.retainer)} keeps it`;
   }
 
-  #mainKeeper(): Keeper | null {
-    const weights = new Map<Keeper, number>();
+  #mainRetainer(): Retainer | null {
+    const weights = new Map<Retainer, number>();
     for (const { entry, growthBytes } of this.evidence.contributions) {
-      if (entry.keeper !== undefined) weights.set(entry.keeper, (weights.get(entry.keeper) ?? 0) + growthBytes);
+      if (entry.retainer !== undefined) weights.set(entry.retainer, (weights.get(entry.retainer) ?? 0) + growthBytes);
     }
-    const heaviest = [...weights].reduce<readonly [Keeper, number] | null>(
+    const heaviest = [...weights].reduce<readonly [Retainer, number] | null>(
       (best, one) => (best === null || one[1] > best[1] ? one : best),
       null,
     );
@@ -140,7 +140,7 @@ const duplicatedOptimizers: Rule = (seen) => {
 };
 
 const gradientGraph: Rule = (seen) => {
-  if (seen.keeper?.container !== "gradient") return null;
+  if (seen.retainer?.container !== "gradient") return null;
   return {
     code: "gradient-graph",
     sentence:
@@ -218,7 +218,7 @@ const autocastScope: Rule = (seen) => {
 const withoutNoGrad: Rule = (seen) => {
   const { graphs } = seen;
   if (graphs === null || graphs.saving <= MAX * graphs.roots || graphs.freed > 0) return null;
-  if (seen.keeper?.container === "graph") return null;
+  if (seen.retainer?.container === "graph") return null;
   return {
     code: "outputs-without-no-grad",
     sentence:
@@ -256,9 +256,9 @@ const retainedGraph: Rule = (seen) => {
 
 const keptActivations: Rule = (seen) => {
   if (!seen.isTensors) return null;
-  const hook = hookOf(seen.keeper?.stack ?? []) ?? hookOf(seen.evidence.contributions[0]?.entry.stack ?? []);
+  const hook = hookOf(seen.retainer?.stack ?? []) ?? hookOf(seen.evidence.contributions[0]?.entry.stack ?? []);
   const inForward = seen.mostly(({ stack }) => phaseOf(stack) === "forward" && stack.some(isModuleCall));
-  if (hook === null && seen.keeper === null && !inForward) return null;
+  if (hook === null && seen.retainer === null && !inForward) return null;
   return {
     code: "kept-activations",
     sentence:
@@ -279,14 +279,17 @@ const keptActivations: Rule = (seen) => {
 };
 
 const growingContainer: Rule = (seen) => {
-  if (seen.keeper === null) return null;
-  const what = keeperText(seen.keeper);
+  if (seen.retainer === null) return null;
+  const what = retainerText(seen.retainer);
   return {
     code: "growing-container",
     sentence: `${what.charAt(0).toUpperCase()}${what.slice(1)} grows from step to step and is never emptied.`,
-    evidence: [seen.kept, ...(seen.keeper.length === null ? [] : [`it had ${seen.keeper.length} elements at the end`])],
+    evidence: [
+      seen.kept,
+      ...(seen.retainer.length === null ? [] : [`it had ${seen.retainer.length} elements at the end`]),
+    ],
     remediation: [
-      isJavaScript(seen.keeper)
+      isJavaScript(seen.retainer)
         ? "Bound it (a cache with a limit, a `WeakMap` where the key may go), or delete what is done with."
         : "Bound it (`collections.deque(maxlen=…)`, `functools.lru_cache(maxsize=…)`), or empty it when a step is done.",
     ],

@@ -34,7 +34,7 @@ describe("parseLines", () => {
   });
 
   it("gives what keeps a line's memory and how it was made", () => {
-    const keeper = { container: "list", name: "losses", owner: null, stack: [] };
+    const retainer = { container: "list", name: "losses", owner: null, stack: [] };
     const line = {
       bytes: 4,
       count: 1,
@@ -42,10 +42,10 @@ describe("parseLines", () => {
       stack: [],
       operator: "aten.add",
       copied_from: "forward",
-      keeper: 0,
+      retainer: 0,
     };
     const moment = parseLines(
-      document({ lines: [line], keepers: [keeper], facts: { optimizers: 2 }, ended: true }),
+      document({ lines: [line], retainers: [retainer], facts: { optimizers: 2 }, ended: true }),
       "x",
     );
     expect(moment.sample.entries[0]).toEqual({
@@ -55,7 +55,7 @@ describe("parseLines", () => {
       stack: [],
       operator: "aten.add",
       copiedFrom: "forward",
-      keeper: { ...keeper, length: null, graphs: null },
+      retainer: { ...retainer, length: null, graphs: null },
     });
     expect(moment).toMatchObject({ facts: { optimizers: 2 }, ended: true });
   });

@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { invalidInput } from "../core/errors.ts";
 import type { Frame } from "./frames.ts";
 import type { LiveSample } from "./line-growth.ts";
-import type { HeldEntry, HeldSample, Keeper } from "./retainer.ts";
+import type { HeldEntry, HeldSample, Retainer } from "./retainer.ts";
 
 const SCHEMA_NAME = "stormlog.lines/";
 
@@ -11,7 +11,7 @@ const bytes = v.pipe(v.number(), v.minValue(0), v.maxValue(Number.MAX_SAFE_INTEG
 
 const frames = v.array(v.object({ file: v.string(), line: whole, function: v.string() }));
 
-const KeeperSchema = v.object({
+const RetainerSchema = v.object({
   container: v.string(),
   name: v.nullable(v.string()),
   owner: v.nullable(v.string()),
@@ -42,17 +42,17 @@ export const LinesSchema = v.object({
       grad: v.optional(v.boolean()),
       autocast: v.optional(v.boolean()),
       copied_from: v.optional(v.string()),
-      /** Index into `keepers`. */
-      keeper: v.optional(whole),
+      /** Index into `retainers`. */
+      retainer: v.optional(whole),
     }),
   ),
   /** Live bytes of stacks too small to be listed. */
   others_bytes: v.optional(bytes, 0),
   /** What keeps the memory of lines alive. */
-  keepers: v.optional(v.array(KeeperSchema), []),
+  retainers: v.optional(v.array(RetainerSchema), []),
   /** Blocks of devices, by the stack that the device's own history has of them, and what keeps them. */
   held_on_devices: v.optional(
-    v.array(v.object({ device: v.string(), bytes, stack: frames, keeper: v.optional(whole) })),
+    v.array(v.object({ device: v.string(), bytes, stack: frames, retainer: v.optional(whole) })),
     [],
   ),
   /** Counts of things in the process, such as live optimizers. */
@@ -63,13 +63,13 @@ export const LinesSchema = v.object({
   ended: v.optional(v.boolean(), false),
 });
 
-/** A block of a device that a keeper in the process holds. */
+/** A block of a device that a retainer in the process holds. */
 export interface HeldBlock {
   readonly device: string;
   readonly bytes: number;
   /** Stack of its allocation as the device's history tells it, innermost first. */
   readonly stack: readonly Frame[];
-  readonly keeper: Keeper;
+  readonly retainer: Retainer;
 }
 
 /** One moment of one source of a process. */
@@ -107,8 +107,8 @@ export function parseLines(json: unknown, where: string): LinesMoment {
     throw invalidInput("LINES_INVALID", `${place}: ${issue.message}`, where, `Expected a ${SCHEMA_NAME}1 document.`);
   }
   const { pid, moment, source, step, time_ns, total_bytes, lines, facts, notes, ended } = parsed.output;
-  const keepers = parsed.output.keepers.map(
-    ({ container, name, owner, length, stack, graphs }): Keeper => ({
+  const retainers = parsed.output.retainers.map(
+    ({ container, name, owner, length, stack, graphs }): Retainer => ({
       container,
       name,
       owner,
@@ -117,15 +117,15 @@ export function parseLines(json: unknown, where: string): LinesMoment {
       graphs: graphs ?? null,
     }),
   );
-  const entries = lines.map((line): HeldEntry => entryOf(line, keepers));
+  const entries = lines.map((line): HeldEntry => entryOf(line, retainers));
   return {
     pid,
     moment,
     source,
     sample: { step, timeNs: time_ns, totalBytes: total_bytes, entries },
-    heldOnDevices: parsed.output.held_on_devices.flatMap(({ device, bytes: size, stack: own, keeper: index }) => {
-      const keeper = index === undefined ? undefined : keepers[index];
-      return keeper === undefined ? [] : [{ device, bytes: size, stack: own, keeper }];
+    heldOnDevices: parsed.output.held_on_devices.flatMap(({ device, bytes: size, stack: own, retainer: index }) => {
+      const retainer = index === undefined ? undefined : retainers[index];
+      return retainer === undefined ? [] : [{ device, bytes: size, stack: own, retainer }];
     }),
     facts,
     notes,
@@ -133,9 +133,9 @@ export function parseLines(json: unknown, where: string): LinesMoment {
   };
 }
 
-function entryOf(line: v.InferOutput<typeof LinesSchema>["lines"][number], keepers: readonly Keeper[]): HeldEntry {
+function entryOf(line: v.InferOutput<typeof LinesSchema>["lines"][number], retainers: readonly Retainer[]): HeldEntry {
   const { bytes: size, count, kind, stack, operator, grad, autocast, copied_from } = line;
-  const keeper = line.keeper === undefined ? undefined : keepers[line.keeper];
+  const retainer = line.retainer === undefined ? undefined : retainers[line.retainer];
   return {
     bytes: size,
     count,
@@ -145,7 +145,7 @@ function entryOf(line: v.InferOutput<typeof LinesSchema>["lines"][number], keepe
     ...(grad === undefined ? {} : { grad }),
     ...(autocast === undefined ? {} : { autocast }),
     ...(copied_from === undefined ? {} : { copiedFrom: copied_from }),
-    ...(keeper === undefined ? {} : { keeper }),
+    ...(retainer === undefined ? {} : { retainer }),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Frame } from "./frames.ts";
 import type { LiveEntry, LiveSample } from "./line-growth.ts";
 
-/** What was seen of the autograd graphs that hang on a keeper: in how many of them, by kind. */
+/** What was seen of the autograd graphs that hang on a retainer: in how many of them, by kind. */
 export interface GraphEvidence {
   /** Tensors with a graph that is no part of another's. */
   readonly roots: number;
@@ -18,7 +18,7 @@ export interface GraphEvidence {
 }
 
 /** What keeps memory alive: a container that grows, or a tensor by its graph. */
-export interface Keeper {
+export interface Retainer {
   /** Type of the container ("list", "dict", …); "graph" for a tensor with a graph, "gradient" when that is a parameter's. */
   readonly container: string;
   /** Variable, global or attribute it is known by; null when unknown. */
@@ -42,7 +42,7 @@ export interface HeldEntry extends LiveEntry {
   readonly autocast?: boolean;
   /** Part of the step ("forward", "backward", "optimizer") that made what it is a copy of. */
   readonly copiedFrom?: string;
-  readonly keeper?: Keeper;
+  readonly retainer?: Retainer;
 }
 
 export interface HeldSample extends LiveSample {
@@ -50,10 +50,10 @@ export interface HeldSample extends LiveSample {
 }
 
 /** "the list `losses`", "the list `hidden_cache` of DeviceTensorRetention", "the tensor `total`". */
-export function keeperText(keeper: Keeper): string {
+export function retainerText(retainer: Retainer): string {
   const kind =
-    keeper.container === "graph" ? "tensor" : keeper.container === "gradient" ? "gradient" : keeper.container;
-  if (keeper.name === null) return keeper.container === "gradient" ? "the gradient of a parameter" : `a ${kind}`;
-  const owner = keeper.owner === null ? "" : ` of ${keeper.owner}`;
-  return `the ${kind} \`${keeper.name}\`${owner}`;
+    retainer.container === "graph" ? "tensor" : retainer.container === "gradient" ? "gradient" : retainer.container;
+  if (retainer.name === null) return retainer.container === "gradient" ? "the gradient of a parameter" : `a ${kind}`;
+  const owner = retainer.owner === null ? "" : ` of ${retainer.owner}`;
+  return `the ${kind} \`${retainer.name}\`${owner}`;
 }

@@ -1,7 +1,7 @@
 import type { LineTrend } from "./line-growth.ts";
 
 /** Where memory was allocated; `line` is 0 and `function` "" where nobody recorded it. */
-export interface Place {
+export interface SourceLocation {
   readonly file: string;
   readonly line: number;
   readonly function: string;
@@ -31,7 +31,7 @@ export interface FileRow {
   readonly out_of_memory: readonly { readonly requested_bytes: number | null; readonly free_bytes: number | null }[];
 }
 
-export interface LiveRow extends Origin, Place {
+export interface LiveRow extends Origin, SourceLocation {
   /** Whether the line is the user's; false where no frame of the stack is. */
   readonly user: boolean;
   readonly bytes: number;
@@ -39,15 +39,15 @@ export interface LiveRow extends Origin, Place {
   readonly blocks: number;
   readonly largest_block_bytes: number;
   readonly pending_free_bytes: number;
-  readonly stack: readonly Place[];
+  readonly stack: readonly SourceLocation[];
 }
 
-export interface BlockRow extends Origin, Place {
+export interface BlockRow extends Origin, SourceLocation {
   readonly bytes: number;
   readonly requested_bytes: number | null;
 }
 
-export interface GrowthRow extends Place {
+export interface GrowthRow extends SourceLocation {
   readonly rank: number | null;
   readonly device: string;
   readonly user: boolean;
@@ -62,10 +62,10 @@ export interface GrowthRow extends Place {
   readonly kept_share: number | null;
   /** At each snapshot. */
   readonly bytes: readonly number[];
-  readonly stack: readonly Place[];
+  readonly stack: readonly SourceLocation[];
 }
 
-export interface SurvivorRow extends Origin, Place {
+export interface SurvivorRow extends Origin, SourceLocation {
   readonly trend: LineTrend | null;
   readonly allocations: number;
   readonly allocated_bytes: number;
@@ -97,7 +97,7 @@ export interface PoolRow extends Origin {
 /** `stormlog.snapshot/1`: what memory snapshots say, as tables. */
 export interface SnapshotDocument {
   readonly schema: "stormlog.snapshot/1";
-  /** Folder that file names are relative to; null when they stand as recorded. */
+  /** Directory that file names are relative to; null when they stand as recorded. */
   readonly root: string | null;
   readonly snapshots: readonly FileRow[];
   /** Of the last snapshot of each process, most bytes first. */

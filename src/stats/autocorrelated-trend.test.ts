@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { likenessOfParts, slopeChance } from "./autocorrelated-trend.ts";
+import { blockMeanAutocorrelation, slopePValue } from "./autocorrelated-trend.ts";
 import { prng } from "./testing/prng.ts";
 
 const TRIES = 300;
@@ -15,7 +15,7 @@ function series(seed: number, n: number, phi: number, growth = 0): Float64Array 
 }
 
 const shareBelow = (chance: number, n: number, phi: number, growth = 0): number =>
-  Array.from({ length: TRIES }, (_, k) => slopeChance(series(1000 * n + k, n, phi, growth), 1e-6)).filter(
+  Array.from({ length: TRIES }, (_, k) => slopePValue(series(1000 * n + k, n, phi, growth), 1e-6)).filter(
     (found) => found < chance,
   ).length / TRIES;
 
@@ -37,20 +37,21 @@ describe("the chance of a slope in noise that may be slow", () => {
 
   it("is next to nothing for a line without noise, and one half for a constant", () => {
     const line = Float64Array.from({ length: 50 }, (_, i) => 1e6 * i);
-    expect(slopeChance(line, 100)).toBeLessThan(1e-10);
+    expect(slopePValue(line, 100)).toBeLessThan(1e-10);
     expect(
-      slopeChance(
+      slopePValue(
         line.map((value) => -value),
         100,
       ),
     ).toBeGreaterThan(1 - 1e-10);
-    expect(slopeChance(new Float64Array(50).fill(7), 100)).toBeCloseTo(0.5, 10);
+    expect(slopePValue(new Float64Array(50).fill(7), 100)).toBeCloseTo(0.5, 10);
   });
 });
 
 describe("how alike neighbouring parts are", () => {
   const mean = (phi: number) =>
-    Array.from({ length: 50 }, (_, k) => likenessOfParts(series(k, 240, phi), 24)).reduce((a, b) => a + b, 0) / 50;
+    Array.from({ length: 50 }, (_, k) => blockMeanAutocorrelation(series(k, 240, phi), 24)).reduce((a, b) => a + b, 0) /
+    50;
 
   it("is small in white noise, and near its true value in AR(1) 0.9", () => {
     expect(mean(0)).toBeLessThan(0.05);
@@ -62,10 +63,10 @@ describe("how alike neighbouring parts are", () => {
   it("is not moved by a slope or by jumps", () => {
     const noise = series(3, 240, 0);
     const moved = noise.map((value, i) => value + i / 10 + (i > 90 ? 50 : 0) + (i > 170 ? 80 : 0));
-    expect(likenessOfParts(moved, 24)).toBeLessThan(0.1);
-    expect(likenessOfParts(new Float64Array(240).fill(5), 24)).toBe(0);
+    expect(blockMeanAutocorrelation(moved, 24)).toBeLessThan(0.1);
+    expect(blockMeanAutocorrelation(new Float64Array(240).fill(5), 24)).toBe(0);
     expect(
-      likenessOfParts(
+      blockMeanAutocorrelation(
         Float64Array.from({ length: 240 }, (_, i) => (i < 120 ? 0 : 64)),
         24,
       ),

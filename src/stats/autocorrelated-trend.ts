@@ -76,7 +76,7 @@ function fitNoise(y: Float64Array, persistence: number, white: number, rounding:
  * @param rounding smallest standard deviation to believe in, in the unit of y
  * @returns one-sided probability
  */
-export function slopeChance(y: Float64Array, rounding: number): number {
+export function slopePValue(y: Float64Array, rounding: number): number {
   const persistences = [0];
   for (let time = 0.5; time <= MAX_RELAXATION * y.length; time *= RELAXATION_FACTOR) {
     persistences.push(Math.exp(-1 / time));
@@ -106,7 +106,7 @@ export function slopeChance(y: Float64Array, rounding: number): number {
 const CALM_SHARE = 0.9;
 
 /** Mean square of the calm differences of points so far apart, around their middle. */
-function calmSquare(y: Float64Array, lag: number): number {
+function trimmedMeanSquare(y: Float64Array, lag: number): number {
   const differences = Float64Array.from({ length: y.length - lag }, (_, i) => y[i + lag]! - y[i]!).sort();
   const middle = differences[differences.length >> 1]!;
   const squares = differences.map((difference) => (difference - middle) ** 2).sort();
@@ -119,10 +119,10 @@ function calmSquare(y: Float64Array, lag: number): number {
  * say of it (their variances are as 1 + φ to 1), which neither a slope nor a few jumps change.
  * @param parts how many parts the points will be summed up in
  */
-export function likenessOfParts(y: Float64Array, parts: number): number {
-  const one = calmSquare(y, 1);
+export function blockMeanAutocorrelation(y: Float64Array, parts: number): number {
+  const one = trimmedMeanSquare(y, 1);
   if (!(one > 0)) return 0;
-  const phi = Math.min(0.97, calmSquare(y, 2) / one - 1);
+  const phi = Math.min(0.97, trimmedMeanSquare(y, 2) / one - 1);
   if (!(phi > 0)) return 0;
   const size = y.length / parts;
   const faded = 1 - phi ** size;

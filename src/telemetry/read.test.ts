@@ -231,8 +231,8 @@ describe("readTelemetry", () => {
     if (told.kind !== "recording") throw new Error("not a recording");
     expect(told.recording.marks).toEqual([{ timeNs: 0, kind: "oom", text: "CUDA out of memory" }]);
     for (const second of [1, 2]) {
-      const folder = `dumps/oom_dump_2026010${second}T000000Z_7_cuda_1`;
-      put(`${folder}/events.json`, JSON.stringify([{ timestamp: second, memory_allocated: 5, memory_reserved: 6 }]));
+      const directory = `dumps/oom_dump_2026010${second}T000000Z_7_cuda_1`;
+      put(`${directory}/events.json`, JSON.stringify([{ timestamp: second, memory_allocated: 5, memory_reserved: 6 }]));
     }
     put("dumps/oom_dump_20260103T000000Z_7_cuda_1/manifest.json", "{}");
     const dumps = await readTelemetry(path.join(directory, "dumps"));

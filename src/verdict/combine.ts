@@ -1,9 +1,9 @@
 import { formatBytes } from "../core/units.ts";
-import type { Check, FingerprintDifference, Judgement, VerdictWord } from "./judgement.ts";
+import type { Check, CheckVerdict, FingerprintDifference, Judgement } from "./judgement.ts";
 import { describeSeries } from "./series-index.ts";
 
 /** Fail over unjudged (any gating check) over warn over pass. Nothing checked at all is unjudged. */
-export function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): VerdictWord {
+export function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): CheckVerdict {
   if (checks.some(({ verdict, gating }) => verdict === "fail" && gating)) return "fail";
   const gates = checks.filter(({ gating }) => gating);
   if (gates.some(({ verdict }) => verdict === "unjudged")) return "unjudged";
@@ -16,7 +16,7 @@ function sameSeries(a: Check, b: Check): boolean {
   return a.rank === b.rank && a.device === b.device && a.metric === b.metric;
 }
 
-function sentence(verdict: VerdictWord, checks: readonly Check[]): string {
+function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
   // A rank above 0 tells that there are others, also where nothing is to be said of them.
   const ranks = new Set([0, ...checks.map(({ rank }) => rank)]).size > 1 ? "many" : "one";
   const leaks = (check: Check) =>

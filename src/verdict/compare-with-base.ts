@@ -3,7 +3,7 @@ import { BASE_RERUNS } from "./defaults.ts";
 import { type Level, levelOf, type Margin } from "./level.ts";
 import { type BaselineValue, knownWithin } from "./sessions.ts";
 
-export interface BaseWordInput {
+export interface BaseComparisonInput {
   /** Runs of the change that all lie above the threshold; at least two. */
   readonly breaching: readonly number[];
   /** Runs of the base commit in the same session; at least one. */
@@ -22,15 +22,15 @@ export interface BaseWordInput {
 }
 
 /** Why a breach does not hold: the base stands as high here, is as high now and then, or spreads that far anywhere. */
-export type Acquittal = "offset" | "reached" | "spread";
+export type Dismissal = "offset" | "reached" | "spread";
 
 /** What the base's runs in the session of the change say of its breach. */
-export interface BaseWord {
+export interface BaseComparison {
   readonly inSession: Level;
   /** Null when it holds: the change stands above the base here and above everything known of the baseline. */
-  readonly acquittal: Acquittal | null;
+  readonly dismissal: Dismissal | null;
   /** Three base runs are not enough to acquit: they disagree with each other. */
-  readonly torn: boolean;
+  readonly inconclusive: boolean;
 }
 
 /**
@@ -42,7 +42,7 @@ function sessionSpread(within: number | null, overall: number, here: readonly (r
   return within ?? Math.min(overall, 2 * (pooledDeviation(here) ?? overall));
 }
 
-export function baseWord(input: BaseWordInput): BaseWord {
+export function compareWithBase(input: BaseComparisonInput): BaseComparison {
   const { breaching, here, known, quantum, margin, confirmedSpreads, tolerance } = input;
   const within = knownWithin(input.baseline, quantum);
   const inSession = levelOf(here, sessionSpread(within, input.spread, [here, breaching]), margin);
@@ -61,7 +61,7 @@ export function baseWord(input: BaseWordInput): BaseWord {
   const top = Math.max(...breaching) + inSession.margin;
   const reached = here.filter((value) => value >= lowest - tolerance && value <= top).length;
   const seldom = 2 * BASE_RERUNS * reached <= here.length;
-  const acquittal = !aboveHere ? "offset" : !aboveAll ? "spread" : seldom ? null : "reached";
-  const torn = acquittal !== null && aboveEach && aboveAll && here.length < 2 * BASE_RERUNS;
-  return { inSession, acquittal, torn };
+  const dismissal = !aboveHere ? "offset" : !aboveAll ? "spread" : seldom ? null : "reached";
+  const inconclusive = dismissal !== null && aboveEach && aboveAll && here.length < 2 * BASE_RERUNS;
+  return { inSession, dismissal, inconclusive };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bound, confirmations, innocentRate, predictiveChance, predictiveConfirmations } from "./confirmation.ts";
+import { bound, confirmations, falseAlarmRate, predictiveChance, predictiveConfirmations } from "./confirmation.ts";
 
 describe("confirmation runs", () => {
   it.each([
@@ -7,17 +7,17 @@ describe("confirmation runs", () => {
     [10, 3],
     [30, 2],
   ])("over %i clean baseline runs are %i at alpha 0.001", (runs, wanted) => {
-    expect(confirmations(innocentRate(0, runs), 0.001, 6)).toBe(wanted);
+    expect(confirmations(falseAlarmRate(0, runs), 0.001, 6)).toBe(wanted);
   });
 
   it("grow with every baseline run above the threshold, up to the cap", () => {
-    expect(confirmations(innocentRate(1, 10), 0.001, 6)).toBe(5);
-    expect(confirmations(innocentRate(5, 10), 0.001, 6)).toBe(6);
+    expect(confirmations(falseAlarmRate(1, 10), 0.001, 6)).toBe(5);
+    expect(confirmations(falseAlarmRate(5, 10), 0.001, 6)).toBe(6);
     expect(confirmations(1, 0.001, 6)).toBe(6);
   });
 
   it("grow when several checks share alpha", () => {
-    expect(confirmations(innocentRate(0, 10), 0.001 / 2, 6)).toBe(4);
+    expect(confirmations(falseAlarmRate(0, 10), 0.001 / 2, 6)).toBe(4);
   });
 
   it("reach a bound that is the chance of all of them at once", () => {

@@ -5,7 +5,7 @@ import { MIN_CONFIRMATIONS } from "./defaults.ts";
  * of a rare event is known to about its square root, which is added once it has been seen: two modes of which the upper
  * one was met once in ten runs may well be a mode of one run in four.
  */
-export function innocentRate(above: number, runs: number): number {
+export function falseAlarmRate(above: number, runs: number): number {
   return (above + Math.sqrt(above) + 1) / (runs + 2);
 }
 

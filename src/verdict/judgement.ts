@@ -1,7 +1,7 @@
 import type { DriftClass } from "../analysis/document.ts";
 import type { Metric } from "../telemetry/recording/model.ts";
 
-export type VerdictWord = "pass" | "warn" | "fail" | "unjudged";
+export type CheckVerdict = "pass" | "warn" | "fail" | "unjudged";
 
 /** Which limit a check holds a value against; each is reported on its own. */
 export type Limit = "budget" | "baseline" | "anchor";
@@ -18,7 +18,7 @@ export interface Check {
   readonly limit: Limit;
   /** Whether this check can fail the gate; the others warn. */
   readonly gating: boolean;
-  readonly verdict: VerdictWord;
+  readonly verdict: CheckVerdict;
   readonly candidate_bytes: number | null;
   readonly baseline_bytes: number | null;
   readonly threshold_bytes: number | null;
@@ -47,7 +47,7 @@ export interface FingerprintDifference {
 
 /** The answer of `judge`. */
 export interface Judgement {
-  readonly verdict: VerdictWord;
+  readonly verdict: CheckVerdict;
   /** False while more runs are wanted; until then the verdict reads as if nothing more came. */
   readonly final: boolean;
   /** True when a fail was confirmed by re-runs and, where it was wanted, by the base commit in this session. */

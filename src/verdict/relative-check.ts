@@ -1,7 +1,7 @@
 import { assertNever } from "../core/errors.ts";
 import { formatBytes, formatBytesDelta } from "../core/units.ts";
 import { checkOf } from "./check.ts";
-import type { Acquittal } from "./compare-with-base.ts";
+import type { Dismissal } from "./compare-with-base.ts";
 import type { Check } from "./judgement.ts";
 import { minimalDetectableChange } from "./mde.ts";
 import type { RelativeOutcome } from "./relative-rule.ts";
@@ -28,7 +28,7 @@ function times(count: number, noun: string): string {
 }
 
 /** Why the base commit's runs in this session acquit a change; `here` is their middle. */
-function acquittal(why: Acquittal, here: string): string {
+function dismissal(why: Dismissal, here: string): string {
   switch (why) {
     case "offset":
       return `so is the base commit in this session (${here}): the machine moved, not the change; refresh the baseline`;
@@ -86,7 +86,7 @@ export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject
         verdict: "pass",
         candidate_bytes: outcome.value,
         needs_base_runs: gating ? outcome.needsBaseRuns : 0,
-        reason: `${over}, but ${acquittal(outcome.why, formatBytes(outcome.inSession.centre))}`,
+        reason: `${over}, but ${dismissal(outcome.why, formatBytes(outcome.inSession.centre))}`,
       });
     case "session-unknown":
       return checkOf(key, {

@@ -1,6 +1,6 @@
 import { median, spread } from "../stats/spread.ts";
-import { type Acquittal, baseWord } from "./compare-with-base.ts";
-import { bound, confirmations, innocentRate, predictiveChance, predictiveConfirmations } from "./confirmation.ts";
+import { compareWithBase, type Dismissal } from "./compare-with-base.ts";
+import { bound, confirmations, falseAlarmRate, predictiveChance, predictiveConfirmations } from "./confirmation.ts";
 import { BASE_RERUNS, CLEAR_MARGINS, CONFIRMED_ALPHA_SHARE, MIN_SESSIONS, OWN_LEVEL_SHARE } from "./defaults.ts";
 import { type Level, levelOf, type Margin } from "./level.ts";
 import { type BaselineValue, sessionBound } from "./sessions.ts";
@@ -45,7 +45,7 @@ export type RelativeOutcome =
   | ({
       readonly kind: "acquitted";
       readonly value: number;
-      readonly why: Acquittal;
+      readonly why: Dismissal;
       readonly inSession: Level;
       readonly needsBaseRuns: number;
     } & Judged)
@@ -110,7 +110,7 @@ export function judgeRelative(input: RelativeInput): RelativeOutcome {
   const judged: Judged = { ...level, runs: all.length, sessions: new Set(baseline.map((b) => b.session)).size };
 
   const tolerance = margin(level.centre, 0) / 20;
-  const rate = innocentRate(pool.filter((b) => b > level.threshold).length, pool.length);
+  const rate = falseAlarmRate(pool.filter((b) => b > level.threshold).length, pool.length);
   const wanted = confirmations(rate, input.alpha, input.maxConfirmations);
   const within = (value: number) => value <= level.threshold || isOwnLevel(value, pool, level.margin, tolerance);
 
@@ -175,7 +175,7 @@ export function judgeRelative(input: RelativeInput): RelativeOutcome {
     }
     return breach(needsMoreRuns, needsBaseRuns, false, chance);
   }
-  const word = baseWord({
+  const word = compareWithBase({
     breaching,
     here,
     known,
@@ -186,10 +186,10 @@ export function judgeRelative(input: RelativeInput): RelativeOutcome {
     confirmedSpreads,
     tolerance,
   });
-  if (word.acquittal !== null) {
-    const torn = word.torn && baseRunsPossible ? 2 * BASE_RERUNS - here.length : 0;
-    const needs = Math.max(needsBaseRuns, torn);
-    const { acquittal: why, inSession } = word;
+  if (word.dismissal !== null) {
+    const inconclusive = word.inconclusive && baseRunsPossible ? 2 * BASE_RERUNS - here.length : 0;
+    const needs = Math.max(needsBaseRuns, inconclusive);
+    const { dismissal: why, inSession } = word;
     return { kind: "acquitted", value, why, inSession, needsBaseRuns: needs, ...judged };
   }
   return breach(needsMoreRuns, needsBaseRuns, needsMoreRuns === 0 && missing === 0, chance);

@@ -17,7 +17,7 @@ import { actionNode } from "./testing/tools.ts";
 /** A pull request that is red, and what people say about it: the built step, a real command, a real repository. */
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package folder as dist/ does.
+// Within the package, so that the built file finds its package directory as dist/ does.
 const BUILT = path.join(ROOT, "build/test-accept");
 const PR = 7;
 const AT = "2026-09-01T10:00:00Z";

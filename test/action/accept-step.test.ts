@@ -55,7 +55,7 @@ afterAll(async () => {
 });
 
 function step(body: string, id: number, inputs: Readonly<Record<string, string>> = {}) {
-  const file = path.join(job.folder, "comment.json");
+  const file = path.join(job.directory, "comment.json");
   writeFileSync(
     file,
     JSON.stringify({ action: "created", issue: { number: 12, pull_request: {} }, comment: { id, body } }),
@@ -63,7 +63,7 @@ function step(body: string, id: number, inputs: Readonly<Record<string, string>>
   return runStepFile({
     node: actionNode(),
     script: path.join(BUILT, "action/accept.js"),
-    cwd: job.folder,
+    cwd: job.directory,
     env: { ...job.env, GITHUB_EVENT_NAME: "issue_comment", GITHUB_EVENT_PATH: file },
     inputs: { token: "job", "gate-id": "default", rerun: "auto", ...inputs },
     timeoutMs: 60_000,

@@ -28,7 +28,7 @@ const github = new GitHubDouble();
 const actions = new ActionsDouble();
 const people = new Permissions();
 const reruns = new Reruns(actions);
-const folder = mkdtempSync(path.join(tmpdir(), "stormlog-accept-"));
+const directory = mkdtempSync(path.join(tmpdir(), "stormlog-accept-"));
 
 beforeAll(async () => {
   github.use(reruns.routes).use(actions.routes).use(people.routes);
@@ -43,7 +43,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await github.stop();
   await actions.store.stop();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 beforeEach(() => {
@@ -80,7 +80,7 @@ interface Done {
 }
 
 async function step(name: string, event: object, inputs: Readonly<Record<string, string>> = {}): Promise<Done> {
-  const file = path.join(folder, "event.json");
+  const file = path.join(directory, "event.json");
   writeFileSync(file, JSON.stringify(event));
   const env = {
     GITHUB_API_URL: github.url,

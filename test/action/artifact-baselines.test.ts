@@ -32,7 +32,7 @@ const zipped = ((): boolean => {
 
 let github: GitHubDouble;
 let actions: ActionsDouble;
-let folder: string;
+let directory: string;
 
 function record(session: string): string {
   const series = [{ rank: 0, device: "host", metric: "host" as const, peak_bytes: 1 }];
@@ -42,12 +42,12 @@ function record(session: string): string {
 
 /** An archive as another program packs it. */
 function zip(files: Readonly<Record<string, string>>): Buffer {
-  const root = mkdtempSync(path.join(folder, "zip-"));
+  const root = mkdtempSync(path.join(directory, "zip-"));
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
     writeFileSync(path.join(root, name), text);
   }
-  const archive = path.join(folder, `${path.basename(root)}.zip`);
+  const archive = path.join(directory, `${path.basename(root)}.zip`);
   const names = Object.keys(files).map((name) => name.split("/")[0] ?? name);
   execFileSync("python3", ["-m", "zipfile", "-c", archive, ...new Set(names)], { cwd: root });
   return readFileSync(archive);
@@ -83,7 +83,7 @@ async function listRuns(call: Call): Promise<{ status: number; body: object }> {
 }
 
 beforeEach(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), "stormlog-artifact-"));
+  directory = mkdtempSync(path.join(tmpdir(), "stormlog-artifact-"));
   github = new GitHubDouble();
   actions = new ActionsDouble();
   await actions.store.start();
@@ -98,7 +98,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await github.stop();
   await actions.store.stop();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
   expect([...github.faults, ...actions.store.faults]).toEqual([]);
 });
 

@@ -13,7 +13,7 @@ import { ResultsDouble, runtimeToken } from "./testing/results-double.ts";
 import { actionNode } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package folder as dist/ does.
+// Within the package, so that the built file finds its package directory as dist/ does.
 const BUILT = path.join(ROOT, "build/test-artifact-failures");
 
 /** Longest time one upload may take, seconds, and what a busy machine may add to a whole step. */
@@ -180,7 +180,7 @@ describe("when the artifact service does not play along", () => {
       expect([result.outputs["artifact-id"] !== "", result.outputs["timeline-url"]]).toEqual([timelineOnly, ""]);
       // The evidence itself is where the outputs say.
       expect(existsSync(path.join(result.outputs["bundle-path"] ?? "", "report.json"))).toBe(true);
-      expect(result.outputs["bundle-path"]).toContain(job.folder);
+      expect(result.outputs["bundle-path"]).toContain(job.directory);
       const shown = result.log.replace(/^::(add-mask|debug)::.*$/gm, "");
       for (const secret of ["canary-signature", tokenOf(at)]) expect(shown).not.toContain(secret);
       expect(result.seconds).toBeLessThan(UPLOAD_DEADLINE_S + SECTION_DEADLINE_S + SLACK_S);
@@ -191,14 +191,14 @@ describe("when the artifact service does not play along", () => {
   it("leaves the post step, which uploads after a cancellation, with one warning and green", async () => {
     const job = new Job(github.url, results.url);
     try {
-      const bundleDir = path.join(job.folder, "bundle");
+      const bundleDir = path.join(job.directory, "bundle");
       mkdirSync(bundleDir);
       writeFileSync(path.join(bundleDir, "report.json"), "{}");
       const refused = CASES.findIndex(({ name }) => name === "403");
       const after = await runStepFile({
         node: actionNode(),
         script: path.join(BUILT, "action/post.js"),
-        cwd: job.folder,
+        cwd: job.directory,
         env: { ...job.env, ACTIONS_RUNTIME_TOKEN: tokenOf(refused) },
         state: { "stormlog-post": JSON.stringify({ bundleDir, artifactName: "stormlog-x", retentionDays: null }) },
       });

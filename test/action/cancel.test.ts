@@ -12,7 +12,7 @@ import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
 import { directoryHashes, zipHashes } from "./testing/unzip.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package folder as dist/ does.
+// Within the package, so that the built file finds its package directory as dist/ does.
 const BUILT = path.join(ROOT, "build/test-cancel");
 
 const node = actionNode();
@@ -30,8 +30,8 @@ const SLACK_S = 1;
 const WORKLOAD = `
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-const [, , folder, quick, word] = process.argv;
-const counter = folder + "/count";
+const [, , directory, quick, word] = process.argv;
+const counter = directory + "/count";
 const count = existsSync(counter) ? Number(readFileSync(counter, "utf8")) + 1 : 1;
 writeFileSync(counter, String(count));
 const keep = Buffer.alloc(64 * 2 ** 20, 1);
@@ -42,7 +42,7 @@ if (count <= Number(quick)) {
   spawn(process.execPath, ["-e", stay, word], { detached: true, stdio: "ignore" }).unref();
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => keep.length);
   setInterval(() => keep.length, 1000);
-  setTimeout(() => writeFileSync(folder + "/staying", ""), 400);
+  setTimeout(() => writeFileSync(directory + "/staying", ""), 400);
 }
 `;
 
@@ -107,7 +107,7 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
     results.artifacts.length = 0;
     job = new Job(github.url, results.url);
     word = `stay-${randomBytes(8).toString("hex")}`;
-    writeFileSync(path.join(job.folder, "work.mjs"), WORKLOAD);
+    writeFileSync(path.join(job.directory, "work.mjs"), WORKLOAD);
     // A baseline of a megabyte: every run of the workload breaches it at once, and has to be confirmed.
     const peaks = ["a", "a", "b", "b", "c"].map((session, at) => ({
       session,
@@ -116,7 +116,7 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
       ],
     }));
     writeFileSync(
-      path.join(job.folder, "baseline.json"),
+      path.join(job.directory, "baseline.json"),
       JSON.stringify({ schema: "stormlog.measurements/1", scenario: "default", runs: peaks }),
     );
     return () => {
@@ -129,12 +129,12 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
     runStepFile({
       node,
       script: path.join(BUILT, "action/main.js"),
-      cwd: job.folder,
-      env: { ...job.env, GITHUB_WORKSPACE: job.folder },
+      cwd: job.directory,
+      env: { ...job.env, GITHUB_WORKSPACE: job.directory },
       ...more,
       inputs: {
         token: "job",
-        run: `exec ${node} work.mjs ${job.folder} ${quick} ${word}`,
+        run: `exec ${node} work.mjs ${job.directory} ${quick} ${word}`,
         baseline: "baseline.json",
         probe: "off",
         attribute: "off",
@@ -146,13 +146,13 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
     runStepFile({
       node,
       script: path.join(BUILT, "action/post.js"),
-      cwd: job.folder,
+      cwd: job.directory,
       env: job.env,
       state: after.state,
     });
 
   const staying = async (): Promise<void> => {
-    while (!existsSync(path.join(job.folder, "staying"))) await new Promise((resolve) => setTimeout(resolve, 25));
+    while (!existsSync(path.join(job.directory, "staying"))) await new Promise((resolve) => setTimeout(resolve, 25));
   };
 
   const reportOf = (result: StepResult): Report["payload"] =>
@@ -215,9 +215,9 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
   }, 60_000);
 
   it("in its first run is an error when its minutes are over, and so is every scenario that it did not reach", async () => {
-    const run = [process.execPath, "work.mjs", job.folder, "0", word];
+    const run = [process.execPath, "work.mjs", job.directory, "0", word];
     const scenarios = ["first", "second"].map((name) => ({ name, run }));
-    writeFileSync(path.join(job.folder, "stormlog-gate.yml"), JSON.stringify({ scenarios }));
+    writeFileSync(path.join(job.directory, "stormlog-gate.yml"), JSON.stringify({ scenarios }));
     const result = await main(0, { inputs: { "timeout-minutes": "0.06", run: "" } });
     expect(result, result.log).toMatchObject({ code: 1, outputs: { verdict: "error", "exit-code": "1" } });
     expect(reportOf(result).scenarios.map(({ scenario, error }) => [scenario, error?.code])).toEqual([

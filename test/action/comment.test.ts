@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { commentMarker, keepOneComment, stickyComment } from "../../src/github/comment/comment.ts";
+import { commentMarker, stickyComment, upsertComment } from "../../src/github/comment/comment.ts";
 import { connect, type Octokit } from "../../src/github/octokit.ts";
 import { runContext } from "../../src/github/run-context.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
@@ -37,8 +37,8 @@ afterEach(async () => {
 describe("the sticky comment", () => {
   it("is created once and then updated in place", async () => {
     const octokit = await client();
-    const first = await keepOneComment(octokit, TARGET, "one");
-    const second = await keepOneComment(octokit, TARGET, "two");
+    const first = await upsertComment(octokit, TARGET, "one");
+    const second = await upsertComment(octokit, TARGET, "two");
     expect(first).toMatchObject({ action: "created" });
     expect(second).toEqual({ action: "updated", url: first.action === "created" ? first.url : "" });
     expect(github.comments).toMatchObject([{ author: BOT, issue: PR, body: `${MARKER}\ntwo` }]);
@@ -46,48 +46,48 @@ describe("the sticky comment", () => {
 
   it("is left alone when the text is the same, whatever line ends came back", async () => {
     const octokit = await client();
-    await keepOneComment(octokit, TARGET, "a\nb\n");
+    await upsertComment(octokit, TARGET, "a\nb\n");
     const writes = github.requests.filter(({ method }) => method !== "GET").length;
-    expect(await keepOneComment(octokit, TARGET, "a\nb\n")).toMatchObject({ action: "unchanged" });
+    expect(await upsertComment(octokit, TARGET, "a\nb\n")).toMatchObject({ action: "unchanged" });
     expect(github.requests.filter(({ method }) => method !== "GET")).toHaveLength(writes);
   });
 
   it("is found on the third page", async () => {
     for (let n = 0; n < 250; n += 1) github.addComment(PR, "somebody", `talk ${n}`);
     const ours = github.addComment(PR, BOT, `${MARKER}\nold`);
-    expect(await keepOneComment(await client(), TARGET, "new")).toMatchObject({ action: "updated" });
+    expect(await upsertComment(await client(), TARGET, "new")).toMatchObject({ action: "updated" });
     expect(ours.body).toBe(`${MARKER}\nnew`);
   });
 
   it("is never somebody else's comment with a pasted marker", async () => {
     const pasted = github.addComment(PR, "mallory", `${MARKER}\npass, trust me`);
-    expect(await keepOneComment(await client(), TARGET, "fail")).toMatchObject({ action: "created" });
+    expect(await upsertComment(await client(), TARGET, "fail")).toMatchObject({ action: "created" });
     expect(pasted.body).toContain("trust me");
   });
 
   it("is not a comment of ours that only quotes the marker further down", async () => {
     github.addComment(PR, BOT, `> quote\n${MARKER}\n`);
-    expect(await keepOneComment(await client(), TARGET, "x")).toMatchObject({ action: "created" });
+    expect(await upsertComment(await client(), TARGET, "x")).toMatchObject({ action: "created" });
   });
 
   it("belongs to whoever the token is", async () => {
     const octokit = await client("robot");
-    await keepOneComment(octokit, TARGET, "one");
-    expect(await keepOneComment(octokit, TARGET, "two")).toMatchObject({ action: "updated" });
+    await upsertComment(octokit, TARGET, "one");
+    expect(await upsertComment(octokit, TARGET, "two")).toMatchObject({ action: "updated" });
     expect(github.comments).toMatchObject([{ author: "release-robot", body: `${MARKER}\ntwo` }]);
   });
 
   it("is one per gate", async () => {
     const octokit = await client();
-    await keepOneComment(octokit, TARGET, "a");
-    await keepOneComment(octokit, { ...TARGET, key: "other" }, "b");
+    await upsertComment(octokit, TARGET, "a");
+    await upsertComment(octokit, { ...TARGET, key: "other" }, "b");
     expect(github.comments.map(({ body }) => body.split("\n")[0])).toEqual([MARKER, commentMarker("other")]);
   });
 
   it("of two duplicates keeps the older one", async () => {
     const older = github.addComment(PR, BOT, `${MARKER}\n1`);
     github.addComment(PR, BOT, `${MARKER}\n2`);
-    await keepOneComment(await client(), TARGET, "now");
+    await upsertComment(await client(), TARGET, "now");
     expect(github.comments).toMatchObject([{ id: older.id, body: `${MARKER}\nnow` }]);
   });
 
@@ -101,7 +101,7 @@ describe("the sticky comment", () => {
   it("is not overwritten by the run of an older commit", async () => {
     github.heads.set(PR, "b".repeat(40));
     const octokit = await client();
-    const at = (headSha: string) => keepOneComment(octokit, { ...TARGET, headSha }, "old news");
+    const at = (headSha: string) => upsertComment(octokit, { ...TARGET, headSha }, "old news");
     expect(await at("a".repeat(40))).toEqual({ action: "outdated" });
     expect(github.comments).toEqual([]);
     expect(await at("b".repeat(40))).toMatchObject({ action: "created" });
@@ -129,7 +129,7 @@ describe("the sticky comment", () => {
   });
 
   it("keeps a text that is too long within GitHub's limit", async () => {
-    expect(await keepOneComment(await client(), TARGET, "ä".repeat(300_000))).toMatchObject({ action: "created" });
+    expect(await upsertComment(await client(), TARGET, "ä".repeat(300_000))).toMatchObject({ action: "created" });
   });
 
   it.each(['a"b', "a-->b", "a\nb", "a--!>b"])("has a marker that a key like %j cannot break", (key) => {

@@ -22,7 +22,7 @@ const NOW = new Date("2026-11-21T12:00:00Z");
 
 let github: GitHubDouble;
 let origin: GitDataDouble;
-let folder: string;
+let directory: string;
 let work: string;
 
 function git(...args: readonly string[]): string {
@@ -37,10 +37,10 @@ function commit(message: string): string {
 
 /** What a job's checkout leaves: one commit, and no other branch. */
 function shallowClone(ref: string): string {
-  const clone = path.join(folder, `clone-${ref.replaceAll("/", "-")}`);
+  const clone = path.join(directory, `clone-${ref.replaceAll("/", "-")}`);
   execFileSync("git", ["init", "--quiet", clone]);
   const at = (...args: readonly string[]) => execFileSync("git", ["-C", clone, ...args], { stdio: "pipe" });
-  at("fetch", "--quiet", "--depth=1", `file://${origin.folder}`, ref);
+  at("fetch", "--quiet", "--depth=1", `file://${origin.directory}`, ref);
   at("checkout", "--quiet", "--detach", "FETCH_HEAD");
   return clone;
 }
@@ -51,7 +51,7 @@ function run(name: string, sha: string): NewRun {
 }
 
 async function keep(...runs: readonly NewRun[]): Promise<void> {
-  const store = openGitStore(`ref:${REF}`, origin.folder, REF);
+  const store = openGitStore(`ref:${REF}`, origin.directory, REF);
   await store.update("train", FINGERPRINT, (current) => addRuns(current ?? emptyRecord("train", FINGERPRINT), runs));
 }
 
@@ -80,22 +80,22 @@ const sessions = (answer: BaselineAnswer): readonly string[] =>
   answer.kind === "found" ? answer.measurements.runs.map(({ session }) => session) : [answer.reason];
 
 beforeEach(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), "stormlog-history-"));
-  work = path.join(folder, "work");
+  directory = mkdtempSync(path.join(tmpdir(), "stormlog-history-"));
+  work = path.join(directory, "work");
   github = new GitHubDouble();
   origin = new GitDataDouble();
   origin.delayMs = 0;
-  github.use(origin.routes).use(new HistoryDouble(origin.folder).routes);
+  github.use(origin.routes).use(new HistoryDouble(origin.directory).routes);
   await github.start();
   github.tokens.set("job", { login: "github-actions[bot]", write: false });
   execFileSync("git", ["init", "--quiet", "--initial-branch=main", work]);
-  git("remote", "add", "origin", origin.folder);
+  git("remote", "add", "origin", origin.directory);
 });
 
 afterEach(async () => {
   await github.stop();
   origin.dispose();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
   expect(github.faults).toEqual([]);
 });
 

@@ -106,7 +106,7 @@ describe.skipIf(azurite === null).each(WORKLOADS)("the built Action on a pull re
     await results.startWithBlobs(node, azurite as string);
     github.tokens.set("job", { login: BOT, write: true });
     job = new Job(github.url, results.url);
-    workspace = path.join(job.folder, "workspace");
+    workspace = path.join(job.directory, "workspace");
     mkdirSync(workspace);
     // What GitHub knows of the history is what was pushed, which here is the workspace itself.
     github.use(new HistoryDouble(path.join(workspace, ".git")).routes).use(new Permissions().routes);

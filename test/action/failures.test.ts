@@ -12,7 +12,7 @@ import { SelfSigned } from "./testing/self-signed.ts";
 import { actionNode } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package folder as dist/ does.
+// Within the package, so that the built file finds its package directory as dist/ does.
 const BUILT = path.join(ROOT, "build/test-failures");
 const BOT = "github-actions[bot]";
 

@@ -5,7 +5,7 @@ import { getOctokit } from "@actions/github";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type ArtifactStore, actionsArtifactStore } from "../../src/github/artifacts/artifact.ts";
 import { sectionReader, uploadSection } from "../../src/github/artifacts/section-artifacts.ts";
-import { keepSectionComment } from "../../src/github/comment/section-comment.ts";
+import { upsertSectionComment } from "../../src/github/comment/section-comment.ts";
 import type { Octokit } from "../../src/github/octokit.ts";
 import { runContext } from "../../src/github/run-context.ts";
 import type { Section } from "../../src/report/documents/section.ts";
@@ -18,7 +18,7 @@ import { ResultsDouble } from "./testing/results-double.ts";
 import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package folder as dist/ does.
+// Within the package, so that the built file finds its package directory as dist/ does.
 const BUILT = path.join(ROOT, "build/test-matrix");
 const BOT = "github-actions[bot]";
 const PR = 12;
@@ -80,18 +80,18 @@ function quickStore(): ArtifactStore {
 
 /** One leg as its job is: it uploads what it says, then keeps the comment with what is there. */
 async function runLeg(n: number, store: ArtifactStore, apiUrl: string): Promise<void> {
-  const folder = mkdtempSync(path.join(job.folder, "leg-"));
+  const directory = mkdtempSync(path.join(job.directory, "leg-"));
   // Jobs of a matrix end about the same time, and what one writes crosses on its way with what another reads.
   await late(400);
   const context = runContext(job.env);
   const own = sectionOf(n);
-  const upload = await uploadSection({ store, context, retentionDays: null, deadline: { ms: 60_000 } }, own, folder);
+  const upload = await uploadSection({ store, context, retentionDays: null, deadline: { ms: 60_000 } }, own, directory);
   if (!upload.ok) throw new Error(upload.warning);
   const reader = sectionReader(store, "default");
   // A client of its own without waits between writes: the legs shall get into each other's way.
   const octokit = getOctokit("job", { baseUrl: apiUrl }) as unknown as Octokit;
   octokit.hook.before("request", () => late(60));
-  await keepSectionComment({
+  await upsertSectionComment({
     octokit,
     gitData: null,
     context: { serverUrl: "https://github.com", owner: "octo", repo: "model" },
@@ -184,7 +184,7 @@ describe.skipIf(azurite === null)("legs of a matrix", () => {
         return runStepFile({
           node,
           script: path.join(BUILT, "main.js"),
-          cwd: own.folder,
+          cwd: own.directory,
           env: own.env,
           inputs: { token: "job", run, matrix: JSON.stringify({ os: "linux", torch: `2.${n}` }) },
         }).finally(() => own.remove());
@@ -209,7 +209,7 @@ describe.skipIf(azurite === null)("legs of a matrix", () => {
       runStepFile({
         node,
         script: path.join(BUILT, "main.js"),
-        cwd: job.folder,
+        cwd: job.directory,
         env: { ...job.env, GITHUB_RUN_ATTEMPT: String(attempt) },
         inputs: { token: "job", run, matrix: '{"os":"linux"}' },
       });
@@ -230,7 +230,7 @@ describe.skipIf(azurite === null)("legs of a matrix", () => {
       const step = await runStepFile({
         node,
         script: path.join(BUILT, "main.js"),
-        cwd: job.folder,
+        cwd: job.directory,
         env: job.env,
         inputs: { token: "job", run: "fail", matrix: JSON.stringify({ os }) },
       });

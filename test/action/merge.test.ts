@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import { actionsArtifactStore, uploadRaw } from "../../src/github/artifacts/artifact.ts";
 import { uploadSection } from "../../src/github/artifacts/section-artifacts.ts";
 import { runContext } from "../../src/github/run-context.ts";
-import type { GateReport, GateWord } from "../../src/report/documents/model.ts";
+import type { GateReport, Verdict } from "../../src/report/documents/model.ts";
 import type { Section } from "../../src/report/documents/section.ts";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
 import { buildSteps } from "./testing/build-steps.ts";
@@ -18,7 +18,7 @@ import { ResultsDouble } from "./testing/results-double.ts";
 import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package folder as dist/ does.
+// Within the package, so that the built file finds its package directory as dist/ does.
 const BUILT = path.join(ROOT, "build/test-merge");
 const BOT = "github-actions[bot]";
 const PR = 12;
@@ -72,7 +72,7 @@ const artifactJob = () => ({
 });
 
 /** Leave a section as the leg's own job does, with the real client. */
-async function leave(leg: string | null, word: GateWord, more: Partial<Section> & { report?: GateReport } = {}) {
+async function leave(leg: string | null, word: Verdict, more: Partial<Section> & { report?: GateReport } = {}) {
   const section: Section = {
     gateId: "default",
     leg,
@@ -83,7 +83,7 @@ async function leave(leg: string | null, word: GateWord, more: Partial<Section> 
     report: sampleReport(word, { session: `session-${leg}` }),
     ...more,
   };
-  const upload = await uploadSection(artifactJob(), section, job.folder);
+  const upload = await uploadSection(artifactJob(), section, job.directory);
   if (!upload.ok) throw new Error(upload.warning);
 }
 
@@ -91,7 +91,7 @@ const merge = (inputs: Record<string, string> = {}, env: Record<string, string> 
   runStepFile({
     node,
     script: path.join(BUILT, "merge.js"),
-    cwd: job.folder,
+    cwd: job.directory,
     env: { ...job.env, ...env },
     inputs: { token: "job", image: "mermaid", ...inputs },
   });
@@ -103,7 +103,7 @@ const legsOf = (result: StepResult): readonly (readonly [string, string])[] =>
   JSON.parse(result.outputs.legs ?? "[]").map((one: { leg: string; verdict: string }) => [one.leg, one.verdict]);
 
 /** A node's report: the sample's series, moved to a rank of a world of two. */
-function nodeReport(rank: number, word: GateWord): GateReport {
+function nodeReport(rank: number, word: Verdict): GateReport {
   const report = sampleReport(word, { session: "job-7" });
   const place = <T extends { readonly rank: number }>(one: T): T => ({ ...one, rank });
   return {
@@ -231,7 +231,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     const upload = await uploadRaw(
       { ...artifactJob(), name: "stormlog-section-default-mac" },
       ".json",
-      job.folder,
+      job.directory,
       (file) => writeFileSync(file, '{"schema":"stormlog.section/1","verdict":"pass"}'),
     );
     expect(upload.ok).toBe(true);

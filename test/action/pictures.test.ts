@@ -1,6 +1,6 @@
 import { getOctokit } from "@actions/github";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { keepSectionComment, type SectionComment } from "../../src/github/comment/section-comment.ts";
+import { type SectionComment, upsertSectionComment } from "../../src/github/comment/section-comment.ts";
 import type { Octokit } from "../../src/github/octokit.ts";
 import { openGitData } from "../../src/github/repository/git-data-client.ts";
 import type { Section } from "../../src/report/documents/section.ts";
@@ -28,7 +28,7 @@ function start(isPrivate: boolean): void {
 }
 
 const keep = (sections: () => Promise<readonly Section[]>, more: Partial<SectionComment> = {}) =>
-  keepSectionComment({
+  upsertSectionComment({
     octokit,
     gitData: openGitData(octokit, { owner: "octo", repo: "model" }),
     context: { serverUrl: "https://github.com", owner: "octo", repo: "model" },

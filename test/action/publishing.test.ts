@@ -12,7 +12,7 @@ import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
 import { directoryHashes, zipHashes } from "./testing/unzip.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package folder as dist/ does.
+// Within the package, so that the built file finds its package directory as dist/ does.
 const BUILT = path.join(ROOT, "build/test-action");
 const BOT = "github-actions[bot]";
 const PR = 12;
@@ -58,14 +58,14 @@ const main = (inputs: Record<string, string>, more: Partial<StepOptions> = {}): 
   runStepFile({
     node,
     script: path.join(BUILT, "main.js"),
-    cwd: job.folder,
+    cwd: job.directory,
     env: job.env,
     inputs: { token: "job", run: "fail", ...inputs },
     ...more,
   });
 
 const post = (after: StepResult): Promise<StepResult> =>
-  runStepFile({ node, script: path.join(BUILT, "post.js"), cwd: job.folder, env: job.env, state: after.state });
+  runStepFile({ node, script: path.join(BUILT, "post.js"), cwd: job.directory, env: job.env, state: after.state });
 
 const warnings = (result: StepResult, about: RegExp): readonly string[] =>
   result.commands.filter(({ command, message }) => command === "warning" && about.test(message)).map((c) => c.message);

@@ -54,7 +54,7 @@ const sessionsOf = (record: BaselineRecord | undefined): readonly string[] =>
 beforeEach(async () => {
   github = new GitHubDouble();
   repository = new GitDataDouble();
-  github.use(repository.routes).use(new HistoryDouble(repository.folder).routes);
+  github.use(repository.routes).use(new HistoryDouble(repository.directory).routes);
   github.graphQl = (query, variables) => repository.updateRefs(query, variables);
   await github.start();
   github.tokens.set("job", { login: "github-actions[bot]", write: true });
@@ -75,7 +75,7 @@ describe("baselines on a ref over the API", () => {
 
   it("are the same to the clone's own ref, both ways", async () => {
     await add(store(), "from the API");
-    const local = openGitStore(`ref:${REF}`, repository.folder, REF);
+    const local = openGitStore(`ref:${REF}`, repository.directory, REF);
     await add(local, "from the clone");
     const [ours] = (await store().list()).records;
     const [theirs] = (await local.list()).records;

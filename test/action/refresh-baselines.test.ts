@@ -18,7 +18,7 @@ import { runStepFile, type StepResult } from "./testing/mini-runner.ts";
 import { actionNode } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package folder as dist/ does.
+// Within the package, so that the built file finds its package directory as dist/ does.
 const BUILT = path.join(ROOT, "build/test-refresh-baselines");
 const REF = "refs/stormlog/baselines";
 const DAY_MS = 86_400_000;
@@ -55,7 +55,7 @@ describe.skipIf(process.platform !== "linux")("a baseline on the ref that cannot
   /** Put one file on the ref, and nothing else. */
   const put = (name: string, text: string): void => {
     const input = (args: readonly string[], stdin: string): string =>
-      execFileSync("git", ["--git-dir", git.folder, ...args], {
+      execFileSync("git", ["--git-dir", git.directory, ...args], {
         encoding: "utf8",
         input: stdin,
         env: {
@@ -66,11 +66,11 @@ describe.skipIf(process.platform !== "linux")("a baseline on the ref that cannot
           GIT_COMMITTER_EMAIL: "t@x",
         },
       }).trim();
-    const [folder = "", file = ""] = name.split("/");
+    const [directory = "", file = ""] = name.split("/");
     const blob = input(["hash-object", "-w", "--stdin"], text);
     const inner = input(["mktree"], `100644 blob ${blob}\t${file}\n`);
     const badge = input(["hash-object", "-w", "--stdin"], "{}");
-    const tree = input(["mktree"], `100644 blob ${badge}\tbadge.json\n040000 tree ${inner}\t${folder}\n`);
+    const tree = input(["mktree"], `100644 blob ${badge}\tbadge.json\n040000 tree ${inner}\t${directory}\n`);
     input(["update-ref", REF, input(["commit-tree", tree, "-m", "baselines"], "")], "");
   };
 
@@ -80,7 +80,7 @@ describe.skipIf(process.platform !== "linux")("a baseline on the ref that cannot
     mkdirSync(BUILT, { recursive: true });
     await buildInto(BUILT, { "action/main": "src/actions/gate/main.ts", guard: "src/measure/guard/main.ts" });
     job = new Job("", null);
-    workspace = path.join(job.folder, "workspace");
+    workspace = path.join(job.directory, "workspace");
     mkdirSync(workspace);
     execFileSync("git", ["init", "--quiet", "--initial-branch=main"], { cwd: workspace });
     writeFileSync(
@@ -92,7 +92,7 @@ describe.skipIf(process.platform !== "linux")("a baseline on the ref that cannot
     execFileSync("git", commit, { cwd: workspace });
     git = new GitDataDouble(path.join(workspace, ".git"));
     git.delayMs = 1;
-    github.use(git.routes).use(new HistoryDouble(git.folder).routes);
+    github.use(git.routes).use(new HistoryDouble(git.directory).routes);
     await github.start();
     github.tokens.set("job", { login: "github-actions[bot]", write: true });
     Object.assign(job.env, { GITHUB_API_URL: github.url, GITHUB_GRAPHQL_URL: `${github.url}/graphql` });

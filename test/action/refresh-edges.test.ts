@@ -53,7 +53,7 @@ describe.skipIf(process.platform !== "linux")("a refresh that is not as usual", 
   }, 60_000);
 
   it("measures, uploads and says so once each while GitHub's API is away, by what the event tells of the repository", async () => {
-    const event = path.join(here.job.folder, "event.json");
+    const event = path.join(here.job.directory, "event.json");
     writeFileSync(event, JSON.stringify({ repository: { default_branch: "main", fork: false } }));
     const away = { GITHUB_EVENT_PATH: event, GITHUB_REF_PROTECTED: "true" };
     github.failure = () => ({ kind: "status", status: STATUS });
@@ -71,7 +71,7 @@ describe.skipIf(process.platform !== "linux")("a refresh that is not as usual", 
   }, 300_000);
 
   it("that is cancelled is gone within seconds, with its evidence for the post step and nothing stored", async () => {
-    const pidFile = path.join(here.job.folder, "pid");
+    const pidFile = path.join(here.job.directory, "pid");
     const run = `echo $$ > ${pidFile}; trap '' INT TERM; while :; do sleep 0.2; done`;
     const before = git.git("for-each-ref", "refs/stormlog");
     const cancelled = await here.night(

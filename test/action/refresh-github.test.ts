@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect, type Octokit } from "../../src/github/octokit.ts";
-import { keepProposal, type Proposal } from "../../src/github/repository/anchor-pull-request.ts";
-import { closeIssue, issueMarker, keepIssue } from "../../src/github/repository/issue-upsert.ts";
+import { type Proposal, upsertProposal } from "../../src/github/repository/anchor-pull-request.ts";
+import { closeIssue, issueMarker, upsertIssue } from "../../src/github/repository/issue-upsert.ts";
 import { runContext } from "../../src/github/run-context.ts";
 import { GitDataDouble } from "./testing/double/git-data.ts";
 import { NightlyDouble } from "./testing/double/issues.ts";
@@ -50,24 +50,24 @@ describe("the one issue of a nightly gate", () => {
 
   it("is created once, updated in place, left alone when nothing changed, and closed when green", async () => {
     const octokit = await client();
-    expect(await keepIssue(octokit, TARGET, red)).toMatchObject({ action: "created" });
-    expect(await keepIssue(octokit, TARGET, red)).toMatchObject({ action: "unchanged" });
-    expect(await keepIssue(octokit, TARGET, { ...red, body: "another night" })).toMatchObject({ action: "updated" });
+    expect(await upsertIssue(octokit, TARGET, red)).toMatchObject({ action: "created" });
+    expect(await upsertIssue(octokit, TARGET, red)).toMatchObject({ action: "unchanged" });
+    expect(await upsertIssue(octokit, TARGET, { ...red, body: "another night" })).toMatchObject({ action: "updated" });
     expect(nightly.issues).toMatchObject([{ state: "open", body: `${issueMarker("default")}\nanother night` }]);
     expect(await closeIssue(octokit, TARGET, green)).toMatchObject({ action: "closed" });
     expect(nightly.issues).toMatchObject([{ state: "closed", title: green.title }]);
     expect(await closeIssue(octokit, TARGET, green)).toEqual({ action: "none" });
-    expect(await keepIssue(octokit, TARGET, red)).toMatchObject({ action: "created" });
+    expect(await upsertIssue(octokit, TARGET, red)).toMatchObject({ action: "created" });
     expect(nightly.issues.map(({ state }) => state)).toEqual(["closed", "open"]);
   });
 
   it("is found behind hundreds of others, and is never somebody else's with a pasted marker", async () => {
     const octokit = await client();
-    await keepIssue(octokit, TARGET, red);
+    await upsertIssue(octokit, TARGET, red);
     nightly.addIssue("mallory", "mine", `${issueMarker("default")}\npaste`);
     nightly.addIssue(BOT, "quote", `> said\n${issueMarker("default")}`);
     for (let n = 0; n < 230; n += 1) nightly.addIssue("somebody", `talk ${n}`, "hello");
-    expect(await keepIssue(octokit, TARGET, { ...red, body: "next" })).toMatchObject({ action: "updated" });
+    expect(await upsertIssue(octokit, TARGET, { ...red, body: "next" })).toMatchObject({ action: "updated" });
     expect(nightly.issues.filter(({ body }) => body.includes("next"))).toHaveLength(1);
     expect(nightly.issues[1]?.body).toContain("paste");
   });
@@ -75,8 +75,8 @@ describe("the one issue of a nightly gate", () => {
   it("is one per key, and of duplicates the oldest stays", async () => {
     const octokit = await client();
     const [older, newer] = [1, 2].map(() => nightly.addIssue(BOT, "x", `${issueMarker("default")}\nx`));
-    await keepIssue(octokit, { ...TARGET, key: "gpu" }, red);
-    await keepIssue(octokit, TARGET, red);
+    await upsertIssue(octokit, { ...TARGET, key: "gpu" }, red);
+    await upsertIssue(octokit, TARGET, red);
     expect([older?.state, newer?.state]).toEqual(["open", "closed"]);
     expect(nightly.issues.filter(({ state }) => state === "open")).toHaveLength(2);
   });
@@ -96,7 +96,7 @@ describe("a proposal to the main branch", () => {
   /** A commit on a branch as a person would push it. */
   function push(branch: string, name: string, content: string, message = "by hand"): void {
     const at = (args: readonly string[], input?: string): string =>
-      execFileSync("git", ["--git-dir", git.folder, ...args], {
+      execFileSync("git", ["--git-dir", git.directory, ...args], {
         encoding: "utf8",
         input: input ?? "",
         env: {
@@ -126,13 +126,13 @@ describe("a proposal to the main branch", () => {
 
   it("is one pull request that a second night brings up to date", async () => {
     const octokit = await client();
-    expect(await keepProposal(octokit, HERE, proposal("one"))).toMatchObject({ action: "created" });
-    expect(await keepProposal(octokit, HERE, proposal("one"))).toMatchObject({ action: "unchanged" });
+    expect(await upsertProposal(octokit, HERE, proposal("one"))).toMatchObject({ action: "created" });
+    expect(await upsertProposal(octokit, HERE, proposal("one"))).toMatchObject({ action: "unchanged" });
     const tip = git.git("rev-parse", "refs/heads/stormlog/anchors-default");
     push("main", "code", "moved on");
-    expect(await keepProposal(octokit, HERE, proposal("one"))).toMatchObject({ action: "unchanged" });
+    expect(await upsertProposal(octokit, HERE, proposal("one"))).toMatchObject({ action: "unchanged" });
     expect(git.git("rev-parse", "refs/heads/stormlog/anchors-default")).toBe(tip);
-    expect(await keepProposal(octokit, HERE, proposal("two", "higher still"))).toMatchObject({ action: "updated" });
+    expect(await upsertProposal(octokit, HERE, proposal("two", "higher still"))).toMatchObject({ action: "updated" });
     expect(nightly.proposals).toMatchObject([{ state: "open", body: "higher still" }]);
     expect(shown("refs/heads/stormlog/anchors-default")).toBe("two");
     // Rebuilt on the newest main, with nothing of main lost.
@@ -143,30 +143,30 @@ describe("a proposal to the main branch", () => {
 
   it("is nothing when the main branch has it already", async () => {
     push("main", "stormlog-anchors.json", "one");
-    expect(await keepProposal(await client(), HERE, proposal("one"))).toEqual({ action: "nothing" });
+    expect(await upsertProposal(await client(), HERE, proposal("one"))).toEqual({ action: "nothing" });
     expect(nightly.proposals).toEqual([]);
   });
 
   it("leaves a branch alone that a person pushed to", async () => {
     const octokit = await client();
-    await keepProposal(octokit, HERE, proposal("one"));
+    await upsertProposal(octokit, HERE, proposal("one"));
     push("stormlog/anchors-default", "stormlog-anchors.json", "a person's number");
-    expect(await keepProposal(octokit, HERE, proposal("two"))).toMatchObject({ action: "left" });
+    expect(await upsertProposal(octokit, HERE, proposal("two"))).toMatchObject({ action: "left" });
     expect(shown("refs/heads/stormlog/anchors-default")).toBe("a person's number");
   });
 
   it("takes a closed pull request for a no, until its branch is deleted", async () => {
     const octokit = await client();
-    await keepProposal(octokit, HERE, proposal("one"));
+    await upsertProposal(octokit, HERE, proposal("one"));
     const [first] = nightly.proposals;
     if (first) first.state = "closed";
-    expect(await keepProposal(octokit, HERE, proposal("two"))).toMatchObject({ action: "declined" });
+    expect(await upsertProposal(octokit, HERE, proposal("two"))).toMatchObject({ action: "declined" });
     git.git("update-ref", "-d", "refs/heads/stormlog/anchors-default");
-    expect(await keepProposal(octokit, HERE, proposal("two"))).toMatchObject({ action: "created" });
+    expect(await upsertProposal(octokit, HERE, proposal("two"))).toMatchObject({ action: "created" });
   });
 
   it("says so when the repository forbids pull requests by Actions", async () => {
     nightly.mayOpenPullRequests = false;
-    await expect(keepProposal(await client(), HERE, proposal("one"))).rejects.toMatchObject({ status: 403 });
+    await expect(upsertProposal(await client(), HERE, proposal("one"))).rejects.toMatchObject({ status: 403 });
   });
 });

@@ -95,14 +95,14 @@ const style = markdownStyle();
 const PICTURES = path.join(packageRoot(), "build/comment-pictures");
 
 /** The page of a comment, about as wide as GitHub shows it. */
-function pageOf(html: string, theme: "light" | "dark", folder: string): string {
+function pageOf(html: string, theme: "light" | "dark", directory: string): string {
   const charts = html.replace(
     /<pre><code class="language-mermaid">([\s\S]*?)<\/code><\/pre>/g,
     '<pre class="mermaid">$1</pre>',
   );
   const colors = theme === "dark" ? "background:#0d1117" : "background:#ffffff";
   const css = style === null ? "" : readFileSync(style, "utf8");
-  const file = path.join(folder, `${theme}.html`);
+  const file = path.join(directory, `${theme}.html`);
   writeFileSync(
     file,
     `<!doctype html><meta charset="utf-8"><style>${css}</style><style>body{margin:0;${colors}}
@@ -116,16 +116,16 @@ function pageOf(html: string, theme: "light" | "dark", folder: string): string {
 }
 
 describe.skipIf(!hasGfm || chromium === null || mermaid === null)("the comment in a browser", () => {
-  let folder: string;
+  let directory: string;
   beforeAll(() => {
-    folder = mkdtempSync(path.join(tmpdir(), "stormlog-comment-"));
+    directory = mkdtempSync(path.join(tmpdir(), "stormlog-comment-"));
   });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   it.each(["light", "dark"] as const)(
     "is drawn whole by mermaid and fits its column, %s",
     async (theme) => {
-      const page = await BrowserPage.open(chromium as string, path.join(folder, theme), await writePage("fail"));
+      const page = await BrowserPage.open(chromium as string, path.join(directory, theme), await writePage("fail"));
       try {
         const features = [{ name: "prefers-color-scheme", value: theme }];
         await page.send("Emulation.setEmulatedMedia", { features });
@@ -154,13 +154,13 @@ describe.skipIf(!hasGfm || chromium === null || mermaid === null)("the comment i
         if (name === "fail" || name === "matrix of six") {
           for (const [at, section] of picturedSections(sections).entries()) {
             const timeline = worstScenario(section.report)?.timeline;
-            const file = path.join(folder, `${at}.png`);
+            const file = path.join(directory, `${at}.png`);
             if (timeline != null) writeFileSync(file, await renderTimelinePng(timeline));
             images.set(section, `https://pictures.example/${at}.png`);
           }
         }
         const html = gfm(renderComment(sections, commentOptions({ images })));
-        return pageOf(html.replaceAll("https://pictures.example/", `file://${folder}/`), theme, folder);
+        return pageOf(html.replaceAll("https://pictures.example/", `file://${directory}/`), theme, directory);
       }
     },
     120_000,

@@ -259,7 +259,7 @@ describe.skipIf(azurite === null)("after the gate in the same run", () => {
     runStepFile({
       node,
       script: path.join(built, "main.js"),
-      cwd: job.folder,
+      cwd: job.directory,
       env: job.env,
       inputs: { token: "readonly", comment: "never", run },
     });

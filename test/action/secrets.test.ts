@@ -12,7 +12,7 @@ import { runtimeToken } from "./testing/results-double.ts";
 import { actionNode } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package folder as dist/ does.
+// Within the package, so that the built file finds its package directory as dist/ does.
 const BUILT = path.join(ROOT, "build/test-secrets");
 const HUNTER = path.join(ROOT, "test/action/fixtures/hunter.mjs");
 const NOBODY = 65534;
@@ -49,14 +49,14 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
     await github.start();
     github.tokens.set(SECRETS.token, { login: "github-actions[bot]", write: true });
     job = new Job(github.url, null).pullRequest(3, "a".repeat(40));
-    node = path.join(job.folder, "node");
+    node = path.join(job.directory, "node");
     // The runner's own user is no root, except in a container: both are tried where this is root.
     const drop = canDrop ? `setpriv --reuid=${NOBODY} --regid=${NOBODY} --clear-groups ` : "";
     const owned = canDrop ? `chown -R ${NOBODY} "$RUNNER_TEMP" "$(dirname "$GITHUB_OUTPUT")"\n` : "";
     writeFileSync(node, `#!/bin/sh\n${owned}exec ${drop}${actionNode()} "$@"\n`);
     chmodSync(node, 0o755);
-    chmodSync(job.folder, 0o755);
-    writeFileSync(path.join(job.folder, "temp/decoy"), DECOYS.file);
+    chmodSync(job.directory, 0o755);
+    writeFileSync(path.join(job.directory, "temp/decoy"), DECOYS.file);
     const args = canDrop ? ["--reuid=65534", "--regid=65534", "--clear-groups", "sleep", "300"] : ["300"];
     sleeper = spawn(canDrop ? "setpriv" : "sleep", args, { env: { PATH: process.env.PATH, DECOY: DECOYS.process } });
     result = await hunt(node);
@@ -73,12 +73,12 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
     runStepFile({
       node: runtime,
       script: path.join(BUILT, "action/main.js"),
-      cwd: job.folder,
+      cwd: job.directory,
       env: {
         ...job.env,
-        HOME: job.folder,
+        HOME: job.directory,
         GITHUB_TOKEN: SECRETS.github,
-        GITHUB_WORKSPACE: job.folder,
+        GITHUB_WORKSPACE: job.directory,
         ACTIONS_RUNTIME_TOKEN: `${runtimeToken()}${SECRETS.runtime}`,
         ACTIONS_ID_TOKEN_REQUEST_TOKEN: SECRETS.oidc,
         ACTIONS_ID_TOKEN_REQUEST_URL: "https://example.org",
@@ -88,7 +88,7 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
       },
       inputs: {
         token: SECRETS.token,
-        run: `${process.execPath} ${HUNTER} ${job.folder}/temp ${job.folder} $(dirname ${BUILT})/test-secrets`,
+        run: `${process.execPath} ${HUNTER} ${job.directory}/temp ${job.directory} $(dirname ${BUILT})/test-secrets`,
         baseline: "none",
         unjudged: "pass",
         probe: "off",
@@ -134,13 +134,13 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
     );
   });
 
-  it("cannot set outputs, variables or PATH through the runner's files, which it finds by their folder", async () => {
-    const files = path.join(job.folder, "files");
+  it("cannot set outputs, variables or PATH through the runner's files, which it finds by their directory", async () => {
+    const files = path.join(job.directory, "files");
     const forged = await runStepFile({
       node: actionNode(),
       script: path.join(BUILT, "action/main.js"),
-      cwd: job.folder,
-      env: { ...job.env, GITHUB_WORKSPACE: job.folder },
+      cwd: job.directory,
+      env: { ...job.env, GITHUB_WORKSPACE: job.directory },
       inputs: {
         token: SECRETS.token,
         run:
@@ -155,8 +155,8 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
     expect(forged.outputs.verdict).toBe("unjudged");
     expect(forged.state).not.toHaveProperty("verdict");
     expect(forged.summary).not.toContain("# pass\n");
-    const folder = forged.outputs["bundle-path"] ?? "";
-    const evidence = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const directory = forged.outputs["bundle-path"] ?? "";
+    const evidence = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     expect(evidence.length).toBeGreaterThan(5);
     for (const { parentPath, name } of evidence) {
       expect(readFileSync(path.join(parentPath, name), "latin1")).not.toContain("hunter2-of-mine");

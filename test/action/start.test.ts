@@ -18,15 +18,15 @@ function startText(dist: string, file: string, seen = new Set<string>()): string
 }
 
 describe("what a step starts with", () => {
-  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-start-"));
-  const dist = path.join(folder, "dist");
+  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-start-"));
+  const dist = path.join(directory, "dist");
   let sizes: Record<string, StartSize>;
 
   beforeAll(async () => {
     sizes = await buildInto(dist);
   });
 
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   it("is small: own code below 150 kB, packages below 40 kB", () => {
     const steps = Object.entries(sizes).filter(([name]) => name.startsWith("action/"));
@@ -66,7 +66,7 @@ describe("what a step starts with", () => {
       'import { HttpClient } from "@actions/http-client";\nnew HttpClient("x").dispose();\n',
     );
     try {
-      await expect(buildInto(path.join(folder, "heavy"), { "action/main": heavy })).rejects.toThrow(
+      await expect(buildInto(path.join(directory, "heavy"), { "action/main": heavy })).rejects.toThrow(
         /action\/main starts with \d+ bytes of packages, .*undici/,
       );
     } finally {
@@ -74,8 +74,8 @@ describe("what a step starts with", () => {
     }
   });
 
-  it("is the same, byte for byte, in another folder", async () => {
-    const again = path.join(folder, "elsewhere/deeper/dist");
+  it("is the same, byte for byte, in another directory", async () => {
+    const again = path.join(directory, "elsewhere/deeper/dist");
     await buildInto(again);
     expect(directoryHashes(again)).toEqual(directoryHashes(dist));
   });

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { PYTHON } from "../probe/testing/pythons.ts";
 import { installGate } from "./testing/installed.ts";
 import { merge } from "./testing/merged.ts";
-import { type Ended, type Environment, onHost, plainEnvironment, run, shortFolder } from "./testing/program.ts";
+import { type Ended, type Environment, onHost, plainEnvironment, run, shortDirectory } from "./testing/program.ts";
 import { shard, shards } from "./testing/shards.ts";
 
 const WORKER = fileURLToPath(new URL("fixtures/worker.py", import.meta.url));
@@ -13,7 +13,7 @@ const TEST_MS = 90_000;
 
 /** What Kubernetes gives the pods of an indexed job is their environment and their host name; more of it is not needed. */
 describe.skipIf(PYTHON === null)("an indexed job of Kubernetes", () => {
-  const shared = shortFolder();
+  const shared = shortDirectory();
   let env: Environment;
 
   beforeAll(async () => {

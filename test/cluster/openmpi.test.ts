@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { PYTHON } from "../probe/testing/pythons.ts";
 import { installGate } from "./testing/installed.ts";
 import { merge } from "./testing/merged.ts";
-import { type Environment, missingProgram, plainEnvironment, run, shortFolder } from "./testing/program.ts";
+import { type Environment, missingProgram, plainEnvironment, run, shortDirectory } from "./testing/program.ts";
 import { shard, shards } from "./testing/shards.ts";
 
 const fixture = (name: string): string => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url));
@@ -20,7 +20,7 @@ const ALL = ["rank-0000", "rank-0001", "rank-0002", "rank-0003"];
 const TEST_MS = 90_000;
 
 describe("a job of MPI", () => {
-  const shared = shortFolder();
+  const shared = shortDirectory();
   let env: Environment;
 
   beforeAll(async () => {

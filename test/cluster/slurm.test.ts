@@ -6,7 +6,7 @@ import { packageRoot } from "../../src/core/package-root.ts";
 import { PYTHON } from "../probe/testing/pythons.ts";
 import { installGate } from "./testing/installed.ts";
 import { merge } from "./testing/merged.ts";
-import { missingProgram, plainEnvironment, run, type Started, shortFolder, until } from "./testing/program.ts";
+import { missingProgram, plainEnvironment, run, type Started, shortDirectory, until } from "./testing/program.ts";
 import { isMeasured, shard, shards } from "./testing/shards.ts";
 import { type BatchEnd, killNode, Slurm, whyNoSlurm } from "./testing/slurm.ts";
 
@@ -19,7 +19,7 @@ const ALL = ["rank-0000", "rank-0001", "rank-0002", "rank-0003"];
 const TEST_MS = 90_000;
 
 describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
-  const shared = shortFolder();
+  const shared = shortDirectory();
   const worker = [PYTHON?.executable ?? "python3", WORKER];
   let slurm: Slurm;
   /** Two jobs that only wait for Slurm to end them; Slurm looks at time limits twice a minute. */
@@ -31,12 +31,12 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   };
   const merged = (...args: string[]) => merge(args, { cwd: shared, env: slurm.env });
 
-  /** The example's files in a folder of their own, with the worker as the training. */
+  /** The example's files in a directory of their own, with the worker as the training. */
   const example = (name: string): string => {
-    const folder = path.join(shared, name);
-    cpSync(path.join(packageRoot(), "examples", "slurm"), folder, { recursive: true });
-    cpSync(WORKER, path.join(folder, "train.py"));
-    return folder;
+    const directory = path.join(shared, name);
+    cpSync(path.join(packageRoot(), "examples", "slurm"), directory, { recursive: true });
+    cpSync(WORKER, path.join(directory, "train.py"));
+    return directory;
   };
 
   beforeAll(async () => {
@@ -82,10 +82,10 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   it(
     "is measured, judged and kept as a baseline by the scripts of the example",
     async () => {
-      const folder = example("example");
+      const directory = example("example");
       const submit = (script: string, env: Record<string, string> = {}) =>
-        slurm.in(folder).sbatch([`--output=${script}.log`], [script], { STEPS: "60", ...env });
-      const log = (script: string): string => readFileSync(path.join(folder, `${script}.log`), "utf8");
+        slurm.in(directory).sbatch([`--output=${script}.log`], [script], { STEPS: "60", ...env });
+      const log = (script: string): string => readFileSync(path.join(directory, `${script}.log`), "utf8");
 
       const baseline = await submit("memory-baseline.sbatch");
       expect(baseline.code, log("memory-baseline.sbatch")).toBe(0);

@@ -5,7 +5,7 @@ import { WITH_TORCH } from "../probe/testing/pythons.ts";
 import { freePort } from "../testing/free-port.ts";
 import { installGate } from "./testing/installed.ts";
 import { merge } from "./testing/merged.ts";
-import { type Ended, type Environment, onHost, plainEnvironment, run, shortFolder } from "./testing/program.ts";
+import { type Ended, type Environment, onHost, plainEnvironment, run, shortDirectory } from "./testing/program.ts";
 import { shard, shards } from "./testing/shards.ts";
 
 const WORKER = fileURLToPath(new URL("fixtures/torch_worker.py", import.meta.url));
@@ -13,7 +13,7 @@ const TEST_MS = 150_000;
 if (WITH_TORCH === null) console.warn("torchrun is not tested: no Python here has PyTorch");
 
 describe.skipIf(WITH_TORCH === null)("a job of torchrun on two nodes", () => {
-  const shared = shortFolder();
+  const shared = shortDirectory();
   const python = WITH_TORCH?.executable ?? "python3";
   let env: Environment;
 

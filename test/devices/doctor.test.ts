@@ -5,8 +5,8 @@ import { describe, expect, it } from "vitest";
 import "./testing/from-sources.ts";
 import { cli } from "../e2e/cli.ts";
 import { DrmTree } from "./drm-tree.ts";
+import { ownDirectory } from "./testing/directory.ts";
 import { fakeNvml, noFakeNvml } from "./testing/fake-nvml.ts";
-import { ownFolder } from "./testing/folder.ts";
 import { GIB, ONE_GPU, withDriver } from "./testing/measured.ts";
 import { measuredAll } from "./testing/measured-all.ts";
 
@@ -22,8 +22,8 @@ function machine({
   readonly container?: boolean;
   readonly nodes?: boolean;
 } = {}): Readonly<Record<string, string>> {
-  const top = ownFolder("machine");
-  for (const folder of ["proc/self/ns", "sys", "dev"]) mkdirSync(path.join(top, folder), { recursive: true });
+  const top = ownDirectory("machine");
+  for (const directory of ["proc/self/ns", "sys", "dev"]) mkdirSync(path.join(top, directory), { recursive: true });
   writeFileSync(path.join(top, "proc/version"), version);
   writeFileSync(path.join(top, "proc/self/cgroup"), container ? "0::/kubepods/pod\n" : "0::/user.slice\n");
   symlinkSync(pids === "host" ? "pid:[4026531836]" : "pid:[4026532712]", path.join(top, "proc/self/ns/pid"));
@@ -46,7 +46,7 @@ interface Told {
 }
 
 async function doctor(env: Readonly<Record<string, string>>, under: readonly string[] = []): Promise<Told> {
-  const { code, stdout, stderr } = await cli(["doctor", "--json"], { cwd: ownFolder("doctor"), env, under });
+  const { code, stdout, stderr } = await cli(["doctor", "--json"], { cwd: ownDirectory("doctor"), env, under });
   return { code, text: stderr, rows: JSON.parse(stdout).findings };
 }
 
@@ -214,7 +214,7 @@ describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}
   });
 
   it("writes its diagnose directory with the devices in it", async () => {
-    const cwd = ownFolder("diagnose");
+    const cwd = ownDirectory("diagnose");
     const env = { ...machine(), ...fakeNvml([...ONE_GPU, "error 0 0 15", "error 0 0 15 processes"]).env };
     const { code, stdout } = await cli(["doctor", "--output", "out"], { cwd, env });
     expect(code).toBe(1);

@@ -1,40 +1,40 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { ownFolder } from "./testing/folder.ts";
+import { ownDirectory } from "./testing/directory.ts";
 
 /** A program that holds memory of cards of a {@link DrmTree}; what it does is told in its arguments. */
 export const DRM_USER = fileURLToPath(new URL("./drm-user.mjs", import.meta.url));
 
 /** A made-up /sys, /proc and /dev of a machine with cards of AMD and Intel, shaped as the kernel's own: real files, real links. */
 export class DrmTree {
-  readonly folder = ownFolder("drm");
+  readonly directory = ownDirectory("drm");
   /** What makes the gate read this tree. */
   readonly env: Readonly<Record<string, string>>;
 
   constructor() {
     for (const each of ["sys/class/drm", "proc", "dev/dri"])
-      mkdirSync(path.join(this.folder, each), { recursive: true });
+      mkdirSync(path.join(this.directory, each), { recursive: true });
     this.env = {
-      STORMLOG_GATE_SYSFS: path.join(this.folder, "sys"),
-      STORMLOG_GATE_PROC: path.join(this.folder, "proc"),
+      STORMLOG_GATE_SYSFS: path.join(this.directory, "sys"),
+      STORMLOG_GATE_PROC: path.join(this.directory, "proc"),
     };
   }
 
   write(name: string, text: string | number): void {
-    const file = path.join(this.folder, name);
+    const file = path.join(this.directory, name);
     mkdirSync(path.dirname(file), { recursive: true });
     writeFileSync(file, `${text}\n`);
   }
 
   #link(name: string, target: string): void {
-    const file = path.join(this.folder, name);
+    const file = path.join(this.directory, name);
     mkdirSync(path.dirname(file), { recursive: true });
     rmSync(file, { force: true });
     symlinkSync(target, file);
   }
 
-  /** A card with its render node; returns its folder in the tree. */
+  /** A card with its render node; returns its directory in the tree. */
   card(number: number, pci: string, driver: string): string {
     const device = `sys/devices/pci0000:00/${pci}`;
     for (const node of [`card${number}`, `renderD${128 + number}`]) {
@@ -60,7 +60,7 @@ export class DrmTree {
       `${node}/properties`,
       `cpu_cores_count 0\nlocation_id ${location}\ndomain 0\ndrm_render_minor ${128 + number}`,
     );
-    mkdirSync(path.join(this.folder, "sys/class/kfd/kfd/proc"), { recursive: true });
+    mkdirSync(path.join(this.directory, "sys/class/kfd/kfd/proc"), { recursive: true });
     this.write("dev/kfd", "");
     return device;
   }

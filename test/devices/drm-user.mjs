@@ -16,7 +16,7 @@ import {
 import path from "node:path";
 import { setTimeout } from "node:timers/promises";
 
-const [tree = "", maker = "amd", steps = "10", growth = "8", what = ""] = process.argv.slice(2);
+const [tree = "", vendor = "amd", steps = "10", growth = "8", what = ""] = process.argv.slice(2);
 const MIB = 1024 ** 2;
 const STEP_MS = 50;
 const pci = "0000:03:00.0";
@@ -28,7 +28,7 @@ const OTHERS = 100 * MIB;
 
 function put(file, text) {
   mkdirSync(path.dirname(file), { recursive: true });
-  // In a folder of its own kind the unfinished file would be taken for an entry.
+  // In a directory of its own kind the unfinished file would be taken for an entry.
   const unfinished = path.join(tree, `unfinished-${process.pid}`);
   writeFileSync(unfinished, text);
   renameSync(unfinished, file);
@@ -46,15 +46,15 @@ const inPlace = (file, bytes, before = "") => overwrite(file, `${before}${String
 
 function hold(bytes) {
   const kib = String(bytes / 1024).padStart(12, "0");
-  if (maker === "amd") inPlace(path.join(device, "mem_info_vram_used"), OTHERS + bytes);
+  if (vendor === "amd") inPlace(path.join(device, "mem_info_vram_used"), OTHERS + bytes);
   if (what === "group") {
     inPlace(path.join(tree, "sys/fs/cgroup/job/dmem.current"), bytes, `drm/${pci}/vram0 `);
     inPlace(path.join(tree, "sys/fs/cgroup/job/dmem.peak"), bytes + MIB, `drm/${pci}/vram0 `);
     return;
   }
-  if (maker === "amd") inPlace(path.join(tree, `sys/class/kfd/kfd/proc/${process.pid}/vram_998`), bytes);
+  if (vendor === "amd") inPlace(path.join(tree, `sys/class/kfd/kfd/proc/${process.pid}/vram_998`), bytes);
   const lines =
-    maker === "amd"
+    vendor === "amd"
       ? [`drm-driver:\tamdgpu`, `drm-memory-vram:\t${kib} KiB`, `drm-memory-gtt:\t64 KiB`]
       : [`drm-driver:\txe`, `drm-total-vram0:\t${kib} KiB`, `drm-resident-vram0:\t${kib} KiB`];
   overwrite(path.join(own, "fdinfo/9"), `pos:\t0\ndrm-client-id:\t17\ndrm-pdev:\t${pci}\n${lines.join("\n")}\n`);
@@ -71,7 +71,7 @@ const last = Number(steps);
 for (let step = 1; step <= last; step++) {
   hold(step * Number(growth) * MIB);
   if (what === "vanish" && step === Math.floor(last / 2)) {
-    // A card that is taken away: its folders go, and what was opened reads nothing any more.
+    // A card that is taken away: its directories go, and what was opened reads nothing any more.
     truncateSync(path.join(device, "mem_info_vram_used"));
     for (const name of readdirSync(path.join(tree, "sys/class/drm"))) rmSync(path.join(tree, "sys/class/drm", name));
     await setTimeout((last - step) * STEP_MS);

@@ -7,7 +7,7 @@ import type { Recording, RecordingInfo } from "../../src/telemetry/recording/mod
 import { cli } from "../e2e/cli.ts";
 import { DRM_USER, DrmTree } from "./drm-tree.ts";
 import { nativeBuild } from "./testing/built.ts";
-import { ownFolder } from "./testing/folder.ts";
+import { ownDirectory } from "./testing/directory.ts";
 import { type Finding, GIB, largestHostGapMs, MIB, values } from "./testing/measured.ts";
 
 const PCI = "0000:03:00.0";
@@ -33,8 +33,8 @@ const environment = (tree: DrmTree): Record<string, string> => ({
  * too seldom for a program of two seconds.
  */
 async function gate(tree: DrmTree, ...what: readonly string[]): Promise<Seen> {
-  const folder = ownFolder("run");
-  const bundle = path.join(folder, "bundle");
+  const directory = ownDirectory("run");
+  const bundle = path.join(directory, "bundle");
   const options = [
     "--bundle",
     bundle,
@@ -47,11 +47,11 @@ async function gate(tree: DrmTree, ...what: readonly string[]): Promise<Seen> {
     "--repeats",
     "1",
   ];
-  const command = [process.execPath, DRM_USER, tree.folder, ...what];
+  const command = [process.execPath, DRM_USER, tree.directory, ...what];
   const { code, stderr } = await cli(
     ["run", ...options, "--attribute", "off", "--cpu-budget", "off", "--", ...command],
     {
-      cwd: folder,
+      cwd: directory,
       env: environment(tree),
     },
   );
@@ -152,18 +152,18 @@ describe.skipIf(built === null)(
       const tree = new DrmTree();
       tree.amd(0, PCI, 64 * GIB, 998);
       tree.card(1, "0000:00:02.0", "i915");
-      const folder = ownFolder("doctor");
-      const healthy = await cli(["doctor"], { cwd: folder, env: environment(tree) });
+      const directory = ownDirectory("doctor");
+      const healthy = await cli(["doctor"], { cwd: directory, env: environment(tree) });
       expect(healthy.stdout).toMatch(/amd:0.*AMD Instinct MI210, 64(\.0+)? GiB, GPU-a1b2c3d4e5f60700/);
       expect(healthy.stdout).toMatch(/xpu:0.*shared with the CPU/);
       expect(healthy.stdout).not.toMatch(/may not be opened/);
       if (process.getuid?.() !== 0) return;
-      chmodSync(path.join(tree.folder, "dev/kfd"), 0o600);
-      chmodSync(path.join(tree.folder, "dev/dri/renderD128"), 0o600);
-      chmodSync(path.join(tree.folder, ".."), 0o755);
-      chmodSync(folder, 0o777);
+      chmodSync(path.join(tree.directory, "dev/kfd"), 0o600);
+      chmodSync(path.join(tree.directory, "dev/dri/renderD128"), 0o600);
+      chmodSync(path.join(tree.directory, ".."), 0o755);
+      chmodSync(directory, 0o777);
       const refused = await cli(["doctor"], {
-        cwd: folder,
+        cwd: directory,
         env: environment(tree),
         under: ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"],
       });

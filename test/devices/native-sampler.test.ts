@@ -31,7 +31,7 @@ describe.runIf(able)("the native sampler beside two GPUs", () => {
     const { devices: probed, sources } = addon.probe({ timeoutMs: 2000 });
     expect(sources.find(({ name }) => name === "nvml")).toMatchObject({ available: true, reason: null });
     const sampler = startNative(addon, {
-      file: path.join(fake.folder, "samples.rec"),
+      file: path.join(fake.directory, "samples.rec"),
       rootPid: process.pid,
       includeRoot: true,
       hostPeriodNs: 10_000_000,

@@ -10,11 +10,11 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { cli, freshFolder } from "./cli.ts";
+import { cli, freshDirectory } from "./cli.ts";
 
-const folder = freshFolder();
+const directory = freshDirectory();
 const file = (name: string, content: string | Uint8Array): string => {
-  const full = path.join(folder, name);
+  const full = path.join(directory, name);
   writeFileSync(full, content);
   return full;
 };
@@ -46,7 +46,7 @@ const EVENT = {
 
 describe("bad files", () => {
   it.each([
-    ["a missing file", () => path.join(folder, "absent.json"), "INPUT_NOT_FOUND"],
+    ["a missing file", () => path.join(directory, "absent.json"), "INPUT_NOT_FOUND"],
     ["an empty file", () => file("empty.json", ""), "INPUT_EMPTY"],
     ["truncated JSON", () => file("cut.json", JSON.stringify([EVENT]).slice(0, -20)), "INPUT_TRUNCATED"],
     ["a truncated Parquet file", () => file("cut.parquet", "PAR1....notparquet"), "INPUT_TRUNCATED"],
@@ -65,7 +65,7 @@ describe("bad files", () => {
     [
       "a directory that is no recording",
       () => {
-        const full = path.join(folder, "dir");
+        const full = path.join(directory, "dir");
         mkdirSync(full, { recursive: true });
         return full;
       },
@@ -77,7 +77,7 @@ describe("bad files", () => {
       "INPUT_UNKNOWN_FORMAT",
     ],
   ])("%s is exit 5 with a code", async (_name, make, code) => {
-    const result = await cli(["analyze", make()], { cwd: folder });
+    const result = await cli(["analyze", make()], { cwd: directory });
     expect(result.stderr).toMatch(new RegExp(`^error ${code}: `, "m"));
     expect(result.stderr).not.toMatch(/\n\s+at /);
     expect(result.code).toBe(5);
@@ -85,7 +85,7 @@ describe("bad files", () => {
 
   it("NaN, infinite and empty values are missing, counted, and no reason to stop", async () => {
     const csv = file("missing.csv", "time_s,allocated_bytes\n0,5\n1,NaN\n2,\n3,inf\n4,[N/A]\n5,7\n");
-    const result = await cli(["analyze", csv, "--json"], { cwd: folder });
+    const result = await cli(["analyze", csv, "--json"], { cwd: directory });
     expect(result.code).toBe(0);
     expect(JSON.parse(result.stdout).missing).toEqual({ allocated_bytes: 4 });
   });
@@ -95,17 +95,17 @@ describe("bad files", () => {
       "backwards.csv",
       `time_s,allocated_bytes\n${Array.from({ length: 60 }, (_, i) => `${[0, 0, 5, 3][i % 4]},${1000 + i}`).join("\n")}\n`,
     );
-    const result = await cli(["analyze", csv, "--json"], { cwd: folder });
+    const result = await cli(["analyze", csv, "--json"], { cwd: directory });
     expect(result.code).toBe(0);
     expect(JSON.parse(result.stdout).series[0].samples).toBe(60);
   });
 
   it("a 2 GB file of zeros is refused without being read into memory", async () => {
-    const full = path.join(folder, "huge.bin");
+    const full = path.join(directory, "huge.bin");
     const fd = openSync(full, "w");
     ftruncateSync(fd, 2 ** 31);
     closeSync(fd);
-    const result = await cli(["analyze", full], { cwd: folder });
+    const result = await cli(["analyze", full], { cwd: directory });
     expect(result.code).toBe(5);
     expect(result.stderr).toMatch(/^error INPUT_/m);
   });
@@ -115,12 +115,12 @@ describe("bad files", () => {
       "good.csv",
       `step,allocated_bytes\n${Array.from({ length: 40 }, (_, i) => `${i},1000`).join("\n")}\n`,
     );
-    const result = await cli(["analyze", "--batch", path.join(folder, "absent.csv"), good], { cwd: folder });
+    const result = await cli(["analyze", "--batch", path.join(directory, "absent.csv"), good], { cwd: directory });
     const lines = result.stdout
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line));
-    expect(lines.map((line) => line.file)).toEqual([path.join(folder, "absent.csv"), good]);
+    expect(lines.map((line) => line.file)).toEqual([path.join(directory, "absent.csv"), good]);
     expect(lines[0].error.code).toBe("INPUT_NOT_FOUND");
     expect(lines[1].series[0].class).toBe("flat");
     expect(result.code).toBe(5);
@@ -128,10 +128,10 @@ describe("bad files", () => {
 });
 
 describe("bad commands", () => {
-  const bundle = (name: string): string => path.join(folder, name);
+  const bundle = (name: string): string => path.join(directory, name);
   const run = (name: string, ...command: string[]) =>
     cli(["run", "--baseline", "none", "--unjudged", "pass", "--bundle", bundle(name), "--", ...command], {
-      cwd: folder,
+      cwd: directory,
     });
   const recording = (name: string) =>
     JSON.parse(readFileSync(path.join(bundle(name), "runs", "default", "1", "recording.json"), "utf8"));
@@ -190,7 +190,7 @@ describe("bad commands", () => {
         "-c",
         "head -c 1000000000 /dev/zero | tr '\\0' x",
       ],
-      { cwd: folder },
+      { cwd: directory },
     );
     expect(result.code).toBe(0);
     expect(recording("loud").output.bytes).toBe(1_000_000_000);
@@ -200,7 +200,7 @@ describe("bad commands", () => {
   }, 120_000);
 
   it("a wrong option is exit 2", async () => {
-    const result = await cli(["run", "--bugdet", "host=1GiB", "--", "true"], { cwd: folder });
+    const result = await cli(["run", "--bugdet", "host=1GiB", "--", "true"], { cwd: directory });
     expect(result.code).toBe(2);
     expect(result.stderr).toMatch(/^error OPTION_UNKNOWN/m);
   });

@@ -2,14 +2,14 @@ import { execFileSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { cli, freshFolder } from "./cli.ts";
+import { cli, freshDirectory } from "./cli.ts";
 
 const WORKLOAD = (mebibytes: number) =>
   `const keep = Buffer.alloc(${mebibytes} * 2 ** 20, 1); setTimeout(() => keep.length, 250);\n`;
 
 describe("a bundle with runs of the base commit", () => {
   it("is read as what the candidate did", { timeout: 60_000 }, async () => {
-    const cwd = freshFolder();
+    const cwd = freshDirectory();
     const git = (...args: string[]) =>
       execFileSync("git", ["-C", cwd, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args]);
     git("init", "--quiet", "--initial-branch=main");

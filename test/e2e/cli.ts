@@ -32,11 +32,11 @@ const ENTRY: readonly string[] =
     ? ["--import", import.meta.resolve("tsx"), path.join(packageRoot(), "src", "cli", "main.ts")]
     : [CLI];
 
-/** A fresh folder outside the repository, so that no git or configuration of it is found by accident; gone with the process. */
-export function freshFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-e2e-"));
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+/** A fresh directory outside the repository, so that no git or configuration of it is found by accident; gone with the process. */
+export function freshDirectory(): string {
+  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-e2e-"));
+  process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
+  return directory;
 }
 
 /** Run the shipped command line to its end. */

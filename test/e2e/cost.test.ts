@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { type CliResult, cli, freshFolder } from "./cli.ts";
+import { type CliResult, cli, freshDirectory } from "./cli.ts";
 
 /** Each run takes the next line of the plan: MiB to hold, and seconds to last. */
 const PLANNED = `
@@ -29,9 +29,9 @@ interface Report {
   }[];
 }
 
-/** A folder with the workload, a plan of its runs and a baseline whose host peak is 1 MiB or, to pass, 512 MiB. */
+/** A directory with the workload, a plan of its runs and a baseline whose host peak is 1 MiB or, to pass, 512 MiB. */
 function workplace(plan: readonly string[], baselineMebibytes = 1): string {
-  const cwd = freshFolder();
+  const cwd = freshDirectory();
   writeFileSync(path.join(cwd, "work.mjs"), PLANNED);
   writeFileSync(path.join(cwd, "plan"), `${plan.join("\n")}\n`);
   const runs = ["a", "a", "b", "b", "c"].map((session, at) => ({

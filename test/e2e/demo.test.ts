@@ -2,22 +2,22 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { type CliResult, cli, freshFolder } from "./cli.ts";
+import { type CliResult, cli, freshDirectory } from "./cli.ts";
 
 const WORKLOAD = path.join(packageRoot(), "leak-lab", "demo", "workload.mjs");
 
-function reportsBelow(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+function reportsBelow(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, encoding: "utf8" }).filter(
     (name) => path.basename(name) === "report.json",
   );
 }
 
 describe("the demo", () => {
-  const folder = freshFolder();
+  const directory = freshDirectory();
   let result: CliResult;
 
   beforeAll(async () => {
-    result = await cli(["demo", "--json"], { cwd: folder });
+    result = await cli(["demo", "--json"], { cwd: directory });
   }, 180_000);
 
   it("ends 0 with pass, fail, pass", () => {
@@ -28,13 +28,13 @@ describe("the demo", () => {
   });
 
   it("leaves three bundles and no other report", () => {
-    expect(reportsBelow(path.join(folder, "stormlog-demo")).sort()).toEqual([
+    expect(reportsBelow(path.join(directory, "stormlog-demo")).sort()).toEqual([
       "clean/report.json",
       "fixed/report.json",
       "leaky/report.json",
     ]);
     for (const state of ["clean", "leaky", "fixed"]) {
-      const bundle = path.join(folder, "stormlog-demo", state);
+      const bundle = path.join(directory, "stormlog-demo", state);
       for (const file of [
         "manifest.json",
         "measurements.json",
@@ -52,7 +52,7 @@ describe("the demo", () => {
   it("names the growth and calls it a leak", () => {
     expect(result.stderr).toMatch(/leak/);
     const { series } = JSON.parse(
-      readFileSync(path.join(folder, "stormlog-demo", "leaky", "measurements.json"), "utf8"),
+      readFileSync(path.join(directory, "stormlog-demo", "leaky", "measurements.json"), "utf8"),
     ).runs[0];
     const host = series.find((one: { metric: string }) => one.metric === "host");
     expect(host.class).toBe("leak");
@@ -60,7 +60,7 @@ describe("the demo", () => {
 
   it("measured with the native sampler where one ships for this platform", () => {
     const info = JSON.parse(
-      readFileSync(path.join(folder, "stormlog-demo", "clean", "runs", "demo", "1", "recording.json"), "utf8"),
+      readFileSync(path.join(directory, "stormlog-demo", "clean", "runs", "demo", "1", "recording.json"), "utf8"),
     );
     const shipped = existsSync(
       path.join(packageRoot(), "dist", "prebuilds", `${process.platform}-${process.arch}`, "sampler.node"),
@@ -71,12 +71,12 @@ describe("the demo", () => {
 
 describe("the demo's workload", () => {
   it("is measured, not scripted: twice the leak is twice the growth", async () => {
-    const folder = freshFolder();
+    const directory = freshDirectory();
     const growth: number[] = [];
     for (const factor of [1, 2]) {
-      const script = path.join(folder, `workload-${factor}.mjs`);
+      const script = path.join(directory, `workload-${factor}.mjs`);
       writeFileSync(script, readFileSync(WORKLOAD, "utf8").replace("= 512 * 1024", `= ${factor} * 512 * 1024`));
-      const bundle = path.join(folder, `bundle-${factor}`);
+      const bundle = path.join(directory, `bundle-${factor}`);
       await cli(
         [
           "run",
@@ -93,7 +93,7 @@ describe("the demo's workload", () => {
           script,
           "leaky",
         ],
-        { cwd: folder },
+        { cwd: directory },
       );
       const { series } = JSON.parse(readFileSync(path.join(bundle, "measurements.json"), "utf8")).runs[0];
       growth.push(series.find((one: { metric: string }) => one.metric === "host").growth_bytes);

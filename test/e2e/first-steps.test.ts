@@ -3,13 +3,13 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { CLI, cli, freshFolder } from "./cli.ts";
+import { CLI, cli, freshDirectory } from "./cli.ts";
 
 const SHORT = ["--", process.execPath, "-e", "setTimeout(() => {}, 150)"];
 
 describe("a new user's first steps", () => {
   it("finds help with -h, in JSON, and the command's place in the usage line", async () => {
-    const cwd = freshFolder();
+    const cwd = freshDirectory();
     const short = await cli(["run", "-h"], { cwd });
     expect(short.code).toBe(0);
     expect(short.stdout).toContain("run [OPTIONS] [-- COMMAND…]");
@@ -18,7 +18,7 @@ describe("a new user's first steps", () => {
   });
 
   it("is told in one line what a lesser sampler cannot see", async () => {
-    const cwd = freshFolder();
+    const cwd = freshDirectory();
     const env = { STORMLOG_GATE_SAMPLER: "fallback" };
     const notice = /note: STORMLOG_GATE_SAMPLER asks for it; the plain JavaScript/g;
     const run = await cli(["run", "--repeats", "2", ...SHORT], { cwd, env });
@@ -28,27 +28,27 @@ describe("a new user's first steps", () => {
   });
 
   it("is told when a limit cuts the repeats", async () => {
-    const { stdout } = await cli(["run", "--repeats", "3", "--max-runs", "2", ...SHORT], { cwd: freshFolder() });
+    const { stdout } = await cli(["run", "--repeats", "3", "--max-runs", "2", ...SHORT], { cwd: freshDirectory() });
     expect(stdout).toContain("the limit of 2 runs is reached, so 2 of 3 runs were made");
-    const whole = await cli(["run", "--repeats", "2", "--max-runs", "2", ...SHORT], { cwd: freshFolder() });
+    const whole = await cli(["run", "--repeats", "2", "--max-runs", "2", ...SHORT], { cwd: freshDirectory() });
     expect(whole.stdout).not.toContain("the limit of");
   });
 
   it("is told that options come after the command", async () => {
-    const { code, stderr } = await cli(["--json", "run", "--", "true"], { cwd: freshFolder() });
+    const { code, stderr } = await cli(["--json", "run", "--", "true"], { cwd: freshDirectory() });
     expect(code).toBe(2);
     expect(stderr).toContain("Options come after the command");
   });
 
   it("shows no memory for a command that never started", async () => {
-    const { code, stdout } = await cli(["run", "--", "no-such-command"], { cwd: freshFolder() });
+    const { code, stdout } = await cli(["run", "--", "no-such-command"], { cwd: freshDirectory() });
     expect(code).toBe(1);
     expect(stdout).toContain("Check the spelling");
     expect(stdout).not.toMatch(/up to .*iB/);
   });
 
   it("shows what the command printed when a baseline run fails", async () => {
-    const cwd = freshFolder();
+    const cwd = freshDirectory();
     const script = "console.error('no such data set'); process.exit(3)";
     const { code, stderr } = await cli(["baseline", "refresh", "--", process.execPath, "-e", script], { cwd });
     expect(code).toBe(1);
@@ -57,7 +57,7 @@ describe("a new user's first steps", () => {
   });
 
   it("keeps baselines beside a config file named from elsewhere, where run looks for them", async () => {
-    const cwd = freshFolder();
+    const cwd = freshDirectory();
     mkdirSync(path.join(cwd, "sub"));
     writeFileSync(path.join(cwd, "sub", "g.yml"), 'scenarios: [{ name: a, run: "sleep 0.1" }]\n');
     const refreshed = await cli(["baseline", "refresh", "--runs", "1", "--config", "sub/g.yml"], { cwd });
@@ -69,7 +69,7 @@ describe("a new user's first steps", () => {
   });
 
   it("refuses a scenario whose directory is missing before it measures the others", async () => {
-    const cwd = freshFolder();
+    const cwd = freshDirectory();
     const scenarios = ['{ name: a, run: "sleep 0.1" }', '{ name: b, run: "sleep 0.1", cwd: absent }'];
     writeFileSync(path.join(cwd, "stormlog-gate.yml"), `scenarios: [${scenarios.join(", ")}]\n`);
     const { code, stderr } = await cli(["run"], { cwd });
@@ -79,7 +79,7 @@ describe("a new user's first steps", () => {
   });
 
   it("does not record over files of another recording", async () => {
-    const cwd = freshFolder();
+    const cwd = freshDirectory();
     writeFileSync(path.join(cwd, "events.json"), "mine");
     const { code, stderr } = await cli(["record", "--output", ".", ...SHORT], { cwd });
     expect(code).toBe(1);
@@ -88,23 +88,23 @@ describe("a new user's first steps", () => {
   });
 
   it("is told plainly that the demo cannot write here", async () => {
-    // Nobody can make a folder there, root included.
+    // Nobody can make a directory there, root included.
     const { code, stderr } = await cli(["demo"], { cwd: "/sys" });
     expect(code).toBe(1);
     expect(stderr).toContain("DEMO_FOLDER_UNWRITABLE");
   });
 
   it("is told plainly that the working directory is gone", async () => {
-    const cwd = freshFolder();
+    const cwd = freshDirectory();
     const script = `cd "${cwd}" && rmdir "${cwd}" && exec "${process.execPath}" "${CLI}" run -- true`;
     const { status, stderr } = spawnSync("sh", ["-c", script], { encoding: "utf8" });
     expect(status).toBe(1);
     expect(stderr).toContain("CWD_GONE");
   });
 
-  it("is told plainly when there is no temporary folder", async () => {
-    const env = { TMPDIR: "/no/such/folder" };
-    const { code, stderr } = await cli(["baseline", "refresh", "--", "true"], { cwd: freshFolder(), env });
+  it("is told plainly when there is no temporary directory", async () => {
+    const env = { TMPDIR: "/no/such/directory" };
+    const { code, stderr } = await cli(["baseline", "refresh", "--", "true"], { cwd: freshDirectory(), env });
     expect(code).toBe(1);
     expect(stderr).toContain("TEMPORARY_FOLDER_UNWRITABLE");
     expect(stderr).not.toContain("INTERNAL");
@@ -113,7 +113,7 @@ describe("a new user's first steps", () => {
 
 describe("two gates at once", () => {
   it("leave the first one's evidence alone", async () => {
-    const cwd = freshFolder();
+    const cwd = freshDirectory();
     const first = spawn(process.execPath, [CLI, "run", "--", "sleep", "1.5"], { cwd, stdio: "ignore" });
     const ended = new Promise<number | null>((resolve) => first.on("close", resolve));
     while (!existsSync(path.join(cwd, "stormlog-bundle", "runs"))) await sleep(20);
@@ -129,7 +129,7 @@ describe("two gates at once", () => {
 
 describe("export", () => {
   it.skipIf(process.platform !== "linux")("fails when its output goes to a full disk", async () => {
-    const cwd = freshFolder();
+    const cwd = freshDirectory();
     await cli(["run", ...SHORT], { cwd });
     const script = `exec "${process.execPath}" "${CLI}" export --format csv > /dev/full`;
     const { status, stderr } = spawnSync("sh", ["-c", script], { cwd, encoding: "utf8" });
@@ -138,7 +138,7 @@ describe("export", () => {
   });
 
   it("calls the number of processes what it is, and analyze reads the file", async () => {
-    const cwd = freshFolder();
+    const cwd = freshDirectory();
     await cli(["run", ...SHORT], { cwd });
     const { stdout } = await cli(["export", "--format", "csv", "--output", "out.csv"], { cwd });
     expect(stdout).toContain("wrote out.csv");

@@ -1,10 +1,10 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { cli, freshFolder } from "./cli.ts";
+import { cli, freshDirectory } from "./cli.ts";
 
-const folder = freshFolder();
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const directory = freshDirectory();
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** Clears the screen and forges a line; a record comes with a pull request, from whoever wrote it. */
 const ATTACK = "\u001b[2J\r\n\u2713 PASS\u202e";
@@ -26,10 +26,10 @@ const RECORD = {
 
 describe("a baseline record of a stranger", () => {
   it("cannot move the cursor, start a line or turn the text around", async () => {
-    mkdirSync(path.join(folder, "baselines"));
-    writeFileSync(path.join(folder, "baselines", "record.json"), JSON.stringify(RECORD));
+    mkdirSync(path.join(directory, "baselines"));
+    writeFileSync(path.join(directory, "baselines", "record.json"), JSON.stringify(RECORD));
     for (const action of ["list", "show", "verify"]) {
-      const { stdout, stderr, code } = await cli(["baseline", action], { cwd: folder });
+      const { stdout, stderr, code } = await cli(["baseline", action], { cwd: directory });
       expect(code, stderr).not.toBe(1);
       expect(stdout + stderr, action).toMatch(/record/);
       expect(stdout + stderr, action).not.toMatch(/[\u001b\r\u202e]|^\u2713 PASS/mu);

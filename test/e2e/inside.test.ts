@@ -6,7 +6,7 @@ import type { AnalysisDocument, Finding } from "../../src/analysis/document.ts";
 import type { MeasuredSeries } from "../../src/analysis/measurements.ts";
 import { packageRoot } from "../../src/core/package-root.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
-import { type CliResult, cli, freshFolder } from "./cli.ts";
+import { type CliResult, cli, freshDirectory } from "./cli.ts";
 
 const PYTHON = "/usr/bin/python3";
 const hasPython = existsSync(PYTHON);
@@ -20,23 +20,23 @@ const HORIZON = ["--horizon", "1000000"];
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
-const root = freshFolder();
-let folders = 0;
+const root = freshDirectory();
+let directories = 0;
 
 /** A git repository with one program in it, as somebody's project would have it: at `place` below the top. */
 function repositoryWith(source: string, place: string): string {
-  const folder = path.join(root, String(folders++));
-  mkdirSync(path.join(folder, path.dirname(place)), { recursive: true });
-  copyFileSync(path.join(packageRoot(), source), path.join(folder, place));
+  const directory = path.join(root, String(directories++));
+  mkdirSync(path.join(directory, path.dirname(place)), { recursive: true });
+  copyFileSync(path.join(packageRoot(), source), path.join(directory, place));
   const identity = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"];
   for (const args of [
     ["init", "-q"],
     ["add", "."],
     [...identity, "commit", "-q", "-m", "A program"],
   ]) {
-    expect(spawnSync("git", args, { cwd: folder }).status).toBe(0);
+    expect(spawnSync("git", args, { cwd: directory }).status).toBe(0);
   }
-  return folder;
+  return directory;
 }
 
 /** `<place>:<number>` of the one line of a program that contains `text`. */
@@ -69,7 +69,7 @@ async function gate(
   const result = await cli(["run", "--json", "--baseline", "none", ...options, "--", ...command], { cwd, env });
   const { payload, verdict } = JSON.parse(result.stdout);
   const bundle = path.join(cwd, "stormlog-bundle");
-  const folder = path.join(bundle, "runs", "default");
+  const directory = path.join(bundle, "runs", "default");
   const [scenario] = payload.scenarios;
   return {
     ...result,
@@ -79,8 +79,8 @@ async function gate(
     summary: verdict.summary,
     checks: scenario.judgement?.checks ?? [],
     findings: scenario.findings,
-    runs: readdirSync(folder).sort(),
-    info: JSON.parse(readFileSync(path.join(folder, "1", "recording.json"), "utf8")),
+    runs: readdirSync(directory).sort(),
+    info: JSON.parse(readFileSync(path.join(directory, "1", "recording.json"), "utf8")),
   };
 }
 

@@ -1,16 +1,16 @@
 import { rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CliResult, cli, freshFolder } from "./cli.ts";
+import { type CliResult, cli, freshDirectory } from "./cli.ts";
 
-const folder = freshFolder();
-const run = (...args: string[]): Promise<CliResult> => cli(args, { cwd: folder });
+const directory = freshDirectory();
+const run = (...args: string[]): Promise<CliResult> => cli(args, { cwd: directory });
 const document = ({ stdout }: CliResult): Record<string, unknown> => JSON.parse(stdout);
 
 beforeAll(async () => {
   await run("run", "--bundle", "bundle", "--baseline", "none", "--", "node", "-e", "setTimeout(() => {}, 200)");
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("--json", () => {
   it("prints the recording, and nothing after it, of a command that fails", async () => {
@@ -36,7 +36,15 @@ describe("--json", () => {
     const refused = await run("export", "bundle", "--format", "csv", "--json");
     expect(refused.code).toBe(2);
     expect(document(refused)).toMatchObject({ error: { code: "OUTPUT_MISSING" } });
-    const written = await run("export", "bundle", "--format", "csv", "--json", "--output", path.join(folder, "a.csv"));
+    const written = await run(
+      "export",
+      "bundle",
+      "--format",
+      "csv",
+      "--json",
+      "--output",
+      path.join(directory, "a.csv"),
+    );
     expect(document(written)).toMatchObject({ format: "csv" });
     expect(document(await run("export", "bundle", "--format", "json", "--json"))).toMatchObject({
       format: "stormlog.report",
@@ -55,7 +63,7 @@ describe("--json", () => {
 describe("analyze --exit-code", () => {
   const table = (name: string, growthPerStep: number): string => {
     const rows = Array.from({ length: 200 }, (_, step) => `${step},${2 ** 30 + step * growthPerStep}`);
-    writeFileSync(path.join(folder, name), `step,allocated_bytes\n${rows.join("\n")}\n`);
+    writeFileSync(path.join(directory, name), `step,allocated_bytes\n${rows.join("\n")}\n`);
     return name;
   };
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { type CliResult, cli, freshFolder } from "./cli.ts";
+import { type CliResult, cli, freshDirectory } from "./cli.ts";
 
 const WORK = (mebibytes: number) => [
   process.execPath,
@@ -10,7 +10,7 @@ const WORK = (mebibytes: number) => [
   `const keep = Buffer.alloc(${mebibytes} * 2 ** 20, 1); setTimeout(() => keep.length, 250);`,
 ];
 
-const cwd = freshFolder();
+const cwd = freshDirectory();
 
 interface Shown {
   readonly verdict: string;

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 import type { Finding } from "../../src/analysis/document.ts";
 import { readParquet } from "../../src/telemetry/formats/parquet.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
-import { CLI, type CliResult, cli, freshFolder } from "./cli.ts";
+import { CLI, type CliResult, cli, freshDirectory } from "./cli.ts";
 
 const PYTHON = "/usr/bin/python3";
 const hasTorch = spawnSync(PYTHON, ["-c", "import torch"]).status === 0;
@@ -28,13 +28,13 @@ def main():
         time.sleep(0.02)
 `;
 
-const root = freshFolder();
-let folders = 0;
-/** One folder for each run, below one that is gone in the end. */
-function ownFolder(): string {
-  const folder = path.join(root, String(folders++));
-  mkdirSync(folder);
-  return folder;
+const root = freshDirectory();
+let directories = 0;
+/** One directory for each run, below one that is gone in the end. */
+function ownDirectory(): string {
+  const directory = path.join(root, String(directories++));
+  mkdirSync(directory);
+  return directory;
 }
 
 interface Ended extends CliResult {
@@ -91,7 +91,7 @@ function dumpsOf({ run }: Ended): string[] {
 
 describe.skipIf(process.platform !== "linux")("a command that runs out of memory", () => {
   it("in Python, under a limit of its address space, fails with the line that asked", async () => {
-    const cwd = ownFolder();
+    const cwd = ownDirectory();
     writeFileSync(path.join(cwd, "leak.py"), `${GROWING}main()\n`);
     const result = await gate(cwd, ["sh", "-c", `ulimit -v 700000; exec ${PYTHON} leak.py`]);
     expect(result.code).toBe(4);
@@ -110,7 +110,7 @@ describe.skipIf(process.platform !== "linux")("a command that runs out of memory
   });
 
   it.skipIf(!hasTorch)("in PyTorch on the CPU, says how much was asked for", async () => {
-    const cwd = ownFolder();
+    const cwd = ownDirectory();
     const script = GROWING.replace("import sys", "import torch, sys").replace(
       "bytearray(8 << 20)",
       "torch.ones(1 << 24)",
@@ -124,7 +124,7 @@ describe.skipIf(process.platform !== "linux")("a command that runs out of memory
   });
 
   it.skipIf(!hasCompiler)("in C++, dying by std::bad_alloc", async () => {
-    const cwd = ownFolder();
+    const cwd = ownDirectory();
     writeFileSync(
       path.join(cwd, "leak.cc"),
       `#include <cstdio>
@@ -153,7 +153,7 @@ int main() {
   });
 
   it("in Node, at the limit of V8's heap", async () => {
-    const cwd = ownFolder();
+    const cwd = ownDirectory();
     const script = `const kept = [];
 setInterval(() => {
   for (let i = 0; i < 20000; i++) kept.push({ i, text: "x".repeat(8) + i });
@@ -168,7 +168,7 @@ setInterval(() => {
   });
 
   it("and swallows the error fails all the same, by what the probe saw", async () => {
-    const cwd = ownFolder();
+    const cwd = ownDirectory();
     const probe = path.join(cwd, "stormlog-bundle", "runs", "default", "1", "probe");
     // The record is written here as the probe writes it, so that the test needs no framework.
     const script = `import os, time
@@ -176,9 +176,9 @@ time.sleep(1.2)
 try:
     kept = bytearray(1 << 60)
 except MemoryError:
-    folder = os.environ.get("STORMLOG_GATE_PROBE_DIR", ${JSON.stringify(probe)})
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "%d.7.oom.0" % os.getpid()), "w") as record:
+    directory = os.environ.get("STORMLOG_GATE_PROBE_DIR", ${JSON.stringify(probe)})
+    os.makedirs(directory, exist_ok=True)
+    with open(os.path.join(directory, "%d.7.oom.0" % os.getpid()), "w") as record:
         record.write("time_ns=%d\\nkind=memory-error\\nexception=MemoryError\\nmessage=\\n" % time.clock_gettime_ns(time.CLOCK_MONOTONIC))
         record.write("requested_bytes=%d\\nstep=7\\n" % (1 << 60))
         record.write('traceback=Traceback (most recent call last):%0A  File "swallow.py", line 4, in <module>%0A    kept = bytearray(1 << 60)%0A\\n')
@@ -200,7 +200,7 @@ time.sleep(0.3)
 
 describe.skipIf(process.platform !== "linux")("what is not running out of memory", () => {
   it("is SIGKILL from outside", async () => {
-    const cwd = ownFolder();
+    const cwd = ownDirectory();
     const result = await gate(cwd, ["sh", "-c", "sleep 0.5; kill -KILL $$"]);
     expect(result.code).toBe(1);
     expect(result.info.exit).toEqual({ kind: "signaled", signal: "SIGKILL" });
@@ -211,14 +211,14 @@ describe.skipIf(process.platform !== "linux")("what is not running out of memory
   });
 
   it("is a shell that reports status 137, and says Killed", async () => {
-    const cwd = ownFolder();
+    const cwd = ownDirectory();
     const result = await gate(cwd, ["sh", "-c", "sleep 0.3; echo Killed; exit 137"]);
     expect(result.code).toBe(1);
     expect(result.info.oom).toBeUndefined();
   });
 
   it("is, with certainty, a command that only prints a report and ends in order", async () => {
-    const cwd = ownFolder();
+    const cwd = ownDirectory();
     const report = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
     const result = await gate(cwd, ["sh", "-c", `sleep 0.3; echo '${report}'`]);
     expect(result.code).toBe(0);
@@ -226,7 +226,7 @@ describe.skipIf(process.platform !== "linux")("what is not running out of memory
     expect(result.info.oom).toMatchObject({ certainty: "suspected" });
     expect(oomOf(result)).toMatchObject([{ classification: "oom_suspected", severity: "warning" }]);
     expect(dumpsOf(result)).toEqual([]);
-    const words = await gate(ownFolder(), ["sh", "-c", "sleep 0.3; echo CUDA out of memory"]);
+    const words = await gate(ownDirectory(), ["sh", "-c", "sleep 0.3; echo CUDA out of memory"]);
     expect(words.verdict).not.toBe("fail");
     expect(words.info.oom).toBeUndefined();
   });
@@ -234,7 +234,7 @@ describe.skipIf(process.platform !== "linux")("what is not running out of memory
 
 describe.skipIf(process.platform !== "linux")("a disk that is too full for all of the evidence", () => {
   it("costs a note and the part that does not fit", async () => {
-    const cwd = ownFolder();
+    const cwd = ownDirectory();
     writeFileSync(path.join(cwd, "leak.py"), `${GROWING}main()\n`);
     const command = `ulimit -v 700000; exec ${PYTHON} leak.py`;
     // No file may grow beyond 700 kB: the dump of two seconds at 1 kHz does, the rest of the bundle does not.
@@ -293,10 +293,10 @@ function memoryGroup(limitBytes: number): string | null {
 
 const group = process.platform === "linux" ? memoryGroup(250 * MIB) : null;
 
-async function removeGroup(folder: string): Promise<void> {
+async function removeGroup(directory: string): Promise<void> {
   for (let tries = 0; tries < 50; tries++) {
     try {
-      rmdirSync(folder);
+      rmdirSync(directory);
       return;
     } catch {
       // The group still holds a process that is about to end.
@@ -306,12 +306,12 @@ async function removeGroup(folder: string): Promise<void> {
 }
 
 describe.skipIf(group === null)("a command that the kernel kills at its memory cgroup's limit", () => {
-  const folder = group ?? "";
-  afterAll(() => removeGroup(folder));
-  const enter = `echo $$ > ${folder}/cgroup.procs`;
+  const directory = group ?? "";
+  afterAll(() => removeGroup(directory));
+  const enter = `echo $$ > ${directory}/cgroup.procs`;
 
   it("in a group that it entered itself fails as out of memory", async () => {
-    const cwd = ownFolder();
+    const cwd = ownDirectory();
     writeFileSync(path.join(cwd, "leak.py"), `${GROWING}main()\n`);
     const result = await gate(cwd, ["sh", "-c", `${enter}; exec ${PYTHON} leak.py`]);
     expect(result.code).toBe(4);
@@ -323,7 +323,7 @@ describe.skipIf(group === null)("a command that the kernel kills at its memory c
   });
 
   it("in a group shared with the gate, as in a container with a limit", async () => {
-    const cwd = ownFolder();
+    const cwd = ownDirectory();
     writeFileSync(path.join(cwd, "leak.py"), `${GROWING}main()\n`);
     const args = ["run", "--json", "--baseline", "none", "--attribute", "off", "--", PYTHON, "leak.py"];
     const { status, stdout, stderr } = spawnSync(
@@ -339,7 +339,7 @@ describe.skipIf(group === null)("a command that the kernel kills at its memory c
   });
 
   it("as a child whose parent fails for it", async () => {
-    const cwd = ownFolder();
+    const cwd = ownDirectory();
     writeFileSync(path.join(cwd, "leak.py"), `${GROWING}main()\n`);
     const parent = `${enter}; ${PYTHON} leak.py; exit 5`;
     const result = await gate(cwd, ["sh", "-c", parent]);

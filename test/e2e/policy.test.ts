@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { cli, freshFolder } from "./cli.ts";
+import { cli, freshDirectory } from "./cli.ts";
 
 /** The base commit's settings judge a change: a real repository, a real command of about 100 MiB, the command line as shipped. */
 
@@ -39,7 +39,7 @@ const config = (scenarios: string, policy = ""): string => `scenarios:\n${scenar
 
 /** A clone on a branch `feature` of a main branch with this configuration. */
 function change(base: string | null, head: string): string {
-  const cwd = freshFolder();
+  const cwd = freshDirectory();
   git(cwd, "init", "--quiet", "--initial-branch=main");
   writeFileSync(path.join(cwd, "work.mjs"), WORK);
   if (base !== null) write(cwd, base);
@@ -81,7 +81,7 @@ describe("the policy of a pull request", { timeout: 60_000 }, () => {
   });
 
   it("is its own with one warning where the clone does not reach the base", async () => {
-    const shallow = freshFolder();
+    const shallow = freshDirectory();
     git(shallow, "clone", "--quiet", "--depth=1", "--branch=feature", `file://${raised}`, ".");
     const { code, told } = await gate(shallow, { CI: "true", GITHUB_BASE_REF: "main" });
     expect(code).toBe(0);
@@ -139,7 +139,7 @@ describe("the policy of a pull request", { timeout: 60_000 }, () => {
     expect([code, told.verdict, told.scenarios[0]?.verdict]).toEqual([0, "warn", "pass"]);
   });
 
-  it("is found from a folder below the top of the repository, and of a branch that moved on", async () => {
+  it("is found from a directory below the top of the repository, and of a branch that moved on", async () => {
     const cwd = change(config(scenario("train", "1GiB")), config(scenario("train", "1GiB")));
     git(cwd, "checkout", "--quiet", "main");
     const sub = path.join(cwd, "jobs/memory");

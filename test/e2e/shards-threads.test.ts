@@ -8,17 +8,17 @@ import { mergeBundles } from "../../src/merge/merge-bundles.ts";
 import { payloadOf } from "../../src/report/documents/payload.ts";
 import { writeRunFiles } from "../../src/telemetry/recording/run-directory.ts";
 import { recordingInfo, table } from "../../src/telemetry/testing/recordings.ts";
-import { freshFolder } from "./cli.ts";
+import { freshDirectory } from "./cli.ts";
 
 const RANKS = 12;
-const folder = freshFolder();
+const parent = freshDirectory();
 
 async function writeShards(): Promise<string> {
   for (let rank = 0; rank < RANKS; rank++) {
     const rows = Float64Array.from({ length: 200 }, (_, i) => i);
     const leak = rank === 7 ? 2 ** 22 : 0;
     const host = rows.map((i) => 2e9 + i * leak + ((i * 7919 + rank) % 13) * 4096);
-    const directory = path.join(folder, "shards", `rank-${rank}`);
+    const directory = path.join(parent, "shards", `rank-${rank}`);
     mkdirSync(directory, { recursive: true });
     const epoch = 1_700_000_000_000_000_000n + BigInt(rank);
     await writeRunFiles(directory, {
@@ -31,20 +31,20 @@ async function writeShards(): Promise<string> {
       }),
     });
   }
-  return path.join(folder, "shards");
+  return path.join(parent, "shards");
 }
 
 it("recordings that threads of the built command line read give what one thread of the sources gives", async () => {
-  await buildInto(path.join(folder, "dist"), { cli: "src/cli/main.ts", "shard-worker": "src/merge/shard-worker.ts" });
-  cpSync(path.join(packageRoot(), "package.json"), path.join(folder, "package.json"));
+  await buildInto(path.join(parent, "dist"), { cli: "src/cli/main.ts", "shard-worker": "src/merge/shard-worker.ts" });
+  cpSync(path.join(packageRoot(), "package.json"), path.join(parent, "package.json"));
   const shards = await writeShards();
-  const args = ["merge", "--json", "--bundle", path.join(folder, "built"), shards];
-  const built = spawnSync(process.execPath, [path.join(folder, "dist/cli.js"), ...args], { encoding: "utf8" });
+  const args = ["merge", "--json", "--bundle", path.join(parent, "built"), shards];
+  const built = spawnSync(process.execPath, [path.join(parent, "dist/cli.js"), ...args], { encoding: "utf8" });
   expect(built.status, built.stderr).toBe(4);
-  const again = { baselines: null, budgets: [], horizon: null, root: folder, env: {} };
+  const again = { baselines: null, budgets: [], horizon: null, root: parent, env: {} };
   const request = {
     directories: [shards],
-    bundle: path.join(folder, "sources"),
+    bundle: path.join(parent, "sources"),
     expected: null,
     unjudged: "fail",
     again,
@@ -53,7 +53,7 @@ it("recordings that threads of the built command line read give what one thread 
   const told = JSON.parse(built.stdout).payload;
   expect(told.scenarios).toEqual(JSON.parse(JSON.stringify(payloadOf(report).scenarios)));
   expect(told.scenarios[0].judgement.reason).toMatch(/^rank 7 \(on node1\) host: leak/);
-  const manifest = (name: string) => JSON.parse(readFileSync(path.join(folder, name, "manifest.json"), "utf8"));
+  const manifest = (name: string) => JSON.parse(readFileSync(path.join(parent, name, "manifest.json"), "utf8"));
   const evidence = (name: string) =>
     manifest(name).files.filter((file: { path: string }) => file.path.startsWith("runs/"));
   expect(evidence("built")).toEqual(evidence("sources"));

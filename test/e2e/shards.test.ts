@@ -11,9 +11,9 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { type CliResult, cli, freshFolder } from "./cli.ts";
+import { type CliResult, cli, freshDirectory } from "./cli.ts";
 
-const cwd = freshFolder();
+const cwd = freshDirectory();
 const at = (...parts: string[]) => path.join(cwd, ...parts);
 
 /** Holds some memory for a while. */
@@ -78,7 +78,7 @@ beforeAll(async () => {
 }, 120_000);
 
 describe("recordings under a launcher", () => {
-  it("go to a folder a rank, of one session, even when all begin at once", () => {
+  it("go to a directory a rank, of one session, even when all begin at once", () => {
     expect(readdirSync(at("job")).sort()).toEqual(["rank-0000", "rank-0001", "rank-0002", "rank-0003"]);
     const { session, identity } = JSON.parse(readFileSync(info("job/rank-0002"), "utf8"));
     expect([session, identity.rank, identity.world_size]).toEqual(["slurm-812.0", 2, 4]);
@@ -284,7 +284,7 @@ describe("recordings that cannot be counted", () => {
     expect(payload(result).warnings.join("\n")).toContain("set STORMLOG_GATE_SESSION");
   });
 
-  it("because there are none are told in one sentence, even of ten thousand empty folders", async () => {
+  it("because there are none are told in one sentence, even of ten thousand empty directories", async () => {
     for (let i = 0; i < 10_000; i++) mkdirSync(at("empty", `rank-${i}`), { recursive: true });
     const result = await merge("empty");
     expect(result.code).toBe(5);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pageSteps } from "../../scripts/walkthrough-page.ts";
-import { pythonWithTorch, WalkthroughFolder } from "../../scripts/walkthrough-run.ts";
+import { pythonWithTorch, WalkthroughDirectory } from "../../scripts/walkthrough-run.ts";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { differences, rowsOf, sizeOf } from "./walkthrough-rows.ts";
 
@@ -47,7 +47,7 @@ const EXACT = /replay|^ls /;
 const OF_THE_MACHINE = /doctor|ulimit/;
 
 describe.skipIf(python === null)("the walkthrough's page, run as it stands", () => {
-  const place = new WalkthroughFolder(python ?? "python3");
+  const place = new WalkthroughDirectory(python ?? "python3");
   const outputs = new Map<string, string>();
 
   beforeAll(() => {

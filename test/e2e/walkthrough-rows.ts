@@ -22,7 +22,7 @@ export function sizeOf(text: string): number {
 }
 
 /**
- * Rows of the tables in an output, by their first cell. Cells are two blanks or more apart; a line with a cell that is no size, share,
+ * Rows of the tables in an output, by their first cell. Bins are two blanks or more apart; a line with a cell that is no size, share,
  * count, time or word is no row.
  */
 export function rowsOf(output: string): ReadonlyMap<string, readonly string[]> {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
-import { type CliResult, cli, freshFolder } from "./cli.ts";
+import { type CliResult, cli, freshDirectory } from "./cli.ts";
 
 const PYTHON = "/usr/bin/python3";
 const hasTorch = existsSync(PYTHON) && spawnSync(PYTHON, ["-c", "import torch"]).status === 0;
@@ -12,7 +12,7 @@ const TRAIN = path.join(packageRoot(), "leak-lab", "walkthrough", "train.py");
 const CLEAN_TRIES = Number(process.env.STORMLOG_TEST_CLEAN_TRIES ?? 2);
 
 describe.skipIf(!hasTorch)("the walkthrough in PyTorch", () => {
-  const folder = freshFolder();
+  const directory = freshDirectory();
   const gate = (state: string, bundle: string): Promise<CliResult> =>
     cli(
       [
@@ -30,7 +30,7 @@ describe.skipIf(!hasTorch)("the walkthrough in PyTorch", () => {
         "--device",
         "cpu",
       ],
-      { cwd: folder },
+      { cwd: directory },
     );
 
   beforeAll(async () => {
@@ -48,7 +48,7 @@ describe.skipIf(!hasTorch)("the walkthrough in PyTorch", () => {
         "--device",
         "cpu",
       ],
-      { cwd: folder },
+      { cwd: directory },
     );
     expect(refresh.stderr).toBe("");
     expect(refresh.code).toBe(0);
@@ -59,7 +59,7 @@ describe.skipIf(!hasTorch)("the walkthrough in PyTorch", () => {
     expect(result.code).toBe(4);
     const { payload } = JSON.parse(result.stdout);
     expect(payload.verdict).toBe("fail");
-    const summary = readFileSync(path.join(folder, "leaky", "summary.md"), "utf8");
+    const summary = readFileSync(path.join(directory, "leaky", "summary.md"), "utf8");
     expect(summary).toMatch(/growth/i);
     expect(summary).toMatch(/leak/);
   }, 180_000);

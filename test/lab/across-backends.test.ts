@@ -10,7 +10,7 @@ import type { LabDocument, LabPattern } from "../../src/lab/report/document.ts";
 import { BrowserPage, findChromium } from "../../src/report/testing/browser.ts";
 import { decodeIndexedPng } from "../../src/report/testing/decode-png.ts";
 import { noFakeNvml } from "../devices/testing/fake-nvml.ts";
-import { cli, freshFolder } from "../e2e/cli.ts";
+import { cli, freshDirectory } from "../e2e/cli.ts";
 import { recordDevicePattern } from "./testing/device-recordings.ts";
 
 const absent = noFakeNvml();
@@ -21,16 +21,16 @@ const MIB = 1024 ** 2;
 describe.skipIf(absent !== null)(
   `a CPU round beside recordings of a device${absent === null ? "" : ` (${absent})`}`,
   () => {
-    const folder = freshFolder();
-    const json = (...parts: string[]): unknown => JSON.parse(readFileSync(path.join(folder, ...parts), "utf8"));
+    const directory = freshDirectory();
+    const json = (...parts: string[]): unknown => JSON.parse(readFileSync(path.join(directory, ...parts), "utf8"));
     let rounds: readonly LabDocument[];
     let printed: string;
     let markdown: string;
 
     beforeAll(async () => {
       // Whether so short a round comes out as the catalogue says is no question here.
-      await cli(["lab", "run", "python_cache", "--steps", "40", "--output", "cpu"], { cwd: folder });
-      const device = path.join(folder, "device");
+      await cli(["lab", "run", "python_cache", "--steps", "40", "--output", "cpu"], { cwd: directory });
+      const device = path.join(directory, "device");
       await recordDevicePattern(device, { name: "python_cache", steps: 40, keptKib: 512, modelMib: 64 });
       await recordDevicePattern(device, {
         name: "validation_outputs",
@@ -40,17 +40,17 @@ describe.skipIf(absent !== null)(
         totalMib: 400,
       });
       for (const state of ["leaky", "fixed"]) {
-        mkdirSync(path.join(folder, "stormlog", "python_cache", state), { recursive: true });
+        mkdirSync(path.join(directory, "stormlog", "python_cache", state), { recursive: true });
         const telemetry = path.join("python_cache", state, "events.json");
-        cpSync(path.join(device, telemetry), path.join(folder, "stormlog", telemetry));
+        cpSync(path.join(device, telemetry), path.join(directory, "stormlog", telemetry));
       }
       const { stdout, stderr, code } = await cli(["lab", "report", "--json", "cpu", "device", "--output", "page"], {
-        cwd: folder,
+        cwd: directory,
       });
       expect(code, stderr).toBe(0);
       rounds = JSON.parse(stdout).rounds;
       printed = stderr;
-      markdown = readFileSync(path.join(folder, "page", "leak-lab.md"), "utf8");
+      markdown = readFileSync(path.join(directory, "page", "leak-lab.md"), "utf8");
     }, 280_000);
 
     const patternOf = (place: number, name: string): LabPattern => {
@@ -61,7 +61,7 @@ describe.skipIf(absent !== null)(
     const cellsOf = (name: string): readonly string[] =>
       (markdown.split("\n").find((line) => line.startsWith(`| ${name} |`)) ?? "").split("|").map((cell) => cell.trim());
     const analysed = async (...parts: string[]): Promise<AnalysisDocument> =>
-      JSON.parse((await cli(["analyze", "--json", path.join(...parts)], { cwd: folder })).stdout);
+      JSON.parse((await cli(["analyze", "--json", path.join(...parts)], { cwd: directory })).stdout);
 
     it("has the columns of leaky, fixed and ratio for each backend, their ratio, and what dampens what", () => {
       const head = markdown.split("\n").find((line) => line.startsWith("| pattern |"));
@@ -125,7 +125,7 @@ describe.skipIf(absent !== null)(
     });
 
     it("finds in Stormlog's telemetry of a run the peaks that were sampled, where our recording knows them exactly", async () => {
-      const { stdout } = await cli(["lab", "report", "--json", "device", "stormlog"], { cwd: folder });
+      const { stdout } = await cli(["lab", "report", "--json", "device", "stormlog"], { cwd: directory });
       const [ours, theirs] = (JSON.parse(stdout).rounds as LabDocument[]).map(({ patterns }) =>
         patterns.find(({ name }) => name === "python_cache"),
       );
@@ -146,7 +146,7 @@ describe.skipIf(absent !== null)(
     });
 
     it("draws a panel for each pattern, with the lines of both backends", () => {
-      const picture = decodeIndexedPng(readFileSync(path.join(folder, "page", "leak-lab.png")));
+      const picture = decodeIndexedPng(readFileSync(path.join(directory, "page", "leak-lab.png")));
       expect([picture.width, picture.height]).toEqual([1200, 386]);
       const near = (x: number, y: number, [r, g, b]: readonly [number, number, number]): boolean => {
         const [red, green, blue] = picture.at(x, y);
@@ -172,7 +172,7 @@ describe.skipIf(absent !== null)(
     });
 
     it.skipIf(chromium === null)("is a page that a browser shows without a complaint", async () => {
-      const page = await BrowserPage.open(chromium ?? "", folder, path.join(folder, "page", "leak-lab.html"));
+      const page = await BrowserPage.open(chromium ?? "", directory, path.join(directory, "page", "leak-lab.html"));
       try {
         await page.until("document.readyState === 'complete'");
         const rows = await page.evaluate("[...document.querySelectorAll('table')][0].innerText");

@@ -2,9 +2,9 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { GateError } from "../../src/core/errors.ts";
-import { CATALOGUE, labFolder } from "../../src/lab/catalogue.ts";
+import { CATALOGUE, labDirectory } from "../../src/lab/catalogue.ts";
 import { parseLabDocument } from "../../src/lab/report/document.ts";
-import { folder, run } from "./testing/lab-command.ts";
+import { directory, run } from "./testing/lab-command.ts";
 
 describe("lab list", () => {
   it("names every pattern with what it needs", async () => {
@@ -36,7 +36,7 @@ describe("lab list", () => {
 
 describe("lab run", () => {
   it("skips what cannot be run here, with the reason, and is not well when that was asked for by name", async () => {
-    const output = folder();
+    const output = directory();
     await expect(run("run", "forward_hook", "--python", "/no/such/python", "--output", output)).rejects.toMatchObject({
       code: "LAB_SURPRISE",
       message: expect.stringMatching(/forward_hook: skipped: "\/no\/such\/python" cannot be run/),
@@ -48,13 +48,13 @@ describe("lab run", () => {
   });
 
   it("runs a copy where the package itself lies among installed ones", () => {
-    const place = folder();
+    const place = directory();
     const shipped = path.join(place, "node_modules", "stormlog-gate", "leak-lab");
     mkdirSync(path.join(shipped, "patterns"), { recursive: true });
     writeFileSync(path.join(shipped, "patterns", "x.py"), "x");
     const results = path.join(place, "results");
-    expect(labFolder(results, shipped)).toBe(path.join(results, "leak-lab"));
+    expect(labDirectory(results, shipped)).toBe(path.join(results, "leak-lab"));
     expect(readFileSync(path.join(results, "leak-lab", "patterns", "x.py"), "utf8")).toBe("x");
-    expect(labFolder(results, path.join(place, "leak-lab"))).toBe(path.join(place, "leak-lab"));
+    expect(labDirectory(results, path.join(place, "leak-lab"))).toBe(path.join(place, "leak-lab"));
   });
 });

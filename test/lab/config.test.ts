@@ -7,7 +7,7 @@ import { packageRoot } from "../../src/core/package-root.ts";
 import { CATALOGUE } from "../../src/lab/catalogue.ts";
 import type { LabDocument } from "../../src/lab/report/document.ts";
 import { patternDefinition } from "../../src/lab/round.ts";
-import { cli, freshFolder } from "../e2e/cli.ts";
+import { cli, freshDirectory } from "../e2e/cli.ts";
 
 const FILE = path.join(packageRoot(), "leak-lab", "stormlog-gate.yml");
 const BY_DEFAULT = { scale: "tiny", steps: null };
@@ -44,20 +44,20 @@ describe("the leak lab's own configuration", () => {
 });
 
 describe.skipIf(!existsSync("/usr/bin/python3"))("a round by stored baselines", () => {
-  const folder = freshFolder();
-  const store = path.join(folder, "store");
+  const directory = freshDirectory();
+  const store = path.join(directory, "store");
   /** Patterns run by /usr/bin/python3, as the configuration's `python3` does. */
   const env = { PATH: `/usr/bin:${process.env.PATH ?? ""}` };
   const round = async (pattern: string, output: string): Promise<{ document: LabDocument; told: string }> => {
     const args = ["lab", "run", pattern, "--json", "--baseline", `file:${store}`, "--output", output];
-    const { code, stdout, stderr } = await cli(args, { cwd: folder, env });
+    const { code, stdout, stderr } = await cli(args, { cwd: directory, env });
     expect(code, stderr).toBe(0);
     return { document: JSON.parse(stdout), told: stderr };
   };
 
   beforeAll(async () => {
     const args = ["baseline", "refresh", "--config", FILE, "--scenario", "python_cache", "--baseline", `file:${store}`];
-    const { code, stderr } = await cli(args, { cwd: folder, env });
+    const { code, stderr } = await cli(args, { cwd: directory, env });
     expect(code, stderr).toBe(0);
   }, 120_000);
 
@@ -66,9 +66,9 @@ describe.skipIf(!existsSync("/usr/bin/python3"))("a round by stored baselines", 
     expect(document.patterns).toMatchObject([
       { outcome: "caught", leaky: { verdict: "fail", confirmed: true }, fixed: { verdict: "pass", runs: 1 } },
     ]);
-    expect(existsSync(path.join(folder, "known", "baseline"))).toBe(false);
+    expect(existsSync(path.join(directory, "known", "baseline"))).toBe(false);
     expect(told).not.toContain("become the baseline");
-    const runs = readdirSync(path.join(folder, "known", "python_cache", "leaky", "runs", "python_cache"));
+    const runs = readdirSync(path.join(directory, "known", "python_cache", "leaky", "runs", "python_cache"));
     expect(runs).toContain("base-1");
   }, 180_000);
 
@@ -78,13 +78,13 @@ describe.skipIf(!existsSync("/usr/bin/python3"))("a round by stored baselines", 
     expect(told).toContain(
       `no usable baseline for scenario "node_cache": 5 runs of the fixed state become the baseline`,
     );
-    expect(existsSync(path.join(folder, "unknown", "baseline", "node_cache"))).toBe(true);
+    expect(existsSync(path.join(directory, "unknown", "baseline", "node_cache"))).toBe(true);
     expect(existsSync(path.join(store, "node_cache"))).toBe(false);
   }, 180_000);
 
   it("does not pass over a store that is not there", async () => {
     const args = ["lab", "run", "node_cache", "--json", "--baseline", "file:nowhere", "--output", "absent"];
-    const { code, stdout } = await cli(args, { cwd: folder, env });
+    const { code, stdout } = await cli(args, { cwd: directory, env });
     expect(code).toBe(1);
     const document: LabDocument = JSON.parse(stdout);
     expect(document.patterns).toMatchObject([{ outcome: "broken" }]);

@@ -6,13 +6,13 @@ import { CATALOGUE } from "../../src/lab/catalogue.ts";
 import { type LabDocument, type LabOutcome, type LabPattern, parseLabDocument } from "../../src/lab/report/document.ts";
 import { environmentAfter, LAB_FILE, type LabNarrator, runLab, surprises } from "../../src/lab/round.ts";
 import type { Fingerprint } from "../../src/telemetry/recording/model.ts";
-import { folder, quietConsole, run, runTelling } from "./testing/lab-command.ts";
+import { directory, quietConsole, run, runTelling } from "./testing/lab-command.ts";
 
 const SILENT: LabNarrator = { begins: () => {}, baseline: () => {}, judging: () => {}, ended: () => {} };
 
 /** A program that passes for a Python with torch, under which every pattern ends as on a machine without the device. */
 function deviceless(): string {
-  const program = path.join(folder(), "python");
+  const program = path.join(directory(), "python");
   const script =
     '#!/bin/sh\nif [ "$1" = -c ]; then echo torch; exit 0; fi\necho "loading"\necho "there is no such device" >&2\nexit 1\n';
   writeFileSync(program, script);
@@ -31,7 +31,7 @@ function round(
       patterns: CATALOGUE.filter(({ name }) => names.includes(name)).sort(
         (a, b) => names.indexOf(a.name) - names.indexOf(b.name),
       ),
-      folder: output,
+      directory: output,
       root: output,
       device: "cpu",
       scale: "tiny",
@@ -63,7 +63,7 @@ const onDisk = (output: string): LabDocument =>
 
 describe("a round in which a pattern cannot be judged", () => {
   it("keeps the environment that others told, one session for all where none is named, and the program's last words", async () => {
-    const output = folder();
+    const output = directory();
     const document = await round(["node_cache", "forward_hook"], output, SILENT, {
       env: { STORMLOG_GATE_SESSION: "" },
     });
@@ -75,7 +75,7 @@ describe("a round in which a pattern cannot be judged", () => {
   }, 120_000);
 
   it("tells the last words from the bundle where a stored baseline is given", async () => {
-    const output = folder();
+    const output = directory();
     mkdirSync(path.join(output, "store"));
     const { patterns } = await round(["forward_hook"], output, SILENT, { baseline: "file:store" });
     expect(patterns).toMatchObject([{ outcome: "broken", fixed: { verdict: "error" }, leaky: { verdict: "error" } }]);
@@ -97,7 +97,7 @@ describe("a round in which a pattern cannot be judged", () => {
   });
 
   it("says what to do about the reason, not about a leak that is too small", async () => {
-    const output = path.join(folder(), "two words");
+    const output = path.join(directory(), "two words");
     const ended = run("run", "forward_hook", "--python", deviceless(), "--output", output);
     await expect(ended).rejects.toMatchObject({
       code: "LAB_SURPRISE",
@@ -107,8 +107,8 @@ describe("a round in which a pattern cannot be judged", () => {
     await expect(ended).rejects.toMatchObject({ hint: expect.not.stringContaining("too small") });
   }, 60_000);
 
-  it("counts in the words of its table, and quotes the folder for a shell", async () => {
-    const output = path.join(folder(), "two words");
+  it("counts in the words of its table, and quotes the directory for a shell", async () => {
+    const output = path.join(directory(), "two words");
     const printed: string[] = [];
     await expect(
       runTelling((text) => printed.push(text), "run", "forward_hook", "--python", deviceless(), "--output", output),
@@ -121,7 +121,7 @@ describe("a round in which a pattern cannot be judged", () => {
 
 describe("a round that is interrupted", () => {
   it("ends with the document of what was done, also where the baseline was being measured", async () => {
-    const output = folder();
+    const output = directory();
     const controller = new AbortController();
     const narrator = { ...SILENT, baseline: () => controller.abort("SIGINT") };
     const document = await round(["node_cache"], output, narrator, { signal: controller.signal });
@@ -130,7 +130,7 @@ describe("a round that is interrupted", () => {
   });
 
   it("ends with status 130, and leaves no document of an earlier round beside its evidence", async () => {
-    const output = folder();
+    const output = directory();
     writeFileSync(path.join(output, LAB_FILE), "{}");
     let baselineBegan = false;
     const print = (text: string): void => {

@@ -172,7 +172,7 @@ describe.skipIf(!has("torch"))("a pattern in PyTorch", { timeout: 180_000 }, () 
     expect(pickled?.stdout).toBe(binary?.stdout);
   });
 
-  it("refuses in one line a device that is not there, and a folder without the data", () => {
+  it("refuses in one line a device that is not there, and a directory without the data", () => {
     const place = mkdtempSync(path.join(tmpdir(), "stormlog-lab-empty-"));
     onTestFinished(() => rmSync(place, { recursive: true, force: true }));
     const empty = told("forward_hook", ["fixed", "--device", "cpu", "--data", place]);

@@ -5,7 +5,7 @@ import { consolePorts } from "../../src/cli/ports.ts";
 import { gateRequest } from "../../src/config/options.ts";
 import { runGate } from "../../src/gate/run-gate.ts";
 import type { LabDocument, LabPattern } from "../../src/lab/report/document.ts";
-import { folder, quietConsole, run } from "./testing/lab-command.ts";
+import { directory, quietConsole, run } from "./testing/lab-command.ts";
 
 const MIB = 1024 ** 2;
 
@@ -15,9 +15,9 @@ function csv(rise: number): string {
   return ["step,device,allocated_bytes", ...rows].join("\n");
 }
 
-/** Files of a pattern's folder below a new place. */
+/** Files of a pattern's directory below a new place. */
 function placeWith(files: Readonly<Record<string, string>>): string {
-  const place = folder();
+  const place = directory();
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(path.dirname(path.join(place, file)), { recursive: true });
     writeFileSync(path.join(place, file), text);
@@ -33,9 +33,9 @@ async function patternsOf(place: string): Promise<readonly LabPattern[]> {
 const REPLAYED = { outcome: "replayed", leaky: { class: "leak" }, fixed: { class: "flat" } };
 
 describe("where recordings of a pattern may lie", () => {
-  it("follows links to folders and files", async () => {
+  it("follows links to directories and files", async () => {
     const real = placeWith({ "cache/leaky.csv": csv(MIB), "cache/fixed.csv": csv(0), "parts/data.csv": csv(MIB) });
-    const place = folder();
+    const place = directory();
     symlinkSync(path.join(real, "cache"), path.join(place, "linked"));
     mkdirSync(path.join(place, "files", "leaky"), { recursive: true });
     symlinkSync(path.join(real, "parts", "data.csv"), path.join(place, "files", "leaky", "data.csv"));
@@ -54,7 +54,7 @@ describe("where recordings of a pattern may lie", () => {
     expect(pattern?.reason).toMatch(/the fixed state cannot be read/);
   });
 
-  it("takes telemetry before a picture, and a file before an empty folder", async () => {
+  it("takes telemetry before a picture, and a file before an empty directory", async () => {
     const place = placeWith({
       "cache/leaky.art.png": "a picture",
       "cache/leaky.csv": csv(MIB),
@@ -65,7 +65,7 @@ describe("where recordings of a pattern may lie", () => {
   });
 
   it("finds what a program printed in a bundle of a scenario with any name", async () => {
-    const place = folder();
+    const place = directory();
     const told = JSON.stringify({ steps: 3, framework: "node 1", leak_bytes_per_step: 10, accuracy: 0.75 });
     const program = `setTimeout(() => console.log('leak-lab: ${told}'), 300)`;
     const request = gateRequest({
@@ -110,7 +110,7 @@ describe("a report on a terminal", () => {
   });
 
   it("keeps the name of a device in the title's line", async () => {
-    const place = folder();
+    const place = directory();
     const document: LabDocument = {
       schema: "stormlog.lab/1",
       generated_at_utc: null,

@@ -8,7 +8,7 @@ import { telemetryEvents } from "../../src/telemetry/formats/stormlog/sample-eve
 import { eventsJson } from "../../src/telemetry/formats/stormlog/serialize.ts";
 import type { RecordingMark } from "../../src/telemetry/recording/model.ts";
 import { recording, series, table } from "../../src/telemetry/testing/recordings.ts";
-import { folder, run } from "./testing/lab-command.ts";
+import { directory, run } from "./testing/lab-command.ts";
 
 const SNAPSHOTS = path.join(packageRoot(), "test", "snapshot", "fixtures");
 const MIB = 1024 ** 2;
@@ -63,7 +63,7 @@ function round(backend: string, ...patterns: LabPattern[]): LabDocument {
 }
 
 function written(document: unknown): string {
-  const place = folder();
+  const place = directory();
   writeFileSync(path.join(place, "lab.json"), JSON.stringify(document));
   return place;
 }
@@ -84,7 +84,7 @@ function statesIn(place: string, name: string, file: string, texts: { leaky: str
 
 /** Recordings of two leaks on MPS, one of them known to the catalogue. */
 function recordedOnMps(): string {
-  const place = folder();
+  const place = directory();
   statesIn(place, "forward_hook", "events.json", {
     leaky: stormlogEvents("mps:0", 700 * MIB, 30 * MIB),
     fixed: stormlogEvents("mps:0", 700 * MIB, 0),
@@ -147,7 +147,7 @@ describe("lab report", () => {
   });
 
   it("lets no outside text act in markdown, page or picture", async () => {
-    const output = path.join(folder(), "new");
+    const output = path.join(directory(), "new");
     const hostile = pattern('<script>alert(1)</script>"&', 300, 100);
     const { document } = await run(
       "report",
@@ -170,7 +170,7 @@ describe("lab report", () => {
     expect(markdown.match(/!\[[^\]]*\]\(leak-lab\.png\)/g)).toHaveLength(1);
   });
 
-  it("shows the timelines of the bundles, and nothing from outside their folder", async () => {
+  it("shows the timelines of the bundles, and nothing from outside their directory", async () => {
     const place = written(round("cpu", pattern("forward_hook", 200, 100)));
     mkdirSync(path.join(place, "forward_hook", "leaky"), { recursive: true });
     writeFileSync(path.join(place, "forward_hook", "leaky", "timeline.png"), "picture");
@@ -190,8 +190,8 @@ describe("lab report", () => {
   });
 
   it("says of a place without a round and without recordings that it has neither", async () => {
-    await expect(run("report", folder())).rejects.toMatchObject({ code: "LAB_UNREADABLE", kind: "invalid-input" });
-    await expect(run("report", path.join(folder(), "gone"))).rejects.toMatchObject({ code: "LAB_UNREADABLE" });
+    await expect(run("report", directory())).rejects.toMatchObject({ code: "LAB_UNREADABLE", kind: "invalid-input" });
+    await expect(run("report", path.join(directory(), "gone"))).rejects.toMatchObject({ code: "LAB_UNREADABLE" });
     await expect(run("report", written({ schema: "stormlog.lab/2" }))).rejects.toMatchObject({ code: "LAB_INVALID" });
     await expect(run("report")).rejects.toMatchObject({ code: "ARGUMENT_MISSING", kind: "usage" });
   });
@@ -218,7 +218,7 @@ describe("lab report of recordings", () => {
   });
 
   it("takes a recording that ended by out-of-memory for a leak that would have gone on", async () => {
-    const place = folder();
+    const place = directory();
     const ranOut: RecordingMark = { timeNs: 299 * 5e7, kind: "oom", text: "MPS backend out of memory" };
     statesIn(place, "validation_outputs", "events.json", {
       leaky: stormlogEvents("mps:0", 700 * MIB, 60 * MIB, [ranOut]),
@@ -231,8 +231,8 @@ describe("lab report of recordings", () => {
     expect(text).not.toContain("dampens:");
   });
 
-  it("reads files instead of folders, and tables of anybody", async () => {
-    const place = folder();
+  it("reads files instead of directories, and tables of anybody", async () => {
+    const place = directory();
     const csv = (rise: number): string =>
       ["step,device,allocated_bytes", ...Array.from({ length: 200 }, (_, i) => `${i},xpu:0,${GIB + rise * i}`)].join(
         "\n",
@@ -247,8 +247,8 @@ describe("lab report of recordings", () => {
     });
   });
 
-  it("reads a folder that holds nothing but snapshots of PyTorch's allocator", async () => {
-    const place = folder();
+  it("reads a directory that holds nothing but snapshots of PyTorch's allocator", async () => {
+    const place = directory();
     for (const [which, file] of [
       ["leaky", "after.pickle"],
       ["fixed", "before.pickle"],
@@ -280,13 +280,13 @@ describe("lab report of recordings", () => {
   });
 
   it("fails where not one recording can be read", async () => {
-    const place = folder();
+    const place = directory();
     statesIn(place, "forward_hook", "events.json", { leaky: "[{", fixed: "[{" });
     await expect(run("report", place)).rejects.toMatchObject({ kind: "invalid-input" });
   });
 
   it("does not take a series of another kind for the counterpart", async () => {
-    const place = folder();
+    const place = directory();
     const csv = (device: string): string =>
       ["step,device,allocated_bytes", ...Array.from({ length: 50 }, (_, i) => `${i},${device},${GIB}`)].join("\n");
     mkdirSync(path.join(place, "cache"));

@@ -5,20 +5,21 @@ import { recordName } from "../../src/baseline/store.ts";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { CATALOGUE } from "../../src/lab/catalogue.ts";
 import type { LabDocument, LabPattern } from "../../src/lab/report/document.ts";
-import { cli, freshFolder } from "../e2e/cli.ts";
+import { cli, freshDirectory } from "../e2e/cli.ts";
 
 /** A round takes minutes: `STORMLOG_TEST_LAB=1` asks for it. */
 const WANTED = process.env.STORMLOG_TEST_LAB === "1";
 const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
-/** The folder whose records the round is judged by; a pattern without one of this environment measures its own first. */
+/** The directory whose records the round is judged by; a pattern without one of this environment measures its own first. */
 const STORE = process.env.STORMLOG_TEST_LAB_BASELINE ?? path.join(packageRoot(), "baselines");
 
 /** Two at a time, one for each of two cores; the two patterns of several ranks do not lie in the same half. */
 const HALVES = [0, 1].map((half) => CATALOGUE.flatMap(({ name }, index) => (index % 2 === half ? [name] : [])));
 
 describe.skipIf(!WANTED)("a round of the leak lab on this machine", () => {
-  const folder = freshFolder();
-  const placeOf = (name: string): string => path.join(folder, String(HALVES.findIndex((half) => half.includes(name))));
+  const directory = freshDirectory();
+  const placeOf = (name: string): string =>
+    path.join(directory, String(HALVES.findIndex((half) => half.includes(name))));
   let patterns: readonly LabPattern[];
 
   beforeAll(async () => {
@@ -26,7 +27,7 @@ describe.skipIf(!WANTED)("a round of the leak lab on this machine", () => {
     const halves = await Promise.all(
       HALVES.map(async (names, half) => {
         const args = ["lab", "run", ...names, ...common, "--output", String(half)];
-        const { stdout, stderr } = await cli(args, { cwd: folder });
+        const { stdout, stderr } = await cli(args, { cwd: directory });
         expect(stdout, stderr).not.toBe("");
         const round: LabDocument = JSON.parse(stdout);
         return round.patterns;
@@ -99,8 +100,8 @@ describe.skipIf(!WANTED)("a round of the leak lab on this machine", () => {
       for (const state of [leaky, fixed])
         expect(existsSync(path.join(placeOf(name), state?.bundle ?? "?", "report.json"))).toBe(true);
     }
-    const { code } = await cli(["lab", "report", "0", "--output", "page"], { cwd: folder });
+    const { code } = await cli(["lab", "report", "0", "--output", "page"], { cwd: directory });
     expect(code).toBe(0);
-    expect(readFileSync(path.join(folder, "page", "leak-lab.md"), "utf8")).toContain("forward_hook");
+    expect(readFileSync(path.join(directory, "page", "leak-lab.md"), "utf8")).toContain("forward_hook");
   });
 });

@@ -20,16 +20,16 @@ function toldOf(
   named: readonly string[],
   rounds: readonly (Round | null)[],
 ): { readonly code: number | null; readonly text: string } {
-  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-rounds-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  writeFileSync(path.join(folder, "catalogue.json"), JSON.stringify({ patterns: CATALOGUE }));
+  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-rounds-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  writeFileSync(path.join(directory, "catalogue.json"), JSON.stringify({ patterns: CATALOGUE }));
   for (const [index, outcomes] of rounds.entries()) {
     if (outcomes === null) continue;
     const patterns = Object.entries(outcomes).map(([name, outcome]) => ({ name, outcome }));
-    mkdirSync(path.join(folder, String(index + 1)));
-    writeFileSync(path.join(folder, String(index + 1), "lab.json"), JSON.stringify({ patterns }));
+    mkdirSync(path.join(directory, String(index + 1)));
+    writeFileSync(path.join(directory, String(index + 1), "lab.json"), JSON.stringify({ patterns }));
   }
-  const { status, stdout } = spawnSync(process.execPath, [SUMMARY, folder, String(rounds.length), ...named], {
+  const { status, stdout } = spawnSync(process.execPath, [SUMMARY, directory, String(rounds.length), ...named], {
     encoding: "utf8",
   });
   return { code: status, text: stdout };

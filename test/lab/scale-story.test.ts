@@ -7,11 +7,11 @@ import type { ScaleDocument } from "../../src/lab/report/scale-document.ts";
 import { answerWords } from "../../src/lab/report/scale-table.ts";
 import { searchScale } from "../../src/lab/scale.ts";
 import { SCALE_TABLE } from "../../src/lab/scale-files.ts";
-import { folder, quietConsole } from "./testing/lab-command.ts";
+import { directory, quietConsole } from "./testing/lab-command.ts";
 
 /** A program that passes for a pattern: as its fixed state it holds 8 MiB; what it is as the leaky one, the steps decide. */
 function pattern(leaky: string): string {
-  const file = path.join(folder(), "pattern.mjs");
+  const file = path.join(directory(), "pattern.mjs");
   writeFileSync(
     file,
     `const state = process.argv[2];
@@ -42,7 +42,7 @@ function search(leaky: string, output: string): Promise<ScaleDocument> {
         expected: "caught",
       },
       setting: { by: "steps", scale: "tiny", steps: null, batch: null },
-      folder: output,
+      directory: output,
       bounds: { from: 18, to: 20, factor: 1.25 },
       runs: 5,
       device: "cpu",
@@ -62,7 +62,7 @@ function search(leaky: string, output: string): Promise<ScaleDocument> {
 describe("a search among sizes that the gate cannot judge", { timeout: 180_000 }, () => {
   it("takes none of them for silent, and says so where no boundary can be told", async () => {
     // It lives long enough for a growth to be known, and the fixed state does not: there is nothing to hold it against.
-    const document = await search("else hold(8, 2500);", folder());
+    const document = await search("else hold(8, 2500);", directory());
     const { answer, probes } = document;
     expect(probes.length).toBeGreaterThan(0);
     for (const probe of probes) expect(probe).toMatchObject({ leaky: "unjudged", visible: false });
@@ -71,8 +71,8 @@ describe("a search among sizes that the gate cannot judge", { timeout: 180_000 }
     expect(answerWords(document)).not.toContain("silent");
   });
 
-  it("names the folder of the evidence where a run failed", async () => {
-    const output = folder();
+  it("names the directory of the evidence where a run failed", async () => {
+    const output = directory();
     const document = await search("else process.exit(3);", output);
     const { answer } = document;
     if (answer.kind !== "broken") throw new Error(answer.kind);

@@ -4,19 +4,19 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
 import type { ScaleDocument } from "../../src/lab/report/scale-document.ts";
-import { type CliResult, cli, freshFolder } from "../e2e/cli.ts";
+import { type CliResult, cli, freshDirectory } from "../e2e/cli.ts";
 
 const PNG = "89504e470d0a1a0a";
 
 /** The bundles that a search kept, as "size/state". */
-function kept(folder: string): readonly string[] {
-  const probes = path.join(folder, "probes");
+function kept(directory: string): readonly string[] {
+  const probes = path.join(directory, "probes");
   return readdirSync(probes).flatMap((size) => readdirSync(path.join(probes, size)).map((state) => `${size}/${state}`));
 }
 
 describe("a search of the size at which a leak shows", { timeout: 240_000 }, () => {
-  const cwd = freshFolder();
-  const folder = path.join(cwd, "found");
+  const cwd = freshDirectory();
+  const directory = path.join(cwd, "found");
   let found: CliResult;
   let document: ScaleDocument;
 
@@ -50,18 +50,18 @@ describe("a search of the size at which a leak shows", { timeout: 240_000 }, () 
     const { answer, probes } = document;
     if (answer.kind !== "visible") throw new Error(answer.kind);
     const expected = [`${answer.at}/fixed`, `${answer.at}/leaky`, `${answer.below}/leaky`];
-    expect(kept(folder)).toEqual(expect.arrayContaining(expected));
-    const sizes = new Set(kept(folder).map((one) => one.split("/")[0]));
+    expect(kept(directory)).toEqual(expect.arrayContaining(expected));
+    const sizes = new Set(kept(directory).map((one) => one.split("/")[0]));
     expect([...sizes].map(Number).sort((a, b) => a - b)).toEqual([answer.below, answer.at]);
     for (const { bundle } of probes) {
-      if (bundle !== null) expect(existsSync(path.join(folder, bundle, "leaky", "report.json")), bundle).toBe(true);
+      if (bundle !== null) expect(existsSync(path.join(directory, bundle, "leaky", "report.json")), bundle).toBe(true);
     }
     expect(probes.filter(({ bundle }) => bundle !== null)).toHaveLength(2);
   });
 
   it("is one session, whose runs are a base for each other", () => {
-    const sessions = kept(folder).map((one) => {
-      const report = readFileSync(path.join(folder, "probes", one, "report.json"), "utf8");
+    const sessions = kept(directory).map((one) => {
+      const report = readFileSync(path.join(directory, "probes", one, "report.json"), "utf8");
       return JSON.parse(report).payload.session;
     });
     expect(sessions.length).toBeGreaterThanOrEqual(3);
@@ -69,12 +69,12 @@ describe("a search of the size at which a leak shows", { timeout: 240_000 }, () 
   });
 
   it("leaves the document that it printed, fitting the published schema, with a table and a picture", () => {
-    expect(JSON.parse(readFileSync(path.join(folder, "lab-scale.json"), "utf8"))).toEqual(document);
+    expect(JSON.parse(readFileSync(path.join(directory, "lab-scale.json"), "utf8"))).toEqual(document);
     const schema = JSON.parse(readFileSync(path.join(packageRoot(), "schema", "lab-scale.schema.json"), "utf8"));
     const validate = new Ajv2020({ strictTypes: false }).compile(schema);
     expect(validate(document), JSON.stringify(validate.errors)).toBe(true);
-    expect(readFileSync(path.join(folder, "lab-scale.md"), "utf8")).toContain("becomes visible at");
-    expect(readFileSync(path.join(folder, "lab-scale.png")).subarray(0, 8).toString("hex")).toBe(PNG);
+    expect(readFileSync(path.join(directory, "lab-scale.md"), "utf8")).toContain("becomes visible at");
+    expect(readFileSync(path.join(directory, "lab-scale.png")).subarray(0, 8).toString("hex")).toBe(PNG);
   });
 
   it("tells a person a line for each size, and the answer in one sentence", () => {
@@ -85,7 +85,7 @@ describe("a search of the size at which a leak shows", { timeout: 240_000 }, () 
 });
 
 describe("a search that finds no boundary", { timeout: 120_000 }, () => {
-  const cwd = freshFolder();
+  const cwd = freshDirectory();
 
   it("says that the leak is silent up to the bound, and that what lies beyond is an extrapolation", async () => {
     const { code, stdout, stderr } = await cli(["lab", "scale", "node_cache", "--from", "4", "--to", "10", "--json"], {
@@ -121,7 +121,7 @@ describe("a search that finds no boundary", { timeout: 120_000 }, () => {
     expect(existsSync(path.join(cwd, "none"))).toBe(false);
   });
 
-  it("is refused a folder whose baselines are somebody's own", async () => {
+  it("is refused a directory whose baselines are somebody's own", async () => {
     mkdirSync(path.join(cwd, "own", "baselines"), { recursive: true });
     const { code, stderr } = await cli(["lab", "scale", "node_cache", "--output", "."], { cwd: path.join(cwd, "own") });
     expect([code, stderr.match(/error \w+/)?.[0]]).toEqual([2, "error LAB_FOLDER_TAKEN"]);

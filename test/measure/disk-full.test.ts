@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
-import { temporaryFolder } from "./kit.ts";
+import { temporaryDirectory } from "./kit.ts";
 
 const DRIVER = fileURLToPath(new URL("fixtures/gate-driver.ts", import.meta.url));
 /** Of 512 bytes: no file may grow beyond 12 kB, as on a full disk. */
@@ -13,7 +13,7 @@ const BLOCKS = 24;
 
 describe.each(["native", "fallback"])("a disk that fills up during the run, %s sampler", (sampler) => {
   it("costs samples and output after that moment, not the run", async () => {
-    const directory = path.join(temporaryFolder(), "run");
+    const directory = path.join(temporaryDirectory(), "run");
     const script = "sleep 2; yes | head -c 500000; exit 3";
     const { status, stderr } = spawnSync(
       "sh",

@@ -3,12 +3,12 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { GateError } from "../../src/core/errors.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
-import { measured, node, temporaryFolder } from "./kit.ts";
+import { measured, node, temporaryDirectory } from "./kit.ts";
 
 const isRoot = process.getuid?.() === 0;
 
-function script(folder: string, text: string, mode = 0o755): string {
-  const file = path.join(folder, "script");
+function script(parent: string, text: string, mode = 0o755): string {
+  const file = path.join(parent, "script");
   writeFileSync(file, text);
   chmodSync(file, mode);
   return file;
@@ -42,17 +42,17 @@ describe.each(["native", "fallback"])("how a command ends, %s launcher", (launch
   });
 
   it("says that the file is not executable", async () => {
-    const { info } = await measured([script(temporaryFolder(), "#!/bin/sh\n", 0o644)]);
+    const { info } = await measured([script(temporaryDirectory(), "#!/bin/sh\n", 0o644)]);
     expect(info.exit).toMatchObject({ kind: "not-started", code: "COMMAND_NOT_EXECUTABLE" });
   });
 
   it("says that the command is a directory", async () => {
-    const { info } = await measured([temporaryFolder()]);
+    const { info } = await measured([temporaryDirectory()]);
     expect(info.exit).toMatchObject({ kind: "not-started", code: "COMMAND_IS_DIRECTORY" });
   });
 
   it("says that the interpreter of a script is missing", async () => {
-    const { info } = await measured([script(temporaryFolder(), "#!/no/such/interpreter\n")]);
+    const { info } = await measured([script(temporaryDirectory(), "#!/no/such/interpreter\n")]);
     expect(info.exit).toMatchObject({ kind: "not-started", code: "COMMAND_INTERPRETER_MISSING" });
   });
 
@@ -89,7 +89,7 @@ describe("what cannot even be begun", () => {
   };
 
   it("refuses a working directory that does not exist, or is a file", async () => {
-    expect((await failure(measured(["true"], { cwd: "/no/such/folder" }))).code).toBe("CWD_NOT_FOUND");
+    expect((await failure(measured(["true"], { cwd: "/no/such/parent" }))).code).toBe("CWD_NOT_FOUND");
     expect((await failure(measured(["true"], { cwd: "/etc/passwd" }))).code).toBe("CWD_NOT_DIRECTORY");
   });
 
@@ -108,22 +108,22 @@ describe("what cannot even be begun", () => {
   });
 
   it("refuses a directory that cannot be made", async () => {
-    const folder = temporaryFolder();
-    writeFileSync(path.join(folder, "file"), "");
-    const error = await failure(measured(["true"], { directory: path.join(folder, "file", "run") }));
+    const parent = temporaryDirectory();
+    writeFileSync(path.join(parent, "file"), "");
+    const error = await failure(measured(["true"], { directory: path.join(parent, "file", "run") }));
     expect([error.code, error.exitCode]).toEqual(["RUN_DIRECTORY_UNWRITABLE", 1]);
   });
 
   it.skipIf(isRoot)("refuses a directory without permission", async () => {
-    const folder = temporaryFolder();
-    mkdirSync(path.join(folder, "locked"), { mode: 0o500 });
-    const error = await failure(measured(["true"], { directory: path.join(folder, "locked", "run") }));
+    const parent = temporaryDirectory();
+    mkdirSync(path.join(parent, "locked"), { mode: 0o500 });
+    const error = await failure(measured(["true"], { directory: path.join(parent, "locked", "run") }));
     expect(error.code).toBe("RUN_DIRECTORY_UNWRITABLE");
   });
 
   it("starts nothing when it is interrupted already", async () => {
-    const folder = temporaryFolder();
-    const file = path.join(folder, "ran");
+    const parent = temporaryDirectory();
+    const file = path.join(parent, "ran");
     const error = await failure(measured(["touch", file], { interrupt: AbortSignal.abort("SIGINT") }));
     expect([error.code, error.exitCode]).toEqual(["INTERRUPTED", 130]);
     expect(existsSync(file)).toBe(false);
@@ -132,8 +132,8 @@ describe("what cannot even be begun", () => {
 
 describe("recording.json", () => {
   it("is there, incomplete, while the command runs", async () => {
-    const folder = temporaryFolder();
-    const directory = path.join(folder, "run");
+    const parent = temporaryDirectory();
+    const directory = path.join(parent, "run");
     const { info, stdout } = await measured(["cat", path.join(directory, "recording.json")], { directory });
     const during = JSON.parse(stdout) as RecordingInfo;
     expect(during).toMatchObject({ complete: false, exit: { kind: "running" }, peaks: [] });

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { findPrebuild } from "../../src/sampler/prebuild.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
-import { livingOfRun, livingWith, temporaryFolder, uniqueWord } from "./kit.ts";
+import { livingOfRun, livingWith, temporaryDirectory, uniqueWord } from "./kit.ts";
 
 /** The full count is 200; here a few, since each takes a second. */
 const KILLS = Number(process.env.STORMLOG_TEST_KILLS ?? "10");
@@ -42,7 +42,7 @@ const markerOf = (pid: number): string | null =>
 
 /** Kill a gate: `afterMs` past the start of sampling, or, when negative, that long after it was spawned. */
 async function killAt(afterMs: number, env: NodeJS.ProcessEnv): Promise<Killed> {
-  const directory = path.join(temporaryFolder(), "run");
+  const directory = path.join(temporaryDirectory(), "run");
   const word = uniqueWord();
   const gate = startGate(directory, word, env);
   const exited = new Promise((resolve) => gate.once("exit", resolve));

@@ -7,11 +7,11 @@ import { type MeasureRequest, measure } from "../../src/measure/measure.ts";
 import { allPids, environmentHolds, readStat } from "../../src/sampler/proc.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 
-/** A folder that is gone after the test. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+/** A parent that is gone after the test. */
+export function temporaryDirectory(): string {
+  const parent = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
+  onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
+  return parent;
 }
 
 export interface Measured {
@@ -24,8 +24,8 @@ export interface Measured {
 
 /** Measure a command with everything else at its default. */
 export async function measured(argv: readonly string[], overrides: Partial<MeasureRequest> = {}): Promise<Measured> {
-  const folder = temporaryFolder();
-  const directory = path.join(folder, "run", "1");
+  const parent = temporaryDirectory();
+  const directory = path.join(parent, "run", "1");
   const out: Uint8Array[] = [];
   const err: Uint8Array[] = [];
   const started = performance.now();
@@ -35,7 +35,7 @@ export async function measured(argv: readonly string[], overrides: Partial<Measu
     session: "s",
     commit: null,
     command: { kind: "argv", argv },
-    cwd: folder,
+    cwd: parent,
     env: process.env,
     extraEnv: {},
     directory,

@@ -9,7 +9,7 @@ import type { Recording, SampleTable } from "../../src/telemetry/recording/model
 import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
 import { recordFileToRecording } from "../../src/telemetry/recording/record-recording.ts";
 import { writeRunFiles } from "../../src/telemetry/recording/run-directory.ts";
-import { type Measured, measured, node, temporaryFolder } from "./kit.ts";
+import { type Measured, measured, node, temporaryDirectory } from "./kit.ts";
 
 const PYTHON = "/usr/bin/python3";
 const kinds = "reason" in findPrebuild() ? ["fallback"] : ["native", "fallback"];
@@ -164,8 +164,8 @@ describe("a program of any language", () => {
   it.skipIf(kinds.length < 2 || !hasCompiler)(
     "tells its heap and calls its steps when the library is preloaded",
     async () => {
-      const folder = temporaryFolder();
-      const source = path.join(folder, "loop.c");
+      const directory = temporaryDirectory();
+      const source = path.join(directory, "loop.c");
       writeFileSync(
         source,
         `#define _GNU_SOURCE
@@ -186,7 +186,7 @@ int main(void) {
 }
 `,
       );
-      const program = path.join(folder, "loop");
+      const program = path.join(directory, "loop");
       execFileSync("gcc", ["-O1", "-o", program, source, "-ldl"]);
       const run = await measured([program], { extraEnv: { STORMLOG_GATE_HEAP: "preload" } });
       expect(run.info.exit).toEqual({ kind: "exited", code: 0 });

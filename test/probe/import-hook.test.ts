@@ -1,20 +1,20 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { only, probed, probedScript, STAND_INS, temporaryFolder } from "./testing/probed.ts";
+import { only, probed, probedScript, STAND_INS, temporaryDirectory } from "./testing/probed.ts";
 import { PYTHON, PYTHONS, versionOf } from "./testing/pythons.ts";
 
 const EACH = PYTHONS.map((python) => [versionOf(python), python] as const);
 const TORCH = path.join(STAND_INS, "torch-cuda");
 
-/** A folder with these files. */
-function folderWith(files: Readonly<Record<string, string>>): string {
-  const folder = temporaryFolder();
+/** A directory with these files. */
+function directoryWith(files: Readonly<Record<string, string>>): string {
+  const directory = temporaryDirectory();
   for (const [name, text] of Object.entries(files)) {
-    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
-    writeFileSync(path.join(folder, name), text);
+    mkdirSync(path.dirname(path.join(directory, name)), { recursive: true });
+    writeFileSync(path.join(directory, name), text);
   }
-  return folder;
+  return directory;
 }
 
 describe.skipIf(PYTHON === null)("the probe's hook into imports", () => {
@@ -97,7 +97,7 @@ time.sleep(0.8)
 
   it("sees a framework that was there before it", async () => {
     const script = "import time; time.sleep(0.7)";
-    const early = folderWith({ "early/early_torch.py": "" });
+    const early = directoryWith({ "early/early_torch.py": "" });
     // A finder that loads it by itself, past the probe's.
     const ended = await probedScript(
       python,
@@ -114,7 +114,7 @@ ${script}`,
   });
 
   it("lets a failing import fail as it would", async () => {
-    const broken = folderWith({ "torch.py": "raise ImportError('libcudart.so.13: cannot open')" });
+    const broken = directoryWith({ "torch.py": "raise ImportError('libcudart.so.13: cannot open')" });
     const script =
       "try:\n  import torch\nexcept ImportError as error:\n  print(error)\nimport sys; print('torch' in sys.modules)";
     const ended = await probedScript(python, script, { pythonPath: [broken] });
@@ -130,10 +130,10 @@ ${script}`,
       { "torch.py": "value = 5\ndef __getattr__(name):\n  raise RuntimeError(name)" },
       "5",
     ],
-    ["one in two folders without a file", { "torch/part.py": "value = 5" }, "None"],
+    ["one in two directories without a file", { "torch/part.py": "value = 5" }, "None"],
   ])("is no trouble for what merely has a framework's name: %s", async (_what, files, printed) => {
     const script = "import torch, time\nprint(vars(torch).get('value'))\ntime.sleep(0.3)";
-    const ended = await probedScript(python, script, { pythonPath: [folderWith(files)] });
+    const ended = await probedScript(python, script, { pythonPath: [directoryWith(files)] });
     expect(ended).toMatchObject({ code: 0, stdout: `${printed}\n`, stderr: "" });
     expect(only(ended).header.ended).toBe(true);
   });

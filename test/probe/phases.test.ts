@@ -3,7 +3,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { phasesMemory } from "../../src/analysis/phases.ts";
 import { parseProbeInfo } from "../../src/telemetry/recording/probe-info.ts";
-import type { ToldPhases } from "../../src/telemetry/recording/probe-phases.ts";
+import type { ReportedPhases } from "../../src/telemetry/recording/probe-phases.ts";
 import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
 import { recordFileToRecording } from "../../src/telemetry/recording/record-recording.ts";
 import { readRecordingInfo, writeRunFiles } from "../../src/telemetry/recording/run-directory.ts";
@@ -17,18 +17,18 @@ clock = time.monotonic_ns
 `;
 
 /** The phases that the file of the process left, read as the gate reads them. */
-function told(ended: Ended): ToldPhases {
+function told(ended: Ended): ReportedPhases {
   return parseProbeInfo(readFileSync(path.join(ended.directory, `${only(ended).name}.info`), "utf8"))!.phases;
 }
 
-async function phasesOf(script: string): Promise<ToldPhases> {
+async function phasesOf(script: string): Promise<ReportedPhases> {
   const ended = await probedScript(PYTHON!, SET_UP + script);
   expect(ended).toMatchObject({ code: 0, stderr: "" });
   expect(only(ended).info.get("error")).toBeUndefined();
   return told(ended);
 }
 
-const names = ({ phases }: ToldPhases): readonly string[] => phases.map(({ name }) => name);
+const names = ({ phases }: ReportedPhases): readonly string[] => phases.map(({ name }) => name);
 
 describe.each(PYTHONS.map((python) => [versionOf(python), python] as const))("phases with Python %s", (_, python) => {
   it("are told with their moments, within one another and in the order of their beginnings", async () => {
@@ -203,7 +203,7 @@ for n in range(10):
     expect(told(ended).phases).toMatchObject([{ name: "only", ended: null }]);
   });
 
-  it("do nothing where the gate's folder is on the path and no gate is there", async () => {
+  it("do nothing where the gate's directory is on the path and no gate is there", async () => {
     const script = "from stormlog_gate import phase\nwith phase('x') as name: print(name)";
     const ended = await probedScript(PYTHON!, script, { flags: ["-S"] });
     expect(ended).toMatchObject({ code: 0, stdout: "x\n", stderr: "", left: [] });
@@ -222,7 +222,7 @@ with phase("x") as name: print(name, phase.__name__)`;
 });
 
 /** The same where one of the names cannot be had, which the probe says of itself. */
-async function phasesOfOdd(script: string): Promise<ToldPhases> {
+async function phasesOfOdd(script: string): Promise<ReportedPhases> {
   const ended = await probedScript(PYTHON!, SET_UP + script);
   expect(ended).toMatchObject({ code: 0, stderr: "" });
   expect(only(ended).info.get("error")).toBe("ValueError: ");

@@ -3,7 +3,7 @@ import { mkdirSync, rmdirSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { HEAP, only, probed, probedScript, readSoFar, recordsOf, temporaryFolder } from "./testing/probed.ts";
+import { HEAP, only, probed, probedScript, readSoFar, recordsOf, temporaryDirectory } from "./testing/probed.ts";
 import { PYTHON, PYTHONS, versionOf } from "./testing/pythons.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -187,7 +187,7 @@ print(signal.sigwait({signal.SIGTERM}) == signal.SIGTERM)
   });
 
   it.skipIf(!isRoot)("is no trouble on a full disk: no signal, no file that is half there", async () => {
-    const disk = path.join(temporaryFolder(), "disk");
+    const disk = path.join(temporaryDirectory(), "disk");
     mkdirSync(disk);
     if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=256k", "tmpfs", disk]).status !== 0) return;
     onTestFinished(() => {

@@ -10,7 +10,7 @@ import {
   probed,
   probedScript,
   slope,
-  temporaryFolder,
+  temporaryDirectory,
 } from "./testing/probed.ts";
 import { PYTHON, WITH_TORCH } from "./testing/pythons.ts";
 
@@ -92,9 +92,9 @@ if __name__ == "__main__":
 
 describe.skipIf(WITH_TORCH === null)("the ranks of torchrun", () => {
   it("are told apart from their launcher, each with a heap of its own, of which only the leaking one's grows", async () => {
-    const folder = temporaryFolder();
+    const directory = temporaryDirectory();
     // PyTorch 1.13 on Python 3.11 only starts with its output redirected, and its own port may be taken.
-    const output = ["--redirects=1", "--tee=1", `--log_dir=${folder}`];
+    const output = ["--redirects=1", "--tee=1", `--log_dir=${directory}`];
     const place = ["--nproc_per_node=4", "--master_addr=127.0.0.1", `--master_port=${await freePort()}`];
     const args = ["-m", "torch.distributed.run", ...place, ...output, path.join(FIXTURES, "leaky_rank.py")];
     const ended = await probed(WITH_TORCH!, args, { env: { OMP_NUM_THREADS: "1" }, timeoutMs: 150_000 });

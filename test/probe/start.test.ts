@@ -3,8 +3,8 @@ import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:f
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { probeFolder } from "../../src/core/probe-folder.ts";
-import { END, HEAP, only, probed, probedScript, recordsOf, TIMER, temporaryFolder } from "./testing/probed.ts";
+import { probeDirectory } from "../../src/core/probe-directory.ts";
+import { END, HEAP, only, probed, probedScript, recordsOf, TIMER, temporaryDirectory } from "./testing/probed.ts";
 import { atLeast, PYTHON, PYTHONS, TOO_OLD, versionOf } from "./testing/pythons.ts";
 
 const LIVES = "import time; time.sleep(0.8)";
@@ -34,18 +34,18 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 }
 `;
 
-/** A folder with a sitecustomize of the user's. */
-function userFolder(text = THEIRS): string {
-  const folder = temporaryFolder();
-  writeFileSync(path.join(folder, "sitecustomize.py"), text);
-  return folder;
+/** A parent with a sitecustomize of the user's. */
+function userDirectory(text = THEIRS): string {
+  const parent = temporaryDirectory();
+  writeFileSync(path.join(parent, "sitecustomize.py"), text);
+  return parent;
 }
 
 describe.skipIf(PYTHONS.length === 0)("the probe's start", () => {
   it.each(PYTHONS.map((python) => [versionOf(python), python] as const))(
     "in Python %s reads the heap from a tenth of a second on, tells who it is, and says that nothing is missing",
     async (version, python) => {
-      const ended = await probed(python, ["-c", `print('mine'); ${LIVES}`], { pythonPath: [userFolder()] });
+      const ended = await probed(python, ["-c", `print('mine'); ${LIVES}`], { pythonPath: [userDirectory()] });
       expect(ended).toMatchObject({ code: 0, stdout: "theirs mine\n", stderr: "" });
       const left = only(ended);
       expect(left.header).toMatchObject({ ended: true, rank: -1, worldSize: -1, role: 0, step: null });
@@ -76,10 +76,10 @@ describe.skipIf(PYTHONS.length === 0)("the probe's start", () => {
   it.skipIf(COMPILER === null || PYTHON === null)(
     "lets a thread that was slow to start begin before the interpreter takes itself apart, which would abort it",
     async () => {
-      const folder = temporaryFolder();
-      const library = path.join(folder, "late.so");
-      writeFileSync(path.join(folder, "late.c"), LATE_THREADS);
-      const built = spawnSync(COMPILER!, ["-shared", "-fPIC", "-o", library, path.join(folder, "late.c"), "-ldl"]);
+      const parent = temporaryDirectory();
+      const library = path.join(parent, "late.so");
+      writeFileSync(path.join(parent, "late.c"), LATE_THREADS);
+      const built = spawnSync(COMPILER!, ["-shared", "-fPIC", "-o", library, path.join(parent, "late.c"), "-ldl"]);
       expect(built.status, String(built.stderr)).toBe(0);
       const began = performance.now();
       const ended = await probed(PYTHON!, ["-c", "print('over')"], { env: { LD_PRELOAD: library } });
@@ -91,7 +91,7 @@ describe.skipIf(PYTHONS.length === 0)("the probe's start", () => {
   it.skipIf(TOO_OLD.length === 0).each(TOO_OLD.map((python) => [versionOf(python), python] as const))(
     "is silent in Python %s, which is too old, and hands over to the user's",
     async (_version, python) => {
-      const ended = await probed(python, ["-c", LIVES], { pythonPath: [userFolder()] });
+      const ended = await probed(python, ["-c", LIVES], { pythonPath: [userDirectory()] });
       expect(ended).toMatchObject({ code: 0, stdout: "theirs ", stderr: "", left: [] });
     },
   );
@@ -124,27 +124,27 @@ describe.skipIf(PYTHON === null)("the probe's way in", () => {
 
   it("leaves the user's sitecustomize in its place, and lets its failure be seen", async () => {
     const script = "import sitecustomize; print(sitecustomize.__spec__.origin)";
-    const folder = userFolder("");
-    const kept = await probed(python, ["-c", script], { pythonPath: [folder] });
-    expect(kept.stdout.trim()).toBe(path.join(folder, "sitecustomize.py"));
+    const parent = userDirectory("");
+    const kept = await probed(python, ["-c", script], { pythonPath: [parent] });
+    expect(kept.stdout.trim()).toBe(path.join(parent, "sitecustomize.py"));
     const broken = await probed(python, ["-c", "print('ran')"], {
-      pythonPath: [userFolder("raise ValueError('theirs')")],
+      pythonPath: [userDirectory("raise ValueError('theirs')")],
     });
     expect(broken).toMatchObject({ code: 0, stdout: "ran\n" });
     expect(broken.stderr).toMatch(/Error in sitecustomize.*\n?.*ValueError: theirs/s);
   });
 
   it("ends where two copies of the probe are on the path", async () => {
-    const copy = path.join(temporaryFolder(), "inject");
-    spawnSync("cp", ["-r", path.join(probeFolder(), "inject"), copy]);
-    const ended = await probed(python, ["-c", LIVES], { pythonPath: [copy, userFolder()] });
+    const copy = path.join(temporaryDirectory(), "inject");
+    spawnSync("cp", ["-r", path.join(probeDirectory(), "inject"), copy]);
+    const ended = await probed(python, ["-c", LIVES], { pythonPath: [copy, userDirectory()] });
     expect(ended).toMatchObject({ code: 0, stdout: "theirs ", stderr: "" });
     expect(ended.left).toHaveLength(1);
   });
 
   it("works through a sitecustomize before it that hands over in turn", async () => {
     // As bootstraps of tracers do: out of the way, import the next, and back.
-    const tracer = userFolder(`
+    const tracer = userDirectory(`
 import os, sys
 here = os.path.dirname(__file__)
 sys.path.remove(here)
@@ -154,13 +154,13 @@ sys.modules["sitecustomize"] = own
 sys.path.insert(0, here)
 sys.stdout.write("tracer ")
 `);
-    const env = { PYTHONPATH: [tracer, path.join(probeFolder(), "inject"), userFolder()].join(path.delimiter) };
-    const folder = path.join(temporaryFolder(), "probe");
-    mkdirSync(folder);
+    const env = { PYTHONPATH: [tracer, path.join(probeDirectory(), "inject"), userDirectory()].join(path.delimiter) };
+    const parent = path.join(temporaryDirectory(), "probe");
+    mkdirSync(parent);
     const shell = `export PYTHONPATH="$LATER"; exec "$0" -c "${LIVES}"`;
     const ended = await probed({ ...python, executable: "/bin/sh" }, ["-c", shell, python.executable], {
       env: { LATER: env.PYTHONPATH },
-      directory: folder,
+      directory: parent,
     });
     expect(ended).toMatchObject({ code: 0, stdout: "theirs tracer ", stderr: "" });
     expect(ended.left).toHaveLength(1);
@@ -176,13 +176,13 @@ sys.stdout.write("tracer ")
   });
 
   it("is no trouble where its directory is missing, is a file, or cannot be written", async () => {
-    const folder = temporaryFolder();
-    const file = path.join(folder, "file");
+    const parent = temporaryDirectory();
+    const file = path.join(parent, "file");
     writeFileSync(file, "");
-    const closed = path.join(folder, "closed");
+    const closed = path.join(parent, "closed");
     mkdirSync(closed);
     chmodSync(closed, 0o555);
-    for (const directory of [path.join(folder, "missing"), file, closed, "/proc/self"]) {
+    for (const directory of [path.join(parent, "missing"), file, closed, "/proc/self"]) {
       const ended = await probed(python, ["-c", `${LIVES}; print('ran')`], { directory });
       expect(ended).toMatchObject({ code: 0, stdout: "ran\n", stderr: "" });
     }

@@ -111,7 +111,7 @@ describe("several devices and pools", () => {
   });
 });
 
-describe("the folder files are named from", () => {
+describe("the directory files are named from", () => {
   it("is the one given where files lie in it, else the one they share", () => {
     expect(documentOf("before.pickle").root).toBe(ROOT);
     expect(documentOf("before.pickle", "/somewhere/else").root).toBe(ROOT);

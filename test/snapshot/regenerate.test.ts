@@ -14,24 +14,24 @@ const python = ["python3", "python"].find(
   (name) => spawnSync(name, ["-c", "import sys; sys.exit(sys.version_info < (3, 8))"]).status === 0,
 );
 
-const tables = (folder: string, file: string) => {
-  const snapshot = readSnapshot(sourceOf(readFileSync(path.join(folder, file))), file);
+const tables = (directory: string, file: string) => {
+  const snapshot = readSnapshot(sourceOf(readFileSync(path.join(directory, file))), file);
   return snapshotDocument([{ file, name: snapshotName(file), snapshot }], { root: null });
 };
 
 describe.skipIf(python === undefined)("the generator", () => {
   it("writes the committed snapshots again, whatever version of Python runs it", () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-snapshots-"));
+    const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-snapshots-"));
     try {
       const script = path.join(packageRoot(), "test", "snapshot", "make-snapshots.py");
-      const made = spawnSync(python ?? "", ["-B", script, folder], { encoding: "utf8" });
+      const made = spawnSync(python ?? "", ["-B", script, directory], { encoding: "utf8" });
       expect(made.stderr).toBe("");
-      expect(readdirSync(folder).sort()).toEqual(readdirSync(FIXTURES).sort());
+      expect(readdirSync(directory).sort()).toEqual(readdirSync(FIXTURES).sort());
       const facts = (from: string) => readFileSync(path.join(from, "facts.json"), "utf8");
-      expect(facts(folder)).toBe(facts(FIXTURES));
-      for (const file of FILES) expect(tables(folder, file), file).toEqual(tables(FIXTURES, file));
+      expect(facts(directory)).toBe(facts(FIXTURES));
+      for (const file of FILES) expect(tables(directory, file), file).toEqual(tables(FIXTURES, file));
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     }
   });
 });

@@ -34,9 +34,9 @@ describe.each(FAMILIES)("runs of $name", (family) => {
 describe("recorded peaks", () => {
   const data = mkdtempSync(path.join(tmpdir(), "bench-data-"));
   afterAll(() => rmSync(data, { recursive: true }));
-  const write = (folder: string, file: string, lines: readonly string[]) => {
-    mkdirSync(path.join(data, folder), { recursive: true });
-    writeFileSync(path.join(data, folder, file), `${lines.join("\n")}\n`);
+  const write = (directory: string, file: string, lines: readonly string[]) => {
+    mkdirSync(path.join(data, directory), { recursive: true });
+    writeFileSync(path.join(data, directory, file), `${lines.join("\n")}\n`);
   };
 
   it("of re-runs are grouped by code and environment, unknown values left out", () => {

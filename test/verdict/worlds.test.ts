@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { peakOnly, tellStory } from "../../bench/verdict/gate-story.ts";
+import { judgeUntilFinal, peakOnly } from "../../bench/verdict/decide.ts";
 import { NOISE_WORLDS } from "../../bench/verdict/noise-worlds.ts";
 import { normal, seeded } from "../../bench/verdict/random.ts";
 import type { MeasuredSeries } from "../../src/analysis/measurements.ts";
@@ -17,7 +17,7 @@ function stories(
   const random = seeded(seed);
   return Array.from({ length: REPETITIONS }, () => {
     const run = (factor: number): MeasuredSeries => peakOnly(Math.round(draw(random) * factor));
-    return tellStory({
+    return judgeUntilFinal({
       baseline: Array.from({ length: 10 }, () => [run(1)]),
       candidate: () => run(effect),
       base: how.base === false ? null : () => run(1),
@@ -57,7 +57,7 @@ describe("sessions that differ by 1 %", () => {
           const level = night();
           return Array.from({ length: runs }, () => run(level));
         });
-        return tellStory({ baseline, candidate: () => run(today), base: base ? () => run(today) : null });
+        return judgeUntilFinal({ baseline, candidate: () => run(today), base: base ? () => run(today) : null });
       }),
     );
   };

@@ -29,8 +29,8 @@ describe.skipIf(workflowTool("act") === null)(`what init writes, under act (${HO
 
   it("measures in one job and reports in the other: red on a leak, with one comment that says so", async () => {
     user.write("train.mjs", readFileSync(path.join(packageRoot(), "leak-lab/demo/workload.mjs")));
-    expect(ranInit(user.folder).code).toBe(0);
-    const config = readFileSync(path.join(user.folder, "stormlog-gate.yml"), "utf8");
+    expect(ranInit(user.directory).code).toBe(0);
+    const config = readFileSync(path.join(user.directory, "stormlog-gate.yml"), "utf8");
     user.write("stormlog-gate.yml", config.replace("python train.py --steps 200", "node train.mjs leaky"));
     const base = user.commit("what init wrote");
     user.git("update-ref", "refs/remotes/origin/main", base);
@@ -40,14 +40,14 @@ describe.skipIf(workflowTool("act") === null)(`what init writes, under act (${HO
     github.heads.set(PULL_REQUEST, head);
     github.tokens.set("job", { login: "github-actions[bot]", write: true });
     const { code, log, artifacts } = await runAct({
-      cwd: user.folder,
+      cwd: user.directory,
       workflow: ".github/workflows/memory-gate.yml",
       // With what it needs: the job that measures.
       job: "report",
-      nodeFolder: path.dirname(actionNode()),
+      nodeDirectory: path.dirname(actionNode()),
       apiUrl: github.url,
       event: pullRequestEvent(PULL_REQUEST, base, head),
-      arguments: ["--use-new-action-cache", "--local-repository", `stormlog/gate@v1=${action.folder}`],
+      arguments: ["--use-new-action-cache", "--local-repository", `stormlog/gate@v1=${action.directory}`],
     });
     expect(code, log).toBe(1);
     expect(log).toContain("Failure - Main stormlog/gate@v1");

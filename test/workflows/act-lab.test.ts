@@ -32,11 +32,11 @@ describe.skipIf(workflowTool("act") === null || !existsSync("/usr/bin/python3"))
     const run = (
       options: Pick<ActOptions, "workflow" | "job" | "event" | "eventName" | "arguments">,
     ): Promise<ActRun> =>
-      runAct({ cwd: repository.folder, nodeFolder: path.dirname(node), apiUrl: github.url, ...options });
+      runAct({ cwd: repository.directory, nodeDirectory: path.dirname(node), apiUrl: github.url, ...options });
 
     beforeAll(async () => {
       repository = await builtAction();
-      git = new GitDataDouble(path.join(repository.folder, ".git"));
+      git = new GitDataDouble(path.join(repository.directory, ".git"));
       git.delayMs = 1;
       nightly = new NightlyDouble(git);
       github.use(git.routes);
@@ -89,7 +89,7 @@ describe.skipIf(workflowTool("act") === null || !existsSync("/usr/bin/python3"))
           event: { repository: REPOSITORY, ref: "refs/heads/main", inputs: { rounds: "1" } },
           arguments: [
             ...["--matrix", "leg:services", "--use-new-action-cache"],
-            ...["--local-repository", `actions/upload-artifact@${uploadPin()}=${upload.folder}`],
+            ...["--local-repository", `actions/upload-artifact@${uploadPin()}=${upload.directory}`],
           ],
         });
         expect(code, log).toBe(0);
@@ -119,7 +119,7 @@ describe.skipIf(workflowTool("act") === null || !existsSync("/usr/bin/python3"))
         );
         expect(report.payload.verdict).toBe("pass");
 
-        const text = readFileSync(path.join(repository.folder, PATTERN), "utf8");
+        const text = readFileSync(path.join(repository.directory, PATTERN), "utf8");
         const grown = text.replace("maxsize=8", "maxsize=None").replace("render(number % 8)", "render(number)");
         expect(grown).not.toBe(text);
         repository.write(PATTERN, grown);

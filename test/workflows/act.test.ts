@@ -20,7 +20,7 @@ describe.skipIf(workflowTool("act") === null)(`the project's own workflow under 
   let base: string;
 
   const workload = (state: "clean" | "leaky" | "fixed"): void => {
-    const text = execFileSync("git", ["show", `HEAD:${WORKLOAD}`], { cwd: repository.folder, encoding: "utf8" });
+    const text = execFileSync("git", ["show", `HEAD:${WORKLOAD}`], { cwd: repository.directory, encoding: "utf8" });
     const changed = text.replace(/process\.argv\[2\] \?\? "\w+"/, `process.argv[2] ?? "${state}"`);
     repository.write(WORKLOAD, changed);
   };
@@ -30,10 +30,10 @@ describe.skipIf(workflowTool("act") === null)(`the project's own workflow under 
     workload(state);
     const head = repository.commit(`the ${state} state`);
     return runAct({
-      cwd: repository.folder,
+      cwd: repository.directory,
       workflow: ".github/workflows/gate.yml",
       job: "gate",
-      nodeFolder: path.dirname(node),
+      nodeDirectory: path.dirname(node),
       apiUrl: github.url,
       event: pullRequestEvent(7, base, head),
       arguments: ["--matrix", "workload:demo"],
@@ -45,10 +45,10 @@ describe.skipIf(workflowTool("act") === null)(`the project's own workflow under 
     github.tokens.set("job", { login: "github-actions[bot]", write: false });
     repository = await builtAction();
     // The baseline of the clean state, measured by the same engine with the same command line.
-    const config = path.join(repository.folder, "measure.yml");
+    const config = path.join(repository.directory, "measure.yml");
     writeFileSync(config, `scenarios:\n  - { name: demo, run: node ${WORKLOAD} }\nbaseline: file:baselines\n`);
     execFileSync(node, ["dist/cli.js", "baseline", "refresh", "--config", config], {
-      cwd: repository.folder,
+      cwd: repository.directory,
       env: { PATH: `${path.dirname(node)}:${process.env.PATH ?? ""}`, HOME: process.env.HOME ?? "/" },
       stdio: "pipe",
     });

@@ -38,18 +38,18 @@ beforeEach(() => {
 });
 afterEach(() => repository.remove());
 
-const init = (args: readonly string[] = [], cwd = repository.folder): Ended => ranInit(cwd, args);
+const init = (args: readonly string[] = [], cwd = repository.directory): Ended => ranInit(cwd, args);
 
-const text = (name: string): string => readFileSync(path.join(repository.folder, ".github/workflows", name), "utf8");
+const text = (name: string): string => readFileSync(path.join(repository.directory, ".github/workflows", name), "utf8");
 const workflow = (name: string): Workflow => parse(text(name));
-const workflowFiles = (): string[] => readdirSync(path.join(repository.folder, ".github/workflows")).sort();
+const workflowFiles = (): string[] => readdirSync(path.join(repository.directory, ".github/workflows")).sort();
 const allSteps = (): readonly Step[] =>
   FILES.flatMap((name) => Object.values(workflow(name).jobs).flatMap((job) => job.steps));
 
 function lintAll(): void {
   const files = workflowFiles().map((name) => `.github/workflows/${name}`);
-  if (workflowTool("actionlint") !== null) expect(actionlintFindings(repository.folder, files)).toEqual([]);
-  if (workflowTool("zizmor") !== null) expect(zizmorFindings(repository.folder, files)).toEqual([]);
+  if (workflowTool("actionlint") !== null) expect(actionlintFindings(repository.directory, files)).toEqual([]);
+  if (workflowTool("zizmor") !== null) expect(zizmorFindings(repository.directory, files)).toEqual([]);
 }
 
 const linted = workflowTool("actionlint") !== null && workflowTool("zizmor") !== null;
@@ -62,7 +62,7 @@ describe("init", () => {
     expect(stdout.match(/^wrote /gm)).toHaveLength(5);
     expect(stdout).toContain("merge into trunk");
     expect(stdout).toContain("--runner LABELS names yours");
-    const config = loadConfig(path.join(repository.folder, "stormlog-gate.yml"));
+    const config = loadConfig(path.join(repository.directory, "stormlog-gate.yml"));
     expect(config.scenarios.map(({ name }) => name)).toEqual(["train"]);
     // What it leaves to the defaults: the nightly ref first.
     expect(config.baseline).toBeUndefined();
@@ -106,11 +106,11 @@ describe("init", () => {
     const parts = new Set(steps.map((step) => (step.uses ?? "").split("@")[0]?.slice("stormlog/gate".length)));
     expect([...parts].sort()).toEqual(["", "/accept", "/refresh", "/report"]);
     for (const step of steps) {
-      const folder = (step.uses ?? "").split("@")[0]?.slice("stormlog/gate".length) ?? "";
-      const action = parse(readFileSync(path.join(root, folder, "action.yml"), "utf8"));
+      const directory = (step.uses ?? "").split("@")[0]?.slice("stormlog/gate".length) ?? "";
+      const action = parse(readFileSync(path.join(root, directory, "action.yml"), "utf8"));
       expect(action.runs.using).toBe("node24");
       const strangers = Object.keys(step.with ?? {}).filter((name) => action.inputs[name] === undefined);
-      expect(strangers, folder).toEqual([]);
+      expect(strangers, directory).toEqual([]);
     }
   });
 
@@ -130,11 +130,11 @@ describe("init", () => {
     expect(stdout).not.toContain("strangers");
   });
 
-  it("puts the workflows at the top of the repository and leads them to the folder it was called in", () => {
-    const folder = path.join(repository.folder, "models/a b");
-    mkdirSync(folder, { recursive: true });
-    expect(init([], folder).code).toBe(0);
-    expect(existsSync(path.join(folder, "stormlog-gate.yml"))).toBe(true);
+  it("puts the workflows at the top of the repository and leads them to the directory it was called in", () => {
+    const directory = path.join(repository.directory, "models/a b");
+    mkdirSync(directory, { recursive: true });
+    expect(init([], directory).code).toBe(0);
+    expect(existsSync(path.join(directory, "stormlog-gate.yml"))).toBe(true);
     expect(workflow("memory-gate.yml").jobs.gate?.steps.at(-1)?.with?.["working-directory"]).toBe("models/a b");
     expect(workflow("memory-baselines.yml").on.push?.paths).toEqual(["models/a b/stormlog-gate.yml"]);
     if (linted) lintAll();
@@ -179,7 +179,7 @@ describe("init", () => {
       ownRunner: true,
       defaultBranch: "main",
       visibility: "unknown",
-      folder: "",
+      directory: "",
       pin: `${COMMIT} # v1.2.3`,
     });
     const used = [...written.matchAll(/^\s*- uses: (\S+)/gm)].map(([, name = ""]) => name);

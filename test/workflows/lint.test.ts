@@ -58,9 +58,9 @@ describe("the project's own workflows", () => {
       ].join("\n");
       repository.write(`${WORKFLOWS}/bad.yml`, bad);
       if (workflowTool("actionlint") !== null)
-        expect(actionlintFindings(repository.folder, [`${WORKFLOWS}/bad.yml`]).join("\n")).toContain("untrusted");
+        expect(actionlintFindings(repository.directory, [`${WORKFLOWS}/bad.yml`]).join("\n")).toContain("untrusted");
       if (workflowTool("zizmor") !== null) {
-        const text = zizmorFindings(repository.folder, [`${WORKFLOWS}/bad.yml`]).join("\n");
+        const text = zizmorFindings(repository.directory, [`${WORKFLOWS}/bad.yml`]).join("\n");
         for (const ident of ["template-injection", "dangerous-triggers", "unpinned-uses", "artipacked"]) {
           expect(text).toContain(ident);
         }
@@ -87,7 +87,7 @@ describe("the project's own workflows", () => {
         repository.write(file, text);
         return file;
       });
-      expect(actionlintFindings(repository.folder, files)).toEqual([]);
+      expect(actionlintFindings(repository.directory, files)).toEqual([]);
     } finally {
       repository.remove();
     }

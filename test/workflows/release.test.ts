@@ -101,7 +101,7 @@ describe("a release", () => {
     ],
     [
       "a prebuild is not the recorded one",
-      () => appendFileSync(path.join(repository.folder, "dist/prebuilds/linux-x64/launcher"), "x"),
+      () => appendFileSync(path.join(repository.directory, "dist/prebuilds/linux-x64/launcher"), "x"),
       /linux-x64\/launcher is not the file whose sum/,
     ],
     [
@@ -111,13 +111,13 @@ describe("a release", () => {
     ],
     [
       "a prebuild is gone",
-      () => rmSync(path.join(repository.folder, "dist/prebuilds/linux-arm64/sampler.node")),
+      () => rmSync(path.join(repository.directory, "dist/prebuilds/linux-arm64/sampler.node")),
       /linux-arm64\/sampler\.node is missing/,
     ],
     [
       "the lock file has another version",
       () => {
-        const file = path.join(repository.folder, "package-lock.json");
+        const file = path.join(repository.directory, "package-lock.json");
         repository.write("package-lock.json", readFileSync(file, "utf8").replaceAll('"1.2.0"', '"1.1.9"'));
         repository.publish("forgotten");
       },
@@ -226,21 +226,21 @@ describe("the package of a release", () => {
     const { commit } = cut();
     const packed = repository.script("package", "--commit", commit as string, "--into", "build/release");
     expect(packed.code, packed.stderr).toBe(0);
-    const tarball = path.join(repository.folder, outputsOf(packed.stdout).tarball as string);
+    const tarball = path.join(repository.directory, outputsOf(packed.stdout).tarball as string);
     expect(path.basename(tarball)).toBe("stormlog-gate-1.2.0.tgz");
-    const names = ran("tar", ["-tzf", tarball], { cwd: repository.folder }).stdout.split("\n").filter(Boolean);
+    const names = ran("tar", ["-tzf", tarball], { cwd: repository.directory }).stdout.split("\n").filter(Boolean);
     expect(names).toContain("package/dist/prebuilds/darwin-arm64/sampler.node");
     expect(names.filter((name) => /^package\/(?:src|test|scripts|native|build)\//.test(name))).toEqual([]);
-    const stamp = ran("tar", ["-xzOf", tarball, "package/dist/release.json"], { cwd: repository.folder }).stdout;
+    const stamp = ran("tar", ["-xzOf", tarball, "package/dist/release.json"], { cwd: repository.directory }).stdout;
     expect(JSON.parse(stamp)).toEqual({ version: "1.2.0", commit });
     expect(repository.git("status", "--porcelain", "dist/release.json")).toBe("");
-    expect(existsSync(path.join(repository.folder, "dist/release.json"))).toBe(false);
+    expect(existsSync(path.join(repository.directory, "dist/release.json"))).toBe(false);
   });
 
   it("is refused when a file is missing or one does not belong there", () => {
     whole();
     const commit = repository.prepare("1.2.0");
-    rmSync(path.join(repository.folder, "dist/guard.js"));
+    rmSync(path.join(repository.directory, "dist/guard.js"));
     repository.write("dist/main.js.map", "{}");
     const { code, stderr } = repository.script("package", "--commit", commit, "--into", "build/release");
     expect(code).toBe(1);
@@ -260,7 +260,7 @@ describe("the prebuilds that are committed", () => {
   });
 
   it("may be run again after an artifact has taken their mode", () => {
-    const launcher = path.join(repository.folder, "dist/prebuilds/linux-x64/launcher");
+    const launcher = path.join(repository.directory, "dist/prebuilds/linux-x64/launcher");
     chmodSync(launcher, 0o644);
     repository.script("prebuilds", "write");
     expect(statSync(launcher).mode & 0o111).toBe(0o111);
@@ -293,7 +293,7 @@ describe("the release workflow, step by step, without publishing", () => {
           if (step.run === undefined) continue;
           const env = Object.fromEntries(Object.entries(step.env ?? {}).map(([name, text]) => [name, expand(text)]));
           const ended = ran("bash", ["-e", "-o", "pipefail", "-c", step.run], {
-            cwd: repository.folder,
+            cwd: repository.directory,
             env: {
               ...env,
               PATH: `${tools}:${process.env.PATH}`,
@@ -316,7 +316,7 @@ describe("the release workflow, step by step, without publishing", () => {
       ]);
       expect(said.at(-4)).toContain("--draft --verify-tag");
       expect(said.at(-1)).toContain("--draft=false");
-      expect(readFileSync(path.join(repository.folder, "build/release/notes.md"), "utf8")).toBe(
+      expect(readFileSync(path.join(repository.directory, "build/release/notes.md"), "utf8")).toBe(
         "### Fixed\n- A leak.\n",
       );
       expect(repository.tags()).toEqual({ "v1.2.0": values.commit, v1: values.commit, "v1.2": values.commit });

@@ -18,7 +18,7 @@ const LineSchema = v.object({
   rle: v.array(v.tuple([v.number(), v.number()])),
 });
 
-/** Megatron-LM's golden series from `megatron-lm/golden_mem_series.jsonl` below the data folder. */
+/** Megatron-LM's golden series from `megatron-lm/golden_mem_series.jsonl` below the data directory. */
 export function readRealSeries(data: string): RealSeries[] {
   const text = readFileSync(join(data, "megatron-lm", "golden_mem_series.jsonl"), "utf8");
   return text

@@ -10,7 +10,7 @@ export interface RerunGroup {
   readonly reserved: readonly number[];
 }
 
-/** Groups of `modded-nanogpt/peak_memory_reruns.csv` below the data folder with at least `least` runs. */
+/** Groups of `modded-nanogpt/peak_memory_reruns.csv` below the data directory with at least `least` runs. */
 export function readReruns(data: string, least: number): readonly RerunGroup[] {
   const text = readFileSync(join(data, "modded-nanogpt", "peak_memory_reruns.csv"), "utf8");
   const [head = "", ...lines] = text.trim().split("\n");

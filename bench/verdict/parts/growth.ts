@@ -2,7 +2,7 @@ import { analyze } from "../../../src/analysis/analyze.ts";
 import { measuredRun } from "../../../src/analysis/measured-run.ts";
 import type { MeasuredSeries } from "../../../src/analysis/measurements.ts";
 import { BASE, drawRun, FAMILIES, type Family, recordingOf } from "../corpus/families.ts";
-import { type StoryEnd, tellStory } from "../gate-story.ts";
+import { type DecisionOutcome, judgeUntilFinal } from "../decide.ts";
 import { describeShare, type Share, shortShare } from "../intervals.ts";
 import { seeded } from "../random.ts";
 import { cpythonR, mannKendall, stormlogR2, tracemlAny } from "../rules/published.ts";
@@ -56,10 +56,10 @@ interface Telling {
   readonly base?: boolean;
 }
 
-function tell({ clean, changed, known = "all", base = true }: Telling, random: () => number): StoryEnd {
+function tell({ clean, changed, known = "all", base = true }: Telling, random: () => number): DecisionOutcome {
   const accepted = dealer(clean, random);
   const dealt = changed === clean ? accepted : dealer(changed, random);
-  return tellStory({
+  return judgeUntilFinal({
     baseline: Array.from({ length: HISTORY }, () => [accepted()]),
     candidate: known === "all" ? dealt : () => growthOf(dealt()),
     base: base ? accepted : null,
@@ -70,11 +70,11 @@ function growthOf({ rank, device, metric, growth_bytes = null }: MeasuredSeries)
   return { rank, device, metric, peak_bytes: null, growth_bytes };
 }
 
-const share = (ends: readonly StoryEnd[], hit: (end: StoryEnd) => boolean): Share => ({
+const share = (ends: readonly DecisionOutcome[], hit: (end: DecisionOutcome) => boolean): Share => ({
   hits: ends.filter(hit).length,
   of: ends.length,
 });
-const red = ({ judgement }: StoryEnd): boolean => judgement.verdict === "fail";
+const red = ({ judgement }: DecisionOutcome): boolean => judgement.verdict === "fail";
 interface FamilyResult {
   readonly gate: readonly string[];
   readonly within: readonly string[];

@@ -1,5 +1,5 @@
 import { MIB } from "../../../src/core/units.ts";
-import { peakOnly, tellStory } from "../gate-story.ts";
+import { judgeUntilFinal, peakOnly } from "../decide.ts";
 import { describeShare, type Share, shortShare } from "../intervals.ts";
 import { normal, seeded } from "../random.ts";
 import type { Part } from "./part.ts";
@@ -44,7 +44,7 @@ function tell(
       return Array.from({ length: each }, () => run(level));
     });
     const base = how.base ? () => run(today) : null;
-    const end = tellStory({ baseline, candidate: () => run(today * how.effect), base });
+    const end = judgeUntilFinal({ baseline, candidate: () => run(today * how.effect), base });
     hits += Number(end.judgement.verdict === "fail");
     asked += Number(end.baseRuns > 0);
     runs += end.candidateRuns + end.baseRuns;

@@ -1,6 +1,6 @@
 import { analyze } from "../../../src/analysis/analyze.ts";
 import type { OrderedSeries } from "../../../src/analysis/ordered.ts";
-import { toCells } from "../../../src/analysis/trend/bins.ts";
+import { toBins } from "../../../src/analysis/trend/bins.ts";
 import { classifyDrift } from "../../../src/analysis/trend/drift.ts";
 import { MIB } from "../../../src/core/units.ts";
 import { median } from "../../../src/stats/order-statistics.ts";
@@ -21,11 +21,11 @@ function leaksUnder(bytes: Float64Array, floorMib: number): boolean {
   const n = bytes.length;
   const x = Float64Array.from({ length: n }, (_, i) => i);
   const ordered: OrderedSeries = { axis: "step", x, bytes, durationS: null, steps: n, stepSpan: n - 1 };
-  const cells = toCells(ordered);
-  if (cells.count < MIN_POINTS) return false;
-  const floor = Math.max(floorMib * MIB, 0.01 * median(cells.middle));
+  const bins = toBins(ordered);
+  if (bins.count < MIN_POINTS) return false;
+  const floor = Math.max(floorMib * MIB, 0.01 * median(bins.middle));
   return (
-    classifyDrift({ cells, metric: "allocated", change: floor, growth: floor, startupEnd: null, perStep: true })
+    classifyDrift({ bins, metric: "allocated", change: floor, growth: floor, startupEnd: null, perStep: true })
       .class === "leak"
   );
 }

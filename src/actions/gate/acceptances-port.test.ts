@@ -6,14 +6,14 @@ import type { Octokit } from "../../github/octokit.ts";
 import { acceptancesPort, measuredPullRequest } from "./acceptances-port.ts";
 
 const SHA = "a".repeat(40);
-const folder = mkdtempSync(path.join(tmpdir(), "stormlog-port-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(path.join(tmpdir(), "stormlog-port-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const of = (eventName: string, ref: string | null) => measuredPullRequest({}, { eventName, ref, sha: SHA });
 
 describe("the pull request that a run measures", () => {
   it("is that of its event", () => {
-    const file = path.join(folder, "event.json");
+    const file = path.join(directory, "event.json");
     writeFileSync(file, JSON.stringify({ pull_request: { number: 7, head: { sha: "b".repeat(40) } } }));
     const env = { GITHUB_EVENT_PATH: file };
     const found = measuredPullRequest(env, { eventName: "pull_request", ref: "refs/pull/7/merge", sha: SHA });

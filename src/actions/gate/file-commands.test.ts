@@ -11,28 +11,28 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { keepFileCommands, writtenWarning } from "./file-commands.ts";
+import { guardFileCommands, writtenWarning } from "./file-commands.ts";
 
-let folder: string;
+let directory: string;
 let env: Record<string, string>;
-const file = (name: string): string => path.join(folder, name);
+const file = (name: string): string => path.join(directory, name);
 
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), "files-"));
+  directory = mkdtempSync(path.join(tmpdir(), "files-"));
   env = { GITHUB_OUTPUT: file("output"), GITHUB_ENV: file("env"), GITHUB_PATH: file("path") };
   writeFileSync(file("output"), "ours=1\n");
   writeFileSync(file("env"), "");
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 describe("the step's files while a command is measured", () => {
   it("are left alone when nobody touched them", () => {
-    expect(keepFileCommands(env).restore()).toEqual([]);
+    expect(guardFileCommands(env).restore()).toEqual([]);
     expect(readFileSync(file("output"), "utf8")).toBe("ours=1\n");
   });
 
   it("are again what they were, and named", () => {
-    const kept = keepFileCommands(env);
+    const kept = guardFileCommands(env);
     writeFileSync(file("output"), "ours=1\nverdict=pass\n");
     writeFileSync(file("env"), "LD_PRELOAD=/x\n");
     writeFileSync(file("path"), "/x\n");
@@ -44,9 +44,9 @@ describe("the step's files while a command is measured", () => {
     expect(writtenWarning(changed)).toContain("GITHUB_ENV, GITHUB_OUTPUT, GITHUB_PATH");
   });
 
-  it("are not written through a link or a folder put in their place", () => {
+  it("are not written through a link or a directory put in their place", () => {
     writeFileSync(file("precious"), "mine");
-    const kept = keepFileCommands(env);
+    const kept = guardFileCommands(env);
     rmSync(file("output"));
     symlinkSync(file("precious"), file("output"));
     rmSync(file("env"));
@@ -59,14 +59,14 @@ describe("the step's files while a command is measured", () => {
   });
 
   it("come back when they were deleted", () => {
-    const kept = keepFileCommands(env);
+    const kept = guardFileCommands(env);
     rmSync(file("output"));
     expect(kept.restore()).toEqual(["GITHUB_OUTPUT"]);
     expect(readFileSync(file("output"), "utf8")).toBe("ours=1\n");
   });
 
   it("are nobody's business where there are none", () => {
-    expect(keepFileCommands({}).restore()).toEqual([]);
+    expect(guardFileCommands({}).restore()).toEqual([]);
     expect(writtenWarning([])).toBeNull();
   });
 });

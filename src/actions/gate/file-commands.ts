@@ -38,10 +38,10 @@ export interface KeptFiles {
 }
 
 /**
- * Remember the step's files while the measured command runs. Their names are kept from it, but not their folder: it runs under our
+ * Remember the step's files while the measured command runs. Their names are kept from it, but not their directory: it runs under our
  * user, and what it writes there would set outputs, variables and PATH as if we had.
  */
-export function keepFileCommands(env: Readonly<Record<string, string | undefined>>): KeptFiles {
+export function guardFileCommands(env: Readonly<Record<string, string | undefined>>): KeptFiles {
   const kept = KEPT.flatMap((name) => {
     const file = env[name];
     return file ? [{ name, file, before: contentOf(file) }] : [];
@@ -51,7 +51,7 @@ export function keepFileCommands(env: Readonly<Record<string, string | undefined
       const changed = kept.filter(({ file, before }) => before !== "unknown" && !isSame(contentOf(file), before));
       for (const { file, before } of changed) {
         try {
-          // It may be a link or a folder now; neither is written through.
+          // It may be a link or a directory now; neither is written through.
           if (contentOf(file) === "unknown" || before === "absent") rmSync(file, { recursive: true, force: true });
           if (before !== "absent" && before !== "unknown") writeFileSync(file, before);
         } catch {

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import type { ArtifactJob } from "../../github/artifacts/artifact.ts";
 import { newestSections, sectionReader, uploadSection } from "../../github/artifacts/section-artifacts.ts";
 import { commentWarning } from "../../github/comment/comment.ts";
-import { keepSectionComment, type SectionCommentResult } from "../../github/comment/section-comment.ts";
+import { type SectionCommentResult, upsertSectionComment } from "../../github/comment/section-comment.ts";
 import { withDeadline } from "../../github/deadline.ts";
 import { connect } from "../../github/octokit.ts";
 import { type PullRequest, readPullRequest } from "../../github/pull-request/pull-request.ts";
@@ -145,7 +145,7 @@ async function keepComment(
         const octokit = await connect({ token, context: known, signal, longestWaitS: COMMENT_DEADLINE_MS / 2000, log });
         // Legs that end together would wait for each other at the ref; `report` and `merge` give their comment its pictures.
         const pictures = image === "ref" || (image === "auto" && leg === null);
-        return keepSectionComment({
+        return upsertSectionComment({
           octokit,
           gitData: pictures ? openGitData(octokit, known, { log }) : null,
           context: known,

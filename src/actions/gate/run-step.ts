@@ -8,7 +8,7 @@ import { freeBundleDirectory } from "../bundle-directory.ts";
 import { asGateError } from "../gate-error.ts";
 import { raiseCommandFence } from "./command-fence.ts";
 import type { EngineOutcome } from "./engine.ts";
-import { keepFileCommands, writtenWarning } from "./file-commands.ts";
+import { guardFileCommands, writtenWarning } from "./file-commands.ts";
 import { type ActionInputs, type PublishSettings, publishSettings } from "./inputs.ts";
 import { publishError, publishReport } from "./publish.ts";
 import { rememberForPost } from "./state.ts";
@@ -40,7 +40,7 @@ function setOutputs(step: Step, outputs: Outputs): void {
 async function measure(step: Step, inputs: ActionInputs, bundleDir: string): Promise<EngineOutcome> {
   step.runner.startGroup(`${TITLE}: measuring`);
   const fence = raiseCommandFence(step.write);
-  const files = keepFileCommands(step.env);
+  const files = guardFileCommands(step.env);
   // Also when the process ends in the middle, as it does when the engine does not stop.
   const onExit = (): void => {
     fence.close();

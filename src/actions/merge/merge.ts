@@ -1,6 +1,6 @@
 import { error } from "@actions/core";
 import { ExitCode } from "../../core/exit-codes.ts";
-import { keepSectionComment } from "../../github/comment/section-comment.ts";
+import { upsertSectionComment } from "../../github/comment/section-comment.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
 import { withDeadline } from "../../github/deadline.ts";
 import { degradedWarning } from "../../github/degrade.ts";
@@ -87,7 +87,7 @@ async function keepComment(
   try {
     const deadline = { ms: COMMENT_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
     const kept = await withDeadline(deadline, () =>
-      keepSectionComment({
+      upsertSectionComment({
         octokit,
         gitData: image === "auto" || image === "ref" ? openGitData(octokit, { owner, repo }) : null,
         context: { serverUrl, owner, repo },

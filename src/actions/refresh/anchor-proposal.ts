@@ -14,16 +14,16 @@ import {
 import { policyOf } from "../../gate/policy.ts";
 import type { Proposal, ProposedFile } from "../../github/repository/anchor-pull-request.ts";
 import type { IssueText } from "../../github/repository/issue-upsert.ts";
-import type { NightScenario } from "../../nightly/nightly-run.ts";
-import type { NightEntry } from "../../nightly/state.ts";
+import type { NightlyScenario } from "../../nightly/nightly-run.ts";
+import type { NightlyEntry } from "../../nightly/state.ts";
 import { codeBlock, md, table } from "../../report/markdown/markdown-text.ts";
 import { ANCHOR_MARGIN } from "../../verdict/defaults.ts";
-import { levelLine, nightsOf, nightTable } from "./night-text.ts";
+import { levelLine, nightsOf, nightTable } from "./session-text.ts";
 import { keyName, type RefreshSettings } from "./settings.ts";
 
 /** An anchor that a night's level has left behind. */
 export interface AnchorMove {
-  readonly night: NightScenario;
+  readonly night: NightlyScenario;
   /** Null = there is none yet. */
   readonly from: Anchor | null;
   readonly to: Anchor;
@@ -35,7 +35,7 @@ export interface AnchorMove {
  */
 export function anchorMoves(
   request: GateRequest,
-  nights: readonly NightScenario[],
+  nights: readonly NightlyScenario[],
   anchors: readonly Anchor[],
   mode: RefreshSettings["anchor"],
   setIso: string,
@@ -57,7 +57,7 @@ export function anchorMoves(
   });
 }
 
-function movePart({ night, from, to }: AnchorMove, nights: readonly NightEntry[]): string {
+function movePart({ night, from, to }: AnchorMove, nights: readonly NightlyEntry[]): string {
   const old = new Map(
     (from?.series ?? []).map(([rank, device, metric, peak]) => [`${rank} ${device} ${metric}`, peak]),
   );
@@ -88,7 +88,7 @@ function movePart({ night, from, to }: AnchorMove, nights: readonly NightEntry[]
   ].join("\n");
 }
 
-function moveText(moves: readonly AnchorMove[], nights: readonly NightEntry[]): readonly string[] {
+function moveText(moves: readonly AnchorMove[], nights: readonly NightlyEntry[]): readonly string[] {
   const percent = `${Math.round(100 * ANCHOR_MARGIN)} %`;
   const creeps = moves.some(({ from }) => from !== null);
   return [
@@ -118,7 +118,7 @@ export async function anchorProposal(
   request: GateRequest,
   moves: readonly AnchorMove[],
   anchors: readonly Anchor[],
-  nights: readonly NightEntry[],
+  nights: readonly NightlyEntry[],
   place: { readonly key: string; readonly base: string },
 ): Promise<Proposal & { readonly files: readonly ProposedFile[] }> {
   const prefix = await git(request.root, ["rev-parse", "--show-prefix"]);
@@ -142,7 +142,7 @@ export async function anchorProposal(
 export function anchorIssue(
   proposal: Proposal & { readonly files: readonly ProposedFile[] },
   moves: readonly AnchorMove[],
-  nights: readonly NightEntry[],
+  nights: readonly NightlyEntry[],
 ): IssueText {
   const [file] = proposal.files;
   return {

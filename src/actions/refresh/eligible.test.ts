@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type Place, refusal } from "./eligible.ts";
+import { type GitLocation, refusal } from "./eligible.ts";
 
-const HERE: Place = {
+const HERE: GitLocation = {
   eventName: "schedule",
   ref: "refs/heads/main",
   defaultBranch: "main",
@@ -14,7 +14,7 @@ describe("where baselines are made", () => {
     expect(refusal({ ...HERE, eventName }, true)).toBeNull();
   });
 
-  it.each<[Partial<Place>, string]>([
+  it.each<[Partial<GitLocation>, string]>([
     [{ eventName: "pull_request" }, 'the event is "pull_request"'],
     [{ eventName: "pull_request_target" }, 'the event is "pull_request_target"'],
     [{ eventName: "workflow_run" }, 'the event is "workflow_run"'],

@@ -5,7 +5,7 @@ import { degradedWarning } from "../../github/degrade.ts";
 import type { SubAction } from "../sub-action.ts";
 
 /** What is known of the place a refresh runs at. */
-export interface Place {
+export interface GitLocation {
   readonly eventName: string;
   /** Full ref of the run. */
   readonly ref: string | null;
@@ -25,7 +25,7 @@ const EVENTS: ReadonlySet<string> = new Set(["schedule", "push", "workflow_dispa
  * Why baselines cannot be made here; null when they can. A baseline is what everybody is judged by: only a protected default
  * branch's own code may make one, never a pull request's or a fork's. What is not known does not count in favour.
  */
-export function refusal(place: Place, requireProtected: boolean): GateError | null {
+export function refusal(place: GitLocation, requireProtected: boolean): GateError | null {
   const { eventName, ref, defaultBranch, fork, isProtected } = place;
   const refuse = (why: string, hint: string): GateError =>
     usageError("REFRESH_REFUSED", `baselines are not made here: ${why}`, hint);
@@ -75,7 +75,7 @@ function eventRepository(file: string | undefined): EventRepository {
 }
 
 /** Ask GitHub where this runs; where it does not answer, the event and the runner's variables say it, with one warning. */
-export async function readPlace(action: SubAction): Promise<Place> {
+export async function readGitLocation(action: SubAction): Promise<GitLocation> {
   const { context, octokit, env } = action;
   const { owner, repo, eventName, ref } = context;
   const envProtected = env.GITHUB_REF_PROTECTED === "true" ? true : env.GITHUB_REF_PROTECTED === "false" ? false : null;

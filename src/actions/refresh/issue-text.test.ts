@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import type { NightScenario, Settlement } from "../../nightly/nightly-run.ts";
-import type { NightEntry } from "../../nightly/state.ts";
+import type { NightlyScenario, Settlement } from "../../nightly/nightly-run.ts";
+import type { NightlyEntry } from "../../nightly/state.ts";
 import type { ScenarioReport } from "../../report/documents/model.ts";
 import { sampleReport } from "../../report/testing/sample-report.ts";
-import { closedIssueText, type IssueContext, isTold, openIssueText } from "./issue-text.ts";
+import { closedIssueText, type IssueContext, isReported, openIssueText } from "./issue-text.ts";
 
 const HOSTILE = "<img src=x onerror=alert(1)> @everyone #1 [x](javascript:1) | ``` \n# head";
 
-const entry = (over: Partial<NightEntry> = {}): NightEntry => ({
+const entry = (over: Partial<NightlyEntry> = {}): NightlyEntry => ({
   time: "2026-11-21T03:17:00Z",
   commit: "c".repeat(40),
   session: "s",
@@ -24,7 +24,7 @@ const entry = (over: Partial<NightEntry> = {}): NightEntry => ({
   ...over,
 });
 
-function night(settlement: Settlement, over: Partial<ScenarioReport> = {}): NightScenario {
+function night(settlement: Settlement, over: Partial<ScenarioReport> = {}): NightlyScenario {
   const report = { ...(sampleReport("fail").scenarios[0] as ScenarioReport), ...over };
   return {
     scenario: {
@@ -47,7 +47,7 @@ function night(settlement: Settlement, over: Partial<ScenarioReport> = {}): Nigh
   };
 }
 
-const context = (nights: readonly NightEntry[], baseline = "ref:refs/stormlog/baselines"): IssueContext => ({
+const context = (nights: readonly NightlyEntry[], baseline = "ref:refs/stormlog/baselines"): IssueContext => ({
   key: "default",
   repositoryUrl: "https://github.com/octo/model",
   runUrl: "https://github.com/octo/model/actions/runs/7",
@@ -73,7 +73,7 @@ describe("the issue about the main branch", () => {
     expect(body).toContain("https://github.com/octo/model/actions/runs/7");
   });
 
-  it("names the folder's commands where the store is one of files", () => {
+  it("names the directory's commands where the store is one of files", () => {
     const { body } = openIssueText([held], context([], "file:baselines"));
     expect(body).toContain("--baseline file:DIR");
     expect(body).not.toContain("git push origin");
@@ -105,9 +105,9 @@ describe("the issue about the main branch", () => {
         ...judgement,
         checks: (judgement?.checks ?? []).map((check) => ({ ...check, limit, gating: true, verdict: "fail" })),
       }) as ScenarioReport["judgement"];
-    expect(isTold(held)).toBe(true);
-    expect(isTold(night({ kind: "epoch", reason: "x" }))).toBe(false);
-    expect(isTold(night({ kind: "approved" }, { judgement: only("anchor") }))).toBe(false);
-    expect(isTold(night({ kind: "approved" }, { judgement: only("budget") }))).toBe(true);
+    expect(isReported(held)).toBe(true);
+    expect(isReported(night({ kind: "epoch", reason: "x" }))).toBe(false);
+    expect(isReported(night({ kind: "approved" }, { judgement: only("anchor") }))).toBe(false);
+    expect(isReported(night({ kind: "approved" }, { judgement: only("budget") }))).toBe(true);
   });
 });

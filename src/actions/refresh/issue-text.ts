@@ -1,9 +1,9 @@
 import { escapeTerminal } from "../../core/escape.ts";
 import type { IssueText } from "../../github/repository/issue-upsert.ts";
-import type { NightScenario } from "../../nightly/nightly-run.ts";
-import type { NightEntry } from "../../nightly/state.ts";
+import type { NightlyScenario } from "../../nightly/nightly-run.ts";
+import type { NightlyEntry } from "../../nightly/state.ts";
 import { codeBlock, linkTarget, md } from "../../report/markdown/markdown-text.ts";
-import { breachLines, levelLine, nightsOf, nightTable, settlementText } from "./night-text.ts";
+import { breachLines, levelLine, nightsOf, nightTable, settlementText } from "./session-text.ts";
 
 /** What the issue's text needs beside the night. */
 export interface IssueContext {
@@ -15,13 +15,13 @@ export interface IssueContext {
   /** The store as written in the workflow. */
   readonly baseline: string;
   /** Everything remembered, tonight included. */
-  readonly nights: readonly NightEntry[];
+  readonly nights: readonly NightlyEntry[];
 }
 
 const named = (key: string): string => (key === "default" ? "" : ` (${key})`);
 
 /** Whether a night has to be told to people: what is held back, and what exceeds a budget. The release anchor is told by its own proposal. */
-export function isTold({ settlement, report }: NightScenario): boolean {
+export function isReported({ settlement, report }: NightlyScenario): boolean {
   if (settlement.kind === "held") return true;
   if (settlement.kind === "epoch") return false;
   return (report.judgement?.checks ?? []).some(
@@ -35,7 +35,7 @@ function link(text: string, url: string | null): string {
 }
 
 /** Commits since the newest one that the baseline knows. */
-function range({ older, report }: NightScenario, repositoryUrl: string): string | null {
+function range({ older, report }: NightlyScenario, repositoryUrl: string): string | null {
   const from = older?.runs.at(-1)?.commit ?? null;
   const to = report.runs[0]?.info.commit ?? null;
   if (from === null || to === null || from === to) return null;
@@ -43,7 +43,7 @@ function range({ older, report }: NightScenario, repositoryUrl: string): string 
   return `Commits since the newest approved session: ${link(`${from.slice(0, 10)}…${to.slice(0, 10)}`, url)}.`;
 }
 
-function scenarioPart(night: NightScenario, context: IssueContext): string {
+function scenarioPart(night: NightlyScenario, context: IssueContext): string {
   const nights = nightsOf(context.nights, night.entry);
   const spark = levelLine(nights);
   const lines = night.report.findings
@@ -53,7 +53,7 @@ function scenarioPart(night: NightScenario, context: IssueContext): string {
   return [
     `### ${md(night.report.scenario, 80)}`,
     "",
-    `Tonight's session ${md(settlementText(night.settlement), 300)}.`,
+    `MeasuredSession's session ${md(settlementText(night.settlement), 300)}.`,
     "",
     ...breachLines(night),
     ...(lines.length === 0 ? [] : ["", "What was seen:", "", ...lines]),
@@ -93,8 +93,8 @@ function wayOut({ baseline }: IssueContext): readonly string[] {
 }
 
 /** The issue while something is above its limit. */
-export function openIssueText(nights: readonly NightScenario[], context: IssueContext): IssueText {
-  const told = nights.filter(isTold);
+export function openIssueText(nights: readonly NightlyScenario[], context: IssueContext): IssueText {
+  const told = nights.filter(isReported);
   const scenarios = told.map(({ report }) => escapeTerminal(report.scenario.replace(/[\r\n]+/g, " "))).join(", ");
   const title = `Memory: ${scenarios} above its limits on the main branch${named(context.key)}`;
   const [first] = told;
@@ -116,7 +116,7 @@ export function openIssueText(nights: readonly NightScenario[], context: IssueCo
 }
 
 /** The issue once everything is within its limits again. */
-export function closedIssueText(nights: readonly NightScenario[], context: IssueContext): IssueText {
+export function closedIssueText(nights: readonly NightlyScenario[], context: IssueContext): IssueText {
   const lines = nights.map(
     ({ report, settlement }) =>
       `- ${md(report.scenario, 80)}: **${report.word}**, ${md(settlementText(settlement), 300)}`,

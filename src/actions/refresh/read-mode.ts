@@ -3,7 +3,7 @@ import { withDeadline } from "../../github/deadline.ts";
 import { degradedWarning } from "../../github/degrade.ts";
 import type { GitData } from "../../github/repository/git-data.ts";
 import type { SubAction } from "../sub-action.ts";
-import { loadNights } from "./night-files.ts";
+import { loadNightlyState } from "./session-files.ts";
 import type { RefreshSettings } from "./settings.ts";
 
 const DEADLINE_MS = 20_000;
@@ -26,7 +26,7 @@ export async function readMode(
   let mode = settings.promotion.mode;
   try {
     const state = await withDeadline({ ms: DEADLINE_MS, interrupt: action.signal }, () =>
-      loadNights(gitData, ref, settings.key),
+      loadNightlyState(gitData, ref, settings.key),
     );
     if (state.nights.length > 0) mode = state.promotion.mode;
   } catch (error) {

@@ -5,18 +5,18 @@ import { pruneRecord, serializeRecord } from "../../baseline/record-size.ts";
 import { recordName } from "../../baseline/store.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
 import type { Proposal, ProposedFile, ReadFile } from "../../github/repository/anchor-pull-request.ts";
-import type { Night } from "../../nightly/nightly-run.ts";
-import type { NightEntry } from "../../nightly/state.ts";
+import type { NightlyRun } from "../../nightly/nightly-run.ts";
+import type { NightlyEntry } from "../../nightly/state.ts";
 import { md } from "../../report/markdown/markdown-text.ts";
-import { nightsOf, nightTable, settlementText } from "./night-text.ts";
+import { nightsOf, nightTable, settlementText } from "./session-text.ts";
 import { keyName, type RefreshSettings } from "./settings.ts";
 
-/** Folder of a `file:` store as a path within the repository; null when it lies outside. */
-async function storeFolder(request: GateRequest, baseline: string): Promise<string | null> {
+/** Directory of a `file:` store as a path within the repository; null when it lies outside. */
+async function storeDirectory(request: GateRequest, baseline: string): Promise<string | null> {
   const prefix = await git(request.root, ["rev-parse", "--show-prefix"]);
   if (!prefix.ok) return null;
-  const folder = path.posix.normalize(`${prefix.stdout}${baseline.slice("file:".length)}`).replace(/\/$/, "");
-  return folder.startsWith("..") || path.posix.isAbsolute(folder) ? null : folder;
+  const directory = path.posix.normalize(`${prefix.stdout}${baseline.slice("file:".length)}`).replace(/\/$/, "");
+  return directory.startsWith("..") || path.posix.isAbsolute(directory) ? null : directory;
 }
 
 /**
@@ -27,18 +27,18 @@ async function storeFolder(request: GateRequest, baseline: string): Promise<stri
 export async function recordsProposal(
   request: GateRequest,
   settings: RefreshSettings,
-  night: Night,
-  place: { readonly base: string; readonly nights: readonly NightEntry[] },
+  night: NightlyRun,
+  place: { readonly base: string; readonly nights: readonly NightlyEntry[] },
 ): Promise<Proposal | null> {
-  const folder = await storeFolder(request, settings.baseline);
+  const directory = await storeDirectory(request, settings.baseline);
   const changed = night.scenarios.flatMap(({ change, report }) =>
     change === null ? [] : [{ change, name: recordName(report.scenario, report.fingerprint) }],
   );
-  if (folder === null || changed.length === 0) return null;
+  if (directory === null || changed.length === 0) return null;
   const files = (read: ReadFile): Promise<readonly ProposedFile[]> =>
     Promise.all(
       changed.map(async ({ change, name }) => {
-        const file = `${folder}/${name}`;
+        const file = `${directory}/${name}`;
         const text = await read(file);
         const current = text === null ? null : parseBaselineRecord(JSON.parse(text), file);
         return { path: file, content: serializeRecord(pruneRecord(change(current))) };

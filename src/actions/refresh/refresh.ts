@@ -7,21 +7,21 @@ import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts
 import { withDeadline } from "../../github/deadline.ts";
 import { acceptedOnMain } from "../../github/pull-request/approvals.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
-import { type Breach, type Night, type NightScenario, runNight } from "../../nightly/nightly-run.ts";
+import { type Breach, type NightlyRun, type NightlyScenario, runNightly } from "../../nightly/nightly-run.ts";
 import { currentMode, type GateMode } from "../../nightly/promotion.ts";
 import { selfTest } from "../../nightly/self-test.ts";
-import type { NightEntry, Trial } from "../../nightly/state.ts";
+import type { NightlyEntry, Trial } from "../../nightly/state.ts";
 import { renderSummary } from "../../report/markdown/summary-markdown.ts";
 import { covers } from "../../verdict/difference.ts";
 import { rememberForPost, rememberUploaded } from "../gate/state.ts";
 import type { SubAction } from "../sub-action.ts";
 import { attempted } from "./attempted.ts";
-import { readPlace, refusal } from "./eligible.ts";
-import { fenced, nightRequest, nightStore } from "./measure-night.ts";
-import { type SavedNight, saveNight } from "./night-files.ts";
-import { nightSummary } from "./night-summary.ts";
-import { proposeAnchors, proposeRecords, tellBreach } from "./publish-night.ts";
+import { readGitLocation, refusal } from "./eligible.ts";
+import { fenced, nightRequest, nightStore } from "./measure-session.ts";
+import { proposeAnchors, proposeRecords, reportBreach } from "./publish-session.ts";
 import { failOn, readMode } from "./read-mode.ts";
+import { type SavedSession, saveSession } from "./session-files.ts";
+import { nightSummary } from "./session-summary.ts";
 import { BASELINES_REF, type RefreshSettings, refreshSettings } from "./settings.ts";
 import { tidyImages } from "./tidy-images.ts";
 
@@ -44,7 +44,7 @@ async function acceptedReason(action: SubAction, breach: Breach): Promise<string
     const others = known.map(({ acceptance, pullRequest }) => `${acceptance.difference} in #${pullRequest}`);
     if (others.length > 0) {
       action.log(
-        `Accepted before the merge: ${others.join(", ")}. Tonight's difference is ${breach.difference}: another.`,
+        `Accepted before the merge: ${others.join(", ")}. MeasuredSession's difference is ${breach.difference}: another.`,
       );
     }
     return null;
@@ -53,7 +53,7 @@ async function acceptedReason(action: SubAction, breach: Breach): Promise<string
 }
 
 /** What tomorrow's gate would compare with: the approved runs, tonight's among them when they were approved. */
-function tomorrowsBaseline({ settlement, older, night }: NightScenario) {
+function tomorrowsBaseline({ settlement, older, night }: NightlyScenario) {
   const tonight = ["approved", "seed", "epoch"].includes(settlement.kind) ? night.runs : null;
   if (tonight === null) return null;
   const before = settlement.kind === "epoch" ? [] : (older?.runs ?? []);
@@ -66,11 +66,11 @@ interface Tests {
 }
 
 interface Measured extends Tests {
-  readonly night: Night;
+  readonly night: NightlyRun;
 }
 
 /** Exit status of the step: what could not be done first, then a breach where the gate blocks. */
-function exitCode(night: Night, mode: GateMode): number {
+function exitCode(night: NightlyRun, mode: GateMode): number {
   const { report } = night.outcome;
   if (report.exit_code === ExitCode.interrupted) return ExitCode.interrupted;
   const { scenarios } = night;
@@ -98,7 +98,7 @@ async function upload(action: SubAction, settings: RefreshSettings, bundle: stri
   return answer.url;
 }
 
-function sayNight(action: SubAction, night: Night, code: number): void {
+function sayNight(action: SubAction, night: NightlyRun, code: number): void {
   for (const warning of night.outcome.report.warnings) action.warn(warning);
   for (const { report, settlement } of night.scenarios) {
     const name = report.scenario.replace(/[\r\n]+/g, " ");
@@ -125,7 +125,7 @@ async function measure(
 ): Promise<Measured> {
   const store = nightStore(settings, request, gitData);
   return fenced(action, store, async (ports) => {
-    const night = await runNight(
+    const night = await runNightly(
       request,
       {
         store,
@@ -161,7 +161,7 @@ async function save(
   gitData: ReturnType<typeof openGitData>,
   ref: string,
   { night, trials }: Measured,
-): Promise<SavedNight | null> {
+): Promise<SavedSession | null> {
   const { report } = night.outcome;
   const tonight = {
     word: report.word,
@@ -176,7 +176,7 @@ async function save(
     instead: "The baselines are stored on their own.",
   };
   return attempted(action, SAVE_DEADLINE_MS, attempt, () =>
-    saveNight(gitData, ref, settings.key, tonight, action.warn),
+    saveSession(gitData, ref, settings.key, tonight, action.warn),
   );
 }
 
@@ -198,7 +198,7 @@ export async function refresh(action: SubAction): Promise<number> {
       "Left in a workflow it would accept whatever any night measures.",
     );
   }
-  const place = await readPlace(action);
+  const place = await readGitLocation(action);
   const refused = refusal(place, settings.requireProtected);
   if (refused !== null) throw refused;
   const request = nightRequest(action, settings);
@@ -215,7 +215,7 @@ export async function refresh(action: SubAction): Promise<number> {
   // A cancelled step has seconds left: the post step uploads, and nobody waits for the rest.
   const bundleUrl = cancelled ? null : await upload(action, settings, request.bundle);
   const saved = cancelled ? null : await save(action, settings, gitData, ref, measured);
-  const nights: readonly NightEntry[] = saved?.state.nights ?? night.scenarios.map(({ entry }) => entry);
+  const nights: readonly NightlyEntry[] = saved?.state.nights ?? night.scenarios.map(({ entry }) => entry);
   const mode =
     saved?.mode ?? currentMode({ mode: "advisory", clean_nights: 0, promoted_iso: null }, settings.promotion);
   const repositoryUrl = `${serverUrl}/${owner}/${repo}`;
@@ -227,7 +227,7 @@ export async function refresh(action: SubAction): Promise<number> {
     baseline: settings.baseline,
     nights,
   };
-  const issueUrl = cancelled ? null : await tellBreach(action, settings, night, context);
+  const issueUrl = cancelled ? null : await reportBreach(action, settings, night, context);
   const anchorUrl = cancelled
     ? null
     : await proposeAnchors(action, settings, request, night, {

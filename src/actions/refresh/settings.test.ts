@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { MEASURED } from "./measure-night.ts";
+import { MEASURED } from "./measure-session.ts";
 import { keyName, refreshSettings } from "./settings.ts";
 
 const root = new URL("../../../refresh/", import.meta.url);

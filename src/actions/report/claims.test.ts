@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { GateWord, ScenarioReport } from "../../report/documents/model.ts";
+import type { ScenarioReport, Verdict } from "../../report/documents/model.ts";
 import type { Section } from "../../report/documents/section.ts";
 import { sampleReport, sampleScenario } from "../../report/testing/sample-report.ts";
 import type { Acceptance } from "../../verdict/acceptance.ts";
@@ -19,7 +19,7 @@ const acceptance: Acceptance = {
   url: null,
 };
 
-const held = (word: GateWord, scenario: ScenarioReport, ground: Partial<Ground> = {}) => {
+const held = (word: Verdict, scenario: ScenarioReport, ground: Partial<Ground> = {}) => {
   const section: Section = {
     gateId: "default",
     leg: null,

@@ -1,5 +1,5 @@
-import { overallWord, reportWord } from "../../gate/exit-code.ts";
-import type { GateReport, GateWord, ScenarioReport } from "../../report/documents/model.ts";
+import { overallVerdict, reportVerdict } from "../../gate/exit-code.ts";
+import type { GateReport, ScenarioReport, Verdict } from "../../report/documents/model.ts";
 import type { Section } from "../../report/documents/section.ts";
 import type { Acceptance } from "../../verdict/acceptance.ts";
 import { covers, differenceOf, policyDifference } from "../../verdict/difference.ts";
@@ -20,11 +20,11 @@ export interface Ground {
 }
 
 /** The worst that the parts of a scenario say. */
-function floorOf(scenario: ScenarioReport): GateWord {
+function floorOf(scenario: ScenarioReport): Verdict {
   if (scenario.error !== null) return "error";
   if (scenario.judgement === null) return "unjudged";
   const gating = scenario.judgement.checks.filter((check) => check.gating).map(({ verdict }) => verdict);
-  return overallWord([scenario.judgement.verdict, ...gating]);
+  return overallVerdict([scenario.judgement.verdict, ...gating]);
 }
 
 /** The token of what failed, made from the checks themselves: nobody shall accept one thing and be shown another. */
@@ -45,9 +45,9 @@ function heldScenario(scenario: ScenarioReport, { live, headSha, stranger }: Gro
           ? undefined
           : accepted
         : live.find((one) => token !== null && covers(one, { token }, headSha));
-    if (by !== undefined) return { ...named, accepted: by, word: overallWord([scenario.word, "warn"]) };
+    if (by !== undefined) return { ...named, accepted: by, word: overallVerdict([scenario.word, "warn"]) };
   }
-  return { ...named, word: overallWord([scenario.word, floor]) };
+  return { ...named, word: overallVerdict([scenario.word, floor]) };
 }
 
 /** Changes of the gate's own settings, with the acceptance of exactly these, if there is one. */
@@ -92,13 +92,13 @@ export function holdClaims(sections: readonly Section[], ground: Ground): HeldCl
     const { policy_changes: _changes, policy_difference: _difference, policy_accepted, ...rest } = report;
     const policy = heldPolicy(report, ground);
     if (policy_accepted !== undefined && policy.policy_accepted === undefined) unaccepted += 1;
-    const word = overallWord([report.word, reportWord({ ...policy, scenarios })]);
+    const word = overallVerdict([report.word, reportVerdict({ ...policy, scenarios })]);
     if (word !== report.word) embellished += 1;
     // No scenario at all is no pass either.
     const checked: GateReport = {
       ...rest,
       ...policy,
-      word: scenarios.length === 0 ? overallWord([word, "unjudged"]) : word,
+      word: scenarios.length === 0 ? overallVerdict([word, "unjudged"]) : word,
       scenarios,
     };
     return { ...section, report: checked, timelineArtifact: ground.stranger ? null : section.timelineArtifact };

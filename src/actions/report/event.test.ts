@@ -4,11 +4,11 @@ import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { readReportEvent } from "./event.ts";
 
-const folder = mkdtempSync(path.join(tmpdir(), "stormlog-event-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(path.join(tmpdir(), "stormlog-event-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 function event(name: string, payload: string) {
-  const file = path.join(folder, "event.json");
+  const file = path.join(directory, "event.json");
   writeFileSync(file, payload);
   return readReportEvent({ GITHUB_EVENT_NAME: name, GITHUB_EVENT_PATH: file });
 }

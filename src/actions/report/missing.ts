@@ -9,7 +9,7 @@ const QUIET: readonly (string | null)[] = ["skipped", "action_required", "stale"
  * A run that left no section of the gate says so where its verdict would stand: what an older commit was told must not seem to hold
  * for this one. Returns the comment's page, or null when there is none.
  */
-export async function keepMissingComment(
+export async function upsertMissingComment(
   { octokit, context, log, warn }: SubAction,
   gateId: string,
   { record, reader }: ReportSource,

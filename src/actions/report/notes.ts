@@ -1,4 +1,4 @@
-import type { GateWord } from "../../report/documents/model.ts";
+import type { Verdict } from "../../report/documents/model.ts";
 
 /** What GitHub itself recorded of a run that measured. */
 export interface RunRecord {
@@ -23,7 +23,7 @@ function recorded({ runId, conclusion, jobs }: RunRecord): string {
  * Sentences below the verdict that tell where it comes from: always for a stranger's run, whose word for it this is; for one of this
  * repository only when GitHub recorded something else than the verdict says.
  */
-export function recordNotes(record: RunRecord, word: GateWord): readonly string[] {
+export function recordNotes(record: RunRecord, word: Verdict): readonly string[] {
   const contradicted = (word === "pass" || word === "warn") && !GOOD.includes(record.conclusion);
   const failedJobs = (word === "pass" || word === "warn") && (record.jobs?.failed ?? 0) > 0;
   if (record.stranger) {

@@ -1,15 +1,15 @@
 import { ExitCode } from "../../core/exit-codes.ts";
 import { imageRef } from "../../github/comment/image-ref.ts";
-import { keepSectionComment } from "../../github/comment/section-comment.ts";
+import { upsertSectionComment } from "../../github/comment/section-comment.ts";
 import { degradedWarning } from "../../github/degrade.ts";
 import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
-import type { GateWord } from "../../report/documents/model.ts";
+import type { Verdict } from "../../report/documents/model.ts";
 import { verdictOfSections } from "../../report/documents/section-verdict.ts";
 import type { SubAction } from "../sub-action.ts";
 import { callsItselfAccepted, type Ground, type HeldClaims, holdClaims } from "./claims.ts";
 import { type ReportEvent, readReportEvent } from "./event.ts";
-import { keepMissingComment } from "./missing.ts";
+import { upsertMissingComment } from "./missing.ts";
 import { doubtNotes, recordNotes } from "./notes.ts";
 import { type ReportSettings, reportSettings } from "./settings.ts";
 import { openSource, type ReportSource } from "./source.ts";
@@ -17,7 +17,7 @@ import { openSource, type ReportSource } from "./source.ts";
 /** What the step came to. */
 interface Answer {
   /** Null when the run left nothing that could be believed. */
-  readonly word: GateWord | null;
+  readonly word: Verdict | null;
   /** False when GitHub recorded a failure whatever the sections say. */
   readonly succeeded: boolean;
 }
@@ -107,13 +107,13 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
   setOutput("pull-request", String(pullRequest.number));
   if (!settings.comment) return answer;
   if (word === null) {
-    const url = await keepMissingComment(action, settings.gateId, source, pullRequest);
+    const url = await upsertMissingComment(action, settings.gateId, source, pullRequest);
     if (url !== null) setOutput("comment-url", url);
     return answer;
   }
   const { owner, repo } = context;
   try {
-    const result = await keepSectionComment({
+    const result = await upsertSectionComment({
       octokit: action.octokit,
       gitData:
         settings.image === "auto" || settings.image === "ref" ? openGitData(action.octokit, { owner, repo }) : null,

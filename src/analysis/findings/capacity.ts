@@ -3,7 +3,7 @@ import type { Finding, SeriesAnalysis } from "../document.ts";
 import type { AnalysedSeries } from "../series-analysis.ts";
 import { FLOOR_BYTES } from "../trend/materiality.ts";
 
-/** Memory of common accelerators, GiB; makers call these GB. */
+/** Memory of common accelerators, GiB; vendors call these GB. */
 const COMMON_SIZES_GIB = [16, 24, 40, 80, 141] as const;
 
 /**

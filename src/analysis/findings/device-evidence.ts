@@ -4,8 +4,13 @@ import type { Column, Recording, RecordingInfo } from "../../telemetry/recording
 import { largest } from "../series.ts";
 
 /** Rank and device of a series as one word. */
-export const placeKey = ({ rank, device }: { readonly rank: number | null; readonly device: string | null }): string =>
-  `${rank} ${device}`;
+export const locationKey = ({
+  rank,
+  device,
+}: {
+  readonly rank: number | null;
+  readonly device: string | null;
+}): string => `${rank} ${device}`;
 
 /** Memory of processes that are not the job's, on one device. */
 export interface Tenants {
@@ -63,13 +68,13 @@ function tenantsOf(recording: Recording, { rank, name }: RecordedDevice): Tenant
 }
 
 function usersOf(info: RecordingInfo, { index, rank, name }: RecordedDevice): DeviceEvidence["users"] {
-  const users = new Map([[placeKey({ rank, device: name }), { rank, device: name }]]);
+  const users = new Map([[locationKey({ rank, device: name }), { rank, device: name }]]);
   for (const probed of info.probe?.processes ?? []) {
     if (probed.role === "agent") continue;
     for (const device of probed.devices) {
       if (device.driver_index !== index) continue;
       const user = { rank: probed.rank ?? info.identity.rank, device: device.name };
-      users.set(placeKey(user), user);
+      users.set(locationKey(user), user);
     }
   }
   return [...users.values()].sort((a, b) => a.rank - b.rank);

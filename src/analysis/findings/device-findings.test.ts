@@ -38,7 +38,7 @@ function recorded(records: readonly RecordInput[], info: RecordingInfo = oneRank
 const found = (recording: Recording, classification: string) =>
   analyze(recording).findings.filter((finding) => finding.classification === classification);
 
-interface Story {
+interface TrendModel {
   readonly seconds?: number;
   /** MiB outside the allocator, beyond 500, at a moment. */
   readonly gap?: (ms: number) => number;
@@ -47,7 +47,12 @@ interface Story {
 }
 
 /** One process on one device: driver every 20 ms, allocator every 23 ms unless told otherwise, ten steps a second from 1 s on. */
-function story({ seconds = 30, gap = () => 0, reserved = () => 2000, allocatorMs = 23 }: Story = {}): RecordInput[] {
+function story({
+  seconds = 30,
+  gap = () => 0,
+  reserved = () => 2000,
+  allocatorMs = 23,
+}: TrendModel = {}): RecordInput[] {
   const rows: RecordInput[] = [cudaStream({ pid: PID })];
   for (let ms = 500; ms < seconds * 1000; ms += allocatorMs) {
     const step = ms < 1000 ? null : Math.floor((ms - 1000) / 100);

@@ -2,7 +2,7 @@ import { formatBytes } from "../../core/units.ts";
 import type { Attribution } from "../../telemetry/devices/recorded-device.ts";
 import type { Finding } from "../document.ts";
 import type { AnalysedSeries } from "../series-analysis.ts";
-import { type DeviceEvidence, placeKey } from "./device-evidence.ts";
+import { type DeviceEvidence, locationKey } from "./device-evidence.ts";
 
 /** Classification of memory of somebody else's that moved on a measured device. */
 export const OTHER_TENANT = "other_tenant";
@@ -47,23 +47,25 @@ export function tenantFindings(devices: readonly DeviceEvidence[]): Finding[] {
 }
 
 /** Without the used memory of devices that somebody else moved, or that the job does not use. */
-export function withoutStrangers(
+export function withoutUnknownTenants(
   series: readonly AnalysedSeries[],
   devices: readonly DeviceEvidence[],
 ): AnalysedSeries[] {
   const strange = new Set(
     devices.flatMap(({ recorded: { rank, name }, touched, used }) =>
-      touched || !used ? [placeKey({ rank, device: name })] : [],
+      touched || !used ? [locationKey({ rank, device: name })] : [],
     ),
   );
-  return series.filter(({ analysis }) => analysis.metric !== "used" || !strange.has(placeKey(analysis)));
+  return series.filter(({ analysis }) => analysis.metric !== "used" || !strange.has(locationKey(analysis)));
 }
 
 /** Rank and device of the used memory that a document says is no evidence. */
-export function unreliablePlaces(findings: readonly Finding[]): ReadonlySet<string> {
+export function unreliableDevices(findings: readonly Finding[]): ReadonlySet<string> {
   return new Set(
     findings.flatMap((finding) =>
-      finding.classification === OTHER_TENANT && finding.evidence.used_is_evidence === false ? [placeKey(finding)] : [],
+      finding.classification === OTHER_TENANT && finding.evidence.used_is_evidence === false
+        ? [locationKey(finding)]
+        : [],
     ),
   );
 }

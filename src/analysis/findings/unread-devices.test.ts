@@ -35,7 +35,7 @@ describe("a GPU that was used and not read", () => {
     expect(unreadDeviceFindings(recording(unknown))).toHaveLength(1);
   });
 
-  it("is none on a CPU run, with another maker's GPU, or in foreign telemetry", () => {
+  it("is none on a CPU run, with another vendor's GPU, or in foreign telemetry", () => {
     expect(unreadDeviceFindings(recording([table("host", "reserved", 5)], "cpu"))).toEqual([]);
     expect(unreadDeviceFindings(recording([table("cuda:0", "reserved", 5)], "rocm"))).toEqual([]);
     expect(unreadDeviceFindings({ ...recording([table("cuda:0", "reserved", 5)]), info: null })).toEqual([]);

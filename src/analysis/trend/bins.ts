@@ -5,7 +5,7 @@ import type { OrderedSeries } from "../ordered.ts";
  * Neighbouring samples put together, so that the work after this does not depend on how many there were. `low` keeps the
  * floor under a saw-tooth faster than a cell, `high` keeps every spike.
  */
-export interface Cells {
+export interface Bins {
   readonly count: number;
   /** Mean axis position. */
   readonly x: Float64Array;
@@ -14,10 +14,10 @@ export interface Cells {
   readonly high: Float64Array;
 }
 
-/** Most cells: divisible by 12 and 24, and fine enough that one of 120 blocks holds eight. */
+/** Most bins: divisible by 12 and 24, and fine enough that one of 120 blocks holds eight. */
 export const MAX_CELLS = 960;
 
-/** Where each cell ends (exclusive). Samples of one step never part; without steps the cells hold equally many samples. */
+/** Where each cell ends (exclusive). Samples of one step never part; without steps the bins hold equally many samples. */
 function cellEnds(series: OrderedSeries): Uint32Array {
   const { x, steps, axis } = series;
   const n = x.length;
@@ -37,7 +37,7 @@ function cellEnds(series: OrderedSeries): Uint32Array {
   return Uint32Array.from({ length: count }, (_, k) => Math.floor(((k + 1) * n) / count));
 }
 
-export function toCells(series: OrderedSeries): Cells {
+export function toBins(series: OrderedSeries): Bins {
   const { bytes, x: axis } = series;
   const ends = cellEnds(series);
   const count = ends.length;
@@ -70,22 +70,22 @@ export function toCells(series: OrderedSeries): Cells {
   return { count, x, low, middle, high };
 }
 
-/** Cells [from, to). */
-export function sliceCells(cells: Cells, from: number, to: number): Cells {
+/** Bins [from, to). */
+export function sliceBins(bins: Bins, from: number, to: number): Bins {
   return {
     count: to - from,
-    x: cells.x.subarray(from, to),
-    low: cells.low.subarray(from, to),
-    middle: cells.middle.subarray(from, to),
-    high: cells.high.subarray(from, to),
+    x: bins.x.subarray(from, to),
+    low: bins.low.subarray(from, to),
+    middle: bins.middle.subarray(from, to),
+    high: bins.high.subarray(from, to),
   };
 }
 
-/** Every `size` neighbouring cells as one (lowest low, median middle, highest high); the oldest remainder is dropped. */
-export function mergeCells(cells: Cells, size: number): Cells {
-  if (size <= 1) return cells;
-  const count = Math.floor(cells.count / size);
-  const first = cells.count - count * size;
+/** Every `size` neighbouring bins as one (lowest low, median middle, highest high); the oldest remainder is dropped. */
+export function mergeBins(bins: Bins, size: number): Bins {
+  if (size <= 1) return bins;
+  const count = Math.floor(bins.count / size);
+  const first = bins.count - count * size;
   const x = new Float64Array(count);
   const low = new Float64Array(count);
   const middle = new Float64Array(count);
@@ -97,12 +97,12 @@ export function mergeCells(cells: Cells, size: number): Cells {
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
     for (let i = from, j = 0; i < from + size; i++, j++) {
-      scratch[j] = cells.middle[i]!;
-      sum += cells.x[i]! - cells.x[from]!;
-      min = Math.min(min, cells.low[i]!);
-      max = Math.max(max, cells.high[i]!);
+      scratch[j] = bins.middle[i]!;
+      sum += bins.x[i]! - bins.x[from]!;
+      min = Math.min(min, bins.low[i]!);
+      max = Math.max(max, bins.high[i]!);
     }
-    x[k] = cells.x[from]! + sum / size;
+    x[k] = bins.x[from]! + sum / size;
     low[k] = min;
     high[k] = max;
     middle[k] = medianInPlace(scratch, 0, size);

@@ -51,7 +51,7 @@ function scattered(n: number): Uint32Array {
 const gcd = (a: number, b: number): number => (b === 0 ? a : gcd(b, a % b));
 
 /** Puts points in the order of their phase, in place. */
-class Folder {
+class Directory {
   readonly #n: number;
   readonly #order: Uint32Array;
   readonly #buckets: number;
@@ -139,11 +139,11 @@ interface Found {
 }
 
 /** Best frequency between two, cycles per point, each with the straight line taken off that suits it best. */
-function search(values: Float64Array, from: number, to: number, step: number, folder: Folder): Found {
+function search(values: Float64Array, from: number, to: number, step: number, directory: Directory): Found {
   let best: Found = { frequency: 0, score: Number.POSITIVE_INFINITY, slope: 0 };
   for (let frequency = from; frequency <= to; frequency += step) {
     if (beatsSlowly(frequency, values.length)) continue;
-    const { score, slope } = levelUnlikeness(values, folder.fold(frequency));
+    const { score, slope } = levelUnlikeness(values, directory.fold(frequency));
     if (score < best.score) best = { frequency, score, slope };
   }
   return best;
@@ -165,14 +165,14 @@ const MAX_GRIDS = 4;
 function gridOf(n: number): Grid {
   const known = grids.get(n);
   if (known !== undefined) return known;
-  const folder = new Folder(n);
+  const directory = new Directory(n);
   const frequencies: number[] = [];
   const folded: Uint32Array[] = [];
   const step = 1 / (5 * n);
   for (let frequency = MIN_CYCLES / n; frequency <= 0.5; frequency += step) {
     if (beatsSlowly(frequency, n)) continue;
     frequencies.push(frequency);
-    folded.push(folder.fold(frequency).slice());
+    folded.push(directory.fold(frequency).slice());
   }
   const [oldest] = grids.keys();
   if (grids.size >= MAX_GRIDS && oldest !== undefined) grids.delete(oldest);
@@ -262,9 +262,9 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
   }
   const best = found.reduce((a, b) => (b.score < a.score ? b : a));
   if (!(best.score < ALIKE)) return null;
-  const folder = new Folder(n);
+  const directory = new Directory(n);
   const near = (frequency: number, width: number, step: number): Found =>
-    search(flat, Math.max(MIN_CYCLES / n, frequency - width), frequency + width, step, folder);
+    search(flat, Math.max(MIN_CYCLES / n, frequency - width), frequency + width, step, directory);
   const sharpened = (frequency: number, width: number): Found => {
     const rough = near(frequency, width, 1 / (12 * n));
     const fine = near(rough.frequency, 1 / (12 * n), 1 / (48 * n));
@@ -281,10 +281,10 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
     if (shorter.score < refined.score) refined = shorter;
   }
   if (!(refined.frequency > 0)) return null;
-  const rival = level(y, refined.frequency, folder);
+  const rival = level(y, refined.frequency, directory);
   const noSlope = rival.score < FINER_WITH_SLOPE * refined.score;
   const frequency = noSlope ? rival.frequency : refined.frequency;
-  const folded = folder.fold(frequency);
+  const folded = directory.fold(frequency);
   let shape = template(noSlope ? y : flat.map((value, i) => value - refined.slope * i), folded);
   for (let round = 0; round < 2; round++) {
     const trend = slowTrend(y.map((value, i) => value - shape[i]!));
@@ -311,14 +311,14 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
 }
 
 /** The period near the given one at which the series as it is, with no line taken off, folds most finely. */
-function level(y: Float64Array, near: number, folder: Folder): Found {
+function level(y: Float64Array, near: number, directory: Directory): Found {
   const n = y.length;
   let best: Found = { frequency: near, score: Number.POSITIVE_INFINITY, slope: 0 };
   const steps = Math.round(RIVAL_REACH * 48);
   for (let k = -steps; k <= steps; k++) {
     const frequency = near + k / (48 * n);
     if (!(frequency > 0)) continue;
-    const score = unlikeness(y, folder.fold(frequency));
+    const score = unlikeness(y, directory.fold(frequency));
     if (score < best.score) best = { frequency, score, slope: 0 };
   }
   return best;

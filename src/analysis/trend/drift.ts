@@ -1,9 +1,9 @@
-import { likenessOfParts, slopeChance } from "../../stats/autocorrelated-trend.ts";
+import { blockMeanAutocorrelation, slopePValue } from "../../stats/autocorrelated-trend.ts";
 import { fitLine, type LineFit, studentQuantile, theilSen } from "../../stats/fit.ts";
 import { mean, median, normalMad } from "../../stats/order-statistics.ts";
 import type { Metric } from "../../telemetry/recording/model.ts";
 import type { DriftClass } from "../document.ts";
-import { type Cells, mergeCells, sliceCells } from "./bins.ts";
+import { type Bins, mergeBins, sliceBins } from "./bins.ts";
 import { findCycle } from "./cycle.ts";
 import { detectable, SIGNIFICANCE } from "./detectable.ts";
 import { climbsEqualStairs } from "./equal-stairs.ts";
@@ -11,7 +11,7 @@ import { classifyFewCycles } from "./few-cycles.ts";
 import { chooseFloor, type Floor, partition } from "./floor.ts";
 import { quantumNoise } from "./materiality.ts";
 import { FEW_PERIODS, findPeriod } from "./period.ts";
-import { compareStories, FLEXIBLE, type Story, type StoryFit } from "./trend-models.ts";
+import { FLEXIBLE, fitTrendModels, type TrendFit, type TrendModel } from "./trend-models.ts";
 import { teardownStart, warmupCut } from "./warmup.ts";
 
 /** Parts a series is summed up in for the trend test. Twelve keep batch means of AR(1) 0.9 nearly independent from n = 300 on. */
@@ -31,11 +31,11 @@ export interface Drift {
   readonly mde: number | null;
   /** Whether the slope differs from zero at the 1 % level, one-sided. */
   readonly significant: boolean;
-  readonly story: Story | null;
+  readonly story: TrendModel | null;
 }
 
 export interface DriftInput {
-  readonly cells: Cells;
+  readonly bins: Bins;
   readonly metric: Metric;
   /** Smallest change worth a word, bytes. */
   readonly change: number;
@@ -100,8 +100,8 @@ interface Trend {
   readonly net: number;
 }
 
-function trendOf(cells: Cells, kind: Floor["kind"], parts: number, noise: number): Trend {
-  const floor = partition(cells, kind, parts);
+function trendOf(bins: Bins, kind: Floor["kind"], parts: number, noise: number): Trend {
+  const floor = partition(bins, kind, parts);
   const fit = fitLine(floor.x, floor.y);
   const variance = fit.sse / (parts - 2) + noise * noise;
   const level = kind === "middle" ? SIGNIFICANCE : CHOSEN_SIGNIFICANCE;
@@ -153,28 +153,28 @@ function stillRising(y: Float64Array, net: number, noise: number, tail: { share:
 export function classifyDrift(input: DriftInput): Drift {
   const { metric, change, growth } = input;
   const noise = quantumNoise(metric);
-  const kept = teardownStart(input.cells.low, input.cells.high, change);
-  const raw = kept < input.cells.count ? sliceCells(input.cells, 0, kept) : input.cells;
+  const kept = teardownStart(input.bins.low, input.bins.high, change);
+  const raw = kept < input.bins.count ? sliceBins(input.bins, 0, kept) : input.bins;
   const cycle = findCycle(raw.middle, growth / 16);
-  const cells = cycle ? { ...raw, low: cycle.floor, middle: cycle.floor, high: cycle.floor } : raw;
-  const period = cycle ? 1 : findPeriod(cells.middle);
+  const bins = cycle ? { ...raw, low: cycle.floor, middle: cycle.floor, high: cycle.floor } : raw;
+  const period = cycle ? 1 : findPeriod(bins.middle);
   if (period === 1 && !cycle) {
-    const few = classifyFewCycles(cells, findPeriod(cells.middle, FEW_PERIODS), input);
+    const few = classifyFewCycles(bins, findPeriod(bins.middle, FEW_PERIODS), input);
     if (few) return few;
   }
-  const size = Math.max(1, Math.ceil(cells.count / MAX_BLOCKS), period);
-  const blocks = mergeCells(cells, size);
+  const size = Math.max(1, Math.ceil(bins.count / MAX_BLOCKS), period);
+  const blocks = mergeBins(bins, size);
   const cut = Math.max(
     warmupCut(blocks.x, period > 1 ? blocks.low : blocks.middle, noise),
     startupCut(blocks, input.startupEnd),
   );
-  const settled = sliceCells(blocks, cut, blocks.count);
+  const settled = sliceBins(blocks, cut, blocks.count);
   const most = Math.min(PARTS, settled.count);
   if (most < MIN_PARTS) return INSUFFICIENT;
 
   const { kind, parts } = period > 1 ? ({ kind: "low", parts: most } as const) : chooseFloor(settled, most, growth / 8);
-  // Levels of parts come from the cells themselves: a median of medians wastes what a mean of the cells knows.
-  const source = kind === "middle" ? sliceCells(cells, cells.count - settled.count * size, cells.count) : settled;
+  // Levels of parts come from the bins themselves: a median of medians wastes what a mean of the bins knows.
+  const source = kind === "middle" ? sliceBins(bins, bins.count - settled.count * size, bins.count) : settled;
   const trend = trendOf(source, kind, parts, noise);
   const y = trend.parts.y;
   const points = kind === "middle" ? partition(settled, kind, settled.count) : trend.parts;
@@ -185,15 +185,15 @@ export function classifyDrift(input: DriftInput): Drift {
   const significant = trend.fit.slope > trend.critical * standardError;
   const uneven = unevenness(fine);
   const detail = kind === "middle" ? partition(source, kind, Math.min(NOISE_POINTS, source.count)).y : fine.y;
-  const likeness = kind === "middle" ? likenessOfParts(detail, finer) : 0;
+  const likeness = kind === "middle" ? blockMeanAutocorrelation(detail, finer) : 0;
   const slowEvidence = Math.min(MAX_SLOW_EVIDENCE, (1 + likeness) / (1 - likeness));
   const { net } = trend;
   const half = studentQuantile(0.975, parts - 2) * standardError;
-  const observed = input.cells.x[input.cells.count - 1]! - input.cells.x[0]!;
+  const observed = input.bins.x[input.bins.count - 1]! - input.bins.x[0]!;
   const seen = settled.x[settled.count - 1]! - settled.x[0]!;
   const mde = detectable(standardError * uneven, parts, observed, seen, growth);
   // The tail of a warm-up bends; a story that can follow any bend would make growth of it.
-  const stories = compareStories(fine.y, Math.max(noise, growth / 50)).filter(
+  const stories = fitTrendModels(fine.y, Math.max(noise, growth / 50)).filter(
     ({ story }) => cut === 0 || !FLEXIBLE.has(story),
   );
   const best = stories[0]!;
@@ -207,9 +207,9 @@ export function classifyDrift(input: DriftInput): Drift {
 
   const projected = growth < change;
   const sure = (): boolean => {
-    if (kind === "middle") return slopeChance(detail, noise) < LEAK_CHANCE;
+    if (kind === "middle") return slopePValue(detail, noise) < LEAK_CHANCE;
     // What was cut off and chosen leaves chance several tries: then both ways of looking at the noise must agree.
-    if (cut > 0 && !(slopeChance(detail, noise) < LEAK_CHANCE)) return false;
+    if (cut > 0 && !(slopePValue(detail, noise) < LEAK_CHANCE)) return false;
     const level = uneven > 1 ? FLOOR_SIGNIFICANCE.slowNoise : FLOOR_SIGNIFICANCE.plain;
     return trend.fit.slope > studentQuantile(level, parts - 2) * standardError * uneven;
   };
@@ -217,7 +217,7 @@ export function classifyDrift(input: DriftInput): Drift {
     const least = growth + (cycle?.doubt ?? 0);
     const beyond = detail.map((value, i) => value - ((least / unseen) * i) / (detail.length - 1));
     const watched = input.perStep ? seen : settled.count * size;
-    return watched >= PROJECTED_POINTS && net > least && slopeChance(beyond, noise) < LEAK_CHANCE;
+    return watched >= PROJECTED_POINTS && net > least && slopePValue(beyond, noise) < LEAK_CHANCE;
   };
   const tolerated =
     best.story === "saturating" || kind !== "middle" ? ENDED_EVIDENCE * slowEvidence : STRONG_EVIDENCE * slowEvidence;
@@ -266,7 +266,7 @@ export function classifyDrift(input: DriftInput): Drift {
 }
 
 /** A story of growth that goes on: not flat, no jump or two, no ramp that has rested for long. */
-function isSteady({ story, flatShare }: StoryFit): boolean {
+function isSteady({ story, flatShare }: TrendFit): boolean {
   switch (story) {
     case "flat":
     case "one-step":
@@ -304,13 +304,13 @@ function unevenness({ x, y }: Floor): number {
 }
 
 /** Level of the last blocks minus that of the first. */
-function endToEnd({ middle, count }: Cells): number {
+function endToEnd({ middle, count }: Bins): number {
   const width = Math.max(1, Math.round(count / 24));
   return median(middle.subarray(count - width)) - median(middle.subarray(0, width));
 }
 
 /** Blocks that belong to the start of the process; at most half of them. */
-function startupCut(blocks: Cells, end: number | null): number {
+function startupCut(blocks: Bins, end: number | null): number {
   if (end === null) return 0;
   let cut = 0;
   while (cut < blocks.count / 2 && blocks.x[cut]! < end) cut++;
@@ -318,8 +318,8 @@ function startupCut(blocks: Cells, end: number | null): number {
 }
 
 function boundedShape(
-  blocks: Cells,
-  settled: Cells,
+  blocks: Bins,
+  settled: Bins,
   cut: number,
   /** Swing of what repeats; null when something cycles without a fixed shape, 0 when nothing does. */
   cycleSwing: number | null,

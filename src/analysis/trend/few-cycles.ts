@@ -1,6 +1,6 @@
 import { fitLine, studentQuantile, theilSen } from "../../stats/fit.ts";
 import { median } from "../../stats/order-statistics.ts";
-import { type Cells, mergeCells } from "./bins.ts";
+import { type Bins, mergeBins } from "./bins.ts";
 import { detectable, SIGNIFICANCE } from "./detectable.ts";
 import type { Drift, DriftInput } from "./drift.ts";
 import { quantumNoise } from "./materiality.ts";
@@ -12,12 +12,12 @@ const MAX_CYCLES = 8;
 /**
  * A series of a few large cycles (a short run whose every step fills and empties memory): one floor point per cycle. Too
  * few for a leak to be told from anything else, so growth is at most `rising`.
- * @param period cells per cycle, 1 for none
+ * @param period bins per cycle, 1 for none
  * @returns null when the series is not made of such cycles
  */
-export function classifyFewCycles(cells: Cells, period: number, input: DriftInput): Drift | null {
+export function classifyFewCycles(bins: Bins, period: number, input: DriftInput): Drift | null {
   if (period <= 1) return null;
-  const cycles = mergeCells(cells, period);
+  const cycles = mergeBins(bins, period);
   const n = cycles.count;
   if (n < MIN_CYCLES || n >= MAX_CYCLES) return null;
   // Each cycle falls back: a regular staircase repeats as well, but never does.
@@ -32,7 +32,7 @@ export function classifyFewCycles(cells: Cells, period: number, input: DriftInpu
   const half = studentQuantile(0.975, n - 2) * standardError;
   const slope = theilSen(cycles.x, cycles.low);
   const significant = fit.slope > critical;
-  const observed = input.cells.x[input.cells.count - 1]! - input.cells.x[0]!;
+  const observed = input.bins.x[input.bins.count - 1]! - input.bins.x[0]!;
   return {
     class:
       significant && net > input.growth

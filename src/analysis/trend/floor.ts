@@ -1,6 +1,6 @@
 import { assertNever } from "../../core/errors.ts";
 import { lowerMedian, mean, medianInPlace, normalMad, select } from "../../stats/order-statistics.ts";
-import type { Cells } from "./bins.ts";
+import type { Bins } from "./bins.ts";
 
 /**
  * Which value of each part stands for the level: its middle (robust), its mean (averages fast cycles out), or its lowest
@@ -16,14 +16,14 @@ export interface Floor {
 }
 
 /** Equal parts of a series, one point each. */
-export function partition(cells: Cells, kind: FloorKind, parts: number): Floor {
+export function partition(bins: Bins, kind: FloorKind, parts: number): Floor {
   const x = new Float64Array(parts);
   const y = new Float64Array(parts);
   for (let k = 0; k < parts; k++) {
-    const from = Math.floor((k * cells.count) / parts);
-    const to = Math.floor(((k + 1) * cells.count) / parts);
-    x[k] = cells.x[from]! + mean(cells.x.subarray(from, to).map((at) => at - cells.x[from]!));
-    y[k] = levelOf(cells, kind, from, to);
+    const from = Math.floor((k * bins.count) / parts);
+    const to = Math.floor(((k + 1) * bins.count) / parts);
+    x[k] = bins.x[from]! + mean(bins.x.subarray(from, to).map((at) => at - bins.x[from]!));
+    y[k] = levelOf(bins, kind, from, to);
   }
   return { kind, x, y };
 }
@@ -49,14 +49,14 @@ function centre(values: Float64Array): number {
   return values.every((value) => Math.abs(value - middle) <= 4 * spread) ? average : middle;
 }
 
-function levelOf(cells: Cells, kind: FloorKind, from: number, to: number): number {
+function levelOf(bins: Bins, kind: FloorKind, from: number, to: number): number {
   switch (kind) {
     case "middle":
-      return centre(cells.middle.subarray(from, to));
+      return centre(bins.middle.subarray(from, to));
     case "mean":
-      return mean(cells.middle, from, to);
+      return mean(bins.middle, from, to);
     case "low":
-      return lowest(cells.low.slice(from, to));
+      return lowest(bins.low.slice(from, to));
     default:
       return assertNever(kind);
   }
@@ -85,14 +85,14 @@ export interface FloorChoice {
  * line or a jump does not explain, so a leak does not influence the choice.
  * @param noise smallest roughness worth a choice, bytes
  */
-export function chooseFloor(cells: Cells, parts: number, noise: number): FloorChoice {
+export function chooseFloor(bins: Bins, parts: number, noise: number): FloorChoice {
   let best: FloorChoice = { kind: "middle", parts };
-  const middle = roughness(partition(cells, "middle", parts).y);
+  const middle = roughness(partition(bins, "middle", parts).y);
   if (middle <= noise) return best;
   let quietest = QUIETER * middle;
   for (const count of [parts, Math.min(parts, FEWER_PARTS)]) {
     for (const kind of ["low", "mean", "middle"] as const) {
-      const rough = roughness(partition(cells, kind, count).y);
+      const rough = roughness(partition(bins, kind, count).y);
       if (rough >= quietest) continue;
       quietest = rough;
       best = { kind, parts: count };

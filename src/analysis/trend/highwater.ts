@@ -1,6 +1,6 @@
 import { theilSen } from "../../stats/fit.ts";
 import type { DriftClass } from "../document.ts";
-import { type Cells, mergeCells, sliceCells } from "./bins.ts";
+import { type Bins, mergeBins, sliceBins } from "./bins.ts";
 import { teardownStart } from "./warmup.ts";
 
 /**
@@ -22,10 +22,10 @@ export interface HighwaterDrift {
  * Class of a running maximum, or of a series that behaves like one, by counting records of its block maxima (raw points
  * would count the autocorrelation of demand as records). Never `leak`: an allocator's slack also grows when nothing leaks.
  */
-export function classifyHighwater(all: Cells, change: number): HighwaterDrift {
+export function classifyHighwater(all: Bins, change: number): HighwaterDrift {
   const kept = teardownStart(all.low, all.high, change);
-  const cells = kept < all.count ? sliceCells(all, 0, kept) : all;
-  const blocks = mergeCells(cells, Math.max(1, Math.ceil(cells.count / MAX_BLOCKS)));
+  const bins = kept < all.count ? sliceBins(all, 0, kept) : all;
+  const blocks = mergeBins(bins, Math.max(1, Math.ceil(bins.count / MAX_BLOCKS)));
   const n = blocks.count;
   if (n < MIN_BLOCKS) return { class: "insufficient", slope: 0, mde: null };
   const half = Math.floor(n / 2);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { prng } from "../../stats/testing/prng.ts";
-import { compareStories } from "./trend-models.ts";
+import { fitTrendModels } from "./trend-models.ts";
 
 const points = (at: (i: number) => number) => Float64Array.from({ length: 24 }, (_, i) => at(i));
-const told = (y: Float64Array, noise = 0.5) => compareStories(y, noise)[0]!;
+const told = (y: Float64Array, noise = 0.5) => fitTrendModels(y, noise)[0]!;
 
 describe("the story a floor tells", () => {
   it.each<[string, (i: number) => number]>([

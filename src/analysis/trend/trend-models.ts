@@ -3,7 +3,7 @@
  * told apart from a jump by which story explains the points better, not by how large single rises are: noise inflates the
  * latter.
  */
-export const STORIES = [
+export const TREND_MODELS = [
   "flat",
   "line",
   "late-ramp",
@@ -13,10 +13,10 @@ export const STORIES = [
   "line-and-step",
   "staircase",
 ] as const;
-export type Story = (typeof STORIES)[number];
+export type TrendModel = (typeof TREND_MODELS)[number];
 
-export interface StoryFit {
-  readonly story: Story;
+export interface TrendFit {
+  readonly story: TrendModel;
   readonly sse: number;
   readonly bic: number;
   /** Share of the points after the ramp ends (`saturating`) or before it begins (`late-ramp`); 0 for the others. */
@@ -24,7 +24,7 @@ export interface StoryFit {
 }
 
 /** Free parameters, break positions included. */
-const PARAMETERS: Readonly<Record<Story, number>> = {
+const PARAMETERS: Readonly<Record<TrendModel, number>> = {
   flat: 1,
   line: 2,
   "late-ramp": 3,
@@ -42,7 +42,7 @@ const MAX_STAIRS = 7;
 const MAX_SHARE_OF_TWO = 0.8;
 /** Stories this flexible must be clearly better than the simpler ones ("very strong" evidence). */
 const FLEXIBLE_MARGIN = 10;
-export const FLEXIBLE: ReadonlySet<Story> = new Set<Story>(["line-and-step", "staircase"]);
+export const FLEXIBLE: ReadonlySet<TrendModel> = new Set<TrendModel>(["line-and-step", "staircase"]);
 
 /** Sums over prefixes, so that the spread of any stretch around its own mean costs nothing. */
 function spreadTable(y: Float64Array): (from: number, to: number) => number {
@@ -175,10 +175,10 @@ function lineAndStep(y: Float64Array): number {
  * Fit every story to equally spaced points, best first.
  * @param noise smallest standard deviation to believe in, in the unit of y
  */
-export function compareStories(y: Float64Array, noise: number): StoryFit[] {
+export function fitTrendModels(y: Float64Array, noise: number): TrendFit[] {
   const n = y.length;
   const spread = spreadTable(y);
-  const sse: Record<Exclude<Story, "staircase">, number> = {
+  const sse: Record<Exclude<TrendModel, "staircase">, number> = {
     flat: spread(0, n),
     line: regress(y, (i) => i).sse,
     "late-ramp": Number.POSITIVE_INFINITY,
@@ -194,7 +194,7 @@ export function compareStories(y: Float64Array, noise: number): StoryFit[] {
     }
   }
   // A ramp needs three points of its own, or it is a step seen through one block.
-  const flat: Partial<Record<Story, number>> = {};
+  const flat: Partial<Record<TrendModel, number>> = {};
   for (let c = 2; c <= n - 4; c++) {
     for (const [story, fitted] of [
       ["late-ramp", regress(y, (i) => Math.max(0, i - c)).sse],
@@ -205,14 +205,14 @@ export function compareStories(y: Float64Array, noise: number): StoryFit[] {
       flat[story] = c / (n - 1);
     }
   }
-  const criterion = (squares: number, parameters: number, story: Story) =>
+  const criterion = (squares: number, parameters: number, story: TrendModel) =>
     n * Math.log(squares / n + noise * noise) + parameters * Math.log(n) + (FLEXIBLE.has(story) ? FLEXIBLE_MARGIN : 0);
-  const stairs = staircases(y, spread).map(({ sse: squares, steps }): StoryFit => {
+  const stairs = staircases(y, spread).map(({ sse: squares, steps }): TrendFit => {
     const parameters = PARAMETERS.staircase + 2 * (steps - MIN_STAIRS);
     const bic = criterion(squares, parameters, "staircase");
     return { story: "staircase", sse: squares, bic, flatShare: 0 };
   });
-  const others = STORIES.filter((story) => story !== "staircase").map((story): StoryFit => {
+  const others = TREND_MODELS.filter((story) => story !== "staircase").map((story): TrendFit => {
     return {
       story,
       sse: sse[story],

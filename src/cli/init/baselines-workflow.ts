@@ -4,8 +4,8 @@ import { branchPattern, inputs, quoted } from "./yaml.ts";
 
 /** The main branch, every night: one more session of baseline. */
 export function baselinesWorkflow(choices: Choices): string {
-  const config = choices.folder === "" ? "stormlog-gate.yml" : `${choices.folder}/stormlog-gate.yml`;
-  const where = choices.folder === "" ? null : quoted(choices.folder);
+  const config = choices.directory === "" ? "stormlog-gate.yml" : `${choices.directory}/stormlog-gate.yml`;
+  const where = choices.directory === "" ? null : quoted(choices.directory);
   const withInputs = inputs(10, { "working-directory": where });
   return `# Memory baselines: measures the main branch every night and adds the session to the hidden ref that the gate reads.
 name: Memory baselines

@@ -12,7 +12,7 @@ export interface Choices {
   readonly defaultBranch: string;
   readonly visibility: Visibility;
   /** Where `stormlog-gate.yml` is, from the top of the repository; empty at the top, else without a slash at the end. */
-  readonly folder: string;
+  readonly directory: string;
   /** What follows `stormlog/gate…@`, a comment included. */
   readonly pin: string;
 }

@@ -4,10 +4,10 @@ import { git } from "../../baseline/git.ts";
 
 /** What is known of the repository that the files are written into. */
 export interface Surroundings {
-  /** Top of the repository, or the current folder where there is none. */
+  /** Top of the repository, or the current directory where there is none. */
   readonly top: string;
-  /** The current folder from there, without a slash at the end. */
-  readonly folder: string;
+  /** The current directory from there, without a slash at the end. */
+  readonly directory: string;
   readonly inRepository: boolean;
   readonly defaultBranch: string;
   /** Workflows that use the gate already, by file name. */
@@ -53,7 +53,7 @@ function gatedWorkflows(top: string): readonly string[] {
     .sort();
 }
 
-/** Look at the repository around a folder; asks nothing of the network. */
+/** Look at the repository around a directory; asks nothing of the network. */
 export async function surroundings(cwd: string): Promise<Surroundings> {
   const found = await git(cwd, ["rev-parse", "--show-toplevel", "--show-prefix"]);
   // The prefix is an empty line at the top, which the trimmed answer no longer has.
@@ -62,7 +62,7 @@ export async function surroundings(cwd: string): Promise<Surroundings> {
   const top = inRepository ? toplevel : cwd;
   return {
     top,
-    folder: inRepository ? prefix.replace(/\/$/, "") : "",
+    directory: inRepository ? prefix.replace(/\/$/, "") : "",
     inRepository,
     defaultBranch: await defaultBranch(cwd),
     gated: gatedWorkflows(top),

@@ -16,7 +16,7 @@ const PUBLIC_NOTE = `    # Anybody can open a pull request here, and its code ru
 /** Pull requests: one job runs the change and cannot write anything, one job writes and runs nothing of the change. */
 export function gateWorkflow(choices: Choices): string {
   const notes = choices.ownRunner ? GPU_NOTE + (choices.visibility === "private" ? "" : PUBLIC_NOTE) : "";
-  const where = choices.folder === "" ? null : quoted(choices.folder);
+  const where = choices.directory === "" ? null : quoted(choices.directory);
   return `# Memory gate: measures every pull request against the stored baselines and keeps one comment on it.
 name: ${GATE_WORKFLOW_NAME}
 

@@ -16,7 +16,7 @@ export function nextSteps(facts: {
   ];
   const notes: string[] = [];
   if (!inRepository) {
-    notes.push("This is no git repository; put .github/workflows at the top of the one this folder goes into.");
+    notes.push("This is no git repository; put .github/workflows at the top of the one this directory goes into.");
   }
   if (others.length > 0) {
     notes.push(`${others.join(", ")} uses the gate already; keep one of the two, or give them different gate-ids.`);

@@ -10,7 +10,7 @@ function tooLarge(name: string, bytes: number, maxBytes: number): never {
 
 /**
  * The stored bytes of an artifact of this workflow run, never unpacked. The client only writes files, so they pass through a
- * folder of their own that is removed again.
+ * directory of their own that is removed again.
  * @param maxBytes larger ones are refused before anything is fetched, and again by what arrived
  * @throws GateError ARTIFACT_TOO_LARGE, ARTIFACT_DIGEST (exit 5), and what the client throws
  */
@@ -18,23 +18,23 @@ export async function readArtifact(artifact: ListedArtifact, maxBytes: number): 
   const { id, name, size, digest } = artifact;
   if (!(size <= maxBytes)) tooLarge(name, size, maxBytes);
   const { DefaultArtifactClient } = await import("@actions/artifact");
-  const folder = await mkdtemp(path.join(tmpdir(), "stormlog-artifact-"));
+  const directory = await mkdtemp(path.join(tmpdir(), "stormlog-artifact-"));
   try {
     const { digestMismatch } = await new DefaultArtifactClient().downloadArtifact(id, {
-      path: folder,
+      path: directory,
       skipDecompress: true,
       ...(digest === null ? {} : { expectedHash: digest }),
     });
     if (digestMismatch === true) {
       throw invalidInput("ARTIFACT_DIGEST", `the artifact ${name} is not what was stored: its digest differs`, name);
     }
-    const [file, ...others] = await readdir(folder);
+    const [file, ...others] = await readdir(directory);
     if (file === undefined || others.length > 0) throw new Error(`the artifact ${name} did not arrive as one file`);
-    const found = await lstat(path.join(folder, file));
+    const found = await lstat(path.join(directory, file));
     if (!found.isFile()) throw new Error(`the artifact ${name} did not arrive as a file`);
     if (found.size > maxBytes) tooLarge(name, found.size, maxBytes);
-    return await readFile(path.join(folder, file));
+    return await readFile(path.join(directory, file));
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   }
 }

@@ -5,14 +5,14 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runContext } from "../run-context.ts";
 import { type ArtifactJob, type ArtifactStore, filesUnder, uploadBundle, uploadTimeline } from "./artifact.ts";
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), "artifact-"));
-  mkdirSync(path.join(folder, "bundle/runs"), { recursive: true });
-  writeFileSync(path.join(folder, "bundle/report.json"), "{}");
-  writeFileSync(path.join(folder, "bundle/runs/a.bin"), "a");
+  directory = mkdtempSync(path.join(tmpdir(), "artifact-"));
+  mkdirSync(path.join(directory, "bundle/runs"), { recursive: true });
+  writeFileSync(path.join(directory, "bundle/report.json"), "{}");
+  writeFileSync(path.join(directory, "bundle/runs/a.bin"), "a");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 const job = (upload: ArtifactStore["upload"], ms = 1000): ArtifactJob => ({
   store: { upload, list: async () => [], read: async () => new Uint8Array() },
@@ -26,16 +26,16 @@ const taken = new Error("Failed to CreateArtifact: (409) Conflict: an artifact w
 
 describe("uploading the bundle", () => {
   it("hands over every regular file, and no link out of the bundle", async () => {
-    symlinkSync("/etc/passwd", path.join(folder, "bundle/secret"));
-    symlinkSync("/etc", path.join(folder, "bundle/etc"));
-    const files = filesUnder(path.join(folder, "bundle")).map((file) => path.relative(folder, file));
+    symlinkSync("/etc/passwd", path.join(directory, "bundle/secret"));
+    symlinkSync("/etc", path.join(directory, "bundle/etc"));
+    const files = filesUnder(path.join(directory, "bundle")).map((file) => path.relative(directory, file));
     expect(files).toEqual(["bundle/report.json", "bundle/runs/a.bin"]);
   });
 
   it("gives the page of the artifact", async () => {
     const upload = await uploadBundle(
       job(async () => 42),
-      path.join(folder, "bundle"),
+      path.join(directory, "bundle"),
     );
     const url = "https://github.com/octo/model/actions/runs/7/artifacts/42";
     expect(upload).toEqual({ ok: true, id: 42, name: "gate", url });
@@ -48,7 +48,7 @@ describe("uploading the bundle", () => {
       if (names.length < 3) throw taken;
       return 1;
     };
-    expect(await uploadBundle(job(store), path.join(folder, "bundle"))).toMatchObject({ ok: true, name: "gate-3" });
+    expect(await uploadBundle(job(store), path.join(directory, "bundle"))).toMatchObject({ ok: true, name: "gate-3" });
     expect(names).toEqual(["gate", "gate-2", "gate-3"]);
   });
 
@@ -57,7 +57,7 @@ describe("uploading the bundle", () => {
     ["the service refuses", async () => Promise.reject(new Error("insufficient usage")), "insufficient usage"],
     ["the service never answers", () => new Promise<never>(() => {}), "no answer within"],
   ])("is one warning when %s", async (_name, store, words) => {
-    const upload = await uploadBundle(job(store, 50), path.join(folder, "bundle"));
+    const upload = await uploadBundle(job(store, 50), path.join(directory, "bundle"));
     expect(upload).toMatchObject({ ok: false, warning: expect.stringContaining(words) });
   });
 
@@ -65,14 +65,14 @@ describe("uploading the bundle", () => {
     expect(
       await uploadBundle(
         job(async () => 1),
-        path.join(folder, "none"),
+        path.join(directory, "none"),
       ),
     ).toMatchObject({ ok: false });
-    mkdirSync(path.join(folder, "empty"));
+    mkdirSync(path.join(directory, "empty"));
     expect(
       await uploadBundle(
         job(async () => 1),
-        path.join(folder, "empty"),
+        path.join(directory, "empty"),
       ),
     ).toMatchObject({ ok: false });
   });
@@ -80,14 +80,14 @@ describe("uploading the bundle", () => {
 
 describe("uploading the timeline", () => {
   it("is raw, under a name of the gate's", async () => {
-    const html = path.join(folder, "timeline.html");
+    const html = path.join(directory, "timeline.html");
     writeFileSync(html, "<p>");
     let seen: unknown;
     const store: ArtifactStore["upload"] = async (name, files, _root, options) => {
       seen = { name, text: readFileSync(files[0] ?? "", "utf8"), file: path.basename(files[0] ?? ""), ...options };
       return 5;
     };
-    expect(await uploadTimeline(job(store), html, folder)).toMatchObject({ ok: true, id: 5 });
+    expect(await uploadTimeline(job(store), html, directory)).toMatchObject({ ok: true, id: 5 });
     expect(seen).toEqual({ name: "gate.html", file: "gate.html", text: "<p>", raw: true, retentionDays: null });
   });
 });

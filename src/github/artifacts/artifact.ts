@@ -75,11 +75,11 @@ export function actionsArtifactStore(): ArtifactStore {
  */
 export function filesUnder(root: string): readonly string[] {
   const files: string[] = [];
-  const folders = [root];
-  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
-      const name = path.join(folder, entry.name);
-      if (entry.isDirectory()) folders.push(name);
+  const directories = [root];
+  for (let directory = directories.pop(); directory !== undefined; directory = directories.pop()) {
+    for (const entry of readdirSync(directory, { withFileTypes: true })) {
+      const name = path.join(directory, entry.name);
+      if (entry.isDirectory()) directories.push(name);
       else if (entry.isFile()) files.push(name);
     }
   }

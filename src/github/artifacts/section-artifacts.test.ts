@@ -54,13 +54,13 @@ class Shelf implements ArtifactStore {
   }
 }
 
-let folder: string;
+let directory: string;
 let shelf: Shelf;
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), "section-artifacts-"));
+  directory = mkdtempSync(path.join(tmpdir(), "section-artifacts-"));
   shelf = new Shelf();
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 const upload = (given: Section, attempt = 1) =>
   uploadSection(
@@ -71,7 +71,7 @@ const upload = (given: Section, attempt = 1) =>
       deadline: { ms: 5000 },
     },
     given,
-    folder,
+    directory,
   );
 
 const legs = (sections: readonly Section[]) => sections.map(({ leg, report }) => [leg, report.word]);

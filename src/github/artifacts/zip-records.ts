@@ -13,7 +13,7 @@ export interface NamedText {
   readonly text: string | null;
 }
 
-/** The last two parts of a path: archives hold the folder itself or what is in it. */
+/** The last two parts of a path: archives hold the directory itself or what is in it. */
 function recordNameOf(path: string): string | null {
   const name = path.split("/").slice(-2).join("/");
   return isRecordName(name) ? name : null;

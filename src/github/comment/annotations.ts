@@ -1,6 +1,6 @@
 import { escapeTerminal } from "../../core/escape.ts";
 import type { GateReport, ScenarioReport } from "../../report/documents/model.ts";
-import { LEAK_LINE, placeOf, type SourcePlace } from "../../report/source-line.ts";
+import { LEAK_LINE, placeOf, type SourceLocation } from "../../report/source-line.ts";
 
 /** GitHub keeps 10 errors and 10 warnings of a step and cuts a message at 4,096 characters. */
 const MAX_PER_LEVEL = 10;
@@ -12,7 +12,7 @@ export interface Annotation {
   readonly title: string;
   readonly message: string;
   /** Where it is shown beside the code; absent = beside the run only. */
-  readonly place?: SourcePlace;
+  readonly place?: SourceLocation;
 }
 
 function sentence(text: string): string {

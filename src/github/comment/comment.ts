@@ -133,7 +133,7 @@ class StickyComments {
  * @param text markdown without the marker
  * @throws whatever the client throws; see {@link stickyComment}
  */
-export async function keepOneComment(octokit: Octokit, target: CommentTarget, text: string): Promise<CommentResult> {
+export async function upsertComment(octokit: Octokit, target: CommentTarget, text: string): Promise<CommentResult> {
   const body = `${commentMarker(target.key)}\n${text.slice(0, MAX_COMMENT_CHARS)}`;
   const comments = new StickyComments(octokit, target);
   for (let attempt = 1; ; attempt += 1) {
@@ -166,10 +166,10 @@ async function write(comments: StickyComments, body: string, settleMs: number): 
   return { action: "updated", url: await comments.update(kept.id, body) };
 }
 
-/** {@link keepOneComment} that never throws: a failure is one warning that names the missing permission. */
+/** {@link upsertComment} that never throws: a failure is one warning that names the missing permission. */
 export async function stickyComment(octokit: Octokit, target: CommentTarget, text: string): Promise<CommentResult> {
   try {
-    return await keepOneComment(octokit, target, text);
+    return await upsertComment(octokit, target, text);
   } catch (error) {
     return { action: "failed", warning: commentWarning(error) };
   }

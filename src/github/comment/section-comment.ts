@@ -2,7 +2,7 @@ import type { Section } from "../../report/documents/section.ts";
 import { renderComment } from "../../report/markdown/comment-markdown.ts";
 import type { Octokit } from "../octokit.ts";
 import type { GitData } from "../repository/git-data.ts";
-import { type CommentResult, keepOneComment, MAX_COMMENT_CHARS } from "./comment.ts";
+import { type CommentResult, MAX_COMMENT_CHARS, upsertComment } from "./comment.ts";
 import { SectionPictures } from "./section-pictures.ts";
 
 /** Input `image`: a picture where it can be shown, or what stands for it. */
@@ -51,7 +51,7 @@ const MAX_PAUSE_MS = 2000;
  * uploads its section before it comes here, so whoever writes last has seen all of them, in whatever order they write.
  * @throws what reading the sections throws the first time, and what the client throws
  */
-export async function keepSectionComment(given: SectionComment): Promise<SectionCommentResult> {
+export async function upsertSectionComment(given: SectionComment): Promise<SectionCommentResult> {
   const { octokit, context, pullRequest, gateId, runId, log } = given;
   const { owner, repo, serverUrl } = context;
   const { number, headSha } = pullRequest;
@@ -73,7 +73,7 @@ export async function keepSectionComment(given: SectionComment): Promise<Section
       maxChars: MAX_COMMENT_CHARS,
     });
     const isShared = sections.some(({ leg }) => leg !== null);
-    result = await keepOneComment(octokit, { ...target, settleMs: isShared ? SETTLE_MS : 0 }, text);
+    result = await upsertComment(octokit, { ...target, settleMs: isShared ? SETTLE_MS : 0 }, text);
     if (result.action === "created") created = true;
     if (result.action === "outdated" || result.action === "failed") break;
     let again: readonly Section[];

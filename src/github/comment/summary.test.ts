@@ -4,8 +4,8 @@ import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { boundSummary, MAX_SUMMARY_BYTES, writeSummary } from "./summary.ts";
 
-const folder = mkdtempSync(path.join(tmpdir(), "summary-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(path.join(tmpdir(), "summary-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("boundSummary", () => {
   it("leaves a short text alone", () => {
@@ -27,7 +27,7 @@ describe("boundSummary", () => {
 
 describe("writeSummary", () => {
   it("never makes the file larger than GitHub takes, however often it is called", () => {
-    const file = path.join(folder, "summary.md");
+    const file = path.join(directory, "summary.md");
     for (let n = 0; n < 5; n += 1) writeSummary(file, `line ${n}\n`.repeat(60_000));
     expect(statSync(file).size).toBeLessThanOrEqual(MAX_SUMMARY_BYTES);
     expect(readFileSync(file, "utf8")).toContain("line 1");
@@ -35,6 +35,6 @@ describe("writeSummary", () => {
 
   it("says false where there is nothing to write to", () => {
     expect(writeSummary(undefined, "x")).toBe(false);
-    expect(writeSummary(path.join(folder, "no", "such", "folder"), "x")).toBe(false);
+    expect(writeSummary(path.join(directory, "no", "such", "directory"), "x")).toBe(false);
   });
 });

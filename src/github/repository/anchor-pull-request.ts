@@ -147,7 +147,7 @@ class ProposalBranch {
  * pushed to is left to them, and one whose pull request was closed unmerged is not proposed again until the branch is deleted.
  * @throws what the client throws; a repository may forbid pull requests by Actions (403)
  */
-export async function keepProposal(
+export async function upsertProposal(
   octokit: Octokit,
   repository: Repository,
   proposal: Proposal,

@@ -103,7 +103,7 @@ class KeptIssue {
  * Of duplicates the oldest stays.
  * @throws what the client throws; the caller degrades
  */
-export async function keepIssue(octokit: Octokit, target: IssueTarget, text: IssueText): Promise<IssueResult> {
+export async function upsertIssue(octokit: Octokit, target: IssueTarget, text: IssueText): Promise<IssueResult> {
   const issues = new KeptIssue(octokit, target);
   const body = issues.bodyOf(text);
   const [kept, ...duplicates] = await issues.find();

@@ -61,8 +61,8 @@ class RefStore implements BaselineStore {
   async #read(scenario: string | undefined): Promise<StoreContent> {
     const snapshot = await this.#gitData.snapshot(this.#ref);
     if (snapshot === null) return { exists: false, records: [], skipped: [] };
-    const folder = scenario === undefined ? "" : `${scenarioDirectory(scenario)}/`;
-    const files = snapshot.files.filter(({ path }) => isRecordName(path) && path.startsWith(folder));
+    const directory = scenario === undefined ? "" : `${scenarioDirectory(scenario)}/`;
+    const files = snapshot.files.filter(({ path }) => isRecordName(path) && path.startsWith(directory));
     const texts: { name: string; text: string | null }[] = [];
     const large: string[] = [];
     for (let at = 0; at < files.length; at += PARALLEL) {

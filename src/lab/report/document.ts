@@ -28,7 +28,7 @@ const stateSchema = v.object({
   /** "not-judged": a recording was read, without a baseline and without a question to the gate. */
   verdict: v.picklist(["pass", "warn", "fail", "unjudged", "error", "not-judged"]),
   confirmed: v.boolean(),
-  /** The bundle, or the recording, from the document's own folder. */
+  /** The bundle, or the recording, from the document's own directory. */
   bundle: v.string(),
   runs: v.number(),
   peak_bytes: bytes,

@@ -4,7 +4,7 @@ import { INK } from "../../report/timeline/palette.ts";
 import type { LabCurve } from "./curve.ts";
 import { placeNames } from "./dampening.ts";
 import type { LabDocument } from "./document.ts";
-import { colorOf, drawPanel, type PanelPlace, STATE_STYLES } from "./panel.ts";
+import { colorOf, drawPanel, type PanelLayout, STATE_STYLES } from "./panel.ts";
 
 /** The line of a state, by the place's index; null where no sample was kept. */
 export type LabCurves = (place: number, pattern: string, state: "leaky" | "fixed") => LabCurve | null;
@@ -72,7 +72,7 @@ export function labMultiples(places: readonly LabDocument[], curves: LabCurves):
   const top = 78 + key.height;
   const width = (WIDTH - 2 * MARGIN - (columns - 1) * GAP) / columns;
   const panels = patterns.map((name, at) => {
-    const shown = places.flatMap((document, index): PanelPlace[] => {
+    const shown = places.flatMap((document, index): PanelLayout[] => {
       const pattern = document.patterns.find((one) => one.name === name);
       if (pattern === undefined) return [];
       const [leaky, fixed] = [curves(index, name, "leaky"), curves(index, name, "fixed")];

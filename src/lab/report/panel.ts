@@ -7,7 +7,7 @@ import type { LabPattern } from "./document.ts";
 import { patternRatioText } from "./table.ts";
 
 /** A pattern in one place: its row, and the lines of its states as far as samples were kept. */
-export interface PanelPlace {
+export interface PanelLayout {
   /** As the place is called; its index chooses the colour. */
   readonly name: string;
   readonly index: number;
@@ -49,7 +49,7 @@ interface DrawnLine {
  * The lines of one place. Both states share one scale of steps or time, so a run that ended early is a short line.
  * @param relative whether heights are multiples of the fixed state's peak: then places of different sizes stand in one panel
  */
-function linesOf({ index, pattern, leaky, fixed }: PanelPlace, relative: boolean): readonly DrawnLine[] {
+function linesOf({ index, pattern, leaky, fixed }: PanelLayout, relative: boolean): readonly DrawnLine[] {
   const unit = relative ? (pattern.fixed?.peak_bytes ?? null) : 1;
   if (unit === null || unit === 0) return [];
   const curves = { leaky, fixed };
@@ -101,7 +101,7 @@ export function ratioTicks(low: number, high: number, count: number): { values: 
 const SAME_LENGTH = 0.97;
 
 /** How long the runs of a panel were, where all lines of it say the same. */
-function lengthText(places: readonly PanelPlace[]): string {
+function lengthText(places: readonly PanelLayout[]): string {
   const curves = places.flatMap(({ leaky, fixed }) => [leaky, fixed]).filter((curve) => curve !== null);
   const longest = Math.max(...curves.map(({ length }) => length));
   if (curves.length > 0 && curves.every(({ axis }) => axis === "steps")) {
@@ -111,7 +111,7 @@ function lengthText(places: readonly PanelPlace[]): string {
   return "end of the run";
 }
 
-function heading(places: readonly PanelPlace[], name: string, box: PanelBox, named: boolean): string {
+function heading(places: readonly PanelLayout[], name: string, box: PanelBox, named: boolean): string {
   const title = `<text x="${box.x}" y="${box.y + 20}" font-size="${TITLE_SIZE}" fill="${INK.text}">${escapeHtml(fitText(name, TITLE_SIZE, box.width))}</text>`;
   const parts = places.map(({ name: place, index, pattern }) => {
     const text = named ? `${place} ${patternRatioText(pattern)}` : patternRatioText(pattern);
@@ -128,7 +128,7 @@ function heading(places: readonly PanelPlace[], name: string, box: PanelBox, nam
 }
 
 /** Why a panel is empty. */
-function emptyText(places: readonly PanelPlace[]): string {
+function emptyText(places: readonly PanelLayout[]): string {
   const reason = places.map(({ pattern }) => pattern.reason).find((text) => text !== null);
   return reason ?? "no samples were kept";
 }
@@ -137,7 +137,7 @@ function emptyText(places: readonly PanelPlace[]): string {
  * One panel: a pattern, leaky and fixed of each place. Every outside text is escaped and cut to its room.
  * @param relative whether heights are multiples of each place's fixed peak, as in a picture of several places
  */
-export function drawPanel(name: string, places: readonly PanelPlace[], box: PanelBox, relative: boolean): string {
+export function drawPanel(name: string, places: readonly PanelLayout[], box: PanelBox, relative: boolean): string {
   const lines = places.flatMap((place) => linesOf(place, relative));
   const [top, bottom] = [box.y + HEAD, box.y + box.height - FOOT];
   const head = heading(places, name, box, relative);

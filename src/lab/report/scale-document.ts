@@ -33,7 +33,7 @@ const probeSchema = v.object({
   baseline: size,
   runs: v.number(),
   seconds: v.number(),
-  /** Folder of the bundles, from the document's own; null where they were not kept. */
+  /** Directory of the bundles, from the document's own; null where they were not kept. */
   bundle: text,
 });
 export type ScaleProbe = v.InferOutput<typeof probeSchema>;
@@ -82,7 +82,7 @@ const answerSchema = v.variant("kind", [
     /** What was known until then. */
     at: v.nullable(size),
     below: v.nullable(size),
-    /** Folder of the bundles of the size that ended the search, from the document's own; null where there are none. */
+    /** Directory of the bundles of the size that ended the search, from the document's own; null where there are none. */
     bundle: text,
   }),
 ]);

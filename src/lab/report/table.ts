@@ -75,7 +75,7 @@ function verdictsText({ leaky, fixed }: LabPattern): string {
     : `${leaky.verdict}, ${fixed.verdict}`;
 }
 
-/** The line, without the folder that all patterns lie in, and a sign for whether it lies in the leak: ✓ or ✗. */
+/** The line, without the directory that all patterns lie in, and a sign for whether it lies in the leak: ✓ or ✗. */
 function lineText({ line, line_in_leak: inside }: LabPattern): string {
   if (line === null) return UNKNOWN;
   return `${line.split("/").at(-1)}${inside === null ? "" : inside ? " ✓" : " ✗"}`;

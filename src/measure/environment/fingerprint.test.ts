@@ -48,7 +48,7 @@ describe("collectFingerprint", () => {
     });
   });
 
-  it("is that of the maker whose devices there are, but not of a processor's own graphics", async () => {
+  it("is that of the vendor whose devices there are, but not of a processor's own graphics", async () => {
     const made = (backend: DeviceReport["backend"], unified: boolean) =>
       collectFingerprint({ ...inputs, devices: [{ ...device(0, "card"), ...(backend ? { backend } : {}), unified }] });
     expect((await made("amd", false)).backend).toBe("rocm");

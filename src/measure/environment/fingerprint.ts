@@ -4,7 +4,7 @@ import { readFile, realpath } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { makerOf } from "../../sampler/device-backend.ts";
+import { vendorOf } from "../../sampler/device-backend.ts";
 import { DEVICE_BACKENDS, type DeviceReport } from "../../sampler/sampler.ts";
 import type { Fingerprint } from "../../telemetry/recording/model.ts";
 import { findExecutable } from "../launch/find-executable.ts";
@@ -93,7 +93,7 @@ export async function pythonVersion(
   }
 }
 
-/** What runs on the devices of a maker, in the order in which it speaks for a machine that has several. */
+/** What runs on the devices of a vendor, in the order in which it speaks for a machine that has several. */
 const BACKENDS = { nvml: "cuda", amd: "rocm", intel: "xpu", apple: "mps" } as const;
 
 /**
@@ -103,14 +103,14 @@ const BACKENDS = { nvml: "cuda", amd: "rocm", intel: "xpu", apple: "mps" } as co
 function tellingDevices(devices: readonly DeviceReport[]): readonly DeviceReport[] {
   const split = new Set(devices.map(({ parent }) => parent ?? null));
   return devices.filter((device) => {
-    const maker = makerOf(device);
-    return !split.has(device.index) && !(device.unified === true && (maker === "amd" || maker === "intel"));
+    const vendor = vendorOf(device);
+    return !split.has(device.index) && !(device.unified === true && (vendor === "amd" || vendor === "intel"));
   });
 }
 
 function backendOf(devices: readonly DeviceReport[]): string {
-  const makers = new Set(devices.map(makerOf));
-  const first = DEVICE_BACKENDS.find((maker) => makers.has(maker));
+  const vendors = new Set(devices.map(vendorOf));
+  const first = DEVICE_BACKENDS.find((vendor) => vendors.has(vendor));
   return first === undefined ? "cpu" : BACKENDS[first];
 }
 

@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { probeFolder } from "../../core/probe-folder.ts";
+import { probeDirectory } from "../../core/probe-directory.ts";
 import { findPrebuild } from "../../sampler/prebuild.ts";
 import { probeEnvironment } from "./probe-environment.ts";
 
-const inject = path.join(probeFolder(), "inject");
+const inject = path.join(probeDirectory(), "inject");
 
 describe("the environment that brings the probe", () => {
-  it("puts its folder before the user's path and names the directory and the step file", () => {
+  it("puts its directory before the user's path and names the directory and the step file", () => {
     const { env, lost, missing } = probeEnvironment({ PATH: "/bin", PYTHONPATH: "/mine" }, "/run/probe", false);
     expect(env).toEqual({
       PATH: "/bin",

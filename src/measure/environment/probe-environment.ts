@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { probeFolder } from "../../core/probe-folder.ts";
+import { probeDirectory } from "../../core/probe-directory.ts";
 import { findPrebuild } from "../../sampler/prebuild.ts";
 import { PUT_ASIDE_PRELOAD } from "../guard/environment.ts";
 
@@ -31,7 +31,7 @@ function heapLibrary(): { readonly file: string } | { readonly reason: string } 
 }
 
 /**
- * The environment in which the measured command loads the probe: its folder before the user's PYTHONPATH, the directory for
+ * The environment in which the measured command loads the probe: its directory before the user's PYTHONPATH, the directory for
  * its files, and where it was asked for the heap library. Nothing else of the user's is touched.
  * @param env environment of the command  @param directory where probes leave their files, absolute
  */
@@ -40,7 +40,7 @@ export function probeEnvironment(
   directory: string,
   debug: boolean,
 ): ProbeEnvironment {
-  const inject = path.join(probeFolder(), "inject");
+  const inject = path.join(probeDirectory(), "inject");
   const missing = whyNot(inject);
   const added: Record<string, string> = {
     STORMLOG_GATE_PROBE_DIR: directory,
@@ -60,7 +60,7 @@ export function probeEnvironment(
   return { env: { ...env, ...added }, lost, missing };
 }
 
-/** Why Python could not load the probe from this folder; null when it can. */
+/** Why Python could not load the probe from this directory; null when it can. */
 function whyNot(inject: string): string | null {
   if (!existsSync(path.join(inject, "sitecustomize.py"))) return "the probe is not installed beside this program";
   return inject.includes(path.delimiter) ? `the probe cannot be named in PYTHONPATH: ${inject}` : null;

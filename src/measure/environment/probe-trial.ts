@@ -18,9 +18,9 @@ export type ProbeTrial =
 
 /** Start a Python for a moment, as a measured command would be, and see whether the probe in it says a word. */
 export async function tryProbe(env: Readonly<Record<string, string | undefined>>): Promise<ProbeTrial> {
-  const folder = await mkdtemp(path.join(tmpdir(), "stormlog-gate-probe-"));
+  const parent = await mkdtemp(path.join(tmpdir(), "stormlog-gate-probe-"));
   try {
-    const directory = path.join(folder, PROBE_FOLDER);
+    const directory = path.join(parent, PROBE_FOLDER);
     await mkdir(directory);
     const own = Object.fromEntries(
       Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
@@ -38,12 +38,12 @@ export async function tryProbe(env: Readonly<Record<string, string | undefined>>
       if (code === "ENOENT") return { kind: "no-python" };
       return { kind: "not-attached", reason: `python3 does not run here (${String(code ?? error)})` };
     }
-    const [info] = readProbeInfos(folder);
+    const [info] = readProbeInfos(parent);
     if (info === undefined) return { kind: "not-attached", reason: "python3 does not load it" };
     const { python, heap, error } = info.process;
     if (error !== null) return { kind: "not-attached", reason: error };
     return { kind: "attached", python: python ?? "?", heap };
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(parent, { recursive: true, force: true });
   }
 }

@@ -38,17 +38,17 @@ describe("how a command starts Python", () => {
   });
 
   it("is read off the first line of a script, too", () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
+    const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
     try {
-      const script = path.join(folder, "train");
+      const script = path.join(directory, "train");
       writeFileSync(script, "#!/usr/bin/env -S python3 -I\nprint(1)\n");
       chmodSync(script, 0o755);
       expect(pythonUse([script], script)).toEqual({ kind: "isolated", flag: "-I" });
       writeFileSync(script, "#!/bin/sh\necho python3 -I\n");
       expect(pythonUse([script], script)).toEqual({ kind: "none" });
-      expect(pythonUse([script], path.join(folder, "absent"))).toEqual({ kind: "none" });
+      expect(pythonUse([script], path.join(directory, "absent"))).toEqual({ kind: "none" });
     } finally {
-      rmSync(folder, { recursive: true });
+      rmSync(directory, { recursive: true });
     }
   });
 });

@@ -26,9 +26,9 @@ export async function findExecutable(name: string, cwd: string, searchPath: stri
   if (name === "") return { kind: "missing" };
   if (name.includes("/")) return classify(path.resolve(cwd, name));
   let best: Executable = { kind: "missing" };
-  for (const folder of (searchPath ?? DEFAULT_PATH).split(":")) {
+  for (const directory of (searchPath ?? DEFAULT_PATH).split(":")) {
     // An empty entry of PATH is the working directory.
-    const candidate = await classify(path.resolve(cwd, folder, name));
+    const candidate = await classify(path.resolve(cwd, directory, name));
     if (candidate.kind === "found") return candidate;
     if (best.kind === "missing" && candidate.kind === "not-executable") best = candidate;
   }

@@ -6,13 +6,13 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { OutputLog } from "./output-log.ts";
 
-let folder: string;
+let directory: string;
 let file: string;
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
-  file = path.join(folder, "output.log");
+  directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
+  file = path.join(directory, "output.log");
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 const NOTE = /\n\[stormlog-gate: (\d+) bytes of output left out here\]\n/;
 

@@ -19,10 +19,10 @@ export interface OutputPipe {
  * they cannot be made; the caller then takes Node's own.
  */
 export async function openOutputPipes(): Promise<readonly [OutputPipe, OutputPipe] | null> {
-  let folder: string | undefined;
+  let directory: string | undefined;
   try {
-    folder = await mkdtemp(path.join(tmpdir(), "stormlog-gate-"));
-    const files = [path.join(folder, "out"), path.join(folder, "err")] as const;
+    directory = await mkdtemp(path.join(tmpdir(), "stormlog-gate-"));
+    const files = [path.join(directory, "out"), path.join(directory, "err")] as const;
     await promisify(execFile)("mkfifo", ["-m", "600", ...files]);
     const out = openBoth(files[0]);
     try {
@@ -35,7 +35,7 @@ export async function openOutputPipes(): Promise<readonly [OutputPipe, OutputPip
   } catch {
     return null;
   } finally {
-    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+    if (directory !== undefined) await rm(directory, { recursive: true, force: true });
   }
 }
 

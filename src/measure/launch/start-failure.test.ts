@@ -5,45 +5,48 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findExecutable } from "./find-executable.ts";
 import { explainStartFailure } from "./start-failure.ts";
 
-let folder: string;
+let directory: string;
 beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
-  for (const name of ["first", "second"]) mkdirSync(path.join(folder, name));
+  directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
+  for (const name of ["first", "second"]) mkdirSync(path.join(directory, name));
   for (const [name, mode] of [
     ["first/tool", 0o644],
     ["second/tool", 0o755],
     ["first/plain", 0o644],
   ] as const) {
-    writeFileSync(path.join(folder, name), "");
-    chmodSync(path.join(folder, name), mode);
+    writeFileSync(path.join(directory, name), "");
+    chmodSync(path.join(directory, name), mode);
   }
 });
-afterAll(() => rmSync(folder, { recursive: true }));
+afterAll(() => rmSync(directory, { recursive: true }));
 
-const searchPath = (): string => `${folder}/first:${folder}/second`;
+const searchPath = (): string => `${directory}/first:${directory}/second`;
 
 describe("findExecutable", () => {
   it("passes over files that cannot be executed, as the system does", async () => {
-    expect(await findExecutable("tool", "/", searchPath())).toEqual({ kind: "found", path: `${folder}/second/tool` });
+    expect(await findExecutable("tool", "/", searchPath())).toEqual({
+      kind: "found",
+      path: `${directory}/second/tool`,
+    });
     expect(await findExecutable("plain", "/", searchPath())).toEqual({
       kind: "not-executable",
-      path: `${folder}/first/plain`,
+      path: `${directory}/first/plain`,
     });
   });
 
   it("takes a name with a slash as a path from the working directory", async () => {
-    expect(await findExecutable("./tool", `${folder}/second`, undefined)).toMatchObject({ kind: "found" });
-    expect(await findExecutable("./second", folder, undefined)).toMatchObject({ kind: "directory" });
-    expect(await findExecutable("./none", folder, undefined)).toEqual({ kind: "missing" });
+    expect(await findExecutable("./tool", `${directory}/second`, undefined)).toMatchObject({ kind: "found" });
+    expect(await findExecutable("./second", directory, undefined)).toMatchObject({ kind: "directory" });
+    expect(await findExecutable("./none", directory, undefined)).toEqual({ kind: "missing" });
   });
 
   it("looks in the working directory for an empty entry of PATH", async () => {
-    expect(await findExecutable("tool", `${folder}/second`, "")).toMatchObject({ kind: "found" });
+    expect(await findExecutable("tool", `${directory}/second`, "")).toMatchObject({ kind: "found" });
   });
 });
 
 describe("explainStartFailure", () => {
-  const explain = (errno: string, name: string) => explainStartFailure(errno, name, folder, searchPath());
+  const explain = (errno: string, name: string) => explainStartFailure(errno, name, directory, searchPath());
 
   it.each([
     ["ENOENT", "nowhere", "COMMAND_NOT_FOUND", "not on PATH"],

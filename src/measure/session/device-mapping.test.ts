@@ -91,7 +91,7 @@ describe("the driver's number of an NVIDIA process's device", () => {
   });
 });
 
-describe("the driver's number of a device of another maker", () => {
+describe("the driver's number of a device of another vendor", () => {
   const card = (index: number, backend: DeviceBackend, changes: Partial<DeviceReport> = {}) =>
     report(index, {
       name: `${backend}:${index}`,

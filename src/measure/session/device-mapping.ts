@@ -1,4 +1,4 @@
-import { makerOf } from "../../sampler/device-backend.ts";
+import { vendorOf } from "../../sampler/device-backend.ts";
 import type { DeviceBackend, DeviceReport } from "../../sampler/sampler.ts";
 import type { Visibility } from "../../telemetry/recording/probe-info.ts";
 
@@ -10,7 +10,7 @@ export interface OwnDevice {
   readonly pciBusId: string | null;
 }
 
-/** A UUID without the word by which the makers' libraries begin it and frameworks do not. */
+/** A UUID without the word by which the vendors' libraries begin it and frameworks do not. */
 const bareUuid = (uuid: string): string => uuid.toLowerCase().replace(/^(gpu-|mig-|0x)/, "");
 
 /** "00000000:3B:00.0" and "0000:3b:00.0" are one address. */
@@ -140,7 +140,7 @@ export function driverIndex(
   drivers: readonly DeviceReport[],
   seen = 1,
 ): number | null {
-  const own = drivers.filter((driver) => makerOf(driver) === backend);
+  const own = drivers.filter((driver) => vendorOf(driver) === backend);
   switch (backend) {
     case "nvml":
       return nvidia(device, visible, own)?.index ?? null;

@@ -1,4 +1,4 @@
-import { makerOf } from "../../sampler/device-backend.ts";
+import { vendorOf } from "../../sampler/device-backend.ts";
 import { AllocatorKind } from "../../sampler/record-layout.ts";
 import type { DeviceBackend, DeviceReport } from "../../sampler/sampler.ts";
 import type { ProbeDevice, ProbeProcess } from "../../telemetry/recording/model.ts";
@@ -73,7 +73,8 @@ export function withListedDevices(
     const known = new Set(process.devices.map(({ driver_index: index }) => index));
     const backend = backendOfDevice(device, process);
     const candidates = drivers.filter(
-      (driver) => makerOf(driver) === backend && !known.has(driver.index) && listed.get(process.pid)?.has(driver.index),
+      (driver) =>
+        vendorOf(driver) === backend && !known.has(driver.index) && listed.get(process.pid)?.has(driver.index),
     );
     if (candidates.length !== 1) return process;
     const index = candidates[0]!.index;

@@ -2,7 +2,7 @@ import { existsSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
-import { makeFolders } from "./make-folders.ts";
+import { makeDirectories } from "./make-directories.ts";
 
 export const RECORDING_FILE = "recording.json";
 export const OUTPUT_FILE = "output.log";
@@ -40,7 +40,7 @@ export function unwritable(where: string, cause: unknown): GateError {
  */
 export function createRunDirectory(directory: string): void {
   try {
-    makeFolders(directory);
+    makeDirectories(directory);
   } catch (error) {
     throw unwritable(directory, error);
   }

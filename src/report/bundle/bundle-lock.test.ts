@@ -5,14 +5,14 @@ import { afterAll, describe, expect, it } from "vitest";
 import { prepareBundle } from "./bundle.ts";
 import { LOCK_FILE, lockBundle, unlockBundle } from "./bundle-lock.ts";
 
-const folders: string[] = [];
+const directories: string[] = [];
 const fresh = () => {
-  const folder = mkdtempSync(path.join(tmpdir(), "bundle-lock-"));
-  folders.push(folder);
-  return folder;
+  const directory = mkdtempSync(path.join(tmpdir(), "bundle-lock-"));
+  directories.push(directory);
+  return directory;
 };
 afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
 });
 
 const START = { argv: ["stormlog-gate", "run"], createdIso: "2026-01-01T00:00:00Z" };

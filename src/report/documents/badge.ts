@@ -1,6 +1,6 @@
-import type { GateReport, GateWord } from "./model.ts";
+import type { GateReport, Verdict } from "./model.ts";
 
-const COLOR: Readonly<Record<GateWord, string>> = {
+const COLOR: Readonly<Record<Verdict, string>> = {
   pass: "brightgreen",
   warn: "yellow",
   fail: "red",
@@ -26,6 +26,6 @@ export function renderBadge(report: GateReport): string {
 }
 
 /** The same of a nightly gate; one that only advises says so, and that it does not block is no green. */
-export function nightlyBadge(word: GateWord, advisory: boolean): string {
+export function nightlyBadge(word: Verdict, advisory: boolean): string {
   return badgeJson({ label: "memory", message: advisory ? `${word} (advisory)` : word, color: COLOR[word] });
 }

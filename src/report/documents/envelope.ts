@@ -21,7 +21,7 @@ const STATUS_EXIT = {
 } as const;
 type Status = keyof typeof STATUS_EXIT;
 
-const VerdictSchema = v.variant("status", [
+const VerdictStatusSchema = v.variant("status", [
   ...(Object.keys(STATUS_EXIT) as Status[]).map((status) =>
     v.strictObject({ status: v.literal(status), exit_code: v.literal(STATUS_EXIT[status]), summary: v.string() }),
   ),
@@ -52,7 +52,7 @@ export const StormlogReportSchema = v.strictObject({
     version: v.optional(v.string()),
     argv: v.optional(v.array(v.string())),
   }),
-  verdict: VerdictSchema,
+  verdict: VerdictStatusSchema,
   findings: v.array(
     v.strictObject({
       id: v.string(),

@@ -3,10 +3,10 @@ import type { PhaseStretch, PhasesMemory } from "../../analysis/phases.ts";
 import type { Envelope } from "../../baseline/envelope.ts";
 import type { Fingerprint, Metric, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { Acceptance } from "../../verdict/acceptance.ts";
-import type { Judgement, VerdictWord } from "../../verdict/judgement.ts";
+import type { CheckVerdict, Judgement } from "../../verdict/judgement.ts";
 
 /** What the whole gate says: the verdict words, and `error` when a command could not be measured or judged. */
-export type GateWord = VerdictWord | "error";
+export type Verdict = CheckVerdict | "error";
 
 /** One line of a chart: seconds since the start of the run, bytes; NaN = gap. */
 export interface TimelineSeries {
@@ -22,7 +22,7 @@ export interface TimelineSeries {
 /** Everything a timeline picture shows; the same data makes PNG, HTML, mermaid and the sparkline. */
 export interface Timeline {
   readonly scenario: string;
-  readonly verdict: GateWord;
+  readonly verdict: Verdict;
   /** One sentence under the title ("grows 12.0 MiB/s: leak; +310 MiB over the baseline"). */
   readonly subtitle: string;
   readonly series: readonly TimelineSeries[];
@@ -64,7 +64,7 @@ export interface BaselineSummary {
 /** What one scenario came to. */
 export interface ScenarioReport {
   readonly scenario: string;
-  readonly word: GateWord;
+  readonly word: Verdict;
   /** Null when the command failed: a failed run is never judged. */
   readonly judgement: Judgement | null;
   /** Set when `word` is "error": stable code and message. */
@@ -99,7 +99,7 @@ export interface PolicyChange {
 export interface GateReport {
   readonly tool: { readonly name: "stormlog-gate"; readonly version: string; readonly argv: readonly string[] };
   readonly generated_at_utc: string;
-  readonly word: GateWord;
+  readonly word: Verdict;
   readonly exit_code: number;
   readonly confirmed: boolean;
   readonly session: string;

@@ -26,7 +26,7 @@ const scalar = v.union([text, number, v.null()]);
 const metric = v.picklist(METRICS);
 const driftClass = v.picklist(DRIFT_CLASSES);
 const verdictWord = v.picklist(["pass", "warn", "fail", "unjudged"]);
-export const GateWordSchema = v.picklist(["pass", "warn", "fail", "unjudged", "error"]);
+export const VerdictSchema = v.picklist(["pass", "warn", "fail", "unjudged", "error"]);
 
 const SeriesSchema = v.object({
   rank: count,
@@ -162,7 +162,7 @@ const EnvelopeSchema = v.object({
 
 const TimelineSchema = v.object({
   scenario: text,
-  verdict: GateWordSchema,
+  verdict: VerdictSchema,
   subtitle: text,
   series: list(
     v.object({
@@ -213,7 +213,7 @@ const AcceptanceSchema = v.object({
 
 const ScenarioSchema = v.object({
   scenario: text,
-  verdict: GateWordSchema,
+  verdict: VerdictSchema,
   judgement: v.nullable(JudgementSchema),
   error: v.nullable(
     v.object({ code: text, message: text, hint: v.nullable(text), output_tail: v.exactOptional(text) }),
@@ -245,7 +245,7 @@ const ScenarioSchema = v.object({
 
 /** What a `memory_gate` report says beyond the envelope; `verdict` and `exit_code` are the whole truth. */
 export const PayloadSchema = v.object({
-  verdict: GateWordSchema,
+  verdict: VerdictSchema,
   exit_code: v.pipe(v.number(), v.integer()),
   final: v.boolean(),
   confirmed: v.boolean(),

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { escapeTerminal } from "../../core/escape.ts";
-import { placeIdentity, placeOf, type SourcePlace } from "../source-line.ts";
+import { locationKey, placeOf, type SourceLocation } from "../source-line.ts";
 import { checkName } from "../wording.ts";
 import type { GateReport, ScenarioReport } from "./model.ts";
 
@@ -12,7 +12,7 @@ interface Result {
   readonly level: "error" | "warning" | "note";
   readonly message: string;
   readonly scenario: string;
-  readonly place: SourcePlace | null;
+  readonly place: SourceLocation | null;
   /** What of the place survives lines coming and going above it; "" without a place. */
   readonly identity: string;
 }
@@ -65,7 +65,13 @@ export function renderSarif(report: GateReport): string {
 
 function resultsOf(scenario: ScenarioReport): Result[] {
   const results: Result[] = [];
-  const add = (rule: string, level: Result["level"], text: string, place: SourcePlace | null = null, identity = "") => {
+  const add = (
+    rule: string,
+    level: Result["level"],
+    text: string,
+    place: SourceLocation | null = null,
+    identity = "",
+  ) => {
     const message = `${scenario.scenario}: ${text}`;
     results.push({ rule: plain(rule), level, message, scenario: scenario.scenario, place, identity });
   };
@@ -81,7 +87,7 @@ function resultsOf(scenario: ScenarioReport): Result[] {
   for (const finding of scenario.findings) {
     const level = finding.severity === "critical" ? "error" : finding.severity === "warning" ? "warning" : "note";
     const hint = finding.remediation[0] === undefined ? "" : ` ${finding.remediation[0]}`;
-    add(finding.classification, level, `${finding.description}.${hint}`, placeOf(finding), placeIdentity(finding));
+    add(finding.classification, level, `${finding.description}.${hint}`, placeOf(finding), locationKey(finding));
   }
   return results;
 }

@@ -1,21 +1,21 @@
 import type { Check } from "../../verdict/judgement.ts";
-import type { GateWord } from "./model.ts";
+import type { Verdict } from "./model.ts";
 import type { Section } from "./section.ts";
 
 /** Worst first. */
-const BY_URGENCY: readonly GateWord[] = ["fail", "error", "unjudged", "warn", "pass"];
+const BY_URGENCY: readonly Verdict[] = ["fail", "error", "unjudged", "warn", "pass"];
 
 /** Smaller is more urgent. */
-export function wordUrgency(word: GateWord): number {
+export function verdictUrgency(word: Verdict): number {
   return BY_URGENCY.indexOf(word);
 }
 
 export interface SectionsVerdict {
-  readonly word: GateWord;
+  readonly word: Verdict;
   /** False when a failed section was not confirmed. */
   readonly confirmed: boolean;
   /** How many sections say what, the worst first; words that none says are not there. */
-  readonly counts: readonly { readonly word: GateWord; readonly count: number }[];
+  readonly counts: readonly { readonly word: Verdict; readonly count: number }[];
   /** Sections that should be there and are not; 0 where it is not known how many there have to be. */
   readonly missing: number;
 }
@@ -31,7 +31,7 @@ export function verdictOfSections(sections: readonly Section[], expected: number
   })).filter(({ count }) => count > 0);
   const missing = Math.max(sections.length === 0 ? 1 : 0, (expected ?? 0) - sections.length);
   const worst = counts[0]?.word ?? "unjudged";
-  const word = missing > 0 && wordUrgency(worst) > wordUrgency("unjudged") ? "unjudged" : worst;
+  const word = missing > 0 && verdictUrgency(worst) > verdictUrgency("unjudged") ? "unjudged" : worst;
   const failed = sections.filter(({ report }) => report.word === "fail");
   return { word, confirmed: failed.every(({ report }) => report.confirmed), counts, missing };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { GateWord } from "../documents/model.ts";
+import type { Verdict } from "../documents/model.ts";
 import type { Section } from "../documents/section.ts";
 import {
   SAMPLE_FINDING,
@@ -21,7 +21,7 @@ const OPTIONS: CommentOptions = {
   maxChars: 60_000,
 };
 
-function leg(n: number, word: GateWord, overrides: Partial<Section> = {}): Section {
+function leg(n: number, word: Verdict, overrides: Partial<Section> = {}): Section {
   return {
     gateId: "default",
     leg: `leg-${String(n).padStart(3, "0")}`,
@@ -34,7 +34,7 @@ function leg(n: number, word: GateWord, overrides: Partial<Section> = {}): Secti
   };
 }
 
-const alone = (word: GateWord, overrides: Partial<Section> = {}) => leg(1, word, { leg: null, ...overrides });
+const alone = (word: Verdict, overrides: Partial<Section> = {}) => leg(1, word, { leg: null, ...overrides });
 const render = (sections: readonly Section[], options: Partial<CommentOptions> = {}) =>
   renderComment(sections, { ...OPTIONS, ...options });
 const titleOf = (text: string) => text.split("\n")[0];

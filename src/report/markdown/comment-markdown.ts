@@ -4,7 +4,7 @@ import {
   type SectionsVerdict,
   tightestSection,
   verdictOfSections,
-  wordUrgency,
+  verdictUrgency,
 } from "../documents/section-verdict.ts";
 import { worstScenario } from "../timeline/timeline-model.ts";
 import { runsText } from "../wording.ts";
@@ -66,7 +66,7 @@ export function picturedSections(sections: readonly Section[]): readonly Section
 }
 
 function byUrgency(a: Section, b: Section): number {
-  return wordUrgency(a.report.word) - wordUrgency(b.report.word);
+  return verdictUrgency(a.report.word) - verdictUrgency(b.report.word);
 }
 
 function nameOf({ gateId }: CommentOptions): string | null {

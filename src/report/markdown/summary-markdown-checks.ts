@@ -1,10 +1,10 @@
 import type { Finding } from "../../analysis/document.ts";
-import type { GateWord, ScenarioReport } from "../documents/model.ts";
+import type { ScenarioReport, Verdict } from "../documents/model.ts";
 import { moreText, shownChecks } from "../shown-checks.ts";
 import { checkCells, checkName, headlineOf, nextSteps, sortChecks } from "../wording.ts";
 import { md, table } from "./markdown-text.ts";
 
-export const SIGN: Readonly<Record<GateWord, string>> = {
+export const SIGN: Readonly<Record<Verdict, string>> = {
   pass: "✅",
   warn: "⚠️",
   fail: "❌",

@@ -40,7 +40,7 @@ export function renderSummary(report: GateReport, options: SummaryOptions = {}):
   return fitParts(parts, options.maxChars ?? DEFAULT_MAX_CHARS);
 }
 
-export interface ReportPlace extends SummaryOptions {
+export interface ReportContext extends SummaryOptions {
   /** Place among the reports of a comment: of two parts of a kind the later goes first when room runs out. */
   readonly at: number;
   /** Of a scenario, where there are several. */
@@ -48,7 +48,7 @@ export interface ReportPlace extends SummaryOptions {
 }
 
 /** Everything of one report between its title and its footer. */
-export function reportParts(report: GateReport, place: ReportPlace): Part[] {
+export function reportParts(report: GateReport, place: ReportContext): Part[] {
   const scenarios = [...report.scenarios].sort((a, b) => urgency(a) - urgency(b));
   const only = scenarios.length === 1;
   const shown = worstScenario(report);

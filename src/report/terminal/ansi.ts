@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import type { GateWord } from "../documents/model.ts";
+import type { Verdict } from "../documents/model.ts";
 
 /** Paints text for a terminal, or leaves it alone. */
 export interface Paint {
@@ -28,7 +28,7 @@ export function painter(color: boolean): Paint {
   };
 }
 
-export function paintWord(paint: Paint, word: GateWord, text: string): string {
+export function paintVerdict(paint: Paint, word: Verdict, text: string): string {
   const color = { pass: paint.green, warn: paint.yellow, fail: paint.red, unjudged: paint.cyan, error: paint.magenta }[
     word
   ];

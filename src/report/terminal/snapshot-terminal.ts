@@ -1,6 +1,13 @@
 import { escapeTerminal } from "../../core/escape.ts";
 import { formatBytes, formatBytesDelta, formatDuration } from "../../core/units.ts";
-import type { GrowthRow, LiveRow, Place, PoolRow, SnapshotDocument, SurvivorRow } from "../../snapshot/tables.ts";
+import type {
+  GrowthRow,
+  LiveRow,
+  PoolRow,
+  SnapshotDocument,
+  SourceLocation,
+  SurvivorRow,
+} from "../../snapshot/tables.ts";
 import { type Paint, painter } from "./ansi.ts";
 import { alignRows, type Cell, cell, clip, wrapText } from "./terminal-table.ts";
 
@@ -12,7 +19,7 @@ const SHOWN_CALLERS = 4;
 const safe = (text: string): string => escapeTerminal(text.replace(/[\r\n\t]+/g, " "));
 
 /** "train.py:48", or what stands for a line nobody recorded. */
-export function placeText({ file, line }: Place): string {
+export function placeText({ file, line }: SourceLocation): string {
   return safe(line > 0 ? `${file}:${line}` : file);
 }
 
@@ -137,7 +144,7 @@ function growthSection({ growth, discarded, snapshots }: SnapshotDocument, view:
 }
 
 /** The frames outside the line itself, innermost first. */
-function callersOf(row: GrowthRow | undefined): readonly Place[] {
+function callersOf(row: GrowthRow | undefined): readonly SourceLocation[] {
   if (row === undefined) return [];
   const own = row.stack.findIndex(({ file, line }) => file === row.file && line === row.line);
   return own < 0 ? [] : row.stack.slice(own + 1, own + 1 + SHOWN_CALLERS);

@@ -19,7 +19,7 @@ import {
   REFRESH,
   sensitivity,
 } from "../wording.ts";
-import { type Paint, painter, paintWord } from "./ansi.ts";
+import { type Paint, painter, paintVerdict } from "./ansi.ts";
 import { findingLines } from "./terminal-findings.ts";
 import { acceptedNote, policyNotes } from "./terminal-people.ts";
 import { phaseLines } from "./terminal-phases.ts";
@@ -97,7 +97,7 @@ function scenarioBlock(
 
 function verdictMark(word: GateReport["word"], paint: Paint): string {
   const look = VERDICT_LOOK[word];
-  return paintWord(paint, word, `${look.sign} ${look.label}`);
+  return paintVerdict(paint, word, `${look.sign} ${look.label}`);
 }
 
 function verdictLine(word: GateReport["word"], name: string, reason: string, paint: Paint, width: number): string {
@@ -114,7 +114,7 @@ function sparkLines(scenario: ScenarioReport, paint: Paint, width: number): stri
   const seconds = main.series.time_s[main.series.time_s.length - 1] ?? 0;
   const time = Number.isFinite(seconds) ? ` in ${formatDuration(Math.max(0, seconds))}` : "";
   const label = `${safe(seriesLabel(main.series, timeline))} up to ${formatBytes(main.peak.bytes)}${time}`;
-  const shown = paintWord(paint, scenario.word, line);
+  const shown = paintVerdict(paint, scenario.word, line);
   return [`  ${shown}`, paint.dim(clip(`  ${label}`, width)), ""];
 }
 
@@ -136,7 +136,7 @@ function checkRow(check: Check, all: readonly Check[], paint: Paint, width: numb
   const look = VERDICT_LOOK[check.verdict];
   const cells = checkCells(check);
   const name = clip(safe(checkName(check, all)), Math.max(16, width - 52));
-  const mark = paintWord(paint, check.verdict, look.sign);
+  const mark = paintVerdict(paint, check.verdict, look.sign);
   const candidate = check.verdict === "fail" ? cell(cells.candidate, paint.red) : cell(cells.candidate);
   return [
     { text: `  ${mark} ${name}`, width: cell(`  ${look.sign} ${name}`).width },

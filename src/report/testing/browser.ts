@@ -47,8 +47,8 @@ export class BrowserPage {
   #next = 1;
   #rest = "";
 
-  static async open(chromium: string, folder: string, file: string): Promise<BrowserPage> {
-    const page = new BrowserPage(chromium, folder);
+  static async open(chromium: string, directory: string, file: string): Promise<BrowserPage> {
+    const page = new BrowserPage(chromium, directory);
     const target = await page.send("Target.createTarget", { url: "about:blank" });
     const attached = await page.send("Target.attachToTarget", { targetId: target.targetId, flatten: true });
     page.#session = String(attached.sessionId);
@@ -57,8 +57,8 @@ export class BrowserPage {
     return page;
   }
 
-  private constructor(chromium: string, folder: string) {
-    this.#child = spawn(chromium, [...FLAGS, `--user-data-dir=${path.join(folder, "profile")}`], {
+  private constructor(chromium: string, directory: string) {
+    this.#child = spawn(chromium, [...FLAGS, `--user-data-dir=${path.join(directory, "profile")}`], {
       stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
     });
     this.#input = this.#child.stdio[3] as Writable;

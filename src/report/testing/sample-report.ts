@@ -1,8 +1,8 @@
 import type { AnalysisDocument, Finding, SeriesAnalysis } from "../../analysis/document.ts";
 import { GIB, KIB, MIB } from "../../core/units.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
-import type { Check, Judgement, VerdictWord } from "../../verdict/judgement.ts";
-import type { GateReport, GateWord, ScenarioReport, Timeline, TimelineSeries } from "../documents/model.ts";
+import type { Check, CheckVerdict, Judgement } from "../../verdict/judgement.ts";
+import type { GateReport, ScenarioReport, Timeline, TimelineSeries, Verdict } from "../documents/model.ts";
 
 /**
  * Reports with the numbers of a real-looking run, for the tests of the renderers: a small training script on a GPU whose change
@@ -155,7 +155,7 @@ const FAILED_CHECKS: readonly Check[] = [
   }),
 ];
 
-export function sampleJudgement(verdict: VerdictWord = "fail", overrides: Partial<Judgement> = {}): Judgement {
+export function sampleJudgement(verdict: CheckVerdict = "fail", overrides: Partial<Judgement> = {}): Judgement {
   const checks: readonly Check[] =
     verdict === "fail"
       ? FAILED_CHECKS
@@ -306,7 +306,7 @@ export const SAMPLE_FINGERPRINT = {
   driver: "575.51.03",
 } as const;
 
-export function sampleScenario(word: GateWord = "fail", overrides: Partial<ScenarioReport> = {}): ScenarioReport {
+export function sampleScenario(word: Verdict = "fail", overrides: Partial<ScenarioReport> = {}): ScenarioReport {
   const failed = word === "error";
   return {
     scenario: "train-mlp",
@@ -353,7 +353,7 @@ export function sampleScenario(word: GateWord = "fail", overrides: Partial<Scena
   };
 }
 
-const SUBTITLES: Readonly<Record<GateWord, string>> = {
+const SUBTITLES: Readonly<Record<Verdict, string>> = {
   fail: "",
   pass: "peak 1.43 GiB, within the baseline; no growth above 9.50 MiB could have hidden",
   warn: "reserved memory rose by 70.00 MiB; allocated did not",
@@ -361,7 +361,7 @@ const SUBTITLES: Readonly<Record<GateWord, string>> = {
   error: "the measured command exited with status 7; a failed run is not judged",
 };
 
-export function sampleReport(word: GateWord = "fail", overrides: Partial<GateReport> = {}): GateReport {
+export function sampleReport(word: Verdict = "fail", overrides: Partial<GateReport> = {}): GateReport {
   return {
     tool: {
       name: "stormlog-gate",

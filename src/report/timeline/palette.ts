@@ -1,4 +1,4 @@
-import type { GateWord } from "../documents/model.ts";
+import type { Verdict } from "../documents/model.ts";
 
 /**
  * Colours of every picture. The lines are from Okabe and Ito's set, which stays apart under all common kinds of colour
@@ -22,7 +22,7 @@ export const INK = { text: "#1f2328", soft: "#59636e", grid: "#e6e9ec", axis: "#
 
 /** Word, sign and colour of a verdict; white text on the colour has a contrast of at least 4.5. */
 export const VERDICT_LOOK: Readonly<
-  Record<GateWord, { readonly label: string; readonly sign: string; readonly color: string }>
+  Record<Verdict, { readonly label: string; readonly sign: string; readonly color: string }>
 > = {
   pass: { label: "PASS", sign: "✓", color: "#11703f" },
   warn: { label: "WARN", sign: "!", color: "#8a5700" },

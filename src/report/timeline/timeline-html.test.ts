@@ -68,20 +68,20 @@ describe("renderTimelineHtml", () => {
 });
 
 describe.skipIf(chromium === null)("the page in a browser", () => {
-  let folder: string;
+  let directory: string;
   let page: BrowserPage | undefined;
   beforeEach(async () => {
-    folder = await mkdtemp(path.join(os.tmpdir(), "timeline-page-"));
+    directory = await mkdtemp(path.join(os.tmpdir(), "timeline-page-"));
   });
   afterEach(async () => {
     await page?.close();
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   });
 
   async function open(text: string): Promise<BrowserPage> {
-    const file = path.join(folder, "page.html");
+    const file = path.join(directory, "page.html");
     await writeFile(file, text);
-    page = await BrowserPage.open(chromium!, folder, file);
+    page = await BrowserPage.open(chromium!, directory, file);
     return page;
   }
 

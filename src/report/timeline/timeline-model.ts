@@ -1,5 +1,5 @@
 import { formatBytes } from "../../core/units.ts";
-import type { GateReport, GateWord, ScenarioReport, Timeline, TimelineSeries } from "../documents/model.ts";
+import type { GateReport, ScenarioReport, Timeline, TimelineSeries, Verdict } from "../documents/model.ts";
 import { indexOfPeak } from "./decimate.ts";
 
 /** At most this many series get a line of their own; the rest is named by its worst. */
@@ -80,7 +80,7 @@ export function hiddenSummary(ranked: RankedTimeline, timeline: Timeline): strin
   return `+${count} more, highest ${formatBytes(worst.peak.bytes)} (${seriesLabel(worst.series, timeline)})`;
 }
 
-const BY_URGENCY: readonly GateWord[] = ["fail", "error", "unjudged", "warn", "pass"];
+const BY_URGENCY: readonly Verdict[] = ["fail", "error", "unjudged", "warn", "pass"];
 
 /** The scenario a picture for the whole report shows: the worst one, the first of equals, preferring one that has a timeline. */
 export function worstScenario(report: GateReport): ScenarioReport | null {

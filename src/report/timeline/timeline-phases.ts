@@ -15,7 +15,7 @@ const MAX_STRETCHES = 256;
 /** A tone for each name, in turn. */
 const TONES = [0.1, 0.22, 0.15, 0.3] as const;
 
-export interface StripPlace {
+export interface StripLayout {
   readonly left: number;
   readonly right: number;
   readonly bottom: number;
@@ -23,7 +23,7 @@ export interface StripPlace {
 }
 
 /** The parts of the program that it names, as a strip along the time axis; names are written where they fit. */
-export function drawPhases({ phases = [] }: Timeline, { left, right, bottom, xOf }: StripPlace): string {
+export function drawPhases({ phases = [] }: Timeline, { left, right, bottom, xOf }: StripLayout): string {
   const names = [...new Set(phases.map(({ name }) => name))];
   return phases
     .slice(0, MAX_STRETCHES)

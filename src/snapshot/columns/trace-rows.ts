@@ -64,7 +64,7 @@ export class TraceRows {
     return this.#pages[row >>> PAGE_BITS] as TracePage;
   }
 
-  /** Place of a row in its page. */
+  /** SourceLocation of a row in its page. */
   place(row: number): number {
     return row & (PAGE - 1);
   }

@@ -36,7 +36,7 @@ export class Window {
     budget.charge(this.bytes.length);
   }
 
-  /** Place in the file of a place in `bytes`. */
+  /** SourceLocation in the file of a place in `bytes`. */
   offset(position: number): number {
     return this.#before + position;
   }

@@ -10,7 +10,7 @@ import {
   listsSeen,
   NAMESPACED_PIDS,
 } from "./device-attribution.ts";
-import { type DevicePlace, type DeviceUsers, devicePlaces } from "./device-places.ts";
+import { type DeviceLocation, type DeviceUsers, deviceLocations } from "./device-locations.ts";
 import { rankOfPid } from "./device-ranks.ts";
 import type { RecordedDevice } from "./recorded-device.ts";
 
@@ -21,7 +21,7 @@ export interface SurveyedDevice {
   readonly recorded: RecordedDevice | null;
   readonly samples: DeviceColumns | null;
   readonly lists: DeviceLists | null;
-  readonly place: DevicePlace;
+  readonly place: DeviceLocation;
   /** The name under which a rank's own memory on it stands. */
   readonly nameFor: (rank: number) => string;
   readonly users: DeviceUsers | null;
@@ -76,7 +76,7 @@ export function surveyDevices(
   const samples = new Map(file.devices.map((device) => [device.index, device]));
   const lists = new Map(file.lists.map((one) => [one.index, one]));
   const rankOf = rankOfPid(file, info);
-  const places = devicePlaces(
+  const places = deviceLocations(
     file,
     info?.probe ?? null,
     info?.identity.rank ?? 0,

@@ -1,4 +1,4 @@
-import { makerOf } from "../../sampler/device-backend.ts";
+import { vendorOf } from "../../sampler/device-backend.ts";
 import type { DeviceReport } from "../../sampler/sampler.ts";
 import type { RecordingInfo } from "../recording/model.ts";
 import type { DeviceColumns, RecordFile } from "../recording/record-columns.ts";
@@ -16,7 +16,7 @@ export function startedDevice(report: DeviceReport, rank: number, namespaced: bo
     index: report.index,
     rank,
     name: report.name,
-    backend: makerOf(report),
+    backend: vendorOf(report),
     model: report.model,
     uuid: report.uuid,
     pci_bus_id: report.pci_bus_id ?? null,

@@ -7,12 +7,12 @@ import { afterAll, describe, expect, it } from "vitest";
 import { GateError } from "../../core/errors.ts";
 import { readParquet } from "./parquet.ts";
 
-const folder = mkdtempSync(path.join(tmpdir(), "stormlog-gate-parquet-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-parquet-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** A file as other tools write it: row groups of seven rows, so that every reading crosses several. */
 const written = (columnData: ColumnSource[]): string => {
-  const file = path.join(folder, "foreign.parquet");
+  const file = path.join(directory, "foreign.parquet");
   writeFileSync(file, new Uint8Array(parquetWriteBuffer({ columnData, rowGroupSize: 7 })));
   return file;
 };

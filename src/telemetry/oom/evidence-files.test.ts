@@ -203,7 +203,7 @@ describe("the evidence of a run that ran out of memory", () => {
 
   it("that cannot be written costs a note, and nothing of the run's other evidence", async () => {
     put("77.0.oom.0", record(ERROR_NS));
-    // A file where the folder should be: nothing can be written into it, by root neither.
+    // A file where the directory should be: nothing can be written into it, by root neither.
     writeFileSync(file("oom"), "in the way");
     await writeRunFiles(directory, { ...device(), info: judged() });
     const lost = readRecordingInfo(directory).lost.join("\n");

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
-/** Folder of the out-of-memory evidence in a run directory. */
+/** Directory of the out-of-memory evidence in a run directory. */
 export const OOM_FOLDER = "oom";
 
 /** Names told of what could not be written. */
@@ -12,15 +12,15 @@ export class EvidenceWriter {
   readonly files: string[] = [];
   readonly #failed: string[] = [];
   #cause = "";
-  readonly #folder: string;
+  readonly #directory: string;
 
-  constructor(folder: string) {
-    this.#folder = folder;
+  constructor(directory: string) {
+    this.#directory = directory;
   }
 
   /** @returns whether it stands on disk */
   put(name: string, write: (file: string) => void): boolean {
-    const file = path.join(this.#folder, name);
+    const file = path.join(this.#directory, name);
     try {
       mkdirSync(path.dirname(file), { recursive: true });
       write(file);
@@ -38,9 +38,9 @@ export class EvidenceWriter {
     return this.put(name, (file) => writeFileSync(file, text));
   }
 
-  /** Take a whole folder back. */
+  /** Take a whole directory back. */
   remove(name: string): void {
-    this.#delete(path.join(this.#folder, name));
+    this.#delete(path.join(this.#directory, name));
     const gone = `${OOM_FOLDER}/${name}/`;
     this.files.splice(0, this.files.length, ...this.files.filter((file) => !file.startsWith(gone)));
   }

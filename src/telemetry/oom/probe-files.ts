@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from
 import path from "node:path";
 import { OOM_FILE, type ProbeOom, probeOom } from "./probe-record.ts";
 
-/** Folder of the probe's files in a run directory. */
+/** Directory of the probe's files in a run directory. */
 export const PROBE_FOLDER = "probe";
 
 /** Records read of one run; a loop that swallows errors may write more, and the first ones tell the story. */
@@ -35,18 +35,18 @@ export function smallText(file: string): string | null {
 
 /** The out-of-memory records that the probe left in a run directory, by process and number; empty when there are none. */
 export function readProbeOoms(runDirectory: string): ProbeOom[] {
-  const folder = path.join(runDirectory, PROBE_FOLDER);
+  const directory = path.join(runDirectory, PROBE_FOLDER);
   let names: string[];
   try {
-    names = readdirSync(folder).filter((name) => OOM_FILE.test(name));
+    names = readdirSync(directory).filter((name) => OOM_FILE.test(name));
   } catch {
     return [];
   }
   names.sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
   return names.slice(0, MAX_RECORDS).flatMap((name) => {
-    const text = smallText(path.join(folder, name));
+    const text = smallText(path.join(directory, name));
     if (text === null) return [];
     const base = OOM_FILE.exec(name)?.[1] ?? "";
-    return [probeOom(name, text, smallText(path.join(folder, `${base}.info`)) ?? "")];
+    return [probeOom(name, text, smallText(path.join(directory, `${base}.info`)) ?? "")];
   });
 }

@@ -42,7 +42,7 @@ function exceptionName(oom: OutOfMemory): { readonly type: string; readonly modu
 /**
  * An event under the names that Stormlog's recorder uses, and beside them the names of telemetry version 2: by those its own
  * loader makes the same event of it that `events.json` of the run holds (by the older ones alone it would take allocated for used
- * memory), so that a folder with both counts it once.
+ * memory), so that a directory with both counts it once.
  */
 function dumpedEvent(event: TelemetryEvent): Record<string, unknown> {
   const known = Object.entries({

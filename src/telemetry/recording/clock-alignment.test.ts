@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { alignClocks, type RankClock, stepMoments } from "./clock-alignment.ts";
+import { alignClocks, type RankClock, stepTimes } from "./clock-alignment.ts";
 
 const EPOCH_NS = 1_700_000_000_000_000_000n;
 const MS = 1_000_000;
@@ -10,7 +10,7 @@ function clock(rank: number, { lateMs = 0, offMs = 0, from = 0, steps = 50 }): R
   // One row for each step from `from` on, 100 ms apart on everybody's wall.
   const rows = Float64Array.from({ length: steps }, (_, i) => i + from);
   const timeNs = rows.map((step) => (step * 100 - lateMs + 20) * MS);
-  return { rank, firstNs: epochNs + BigInt(timeNs[0] ?? 0), moments: stepMoments(epochNs, timeNs, rows, null) };
+  return { rank, firstNs: epochNs + BigInt(timeNs[0] ?? 0), moments: stepTimes(epochNs, timeNs, rows, null) };
 }
 
 describe("clocks of several ranks", () => {
@@ -57,7 +57,7 @@ describe("moments of steps", () => {
   it("are few, and two ranks of any length have some in common", () => {
     const of = (length: number, from: number) => {
       const steps = Float64Array.from({ length }, (_, i) => from + i);
-      return stepMoments(0n, steps, steps, null);
+      return stepTimes(0n, steps, steps, null);
     };
     const [long, short] = [of(100_000, 0), of(3000, 50_000)];
     expect(long?.steps.length).toBeLessThanOrEqual(65);
@@ -68,11 +68,11 @@ describe("moments of steps", () => {
   it("are those at the ends of steps, where the source tells them", () => {
     const steps = Float64Array.of(1, 1, 2, 2, Number.NaN, 3);
     const times = Float64Array.of(10, 20, 30, 40, 50, 60);
-    expect(stepMoments(5n, times, steps, Uint8Array.of(0, 1, 0, 1, 0, 1))).toMatchObject({
+    expect(stepTimes(5n, times, steps, Uint8Array.of(0, 1, 0, 1, 0, 1))).toMatchObject({
       steps: [1, 2, 3],
       atNs: [25n, 45n, 65n],
     });
-    expect(stepMoments(5n, times, steps, null)?.atNs).toEqual([15n, 35n, 65n]);
-    expect(stepMoments(5n, times, steps.fill(Number.NaN), null)).toBeNull();
+    expect(stepTimes(5n, times, steps, null)?.atNs).toEqual([15n, 35n, 65n]);
+    expect(stepTimes(5n, times, steps.fill(Number.NaN), null)).toBeNull();
   });
 });

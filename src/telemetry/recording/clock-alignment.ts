@@ -6,7 +6,7 @@
  */
 
 /** When one rank came to some of its steps: few of them, the same for every rank whatever its length. */
-export interface StepMoments {
+export interface StepTimes {
   /** Every how many steps one is kept; a power of two, so that two ranks always have some in common. */
   readonly stride: number;
   readonly steps: readonly number[];
@@ -22,12 +22,12 @@ const MIN_COMMON = 3;
  * @param steps one for every row, NaN where there is none
  * @param ends rows taken at the end of a step (1), where the source has such; else the first row of a step counts
  */
-export function stepMoments(
+export function stepTimes(
   epochNs: bigint,
   timeNs: Float64Array,
   steps: Float64Array,
   ends: Uint8Array | null,
-): StepMoments | null {
+): StepTimes | null {
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < steps.length; i++) {
@@ -52,7 +52,7 @@ export interface RankClock {
   readonly rank: number;
   /** Unix nanoseconds of the first sample. */
   readonly firstNs: bigint;
-  readonly moments: StepMoments | null;
+  readonly moments: StepTimes | null;
 }
 
 /** How the clocks of a job's ranks were put on one axis. */
@@ -73,7 +73,7 @@ function middle(values: readonly number[]): number {
 }
 
 /** Middle distance between steps that both ranks came to, with the second clock moved back by `offset`; null = too few. */
-function distance(reference: ReadonlyMap<number, bigint>, moments: StepMoments, offset: bigint): number | null {
+function distance(reference: ReadonlyMap<number, bigint>, moments: StepTimes, offset: bigint): number | null {
   const distances: number[] = [];
   for (const [i, step] of moments.steps.entries()) {
     const at = reference.get(step);

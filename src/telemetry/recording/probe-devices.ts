@@ -12,7 +12,7 @@ export const KIND_NAMES: Readonly<Record<AllocatorKind, string>> = {
   [AllocatorKind.jax]: "jax",
 };
 
-/** TensorFlow and JAX count the devices of whatever platform they run on; makers and platforms of GPUs, as they name them. */
+/** TensorFlow and JAX count the devices of whatever platform they run on; vendors and platforms of GPUs, as they name them. */
 const GPU =
   /\b(gpu|cuda|rocm|hip|nvidia|geforce|quadro|tesla|rtx|gtx|radeon|instinct|mi\d{3}\w*|[abhlv]\d{2,3}\w*|gh200|gb\d{3})\b/i;
 

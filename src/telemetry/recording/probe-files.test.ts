@@ -89,22 +89,22 @@ describe("the info file of a probe", () => {
   });
 });
 
-describe("the folder of a probe", () => {
+describe("the directory of a probe", () => {
   let run: string;
-  let folder: string;
+  let directory: string;
   beforeEach(() => {
     run = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
-    folder = path.join(run, "probe");
-    mkdirSync(folder);
+    directory = path.join(run, "probe");
+    mkdirSync(directory);
   });
   afterEach(() => rmSync(run, { recursive: true }));
   const put = (...names: string[]) => {
-    for (const name of names) writeFileSync(path.join(folder, name), `pid=${name.split(".")[0]}\n`);
+    for (const name of names) writeFileSync(path.join(directory, name), `pid=${name.split(".")[0]}\n`);
   };
 
   it("is read by pid and number, from regular files alone", () => {
     put("12.0.info", "9.0.info", "9.1.info", "9.0.probe", "9.0.oom.0", "x.info");
-    symlinkSync("/etc/hostname", path.join(folder, "1.0.info"));
+    symlinkSync("/etc/hostname", path.join(directory, "1.0.info"));
     expect(readProbeInfos(run).map(({ process }) => process.pid)).toEqual([9, 9, 12]);
     expect(readProbeInfos(path.join(run, "none"))).toEqual([]);
   });
@@ -112,15 +112,15 @@ describe("the folder of a probe", () => {
   it("goes with its rings when nothing but them and their info was in it", () => {
     put("9.0.info", "9.0.probe", "9.0.info.part", "9.1.info.new", "step");
     clearProbeFiles(run);
-    expect(existsSync(folder)).toBe(false);
+    expect(existsSync(directory)).toBe(false);
     clearProbeFiles(run);
   });
 
   it("keeps evidence that others read, and whose it is", () => {
     put("9.0.info", "9.0.probe", "step", "9.0.oom.0", "9.0.lines.0.json", "9.0.snapshot.0.pickle");
-    mkdirSync(path.join(folder, "8.0.probe"));
+    mkdirSync(path.join(directory, "8.0.probe"));
     clearProbeFiles(run);
-    expect(readdirSync(folder).sort()).toEqual([
+    expect(readdirSync(directory).sort()).toEqual([
       "8.0.probe",
       "9.0.info",
       "9.0.lines.0.json",

@@ -13,10 +13,10 @@ const CONSUMED = /^(\d{1,10}\.\d{1,9}\.(probe|info\.(part|new))|step)$/;
 const MAX_READ = 4096;
 const MAX_KEPT = 256;
 
-function namesIn(folder: string): string[] {
+function namesIn(directory: string): string[] {
   try {
     // Never through a link: the measured program could have put one there.
-    return lstatSync(folder).isDirectory() ? readdirSync(folder) : [];
+    return lstatSync(directory).isDirectory() ? readdirSync(directory) : [];
   } catch {
     return [];
   }
@@ -24,13 +24,13 @@ function namesIn(folder: string): string[] {
 
 /** What the probes told of their processes, in the order of pids; empty when there was none. */
 export function readProbeInfos(runDirectory: string): ProbeInfo[] {
-  const folder = path.join(runDirectory, PROBE_FOLDER);
-  return namesIn(folder)
+  const directory = path.join(runDirectory, PROBE_FOLDER);
+  return namesIn(directory)
     .filter((name) => INFO_FILE.test(name))
     .sort((a, b) => a.localeCompare(b, "en", { numeric: true }))
     .slice(0, MAX_READ)
     .flatMap((name) => {
-      const text = smallText(path.join(folder, name));
+      const text = smallText(path.join(directory, name));
       const info = text === null ? null : parseProbeInfo(text);
       return info === null ? [] : [info];
     });
@@ -53,18 +53,18 @@ export function probeSummary(processes: readonly ProbeProcess[]): ProbeSummary {
 
 /**
  * Remove what the recording holds by now. Evidence that others read (out-of-memory records, lines, snapshots) stays, and with
- * it the info files that say whose it is; a folder with nothing else goes.
+ * it the info files that say whose it is; a directory with nothing else goes.
  */
 export function clearProbeFiles(runDirectory: string): void {
-  const folder = path.join(runDirectory, PROBE_FOLDER);
-  const names = namesIn(folder);
+  const directory = path.join(runDirectory, PROBE_FOLDER);
+  const names = namesIn(directory);
   const left = names.filter((name) => !CONSUMED.test(name));
   const onlyInfos = left.every((name) => INFO_FILE.test(name));
-  for (const name of names) if (CONSUMED.test(name) || onlyInfos) quietly(() => rmSync(path.join(folder, name)));
-  if (onlyInfos) quietly(() => rmdirSync(folder));
+  for (const name of names) if (CONSUMED.test(name) || onlyInfos) quietly(() => rmSync(path.join(directory, name)));
+  if (onlyInfos) quietly(() => rmdirSync(directory));
 }
 
-/** Left-overs do no harm: a folder under a ring's name, or a file that came meanwhile, stays. */
+/** Left-overs do no harm: a directory under a ring's name, or a file that came meanwhile, stays. */
 function quietly(remove: () => void): void {
   try {
     remove();

@@ -1,7 +1,7 @@
 import { probeLines } from "../oom/probe-record.ts";
 import type { ProbeDevice, ProbeProcess } from "./model.ts";
 import { isGpu, recordedDeviceName } from "./probe-devices.ts";
-import { phasesIn, type ToldPhases } from "./probe-phases.ts";
+import { phasesIn, type ReportedPhases } from "./probe-phases.ts";
 
 /** What a process's environment says of the devices it may see; null = not set. */
 export interface Visibility {
@@ -37,7 +37,7 @@ export interface ProbeInfo {
   readonly pciBusIds: ReadonlyMap<string, string>;
   readonly marks: ProbeMarks;
   /** Parts of the program that it named itself. */
-  readonly phases: ToldPhases;
+  readonly phases: ReportedPhases;
   /** Another tool in the process keeps its own account of peaks, and sets them back at every step. */
   readonly traceml: boolean;
   readonly peaksReset: boolean;

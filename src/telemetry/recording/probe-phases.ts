@@ -1,7 +1,7 @@
 import type { ProbePhase, ProbeProcess } from "./model.ts";
 
 /** A part of its program that a process named, by CLOCK_MONOTONIC nanoseconds. */
-export interface ToldPhase {
+export interface ReportedPhase {
   readonly name: string;
   readonly began: bigint;
   /** Null when it was not over, or the process was killed before it could tell. */
@@ -9,9 +9,9 @@ export interface ToldPhase {
 }
 
 /** What a process told of its phases. */
-export interface ToldPhases {
+export interface ReportedPhases {
   /** In the order in which they were entered. */
-  readonly phases: readonly ToldPhase[];
+  readonly phases: readonly ReportedPhase[];
   /** How many more there were. */
   readonly dropped: number;
 }
@@ -24,8 +24,8 @@ const KEY = /^phase\.(\d{1,3})$/;
 const VALUE = /^(\d{1,19}) (-|\d{1,19}) (.*)$/s;
 
 /** The phases among the lines of an info file; what makes no sense is left out. */
-export function phasesIn(values: ReadonlyMap<string, string>): ToldPhases {
-  const found: (ToldPhase & { readonly number: number })[] = [];
+export function phasesIn(values: ReadonlyMap<string, string>): ReportedPhases {
+  const found: (ReportedPhase & { readonly number: number })[] = [];
   for (const [key, value] of values) {
     const number = Number(KEY.exec(key)?.[1] ?? Number.NaN);
     const [, began = "", ended = "", text = ""] = VALUE.exec(value) ?? [];
@@ -45,7 +45,7 @@ export function phasesIn(values: ReadonlyMap<string, string>): ToldPhases {
 /** A process with its phases on the recording's clock; the same process where it named none. */
 export function withPhases(
   process: ProbeProcess,
-  { phases, dropped }: ToldPhases,
+  { phases, dropped }: ReportedPhases,
   monotonicStartNs: bigint,
 ): ProbeProcess {
   const since = (moment: bigint): number => Number(moment - monotonicStartNs);

@@ -24,29 +24,29 @@ describe("an archive with exactly the one file", () => {
   });
 
   it("as another archiver makes it is read", async () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "stormlog-zip-"));
+    const directory = mkdtempSync(path.join(tmpdir(), "stormlog-zip-"));
     try {
-      writeFileSync(path.join(folder, SECTION), good);
+      writeFileSync(path.join(directory, SECTION), good);
       const script =
         "import sys,zipfile\nwith zipfile.ZipFile('a.zip','w',zipfile.ZIP_DEFLATED) as z: z.write(sys.argv[1])";
-      execFileSync("python3", ["-c", script, SECTION], { cwd: folder });
+      execFileSync("python3", ["-c", script, SECTION], { cwd: directory });
       const { readFileSync } = await import("node:fs");
-      expect(await read(readFileSync(path.join(folder, "a.zip")))).toEqual(good);
+      expect(await read(readFileSync(path.join(directory, "a.zip")))).toEqual(good);
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     }
   });
 });
 
 describe("an archive is refused", () => {
   const names: readonly (readonly [string, string])[] = [
-    ["climbs out of its folder", "../../../../home/runner/.bashrc"],
+    ["climbs out of its directory", "../../../../home/runner/.bashrc"],
     ["climbs out with the right name at its end", `../${SECTION}`],
     ["starts at the root", `/tmp/${SECTION}`],
     ["starts at a drive", `C:\\${SECTION}`],
     ["climbs out with backslashes", `..\\${SECTION}`],
-    ["lies in a folder", `a/${SECTION}`],
-    ["is a folder", `${SECTION}/`],
+    ["lies in a directory", `a/${SECTION}`],
+    ["is a directory", `${SECTION}/`],
     ["is empty", ""],
     ["ends in a NUL", `${SECTION}\0`],
     ["hides behind a NUL", `${SECTION}\0/../../x`],
@@ -77,7 +77,7 @@ describe("an archive is refused", () => {
     ["holds a link", () => zip([entry({ mode: 0o120777, content: Buffer.from("/etc/passwd") })])],
     ["holds a device", () => zip([entry({ mode: 0o060666 })])],
     ["holds a pipe", () => zip([entry({ mode: 0o010666 })])],
-    ["holds a folder by its mode", () => zip([entry({ mode: 0o040755 })])],
+    ["holds a directory by its mode", () => zip([entry({ mode: 0o040755 })])],
     ["is encrypted", () => zip([entry({ flags: 1 })])],
     ["is strongly encrypted", () => zip([entry({ flags: 0x41 })])],
     ["is packed in an unknown way", () => zip([entry({ method: 14 })])],
@@ -290,18 +290,18 @@ describe("artifacts of a stranger's run", () => {
   });
 
   it("leave nothing on the disk", async () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "stormlog-zip-"));
-    vi.stubEnv("TMPDIR", folder);
+    const directory = mkdtempSync(path.join(tmpdir(), "stormlog-zip-"));
+    vi.stubEnv("TMPDIR", directory);
     try {
       stage.fork();
       left(zip([entry({ name: "../../../../tmp/stormlog-escaped" })]));
       left(zip([entry({ mode: 0o120777, content: Buffer.from("/etc/passwd") })]));
       await refused(/no plain file/);
       expect(existsSync("/tmp/stormlog-escaped")).toBe(false);
-      expect(readdirSync(folder)).toEqual([]);
+      expect(readdirSync(directory)).toEqual([]);
     } finally {
       vi.unstubAllEnvs();
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     }
   });
 

@@ -3,9 +3,9 @@ import path from "node:path";
 import { build } from "esbuild";
 import { packageRoot } from "../../../src/core/package-root.ts";
 
-/** Build steps into a folder within the package, so that they find their assets as dist/ does. */
-export async function buildSteps(folder: string, entryPoints: Readonly<Record<string, string>>): Promise<string> {
-  const outdir = path.join(packageRoot(), "build", folder);
+/** Build steps into a directory within the package, so that they find their assets as dist/ does. */
+export async function buildSteps(directory: string, entryPoints: Readonly<Record<string, string>>): Promise<string> {
+  const outdir = path.join(packageRoot(), "build", directory);
   mkdirSync(outdir, { recursive: true });
   await build({
     absWorkingDir: packageRoot(),

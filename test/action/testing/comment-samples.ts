@@ -1,4 +1,4 @@
-import type { GateWord } from "../../../src/report/documents/model.ts";
+import type { Verdict } from "../../../src/report/documents/model.ts";
 import type { Section } from "../../../src/report/documents/section.ts";
 import type { CommentOptions } from "../../../src/report/markdown/comment-markdown.ts";
 import {
@@ -10,7 +10,7 @@ import {
 
 /** Comments of every kind, for whoever looks at them: a person, a renderer, a browser. */
 
-export function sampleSection(word: GateWord, overrides: Partial<Section> = {}): Section {
+export function sampleSection(word: Verdict, overrides: Partial<Section> = {}): Section {
   return {
     gateId: "default",
     leg: null,
@@ -86,9 +86,9 @@ const CHANGES = [
   { path: "policy.unjudged", base: null, head: "pass" },
 ];
 
-const MATRIX: readonly GateWord[] = ["pass", "fail", "pass", "pass", "fail", "pass"];
+const MATRIX: readonly Verdict[] = ["pass", "fail", "pass", "pass", "fail", "pass"];
 
-const legs = (words: readonly GateWord[]): readonly Section[] =>
+const legs = (words: readonly Verdict[]): readonly Section[] =>
   words.map((word, n) =>
     sampleSection(word, {
       leg: `linux-2.${n}-cu12${n % 3}`,

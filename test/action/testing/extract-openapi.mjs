@@ -53,9 +53,9 @@ const OPERATIONS = [
   ["post", "/markdown"],
 ];
 
-const folder = process.argv[2] ?? "package";
-const text = readFileSync(path.join(folder, "generated/api.github.com.json"), "utf8");
-const { version } = JSON.parse(readFileSync(path.join(folder, "package.json"), "utf8"));
+const directory = process.argv[2] ?? "package";
+const text = readFileSync(path.join(directory, "generated/api.github.com.json"), "utf8");
+const { version } = JSON.parse(readFileSync(path.join(directory, "package.json"), "utf8"));
 const source = JSON.parse(text);
 
 const resolve = (ref) =>

@@ -29,7 +29,7 @@ export function elementsOf(html: string): readonly HtmlElement[] {
   }));
 }
 
-/** Cells per row of each table. */
+/** Bins per row of each table. */
 export function tableShapes(html: string): readonly (readonly number[])[] {
   return [...html.matchAll(/<table>([\s\S]*?)<\/table>/g)].map(([, body = ""]) =>
     [...body.matchAll(/<tr>([\s\S]*?)<\/tr>/g)].map(([, row = ""]) => row.match(/<t[hd][ >]/g)?.length ?? 0),

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { runtimeToken } from "./results-double.ts";
 
-/** The parts of a job that its steps share: a temporary folder, the event, the addresses of GitHub. */
+/** The parts of a job that its steps share: a temporary directory, the event, the addresses of GitHub. */
 export class Job {
-  readonly folder = mkdtempSync(path.join(tmpdir(), "stormlog-job-"));
+  readonly directory = mkdtempSync(path.join(tmpdir(), "stormlog-job-"));
   readonly env: Record<string, string>;
 
   constructor(apiUrl: string, resultsUrl: string | null) {
-    mkdirSync(path.join(this.folder, "temp"));
+    mkdirSync(path.join(this.directory, "temp"));
     this.env = {
       GITHUB_API_URL: apiUrl,
       GITHUB_GRAPHQL_URL: `${apiUrl}/graphql`,
@@ -18,14 +18,14 @@ export class Job {
       GITHUB_RUN_ID: "77",
       GITHUB_RUN_ATTEMPT: "1",
       GITHUB_RETENTION_DAYS: "90",
-      RUNNER_TEMP: path.join(this.folder, "temp"),
+      RUNNER_TEMP: path.join(this.directory, "temp"),
       ...(resultsUrl === null ? {} : { ACTIONS_RESULTS_URL: resultsUrl, ACTIONS_RUNTIME_TOKEN: runtimeToken() }),
     };
   }
 
   /** The event of a push to a pull request. */
   pullRequest(number: number, headSha: string): this {
-    const file = path.join(this.folder, "event.json");
+    const file = path.join(this.directory, "event.json");
     const repo = { full_name: "octo/model" };
     const base = { sha: "b".repeat(40), repo };
     writeFileSync(file, JSON.stringify({ pull_request: { number, head: { sha: headSha, repo }, base } }));
@@ -34,6 +34,6 @@ export class Job {
   }
 
   remove(): void {
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.directory, { recursive: true, force: true });
   }
 }

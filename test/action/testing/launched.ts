@@ -44,7 +44,7 @@ export class Launcher {
       const result = await runStepFile({
         node: this.#node,
         script: this.#script,
-        cwd: job.folder,
+        cwd: job.directory,
         env: { ...job.env, ...launch.env },
         inputs: { token: launch.token, run: "fail", ...launch.inputs },
       });

@@ -99,7 +99,7 @@ export function parseCommands(log: string): readonly RunnerCommand[] {
 
 /** Run a built file of the Action as the runner does. */
 export async function runStepFile(options: StepOptions): Promise<StepResult> {
-  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-runner-"));
+  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-runner-"));
   const env: Record<string, string> = {
     PATH: process.env.PATH ?? "",
     HOME: process.env.HOME ?? "",
@@ -110,8 +110,8 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
     ...options.env,
   };
   for (const name of FILE_COMMANDS) {
-    env[name] = path.join(folder, name);
-    writeFileSync(path.join(folder, name), "");
+    env[name] = path.join(directory, name);
+    writeFileSync(path.join(directory, name), "");
   }
   for (const [name, value] of Object.entries(options.inputs ?? {})) env[`INPUT_${name.toUpperCase()}`] = value;
   for (const [name, value] of Object.entries(options.state ?? {})) env[`STATE_${name}`] = value;
@@ -141,7 +141,7 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
   });
   const ended = performance.now();
   for (const timer of timers) clearTimeout(timer);
-  const read = (name: (typeof FILE_COMMANDS)[number]): string => readFileSync(path.join(folder, name), "utf8");
+  const read = (name: (typeof FILE_COMMANDS)[number]): string => readFileSync(path.join(directory, name), "utf8");
   try {
     return {
       code,
@@ -155,6 +155,6 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
       commands: parseCommands(log),
     };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }

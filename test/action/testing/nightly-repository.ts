@@ -36,15 +36,15 @@ export class NightlyRepository {
   readonly github = new GitHubDouble();
   readonly people = new Permissions();
   readonly job = new Job("", null);
-  readonly workspace = path.join(this.job.folder, "workspace");
+  readonly workspace = path.join(this.job.directory, "workspace");
   readonly git: GitDataDouble;
   readonly nightly: NightlyDouble;
   readonly #built: string;
   #run = 100;
 
-  /** @param name folder of this test's build */
+  /** @param name directory of this test's build */
   constructor(name: string) {
-    // Within the package, so that the built file finds its package folder as dist/ does.
+    // Within the package, so that the built file finds its package directory as dist/ does.
     this.#built = path.join(ROOT, "build", name);
     mkdirSync(this.workspace);
     this.inClone("init", "--quiet", "--initial-branch=main");

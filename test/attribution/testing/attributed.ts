@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { packageRoot } from "../../../src/core/package-root.ts";
 import { attributionEvidence } from "../../../src/gate/attribution-evidence.ts";
-import { type AttributionMoments, attributionEnvironment } from "../../../src/gate/attribution-plan.ts";
+import { type AttributionTimes, attributionEnvironment } from "../../../src/gate/attribution-plan.ts";
 import { probeEnvironment } from "../../../src/measure/environment/probe-environment.ts";
 import { type Attribution, attribute, type ProcessEvidence } from "../../../src/snapshot/attribution.ts";
 import { userFrames } from "../../../src/snapshot/frames.ts";
@@ -35,7 +35,7 @@ export interface Options {
 /** Run a command as an attribution run does, and read what its processes wrote down as the gate does. */
 export async function attributed(
   command: readonly [string, ...string[]],
-  moments: AttributionMoments,
+  moments: AttributionTimes,
   options: Options = {},
 ): Promise<Attributed> {
   const directory = mkdtempSync(path.join(tmpdir(), "gate-attribution-test-"));

@@ -8,13 +8,13 @@ export interface InstalledGate {
   readonly bin: string;
 }
 
-/** The gate as built from the sources of now, installed into `folder`: jobs start it by its name, many times at once. */
-export async function installGate(folder: string): Promise<InstalledGate> {
-  const dist = path.join(folder, "dist");
+/** The gate as built from the sources of now, installed into `directory`: jobs start it by its name, many times at once. */
+export async function installGate(directory: string): Promise<InstalledGate> {
+  const dist = path.join(directory, "dist");
   await buildInto(dist, { cli: "src/cli/main.ts", guard: "src/measure/guard/main.ts" });
-  copyFileSync(path.join(packageRoot(), "package.json"), path.join(folder, "package.json"));
+  copyFileSync(path.join(packageRoot(), "package.json"), path.join(directory, "package.json"));
   symlinkSync(path.join(packageRoot(), "dist", "prebuilds"), path.join(dist, "prebuilds"));
-  const bin = path.join(folder, "bin");
+  const bin = path.join(directory, "bin");
   mkdirSync(bin);
   symlinkSync(path.join(dist, "cli.js"), path.join(bin, "stormlog-gate"));
   return { bin };

@@ -64,14 +64,14 @@ export function missingProgram(names: readonly string[]): string | null {
   return missing ?? null;
 }
 
-/** A folder whose path is short enough for the sockets of daemons; gone after the tests of the suite that asks for it. */
-export function shortFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), "slg-"));
-  const remove = () => rmSync(folder, { recursive: true, force: true });
+/** A directory whose path is short enough for the sockets of daemons; gone after the tests of the suite that asks for it. */
+export function shortDirectory(): string {
+  const directory = mkdtempSync(path.join(tmpdir(), "slg-"));
+  const remove = () => rmSync(directory, { recursive: true, force: true });
   afterAll(remove);
   // A suite that is skipped has no such moment.
   process.once("exit", remove);
-  return folder;
+  return directory;
 }
 
 /** Wait until it is so. @throws Error when it is not after `limitMs` */

@@ -2,12 +2,12 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import type { RecordingInfo } from "../../../src/telemetry/recording/model.ts";
 
-/** Names of the shards that a job left in its output folder, in order. */
+/** Names of the shards that a job left in its output directory, in order. */
 export function shards(cwd: string, output: string): readonly string[] {
-  const folder = path.join(cwd, output);
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .filter((name) => existsSync(path.join(folder, name, "recording.json")))
+  const directory = path.join(cwd, output);
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory)
+    .filter((name) => existsSync(path.join(directory, name, "recording.json")))
     .sort();
 }
 

@@ -23,30 +23,30 @@ const ASK_MS = 500;
 
 /** Two nodes of ten CPUs under one controller, until `down`, or until this process is gone. */
 export class Slurm {
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #cwd: string;
   readonly env: Environment;
 
-  constructor(folder: string, cwd: string, env: Environment) {
-    this.#folder = folder;
+  constructor(directory: string, cwd: string, env: Environment) {
+    this.#directory = directory;
     this.#cwd = cwd;
-    this.env = { ...env, SLURM_CONF: path.join(folder, "slurm.conf") };
+    this.env = { ...env, SLURM_CONF: path.join(directory, "slurm.conf") };
   }
 
   /** @throws Error with what the daemons said */
   up(): void {
-    const argv = [SCRIPT, "up", this.#folder, String(process.pid)];
+    const argv = [SCRIPT, "up", this.#directory, String(process.pid)];
     const { status, stderr } = spawnSync("bash", argv, { encoding: "utf8", timeout: 60_000 });
     if (status !== 0) throw new Error(`no Slurm: ${stderr}`);
   }
 
   down(): void {
-    spawnSync("bash", [SCRIPT, "down", this.#folder], { stdio: "ignore", timeout: 30_000 });
+    spawnSync("bash", [SCRIPT, "down", this.#directory], { stdio: "ignore", timeout: 30_000 });
   }
 
-  /** The same cluster for somebody who stands in another folder. */
+  /** The same cluster for somebody who stands in another directory. */
   in(cwd: string): Slurm {
-    return new Slurm(this.#folder, cwd, this.env);
+    return new Slurm(this.#directory, cwd, this.env);
   }
 
   /** `srun` of two nodes with two ranks each, unless `options` say otherwise. */

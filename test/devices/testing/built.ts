@@ -17,11 +17,11 @@ export function has(program: string): boolean {
   }
 }
 
-/** When the newest file below a folder was written. */
-function newest(folder: string): number {
+/** When the newest file below a directory was written. */
+function newest(directory: string): number {
   let time = 0;
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const file = path.join(folder, entry.name);
+  for (const entry of readdirSync(directory, { withFileTypes: true })) {
+    const file = path.join(directory, entry.name);
     time = Math.max(time, entry.isDirectory() ? newest(file) : statSync(file).mtimeMs);
   }
   return time;
@@ -29,7 +29,7 @@ function newest(folder: string): number {
 
 const sleep = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-/** Let one test process at a time do something: a folder can be made only once. */
+/** Let one test process at a time do something: a directory can be made only once. */
 function alone<T>(name: string, work: () => T): T {
   mkdirSync(BUILD, { recursive: true });
   const lock = path.join(BUILD, `${name}.lock`);
@@ -63,17 +63,17 @@ export function fakeNvmlLibrary(without: readonly string[] = []): string | null 
   const compiler = process.env.CC ?? "gcc";
   if (!has(compiler)) return null;
   const sources = path.join(NATIVE, "fake-nvml");
-  const folder = path.join(BUILD, "fake-nvml");
-  const library = path.join(folder, "libnvidia-ml.so.1");
+  const directory = path.join(BUILD, "fake-nvml");
+  const library = path.join(directory, "libnvidia-ml.so.1");
   return alone("fake-nvml", () => {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(directory, { recursive: true });
     if (!existsSync(library) || statSync(library).mtimeMs < newest(sources)) {
       execFileSync(path.join(sources, "build.sh"), [`${library}.new`], { stdio: ["ignore", "ignore", "inherit"] });
       renameSync(`${library}.new`, library);
     }
     if (without.length === 0) return library;
     const names = [...without].sort().join(" ");
-    const variant = path.join(folder, createHash("sha256").update(names).digest("hex").slice(0, 16));
+    const variant = path.join(directory, createHash("sha256").update(names).digest("hex").slice(0, 16));
     const copy = path.join(variant, "libnvidia-ml.so.1");
     if (!existsSync(copy) || statSync(copy).mtimeMs < statSync(library).mtimeMs) {
       mkdirSync(variant, { recursive: true });
@@ -87,15 +87,15 @@ export function fakeNvmlLibrary(without: readonly string[] = []): string | null 
 const ADDON_SOURCES = ["sources", "support", "launcher", "preload"];
 
 /**
- * Folder with the addon and the launcher, built from the sources of this tree: what is shipped may be older. A folder that was built
+ * Directory with the addon and the launcher, built from the sources of this tree: what is shipped may be older. A directory that was built
  * before is named by STORMLOG_TEST_PREBUILDS. Null where cmake or a C++ compiler is missing: then the shipped ones serve.
  */
 export function nativeBuild(): string | null {
   const given = process.env.STORMLOG_TEST_PREBUILDS;
   if (given) return given;
   if (process.platform !== "linux" || !has("cmake") || !has(process.env.CXX ?? "g++")) return null;
-  const folder = path.join(BUILD, "test-devices-native");
-  const done = path.join(folder, "sampler.node");
+  const directory = path.join(BUILD, "test-devices-native");
+  const done = path.join(directory, "sampler.node");
   return alone("test-devices-native", () => {
     const changed = Math.max(
       ...ADDON_SOURCES.map((each) => newest(path.join(NATIVE, each))),
@@ -103,12 +103,12 @@ export function nativeBuild(): string | null {
         .filter((entry) => entry.isFile())
         .map(({ name }) => statSync(path.join(NATIVE, name)).mtimeMs),
     );
-    if (existsSync(done) && statSync(done).mtimeMs >= changed) return folder;
+    if (existsSync(done) && statSync(done).mtimeMs >= changed) return directory;
     const options: ExecFileSyncOptions = { stdio: ["ignore", "ignore", "inherit"], timeout: BUILD_TIMEOUT_MS };
-    execFileSync("cmake", ["-S", NATIVE, "-B", folder], options);
+    execFileSync("cmake", ["-S", NATIVE, "-B", directory], options);
     // Linked anew in any case, so that its time tells that it is newer than the sources.
     rmSync(done, { force: true });
-    execFileSync("cmake", ["--build", folder], options);
-    return folder;
+    execFileSync("cmake", ["--build", directory], options);
+    return directory;
   });
 }

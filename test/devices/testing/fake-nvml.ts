@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fakeNvmlLibrary, nativeBuild } from "./built.ts";
-import { ownFolder } from "./folder.ts";
+import { ownDirectory } from "./directory.ts";
 
 /** Why tests with the fake library cannot run here, or null. */
 export function noFakeNvml(): string | null {
@@ -12,8 +12,8 @@ export function noFakeNvml(): string | null {
 export interface FakeNvml {
   /** What the gate's environment must hold. */
   readonly env: Readonly<Record<string, string>>;
-  /** Folder of the scenario, gone with the process; files that it names by a relative path lie here. */
-  readonly folder: string;
+  /** Directory of the scenario, gone with the process; files that it names by a relative path lie here. */
+  readonly directory: string;
   /** Where processes with the stand-in of PyTorch say what they hold. */
   readonly follow: string;
 }
@@ -59,10 +59,10 @@ export function fakeNvml(
   const api = lines.find((line) => line.startsWith("api "))?.slice("api ".length) ?? "";
   const library = fakeNvmlLibrary([...without, ...(LACKING[api] ?? [])]);
   if (library === null) throw new Error("no C compiler");
-  const folder = ownFolder("nvml");
-  const follow = path.join(folder, "follow");
+  const directory = ownDirectory("nvml");
+  const follow = path.join(directory, "follow");
   mkdirSync(follow);
-  const file = path.join(folder, "scenario");
+  const file = path.join(directory, "scenario");
   writeFileSync(file, `${[...lines, "follow follow", "calls calls"].join("\n")}\n`);
   const build = nativeBuild();
   return {
@@ -74,7 +74,7 @@ export function fakeNvml(
       FAKE_CUDA_TOTAL: String(80 * 1024 ** 3),
       ...(build === null ? {} : { STORMLOG_TEST_PREBUILDS: build }),
     },
-    folder,
+    directory,
     follow,
   };
 }

@@ -8,8 +8,8 @@ import { readRunDirectory } from "../../../src/telemetry/read-directory.ts";
 import type { Recording, RecordingInfo } from "../../../src/telemetry/recording/model.ts";
 import { cli } from "../../e2e/cli.ts";
 import { STAND_INS } from "../../probe/testing/probed.ts";
+import { ownDirectory } from "./directory.ts";
 import { fakeNvml } from "./fake-nvml.ts";
-import { ownFolder } from "./folder.ts";
 
 const FIXTURES = fileURLToPath(new URL("../fixtures", import.meta.url));
 export const MIB = 1024 ** 2;
@@ -115,14 +115,14 @@ async function gated(
   { without = [], env = {}, options = [], under = [] }: Settings = {},
 ): Promise<Seen> {
   const fake = fakeNvml(scenario, { without });
-  const folder = ownFolder("run");
-  const bundle = path.join(folder, "bundle");
+  const directory = ownDirectory("run");
+  const bundle = path.join(directory, "bundle");
   const gate = ["run", "--bundle", bundle, "--baseline", "none", "--unjudged", "pass", "--base-run", "off"];
   const started = performance.now();
   const { code, stdout, stderr } = await cli(
     [...gate, "--repeats", "1", "--attribute", "off", ...options, "--", ...command],
     {
-      cwd: folder,
+      cwd: directory,
       under,
       env: { PYTHONPATH: path.join(STAND_INS, "torch-cuda"), PYTHONDONTWRITEBYTECODE: "1", ...fake.env, ...env },
     },
@@ -140,7 +140,7 @@ async function gated(
     findings: JSON.parse(read(path.join(bundle, "report.json"))).payload.scenarios[0].findings,
     summary: read(path.join(bundle, "summary.md")),
     tookMs,
-    calls: callsOf(path.join(fake.folder, "calls")),
+    calls: callsOf(path.join(fake.directory, "calls")),
   };
 }
 

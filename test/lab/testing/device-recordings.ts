@@ -31,15 +31,15 @@ export interface DevicePattern {
  * Record both states of a pattern as on a CUDA device: the real sampler and the real probe, on the stand-in of PyTorch and the fake NVIDIA
  * library. No GPU takes part: what is proved is the way of a recording into the table, and nothing of hardware.
  */
-export async function recordDevicePattern(folder: string, pattern: DevicePattern): Promise<void> {
+export async function recordDevicePattern(directory: string, pattern: DevicePattern): Promise<void> {
   const { name, steps, keptKib, modelMib, totalMib } = pattern;
-  mkdirSync(path.join(folder, name), { recursive: true });
+  mkdirSync(path.join(directory, name), { recursive: true });
   for (const state of ["leaky", "fixed"]) {
     const fake = fakeNvml(GPU);
     const total = totalMib === undefined ? {} : { FAKE_CUDA_TOTAL: String(totalMib * MIB) };
     const command = ["python3", PROGRAM, state, String(steps), String(keptKib), String(modelMib)];
     const { stderr, stdout } = await cli(["record", "--output", path.join(name, state), "--", ...command], {
-      cwd: folder,
+      cwd: directory,
       env: {
         PYTHONPATH: path.join(STAND_INS, "torch-cuda"),
         PYTHONDONTWRITEBYTECODE: "1",

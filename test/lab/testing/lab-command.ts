@@ -6,8 +6,8 @@ import { parseArguments } from "../../../src/cli/command.ts";
 import type { Console } from "../../../src/cli/console.ts";
 import { lab } from "../../../src/cli/lab.ts";
 
-/** A folder that is gone after the test. */
-export function folder(): string {
+/** A directory that is gone after the test. */
+export function directory(): string {
   const made = mkdtempSync(path.join(tmpdir(), "stormlog-lab-test-"));
   onTestFinished(() => rmSync(made, { recursive: true, force: true }));
   return made;

@@ -12,11 +12,11 @@ import type { Python } from "./pythons.ts";
 export const FIXTURES = fileURLToPath(new URL("../fixtures", import.meta.url));
 export const STAND_INS = fileURLToPath(new URL("../stand-ins", import.meta.url));
 
-/** A folder that is gone after the test. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), "gate-probe-test-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+/** A directory that is gone after the test. */
+export function temporaryDirectory(): string {
+  const directory = mkdtempSync(path.join(tmpdir(), "gate-probe-test-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
 }
 
 /** What a probe left of one process image. */
@@ -47,7 +47,7 @@ export interface Options {
   readonly pythonPath?: readonly string[];
   readonly flags?: readonly string[];
   readonly cwd?: string;
-  /** Where the probe is to leave its files, instead of a new folder. */
+  /** Where the probe is to leave its files, instead of a new directory. */
   readonly directory?: string;
   readonly timeoutMs?: number;
   /** Called with the process once it runs, for instance to kill it. */
@@ -68,10 +68,10 @@ export function measuredEnvironment(directory: string, { env = {}, pythonPath = 
 
 /** Run a Python as a measured command does, and read what its probes left. */
 export async function probed(python: Python, args: readonly string[], options: Options = {}): Promise<Ended> {
-  const directory = options.directory ?? path.join(temporaryFolder(), "probe");
+  const directory = options.directory ?? path.join(temporaryDirectory(), "probe");
   if (options.directory === undefined) mkdirSync(directory);
   const child = spawn(python.executable, [...(options.flags ?? []), ...args], {
-    cwd: options.cwd ?? temporaryFolder(),
+    cwd: options.cwd ?? temporaryDirectory(),
     env: measuredEnvironment(directory, options),
     timeout: options.timeoutMs ?? 60_000,
     killSignal: "SIGKILL",
@@ -98,7 +98,7 @@ export async function probed(python: Python, args: readonly string[], options: O
 
 /** The same for a program given as text; it runs as a script, as users' programs do. */
 export function probedScript(python: Python, script: string, options: Options = {}): Promise<Ended> {
-  const file = path.join(temporaryFolder(), "script.py");
+  const file = path.join(temporaryDirectory(), "script.py");
   writeFileSync(file, script);
   return probed(python, [file], options);
 }

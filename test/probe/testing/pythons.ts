@@ -9,7 +9,7 @@ export interface Python {
 }
 
 const NAMES = ["python3", ...Array.from({ length: 7 }, (_, i) => `python3.${8 + i}`)];
-/** Further interpreters, or folders of them (`<folder>/<version>/bin/python`), as PATH lists folders. */
+/** Further interpreters, or directories of them (`<directory>/<version>/bin/python`), as PATH lists directories. */
 const MORE = "STORMLOG_GATE_TEST_PYTHONS";
 
 const ASK = "import sys; sys.stdout.write('%d %d %s' % (sys.version_info[0], sys.version_info[1], sys.executable))";
@@ -22,8 +22,8 @@ function asked(file: string): Python | null {
 }
 
 function candidates(): string[] {
-  const folders = (process.env.PATH ?? "").split(path.delimiter).filter((folder) => folder !== "");
-  const named = folders.flatMap((folder) => NAMES.map((name) => path.join(folder, name)));
+  const directories = (process.env.PATH ?? "").split(path.delimiter).filter((directory) => directory !== "");
+  const named = directories.flatMap((directory) => NAMES.map((name) => path.join(directory, name)));
   const more = (process.env[MORE] ?? "").split(path.delimiter).filter((entry) => entry !== "" && existsSync(entry));
   const listed = more.flatMap((entry) =>
     statSync(entry).isDirectory()

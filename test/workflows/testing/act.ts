@@ -38,8 +38,8 @@ export interface ActOptions {
   readonly event: object;
   /** Name of the event (default pull_request). */
   readonly eventName?: string;
-  /** Folder of the `node` that actions run with. */
-  readonly nodeFolder: string;
+  /** Directory of the `node` that actions run with. */
+  readonly nodeDirectory: string;
   readonly apiUrl: string;
   readonly arguments?: readonly string[];
 }
@@ -83,8 +83,8 @@ async function startRelay(targetPort: number): Promise<{ readonly server: Server
   return { server, url: `http://127.0.0.1:${portOf(server)}/` };
 }
 
-function storedArtifacts(folder: string): ReadonlyMap<string, Buffer> {
-  const run = path.join(folder, "1");
+function storedArtifacts(directory: string): ReadonlyMap<string, Buffer> {
+  const run = path.join(directory, "1");
   if (!existsSync(run)) return new Map();
   return new Map(readdirSync(run).map((name) => [name, readFileSync(path.join(run, name, `${name}.zip`))]));
 }
@@ -126,7 +126,7 @@ export async function runAct(options: ActOptions): Promise<ActRun> {
   const child = spawn(binary, args, {
     cwd: options.cwd,
     env: {
-      PATH: `${options.nodeFolder}:${process.env.PATH ?? ""}`,
+      PATH: `${options.nodeDirectory}:${process.env.PATH ?? ""}`,
       HOME: work,
       XDG_CACHE_HOME: path.join(work, "cache"),
       ACTIONS_RUNTIME_URL: relay.url,

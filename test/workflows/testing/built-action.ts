@@ -22,10 +22,10 @@ const ENTRIES = {
 export async function builtAction(): Promise<Repository> {
   const root = packageRoot();
   const repository = new Repository();
-  await buildInto(path.join(repository.folder, "dist"), ENTRIES);
+  await buildInto(path.join(repository.directory, "dist"), ENTRIES);
   for (const name of ["dist/prebuilds", ...SHIPPED]) {
     const source = path.join(root, name);
-    if (existsSync(source)) cpSync(source, path.join(repository.folder, name), { recursive: true });
+    if (existsSync(source)) cpSync(source, path.join(repository.directory, name), { recursive: true });
   }
   repository.commit("the project");
   return repository;

@@ -21,7 +21,7 @@ export class ReleaseRepository extends Repository {
     this.git("init", "--quiet", "--bare", this.remote);
     this.git("remote", "add", "origin", this.remote);
     for (const name of whole ? [...NEEDED, ...SHIPPED] : NEEDED) {
-      cpSync(path.join(root, name), path.join(this.folder, name), {
+      cpSync(path.join(root, name), path.join(this.directory, name), {
         recursive: true,
         filter: (file) => !file.includes("__pycache__"),
       });
@@ -32,7 +32,7 @@ export class ReleaseRepository extends Repository {
   /** Set the version everywhere, write its section of the changelog, commit and push. */
   prepare(version: string, notes = "### Fixed\n- A leak.\n"): string {
     for (const name of ["package.json", "package-lock.json"]) {
-      const source = path.join(name === "package.json" ? root : this.folder, name);
+      const source = path.join(name === "package.json" ? root : this.directory, name);
       const manifest = JSON.parse(readFileSync(source, "utf8"));
       manifest.version = version;
       if (manifest.packages !== undefined) manifest.packages[""].version = version;
@@ -53,7 +53,7 @@ export class ReleaseRepository extends Repository {
   }
 
   script(name: string, ...args: readonly string[]): Ended {
-    return ran(process.execPath, [`scripts/release/${name}.mjs`, ...args], { cwd: this.folder });
+    return ran(process.execPath, [`scripts/release/${name}.mjs`, ...args], { cwd: this.directory });
   }
 
   /** Tags of the remote and the commits they lead to. */
@@ -95,12 +95,12 @@ export function outputsOf(text: string): Readonly<Record<string, string>> {
 }
 
 /** A program on the path that writes down how it was called instead of doing it. */
-export function recordingProgram(folder: string, name: string, answer = ""): string {
-  const file = path.join(folder, name);
+export function recordingProgram(directory: string, name: string, answer = ""): string {
+  const file = path.join(directory, name);
   writeFileSync(
     file,
-    `#!/bin/sh\nprintf '%s ' ${name} "$@" >>"${folder}/calls"\necho >>"${folder}/calls"\n${answer}\n`,
+    `#!/bin/sh\nprintf '%s ' ${name} "$@" >>"${directory}/calls"\necho >>"${directory}/calls"\n${answer}\n`,
     { mode: 0o755 },
   );
-  return path.join(folder, "calls");
+  return path.join(directory, "calls");
 }

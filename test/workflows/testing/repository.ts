@@ -12,23 +12,23 @@ const IDENTITY = {
   GIT_CONFIG_SYSTEM: "/dev/null",
 };
 
-/** A git repository in a temporary folder. */
+/** A git repository in a temporary directory. */
 export class Repository {
-  readonly folder: string;
+  readonly directory: string;
 
   constructor(branch = "main") {
-    this.folder = mkdtempSync(path.join(tmpdir(), "stormlog-repository-"));
+    this.directory = mkdtempSync(path.join(tmpdir(), "stormlog-repository-"));
     this.git("init", "--quiet", `--initial-branch=${branch}`);
   }
 
   git(...args: readonly string[]): string {
     const env = { ...process.env, ...IDENTITY };
-    return execFileSync("git", args, { cwd: this.folder, env, encoding: "utf8", stdio: "pipe" }).trim();
+    return execFileSync("git", args, { cwd: this.directory, env, encoding: "utf8", stdio: "pipe" }).trim();
   }
 
   write(file: string, text: string | Uint8Array): void {
-    mkdirSync(path.dirname(path.join(this.folder, file)), { recursive: true });
-    writeFileSync(path.join(this.folder, file), text);
+    mkdirSync(path.dirname(path.join(this.directory, file)), { recursive: true });
+    writeFileSync(path.join(this.directory, file), text);
   }
 
   /** Commit everything there is; returns the commit. */
@@ -39,6 +39,6 @@ export class Repository {
   }
 
   remove(): void {
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.directory, { recursive: true, force: true });
   }
 }

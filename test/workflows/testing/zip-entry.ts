@@ -8,11 +8,11 @@ const SCRIPT =
 
 /** One file of an archive as text, read by Python's zipfile: an implementation that is not the one that wrote it. */
 export function zipEntry(archive: Buffer, name: string): string {
-  const folder = mkdtempSync(path.join(tmpdir(), "stormlog-zip-"));
+  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-zip-"));
   try {
-    writeFileSync(path.join(folder, "a.zip"), archive);
-    return execFileSync("python3", ["-c", SCRIPT, path.join(folder, "a.zip"), name], { encoding: "utf8" });
+    writeFileSync(path.join(directory, "a.zip"), archive);
+    return execFileSync("python3", ["-c", SCRIPT, path.join(directory, "a.zip"), name], { encoding: "utf8" });
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }

@@ -8,13 +8,13 @@ export interface GitObject {
 
 /** One `git cat-file --batch` that reads all objects of a repository: a process for each would be most of a test's time. */
 export class CatFile {
-  readonly #folder: string;
+  readonly #directory: string;
   #child: ChildProcessWithoutNullStreams | null = null;
   #pending = Buffer.alloc(0);
   readonly #waiting: ((object: GitObject | null) => void)[] = [];
 
-  constructor(folder: string) {
-    this.#folder = folder;
+  constructor(directory: string) {
+    this.#directory = directory;
   }
 
   /** Null when there is no such object. */
@@ -33,7 +33,7 @@ export class CatFile {
 
   #process(): ChildProcessWithoutNullStreams {
     if (this.#child !== null) return this.#child;
-    const child = spawn("git", ["--git-dir", this.#folder, "cat-file", "--batch"]);
+    const child = spawn("git", ["--git-dir", this.#directory, "cat-file", "--batch"]);
     child.unref();
     child.stdout.on("data", (chunk: Buffer) => {
       this.#pending = Buffer.concat([this.#pending, chunk]);

@@ -3,11 +3,11 @@ import { type Call, NOT_FOUND, type Routes } from "./route.ts";
 
 /** Files and history of a real repository, as the contents, commits and compare operations tell them. */
 export class Contents {
-  readonly #folder: string;
+  readonly #directory: string;
 
-  /** @param folder the repository's folder */
-  constructor(folder: string) {
-    this.#folder = folder;
+  /** @param directory the repository's directory */
+  constructor(directory: string) {
+    this.#directory = directory;
   }
 
   readonly routes: Routes = {
@@ -18,7 +18,7 @@ export class Contents {
 
   #git(...args: readonly string[]): string | null {
     try {
-      return execFileSync("git", ["-C", this.#folder, ...args], {
+      return execFileSync("git", ["-C", this.#directory, ...args], {
         encoding: "utf8",
         stdio: ["ignore", "pipe", "ignore"],
       });

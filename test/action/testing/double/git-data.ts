@@ -35,19 +35,19 @@ interface NewEntry {
  * fast-forward. Answers come after 0 to `delayMs` milliseconds, as from a network.
  */
 export class GitDataDouble {
-  readonly folder: string;
+  readonly directory: string;
   readonly #own: boolean;
   delayMs = 15;
   #indices = 0;
   readonly #objects: CatFile;
   readonly #scratch = mkdtempSync(path.join(tmpdir(), "stormlog-git-data-"));
 
-  /** @param folder a repository (bare or `.git`) that exists; without it a bare one of its own */
-  constructor(folder?: string) {
-    this.#own = folder === undefined;
-    this.folder = folder ?? path.join(this.#scratch, "repository.git");
-    this.#objects = new CatFile(this.folder);
-    if (this.#own) execFileSync("git", ["init", "--quiet", "--bare", "--initial-branch=main", this.folder]);
+  /** @param directory a repository (bare or `.git`) that exists; without it a bare one of its own */
+  constructor(directory?: string) {
+    this.#own = directory === undefined;
+    this.directory = directory ?? path.join(this.#scratch, "repository.git");
+    this.#objects = new CatFile(this.directory);
+    if (this.#own) execFileSync("git", ["init", "--quiet", "--bare", "--initial-branch=main", this.directory]);
   }
 
   dispose(): void {
@@ -58,7 +58,7 @@ export class GitDataDouble {
   /** Run git in the repository, as a test looks at it from outside. */
   git(...args: readonly string[]): string {
     const env = { ...process.env, ...AUTHOR };
-    return execFileSync("git", ["--git-dir", this.folder, ...args], { encoding: "utf8", env, stdio: "pipe" }).trim();
+    return execFileSync("git", ["--git-dir", this.directory, ...args], { encoding: "utf8", env, stdio: "pipe" }).trim();
   }
 
   readonly routes: Routes = {
@@ -99,7 +99,7 @@ export class GitDataDouble {
     return new Promise((resolve) => {
       const child = execFile(
         "git",
-        ["--git-dir", this.folder, ...args],
+        ["--git-dir", this.directory, ...args],
         { encoding: "buffer", maxBuffer: 256 * 1024 * 1024, env: { ...process.env, ...AUTHOR, ...env } },
         (error, out, err) => resolve({ ok: error === null, out, err: err.toString("utf8") }),
       );
@@ -115,7 +115,7 @@ export class GitDataDouble {
 
   /** Commit a ref points to, from its own file where it has one. */
   async #tip(ref: string): Promise<string | null> {
-    const own = await readFile(path.join(this.folder, ref), "utf8").catch(() => "");
+    const own = await readFile(path.join(this.directory, ref), "utf8").catch(() => "");
     return SHA.test(own.trim()) ? own.trim() : this.#text("rev-parse", "--verify", "--quiet", ref);
   }
 

@@ -5,13 +5,13 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** GitHub's answers about the history of a repository, from a real one on this machine. */
 export class HistoryDouble {
-  readonly #folder: string;
+  readonly #directory: string;
   /** What `GET /repos/{owner}/{repo}` says beside its example. */
   repository: Json = {};
 
-  /** @param folder the bare repository or `.git` that GitHub would hold */
-  constructor(folder: string) {
-    this.#folder = folder;
+  /** @param directory the bare repository or `.git` that GitHub would hold */
+  constructor(directory: string) {
+    this.#directory = directory;
   }
 
   readonly routes: Routes = {
@@ -39,7 +39,7 @@ export class HistoryDouble {
 
   #git(...args: readonly string[]): Promise<string | null> {
     return new Promise((resolve) => {
-      execFile("git", ["--git-dir", this.#folder, ...args], { encoding: "utf8" }, (error, stdout) =>
+      execFile("git", ["--git-dir", this.#directory, ...args], { encoding: "utf8" }, (error, stdout) =>
         resolve(error === null ? stdout.trim() : null),
       );
     });

@@ -1,0 +1,68 @@
+import type { MeasuredRun, MeasuredSeries, Measurements } from "../../src/analysis/measurements.ts";
+import type { Metric } from "../../src/telemetry/recording/model.ts";
+import { DEFAULT_POLICY } from "../../src/verdict/defaults.ts";
+import { judge } from "../../src/verdict/judge.ts";
+import type { Judgement } from "../../src/verdict/judgement.ts";
+
+export interface DecisionInput {
+  /** Baseline runs, by session. */
+  readonly baseline: readonly (readonly MeasuredSeries[])[];
+  readonly candidate: () => MeasuredSeries;
+  /** A run of the base commit in the candidate's session; null where none can be had. */
+  readonly base: (() => MeasuredSeries) | null;
+  /** Metric that gates; default: the policy's own choice. */
+  readonly gating?: Metric;
+  /**
+   * Runs measured before the judgement is asked again: one, as the gate does it (the default), or as many as were asked for, as
+   * one does who calls `judge` by hand.
+   */
+  readonly pace?: "one" | "asked";
+}
+
+export interface DecisionOutcome {
+  readonly judgement: Judgement;
+  readonly candidateRuns: number;
+  readonly baseRuns: number;
+}
+
+const SESSION = "candidate";
+/** No story is longer: six candidate runs and six of the base are the most that is ever asked for. */
+const MAX_ROUNDS = 60;
+
+/** The peak of a run and nothing else, bytes. */
+export function peakOnly(peak: number, metric: Metric = "allocated"): MeasuredSeries {
+  return { rank: 0, device: "cuda:0", metric, peak_bytes: peak };
+}
+
+const runOf = (session: string, series: MeasuredSeries): MeasuredRun => ({ session, commit: null, series: [series] });
+
+const measurements = (runs: readonly MeasuredRun[]): Measurements => ({ scenario: "story", fingerprint: null, runs });
+
+/** One pull request, told as the gate tells it: measure once, then exactly what the judgement asks for, until it is final. */
+export function judgeUntilFinal({
+  baseline: nights,
+  candidate: draw,
+  base,
+  gating,
+  pace = "one",
+}: DecisionInput): DecisionOutcome {
+  const baseline = nights.flatMap((runs, night) => runs.map((series) => runOf(`night-${night}`, series)));
+  const stored = baseline.length;
+  const candidate = [runOf(SESSION, draw())];
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const judgement = judge({
+      candidate: measurements(candidate),
+      baseline: measurements(baseline),
+      anchor: null,
+      policy: gating === undefined ? DEFAULT_POLICY : { ...DEFAULT_POLICY, gatingMetrics: [gating] },
+      baseRunsPossible: base !== null,
+    });
+    const { needs_more_runs: more, needs_base_runs: bases, final } = judgement;
+    if (final) return { judgement, candidateRuns: candidate.length, baseRuns: baseline.length - stored };
+    const count = (asked: number) => (pace === "one" ? Math.min(1, asked) : asked);
+    for (let i = 0; i < count(more); i += 1) candidate.push(runOf(SESSION, draw()));
+    if (base === null || (pace === "one" && more > 0)) continue;
+    for (let i = 0; i < count(bases); i += 1) baseline.push(runOf(SESSION, base()));
+  }
+  throw new Error("the judgement never becomes final");
+}

@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{j as a,k as b,l as c,m as d,n as e,o as f}from"./chunk-XUZ7X3SV.js";import"./chunk-OLYCQQPW.js";import"./chunk-AWEQW5JP.js";import"./chunk-U5UJSTM5.js";import"./chunk-NECAPWYV.js";import"./chunk-J4LNYYXX.js";import"./chunk-74BTALFN.js";import"./chunk-YGOPTZME.js";import"./chunk-NYRTOUVY.js";export{f as evidenceLinks,d as gateName,e as notesPart,c as qualifier,a as renderSummary,b as reportParts};

@@ -1,0 +1,127 @@
+import type { GateRequest } from "../../config/gate-request.ts";
+import type { Anchor } from "../../gate/anchor.ts";
+import { pullRequestsRefused, upsertProposal } from "../../github/repository/anchor-pull-request.ts";
+import { closeIssue, type IssueText, upsertIssue } from "../../github/repository/issue-upsert.ts";
+import type { NightlyRun } from "../../nightly/nightly-run.ts";
+import type { NightlyEntry } from "../../nightly/state.ts";
+import type { SubAction } from "../sub-action.ts";
+import { anchorIssue, anchorMoves, anchorProposal } from "./anchor-proposal.ts";
+import { attempted } from "./attempted.ts";
+import { closedIssueText, type IssueContext, isReported, openIssueText } from "./issue-text.ts";
+import { recordsProposal } from "./records-proposal.ts";
+import type { RefreshSettings } from "./settings.ts";
+
+/** Longest wait for an issue or a pull request; several writes a second apart, milliseconds. */
+const DEADLINE_MS = 60_000;
+
+/** Longest text that can be trusted to be whole in an issue. */
+const MAX_TEXT = 58_000;
+
+function bounded(text: IssueText): IssueText {
+  return text.body.length <= MAX_TEXT ? text : { ...text, body: `${text.body.slice(0, MAX_TEXT)}\n\n…` };
+}
+
+/** Tell people of what exceeds its limits, in one issue; close it once nothing does. Its page, or null. */
+export async function reportBreach(
+  action: SubAction,
+  settings: RefreshSettings,
+  night: NightlyRun,
+  context: IssueContext,
+): Promise<string | null> {
+  if (!settings.issue) return null;
+  const { octokit } = action;
+  const { owner, repo } = action.context;
+  const target = { owner, repo, key: settings.key };
+  const told = night.scenarios.some(isReported);
+  // A night that failed or could not be judged is no reason to call anything green again.
+  const green =
+    !told &&
+    night.scenarios.length > 0 &&
+    night.scenarios.every(({ settlement }) => ["approved", "seed", "epoch"].includes(settlement.kind));
+  if (!told && !green) return null;
+  const attempt = {
+    what: told ? "keep the issue about the main branch" : "close the issue about the main branch",
+    permission: "issues: write",
+    instead: "The job summary shows what it would have said.",
+  };
+  return attempted(action, DEADLINE_MS, attempt, async () => {
+    const result = told
+      ? await upsertIssue(octokit, target, bounded(openIssueText(night.scenarios, context)))
+      : await closeIssue(octokit, target, bounded(closedIssueText(night.scenarios, context)));
+    if (result.action === "none") return null;
+    action.log(`Issue ${result.action}: ${result.url}`);
+    return result.url;
+  });
+}
+
+export interface AnchorTarget {
+  readonly anchors: readonly Anchor[];
+  readonly nights: readonly NightlyEntry[];
+  readonly defaultBranch: string;
+}
+
+/** Propose release anchors that tonight's level has left behind: one pull request, or one issue where those are not allowed. Its page, or null. */
+export async function proposeAnchors(
+  action: SubAction,
+  settings: RefreshSettings,
+  request: GateRequest,
+  night: NightlyRun,
+  place: AnchorTarget,
+): Promise<string | null> {
+  const { octokit } = action;
+  const { owner, repo } = action.context;
+  const { anchors, nights } = place;
+  const setIso = night.outcome.report.generated_at_utc;
+  const moves = anchorMoves(request, night.scenarios, anchors, settings.anchor, setIso);
+  const target = { owner, repo, key: `${settings.key}.anchor` };
+  if (moves.length === 0) return null;
+  const proposal = await anchorProposal(request, moves, anchors, nights, {
+    key: settings.key,
+    base: place.defaultBranch,
+  });
+  const attempt = {
+    what: "propose the release anchor",
+    permission: "contents: write, pull-requests: write",
+    instead: "The anchor stays where it is; the next night tries again.",
+  };
+  return attempted(action, 2 * DEADLINE_MS, attempt, async () => {
+    try {
+      const result = await upsertProposal(octokit, { owner, repo }, proposal);
+      if (result.action === "nothing") return null;
+      action.log(`Pull request with the release anchor ${result.action}: ${result.url}`);
+      return result.url;
+    } catch (error) {
+      if (!pullRequestsRefused(error)) throw error;
+      const issue = await upsertIssue(octokit, target, bounded(anchorIssue(proposal, moves, nights)));
+      if (issue.action === "none") return null;
+      action.log(`Pull requests are not allowed here; issue with the release anchor ${issue.action}: ${issue.url}`);
+      return issue.url;
+    }
+  });
+}
+
+/** Propose the new records of a `file:` store, where that is asked for. */
+export async function proposeRecords(
+  action: SubAction,
+  settings: RefreshSettings,
+  request: GateRequest,
+  night: NightlyRun,
+  place: Omit<AnchorTarget, "anchors">,
+): Promise<void> {
+  if (settings.save !== "pull-request" || !settings.baseline.startsWith("file:")) return;
+  const { owner, repo } = action.context;
+  const attempt = {
+    what: "propose the baselines",
+    permission: "contents: write, pull-requests: write",
+    instead: "The records are in the working tree.",
+  };
+  await attempted(action, 2 * DEADLINE_MS, attempt, async () => {
+    const proposal = await recordsProposal(request, settings, night, {
+      base: place.defaultBranch,
+      nights: place.nights,
+    });
+    if (proposal === null) return;
+    const result = await upsertProposal(action.octokit, { owner, repo }, proposal);
+    if (result.action !== "nothing") action.log(`Pull request with the baselines ${result.action}: ${result.url}`);
+  });
+}

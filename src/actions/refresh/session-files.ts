@@ -1,0 +1,118 @@
+import { GateError } from "../../core/errors.ts";
+import type { GitData, RefSnapshot } from "../../github/repository/git-data.ts";
+import { afterSession, currentMode, type GateMode, type PromotionPolicy } from "../../nightly/promotion.ts";
+import {
+  emptyState,
+  type NightlyEntry,
+  type NightlyState,
+  parseState,
+  serializeState,
+  type Trial,
+  withSessions,
+  withTrials,
+} from "../../nightly/state.ts";
+import { nightlyBadge } from "../../report/documents/badge.ts";
+import type { Verdict } from "../../report/documents/model.ts";
+import { selfTestBadge } from "../../report/documents/self-test-badge.ts";
+import { selfTestPage, tallyOf } from "../../report/documents/self-test-page.ts";
+import { keyName } from "./settings.ts";
+
+/** What a night adds to what is remembered of a gate. */
+export interface MeasuredSession {
+  readonly word: Verdict;
+  readonly entries: readonly NightlyEntry[];
+  readonly trials: readonly Trial[];
+  readonly policy: PromotionPolicy;
+  readonly nowIso: string;
+}
+
+export interface SavedSession {
+  /** The mode that held before tonight was counted. */
+  readonly mode: GateMode;
+  readonly state: NightlyState;
+}
+
+/** Names of a gate's files on the ref, beside the records. The first gate of a repository has the plain ones. */
+export function nightFiles(key: string) {
+  const name = keyName(key);
+  const suffix = name === "default" ? "" : `-${name}`;
+  return {
+    state: `.nightly/${name}.json`,
+    badge: `badge${suffix}.json`,
+    selfTestBadge: `self-test${suffix}.json`,
+    selfTestPage: `self-test${suffix}.md`,
+  } as const;
+}
+
+async function readState(gitData: GitData, snapshot: RefSnapshot | null, file: string): Promise<NightlyState | string> {
+  const found = snapshot?.files.find(({ path }) => path === file);
+  if (found === undefined) return emptyState();
+  const read = parseState(Buffer.from(await gitData.blob(found.sha)).toString("utf8"));
+  switch (read.kind) {
+    case "state":
+      return read.state;
+    case "newer":
+      throw new GateError("NIGHTLY_STATE_NEWER", `${file} has schema ${read.schema}, which this version cannot keep`, {
+        kind: "error",
+        where: file,
+        hint: "Use a newer stormlog-gate.",
+      });
+    case "broken":
+      return read.reason;
+    default:
+      return read satisfies never;
+  }
+}
+
+/**
+ * Add a night to what is remembered on the ref, in one commit with the badges and pages made of it.
+ * @throws GateError NIGHTLY_STATE_NEWER, and what the client throws
+ */
+export async function saveSession(
+  gitData: GitData,
+  ref: string,
+  key: string,
+  tonight: MeasuredSession,
+  warn: (message: string) => void,
+): Promise<SavedSession> {
+  const files = nightFiles(key);
+  let saved: SavedSession | null = null;
+  await gitData.commit(ref, `NightlyRun of ${keyName(key)}: ${tonight.word}`, async (current) => {
+    let before = await readState(gitData, current, files.state);
+    if (typeof before === "string") {
+      warn(`${files.state} cannot be read (${before}); what the nights came to begins anew.`);
+      before = emptyState();
+    }
+    const promotion = afterSession(before.promotion, tonight.word, tonight.policy, `${tonight.nowIso.slice(0, 19)}Z`);
+    const state: NightlyState = {
+      ...withTrials(withSessions(before, tonight.entries), tonight.trials),
+      promotion: { ...promotion },
+    };
+    saved = { mode: currentMode(before.promotion, tonight.policy), state };
+    const text = new Map([
+      [files.state, serializeState(state)],
+      [files.badge, nightlyBadge(tonight.word, promotion.mode === "advisory")],
+      ...(state.trials.length === 0
+        ? []
+        : ([
+            [
+              files.selfTestBadge,
+              selfTestBadge({
+                falseAlarms: tallyOf(state.trials, ["canary"]),
+                detections: tallyOf(state.trials, ["peak", "growth"]),
+              }),
+            ],
+            [files.selfTestPage, selfTestPage(state.trials)],
+          ] as const)),
+    ]);
+    return new Map([...text].map(([name, content]) => [name, Buffer.from(content)]));
+  });
+  if (saved === null) throw new Error("the night was not written");
+  return saved;
+}
+
+/** What is remembered of a gate; an empty state where there is nothing yet, or nothing that can be read. */
+export async function loadNightlyState(gitData: GitData, ref: string, key: string): Promise<NightlyState> {
+  const state = await readState(gitData, await gitData.snapshot(ref), nightFiles(key).state);
+  return typeof state === "string" ? emptyState() : state;
+}

@@ -1,0 +1,48 @@
+import { formatBytes } from "../../core/units.ts";
+import type { NightlyRun } from "../../nightly/nightly-run.ts";
+import { type Promotion, type PromotionPolicy, promotionText } from "../../nightly/promotion.ts";
+import type { NightlyEntry, Trial } from "../../nightly/state.ts";
+import { md, table } from "../../report/markdown/markdown-text.ts";
+import { levelLine, nightsOf, nightTable, settlementText } from "./session-text.ts";
+
+export interface SummaryContext {
+  readonly nights: readonly NightlyEntry[];
+  /** Null when what the nights came to could not be read. */
+  readonly promotion: Promotion | null;
+  readonly policy: PromotionPolicy;
+  readonly trials: readonly Trial[];
+  readonly notes: readonly string[];
+}
+
+/** What the night came to, for the job's page: before the gate's own summary. */
+export function nightSummary(night: NightlyRun, context: SummaryContext): string {
+  const rows = night.scenarios.map(({ report, settlement, entry }) => [
+    md(report.scenario, 80),
+    `**${report.word}**`,
+    entry.level_bytes === null ? "" : formatBytes(entry.level_bytes),
+    md(settlementText(settlement), 300),
+  ]);
+  const tries = context.trials.map(
+    ({ scenario, kind, failed, injected_bytes }) =>
+      `- ${md(scenario, 80)}: ${
+        kind === "canary"
+          ? `the unchanged program was ${failed ? "**called a regression**" : "no regression"}`
+          : `an injected ${kind} of ${formatBytes(injected_bytes)} was ${failed ? "found" : "**missed**"}`
+      }`,
+  );
+  return [
+    "## Memory baselines: tonight",
+    "",
+    table(["scenario", "verdict", "peak", "session"], ["l", "l", "r", "l"], rows),
+    "",
+    ...(context.promotion === null ? [] : [promotionText(context.promotion, context.policy), ""]),
+    ...(tries.length === 0 ? [] : ["### Self-test of the gate", "", ...tries, ""]),
+    ...context.notes.map((note) => `- ${md(note, 300)}`),
+    ...night.scenarios.flatMap(({ report, entry }) => {
+      const nights = nightsOf(context.nights, entry);
+      if (nights.length < 2) return [];
+      return ["", `### ${md(report.scenario, 80)}`, "", `\`${levelLine(nights)}\``, "", nightTable(nights)];
+    }),
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,78 @@
+import { assertNever } from "../../core/errors.ts";
+import { formatBytes, formatBytesDelta } from "../../core/units.ts";
+import type { NightlyScenario, Settlement } from "../../nightly/nightly-run.ts";
+import type { NightlyEntry } from "../../nightly/state.ts";
+import { md, table } from "../../report/markdown/markdown-text.ts";
+import { sparkline } from "../../report/sparkline.ts";
+
+/** Nights that a table shows, and a sparkline. */
+const SHOWN_NIGHTS = 14;
+const SPARK_NIGHTS = 60;
+
+/** What became of a session, in words for people. */
+export function settlementText(settlement: Settlement): string {
+  switch (settlement.kind) {
+    case "approved":
+      return "joined the baseline";
+    case "seed":
+      return "is the first of this environment's baseline";
+    case "epoch":
+      return `opened a new level: ${settlement.reason}`;
+    case "held":
+      return settlement.why === "hold-breach"
+        ? "exceeds the baseline: recorded, not approved"
+        : "lacks what the baseline knows: recorded, not approved";
+    case "unsaved":
+      return `was not saved: ${settlement.reason}`;
+    case "failed":
+      return "was not measured to the end";
+    default:
+      return assertNever(settlement);
+  }
+}
+
+const bytes = (value: number | null): string => (value === null ? "" : formatBytes(value));
+
+/** Entries of one scenario in one environment, oldest first. */
+export function nightsOf(nights: readonly NightlyEntry[], entry: NightlyEntry): readonly NightlyEntry[] {
+  return nights.filter(({ scenario, environment }) => scenario === entry.scenario && environment === entry.environment);
+}
+
+/** The levels of the nights as block letters; empty with fewer than two. */
+export function levelLine(nights: readonly NightlyEntry[]): string {
+  const levels = nights.slice(-SPARK_NIGHTS).map(({ level_bytes }) => level_bytes ?? Number.NaN);
+  return levels.length < 2 ? "" : sparkline(levels, levels.length);
+}
+
+/** The newest nights as a table, the newest first. */
+export function nightTable(nights: readonly NightlyEntry[]): string {
+  const rows = nights
+    .slice(-SHOWN_NIGHTS)
+    .reverse()
+    .map((night) => [
+      md(night.time.slice(0, 16).replace("T", " ")),
+      night.commit === null ? "" : `\`${night.commit.slice(0, 10).replace(/[^0-9a-f]/g, "")}\``,
+      night.word,
+      bytes(night.level_bytes),
+      night.level_bytes === null || night.baseline_bytes === null
+        ? ""
+        : formatBytesDelta(night.level_bytes - night.baseline_bytes),
+      bytes(night.growth_bytes),
+      night.outcome,
+    ]);
+  const head = ["night (UTC)", "commit", "verdict", "peak", "to the baseline", "growth", "session"];
+  return table(head, ["l", "l", "l", "r", "r", "r", "l"], rows);
+}
+
+/** The checks that keep a session from the baseline, one line each. */
+export function breachLines({ report }: NightlyScenario): readonly string[] {
+  const checks = report.judgement?.checks ?? [];
+  const telling = checks.filter(
+    ({ gating, verdict, candidate_bytes }) =>
+      gating && (verdict === "fail" || (verdict === "unjudged" && candidate_bytes === null)),
+  );
+  return telling.slice(0, 12).map(({ device, metric, rank, aspect, limit, reason }) => {
+    const where = rank === 0 && device === metric ? metric : `rank ${rank}, ${device}, ${metric}`;
+    return `- **${md(where, 80)}** (${aspect}, ${limit}): ${md(reason, 400)}`;
+  });
+}

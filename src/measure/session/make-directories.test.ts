@@ -1,0 +1,27 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { makeDirectories } from "./make-directories.ts";
+
+function directory(): string {
+  const made = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+it("makes a directory with those above it, and again", () => {
+  const deep = path.join(directory(), "a", "b", "c");
+  makeDirectories(deep);
+  makeDirectories(deep);
+  expect(existsSync(deep)).toBe(true);
+});
+
+it("says why it cannot, not that the directory which it was to make is missing", () => {
+  const file = path.join(directory(), "file");
+  writeFileSync(file, "");
+  expect(() => makeDirectories(path.join(file, "a"))).toThrow(/ENOTDIR/);
+  // A file system that holds no files but the kernel's: as unwritable for root as a read-only disk.
+  if (process.platform === "linux")
+    expect(() => makeDirectories("/proc/stormlog-gate/a/b")).toThrow(/mkdir '\/proc\/stormlog-gate'/);
+});
