@@ -10,13 +10,13 @@ import { svgToPng } from "../../src/report/timeline/timeline-png.ts";
 
 const DOCS = path.join(packageRoot(), "docs");
 const EVIDENCE = path.join(packageRoot(), "test", "lab", "fixtures", "scale");
-const page = readFileSync(path.join(DOCS, "lab-scale.md"), "utf8");
+const page = readFileSync(path.join(DOCS, "leak-lab-results.md"), "utf8");
 /** The documents that real searches left, by pattern. */
 const names = readdirSync(EVIDENCE).map((file) => path.basename(file, ".json"));
 const documentOf = (name: string) =>
   v.parse(ScaleDocumentSchema, JSON.parse(readFileSync(path.join(EVIDENCE, `${name}.json`), "utf8")));
 
-describe("docs/lab-scale.md", () => {
+describe("docs/leak-lab-results.md", () => {
   it("shows a leak that is loud, and the silent one", () => {
     expect(names.length).toBeGreaterThanOrEqual(2);
     expect(names).toContain("scaler_accumulation");
