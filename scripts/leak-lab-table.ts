@@ -1,7 +1,7 @@
 // Writes the tables of rounds of the leak lab into the documentation, between their marks.
 //
-//   npx tsx scripts/leak-lab-table.ts DIRECTORY…                  one table, into docs/leak-lab-results.md
-//   npx tsx scripts/leak-lab-table.ts --environments DIRECTORY…   one for each environment, into docs/leak-lab-results.md
+//   npx tsx scripts/leak-lab-table.ts DIRECTORY…                  one table, into docs/evidence/leak-lab.md
+//   npx tsx scripts/leak-lab-table.ts --environments DIRECTORY…   one for each environment, into docs/evidence/leak-lab.md
 //   npx tsx scripts/leak-lab-table.ts --heap FILE…             what `scripts/leak-lab-heap.py` printed, into the same page
 //
 // A DIRECTORY is one that `stormlog-gate lab run` left.
@@ -51,16 +51,16 @@ function writeOne(rounds: readonly LabRound[]): void {
   const strangers = rounds.filter((round) => place(round) !== place(first)).map(({ document }) => roundTitle(document));
   if (strangers.length > 0) throw new Error(`not of one backend and scale: ${strangers.join("; ")}`);
   const patterns = measured(rounds);
-  intoPage("leak-lab-results.md", "table", catalogueMarkdown({ ...first.document, patterns }));
-  console.log(`${patterns.length} patterns of ${CATALOGUE.length} in docs/leak-lab-results.md`);
+  intoPage("evidence/leak-lab.md", "table", catalogueMarkdown({ ...first.document, patterns }));
+  console.log(`${patterns.length} patterns of ${CATALOGUE.length} in docs/evidence/leak-lab.md`);
 }
 
 function writeEnvironments(rounds: readonly LabRound[]): void {
   const environments = groupBy(rounds, ({ document }) => roundTitle(document));
   if (environments.length === 0) throw new Error("name the directory of at least one round");
   const tables = environments.map((group) => catalogueMarkdown({ ...group[0].document, patterns: measured(group) }));
-  intoPage("leak-lab-results.md", "rounds", `${tables.join("\n\n")}`);
-  console.log(`${environments.length} environments in docs/leak-lab-results.md`);
+  intoPage("evidence/leak-lab.md", "rounds", `${tables.join("\n\n")}`);
+  console.log(`${environments.length} environments in docs/evidence/leak-lab.md`);
 }
 
 /** A line that `scripts/leak-lab-heap.py` printed. */
@@ -93,8 +93,8 @@ function writeHeap(files: readonly string[]): void {
       );
     });
   const columns = ["pattern", "with", "kept a step", "heap, leaky", "heap, fixed"];
-  intoPage("leak-lab-results.md", "heap", table(columns, ["l", "l", "r", "r", "r"], rows));
-  console.log(`${rows.length} rows in docs/leak-lab-results.md`);
+  intoPage("evidence/leak-lab.md", "heap", table(columns, ["l", "l", "r", "r", "r"], rows));
+  console.log(`${rows.length} rows in docs/evidence/leak-lab.md`);
 }
 
 const [option, ...rest] = process.argv.slice(2);
