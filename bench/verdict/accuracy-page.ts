@@ -13,7 +13,7 @@ const PUBLISHED: Readonly<Record<string, number>> = { "trade-offs": 2, growth: 2
 /** Parts of which the page shows one table, and the rules that it shows there. */
 const SUMMARISED = ["healthy", "injected", "reruns"];
 const RULES =
-  /^(?:Stormlog Gate|Stormlog R²|TraceML bands \(any\)|Mann|CPython|ratio 102|\+10 %|Bencher t)/;
+  /^(?:Stormlog Gate|Stormlog R²|TraceML bands \(any\)|CPython|ratio 102|\+10 %|Bencher t)/;
 const BEGIN = "<!-- verdicts: begin, written by npm run bench:verdict -->";
 const END = "<!-- verdicts: end -->";
 
