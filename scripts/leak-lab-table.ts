@@ -1,8 +1,8 @@
-// Writes the tables of rounds of the leak lab into the documentation, between their marks.
+// Writes the tables of rounds of the leak lab into docs/evidence/leak-lab.md, between their marks.
 //
-//   npx tsx scripts/leak-lab-table.ts DIRECTORY…                  one table, into docs/evidence/leak-lab.md
-//   npx tsx scripts/leak-lab-table.ts --environments DIRECTORY…   one for each environment, into docs/evidence/leak-lab.md
-//   npx tsx scripts/leak-lab-table.ts --heap FILE…             what `scripts/leak-lab-heap.py` printed, into the same page
+//   npx tsx scripts/leak-lab-table.ts DIRECTORY…                  one table
+//   npx tsx scripts/leak-lab-table.ts --environments DIRECTORY…   one for each environment
+//   npx tsx scripts/leak-lab-table.ts --heap FILE…                the lines that `scripts/leak-lab-heap.py` printed
 //
 // A DIRECTORY is one that `stormlog-gate lab run` left.
 import { readFileSync, writeFileSync } from "node:fs";
@@ -48,8 +48,8 @@ function writeOne(rounds: readonly LabRound[]): void {
   if (first === undefined) throw new Error("name the directory of at least one round");
   // Rounds of one machine that took the frameworks from several Pythons are one table.
   const place = ({ document }: LabRound): string => `${document.backend} ${document.scale}`;
-  const strangers = rounds.filter((round) => place(round) !== place(first)).map(({ document }) => roundTitle(document));
-  if (strangers.length > 0) throw new Error(`not of one backend and scale: ${strangers.join("; ")}`);
+  const others = rounds.filter((round) => place(round) !== place(first)).map(({ document }) => roundTitle(document));
+  if (others.length > 0) throw new Error(`not of one backend and scale: ${others.join("; ")}`);
   const patterns = measured(rounds);
   intoPage("evidence/leak-lab.md", "table", catalogueMarkdown({ ...first.document, patterns }));
   console.log(`${patterns.length} patterns of ${CATALOGUE.length} in docs/evidence/leak-lab.md`);

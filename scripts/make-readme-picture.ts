@@ -1,4 +1,4 @@
-// Draws docs/images/comment.png: the comment of a bundle, rendered by GitHub's markdown parser and photographed in Chromium.
+// Draws docs/images/comment.png: the comment of a bundle, rendered by GitHub's markdown parser in Chromium.
 //
 //   npx tsx scripts/make-readme-picture.ts [BUNDLE]     default: stormlog-demo/leaky, which `npm run demo` leaves
 //
@@ -35,9 +35,9 @@ const STYLE = `
 
 /** Emoji that a machine without their font can show, and GitHub's boxes. */
 const REPLACED: readonly (readonly [RegExp, string])[] = [
-  [/[❌🔴]/gu, '<span style="color:#d1242f">●</span>'],
-  [/[⚠️🟡🟠]+/gu, '<span style="color:#bf8700">●</span>'],
-  [/[✅🟢]/gu, '<span style="color:#1a7f37">●</span>'],
+  [/❌|🔴/gu, '<span style="color:#d1242f">●</span>'],
+  [/🟡|🟠|\u26a0\ufe0f?/gu, '<span style="color:#bf8700">●</span>'],
+  [/✅|🟢/gu, '<span style="color:#1a7f37">●</span>'],
   [/\[!(?:NOTE|WARNING|IMPORTANT|TIP|CAUTION)\]/g, ""],
 ];
 

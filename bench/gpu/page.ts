@@ -74,15 +74,15 @@ function polled(name: string): Question["answer"] {
 function stages(evidence: Evidence): string | null {
   const found = list(result(evidence, "gap/default"), "stages");
   let before: number | null = null;
-  const told: (string | null)[] = [];
+  const shares: (string | null)[] = [];
   for (const one of found) {
     const gap = at(one, "gap_process_bytes") ?? at(one, "gap_device_bytes");
     const name = String(at(one, "stage"));
     if (typeof gap !== "number") continue;
-    if (["context", "libraries", "communicator"].includes(name)) told.push(`${name} ${mib(gap - (before ?? 0))}`);
+    if (["context", "libraries", "communicator"].includes(name)) shares.push(`${name} ${mib(gap - (before ?? 0))}`);
     before = gap;
   }
-  return join(told);
+  return join(shares);
 }
 
 function recordedShares(evidence: Evidence): string | null {
@@ -200,13 +200,7 @@ export function committed(): { readonly file: string; readonly evidence: Evidenc
 }
 
 export function render(documents: readonly { readonly file: string; readonly evidence: Evidence }[]): string {
-  if (documents.length === 0) {
-    const parts = [...new Set(QUESTIONS.map(({ part }) => part))].map((name) => {
-      const asked = QUESTIONS.filter(({ part }) => part === name).map(({ asks }) => `  - ${asks}`);
-      return [`- \`--part ${name}\``, ...asked].join("\n");
-    });
-    return ["**Nothing has been measured on hardware yet.** What each part would measure:", "", ...parts].join("\n");
-  }
+  if (documents.length === 0) return "**Nothing has been measured on hardware yet.**";
   const lines: string[] = [];
   const named = (evidence: Evidence) =>
     `${at(evidence.environment, "gpu")}, driver ${at(evidence.environment, "driver")}, PyTorch ${at(evidence.environment, "torch")}`;
