@@ -1,10 +1,10 @@
-// Writes the tables of rounds of the leak lab into the documentation, between their marks.
+// Writes the tables of rounds of the leak lab into docs/evidence/leak-lab.md, between their marks.
 //
-//   npx tsx scripts/leak-lab-table.ts FOLDER…                  one table, into docs/leak-lab.md
-//   npx tsx scripts/leak-lab-table.ts --environments FOLDER…   one for each environment, into docs/leak-lab-environments.md
-//   npx tsx scripts/leak-lab-table.ts --heap FILE…             what `scripts/leak-lab-heap.py` printed, into the same page
+//   npx tsx scripts/leak-lab-table.ts DIRECTORY…                  one table
+//   npx tsx scripts/leak-lab-table.ts --environments DIRECTORY…   one for each environment
+//   npx tsx scripts/leak-lab-table.ts --heap FILE…                the lines that `scripts/leak-lab-heap.py` printed
 //
-// A FOLDER is one that `stormlog-gate lab run` left.
+// A DIRECTORY is one that `stormlog-gate lab run` left.
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { packageRoot } from "../src/core/package-root.ts";
@@ -48,19 +48,19 @@ function writeOne(rounds: readonly LabRound[]): void {
   if (first === undefined) throw new Error("name the directory of at least one round");
   // Rounds of one machine that took the frameworks from several Pythons are one table.
   const place = ({ document }: LabRound): string => `${document.backend} ${document.scale}`;
-  const strangers = rounds.filter((round) => place(round) !== place(first)).map(({ document }) => roundTitle(document));
-  if (strangers.length > 0) throw new Error(`not of one backend and scale: ${strangers.join("; ")}`);
+  const others = rounds.filter((round) => place(round) !== place(first)).map(({ document }) => roundTitle(document));
+  if (others.length > 0) throw new Error(`not of one backend and scale: ${others.join("; ")}`);
   const patterns = measured(rounds);
-  intoPage("leak-lab.md", "table", catalogueMarkdown({ ...first.document, patterns }));
-  console.log(`${patterns.length} patterns of ${CATALOGUE.length} in docs/leak-lab.md`);
+  intoPage("evidence/leak-lab.md", "table", catalogueMarkdown({ ...first.document, patterns }));
+  console.log(`${patterns.length} patterns of ${CATALOGUE.length} in docs/evidence/leak-lab.md`);
 }
 
 function writeEnvironments(rounds: readonly LabRound[]): void {
   const environments = groupBy(rounds, ({ document }) => roundTitle(document));
   if (environments.length === 0) throw new Error("name the directory of at least one round");
   const tables = environments.map((group) => catalogueMarkdown({ ...group[0].document, patterns: measured(group) }));
-  intoPage("leak-lab-environments.md", "rounds", `${tables.join("\n\n")}`);
-  console.log(`${environments.length} environments in docs/leak-lab-environments.md`);
+  intoPage("evidence/leak-lab.md", "rounds", `${tables.join("\n\n")}`);
+  console.log(`${environments.length} environments in docs/evidence/leak-lab.md`);
 }
 
 /** A line that `scripts/leak-lab-heap.py` printed. */
@@ -93,8 +93,8 @@ function writeHeap(files: readonly string[]): void {
       );
     });
   const columns = ["pattern", "with", "kept a step", "heap, leaky", "heap, fixed"];
-  intoPage("leak-lab-environments.md", "heap", table(columns, ["l", "l", "r", "r", "r"], rows));
-  console.log(`${rows.length} rows in docs/leak-lab-environments.md`);
+  intoPage("evidence/leak-lab.md", "heap", table(columns, ["l", "l", "r", "r", "r"], rows));
+  console.log(`${rows.length} rows in docs/evidence/leak-lab.md`);
 }
 
 const [option, ...rest] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 /**
- * Draws the pictures of docs/how-verdicts-are-made.md: seeded series, read by the real analysis and judged by the real verdict.
- * Fails when the engine no longer says what the page says. Usage: npx tsx scripts/make-doc-pictures.ts
+ * Draws the pictures of docs/how-verdicts-are-made.md: seeded series, analysed and judged by the real code.
+ * Fails when a result differs from the page. Usage: npx tsx scripts/make-doc-pictures.ts
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -9,7 +9,7 @@ import { svgToPng } from "../src/report/timeline/timeline-png.ts";
 import { breachPicture } from "./doc-pictures/breach-picture.ts";
 import { powerPicture } from "./doc-pictures/power-picture.ts";
 import { PAIRS } from "./doc-pictures/series.ts";
-import { seriesPicture } from "./doc-pictures/story-picture.ts";
+import { seriesPicture } from "./doc-pictures/series-picture.ts";
 
 const MAX_BYTES = 40_000;
 const directory = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../docs/images");

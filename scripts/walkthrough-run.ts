@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { packageRoot } from "../src/core/package-root.ts";
 
-/** A directory as a reader has it in front of him: the leak lab, and `stormlog-gate` and `python3` on the PATH. */
+/** A directory as the page describes it: the leak lab, and `stormlog-gate` and `python3` on the PATH. */
 export class WalkthroughDirectory {
   readonly directory: string;
   readonly #bin: string;
@@ -27,7 +27,7 @@ export class WalkthroughDirectory {
     chmodSync(file, 0o755);
   }
 
-  /** What a command prints on both streams, in order; a status other than 0 is told in the last line. */
+  /** The output of a command on both streams, in order, with a last line for a status other than 0. */
   run(command: string): string {
     const { HOME, USER, LANG } = process.env;
     const env = {

@@ -1,26 +1,26 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
-import { GUILTY, INNOCENT } from "../scripts/doc-pictures/breach-picture.ts";
+import { BY_CHANCE, BY_CHANGE } from "../scripts/doc-pictures/breach-picture.ts";
 import { analysed, PAIRS } from "../scripts/doc-pictures/series.ts";
 import { packageRoot } from "../src/core/package-root.ts";
 
 const page = readFileSync(path.join(packageRoot(), "docs/how-verdicts-are-made.md"), "utf8");
 
 describe("the pictures of docs/how-verdicts-are-made.md", () => {
-  it.each(Object.entries(PAIRS))("of %s show what the engine says today", (_, pair) => {
-    expect(pair.map((story) => analysed(story).class)).toEqual(pair.map(({ expected }) => expected));
+  it.each(Object.entries(PAIRS))("of %s show the class that the analysis returns", (_, pair) => {
+    expect(pair.map((series) => analysed(series).class)).toEqual(pair.map(({ expected }) => expected));
   });
 
   it("of the breach show a pass after one more run, and a fail that its base confirmed", () => {
-    const [innocent, guilty] = [INNOCENT(), GUILTY()];
-    expect(innocent.judgement).toMatchObject({ verdict: "pass", final: true });
-    expect([innocent.candidates.length, innocent.base.length]).toEqual([2, 0]);
-    expect(guilty.judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true });
-    expect([guilty.candidates.length, guilty.base.length]).toEqual([5, 3]);
+    const [chance, change] = [BY_CHANCE(), BY_CHANGE()];
+    expect(chance.judgement).toMatchObject({ verdict: "pass", final: true });
+    expect([chance.candidates.length, chance.base.length]).toEqual([2, 0]);
+    expect(change.judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true });
+    expect([change.candidates.length, change.base.length]).toEqual([5, 3]);
   });
 
-  it("are small and have words for those who cannot see them", () => {
+  it("are small and have an alternative text", () => {
     const images = [...page.matchAll(/!\[([^\]]*)\]\((images\/[\w-]+\.png)\)/g)];
     expect(images.length).toBe(Object.keys(PAIRS).length + 2);
     for (const [, words = "", file = ""] of images) {

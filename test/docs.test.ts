@@ -11,7 +11,7 @@ const read = (file: string): string => readFileSync(path.join(root, file), "utf8
 
 const PAGES = [
   ...["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"],
-  ...readdirSync(path.join(root, "docs"))
+  ...readdirSync(path.join(root, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
 ];
@@ -50,33 +50,42 @@ describe("the documentation", () => {
 
   it("names only codes, variables and constants that the sources have", () => {
     const sources = sourceText("src") + sourceText("native");
-    const strangers = PAGES.flatMap((page) =>
+    const unknown = PAGES.flatMap((page) =>
       [...prose(page).matchAll(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`/g)]
         .map(([, word = ""]) => word)
         .filter((word) => !sources.includes(word))
         .map((word) => `${page}: ${word}`),
     );
-    expect(strangers).toEqual([]);
+    expect(unknown).toEqual([]);
   });
 
   it("shows errors by codes that exist", () => {
     const sources = sourceText("src");
-    const strangers = PAGES.flatMap((page) =>
+    const unknown = PAGES.flatMap((page) =>
       [...read(page).matchAll(/^error ([A-Z_]+):/gm)]
         .map(([, code = ""]) => code)
         .filter((code) => !sources.includes(`"${code}"`)),
     );
-    expect(strangers).toEqual([]);
+    expect(unknown).toEqual([]);
   });
 
-  it("is linked from the README, page by page", () => {
-    const pages = PAGES.filter((page) => page.startsWith("docs/"));
-    expect(pages.filter((page) => !read("README.md").includes(`(${page})`))).toEqual([]);
+  it("is linked from the index, page by page", () => {
+    const pages = PAGES.filter((page) => page.startsWith("docs/") && !page.startsWith("docs/evidence/"));
+    const index = read("docs/README.md");
+    const unlinked = pages.filter((page) => page !== "docs/README.md" && !index.includes(`(${path.basename(page)})`));
+    expect(unlinked).toEqual([]);
+    expect(read("README.md")).toContain("(docs/README.md)");
+  });
+
+  it("defines each term of the glossary once", () => {
+    const terms = [...read("docs/glossary.md").matchAll(/^\| ([a-z`][^|]*) \|/gm)].map(([, term]) => term);
+    expect(terms.length).toBeGreaterThan(40);
+    expect(terms.filter((term, i) => term !== "term" && terms.indexOf(term) !== i)).toEqual([]);
   });
 
   it("names only npm scripts and files of the project that there are", () => {
     const { scripts }: { scripts: Readonly<Record<string, string>> } = JSON.parse(read("package.json"));
-    const strangers = PAGES.flatMap((page) => {
+    const unknown = PAGES.flatMap((page) => {
       const text = read(page);
       const run = [...text.matchAll(/npm run (?:-s )?([a-z:]+)/g)].map(([, name = ""]) => name);
       const files = [
@@ -87,10 +96,10 @@ describe("the documentation", () => {
         ...files.map(([, file = ""]) => file).filter((file) => !existsSync(path.join(root, file))),
       ].map((name) => `${page}: ${name}`);
     });
-    expect(strangers).toEqual([]);
+    expect(unknown).toEqual([]);
   });
 
-  it("speaks of no machine of ours", () => {
+  it("contains no path of a developer's machine", () => {
     const paths = PAGES.filter((page) => /(?:^|[\s`("'])\/(?:work|home|tmp|root|Users)\//m.test(read(page)));
     expect(paths).toEqual([]);
   });

@@ -28,7 +28,7 @@ export interface KeptRecording {
 
 export const SCHEMA = "stormlog.gpu-evidence/1";
 
-/** One part's JSON: docs/gpu-evidence.md describes it. */
+/** One part's JSON: README.md describes it. */
 export interface Evidence {
   readonly schema: typeof SCHEMA;
   /** False when a fake library or a stand-in of the framework took part: then nothing in it is evidence of hardware. */

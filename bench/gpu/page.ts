@@ -1,18 +1,18 @@
 /**
- * The part of docs/gpu-evidence.md that says what was measured on hardware: made of the documents in docs/evidence, and of nothing else.
+ * The section of docs/evidence.md on measurements on GPUs, made of the documents in docs/evidence and of nothing else.
  * Usage: node bench/gpu/page.ts writes it into the page.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { type Evidence, type Part, results } from "./evidence.ts";
+import { type Evidence, type Part, results, SCHEMA } from "./evidence.ts";
 import { at, list } from "./reports.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-export const PAGE = path.join(ROOT, "docs", "gpu-evidence.md");
+export const PAGE = path.join(ROOT, "docs", "evidence.md");
 export const EVIDENCE = path.join(ROOT, "docs", "evidence");
-const BEGIN = "<!-- made by bench/gpu/page.ts from docs/evidence: begin -->";
-const END = "<!-- made by bench/gpu/page.ts from docs/evidence: end -->";
+const BEGIN = "<!-- gpus: begin, written by bench/gpu/page.ts from docs/evidence -->";
+const END = "<!-- gpus: end -->";
 
 interface Question {
   readonly part: Part;
@@ -74,15 +74,15 @@ function polled(name: string): Question["answer"] {
 function stages(evidence: Evidence): string | null {
   const found = list(result(evidence, "gap/default"), "stages");
   let before: number | null = null;
-  const told: (string | null)[] = [];
+  const shares: (string | null)[] = [];
   for (const one of found) {
     const gap = at(one, "gap_process_bytes") ?? at(one, "gap_device_bytes");
     const name = String(at(one, "stage"));
     if (typeof gap !== "number") continue;
-    if (["context", "libraries", "communicator"].includes(name)) told.push(`${name} ${mib(gap - (before ?? 0))}`);
+    if (["context", "libraries", "communicator"].includes(name)) shares.push(`${name} ${mib(gap - (before ?? 0))}`);
     before = gap;
   }
-  return join(told);
+  return join(shares);
 }
 
 function recordedShares(evidence: Evidence): string | null {
@@ -108,7 +108,7 @@ export const QUESTIONS: readonly Question[] = [
   { part: "costs", asks: "NVML's list of compute processes", answer: call("compute_processes_v2") },
   {
     part: "costs",
-    asks: "A training step under the gate at its default rates, to a bare one (limit 1.005)",
+    asks: "Duration of a training step under the gate at its default rates, as a ratio to a bare step (limit 1.005)",
     answer: arm("gate"),
   },
   { part: "costs", asks: "The same without the probe", answer: arm("sampler") },
@@ -120,16 +120,16 @@ export const QUESTIONS: readonly Question[] = [
   },
   {
     part: "costs",
-    asks: "Time of a device allocation while memory is queried 50 times a second, to an undisturbed one",
+    asks: "Duration of a device allocation while memory is queried 50 times a second, as a ratio to an undisturbed one",
     answer: polled("memory_50hz"),
   },
   { part: "costs", asks: "The same with a process list once a second", answer: polled("lists_1hz") },
   { part: "costs", asks: "The same with process lists 40 times a second", answer: polled("lists_40hz") },
-  { part: "lab", asks: "What a process holds besides the allocator's memory", answer: stages },
-  { part: "lab", asks: "The same, as the gate's recording of that process states it", answer: recordedShares },
+  { part: "lab", asks: "Device memory of a process outside its allocator", answer: stages },
+  { part: "lab", asks: "The same, from the gate's recording of that process", answer: recordedShares },
   {
     part: "lab",
-    asks: "The driver's accounting peak, less that, against `max_memory_reserved` (0 = both exact)",
+    asks: "The driver's accounting peak minus that, minus `max_memory_reserved` (0 = both exact)",
     answer: (evidence) => {
       const found = at(result(evidence, "gap/default"), "checks", "accounting_less_gap_less_reserved_bytes");
       return typeof found === "number" ? `${found} bytes apart` : null;
@@ -137,7 +137,7 @@ export const QUESTIONS: readonly Question[] = [
   },
   {
     part: "lab",
-    asks: "Memory of expandable segments in the driver's count of a process (asked for; counted)",
+    asks: "Memory of expandable segments in the driver's count of a process (requested; counted)",
     answer: (evidence) => {
       const checks = at(result(evidence, "gap/expandable_segments"), "checks");
       return (
@@ -156,7 +156,7 @@ export const QUESTIONS: readonly Question[] = [
   },
   {
     part: "lab",
-    asks: "A snapshot of the allocator with its history: time to take it, size, entries",
+    asks: "A snapshot of the allocator with its history: duration, size, entries",
     answer: (evidence) => {
       const last = list(result(evidence, "snapshot"), "taken", "dumps").at(-1);
       return (
@@ -177,7 +177,7 @@ export const QUESTIONS: readonly Question[] = [
   },
   {
     part: "oom",
-    asks: "Out of memory at the real boundary: what evidence is complete",
+    asks: "Out of memory on the real device: completeness of the evidence",
     answer: (evidence) =>
       join(
         results(evidence, "").map(({ name, result: one }) =>
@@ -195,23 +195,20 @@ export function committed(): { readonly file: string; readonly evidence: Evidenc
   return readdirSync(EVIDENCE)
     .filter((name) => name.endsWith(".json"))
     .sort()
-    .map((file) => ({ file, evidence: JSON.parse(readFileSync(path.join(EVIDENCE, file), "utf8")) as Evidence }));
+    .map((file) => ({ file, evidence: JSON.parse(readFileSync(path.join(EVIDENCE, file), "utf8")) as Evidence }))
+    .filter(({ evidence }) => evidence.schema === SCHEMA);
 }
 
 export function render(documents: readonly { readonly file: string; readonly evidence: Evidence }[]): string {
+  if (documents.length === 0) return "**Nothing has been measured on hardware yet.**";
   const lines: string[] = [];
   const named = (evidence: Evidence) =>
     `${at(evidence.environment, "gpu")}, driver ${at(evidence.environment, "driver")}, PyTorch ${at(evidence.environment, "torch")}`;
-  if (documents.length === 0)
-    lines.push("**Nothing has been measured on hardware yet.** Not known, and what measures it:", "");
-  else {
-    for (const { file, evidence } of documents)
-      lines.push(
-        `- [${file}](evidence/${file}): ${named(evidence)}, ${evidence.started.slice(0, 10)}${evidence.complete ? "" : ", not complete"}`,
-      );
-    lines.push("");
-  }
-  lines.push("| what | measured | by |", "|---|---|---|");
+  for (const { file, evidence } of documents)
+    lines.push(
+      `- [${file}](evidence/${file}): ${named(evidence)}, ${evidence.started.slice(0, 10)}${evidence.complete ? "" : ", not complete"}`,
+    );
+  lines.push("", "| what | measured | by |", "|---|---|---|");
   for (const { part, asks, answer } of QUESTIONS) {
     const answers = documents.filter(({ evidence }) => evidence.part === part).map(({ evidence }) => answer(evidence));
     const known = answers.filter((one) => one !== null);
@@ -220,7 +217,7 @@ export function render(documents: readonly { readonly file: string; readonly evi
   return lines.join("\n");
 }
 
-/** The page with its part made anew. */
+/** The page with its section replaced. */
 export function withEvidence(page: string): string {
   const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)];
   if (from < 0 || to < from) throw new Error(`${PAGE} has lost its marks`);

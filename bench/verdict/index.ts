@@ -1,6 +1,7 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { parseArgs } from "node:util";
-import { accuracyPage } from "./accuracy-page.ts";
+import { accuracyTables, withAccuracy } from "./accuracy-page.ts";
 import { efficiency } from "./parts/efficiency.ts";
 import { growth } from "./parts/growth.ts";
 import { healthy } from "./parts/healthy.ts";
@@ -19,7 +20,8 @@ import { SEEDS } from "./seeds.ts";
 
 /**
  * How good the verdict is, measured: `npm run bench:verdict -- --data DIR [--quick] [--json FILE] [--page FILE]
- * [--only PART,…] [--ours-only] [--seed N]`. `--data` is a directory with `megatron-lm/golden_mem_series.jsonl`; without it the parts that
+ * [--only PART,…] [--ours-only] [--seed N]`. `--page` is docs/evidence.md, whose section it replaces, with all tables in evidence/verdicts.md
+ * beside it. `--data` is a directory with `megatron-lm/golden_mem_series.jsonl`; without it the parts that
  * need real series are left out.
  */
 const PARTS: Readonly<Record<string, { readonly part: Part; readonly needsData: boolean }>> = {
@@ -82,5 +84,7 @@ if (values.page !== undefined) {
     ...(values.quick ? ["--quick"] : []),
     `--page ${values.page}`,
   ];
-  writeFileSync(values.page, accuracyPage(results, { seed: settings.seed, command: command.join(" ") }));
+  const run = { seed: settings.seed, command: command.join(" ") };
+  writeFileSync(values.page, withAccuracy(readFileSync(values.page, "utf8"), results, run));
+  writeFileSync(path.join(path.dirname(values.page), "evidence", "verdicts.md"), accuracyTables(results, run));
 }

@@ -42,12 +42,12 @@ const runOf = (session: string, bytes: number): Run => ({
 const peakOf = (run: Run): number => run.series[0]?.peak_bytes ?? Number.NaN;
 const measured = (runs: readonly Run[]): Measurements => ({ scenario: "train", fingerprint: null, runs });
 
-/** A program whose peak has a rare upper mode: an autotuner that now and then takes the kernel with the larger workspace. */
+/** A peak with a rare upper mode: an autotuner that sometimes chooses the kernel with the larger workspace. */
 const peakBytes = (random: () => number): number =>
   8 * GIB + 6 * MIB * normal(random) + (random() < 0.08 ? 150 * MIB : 0);
 
-/** Ask the judge, measure what it wants, ask again, until it wants no more. */
-export function story(seed: number, more: number, first: number): Breach {
+/** Judge and measure the runs that the judgement needs, until it is final. */
+function simulateBreach(seed: number, more: number, first: number): Breach {
   const random = seeded(seed);
   const baseline = Array.from({ length: BASELINE_RUNS }, (_, i) => runOf(`night ${i >> 2}`, peakBytes(random)));
   const candidates = [runOf(HERE, 8 * GIB + first)];
@@ -66,8 +66,8 @@ export function story(seed: number, more: number, first: number): Breach {
   }
 }
 
-export const INNOCENT = (): Breach => story(5, 0, 152 * MIB);
-export const GUILTY = (): Breach => story(5, 150 * MIB, 152 * MIB);
+export const BY_CHANCE = (): Breach => simulateBreach(5, 0, 152 * MIB);
+export const BY_CHANGE = (): Breach => simulateBreach(5, 150 * MIB, 152 * MIB);
 
 function panel(breach: Breach, side: 0 | 1, caption: string, y: readonly [number, number]): string {
   const { baseline, candidates, base, judgement } = breach;
@@ -126,18 +126,18 @@ function panel(breach: Breach, side: 0 | 1, caption: string, y: readonly [number
 
 /** The same first breach twice: once by chance, once by the change. */
 export function breachPicture(): string {
-  const [innocent, guilty] = [INNOCENT(), GUILTY()];
-  if (innocent.judgement.verdict !== "pass") throw new Error("the innocent breach does not pass");
-  if (guilty.judgement.verdict !== "fail" || !guilty.judgement.confirmed)
+  const [chance, change] = [BY_CHANCE(), BY_CHANGE()];
+  if (chance.judgement.verdict !== "pass") throw new Error("the breach by chance does not pass");
+  if (change.judgement.verdict !== "fail" || !change.judgement.confirmed)
     throw new Error("the real breach is not confirmed");
-  const all = [innocent, guilty].flatMap(({ baseline, candidates, base }) =>
+  const all = [chance, change].flatMap(({ baseline, candidates, base }) =>
     [...baseline, ...candidates, ...base].map(peakOf),
   );
   const [low, high] = [Math.min(...all), Math.max(...all)];
   const y = [low - 0.15 * (high - low), high + 0.2 * (high - low)] as const;
   return picture(
-    panel(innocent, 0, "a rare mode, met first", y),
-    panel(guilty, 1, "the change takes 150 MiB more", y),
+    panel(chance, 0, "a rare mode, met first", y),
+    panel(change, 1, "the change takes 150 MiB more", y),
     legend([
       { mark: (x, at) => dot(x + 15, at, COLORS.plain, 7), words: "baseline run" },
       { mark: (x, at) => dot(x + 15, at, COLORS.data, 7), words: "run of the change" },

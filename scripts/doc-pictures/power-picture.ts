@@ -91,7 +91,7 @@ function panel(side: 0 | 1, seed: number, caption: string, sigma: number, memory
   ].join("");
 }
 
-/** What a pass could not have seen: the share of leaks found, by their size, and the limit that the run itself states. */
+/** The share of leaks found, by their size, and the detectable minimum that the run states. */
 export function powerPicture(): string {
   return picture(
     panel(0, 31, "a quiet run", 6 * MIB, 0),

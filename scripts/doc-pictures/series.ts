@@ -4,7 +4,7 @@ import type { DriftClass, SeriesAnalysis } from "../../src/analysis/document.ts"
 import { GIB, MIB } from "../../src/core/units.ts";
 import type { Metric } from "../../src/telemetry/recording/model.ts";
 
-/** Memory of one rank by training step, made up, with the class that the page says it has. */
+/** Synthetic memory of one rank by training step, with its class on the page. */
 export interface ExampleSeries {
   readonly name: string;
   readonly caption: string;
@@ -17,7 +17,7 @@ const STEPS = 600;
 
 type Shape = (step: number, random: () => number) => number;
 
-function story(
+function exampleSeries(
   name: string,
   seed: number,
   caption: string,
@@ -36,7 +36,7 @@ const LEAK = 0.5 * MIB;
 /** Fills over twenty steps, then empties: an evaluation phase, a cache that is dropped. */
 const tooth = (step: number, height: number): number => ((step % 24) / 24) * height;
 
-/** A running maximum of demand that is exchangeable or drifts, in segments of 20 MiB, as a caching allocator reserves. */
+/** A running maximum of exchangeable or drifting demand, in segments of 20 MiB as of a caching allocator. */
 function reservedOf(drift: number): Shape {
   let top = 0;
   return (step, random) => {
@@ -45,11 +45,17 @@ function reservedOf(drift: number): Shape {
   };
 }
 
-/** Pairs that look alike and are not: the first is innocent, the second is not. */
+/** Pairs that look alike and are not: the first is healthy, the second is not. */
 export const PAIRS: Readonly<Record<string, readonly [ExampleSeries, ExampleSeries]>> = {
   "warm-up": [
-    story("warm-up", 11, "caches fill, then rest", "plateau", (i, r) => 4 * GIB + warming(i) + noise(r, 12 * MIB)),
-    story(
+    exampleSeries(
+      "warm-up",
+      11,
+      "caches fill, then rest",
+      "plateau",
+      (i, r) => 4 * GIB + warming(i) + noise(r, 12 * MIB),
+    ),
+    exampleSeries(
       "warm-up-leak",
       12,
       "the same, and 0.5 MiB a step",
@@ -58,8 +64,14 @@ export const PAIRS: Readonly<Record<string, readonly [ExampleSeries, ExampleSeri
     ),
   ],
   staircase: [
-    story("jump", 13, "one jump of 300 MiB", "step", (i, r) => 4 * GIB + (i > 390 ? 300 * MIB : 0) + noise(r, 4 * MIB)),
-    story(
+    exampleSeries(
+      "jump",
+      13,
+      "one jump of 300 MiB",
+      "step",
+      (i, r) => 4 * GIB + (i > 390 ? 300 * MIB : 0) + noise(r, 4 * MIB),
+    ),
+    exampleSeries(
       "staircase",
       14,
       "300 MiB in stairs of 20 MiB",
@@ -68,14 +80,14 @@ export const PAIRS: Readonly<Record<string, readonly [ExampleSeries, ExampleSeri
     ),
   ],
   "saw-tooth": [
-    story(
+    exampleSeries(
       "saw-tooth",
       15,
       "fills and empties 900 MiB",
       "sawtooth",
       (i, r) => 4 * GIB + tooth(i, 900 * MIB) + noise(r, 10 * MIB),
     ),
-    story(
+    exampleSeries(
       "saw-tooth-leak",
       16,
       "the same over a leak of 300 MiB",
@@ -84,12 +96,12 @@ export const PAIRS: Readonly<Record<string, readonly [ExampleSeries, ExampleSeri
     ),
   ],
   "high-water": [
-    story("high-water", 17, "reserved, demand at rest", "plateau", reservedOf(0), "reserved"),
-    story("high-water-rising", 18, "reserved, demand grows", "rising", reservedOf(0.6 * MIB), "reserved"),
+    exampleSeries("high-water", 17, "reserved, demand at rest", "plateau", reservedOf(0), "reserved"),
+    exampleSeries("high-water-rising", 18, "reserved, demand grows", "rising", reservedOf(0.6 * MIB), "reserved"),
   ],
 };
 
-/** The real analysis of a story. */
+/** The series as the real analysis classifies it. */
 export function analysed({ metric, bytes }: ExampleSeries): SeriesAnalysis {
   const steps = Float64Array.from(bytes.keys());
   const document = analyze({
@@ -112,6 +124,6 @@ export function analysed({ metric, bytes }: ExampleSeries): SeriesAnalysis {
     info: null,
   });
   const [series] = document.series;
-  if (series === undefined) throw new Error("the story has no series");
+  if (series === undefined) throw new Error("the analysis returned no series");
   return series;
 }

@@ -10,13 +10,13 @@ import { svgToPng } from "../../src/report/timeline/timeline-png.ts";
 
 const DOCS = path.join(packageRoot(), "docs");
 const EVIDENCE = path.join(packageRoot(), "test", "lab", "fixtures", "scale");
-const page = readFileSync(path.join(DOCS, "lab-scale.md"), "utf8");
+const page = readFileSync(path.join(DOCS, "evidence/leak-lab.md"), "utf8");
 /** The documents that real searches left, by pattern. */
 const names = readdirSync(EVIDENCE).map((file) => path.basename(file, ".json"));
 const documentOf = (name: string) =>
   v.parse(ScaleDocumentSchema, JSON.parse(readFileSync(path.join(EVIDENCE, `${name}.json`), "utf8")));
 
-describe("docs/lab-scale.md", () => {
+describe("docs/evidence/leak-lab.md", () => {
   it("shows a leak that is loud, and the silent one", () => {
     expect(names.length).toBeGreaterThanOrEqual(2);
     expect(names).toContain("scaler_accumulation");
@@ -29,7 +29,7 @@ describe("docs/lab-scale.md", () => {
   it.each(names)(
     "has the picture of %s as it is drawn today, small and with words for those who cannot see it",
     async (name) => {
-      const [, words = ""] = new RegExp(`!\\[([^\\]]*)\\]\\(images/lab-scale-${name}\\.png\\)`).exec(page) ?? [];
+      const [, words = ""] = new RegExp(`!\\[([^\\]]*)\\]\\(../images/lab-scale-${name}\\.png\\)`).exec(page) ?? [];
       expect(words.length).toBeGreaterThan(60);
       const committed = readFileSync(path.join(DOCS, "images", `lab-scale-${name}.png`));
       expect(committed.length).toBeLessThanOrEqual(40_000);

@@ -125,7 +125,7 @@ function acceptedChanges(data: string): Table {
   });
   return {
     title: "Accepted changes of a real project",
-    note: `${changes.length} times a golden peak of Megatron-LM's CI was replaced by a new one, by size; how many of them a rule would have stopped until somebody agreed. The old value stands for the whole baseline, as if peaks there were the same in every run, which most are. Improvements never stop.`,
+    note: `${changes.length} times a golden peak of Megatron-LM's CI was replaced by a new one, by size; how many of them a rule would have stopped until someone agreed. The old value stands for the whole baseline, as if peaks there were the same in every run, which most are. Improvements never stop.`,
     rows: [["change of the peak", "changes", ...rules.map(({ name }) => name)], ...rows],
   };
 }

@@ -31,7 +31,7 @@ export const synthetic: Part = ({ seed, quick, rules }) => {
   return [
     {
       title: "Synthetic programs on a caching-allocator model",
-      note: `${Object.keys(HEALTHY).length} healthy and ${Object.keys(LEAKING).length} leaking stories, ${LENGTHS.join(", ")} steps; a leak grows by 2 to 12 times what is material.`,
+      note: `${Object.keys(HEALTHY).length} healthy and ${Object.keys(LEAKING).length} leaking programs, ${LENGTHS.join(", ")} steps; a leak grows by 2 to 12 times what is material.`,
       rows: [
         ["rule", "allocated: false leak", "allocated: recall", "reserved: false leak"],
         ...rules.map(({ name }) => [
@@ -43,7 +43,7 @@ export const synthetic: Part = ({ seed, quick, rules }) => {
       ],
     },
     {
-      title: "By story",
+      title: "By program",
       note: "Share called leak.",
       rows: [
         ["story", ...detail.map(({ name }) => name)],

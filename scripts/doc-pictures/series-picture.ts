@@ -46,9 +46,9 @@ function warmUpEnd({ bytes, metric }: ExampleSeries): number {
   return warmupCut(x, y, 512) * BLOCK;
 }
 
-function extent(stories: readonly ExampleSeries[]): readonly [number, number] {
+function extent(pair: readonly ExampleSeries[]): readonly [number, number] {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const { bytes } of stories) {
+  for (const { bytes } of pair) {
     for (const value of bytes) {
       low = Math.min(low, value);
       high = Math.max(high, value);
@@ -57,12 +57,12 @@ function extent(stories: readonly ExampleSeries[]): readonly [number, number] {
   return [low - 0.06 * (high - low), high + 0.1 * (high - low)];
 }
 
-/** The growth line through the middle of the lower half of what the line leaves over: under a saw-tooth it lies on the floor. */
-function growthLine(story: ExampleSeries, slope: number, from: number, frame: Frame): string {
-  const left = story.bytes.subarray(from).map((value, i) => value - slope * i);
+/** The growth line through the median of the residuals; under a saw-tooth through the lower envelope. */
+function growthLine(series: ExampleSeries, slope: number, from: number, frame: Frame): string {
+  const left = series.bytes.subarray(from).map((value, i) => value - slope * i);
   const sorted = Float64Array.from(left).sort();
-  const level = sorted[Math.floor(sorted.length * (story.name.startsWith("saw-tooth") ? 0.06 : 0.5))]!;
-  const last = story.bytes.length - 1;
+  const level = sorted[Math.floor(sorted.length * (series.name.startsWith("saw-tooth") ? 0.06 : 0.5))]!;
+  const last = series.bytes.length - 1;
   return polyline(
     [
       [xOf(from, frame), yOf(level, frame)],
@@ -74,16 +74,16 @@ function growthLine(story: ExampleSeries, slope: number, from: number, frame: Fr
   );
 }
 
-function panel(story: ExampleSeries, side: 0 | 1, y: readonly [number, number]): string {
-  const analysis = analysed(story);
-  if (analysis.class !== story.expected) {
-    throw new Error(`${story.name} is called ${analysis.class}; the page says ${story.expected}`);
+function panel(series: ExampleSeries, side: 0 | 1, y: readonly [number, number]): string {
+  const analysis = analysed(series);
+  if (analysis.class !== series.expected) {
+    throw new Error(`${series.name} is called ${analysis.class}; the page says ${series.expected}`);
   }
-  const frame = frameOf(side, [0, story.bytes.length], y, TICK_ROOM);
-  const cut = warmUpEnd(story);
+  const frame = frameOf(side, [0, series.bytes.length], y, TICK_ROOM);
+  const cut = warmUpEnd(series);
   const detail = [
     `growth ${formatBytesDelta(analysis.growth_bytes ?? 0)}`,
-    story.metric === "reserved"
+    series.metric === "reserved"
       ? "a running maximum: no slope is tested"
       : `a leak of ${formatBytes(analysis.mde_bytes ?? 0)} would show`,
   ].join(", ");
@@ -91,18 +91,18 @@ function panel(story: ExampleSeries, side: 0 | 1, y: readonly [number, number]):
     cut === 0
       ? ""
       : `<rect x="${frame.left}" y="${frame.top}" width="${(xOf(cut, frame) - frame.left).toFixed(1)}" height="${frame.bottom - frame.top}" fill="#bcc4cd" fill-opacity="0.45"/>`;
-  const points = [...story.bytes].map((value, step) => [xOf(step, frame), yOf(value, frame)] as const);
+  const points = [...series.bytes].map((value, step) => [xOf(step, frame), yOf(value, frame)] as const);
   return [
-    heading(frame, TICK_ROOM, chipOf(analysis.class), story.caption, detail),
+    heading(frame, TICK_ROOM, chipOf(analysis.class), series.caption, detail),
     axes(
       frame,
       [0, 200, 400, 600].map((step) => [step, step === 600 ? "step 600" : String(step)] as const),
     ),
     warm,
     polyline(points, COLORS.data, 2),
-    story.metric === "reserved"
-      ? records(story, frame)
-      : growthLine(story, analysis.slope_bytes_per_step ?? 0, cut, frame),
+    series.metric === "reserved"
+      ? records(series, frame)
+      : growthLine(series, analysis.slope_bytes_per_step ?? 0, cut, frame),
     cut === 0 ? "" : label("warm-up, cut", xOf(cut, frame) + 8, frame.bottom - 12, COLORS.plain),
   ].join("");
 }
@@ -134,7 +134,7 @@ function records({ bytes }: ExampleSeries, frame: Frame): string {
   return out.join("");
 }
 
-/** Two stories on one scale, as the engine reads them; throws when it reads them otherwise than the page says. */
+/** Two series on one scale, as the engine classifies them; throws when a class differs from the page. */
 export function seriesPicture(pair: readonly [ExampleSeries, ExampleSeries]): string {
   const y = extent(pair);
   const highwater = pair[0].metric === "reserved";
@@ -148,7 +148,7 @@ export function seriesPicture(pair: readonly [ExampleSeries, ExampleSeries]): st
             mark: (x, at) => `<circle cx="${x + 15}" cy="${at}" r="5" fill="${COLORS.mark}"/>`,
             words: "new maximum in the second half: four or more are not chance",
           }
-        : { mark: lineMark(COLORS.mark, 3, "10 6"), words: "growth of the floor, as measured" },
+        : { mark: lineMark(COLORS.mark, 3, "10 6"), words: "growth of the lower envelope, as measured" },
     ]),
   );
 }
