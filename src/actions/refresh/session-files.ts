@@ -14,7 +14,7 @@ import {
 import { nightlyBadge } from "../../report/documents/badge.ts";
 import type { Verdict } from "../../report/documents/model.ts";
 import { selfTestBadge } from "../../report/documents/self-test-badge.ts";
-import { selfTestPage, tallyOf } from "../../report/documents/self-test-page.ts";
+import { selfTestPage, tallyOf } from "../../report/markdown/self-test-page.ts";
 import { keyName } from "./settings.ts";
 
 /** What a night adds to what is remembered of a gate. */

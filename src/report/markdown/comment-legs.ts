@@ -3,8 +3,8 @@ import { worstScenario } from "../timeline/timeline-model.ts";
 import { capital, headlineOf } from "../wording.ts";
 import { evidenceUrls } from "./comment-links.ts";
 import { linkTarget, md, table } from "./markdown-text.ts";
-import { SIGN } from "./summary-markdown-checks.ts";
-import { spark } from "./summary-markdown-scenario.ts";
+import { SIGN } from "./checks.ts";
+import { spark } from "./scenario.ts";
 
 /** Rows of one table; more legs are named below it. */
 const MAX_ROWS = 80;

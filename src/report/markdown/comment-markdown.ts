@@ -13,8 +13,8 @@ import { type Leg, legTable, nameLegs } from "./comment-legs.ts";
 import { evidenceUrls } from "./comment-links.ts";
 import { md } from "./markdown-text.ts";
 import { gateName, notesPart, qualifier, renderSummary, reportParts } from "./summary-markdown.ts";
-import { SIGN } from "./summary-markdown-checks.ts";
-import { pictureParts } from "./summary-markdown-scenario.ts";
+import { SIGN } from "./checks.ts";
+import { pictureParts } from "./scenario.ts";
 
 export interface CommentOptions {
   readonly gateId: string;

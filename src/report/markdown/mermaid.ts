@@ -1,7 +1,7 @@
 import { escapeMermaid } from "../../core/escape.ts";
 import { GIB, KIB, MIB } from "../../core/units.ts";
 import type { Timeline } from "../documents/model.ts";
-import { domainOf } from "../timeline/timeline-domain.ts";
+import { domainOf } from "../timeline/domain.ts";
 import { rankSeries, seriesLabel, withUsableLimits } from "../timeline/timeline-model.ts";
 
 const POINTS = 60;

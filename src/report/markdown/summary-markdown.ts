@@ -3,10 +3,10 @@ import { urgency, worstScenario } from "../timeline/timeline-model.ts";
 import { costText } from "../wording.ts";
 import { fitParts, type Part } from "./comment-fit.ts";
 import { linkTarget, md } from "./markdown-text.ts";
-import { SIGN } from "./summary-markdown-checks.ts";
-import { scenarioDetails } from "./summary-markdown-details.ts";
-import { policyText } from "./summary-markdown-people.ts";
-import { errorText, leadText, pictureParts, scenarioParts, scenarioTable } from "./summary-markdown-scenario.ts";
+import { SIGN } from "./checks.ts";
+import { scenarioDetails } from "./details.ts";
+import { policyText } from "./acceptance.ts";
+import { errorText, leadText, pictureParts, scenarioParts, scenarioTable } from "./scenario.ts";
 
 export interface SummaryOptions {
   /** Address (or relative path) of the timeline picture of the worst scenario. */

@@ -20,12 +20,12 @@ import {
   sensitivity,
 } from "../wording.ts";
 import { type Paint, painter, paintVerdict } from "./ansi.ts";
-import { findingLines } from "./terminal-findings.ts";
-import { acceptedNote, policyNotes } from "./terminal-people.ts";
-import { phaseLines } from "./terminal-phases.ts";
+import { findingLines } from "./findings.ts";
+import { acceptedNote, policyNotes } from "./acceptance.ts";
+import { phaseLines } from "./phases.ts";
 import { alignRows, cell, clip, wrapText } from "./terminal-table.ts";
 
-export { renderAnalysisTerminal } from "./terminal-analysis.ts";
+export { renderAnalysisTerminal } from "./analysis.ts";
 
 export interface TerminalOptions {
   readonly color: boolean;

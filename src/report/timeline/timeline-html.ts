@@ -15,7 +15,7 @@ import {
 } from "../wording.ts";
 import { VERDICT_LOOK } from "./palette.ts";
 import { urgency } from "./timeline-model.ts";
-import { pageData } from "./timeline-page-data.ts";
+import { pageData } from "./page-data.ts";
 
 const MAX_CHECKS = 200;
 const MAX_FINDINGS = 50;

@@ -1,13 +1,13 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes } from "../../core/units.ts";
 import type { Timeline } from "../documents/model.ts";
-import { fitText, textWidth } from "../terminal/text-width.ts";
+import { fitText, textWidth } from "./text-width.ts";
 import { INK, VERDICT_LOOK } from "./palette.ts";
 import { byteTicks, timeTicks } from "./scale.ts";
-import { domainOf } from "./timeline-domain.ts";
-import { layoutLegend } from "./timeline-legend.ts";
+import { domainOf } from "./domain.ts";
+import { layoutLegend } from "./legend.ts";
 import { rankSeries, seriesLabel, withUsableLimits } from "./timeline-model.ts";
-import { drawPlot, type Plane } from "./timeline-plot.ts";
+import { drawPlot, type Plane } from "./plot.ts";
 
 export interface PictureSize {
   readonly width: number;

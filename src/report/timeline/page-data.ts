@@ -2,7 +2,7 @@ import { escapeTerminal } from "../../core/escape.ts";
 import type { ScenarioReport, Timeline } from "../documents/model.ts";
 import { decimate, type Line } from "./decimate.ts";
 import { BASELINE, BUDGET_LINE, LIMIT_LINE, LINE_STYLES } from "./palette.ts";
-import { domainOf } from "./timeline-domain.ts";
+import { domainOf } from "./domain.ts";
 import { rankSeries, seriesLabel, withUsableLimits } from "./timeline-model.ts";
 
 /** Columns a line keeps in the page: zooming shows ten times what the picture does, extremes are all there. */

@@ -2,7 +2,7 @@ import type { ScenarioReport } from "../documents/model.ts";
 import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "../phase-text.ts";
 import { baselineText, capital, differenceText, exitText } from "../wording.ts";
 import { md, table } from "./markdown-text.ts";
-import { checksText, findingsText, nextText } from "./summary-markdown-checks.ts";
+import { checksText, findingsText, nextText } from "./checks.ts";
 
 const MAX_DIFFERENCES = 12;
 const MAX_FIELDS = 30;

@@ -1,9 +1,9 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes } from "../../core/units.ts";
 import type { Timeline } from "../documents/model.ts";
-import { fitText, textWidth } from "../terminal/text-width.ts";
+import { fitText, textWidth } from "./text-width.ts";
 import { BASELINE, BUDGET_LINE, INK, LIMIT_LINE, LINE_STYLES } from "./palette.ts";
-import type { Domain } from "./timeline-domain.ts";
+import type { Domain } from "./domain.ts";
 import { hiddenSummary, type RankedTimeline, seriesLabel } from "./timeline-model.ts";
 
 const TEXT_SIZE = 17;

@@ -2,7 +2,7 @@ import type { AnalysisDocument, DriftClass, RanksAnalysis, SeriesAnalysis } from
 import { escapeTerminal } from "../../core/escape.ts";
 import { formatBytes, formatBytesDelta, formatDuration } from "../../core/units.ts";
 import { type Paint, painter } from "./ansi.ts";
-import { findingLines } from "./terminal-findings.ts";
+import { findingLines } from "./findings.ts";
 import { alignRows, type Cell, cell, clip } from "./terminal-table.ts";
 
 const MAX_SERIES = 40;

@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { renderBadge } from "./documents/badge.ts";
-import { renderJUnit } from "./documents/junit.ts";
-import type { GateReport } from "./documents/model.ts";
-import { renderSarif } from "./documents/sarif.ts";
-import { sampleCheck, sampleJudgement, sampleReport, sampleScenario } from "./testing/sample-report.ts";
+import { renderBadge } from "./badge.ts";
+import { renderJUnit } from "./junit.ts";
+import type { GateReport } from "./model.ts";
+import { renderSarif } from "./sarif.ts";
+import { sampleCheck, sampleJudgement, sampleReport, sampleScenario } from "../testing/sample-report.ts";
 
 const HOSTILE = `]]></testcase><x a="'&\u0000\u001b\ud800\uffff`;
 

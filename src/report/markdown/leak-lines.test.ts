@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Finding } from "../../analysis/document.ts";
-import { linesMarkdown, splitLines } from "./lines-markdown.ts";
+import { linesMarkdown, splitLines } from "./leak-lines.ts";
 
 function line(evidence: Finding["evidence"], remediation: readonly string[] = []): Finding {
   return {

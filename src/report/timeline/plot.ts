@@ -1,12 +1,12 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes } from "../../core/units.ts";
 import type { Timeline } from "../documents/model.ts";
-import { fitText, textWidth } from "../terminal/text-width.ts";
+import { fitText, textWidth } from "./text-width.ts";
 import { decimate, type Line } from "./decimate.ts";
 import { BASELINE, BUDGET_LINE, INK, LIMIT_LINE, LINE_STYLES } from "./palette.ts";
-import type { Domain } from "./timeline-domain.ts";
+import type { Domain } from "./domain.ts";
 import type { RankedTimeline } from "./timeline-model.ts";
-import { drawPhases, PHASE_STRIP } from "./timeline-phases.ts";
+import { drawPhases, PHASE_STRIP } from "./phases.ts";
 
 /** Where the plot sits in the picture (pixels) and what part of the data it shows. */
 export interface Plane {

@@ -1,4 +1,4 @@
-import { LETTER_WIDTHS } from "../timeline/font-metrics.ts";
+import { LETTER_WIDTHS } from "./font-metrics.ts";
 
 const WIDEST = 1000;
 const NOT_IN_FONT = "\ufffd";

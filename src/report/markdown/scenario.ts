@@ -4,11 +4,11 @@ import { VERDICT_LOOK } from "../timeline/palette.ts";
 import { rankSeries } from "../timeline/timeline-model.ts";
 import { capital, differenceText, exitText, headlineOf, sensitivity } from "../wording.ts";
 import type { Part } from "./comment-fit.ts";
-import { linesMarkdown, splitLines } from "./lines-markdown.ts";
+import { linesMarkdown, splitLines } from "./leak-lines.ts";
 import { codeBlock, linkTarget, md, table, tail } from "./markdown-text.ts";
 import { renderMermaid } from "./mermaid.ts";
-import { checksText, findingsText, nextText, SIGN } from "./summary-markdown-checks.ts";
-import { acceptedText } from "./summary-markdown-people.ts";
+import { checksText, findingsText, nextText, SIGN } from "./checks.ts";
+import { acceptedText } from "./acceptance.ts";
 
 const MAX_SCENARIOS = 60;
 const MAX_DIFFERENCES = 12;

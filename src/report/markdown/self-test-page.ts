@@ -1,6 +1,6 @@
 import { formatBytes } from "../../core/units.ts";
 import { type Tally, tallyText } from "../../stats/wilson.ts";
-import { md, table } from "../markdown/markdown-text.ts";
+import { md, table } from "./markdown-text.ts";
 
 /** One try of the self-test, as far as the page tells it. */
 export interface ShownTrial {

@@ -1,6 +1,6 @@
 import { escapeHtml } from "../../core/escape.ts";
 import type { Timeline } from "../documents/model.ts";
-import { fitText, textWidth } from "../terminal/text-width.ts";
+import { fitText, textWidth } from "./text-width.ts";
 import { INK } from "./palette.ts";
 
 /** Height of the strip of phases above the time axis, pixels. */
