@@ -5,7 +5,7 @@ import { GateError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { analysisInput } from "../inputs/analysis-input.ts";
-import { renderAnalysisTerminal } from "../report/terminal/terminal.ts";
+import { renderAnalysisTerminal } from "../report/terminal/analysis.ts";
 import type { Horizon } from "../verdict/policy.ts";
 import type { CommandSpec } from "./command.ts";
 import type { Console } from "./console.ts";

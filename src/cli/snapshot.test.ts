@@ -50,7 +50,7 @@ describe("snapshot", () => {
     expect(code).toBe(0);
     expect(text).toMatch(/Lines that grow\n[^\n]*\n +\+\d+\.\d+ MiB .* train\.py:48 +training_step/);
     expect(text).toContain("first line called from train.py:90");
-    expect(text).toMatch(/not growing: model\.py:88 \+\d+\.\d+ MiB \(comes and goes\)/);
+    expect(text).toMatch(/not growing: model\.py:88 \+\d+\.\d+ MiB \(fluctuates\)/);
   });
 
   it("exits 3 when a line grows and it was asked to", async () => {

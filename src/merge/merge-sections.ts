@@ -3,7 +3,7 @@ import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
 import type { GateReport, Verdict } from "../report/documents/model.ts";
 import type { Section } from "../report/documents/section.ts";
-import { verdictUrgency } from "../report/documents/section-verdict.ts";
+import { verdictUrgency } from "../report/urgency.ts";
 import { type AbsentLeg, absentLegs, type ExpectedLegs } from "./merge-legs.ts";
 import { groupNodes, missingRanks } from "./merge-nodes.ts";
 import { type Job, type MissingLeg, mergedReport, planJobs, type ReportedLeg, scenarioOfJob } from "./merge-report.ts";

@@ -9,7 +9,7 @@ import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
 import type { Section } from "../../report/documents/section.ts";
 import { renderComment } from "../../report/markdown/comment-markdown.ts";
-import { worstScenario } from "../../report/timeline/timeline-model.ts";
+import { worstScenario } from "../../report/urgency.ts";
 import { headlineOf } from "../../report/wording.ts";
 import type { Ground } from "../report/claims.ts";
 import { openSource } from "../report/source.ts";

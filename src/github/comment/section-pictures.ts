@@ -1,7 +1,7 @@
 import type { Section } from "../../report/documents/section.ts";
 import { picturedSections } from "../../report/markdown/comment-markdown.ts";
-import { worstScenario } from "../../report/timeline/timeline-model.ts";
 import { renderTimelinePng } from "../../report/timeline/timeline-png.ts";
+import { worstScenario } from "../../report/urgency.ts";
 import { withDeadline } from "../deadline.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";

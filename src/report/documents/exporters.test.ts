@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { renderBadge } from "./badge.ts";
+import { sampleCheck, sampleJudgement, sampleReport, sampleScenario } from "../testing/sample-report.ts";
+import { nightlyBadge } from "./badge.ts";
 import { renderJUnit } from "./junit.ts";
 import type { GateReport } from "./model.ts";
 import { renderSarif } from "./sarif.ts";
-import { sampleCheck, sampleJudgement, sampleReport, sampleScenario } from "../testing/sample-report.ts";
 
 const HOSTILE = `]]></testcase><x a="'&\u0000\u001b\ud800\uffff`;
 
@@ -36,7 +36,7 @@ describe("renderJUnit", () => {
     expect(renderJUnit(sampleReport("unjudged"))).toContain('failures="0" errors="0" skipped="1"');
   });
 
-  it.skipIf(!python())("is well-formed XML whatever the names are, and keeps their text", () => {
+  it.skipIf(!python())("is well-formed XML for hostile names, and keeps their text", () => {
     const script =
       "import sys,xml.etree.ElementTree as e; r=e.fromstring(sys.stdin.buffer.read()); print(len(r.findall('.//failure')), r[0].get('name'))";
     const out = execFileSync("python3", ["-c", script], { input: renderJUnit(hostile()), encoding: "utf8" });
@@ -48,19 +48,19 @@ describe("renderSarif", () => {
   it("points a finding at its source line and everything else at the config file", () => {
     const sarif = JSON.parse(renderSarif(sampleReport("fail")));
     const run = sarif.runs[0];
-    const places = run.results.map((r: { ruleId: string; locations: { physicalLocation: object }[] }) => [
+    const locations = run.results.map((r: { ruleId: string; locations: { physicalLocation: object }[] }) => [
       r.ruleId,
       r.locations[0]!.physicalLocation,
     ]);
-    expect(places).toContainEqual(["leak", { artifactLocation: { uri: "train.py" }, region: { startLine: 48 } }]);
-    expect(places).toContainEqual([
+    expect(locations).toContainEqual(["leak", { artifactLocation: { uri: "train.py" }, region: { startLine: 48 } }]);
+    expect(locations).toContainEqual([
       "memory_growth",
       { artifactLocation: { uri: "stormlog-gate.yml" }, region: { startLine: 1 } },
     ]);
     for (const result of run.results) expect(run.tool.driver.rules[result.ruleIndex].id).toBe(result.ruleId);
   });
 
-  it("has no results for a pass, and never leaves the repository", () => {
+  it("has no results for a pass, and no location outside the repository", () => {
     expect(JSON.parse(renderSarif(sampleReport("pass"))).runs[0].results).toEqual([]);
     const report = hostile();
     const finding = { ...sampleScenario("fail").findings[0]!, evidence: { line: "../../etc/passwd:1" } };
@@ -79,23 +79,20 @@ describe("the fingerprint of a line", () => {
     return JSON.parse(renderSarif({ ...report, scenarios })).runs[0].results[0].partialFingerprints["stormlogGate/v1"];
   };
 
-  it("stays when lines above it come and go, and its indentation changes", () => {
+  it("is unchanged by edits above the line and by its indentation", () => {
     expect(print("train.py:61", "    kept.append(loss)")).toBe(print("train.py:48", "kept.append(loss)"));
   });
 
-  it("is another one for another line of the same file", () => {
+  it("differs for another line of the same file", () => {
     expect(print("train.py:48", "seen.append(batch)")).not.toBe(print("train.py:48", "kept.append(loss)"));
     expect(print("train.py:48", "")).not.toBe(print("train.py:49", ""));
   });
 });
 
-describe("renderBadge", () => {
-  it("says the verdict in the form a badge service reads", () => {
-    expect(JSON.parse(renderBadge(sampleReport("fail")))).toEqual({
-      schemaVersion: 1,
-      label: "memory",
-      message: "fail",
-      color: "red",
-    });
+describe("nightlyBadge", () => {
+  it("contains the verdict in the form of a shields.io endpoint", () => {
+    const badge = { schemaVersion: 1, label: "memory", message: "fail", color: "red" };
+    expect(JSON.parse(nightlyBadge("fail", false))).toEqual(badge);
+    expect(JSON.parse(nightlyBadge("fail", true))).toEqual({ ...badge, message: "fail (advisory)" });
   });
 });

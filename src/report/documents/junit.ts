@@ -5,7 +5,7 @@ import type { GateReport, ScenarioReport } from "./model.ts";
 
 /**
  * The report as JUnit XML: one suite per scenario, one case per check. A failed check is a failure, a command that could not be
- * measured an error, what was not judged is skipped; a warning passes with its reason in `system-out`.
+ * measured is an error, an unjudged check is skipped, and a warning passes with its reason in `system-out`.
  */
 export function renderJUnit(report: GateReport): string {
   const suites = report.scenarios.map(suite);
@@ -49,7 +49,7 @@ function checkCase(scenario: ScenarioReport, check: Check, all: readonly Check[]
   const name = `${checkName(check, all)} against ${check.limit}`;
   switch (check.verdict) {
     case "fail":
-      // A check that only explains must not turn a test report red.
+      // An advisory check must not turn a test report red.
       return check.gating
         ? testCase(
             scenario,
@@ -80,7 +80,7 @@ function seconds(scenario: ScenarioReport): number {
   return scenario.runs.reduce((total, run) => total + (run.info.clock.duration_s ?? 0), 0);
 }
 
-/** XML 1.0 has no way to write most control characters, not even as entities; lone surrogates are no characters at all. */
+/** Text for XML 1.0, which cannot represent most control characters, not even as entities, nor lone surrogates. */
 function xml(text: string): string {
   return text
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")

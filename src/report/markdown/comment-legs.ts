@@ -1,22 +1,22 @@
 import type { Section } from "../documents/section.ts";
-import { worstScenario } from "../timeline/timeline-model.ts";
+import { worstScenario } from "../urgency.ts";
 import { capital, headlineOf } from "../wording.ts";
+import { SIGN } from "./checks.ts";
 import { evidenceUrls } from "./comment-links.ts";
 import { linkTarget, md, table } from "./markdown-text.ts";
-import { SIGN } from "./checks.ts";
 import { spark } from "./scenario.ts";
 
-/** Rows of one table; more legs are named below it. */
+/** Rows of one table; further legs are named below it. */
 const MAX_ROWS = 80;
 
-/** A section with the name it goes by. */
+/** A section with the name of its leg. */
 export interface Leg {
   readonly section: Section;
   /** Plain text, unique within the comment. */
   readonly name: string;
 }
 
-/** Name the sections by their legs; several of one name (jobs that were not told apart) get a number. */
+/** Sections with the names of their legs; jobs that share a name are numbered. */
 export function nameLegs(sections: readonly Section[]): readonly Leg[] {
   const seen = new Map<string, number>();
   const several = (leg: string | null) => sections.filter((other) => other.leg === leg).length > 1;
@@ -28,12 +28,12 @@ export function nameLegs(sections: readonly Section[]): readonly Leg[] {
   });
 }
 
-export interface LegLinks {
+interface LegLinks {
   readonly repositoryUrl: string;
   readonly runId: number | null;
 }
 
-/** Legs one per line: what each says, its memory as a line of block letters, why, and its evidence. */
+/** A row per leg: its verdict, its memory as a line of block letters, the reason, and its evidence. */
 export function legTable(legs: readonly Leg[], links: LegLinks): string {
   const shown = legs.slice(0, MAX_ROWS);
   const rows = shown.map(({ section, name }) => {

@@ -1,6 +1,6 @@
 import type { Section } from "../documents/section.ts";
 
-/** Pages of what a section's job uploaded, made from ids alone; null where nothing was, or where its run is not known. */
+/** Addresses of what a section's job uploaded, made from ids alone; null where it uploaded nothing or its run is unknown. */
 export function evidenceUrls(
   section: Pick<Section, "bundleArtifact" | "timelineArtifact">,
   { repositoryUrl, runId }: { readonly repositoryUrl: string; readonly runId: number | null },

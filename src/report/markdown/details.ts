@@ -1,8 +1,9 @@
+import type { FingerprintDifference } from "../../verdict/judgement.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "../phase-text.ts";
-import { baselineText, capital, differenceText, exitText } from "../wording.ts";
-import { md, table } from "./markdown-text.ts";
+import { baselineText, capital, countedNotes, differenceText, exitText } from "../wording.ts";
 import { checksText, findingsText, nextText } from "./checks.ts";
+import { md, table } from "./markdown-text.ts";
 
 const MAX_DIFFERENCES = 12;
 const MAX_FIELDS = 30;
@@ -11,8 +12,8 @@ const MAX_LOST = 8;
 const MAX_PHASES = 24;
 
 /**
- * What is folded away of a scenario: of a pass everything, of others what explains.
- * @param named whether the scenario's name has to be said
+ * The folded part of a scenario: everything about a pass, and what explains any other verdict.
+ * @param named whether the summary line names the scenario
  */
 export function scenarioDetails(scenario: ScenarioReport, named: boolean): string {
   const passed = scenario.word === "pass";
@@ -21,7 +22,7 @@ export function scenarioDetails(scenario: ScenarioReport, named: boolean): strin
     passed ? findingsText(scenario.findings) : null,
     passed ? nextText(scenario) : null,
     `Baseline: ${md(baselineText(scenario), 200)}`,
-    contextText(scenario),
+    differencesText(scenario, "context", "These fields differ, which does not prevent a comparison:"),
     environmentText(scenario),
     scenario.runs.length > 0 ? runsTable(scenario) : null,
     phasesText(scenario),
@@ -29,15 +30,24 @@ export function scenarioDetails(scenario: ScenarioReport, named: boolean): strin
   ].filter((block) => block !== null);
   const name = named ? `${md(scenario.scenario, 80)}: ` : "";
   const label = passed ? "checks, environment and runs" : "environment and runs";
-  const summary = named ? `${name}${label}` : capital(label);
-  return `<details><summary>${summary}</summary>\n\n${blocks.join("\n\n")}\n\n</details>`;
+  return folded(named ? `${name}${label}` : capital(label), blocks.join("\n\n"));
 }
 
-function contextText({ judgement }: ScenarioReport): string | null {
-  const context = judgement?.fingerprint.filter(({ kind }) => kind === "context") ?? [];
-  if (context.length === 0) return null;
-  const lines = context.slice(0, MAX_DIFFERENCES).map((difference) => `- ${md(differenceText(difference))}`);
-  return `Differs, but does not hinder a comparison:\n\n${lines.join("\n")}`;
+/** A block that opens on a click. */
+export function folded(summary: string, text: string): string {
+  return `<details><summary>${summary}</summary>\n\n${text}\n\n</details>`;
+}
+
+/** Environment fields of one kind that differ from the baseline's, below a title; null when none do. */
+export function differencesText(
+  { judgement }: ScenarioReport,
+  kind: FingerprintDifference["kind"],
+  title: string,
+): string | null {
+  const differences = judgement?.fingerprint.filter((one) => one.kind === kind) ?? [];
+  if (differences.length === 0) return null;
+  const lines = differences.slice(0, MAX_DIFFERENCES).map((difference) => `- ${md(differenceText(difference))}`);
+  return `${title}\n\n${lines.join("\n")}`;
 }
 
 function environmentText({ fingerprint }: ScenarioReport): string | null {
@@ -63,7 +73,7 @@ function runsTable(scenario: ScenarioReport): string {
   return table(["Run", "Time", "Ended", "Sampled"], ["l", "r", "l", "r"], rows);
 }
 
-/** Memory by the phases that the program names; null where it named none. */
+/** Memory by the phases that the program names; null where it names none. */
 function phasesText(scenario: ScenarioReport): string | null {
   const memory = shownPhases(scenario);
   if (memory === null) return null;
@@ -75,6 +85,6 @@ function phasesText(scenario: ScenarioReport): string | null {
 }
 
 function lostText({ runs }: ScenarioReport): string | null {
-  const lost = [...new Set(runs.flatMap((run) => run.info.lost))].slice(0, MAX_LOST);
+  const lost = countedNotes(runs.flatMap((run) => run.info.lost)).slice(0, MAX_LOST);
   return lost.length === 0 ? null : `Not recorded:\n\n${lost.map((text) => `- ${md(text)}`).join("\n")}`;
 }

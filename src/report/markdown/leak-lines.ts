@@ -16,19 +16,19 @@ export function splitLines(findings: readonly Finding[]): {
   };
 }
 
-/** "+1.9 KiB a step" or "+2.0 MiB/s"; "–" when neither is known. */
-export function growthRate({ evidence }: Finding): string {
+/** "+1.9 KiB per step" or "+2.0 MiB/s"; "–" when neither is known. */
+function growthRate({ evidence }: Finding): string {
   const { bytes_per_step: perStep, bytes_per_s: perSecond } = evidence;
-  if (typeof perStep === "number") return `${formatBytesDelta(perStep)} a step`;
+  if (typeof perStep === "number") return `${formatBytesDelta(perStep)} per step`;
   return typeof perSecond === "number" ? `${formatBytesDelta(perSecond)}/s` : "–";
 }
 
-/** "97 %" of all growth that was seen inside the process; "–" when unknown. */
-export function growthShare({ evidence: { share } }: Finding): string {
+/** "97 %" of the growth observed inside the process; "–" when unknown. */
+function growthShare({ evidence: { share } }: Finding): string {
   return typeof share === "number" ? `${Math.round(100 * share)} %` : "–";
 }
 
-/** The lines that grow, as a table with the code itself, and what is usually done about the first; null when none is known. */
+/** A table of the growing lines with their code, and the usual fix for the first; null when no line is known. */
 export function linesMarkdown(lines: readonly Finding[]): string | null {
   const first = lines[0];
   if (first === undefined) return null;
@@ -37,7 +37,7 @@ export function linesMarkdown(lines: readonly Finding[]): string | null {
     const where = `**${md(String(line ?? "?"), 120)}**${typeof name === "string" ? ` ${md(name, 60)}` : ""}`;
     return [where, typeof code === "string" ? md(code, 90) : "", growthRate(finding), growthShare(finding)];
   });
-  const out = ["**The line that grows**", table(["Line", "Code", "Grows", "Share"], ["l", "l", "r", "r"], rows)];
+  const out = ["**The line that grows**", table(["Line", "Code", "Growth", "Share"], ["l", "l", "r", "r"], rows)];
   if (lines.length > MAX_LINES) out.push(`…and ${lines.length - MAX_LINES} more in the bundle.`);
   const hint = first.remediation[0];
   if (hint !== undefined) out.push(`↳ ${md(hint, 400)}`);

@@ -2,19 +2,19 @@ import type { ScenarioReport } from "../documents/model.ts";
 import { sparkline } from "../sparkline.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
 import { rankSeries } from "../timeline/timeline-model.ts";
-import { capital, differenceText, exitText, headlineOf, sensitivity } from "../wording.ts";
+import { capital, exitText, failedExit, headlineOf, sensitivity } from "../wording.ts";
+import { acceptedText } from "./acceptance.ts";
+import { checksText, findingsText, nextText, SIGN } from "./checks.ts";
 import type { Part } from "./comment-fit.ts";
+import { differencesText } from "./details.ts";
 import { linesMarkdown, splitLines } from "./leak-lines.ts";
 import { codeBlock, linkTarget, md, table, tail } from "./markdown-text.ts";
 import { renderMermaid } from "./mermaid.ts";
-import { checksText, findingsText, nextText, SIGN } from "./checks.ts";
-import { acceptedText } from "./acceptance.ts";
 
 const MAX_SCENARIOS = 60;
-const MAX_DIFFERENCES = 12;
 const TAIL_CHARS = 3000;
 
-interface Place {
+interface ScenarioContext {
   readonly at: number;
   readonly repositoryUrl?: string | null;
 }
@@ -26,7 +26,7 @@ interface Picture {
   readonly mermaid?: boolean;
 }
 
-/** The verdict in one sentence, and what the run could have seen. */
+/** The verdict in one sentence, and the smallest changes the run could detect. */
 export function leadText(scenario: ScenarioReport): string {
   const { accepted } = scenario;
   const lines = accepted === undefined ? [] : [`Accepted by **${md(accepted.by, 60)}**, so it does not block:`];
@@ -34,7 +34,7 @@ export function leadText(scenario: ScenarioReport): string {
   if (scenario.judgement !== null) {
     const sees = sensitivity(scenario.judgement);
     const run = scenario.word === "unjudged" ? "With a baseline this run" : "This run";
-    if (sees !== null) lines.push(`${run} would have noticed ${sees}.`);
+    if (sees !== null) lines.push(`${run} would have detected ${sees}.`);
   }
   return lines.join(" ");
 }
@@ -79,8 +79,8 @@ export function scenarioTable(scenarios: readonly ScenarioReport[]): string {
   return more > 0 ? `${text}\n\n…and ${more} more in the bundle.` : text;
 }
 
-/** Everything about one scenario that is not folded, but its lead, its error and its picture. */
-export function scenarioParts(scenario: ScenarioReport, { at, repositoryUrl = null }: Place): Part[] {
+/** Everything about one scenario that is not folded, except its lead, its error and its picture. */
+export function scenarioParts(scenario: ScenarioReport, { at, repositoryUrl = null }: ScenarioContext): Part[] {
   if (scenario.word === "pass") return [];
   const { lines, others } = splitLines(scenario.findings);
   const hasChecks = (scenario.judgement?.checks.length ?? 0) > 0;
@@ -88,28 +88,23 @@ export function scenarioParts(scenario: ScenarioReport, { at, repositoryUrl = nu
     { kind: "checks", text: hasChecks ? checksText(scenario) : null },
     { kind: "line", text: linesMarkdown(lines) },
     { kind: "findings", text: findingsText(others) },
-    { kind: "environment", text: identityText(scenario) },
+    {
+      kind: "environment",
+      text: differencesText(scenario, "identity", "**The environment differs from the baseline's:**"),
+    },
     { kind: "accepted", text: acceptedText(scenario, repositoryUrl) },
     { kind: "next", text: nextText(scenario) },
   ] as const;
   return texts.flatMap(({ kind, text }) => (text === null ? [] : [{ kind, at, text }]));
 }
 
-/** How the command failed and what it printed last; null when it did not. */
+/** How the command failed and the end of its output; null when it did not fail. */
 export function errorText(scenario: ScenarioReport): string | null {
   const { error } = scenario;
   if (error === null) return null;
-  const exit = scenario.runs.findLast((run) => run.info.exit.kind !== "exited" || run.info.exit.code !== 0)?.info.exit;
-  const state = exit === undefined ? "" : ` · ${md(exitText(exit), 200)}`;
+  const exit = failedExit(scenario);
+  const state = exit === null ? "" : ` · ${md(exitText(exit), 200)}`;
   const lines = [`\`${error.code.replace(/[^A-Z0-9_]/g, "")}\`${state}`];
-  if (error.output_tail) lines.push(`The last lines it printed:\n\n${codeBlock(tail(error.output_tail, TAIL_CHARS))}`);
+  if (error.output_tail) lines.push(`Last lines of its output:\n\n${codeBlock(tail(error.output_tail, TAIL_CHARS))}`);
   return lines.join("\n\n");
-}
-
-/** Differences of the environment that forbid a comparison. */
-function identityText({ judgement }: ScenarioReport): string | null {
-  const identity = judgement?.fingerprint.filter(({ kind }) => kind === "identity") ?? [];
-  if (identity.length === 0) return null;
-  const lines = identity.slice(0, MAX_DIFFERENCES).map((difference) => `- ${md(differenceText(difference))}`);
-  return `**The environment is not the baseline's:**\n\n${lines.join("\n")}`;
 }

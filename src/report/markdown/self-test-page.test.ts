@@ -23,7 +23,7 @@ describe("the self-test's badge", () => {
       }),
     );
 
-  it("is what a shields.io endpoint takes, and nothing more", () => {
+  it("has only the keys that a shields.io endpoint accepts", () => {
     expect(badge([0, 24], [47, 48])).toEqual({
       schemaVersion: 1,
       label: "memory gate self-test",
@@ -38,16 +38,13 @@ describe("the self-test's badge", () => {
     [[0, 60], [120, 120], "brightgreen"],
     [[10, 30], [60, 60], "red"],
     [[0, 60], [30, 60], "red"],
-  ] as const)(
-    "of %j false alarms and %j found is %s only as far as the counts prove it: %s",
-    (alarms, found, color) => {
-      expect(badge([...alarms], [...found]).color).toBe(color);
-    },
-  );
+  ] as const)("for %j false alarms and %j detections is %s", (alarms, found, color) => {
+    expect(badge([...alarms], [...found]).color).toBe(color);
+  });
 });
 
 describe("the self-test's page", () => {
-  it("counts each kind of try with its interval, and names what went wrong", () => {
+  it("counts each kind of try with its interval, and marks false alarms and missed regressions", () => {
     const page = selfTestPage([
       ...times(19, trial("canary", false)),
       trial("canary", true),
@@ -65,7 +62,7 @@ describe("the self-test's page", () => {
     expect(selfTestPage([trial("peak", true, "<img src=x> | @all")])).not.toMatch(/<img|@all/);
   });
 
-  it("tallies only the kinds it is asked for", () => {
+  it("counts only the requested kinds", () => {
     const trials = [trial("canary", true), trial("peak", true), trial("growth", false)];
     expect(tallyOf(trials, ["peak", "growth"])).toEqual({ hits: 1, tries: 2 });
   });

@@ -2,7 +2,7 @@ import { formatBytes } from "../../core/units.ts";
 import { type Tally, tallyText } from "../../stats/wilson.ts";
 import { md, table } from "./markdown-text.ts";
 
-/** One try of the self-test, as far as the page tells it. */
+/** One try of the self-test, as the page shows it. */
 export interface ShownTrial {
   readonly time: string;
   readonly scenario: string;
@@ -13,7 +13,7 @@ export interface ShownTrial {
   readonly runs: number;
 }
 
-const SHOWN = 60;
+const MAX_SHOWN = 60;
 
 const KINDS = { canary: "unchanged program", peak: "injected peak", growth: "injected growth" } as const;
 
@@ -22,19 +22,19 @@ export function tallyOf(trials: readonly ShownTrial[], kinds: readonly ShownTria
   return { hits: counted.filter(({ failed }) => failed).length, tries: counted.length };
 }
 
-function rightly({ kind, failed }: ShownTrial): string {
+function resultText({ kind, failed }: ShownTrial): string {
   if (kind === "canary") return failed ? "**false alarm**" : "no alarm";
   return failed ? "found" : "**missed**";
 }
 
-/** The page behind the self-test's badge: what was tried, how it went, and how sure the counts are. */
+/** The page behind the self-test's badge: the newest tries, and the counts with their intervals. */
 export function selfTestPage(trials: readonly ShownTrial[]): string {
   const rows = (["canary", "peak", "growth"] as const).map((kind) => [
     KINDS[kind],
     kind === "canary" ? "false alarms" : "found",
     tallyText(tallyOf(trials, [kind])),
   ]);
-  const newest = trials.slice(-SHOWN).reverse();
+  const newest = trials.slice(-MAX_SHOWN).reverse();
   const history = newest.map((trial) => [
     md(trial.time),
     md(trial.scenario, 60),
@@ -42,17 +42,17 @@ export function selfTestPage(trials: readonly ShownTrial[]): string {
     trial.kind === "canary" ? "" : formatBytes(trial.injected_bytes),
     md(trial.metric, 40),
     String(trial.runs),
-    rightly(trial),
+    resultText(trial),
   ]);
   return [
     "# Self-test of the memory gate",
     "",
-    "By night the gate is tested by what it should say: an unchanged program is no regression; the same program is one when a little more",
-    "memory is held beside it than the gate claims to find (1.5 times the smallest detectable change). Counts, with 95 % Wilson intervals:",
+    "Each nightly run tests the gate itself. An unchanged program must not fail. The same program must fail while additional memory of",
+    "1.5 times the smallest detectable change is allocated beside it. Counts, with 95 % Wilson intervals:",
     "",
     table(["try", "counted", "result"], ["l", "l", "l"], rows),
     "",
-    "Injected memory is held outside the program, so it is looked for in host memory, also where a device's allocator gates.",
+    "Injected memory is allocated outside the program, so host memory is judged, even where a device's allocator gates.",
     "",
     `## The newest ${newest.length} tries`,
     "",

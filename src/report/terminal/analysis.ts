@@ -1,19 +1,20 @@
 import type { AnalysisDocument, DriftClass, RanksAnalysis, SeriesAnalysis } from "../../analysis/document.ts";
-import { escapeTerminal } from "../../core/escape.ts";
-import { formatBytes, formatBytesDelta, formatDuration } from "../../core/units.ts";
+import { plural } from "../../core/text.ts";
+import { formatBytesDelta, formatDuration } from "../../core/units.ts";
+import { sizeCell } from "../wording.ts";
 import { type Paint, painter } from "./ansi.ts";
 import { findingLines } from "./findings.ts";
-import { alignRows, type Cell, cell, clip } from "./terminal-table.ts";
+import { alignRows, type Cell, cell, clip, safe, usableWidth } from "./terminal-table.ts";
 
 const MAX_SERIES = 40;
 
-/** What `analyze` prints: one row per series, then the findings and what could not be read. */
+/** The output of `analyze`: one row per series, then the findings, diagnosis, ranks and missing values. */
 export function renderAnalysisTerminal(
   document: AnalysisDocument,
   options: { readonly color: boolean; readonly width: number },
 ): string {
   const paint = painter(options.color);
-  const width = Math.min(140, Math.max(40, Number.isFinite(options.width) ? Math.floor(options.width) : 80));
+  const width = usableWidth(options.width, 140);
   const lines: string[] = [];
   if (document.series.length === 0) {
     lines.push("No memory series in this input.");
@@ -37,16 +38,14 @@ export function renderAnalysisTerminal(
 
 function seriesRow(series: SeriesAnalysis, several: boolean, paint: Paint): Cell[] {
   const rank = several ? `rank ${series.rank} ` : "";
-  const name = escapeTerminal(
-    `${rank}${series.device === series.metric ? "" : `${series.device} `}${series.metric}`.replace(/[\r\n]+/g, " "),
-  );
+  const name = safe(`${rank}${series.device === series.metric ? "" : `${series.device} `}${series.metric}`);
   return [
     cell(clip(name, 40)),
     cell(series.class, classColor(series.class, paint)),
-    cell(size(series.peak_bytes)),
+    cell(sizeCell(series.peak_bytes)),
     cell(series.growth_bytes === null ? "–" : formatBytesDelta(series.growth_bytes)),
     cell(slope(series)),
-    cell(size(series.mde_bytes), paint.dim),
+    cell(sizeCell(series.mde_bytes), paint.dim),
     cell(untilOom(series), series.steps_to_oom !== null || series.seconds_to_oom !== null ? paint.red : paint.dim),
   ];
 }
@@ -70,12 +69,8 @@ function classColor(name: DriftClass, paint: Paint): (text: string) => string {
   }
 }
 
-/** Ranks named in one line. */
+/** Ranks listed on one line. */
 const MAX_NAMED = 20;
-
-function size(bytes: number | null): string {
-  return bytes === null ? "–" : formatBytes(bytes);
-}
 
 function slope(series: SeriesAnalysis): string {
   if (series.slope_bytes_per_step !== null) return `${formatBytesDelta(series.slope_bytes_per_step)}/step`;
@@ -87,14 +82,14 @@ function untilOom(series: SeriesAnalysis): string {
   return series.seconds_to_oom === null ? "–" : formatDuration(series.seconds_to_oom);
 }
 
-function takingPart({ participating_ranks: present, world_size: size }: RanksAnalysis): string {
+function ranksWithData({ participating_ranks: present, world_size: size }: RanksAnalysis): string {
   const named = present.slice(0, MAX_NAMED).join(", ");
   return `ranks with data: ${named}${present.length > MAX_NAMED ? ", …" : ""} (${present.length} of ${size})`;
 }
 
-/** When device memory of several ranks jumped, and whose was first. */
+/** When device memory of several ranks jumped, and which rank was first. */
 function jumpNotes({ cluster_onset_timestamp_ns: onset, first_cause_suspects: [suspect] }: RanksAnalysis): string[] {
-  const began = onset === null ? [] : [`device memory of several ranks jumps, from ${onset} on (Unix nanoseconds)`];
+  const began = onset === null ? [] : [`device memory of several ranks jumps, starting at ${onset} (Unix nanoseconds)`];
   if (suspect === undefined) return began;
   const ahead = Number(suspect.lead_over_cluster_onset_ns) / 1e6;
   const lead = ahead > 0 ? `, ${ahead} ms ahead` : "";
@@ -104,7 +99,7 @@ function jumpNotes({ cluster_onset_timestamp_ns: onset, first_cause_suspects: [s
 function noteLines(document: AnalysisDocument, width: number): string[] {
   const notes: string[] = [];
   for (const diagnosis of document.diagnosis) {
-    // That there are no steps or no device to diagnose says nothing about memory; the document has it.
+    // Without steps or a device there is nothing to diagnose; the JSON document lists it.
     if (diagnosis.kind === "NO_DATA" || diagnosis.kind === "NO_GPU") continue;
     const worst = diagnosis.worst_rank === null ? "" : ` (worst rank ${diagnosis.worst_rank})`;
     notes.push(`diagnosis: ${diagnosis.status}${worst}`);
@@ -112,9 +107,9 @@ function noteLines(document: AnalysisDocument, width: number): string[] {
   const { ranks } = document;
   if (ranks.missing_ranks.length > 0)
     notes.push(`ranks without data: ${ranks.missing_ranks.slice(0, MAX_NAMED).join(", ")}`);
-  if (ranks.participating_ranks.length > 1) notes.push(takingPart(ranks), ...jumpNotes(ranks));
+  if (ranks.participating_ranks.length > 1) notes.push(ranksWithData(ranks), ...jumpNotes(ranks));
   for (const [column, count] of Object.entries(document.missing)) {
-    if (count > 0) notes.push(`${column}: ${count} value${count === 1 ? "" : "s"} missing`);
+    if (count > 0) notes.push(`${column}: ${plural(count, "value")} missing`);
   }
-  return notes.map((note) => clip(`  ${escapeTerminal(note.replace(/[\r\n]+/g, " "))}`, width));
+  return notes.map((note) => clip(`  ${safe(note)}`, width));
 }

@@ -6,17 +6,17 @@ export interface Domain {
   readonly timeTo_s: number;
   readonly low: number;
   readonly high: number;
-  /** Whether the horizontal lines fit into the picture; one that does not is named at the edge instead. */
+  /** Whether the horizontal line fits into the picture; otherwise the legend names the limit. */
   readonly showsBudget: boolean;
   readonly showsThreshold: boolean;
 }
 
-/** A limit further above the data than this factor would squeeze the lines into the bottom of the picture. */
+/** A limit further above the data would squeeze the lines into the bottom of the picture. */
 const FAR_LIMIT = 2;
 /** Data that never leaves the top 40 % of a zero-based axis is shown without the empty part below. */
 const ZOOM_ABOVE = 0.6;
 
-/** What part of the plane a timeline's picture shows; always a non-empty rectangle. */
+/** The ranges of time and bytes that a timeline's picture shows; never empty. */
 export function domainOf(timeline: Timeline, ranked: RankedTimeline): Domain {
   const { envelope, budget_bytes: budget, threshold_bytes: threshold } = timeline;
   let timeTo = 0;

@@ -1,9 +1,9 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes } from "../../core/units.ts";
 import type { Timeline } from "../documents/model.ts";
-import { fitText, textWidth } from "./text-width.ts";
-import { BASELINE, BUDGET_LINE, INK, LIMIT_LINE, LINE_STYLES } from "./palette.ts";
 import type { Domain } from "./domain.ts";
+import { BASELINE, BUDGET_LINE, INK, LIMIT_LINE, LINE_STYLES } from "./palette.ts";
+import { fitText, textWidth } from "./text-width.ts";
 import { hiddenSummary, type RankedTimeline, seriesLabel } from "./timeline-model.ts";
 
 const TEXT_SIZE = 17;
@@ -22,7 +22,7 @@ interface Entry {
   readonly swatch: string;
 }
 
-/** The legend, wrapped to `width` pixels; the origin is its top left corner. */
+/** The legend, wrapped to `width` pixels, with its origin at the top left. */
 export function layoutLegend(timeline: Timeline, ranked: RankedTimeline, domain: Domain, width: number): Legend {
   const parts: string[] = [];
   let x = 0;

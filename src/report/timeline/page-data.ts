@@ -1,20 +1,20 @@
 import { escapeTerminal } from "../../core/escape.ts";
 import type { ScenarioReport, Timeline } from "../documents/model.ts";
 import { decimate, type Line } from "./decimate.ts";
-import { BASELINE, BUDGET_LINE, LIMIT_LINE, LINE_STYLES } from "./palette.ts";
 import { domainOf } from "./domain.ts";
+import { BASELINE, BUDGET_LINE, LIMIT_LINE, LINE_STYLES } from "./palette.ts";
 import { rankSeries, seriesLabel, withUsableLimits } from "./timeline-model.ts";
 
-/** Columns a line keeps in the page: zooming shows ten times what the picture does, extremes are all there. */
+/** Columns kept of a line: zooming shows more detail than the picture, and no extreme is lost. */
 const COLUMNS = 2000;
 const MAX_LINES = 24;
 
 /** One line of a page's chart. */
-export interface PageLine {
+interface PageLine {
   readonly role: "series" | "baseline-low" | "baseline-mid" | "baseline-high" | "limit" | "budget";
   readonly label: string;
   readonly color: string;
-  /** Colour on a dark page, where the usual one would vanish. */
+  /** Colour on a dark page, where the other one lacks contrast. */
   readonly dark?: string;
   readonly width: number;
   readonly dash: readonly number[];
@@ -26,11 +26,11 @@ export interface PageLine {
   readonly bytes: string;
 }
 
-export interface PageData {
+interface PageData {
   readonly scenarios: readonly { readonly lines: readonly PageLine[] }[];
 }
 
-/** What the page's script draws, as JSON-safe values. */
+/** The data block of the page's script, as JSON-safe values. */
 export function pageData(scenarios: readonly ScenarioReport[]): PageData {
   return {
     scenarios: scenarios.map((scenario) => ({

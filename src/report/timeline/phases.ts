@@ -1,28 +1,28 @@
 import { escapeHtml } from "../../core/escape.ts";
 import type { Timeline } from "../documents/model.ts";
-import { fitText, textWidth } from "./text-width.ts";
 import { INK } from "./palette.ts";
+import { fitText, textWidth } from "./text-width.ts";
 
 /** Height of the strip of phases above the time axis, pixels. */
 export const PHASE_STRIP = 24;
 
 const NAME_SIZE = 14;
-/** Room of a name below which none is written. */
+/** A name needs at least this much room. */
 const MIN_NAME = 24;
-/** Phases that are no wider than this cannot be told apart. */
+/** Narrower phases cannot be distinguished. */
 const MIN_WIDTH = 2;
 const MAX_STRETCHES = 256;
-/** A tone for each name, in turn. */
+/** Opacities of the phases, assigned to their names in turn. */
 const TONES = [0.1, 0.22, 0.15, 0.3] as const;
 
-export interface StripLayout {
+interface StripLayout {
   readonly left: number;
   readonly right: number;
   readonly bottom: number;
   readonly xOf: (time_s: number) => number;
 }
 
-/** The parts of the program that it names, as a strip along the time axis; names are written where they fit. */
+/** The phases that the program names, as a strip along the time axis; a name is written where it fits. */
 export function drawPhases({ phases = [] }: Timeline, { left, right, bottom, xOf }: StripLayout): string {
   const names = [...new Set(phases.map(({ name }) => name))];
   return phases

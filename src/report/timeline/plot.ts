@@ -1,14 +1,14 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes } from "../../core/units.ts";
 import type { Timeline } from "../documents/model.ts";
-import { fitText, textWidth } from "./text-width.ts";
 import { decimate, type Line } from "./decimate.ts";
-import { BASELINE, BUDGET_LINE, INK, LIMIT_LINE, LINE_STYLES } from "./palette.ts";
 import type { Domain } from "./domain.ts";
-import type { RankedTimeline } from "./timeline-model.ts";
+import { BASELINE, BUDGET_LINE, INK, LIMIT_LINE, LINE_STYLES } from "./palette.ts";
 import { drawPhases, PHASE_STRIP } from "./phases.ts";
+import { fitText, textWidth } from "./text-width.ts";
+import type { RankedTimeline } from "./timeline-model.ts";
 
-/** Where the plot sits in the picture (pixels) and what part of the data it shows. */
+/** The position of the plot in the picture (pixels) and the data it shows. */
 export interface Plane {
   readonly left: number;
   readonly right: number;
@@ -73,8 +73,8 @@ function yOf(bytes: number, plane: Plane): number {
   return plane.bottom - ((bytes - low) / (high - low)) * (plane.bottom - plane.top);
 }
 
-/** Stretches of a line between its gaps, as pixel pairs. */
-function stretches(line: Line, plane: Plane): [number, number][][] {
+/** The segments of a line between its gaps, as pixel pairs. */
+function segments(line: Line, plane: Plane): [number, number][][] {
   const all: [number, number][][] = [];
   let current: [number, number][] = [];
   for (let i = 0; i < line.bytes.length; i++) {
@@ -97,18 +97,18 @@ function pathOf(points: readonly (readonly [number, number])[]): string {
 function linePath(line: Line, style: { color: string; width: number; dash: string }, plane: Plane): string {
   const dash = style.dash === "" ? "" : ` stroke-dasharray="${style.dash}"`;
   // A lone sample between gaps has no length; the short stroke with round ends makes it a dot.
-  const path = stretches(line, plane)
+  const path = segments(line, plane)
     .map((points) => (points.length === 1 ? `${pathOf(points)}h2.5` : pathOf(points)))
     .join("");
   if (path === "") return "";
   return `<path d="${path}" fill="none" stroke="${style.color}" stroke-width="${style.width}"${dash} stroke-linejoin="round" stroke-linecap="round" clip-path="url(#plot)"/>`;
 }
 
-function areaPath(line: Line, floor: number, plane: Plane): string {
-  return stretches(line, plane)
+function areaPath(line: Line, bottom: number, plane: Plane): string {
+  return segments(line, plane)
     .map((points) => {
       const [first, last] = [points[0]!, points[points.length - 1]!];
-      return `${pathOf(points)}L${last[0].toFixed(1)} ${floor.toFixed(1)}L${first[0].toFixed(1)} ${floor.toFixed(1)}Z`;
+      return `${pathOf(points)}L${last[0].toFixed(1)} ${bottom.toFixed(1)}L${first[0].toFixed(1)} ${bottom.toFixed(1)}Z`;
     })
     .join("");
 }
@@ -131,7 +131,7 @@ function drawEnvelope(timeline: Timeline, plane: Plane): string {
   if (low.length > 0) {
     const outline = `${pathOf([...high, ...low.reverse()])}Z`;
     out.push(
-      // The stroke keeps a band visible that is thinner than a pixel, as baselines of a constant workload are.
+      // The stroke keeps a band visible that is thinner than a pixel, as for baselines of a constant workload.
       `<path d="${outline}" fill="${BASELINE.band}" fill-opacity="0.85" stroke="${BASELINE.band}" stroke-opacity="0.85" stroke-width="2" stroke-linejoin="round" clip-path="url(#plot)"/>`,
     );
   }
@@ -140,7 +140,7 @@ function drawEnvelope(timeline: Timeline, plane: Plane): string {
   return out.join("\n");
 }
 
-/** The limits inside the picture; what lies above the lowest of them is tinted. */
+/** The limits inside the picture; the area above the lowest is tinted. */
 function shownLimits(timeline: Timeline, domain: Domain): number[] {
   return [
     domain.showsBudget ? timeline.budget_bytes : null,
@@ -165,7 +165,7 @@ function drawLimits(timeline: Timeline, plane: Plane, atRight: boolean): string 
     out.push(
       `<path d="M${plane.left} ${y.toFixed(1)}H${plane.right}" stroke="${look.color}" stroke-width="2.5" stroke-dasharray="${look.dash}" fill="none"/>`,
     );
-    // Over its line, unless the label of a line just above already sits there.
+    // Above its line, unless the label of the next higher line is there.
     const label = y - above < 30 || y - plane.top < 14 ? y + 23 : y - 9;
     above = y;
     out.push(
@@ -188,19 +188,19 @@ function drawPeak(peak: { time_s: number; bytes: number }, limits: readonly numb
   const label = formatBytes(peak.bytes);
   const half = textWidth(label, LABEL_SIZE) / 2;
   const center = Math.min(plane.right - half - 6, Math.max(plane.left + half + 6, x));
-  // Above the point where nothing is in the way, else below it, else beside it.
-  const places = [
+  // Above the point where that is free, else below it, else beside it.
+  const positions = [
     { x: center, y: y - 15 },
     { x: center, y: y + 29 },
     { x: x - half - 16 < plane.left ? x + half + 16 : x - half - 16, y: y + 6 },
   ];
   const lines = limits.map((limit) => yOf(limit, plane));
-  const free = (place: { y: number }) =>
-    place.y - 16 >= plane.top - 4 && lines.every((line) => line < place.y - 17 || line > place.y + 6);
-  const place = places.find(free) ?? places[1]!;
+  const isFree = (at: { y: number }) =>
+    at.y - 16 >= plane.top - 4 && lines.every((line) => line < at.y - 17 || line > at.y + 6);
+  const position = positions.find(isFree) ?? positions[1]!;
   return [
     `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="6.5" fill="${breached ? LIMIT_LINE.color : LINE_STYLES[0].color}" stroke="${INK.paper}" stroke-width="2.5"/>`,
-    plateText(label, place.x, place.y, "middle", breached ? "#a84300" : "#005a8f"),
+    plateText(label, position.x, position.y, "middle", breached ? "#a84300" : "#005a8f"),
   ].join("\n");
 }
 
@@ -209,7 +209,7 @@ function drawMarks(timeline: Timeline, plane: Plane): string {
     .filter((mark) => Number.isFinite(mark.time_s) && mark.time_s >= 0 && mark.time_s <= plane.domain.timeTo_s)
     .slice(0, MAX_MARKS);
   let free = plane.left;
-  const floor = plane.bottom - (timeline.phases === undefined ? 0 : PHASE_STRIP);
+  const bottom = plane.bottom - (timeline.phases === undefined ? 0 : PHASE_STRIP);
   return [...marks]
     .sort((a, b) => a.time_s - b.time_s)
     .map((mark) => {
@@ -220,12 +220,12 @@ function drawMarks(timeline: Timeline, plane: Plane): string {
       const start = Math.min(x + 6, plane.right - width - 4);
       if (start < free) return line;
       free = start + width + 10;
-      return line + plateText(text, start, floor - 9, "start", INK.soft, 15);
+      return line + plateText(text, start, bottom - 9, "start", INK.soft, 15);
     })
     .join("\n");
 }
 
-/** Text on a paper-coloured plate, so that lines behind it do not cross the letters. */
+/** Text on a plate in the colour of the paper, so that no line crosses the letters. */
 function plateText(
   text: string,
   x: number,

@@ -10,14 +10,14 @@ export function textWidth(text: string, size: number): number {
   return (width * size) / 1000;
 }
 
-/** What the shipped font can draw of a text: letters it lacks become a visible replacement instead of vanishing. */
-export function drawable(text: string): string {
+/** A text in letters that the shipped font has; others become a visible replacement instead of vanishing. */
+function drawable(text: string): string {
   let out = "";
   for (const letter of text.replace(/\s+/g, " ")) out += LETTER_WIDTHS.has(letter) ? letter : NOT_IN_FONT;
   return out;
 }
 
-/** A text cut to at most `width` pixels, with an ellipsis where something was cut. */
+/** A text cut to at most `width` pixels, with an ellipsis where it was cut. */
 export function fitText(text: string, size: number, width: number): string {
   const whole = drawable(text);
   if (textWidth(whole, size) <= width) return whole;
