@@ -4,7 +4,10 @@ import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { packageRoot } from "../core/package-root.ts";
 
-/** Files that the reports are made with. A build copies them into `dist/assets`; a source checkout reads them in their own directories. */
+/**
+ * Files that the reports are made with. A build copies them into `dist/assets`; a source checkout reads them in their
+ * own directories.
+ */
 const SOURCES = {
   "dejavu-sans-subset.ttf": { own: true },
   "timeline-page.css": { own: true },

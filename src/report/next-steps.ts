@@ -86,7 +86,9 @@ function unjudgedStep({ judgement }: ScenarioReport, reader: Reader): Step {
   return { text: `${record} on the base branch${then}`, command: REFRESH };
 }
 
-/** The comment that accepts a scenario's difference; null when nothing can be accepted. The token may be outside text. */
+/**
+ * The comment that accepts a scenario's difference; null when nothing can be accepted. The token may be outside text.
+ */
 function acceptComment({ difference }: ScenarioReport): string | null {
   return isToken(difference) && difference.length <= 80 ? `/stormlog accept ${difference} <reason>` : null;
 }

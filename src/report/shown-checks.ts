@@ -24,8 +24,8 @@ function badness({ candidate_bytes: candidate, threshold_bytes: threshold }: Che
 }
 
 /**
- * The checks to show, the worst first: all of them up to `most`; above that, the worst ranks of each kind (verdict, metric, aspect,
- * limit) with the number of ranks omitted.
+ * The checks to show, the worst first: all of them up to `most`; above that, the worst ranks of each kind (verdict,
+ * metric, aspect, limit) with the number of ranks omitted.
  */
 export function shownChecks(checks: readonly Check[], most: number): ShownChecks {
   const sorted = sortChecks(checks);

@@ -13,8 +13,8 @@ export interface SourceLocation {
 }
 
 /**
- * The line a finding points at (evidence `line`, "train.py:48"); null when it names none, or one outside the repository: only a
- * relative path without ".." and without a scheme is a file of the change.
+ * The line a finding points at (evidence `line`, "train.py:48"); null when it names none, or one outside the
+ * repository: only a relative path without ".." and without a scheme is a file of the change.
  */
 export function sourceLocationOf(finding: Finding): SourceLocation | null {
   const line = finding.evidence.line ?? finding.evidence.source_line;
@@ -28,8 +28,8 @@ export function sourceLocationOf(finding: Finding): SourceLocation | null {
 }
 
 /**
- * A key of a finding's line that survives edits above it: the file, the function and the text of the line. Code scanning matches
- * old results with new ones by it.
+ * A key of a finding's line that survives edits above it: the file, the function and the text of the line. Code
+ * scanning matches old results with new ones by it.
  */
 export function locationKey(finding: Finding): string {
   const location = sourceLocationOf(finding);

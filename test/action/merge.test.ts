@@ -278,7 +278,7 @@ describe.skipIf(azurite === null)("the job after the nodes of one job", () => {
     await leave("n0", "pass", { report: nodeReport(0, "pass") });
     const result = await merge({ unjudged: "fail" });
     expect(result, result.log).toMatchObject({ code: 6, outputs: { verdict: "unjudged" } });
-    expect(github.comments[0]?.body).toContain("rank 1 of 2 is in none of the bundles");
+    expect(github.comments[0]?.body).toContain("rank 1 of 2 is missing from the bundles");
   });
 });
 

@@ -22,8 +22,8 @@ interface BundleStart {
 }
 
 /**
- * Make the bundle's directory with the manifest of an incomplete bundle, which remains if the gate is killed. An earlier bundle in the
- * directory is replaced; a directory with other files is refused.
+ * Make the bundle's directory with the manifest of an incomplete bundle, which remains if the gate is killed. An
+ * earlier bundle in the directory is replaced; a directory with other files is refused.
  * @throws GateError BUNDLE_NOT_EMPTY (usage), BUNDLE_IN_USE, DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED
  */
 export async function prepareBundle(directory: string, start: BundleStart): Promise<void> {
@@ -62,8 +62,8 @@ export async function prepareBundle(directory: string, start: BundleStart): Prom
 }
 
 /**
- * Write the reports into a bundle that has its `runs/`, and the manifest last. A report that cannot be written is listed as missing,
- * and the others are still written.
+ * Write the reports into a bundle that has its `runs/`, and the manifest last. A report that cannot be written is
+ * listed as missing, and the others are still written.
  * @param listed files with known digests, which are not read again
  * @throws GateError DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED after writing everything that could be written
  */
@@ -103,7 +103,8 @@ export async function writeBundle(
   for (const { info, directory: runDirectory } of runs) {
     if (!info.complete) missing.push({ path: `${runDirectory}/recording.json`, reason: "the recording is incomplete" });
   }
-  // Notes about a run's losses (late samples, a daemon that ended) are listed too, but do not make the bundle incomplete.
+  // Notes about a run's losses (late samples, a daemon that ended) are listed too, but do not make the bundle
+  // incomplete.
   const complete = missing.length === 0;
   for (const { info, directory: runDirectory } of runs) {
     for (const reason of info.lost) missing.push({ path: runDirectory, reason });
@@ -134,7 +135,8 @@ interface ReadBundle {
 
 /**
  * Read a bundle back. Every value is checked, because the bundle may be untrusted.
- * @throws GateError INPUT_NOT_FOUND, INPUT_TRUNCATED, INPUT_TOO_LARGE, BUNDLE_INVALID, BUNDLE_INCOMPLETE, REPORT_INVALID, INPUT_SCHEMA_VERSION
+ * @throws GateError INPUT_NOT_FOUND, INPUT_TRUNCATED, INPUT_TOO_LARGE, BUNDLE_INVALID, BUNDLE_INCOMPLETE,
+ * REPORT_INVALID, INPUT_SCHEMA_VERSION
  */
 export async function readBundle(directory: string): Promise<ReadBundle> {
   const manifest = await readManifest(directory);

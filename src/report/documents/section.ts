@@ -5,9 +5,10 @@ import { payloadOf, reportOf } from "./payload.ts";
 import { PayloadSchema } from "./report-schema.ts";
 
 /**
- * A section is the report of one job of a gate as one small document: a leg of a matrix, a node, or the only job. The comment, its
- * pictures and a merged verdict are rendered from sections alone, so that the job that posts them runs no code of the change and trusts
- * none of its text. A section of a fork is untrusted until {@link parseSection} has accepted it.
+ * A section is the report of one job of a gate as one small document: a leg of a matrix, a node, or the only job. The
+ * comment, its pictures and a merged verdict are rendered from sections alone, so that the job that posts them runs no
+ * code of the change and trusts none of its text. A section of a fork is untrusted until {@link parseSection} has
+ * accepted it.
  */
 export interface Section {
   /** Each gate has one comment. */
@@ -44,7 +45,9 @@ const SectionSchema = v.object({
 
 type Document = v.InferInput<typeof SectionSchema>;
 
-/** The document of a section, at most {@link MAX_SECTION_BYTES} long. A very large report loses its explanations first. */
+/**
+ * The document of a section, at most {@link MAX_SECTION_BYTES} long. A very large report loses its explanations first.
+ */
 export function sectionText(section: Section): string {
   const { report } = section;
   let document: Document = clipped({

@@ -2,8 +2,8 @@ import type { Section } from "../documents/section.ts";
 import { worstScenario } from "../urgency.ts";
 import { capital, headlineOf } from "../wording.ts";
 import { SIGN } from "./checks.ts";
-import { evidenceUrls } from "./comment-links.ts";
-import { linkTarget, md, table } from "./markdown-text.ts";
+import { evidenceLinks, evidenceUrls, type RunPages } from "./comment-links.ts";
+import { md, table } from "./markdown-text.ts";
 import { spark } from "./scenario.ts";
 
 /** Rows of one table; further legs are named below it. */
@@ -28,13 +28,8 @@ export function nameLegs(sections: readonly Section[]): readonly Leg[] {
   });
 }
 
-interface LegLinks {
-  readonly repositoryUrl: string;
-  readonly runId: number | null;
-}
-
 /** A row per leg: its verdict, its memory as a line of block letters, the reason, and its evidence. */
-export function legTable(legs: readonly Leg[], links: LegLinks): string {
+export function legTable(legs: readonly Leg[], links: RunPages): string {
   const shown = legs.slice(0, MAX_ROWS);
   const rows = shown.map(({ section, name }) => {
     const { report } = section;
@@ -47,18 +42,10 @@ export function legTable(legs: readonly Leg[], links: LegLinks): string {
       md(name, 80),
       line === "" ? "" : `\`${line}\``,
       md(capital(why), 140),
-      evidenceCell(section, links),
+      evidenceLinks(evidenceUrls(section, links), { html: "timeline", bundle: "bundle" }).join(" · "),
     ];
   });
   const text = table(["", "Leg", "Memory", "Why", "Evidence"], ["l", "l", "l", "l", "l"], rows);
   const more = legs.slice(MAX_ROWS).map(({ section, name }) => `${SIGN[section.report.word]} ${md(name, 80)}`);
   return more.length === 0 ? text : `${text}\n\nAnd ${more.length} more: ${more.join(", ")}.`;
-}
-
-function evidenceCell(section: Section, links: LegLinks): string {
-  const { htmlUrl, bundleUrl } = evidenceUrls(section, links);
-  const html = linkTarget(htmlUrl);
-  const bundle = linkTarget(bundleUrl);
-  const cells = [html === null ? null : `[timeline](${html})`, bundle === null ? null : `[bundle](${bundle})`];
-  return cells.filter((cell) => cell !== null).join(" · ");
 }

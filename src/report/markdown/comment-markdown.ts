@@ -44,8 +44,8 @@ const MAX_CHARTS = 4;
 const POSITIONS_PER_LEG = 1000;
 
 /**
- * The comment of a gate. For a single job it is the job's own summary. For several it is the overall verdict, a table of the legs,
- * and a part for every leg that did not pass.
+ * The comment of a gate. For a single job it is the job's own summary. For several it is the overall verdict, a table
+ * of the legs, and a part for every leg that did not pass.
  */
 export function renderComment(sections: readonly Section[], options: CommentOptions): string {
   const [first] = sections;

@@ -2,8 +2,8 @@ import { markdownTable } from "markdown-table";
 import { escapeMarkdown, HIDDEN_CHARACTERS } from "../../core/escape.ts";
 
 /**
- * Outside text on one line of markdown, at most `most` characters before escaping. Characters that cannot act in their position (a
- * decimal point, a hyphen inside a word) stay unescaped, so that the source is readable too.
+ * Outside text on one line of markdown, at most `most` characters before escaping. Characters that cannot act in their
+ * position (a decimal point, a hyphen inside a word) stay unescaped, so that the source is readable too.
  */
 export function md(text: string, most = 300): string {
   // Four spaces at the start of a block would make it code.
@@ -68,7 +68,10 @@ export function tail(text: string, most: number): string {
   return `…\n${line >= 0 && line < most - 1 ? end.slice(line + 1) : end}`;
 }
 
-/** A link target that cannot close its parentheses: an http(s) address or a plain relative path; null for any other text. */
+/**
+ * A link target that cannot close its parentheses: an http(s) address or a plain relative path; null for any other
+ * text.
+ */
 export function linkTarget(url: string | null | undefined): string | null {
   if (!url) return null;
   if (/^[A-Za-z0-9_][A-Za-z0-9_./-]*$/.test(url)) return url;

@@ -14,15 +14,11 @@ import { renderMermaid } from "./mermaid.ts";
 const MAX_SCENARIOS = 60;
 const TAIL_CHARS = 3000;
 
-interface ScenarioContext {
-  readonly at: number;
-  readonly repositoryUrl?: string | null;
-}
-
-interface Picture {
-  readonly at: number;
+export interface PictureOptions {
+  /** Address (or relative path) of the timeline picture of the worst scenario. */
   readonly timelineImageUrl?: string | null;
   readonly htmlUrl?: string | null;
+  /** Draw a mermaid chart where there is no picture (default true); otherwise a sparkline. */
   readonly mermaid?: boolean;
 }
 
@@ -40,7 +36,7 @@ export function leadText(scenario: ScenarioReport): string {
 }
 
 /** The timeline: its picture where there is one, else a mermaid chart, else a line of block letters. */
-export function pictureParts(scenario: ScenarioReport, picture: Picture): Part[] {
+export function pictureParts(scenario: ScenarioReport, picture: PictureOptions & { readonly at: number }): Part[] {
   const { timeline } = scenario;
   if (timeline === null) return [];
   const { at } = picture;
@@ -80,7 +76,7 @@ export function scenarioTable(scenarios: readonly ScenarioReport[]): string {
 }
 
 /** Everything about one scenario that is not folded, except its lead, its error and its picture. */
-export function scenarioParts(scenario: ScenarioReport, { at, repositoryUrl = null }: ScenarioContext): Part[] {
+export function scenarioParts(scenario: ScenarioReport, at: number, repositoryUrl: string | null): Part[] {
   if (scenario.word === "pass") return [];
   const { lines, others } = splitLines(scenario.findings);
   const hasChecks = (scenario.judgement?.checks.length ?? 0) > 0;

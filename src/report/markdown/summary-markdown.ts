@@ -5,17 +5,13 @@ import { costText, countedNotes } from "../wording.ts";
 import { policyText } from "./acceptance.ts";
 import { SIGN } from "./checks.ts";
 import { fitParts, type Part } from "./comment-fit.ts";
+import { evidenceLinks } from "./comment-links.ts";
 import { folded, scenarioDetails } from "./details.ts";
-import { linkTarget, md } from "./markdown-text.ts";
-import { errorText, leadText, pictureParts, scenarioParts, scenarioTable } from "./scenario.ts";
+import { md } from "./markdown-text.ts";
+import { errorText, leadText, type PictureOptions, pictureParts, scenarioParts, scenarioTable } from "./scenario.ts";
 
-interface SummaryOptions {
-  /** Address (or relative path) of the timeline picture of the worst scenario. */
-  readonly timelineImageUrl?: string | null;
+interface SummaryOptions extends PictureOptions {
   readonly bundleUrl?: string | null;
-  readonly htmlUrl?: string | null;
-  /** Draw a mermaid chart where there is no picture (default true); otherwise a sparkline. */
-  readonly mermaid?: boolean;
   /** Maximum characters of the whole text; the least important parts are dropped first (default 60,000). */
   readonly maxChars?: number;
   /** Name of the gate where the repository has several. */
@@ -30,8 +26,8 @@ const DEFAULT_MAX_CHARS = 60_000;
 const MAX_WARNINGS = 10;
 
 /**
- * The text of the job summary and of a single job's comment, as GitHub-flavoured markdown: the verdict, the picture, the checks and
- * their reasons, and what to do. A pass stays short, with everything else folded.
+ * The text of the job summary and of a single job's comment, as GitHub-flavoured markdown: the verdict, the picture,
+ * the checks and their reasons, and what to do. A pass stays short, with everything else folded.
  */
 export function renderSummary(report: GateReport, options: SummaryOptions = {}): string {
   const parts: Part[] = [{ kind: "title", at: 0, text: title(report, options) }];
@@ -63,7 +59,7 @@ export function reportParts(report: GateReport, context: ReportContext): Part[] 
     const failure = errorText(scenario);
     if (failure !== null) parts.push({ kind: "error", at, text: failure });
     if (scenario === shown) parts.push(...pictureParts(scenario, context));
-    parts.push(...scenarioParts(scenario, { ...context, at }));
+    parts.push(...scenarioParts(scenario, at, context.repositoryUrl ?? null));
   });
   if (!only && shown?.word === "pass") parts.push(...pictureParts(shown, context));
   const policy = policyText(report);
@@ -115,19 +111,9 @@ export function warningParts({ warnings, word }: Pick<GateReport, "warnings" | "
 }
 
 function footer(report: GateReport, options: SummaryOptions): string {
-  const links = evidenceLinks(options);
+  const links = evidenceLinks(options, { html: "Interactive timeline", bundle: "Evidence bundle" });
   links.push(`stormlog-gate ${md(report.tool.version, 30)}`);
   if (report.commit !== null) links.push(md(report.commit.slice(0, 10)));
   links.push(costText(report.cost));
   return `<sub>${links.join(" · ")}</sub>`;
-}
-
-/** Links to the uploaded evidence. */
-function evidenceLinks({ htmlUrl, bundleUrl }: Pick<SummaryOptions, "htmlUrl" | "bundleUrl">): string[] {
-  const html = linkTarget(htmlUrl);
-  const bundle = linkTarget(bundleUrl);
-  return [
-    ...(html === null ? [] : [`[Interactive timeline](${html})`]),
-    ...(bundle === null ? [] : [`[Evidence bundle](${bundle})`]),
-  ];
 }

@@ -38,7 +38,9 @@ const MAX_CHECKS = 16;
 const TAIL_LINES = 12;
 const MAX_WIDTH = 120;
 
-/** The output of `run` and `show`: for each scenario its verdict, its checks, its memory over time, and what to do next. */
+/**
+ * The output of `run` and `show`: for each scenario its verdict, its checks, its memory over time, and what to do next.
+ */
 export function renderTerminal(report: GateReport, options: TerminalOptions): string {
   const paint = painter(options.color);
   const width = usableWidth(options.width, MAX_WIDTH);

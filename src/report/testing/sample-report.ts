@@ -6,8 +6,8 @@ import type { Check, CheckVerdict, Judgement } from "../../verdict/judgement.ts"
 import type { GateReport, ScenarioReport, Timeline, TimelineSeries, Verdict } from "../documents/model.ts";
 
 /**
- * Reports with the numbers of a realistic run, for the tests of the renderers: a small training script on a GPU whose change keeps
- * one activation per step. Same seed, same bytes.
+ * Reports with the numbers of a realistic run, for the tests of the renderers: a small training script on a GPU whose
+ * change keeps one activation per step. Same seed, same bytes.
  */
 
 interface CurveOptions {

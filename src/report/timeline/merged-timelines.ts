@@ -8,8 +8,8 @@ const MAX_POINTS = 1_000_000;
 const STORED_POINTS = 800;
 
 /**
- * The scenarios, the least urgent without their timelines where all together have more than `most` points, so that a report of
- * hundreds of legs can be read back. The run directories still contain the samples.
+ * The scenarios, the least urgent without their timelines where all together have more than `most` points, so that a
+ * report of hundreds of legs can be read back. The run directories still contain the samples.
  */
 export function withBoundedTimelines(
   scenarios: readonly ScenarioReport[],

@@ -1,8 +1,8 @@
 import type { Verdict } from "../documents/model.ts";
 
 /**
- * Colours of every picture. The line colours are Okabe and Ito's set, which all common kinds of colour blindness can distinguish.
- * Every line also differs in width or dash, so that none depends on colour alone.
+ * Colours of every picture. The line colours are Okabe and Ito's set, which all common kinds of colour blindness can
+ * distinguish. Every line also differs in width or dash, so that none depends on colour alone.
  */
 export const LINE_STYLES = [
   { color: "#0072b2", width: 3, dash: "" },

@@ -41,7 +41,7 @@ export function drawPlot(timeline: Timeline, ranked: RankedTimeline, plane: Plan
   out.push(drawEnvelope(timeline, plane));
   const limits = shownLimits(timeline, domain);
   if (mainLine !== null && limits.length > 0) {
-    const y = yOf(Math.min(...limits), plane);
+    const y = yOf(Math.min(...limits.map(({ bytes }) => bytes)), plane);
     out.push(
       `<defs><clipPath id="over"><rect x="${left}" y="${top - 4}" width="${right - left}" height="${Math.max(0, y - top + 4).toFixed(1)}"/></clipPath></defs>`,
       `<path d="${areaPath(mainLine, y, plane)}" fill="${LIMIT_LINE.color}" fill-opacity="0.22" clip-path="url(#over)"/>`,
@@ -55,7 +55,7 @@ export function drawPlot(timeline: Timeline, ranked: RankedTimeline, plane: Plan
   });
   if (mainLine !== null) out.push(linePath(mainLine, LINE_STYLES[0], plane));
   const peak = main?.peak ?? null;
-  out.push(drawLimits(timeline, plane, peak !== null && peak.time_s < domain.timeTo_s * 0.45));
+  out.push(drawLimits(limits, plane, peak !== null && peak.time_s < domain.timeTo_s * 0.45));
   if (peak !== null) out.push(drawPeak(peak, limits, plane));
   return out.join("\n");
 }
@@ -140,24 +140,21 @@ function drawEnvelope(timeline: Timeline, plane: Plane): string {
   return out.join("\n");
 }
 
-/** The limits inside the picture; the area above the lowest is tinted. */
-function shownLimits(timeline: Timeline, domain: Domain): number[] {
-  return [
-    domain.showsBudget ? timeline.budget_bytes : null,
-    domain.showsThreshold ? timeline.threshold_bytes : null,
-  ].filter((value) => value !== null);
+interface LimitLine {
+  readonly bytes: number;
+  readonly name: string;
+  readonly look: { readonly color: string; readonly dash: string };
 }
 
-function drawLimits(timeline: Timeline, plane: Plane, atRight: boolean): string {
-  const limits: { bytes: number; name: string; look: { color: string; dash: string } }[] = [];
-  const { domain } = plane;
-  if (domain.showsThreshold && timeline.threshold_bytes !== null) {
-    limits.push({ bytes: timeline.threshold_bytes, name: "limit", look: LIMIT_LINE });
-  }
-  if (domain.showsBudget && timeline.budget_bytes !== null) {
-    limits.push({ bytes: timeline.budget_bytes, name: "budget", look: BUDGET_LINE });
-  }
-  limits.sort((a, b) => b.bytes - a.bytes);
+/** The limits inside the picture, the highest first; the area above the lowest is tinted. */
+function shownLimits({ threshold_bytes: limit, budget_bytes: budget }: Timeline, domain: Domain): LimitLine[] {
+  return [
+    ...(domain.showsThreshold && limit !== null ? [{ bytes: limit, name: "limit", look: LIMIT_LINE }] : []),
+    ...(domain.showsBudget && budget !== null ? [{ bytes: budget, name: "budget", look: BUDGET_LINE }] : []),
+  ].sort((a, b) => b.bytes - a.bytes);
+}
+
+function drawLimits(limits: readonly LimitLine[], plane: Plane, atRight: boolean): string {
   const out: string[] = [];
   let above = Number.NEGATIVE_INFINITY;
   for (const { bytes, name, look } of limits) {
@@ -181,10 +178,10 @@ function drawLimits(timeline: Timeline, plane: Plane, atRight: boolean): string 
   return out.join("\n");
 }
 
-function drawPeak(peak: { time_s: number; bytes: number }, limits: readonly number[], plane: Plane): string {
+function drawPeak(peak: { time_s: number; bytes: number }, limits: readonly LimitLine[], plane: Plane): string {
   const x = xOf(peak.time_s, plane);
   const y = yOf(peak.bytes, plane);
-  const breached = limits.some((limit) => peak.bytes > limit);
+  const breached = limits.some(({ bytes }) => peak.bytes > bytes);
   const label = formatBytes(peak.bytes);
   const half = textWidth(label, LABEL_SIZE) / 2;
   const center = Math.min(plane.right - half - 6, Math.max(plane.left + half + 6, x));
@@ -194,7 +191,7 @@ function drawPeak(peak: { time_s: number; bytes: number }, limits: readonly numb
     { x: center, y: y + 29 },
     { x: x - half - 16 < plane.left ? x + half + 16 : x - half - 16, y: y + 6 },
   ];
-  const lines = limits.map((limit) => yOf(limit, plane));
+  const lines = limits.map(({ bytes }) => yOf(bytes, plane));
   const isFree = (at: { y: number }) =>
     at.y - 16 >= plane.top - 4 && lines.every((line) => line < at.y - 17 || line > at.y + 6);
   const position = positions.find(isFree) ?? positions[1]!;

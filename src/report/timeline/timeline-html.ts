@@ -24,9 +24,9 @@ const MAX_CHECKS = 200;
 const MAX_FINDINGS = 50;
 
 /**
- * The whole report as one HTML page that works offline: interactive charts (drag to zoom, double-click to reset, values under the
- * pointer, series to hide), checks and findings. The page loads nothing: its content security policy allows only its two scripts and
- * two styles, by their digests.
+ * The whole report as one HTML page that works offline: interactive charts (drag to zoom, double-click to reset, values
+ * under the pointer, series to hide), checks and findings. The page loads nothing: its content security policy allows
+ * only its two scripts and two styles, by their digests.
  */
 export function renderTimelineHtml(report: GateReport): string {
   const scenarios = [...report.scenarios].sort((a, b) => urgency(a) - urgency(b));

@@ -21,8 +21,9 @@ export interface RankedTimeline {
 }
 
 /**
- * The series by importance. The main series is the one the verdict is about, or that of the baseline's band, or the gating series with
- * the highest peak. Then come the other gating series, then those of the main series' rank and device, then the rest, each by peak.
+ * The series by importance. The main series is the one the verdict is about, or that of the baseline's band, or the
+ * gating series with the highest peak. Then come the other gating series, then those of the main series' rank and
+ * device, then the rest, each by peak.
  */
 export function rankSeries(timeline: Timeline): RankedTimeline {
   const all = timeline.series.map((series): RankedSeries => {

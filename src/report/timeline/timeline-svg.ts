@@ -18,8 +18,8 @@ const SUBTITLE_SIZE = 19;
 const SUBTITLE_LINE = 26;
 
 /**
- * A timeline as a self-contained SVG document in the font family "DejaVu Sans": candidate, baseline band, limits, verdict and peak.
- * Outside text is escaped and cut to its room.
+ * A timeline as a self-contained SVG document in the font family "DejaVu Sans": candidate, baseline band, limits,
+ * verdict and peak. Outside text is escaped and cut to its room.
  */
 export function renderTimelineSvg(given: Timeline): string {
   const timeline = withUsableLimits(given);
