@@ -278,7 +278,7 @@ describe("artifacts of a stranger's run", () => {
   it("that are an archive in an archive are no section", async () => {
     stage.fork();
     left(zip([entry({ content: zip([entry()]) })]));
-    await refused(/not complete JSON/);
+    await refused(/not valid JSON/);
   });
 
   it("that are a program, a picture or a page are no section", async () => {
@@ -286,7 +286,7 @@ describe("artifacts of a stranger's run", () => {
     for (const text of ["\u007fELF", "\u0089PNG\r\n", "<!doctype html><script>alert(1)</script>", "%PDF-1.7"]) {
       left(Buffer.from(text, "latin1"));
     }
-    await refused(/not complete JSON/);
+    await refused(/not valid JSON/);
   });
 
   it("leave nothing on the disk", async () => {
