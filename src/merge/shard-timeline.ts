@@ -42,7 +42,7 @@ function worstShards(job: ShardJob, scenario: ScenarioReport): readonly NamedSha
     .map(({ shard }) => shard);
 }
 
-/** Samples of a shard on the common clock of its job; null where they are no longer readable. */
+/** Samples of a shard on the common clock of its job; null where they have become unreadable. */
 async function alignedRecording(
   shard: NamedShard,
   offsets: Readonly<Record<string, string>>,

@@ -26,7 +26,7 @@ export interface CommentOptions {
   readonly runId: number | null;
   /** Addresses of the published pictures. */
   readonly images: ReadonlyMap<Section, string>;
-  /** Draw a mermaid chart where there is no picture; otherwise a sparkline. */
+  /** Draw a mermaid chart where the picture is missing; otherwise a sparkline. */
   readonly mermaid: boolean;
   /** Number of sections that a pass needs; null = as many as there are. */
   readonly expected: number | null;

@@ -18,7 +18,7 @@ export interface PictureOptions {
   /** Address (or relative path) of the timeline picture of the worst scenario. */
   readonly timelineImageUrl?: string | null;
   readonly htmlUrl?: string | null;
-  /** Draw a mermaid chart where there is no picture (default true); otherwise a sparkline. */
+  /** Draw a mermaid chart where the picture is missing (default true); otherwise a sparkline. */
   readonly mermaid?: boolean;
 }
 
