@@ -3,24 +3,74 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { packageRoot } from "../src/core/package-root.ts";
 
-/** Top to bottom; an import never points up this list. */
-const ROOMS = [
-  "actions",
-  "cli",
-  "gate",
-  "github",
-  "report",
-  "verdict",
-  "baseline",
-  "analysis",
-  "snapshot",
-  "measure",
-  "telemetry",
-  "sampler",
-  "config",
-  "core",
-];
+/** Every room of `src` and the rooms it may use, from the top of the house to the ground. */
+const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  actions: ["github", "nightly", "merge", "gate", "report", "config", "verdict", "baseline", "core"],
+  cli: [
+    "lab",
+    "merge",
+    "gate",
+    "doctor",
+    "inputs",
+    "report",
+    "config",
+    "verdict",
+    "baseline",
+    "analysis",
+    "snapshot",
+    "core",
+  ],
+  github: ["report", "verdict", "baseline", "analysis", "core"],
+  lab: [
+    "gate",
+    "inputs",
+    "report",
+    "config",
+    "verdict",
+    "baseline",
+    "analysis",
+    "measure",
+    "telemetry",
+    "stats",
+    "core",
+  ],
+  nightly: ["gate", "report", "config", "verdict", "baseline", "analysis", "telemetry", "core"],
+  merge: ["gate", "report", "config", "verdict", "baseline", "analysis", "measure", "telemetry", "core"],
+  gate: [
+    "inputs",
+    "report",
+    "config",
+    "verdict",
+    "baseline",
+    "analysis",
+    "snapshot",
+    "measure",
+    "telemetry",
+    "stats",
+    "core",
+  ],
+  doctor: ["measure", "sampler", "core"],
+  inputs: ["report", "baseline", "analysis", "snapshot", "telemetry", "core"],
+  report: ["verdict", "baseline", "analysis", "snapshot", "telemetry", "stats", "core"],
+  config: ["verdict", "core"],
+  verdict: ["baseline", "analysis", "telemetry", "stats", "core"],
+  baseline: ["analysis", "telemetry", "core"],
+  analysis: ["snapshot", "telemetry", "stats", "core"],
+  snapshot: ["telemetry", "core"],
+  measure: ["telemetry", "sampler", "core"],
+  telemetry: ["sampler", "core"],
+  sampler: ["core"],
+  stats: [],
+  core: [],
+};
 const MAX_LINES = 400;
+const MAX_FILES = 30;
+
+const root = packageRoot();
+const source = path.join(root, "src");
+const shown = (file: string): string => path.relative(root, file);
+const room = (file: string): string => path.relative(source, file).split(path.sep)[0] ?? "";
+const isTest = (file: string): boolean => /\.test\.ts$/.test(file) || file.includes(`${path.sep}testing${path.sep}`);
 
 function filesBelow(directory: string, endings: readonly string[]): string[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
@@ -31,54 +81,109 @@ function filesBelow(directory: string, endings: readonly string[]): string[] {
   });
 }
 
-const root = packageRoot();
-const source = path.join(root, "src");
-const room = (file: string): string => path.relative(source, file).split(path.sep)[0] ?? "";
+const production = filesBelow(source, [".ts"]).filter((file) => !isTest(file));
+
+/** Files of the project that a TypeScript file imports. */
+function importsOf(file: string): string[] {
+  return [...readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, name = ""]) =>
+    path.resolve(path.dirname(file), name),
+  );
+}
+
+/** Modules of its own package that a Python file imports, wherever in the file. */
+function pythonImportsOf(file: string, files: readonly string[]): string[] {
+  const found = readFileSync(file, "utf8").matchAll(/^\s*from (\.+)([\w.]*) import \(?([\w ,\n]+)/gm);
+  return [...found].flatMap(([, dots = "", module = "", names = ""]) => {
+    const base = path.join(path.dirname(file), ...Array<string>(dots.length - 1).fill(".."), ...module.split("."));
+    const candidates = [`${base}.py`, ...names.split(/[\s,]+/).map((name) => path.join(base, `${name}.py`))];
+    return candidates.filter((candidate) => files.includes(candidate));
+  });
+}
+
+/** Files of the fake NVIDIA library that define a function which this file calls. */
+function callsOf(file: string, files: readonly string[]): string[] {
+  const text = readFileSync(file, "utf8");
+  return files.filter((other) => {
+    const defined = readFileSync(other, "utf8").matchAll(/^(?!static\b)\w[\w *]*?\b(\w+)\([^;{]*\)\s*\{/gm);
+    return other !== file && [...defined].some(([, name = ""]) => new RegExp(`\\b${name}\\(`).test(text));
+  });
+}
+
+/** One circle of a directed graph as the nodes on it; null where there is none. */
+function findCircle(graph: ReadonlyMap<string, readonly string[]>): readonly string[] | null {
+  const done = new Set<string>();
+  const visit = (node: string, trail: readonly string[]): readonly string[] | null => {
+    if (trail.includes(node)) return [...trail.slice(trail.indexOf(node)), node];
+    if (done.has(node)) return null;
+    for (const next of graph.get(node) ?? []) {
+      const circle = visit(next, [...trail, node]);
+      if (circle !== null) return circle;
+    }
+    done.add(node);
+    return null;
+  };
+  for (const node of graph.keys()) {
+    const circle = visit(node, []);
+    if (circle !== null) return circle;
+  }
+  return null;
+}
+
+const graphOf = (files: readonly string[], edges: (file: string) => readonly string[]) =>
+  findCircle(new Map(files.map((file) => [shown(file), edges(file).map(shown)])));
 
 describe("the layout of the house", () => {
-  it("gives every source file a room of the list", () => {
-    const strangers = filesBelow(source, [".ts"]).filter((file) => !ROOMS.includes(room(file)));
-    expect(strangers).toEqual([]);
+  it("gives every source file a room of the table", () => {
+    expect(filesBelow(source, [".ts"]).filter((file) => ROOMS[room(file)] === undefined)).toEqual([]);
   });
 
-  it("never imports upwards", () => {
-    const upward: string[] = [];
-    for (const file of filesBelow(source, [".ts"])) {
-      for (const match of readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)) {
-        const target = path.resolve(path.dirname(file), match[1] ?? "");
-        if (!target.startsWith(source)) continue;
-        const policyType = room(file) === "config" && target.endsWith(path.join("verdict", "policy.ts"));
-        if (ROOMS.indexOf(room(target)) < ROOMS.indexOf(room(file)) && !policyType) {
-          upward.push(`${path.relative(root, file)} -> ${path.relative(root, target)}`);
-        }
+  it("lets a room use the rooms of the table alone, and lists none that it does not use", () => {
+    const used = new Map(Object.keys(ROOMS).map((name) => [name, new Set<string>()]));
+    for (const file of production) {
+      for (const target of importsOf(file)) {
+        if (target.startsWith(source) && room(target) !== room(file)) used.get(room(file))?.add(room(target));
       }
     }
-    expect(upward).toEqual([]);
+    const sorted = (names: Iterable<string>) => [...names].sort();
+    expect(Object.fromEntries([...used].map(([name, rooms]) => [name, sorted(rooms)]))).toEqual(
+      Object.fromEntries(Object.entries(ROOMS).map(([name, rooms]) => [name, sorted(rooms)])),
+    );
+  });
+
+  it("has no circle of rooms", () => {
+    expect(findCircle(new Map(Object.entries(ROOMS)))).toBeNull();
+  });
+
+  it("has no circle of files in src, in the Python probe or in the fake NVIDIA library", () => {
+    const python = filesBelow(path.join(root, "probe"), [".py"]);
+    const library = filesBelow(path.join(root, "native", "fake-nvml"), [".c"]);
+    expect(graphOf(production, importsOf)).toBeNull();
+    expect(graphOf(python, (file) => pythonImportsOf(file, python))).toBeNull();
+    expect(graphOf(library, (file) => callsOf(file, library))).toBeNull();
   });
 
   it("keeps the pure rooms free of clock, file and environment", () => {
-    const impure = ["analysis", "verdict", "snapshot"].flatMap((name) =>
-      filesBelow(path.join(source, name), [".ts"])
-        .filter((file) => !file.endsWith(".test.ts") && !file.includes(`${path.sep}testing${path.sep}`))
-        .filter((file) =>
-          /["']node:(?!crypto)|Date\.now|new Date\(|process\.[a-z]|Math\.random|performance\./.test(
-            readFileSync(file, "utf8"),
-          ),
-        )
-        .map((file) => path.relative(root, file)),
-    );
-    expect(impure).toEqual([]);
+    const impure = production
+      .filter((file) => ["analysis", "verdict", "snapshot", "stats"].includes(room(file)))
+      .filter((file) =>
+        /["']node:(?!crypto)|Date\.now|new Date\(|process\.[a-z]|Math\.random|performance\./.test(
+          readFileSync(file, "utf8"),
+        ),
+      );
+    expect(impure.map(shown)).toEqual([]);
   });
 
-  it(`keeps every file below ${MAX_LINES} lines`, () => {
-    const directories = ["src", "test", "native", "probe", "leak-lab", "bench", "scripts"].map((name) =>
-      path.join(root, name),
-    );
-    const existing = directories.filter((directory) => readdirSync(root).includes(path.basename(directory)));
-    const long = existing
-      .flatMap((directory) => filesBelow(directory, [".ts", ".mjs", ".py", ".cc", ".h", ".c", ".sh"]))
-      .filter((file) => readFileSync(file, "utf8").split("\n").length > MAX_LINES + 1)
-      .map((file) => path.relative(root, file));
-    expect(long).toEqual([]);
+  it(`keeps every file within ${MAX_LINES} lines`, () => {
+    const long = ["src", "test", "native", "probe", "leak-lab", "bench", "scripts"]
+      .flatMap((name) => filesBelow(path.join(root, name), [".ts", ".mjs", ".py", ".cc", ".h", ".c", ".sh"]))
+      .filter((file) => readFileSync(file, "utf8").split("\n").length > MAX_LINES + 1);
+    expect(long.map(shown)).toEqual([]);
+  });
+
+  it(`keeps every directory of src and probe within ${MAX_FILES} source files`, () => {
+    const files = [...production, ...filesBelow(path.join(root, "probe"), [".py", ".cjs"])];
+    const sizes = new Map<string, number>();
+    for (const file of files) sizes.set(path.dirname(file), (sizes.get(path.dirname(file)) ?? 0) + 1);
+    expect([...sizes].filter(([, size]) => size > MAX_FILES).map(([directory]) => shown(directory))).toEqual([]);
   });
 });
