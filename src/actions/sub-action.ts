@@ -1,4 +1,5 @@
 import { info as plainInfo, setOutput, setSecret, error as showError, warning } from "@actions/core";
+import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { connect, type Octokit } from "../github/octokit.ts";
@@ -6,8 +7,6 @@ import { type RunContext, runContext } from "../github/run-context.ts";
 import { watchInterruption } from "./gate/interrupt.ts";
 import { logLine } from "./gate/log-line.ts";
 import { asGateError } from "./gate-error.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Repository and run a sub-action works for; outside a workflow there is none, and it does not start. */
 export interface KnownRun extends RunContext {

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
+import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
 import type { Command, GateRequest } from "./gate-request.ts";
 import { loadConfig } from "./load.ts";
@@ -19,7 +20,7 @@ function entries(text: string | undefined): readonly string[] | undefined {
   return found === undefined || found.length === 0 ? undefined : found;
 }
 
-function workingDirectory(input: string | undefined, env: Readonly<Record<string, string | undefined>>): string {
+function workingDirectory(input: string | undefined, env: Environment): string {
   const root = path.resolve(env.GITHUB_WORKSPACE ?? ".", input ?? ".");
   if (!existsSync(root)) throw usageError("DIRECTORY_NOT_FOUND", `working-directory "${input}" does not exist`);
   return root;
@@ -30,10 +31,7 @@ function workingDirectory(input: string | undefined, env: Readonly<Record<string
  * given, as the runner passes them.
  * @throws GateError NO_COMMAND, DIRECTORY_NOT_FOUND, OPTION_INVALID, … (usage) and those of the config file
  */
-export function gateRequestFromInputs(
-  inputs: Readonly<Record<string, string | undefined>>,
-  env: Readonly<Record<string, string | undefined>>,
-): GateRequest {
+export function gateRequestFromInputs(inputs: Environment, env: Environment): GateRequest {
   const input = (name: string): string | undefined => {
     const text = inputs[name]?.trim();
     return text === undefined || text === "" ? undefined : text;

@@ -1,3 +1,4 @@
+import type { Environment } from "../core/environment.ts";
 import type { Horizon, Policy } from "../verdict/policy.ts";
 import type { JudgedConfig } from "./base-policy.ts";
 import type { ConfigFile } from "./schema.ts";
@@ -85,5 +86,5 @@ export interface GateRequest {
   /** Absent when no config file says what to measure. */
   readonly source?: ConfigSource;
   /** Environment of the caller; scrubbed before the measured command sees it. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
 }

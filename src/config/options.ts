@@ -1,4 +1,5 @@
 import path from "node:path";
+import type { Environment } from "../core/environment.ts";
 import { GateError, invalidInput, usageError } from "../core/errors.ts";
 import { parseSize } from "../core/units.ts";
 import type { Budget, Horizon } from "../verdict/policy.ts";
@@ -199,7 +200,7 @@ export interface GateRequestInput {
   readonly defaultBaselines: readonly string[];
   readonly defaultUnjudged: UnjudgedMode;
   readonly argv: readonly string[];
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   /** `--debug`; default false. */
   readonly debug?: boolean;
 }

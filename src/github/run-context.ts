@@ -1,5 +1,4 @@
-type Environment = Readonly<Record<string, string | undefined>>;
-
+import type { Environment } from "../core/environment.ts";
 /** Where on GitHub this process runs, read from the variables the runner sets. Fields that are not set are null. */
 export interface RunContext {
   readonly apiUrl: string;

@@ -3,6 +3,7 @@ import path from "node:path";
 import { openFileStore } from "../baseline/file-store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { gateRequest, scenarioDefinition } from "../config/options.ts";
+import type { Environment } from "../core/environment.ts";
 import { assertNever, GateError } from "../core/errors.ts";
 import { shellWord } from "../core/shell-word.ts";
 import type { GatePorts } from "../gate/ports.ts";
@@ -40,7 +41,7 @@ export interface LabOptions {
   /** A store to judge by, where it has a record of this environment; null = measure one first. */
   readonly baseline: string | null;
   readonly argv: readonly string[];
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
 }
 
 /** What the narrator is told. */

@@ -1,6 +1,7 @@
 import { measuredRun } from "../analysis/measured-run.ts";
 import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
 import { type BaselineAnswer, loadFirstBaseline } from "../baseline/load.ts";
+import type { Environment } from "../core/environment.ts";
 import { GateError } from "../core/errors.ts";
 import type { RunReport, RunRole } from "../report/documents/model.ts";
 import type { Metric } from "../telemetry/recording/model.ts";
@@ -19,7 +20,7 @@ export interface JudgeAgain {
   readonly horizon: Horizon | null;
   /** Directory that relative specs start from. */
   readonly root: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
 }
 
 /** The answer over all ranks, or why there is none. */

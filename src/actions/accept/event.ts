@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { Environment } from "../../core/environment.ts";
 import { ACCEPT_LABEL } from "../../github/pull-request/approvals.ts";
 import { commandsOf } from "../../github/pull-request/trailers.ts";
 
@@ -44,10 +45,7 @@ function ofLabel(payload: unknown): AcceptRequest {
 }
 
 /** Read the event; a number given by hand comes first. */
-export function readAcceptRequest(
-  env: Readonly<Record<string, string | undefined>>,
-  byHand: number | null,
-): AcceptRequest {
+export function readAcceptRequest(env: Environment, byHand: number | null): AcceptRequest {
   if (byHand !== null) return { kind: "by-hand", pullRequest: byHand };
   let payload: unknown;
   try {

@@ -1,3 +1,4 @@
+import type { Environment } from "../../core/environment.ts";
 import type { LiveAcceptances } from "../../gate/acceptance.ts";
 import { withDeadline } from "../../github/deadline.ts";
 import { degradedWarning } from "../../github/degrade.ts";
@@ -22,7 +23,7 @@ export interface Measured {
 
 /** The pull request this run measures; null when it measures none. */
 export function measuredPullRequest(
-  env: Readonly<Record<string, string | undefined>>,
+  env: Environment,
   { eventName, ref, sha }: Pick<RunContext, "eventName" | "ref" | "sha">,
 ): Measured | null {
   const pull = readPullRequest(env);

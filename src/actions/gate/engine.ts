@@ -1,3 +1,4 @@
+import type { Environment } from "../../core/environment.ts";
 import type { GateReport } from "../../report/documents/model.ts";
 import type { ActionInputs } from "./inputs.ts";
 
@@ -5,7 +6,7 @@ import type { ActionInputs } from "./inputs.ts";
 export interface EngineIo {
   /** Absolute directory for the bundle; does not exist yet. */
   readonly bundleDir: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   /** Fires with a GateError as its reason; the engine then ends the measured tree and leaves a bundle within 5 s. */
   readonly interrupt: AbortSignal;
   /** One line of progress, without a newline. */

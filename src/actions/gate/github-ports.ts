@@ -1,4 +1,5 @@
 import type { BaselineStore } from "../../baseline/store.ts";
+import type { Environment } from "../../core/environment.ts";
 import type { GatePorts } from "../../gate/ports.ts";
 import { openArtifactStore } from "../../github/artifacts/artifact-baselines.ts";
 import { connect, type Octokit } from "../../github/octokit.ts";
@@ -14,7 +15,7 @@ const MAX_WAIT_S = 15;
 
 export interface GitHubPortsInput {
   readonly token: string | undefined;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   readonly signal: AbortSignal;
   readonly log: (line: string) => void;
 }

@@ -1,8 +1,7 @@
+import type { Environment } from "../../core/environment.ts";
 import { matrixLeg, safeArtifactName } from "../../github/artifacts/artifact-name.ts";
 import type { ImageMode } from "../../github/comment/section-comment.ts";
 import { choice, gateIdInput, type Input, numberInput, wholeInput } from "../input-values.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Every input of `action.yml`. */
 export const INPUT_NAMES = [

@@ -1,3 +1,4 @@
+import type { Environment } from "../../core/environment.ts";
 import type { ArtifactStore } from "../../github/artifacts/artifact.ts";
 import type { GateReport } from "../../report/documents/model.ts";
 import type { Engine } from "./engine.ts";
@@ -33,7 +34,7 @@ export interface MarkdownOptions {
 /** What one step of a job works with; the entry gives the real ones. */
 export interface Step {
   readonly runner: RunnerCommands;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   readonly engine: Engine;
   readonly artifacts: ArtifactStore;
   readonly markdown: (report: GateReport, options: MarkdownOptions) => Promise<string>;

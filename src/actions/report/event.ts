@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { Environment } from "../../core/environment.ts";
 
 /** What of the triggering event matters here. The runner writes it from what GitHub sent; no code of a change has touched it. */
 export interface ReportEvent {
@@ -15,7 +16,7 @@ function property(value: unknown, key: string): unknown {
 }
 
 /** Read the event named by `GITHUB_EVENT_PATH`; a missing or broken file says nothing. */
-export function readReportEvent(env: Readonly<Record<string, string | undefined>>): ReportEvent {
+export function readReportEvent(env: Environment): ReportEvent {
   let payload: unknown;
   try {
     payload = JSON.parse(readFileSync(env.GITHUB_EVENT_PATH ?? "", "utf8"));

@@ -1,3 +1,4 @@
+import type { Environment } from "../../core/environment.ts";
 import type { LiveView } from "../../sampler/sampler.ts";
 
 /** What to start: an argument vector without a shell, or one string for `sh -c`. */
@@ -16,7 +17,7 @@ export interface MeasureRequest {
   /** Absolute working directory of the command. */
   readonly cwd: string;
   /** The caller's environment; what belongs to the step alone is dropped before the command sees it. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   /** What the scenario sets on top. */
   readonly extraEnv: Readonly<Record<string, string>>;
   /** Run directory to create, absolute. */
