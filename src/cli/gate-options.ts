@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import type { Command, GateRequest, UnjudgedMode } from "../config/gate-request.ts";
+import type { GateRequest, UnjudgedMode } from "../config/gate-request.ts";
 import { loadConfig } from "../config/load.ts";
 import { gateRequest } from "../config/options.ts";
 import type { ConfigFile } from "../config/schema.ts";
+import type { Command } from "../core/command.ts";
 import type { Invocation, OptionSpec } from "./command.ts";
 
 /** Options that say how to measure; shared by `record`, `run` and `baseline refresh`. */

@@ -1,12 +1,9 @@
+import type { Command } from "../core/command.ts";
 import type { Environment } from "../core/environment.ts";
-import type { Horizon, Policy } from "../verdict/policy.ts";
+import type { Horizon } from "../core/horizon.ts";
+import type { Policy } from "../verdict/policy.ts";
 import type { JudgedConfig } from "./base-policy.ts";
 import type { ConfigFile } from "./schema.ts";
-
-/** What to start: an argument vector without a shell, or one string for `sh -c`. */
-export type Command =
-  | { readonly kind: "argv"; readonly argv: readonly string[] }
-  | { readonly kind: "shell"; readonly script: string };
 
 /** Where a base re-run comes from: the merge base in a git worktree, nowhere, or a command of the user's. */
 export type BaseRun =

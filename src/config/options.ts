@@ -1,10 +1,12 @@
 import path from "node:path";
+import type { Command } from "../core/command.ts";
 import type { Environment } from "../core/environment.ts";
 import { GateError, invalidInput, usageError } from "../core/errors.ts";
+import type { Horizon } from "../core/horizon.ts";
 import { parseSize } from "../core/units.ts";
-import type { Budget, Horizon } from "../verdict/policy.ts";
+import type { Budget } from "../verdict/policy.ts";
 import { type JudgedConfig, underBasePolicy } from "./base-policy.ts";
-import type { BaseRun, Command, ConfigSource, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
+import type { BaseRun, ConfigSource, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
 import type { ConfigFile, ConfigScenario } from "./schema.ts";
 
 /** Options as text, the same for the command line and the Action; undefined = not given. */

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import type { Command, GateRequest } from "../config/gate-request.ts";
+import type { GateRequest } from "../config/gate-request.ts";
+import type { Command } from "../core/command.ts";
 import type { Environment } from "../core/environment.ts";
 import { GateError } from "../core/errors.ts";
 import { rankIdentity } from "../measure/environment/identity.ts";

@@ -34,7 +34,7 @@ import {
 } from "./session/run-directory.ts";
 import { randomId } from "./session/session.ts";
 
-export type { MeasuredCommand, MeasureRequest } from "./session/request.ts";
+export type { MeasureRequest } from "./session/request.ts";
 
 const PROGRESS_MS = 100;
 /** setTimeout counts in 31 bits of milliseconds; 24 days are no limit for a run. */

@@ -1,6 +1,6 @@
+import type { Horizon } from "../../core/horizon.ts";
 import type { Metric } from "../../telemetry/recording/model.ts";
 import type { Finding } from "../document.ts";
-import type { Horizon } from "../horizon.ts";
 import type { MetricSeries } from "../series.ts";
 import { type AnalysedSeries, MIN_SAMPLES } from "../series-analysis.ts";
 
