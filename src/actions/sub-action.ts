@@ -3,16 +3,10 @@ import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { connect, type Octokit } from "../github/octokit.ts";
-import { type RunContext, runContext } from "../github/run-context.ts";
+import { type KnownRun, runContext } from "../github/run-context.ts";
 import { watchInterruption } from "./gate/interrupt.ts";
 import { logLine } from "./gate/log-line.ts";
 import { asGateError } from "./gate-error.ts";
-
-/** Repository and run a sub-action works for; outside a workflow there is none, and it does not start. */
-export interface KnownRun extends RunContext {
-  readonly owner: string;
-  readonly repo: string;
-}
 
 /** What a sub-action (report, merge, refresh, accept) works with. */
 export interface SubAction {

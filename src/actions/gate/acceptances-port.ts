@@ -5,7 +5,7 @@ import { degradedWarning } from "../../github/degrade.ts";
 import type { Octokit } from "../../github/octokit.ts";
 import { readAcceptances } from "../../github/pull-request/approvals.ts";
 import { readPullRequest } from "../../github/pull-request/pull-request.ts";
-import type { RunContext } from "../../github/run-context.ts";
+import type { Repository, RunContext } from "../../github/run-context.ts";
 
 /** Somebody waits for a red verdict; a pull request with thousands of comments still fits into this. */
 const DEADLINE_MS = 30_000;
@@ -37,7 +37,7 @@ export function measuredPullRequest(
 /** Asks GitHub what people accepted of a pull request, within a deadline. Never throws. */
 export function acceptancesPort(
   octokit: () => Promise<Octokit>,
-  repository: { readonly owner: string; readonly repo: string },
+  repository: Repository,
   { number, headSha }: Measured,
   interrupt: AbortSignal,
 ): () => Promise<LiveAcceptances> {

@@ -7,7 +7,7 @@ import { withDeadline } from "../../github/deadline.ts";
 import { connect } from "../../github/octokit.ts";
 import { type PullRequest, readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
-import { type RunContext, runContext } from "../../github/run-context.ts";
+import { type KnownRun, runContext } from "../../github/run-context.ts";
 import type { GateReport } from "../../report/documents/model.ts";
 import { parseSection, type Section, sectionText } from "../../report/documents/section.ts";
 import type { PublishSettings } from "./inputs.ts";
@@ -123,7 +123,7 @@ async function sectionsOfGate(step: Step, own: Section): Promise<SectionSource |
 }
 
 interface CommentWork {
-  readonly known: RunContext & { readonly owner: string; readonly repo: string };
+  readonly known: KnownRun;
   readonly pullRequest: PullRequest;
   readonly own: Section;
   readonly sections: SectionSource | null;

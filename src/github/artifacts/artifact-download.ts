@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { invalidInput } from "../../core/errors.ts";
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 
 /** An artifact as GitHub lists it. Its name is whatever the run chose; everything else is GitHub's own. */
 export interface RunArtifact {
@@ -12,10 +13,8 @@ export interface RunArtifact {
   readonly expired: boolean;
 }
 
-export interface ArtifactSource {
+export interface ArtifactSource extends Repository {
   readonly octokit: Octokit;
-  readonly owner: string;
-  readonly repo: string;
   /** Only artifacts of this run are looked at, whatever they are called. */
   readonly runId: number;
   /** Address of the API: stored bytes are never fetched over a weaker protocol than it has. */

@@ -2,14 +2,13 @@ import { isStatus } from "../api-error.ts";
 import { BadAnswerError } from "../artifacts/bounded-fetch.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 import { markerKey, OwnAuthor, sameText } from "./own-texts.ts";
 
 /** GitHub stores 262,144 bytes; its documented limit of 65,536 characters, less room for the marker, is what is used. */
 export const MAX_COMMENT_CHARS = 60_000;
 
-export interface CommentTarget {
-  readonly owner: string;
-  readonly repo: string;
+export interface CommentTarget extends Repository {
   readonly pullRequest: number;
   /** Commit the text is about: an older run must not overwrite what a newer one said. Null = do not check. */
   readonly headSha: string | null;

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { isStatus } from "../api-error.ts";
 import type { Octokit } from "../octokit.ts";
 import type { GitData } from "../repository/git-data.ts";
+import type { Repository } from "../run-context.ts";
 
 /** Where all picture refs live. */
 export const IMAGES = "refs/stormlog/images/";
@@ -12,11 +13,9 @@ export interface ReportImage {
   readonly png: Uint8Array;
 }
 
-export interface ImageRepository {
+export interface ImageRepository extends Repository {
   /** `https://github.com`, without a slash at its end. */
   readonly serverUrl: string;
-  readonly owner: string;
-  readonly repo: string;
 }
 
 /** Hidden ref that holds the pictures of a pull request. */
@@ -76,7 +75,7 @@ export interface ExpiredImages {
 export interface ExpiryInput {
   readonly octokit: Octokit;
   readonly gitData: GitData;
-  readonly repository: { readonly owner: string; readonly repo: string };
+  readonly repository: Repository;
   readonly now?: Date;
   /** Default {@link KEEP_DAYS}. */
   readonly maxAgeDays?: number;

@@ -2,6 +2,7 @@ import type { Section } from "../../report/documents/section.ts";
 import { renderComment } from "../../report/markdown/comment-markdown.ts";
 import type { Octokit } from "../octokit.ts";
 import type { GitData } from "../repository/git-data.ts";
+import type { Repository } from "../run-context.ts";
 import { type CommentResult, MAX_COMMENT_CHARS, upsertComment } from "./comment.ts";
 import { SectionPictures } from "./section-pictures.ts";
 
@@ -12,7 +13,7 @@ export interface SectionComment {
   readonly octokit: Octokit;
   /** Where pictures go; null = nowhere, the comment then draws with mermaid. */
   readonly gitData: GitData | null;
-  readonly context: { readonly serverUrl: string; readonly owner: string; readonly repo: string };
+  readonly context: Repository & { readonly serverUrl: string };
   readonly pullRequest: {
     readonly number: number;
     /** A newer head keeps this comment from being written; null = do not look. */

@@ -6,6 +6,7 @@ import { withDeadline } from "../deadline.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
 import type { GitData } from "../repository/git-data.ts";
+import type { Repository } from "../run-context.ts";
 import { checkImages } from "./image-check.ts";
 import { publishImages, type ReportImage } from "./image-ref.ts";
 
@@ -15,7 +16,7 @@ const PICTURES_DEADLINE_MS = 20_000;
 export interface PicturesInput {
   readonly octokit: Octokit;
   readonly gitData: GitData;
-  readonly repository: { readonly serverUrl: string; readonly owner: string; readonly repo: string };
+  readonly repository: Repository & { readonly serverUrl: string };
   readonly pullRequest: number;
   /** With `ref` a refusal is told; with `auto` the comment is drawn without a word. */
   readonly image: "auto" | "ref";

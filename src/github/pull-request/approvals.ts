@@ -2,6 +2,7 @@ import type { Acceptance, Acceptances, AcceptanceWay, RefusedAcceptance } from "
 import { isStatus } from "../api-error.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 import { type Account, type RepositoryClient, WritePermission } from "./permission.ts";
 import { commandsOf, descriptionLinesOf, type ReadLine, trailersOf } from "./trailers.ts";
 
@@ -292,7 +293,7 @@ async function commitsSince(
  */
 export async function acceptedOnMain(
   octokit: Octokit,
-  { owner, repo }: { readonly owner: string; readonly repo: string },
+  { owner, repo }: Repository,
   commit: string,
   since: string | null = null,
 ): Promise<readonly AcceptedOnMain[]> {

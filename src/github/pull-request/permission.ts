@@ -1,10 +1,9 @@
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 
 /** A repository, and the client that asks about it. */
-export interface RepositoryClient {
+export interface RepositoryClient extends Repository {
   readonly octokit: Octokit;
-  readonly owner: string;
-  readonly repo: string;
 }
 
 /** An account as GitHub's answers name it. */

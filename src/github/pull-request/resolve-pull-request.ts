@@ -1,9 +1,5 @@
 import type { Octokit } from "../octokit.ts";
-
-interface Repository {
-  readonly owner: string;
-  readonly repo: string;
-}
+import type { Repository } from "../run-context.ts";
 
 /** What GitHub itself says of a workflow run. Nothing of it was written by the code the run was about, but its names. */
 export interface RecordedRun {

@@ -1,7 +1,8 @@
 import { isStatus } from "../api-error.ts";
 import { sameText } from "../comment/own-texts.ts";
 import type { Octokit } from "../octokit.ts";
-import { type Repository, shortRef, tipOf } from "./ref-move.ts";
+import type { Repository } from "../run-context.ts";
+import { shortRef, tipOf } from "./ref-move.ts";
 
 /** A change to files of the main branch that a person shall decide on. */
 export interface Proposal {

@@ -2,6 +2,7 @@ import { isStatus } from "../api-error.ts";
 import { withDeadline } from "../deadline.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 
 const WAIT_MS = 20_000;
 const MAX_CHARS = 1024 * 1024;
@@ -25,7 +26,7 @@ async function contentAt(octokit: Octokit, owner: string, repo: string, commit: 
  */
 export async function readFileAt(
   client: () => Promise<Octokit>,
-  { owner, repo }: { readonly owner: string; readonly repo: string },
+  { owner, repo }: Repository,
   commit: string,
   path: string,
 ): Promise<string | null> {

@@ -5,8 +5,9 @@ import { GateError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { apiFailure, isAmbiguous, isStatus } from "../api-error.ts";
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 import type { FileChanges, GitData, RefSnapshot, TreeFile } from "./git-data.ts";
-import { advance, type Repository, replace, shortRef, tipOf } from "./ref-move.ts";
+import { advance, replace, shortRef, tipOf } from "./ref-move.ts";
 
 export interface GitDataOptions {
   /** Longest time that one commit may take with all its attempts, milliseconds. */

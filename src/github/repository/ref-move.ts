@@ -1,10 +1,6 @@
 import { apiFailure, isAmbiguous, isStatus } from "../api-error.ts";
 import type { Octokit } from "../octokit.ts";
-
-export interface Repository {
-  readonly owner: string;
-  readonly repo: string;
-}
+import type { Repository } from "../run-context.ts";
 
 /** A ref that shall go from one commit to another, and only from that one. Null = the ref must not exist yet. */
 export interface RefMove {
