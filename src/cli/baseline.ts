@@ -6,6 +6,7 @@ import { DEFAULTS } from "../config/options.ts";
 import { usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
+import { oneLine, plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
 import { acceptBundles } from "../gate/accept.ts";
 import { refreshScenario } from "../gate/refresh.ts";
@@ -34,18 +35,14 @@ function chosenStore(invocation: Invocation): BaselineStore {
 
 /** Outside text on one line. */
 function one(text: string): string {
-  return escapeTerminal(text.replace(/[\r\n]+/g, " "));
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+  return escapeTerminal(oneLine(text));
 }
 
 function line({ name, record }: StoredRecord): string {
   const runs = selectRuns(record, null);
   const sessions = new Set(runs.map(({ session }) => session)).size;
   const newest = runs.at(-1)?.time ?? "never";
-  return `${one(name)}  scenario "${one(record.scenario)}"  ${count(runs.length, "run")}, ${count(sessions, "session")}, newest ${one(newest)}, epoch ${record.epochs.length}`;
+  return `${one(name)}  scenario "${one(record.scenario)}"  ${plural(runs.length, "run")}, ${plural(sessions, "session")}, newest ${one(newest)}, epoch ${record.epochs.length}`;
 }
 
 async function refresh(invocation: Invocation): Promise<number> {
@@ -122,7 +119,7 @@ async function verify(invocation: Invocation): Promise<number> {
     .map(({ name }) => `${name} is larger than ${MAX_RECORD_BYTES} bytes`);
   const problems = [...(exists ? [] : [`there is no store ${store.name}`]), ...skipped, ...large];
   for (const problem of problems) console.print(`problem: ${escapeTerminal(problem)}`);
-  console.print(`${count(records.length, "record")}, ${count(problems.length, "problem")}`);
+  console.print(`${plural(records.length, "record")}, ${plural(problems.length, "problem")}`);
   console.document({ records: records.length, problems });
   return problems.length === 0 ? ExitCode.pass : ExitCode.invalidInput;
 }

@@ -1,6 +1,7 @@
 import { writeSync } from "node:fs";
 import { GateError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
+import { oneLine } from "../core/text.ts";
 import { clip } from "../report/terminal/terminal-table.ts";
 
 /** Where a command prints: with `--json` stdout holds one document and everything a person reads goes to stderr. */
@@ -92,7 +93,7 @@ export function processConsole(options: { readonly json: boolean; readonly color
       ? (text) => {
           clearProgress();
           if (text === null) return;
-          const line = escapeTerminal(text.replace(/[\r\n]+/g, " "));
+          const line = escapeTerminal(oneLine(text));
           tell(2, encoder.encode(clip(line, (process.stderr.columns ?? 80) - 1)));
           progressShown = true;
         }

@@ -5,6 +5,7 @@ import { fingerprintHash } from "../baseline/identity.ts";
 import { type BaselineRecord, type BaselineRun, type NewRun, selectRuns, toMeasurements } from "../baseline/record.ts";
 import { type BaselineStore, recordName } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { oneLine } from "../core/text.ts";
 import type { FinishedRun } from "../gate/one-run.ts";
 import { policyOf } from "../gate/policy.ts";
 import type { GatePorts } from "../gate/ports.ts";
@@ -133,8 +134,6 @@ class Sessions implements NightlyPort {
     }
   }
 }
-
-const oneLine = (text: string): string => text.replace(/[\r\n]+/g, " ");
 
 function sessionOf(scenario: string, session: Session, runs: readonly NewRun[]): SessionRuns {
   const { fingerprint, envelopes } = session;

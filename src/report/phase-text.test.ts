@@ -58,7 +58,7 @@ describe("phases on a terminal", () => {
     const text = terminal(reportWith(many, { dropped: 744 }));
     expect(text).toContain("epoch 15");
     expect(text).not.toContain("epoch 16");
-    expect(text).toContain("14 more phases stand in report.json.");
+    expect(text).toContain("14 more phases are in report.json.");
     expect(text).toContain("744 further entries were not kept.");
   });
 

@@ -1,4 +1,5 @@
 import type { PhaseMemory, PhasesMemory } from "../analysis/phases.ts";
+import { plural } from "../core/text.ts";
 import { formatBytes, formatBytesDelta, formatDuration } from "../core/units.ts";
 import type { ScenarioReport } from "./documents/model.ts";
 
@@ -35,7 +36,7 @@ export function phaseNotes(memory: PhasesMemory, hidden: number): readonly strin
         : `memory allocated on ${device ?? "the devices"}`;
   return [
     `Sizes: samples of the ${of}; growth from entry to end${phases.some(({ entered }) => entered > 1) ? ", median over entries" : ""}.`,
-    ...(hidden > 0 ? [`${hidden} more ${hidden === 1 ? "phase stands" : "phases stand"} in report.json.`] : []),
-    ...(dropped > 0 ? [`${dropped} further ${dropped === 1 ? "entry was" : "entries were"} not kept.`] : []),
+    ...(hidden > 0 ? [`${plural(hidden, "more phase is", "more phases are")} in report.json.`] : []),
+    ...(dropped > 0 ? [`${plural(dropped, "further entry was", "further entries were")} not kept.`] : []),
   ];
 }

@@ -1,3 +1,4 @@
+import { plural } from "../core/text.ts";
 import { formatBytes, formatDuration } from "../core/units.ts";
 import type { ExitState } from "../telemetry/recording/model.ts";
 import type { Check, FingerprintDifference, Judgement } from "../verdict/judgement.ts";
@@ -83,7 +84,6 @@ export function differenceText(difference: FingerprintDifference): string {
 export function baselineText(scenario: ScenarioReport): string {
   const { baseline } = scenario;
   if (baseline === null) return "no baseline";
-  const plural = (count: number, word: string) => `${count} ${word}${count === 1 ? "" : "s"}`;
   const newest = baseline.newest_iso === null ? "" : `, newest ${baseline.newest_iso.slice(0, 10)}`;
   return `${baseline.source}: ${plural(baseline.runs, "run")} of ${plural(baseline.sessions, "session")}${newest}`;
 }
@@ -185,7 +185,7 @@ export function costText(report: GateReport): string {
 }
 
 export function runsText({ runs, minutes }: GateReport["cost"]): string {
-  return `${runs} run${runs === 1 ? "" : "s"} in ${formatDuration(minutes * 60)}`;
+  return `${plural(runs, "run")} in ${formatDuration(minutes * 60)}`;
 }
 
 export function capital(text: string): string {

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import type { GateError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
+import { plural } from "../../core/text.ts";
 import { annotationsOf } from "../../github/comment/annotations.ts";
 import { errorOutputs, type Outputs, outputsOf } from "../../github/outputs.ts";
 import { freeBundleDirectory } from "../bundle-directory.ts";
@@ -95,7 +96,7 @@ async function reportOutcome(step: Step, settings: PublishSettings, outcome: Eng
   }
   setOutputs(step, { ...outputsOf(report, published), "exit-code": String(exitCode) });
   const { runs, minutes } = report.cost;
-  step.runner.info(`${TITLE}: ${report.word} (${runs} ${runs === 1 ? "run" : "runs"}, ${minutes.toFixed(1)} min)`);
+  step.runner.info(`${TITLE}: ${report.word} (${plural(runs, "run")}, ${minutes.toFixed(1)} min)`);
   return stepExitCode(exitCode, settings.verdictFails);
 }
 

@@ -1,5 +1,6 @@
 import { error } from "@actions/core";
 import { ExitCode } from "../../core/exit-codes.ts";
+import { plural } from "../../core/text.ts";
 import { upsertSectionComment } from "../../github/comment/section-comment.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
 import { withDeadline } from "../../github/deadline.ts";
@@ -179,6 +180,6 @@ function tell(action: SubAction, settings: MergeSettings, now: LegsNow): number 
   if (status !== ExitCode.pass && worst !== null) {
     error(`${word}: ${worst.scenario}: ${headlineOf(worst)}`, { title: TITLE });
   }
-  log(`${sections.length} legs: ${word} (${runs} ${runs === 1 ? "run" : "runs"}, ${minutes.toFixed(1)} min)`);
+  log(`${sections.length} legs: ${word} (${plural(runs, "run")}, ${minutes.toFixed(1)} min)`);
   return status;
 }

@@ -1,6 +1,7 @@
 import { git } from "../../baseline/git.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
 import { escapeTerminal } from "../../core/escape.ts";
+import { oneLine } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import {
   ANCHORS_FILE,
@@ -108,7 +109,7 @@ function moveText(moves: readonly AnchorMove[], nights: readonly NightlyEntry[])
 
 const titleOf = (moves: readonly AnchorMove[], key: string): string => {
   const verb = moves.every(({ from }) => from === null) ? "Set" : "Move";
-  const names = moves.map(({ night }) => escapeTerminal(night.report.scenario.replace(/[\r\n]+/g, " "))).join(", ");
+  const names = moves.map(({ night }) => escapeTerminal(oneLine(night.report.scenario))).join(", ");
   const title = `${verb} the memory anchor of ${names}${key === "default" ? "" : ` (${key})`}`;
   return title.length > 200 ? `${title.slice(0, 199)}…` : title;
 };

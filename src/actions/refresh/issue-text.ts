@@ -1,4 +1,5 @@
 import { escapeTerminal } from "../../core/escape.ts";
+import { oneLine } from "../../core/text.ts";
 import type { IssueText } from "../../github/repository/issue-upsert.ts";
 import type { NightlyScenario } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
@@ -95,7 +96,7 @@ function wayOut({ baseline }: IssueContext): readonly string[] {
 /** The issue while something is above its limit. */
 export function openIssueText(nights: readonly NightlyScenario[], context: IssueContext): IssueText {
   const told = nights.filter(isReported);
-  const scenarios = told.map(({ report }) => escapeTerminal(report.scenario.replace(/[\r\n]+/g, " "))).join(", ");
+  const scenarios = told.map(({ report }) => escapeTerminal(oneLine(report.scenario))).join(", ");
   const title = `Memory: ${scenarios} above its limits on the main branch${named(context.key)}`;
   const [first] = told;
   const commit = first?.report.runs[0]?.info.commit?.slice(0, 10).replace(/[^0-9a-f]/g, "") ?? "";

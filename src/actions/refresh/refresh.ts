@@ -1,6 +1,7 @@
 import { getState, saveState } from "@actions/core";
 import { GateError, usageError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
+import { oneLine } from "../../core/text.ts";
 import { readAnchors } from "../../gate/anchor-file.ts";
 import { actionsArtifactStore, uploadBundle } from "../../github/artifacts/artifact.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
@@ -101,7 +102,7 @@ async function upload(action: SubAction, settings: RefreshSettings, bundle: stri
 function sayNight(action: SubAction, night: NightlyRun, code: number): void {
   for (const warning of night.outcome.report.warnings) action.warn(warning);
   for (const { report, settlement } of night.scenarios) {
-    const name = report.scenario.replace(/[\r\n]+/g, " ");
+    const name = oneLine(report.scenario);
     if (report.error !== null) {
       const hint = report.error.hint === null ? "" : ` ${report.error.hint}`;
       action.warn(`${name}: ${report.error.message}.${hint} Nothing was stored as a baseline.`);

@@ -1,3 +1,4 @@
+import { plural } from "../../core/text.ts";
 import { stickyComment } from "../../github/comment/comment.ts";
 import type { SubAction } from "../sub-action.ts";
 import type { FoundPullRequest, ReportSource } from "./source.ts";
@@ -24,7 +25,7 @@ export async function upsertMissingComment(
   const why =
     refused === 0
       ? "The run left nothing that could be judged"
-      : `${refused} artifact${refused === 1 ? "" : "s"} of the run looked like measurements and could not be believed`;
+      : `${plural(refused, "artifact")} of the run looked like measurements and could not be believed`;
   const recorded =
     record.conclusion === null ? "" : ` GitHub recorded it as ${record.conclusion.replace(/[^a-z]/g, " ")}.`;
   const run = `[the run](${serverUrl}/${owner}/${repo}/actions/runs/${record.runId})`;

@@ -1,3 +1,4 @@
+import { plural } from "../../core/text.ts";
 import type { GateReport } from "../documents/model.ts";
 import { urgency, worstScenario } from "../timeline/timeline-model.ts";
 import { costText } from "../wording.ts";
@@ -111,7 +112,7 @@ function warningsText(report: GateReport): string | null {
   const { warnings } = report;
   if (warnings.length === 0) return null;
   if (report.word !== "pass") return box(warnings);
-  const count = warnings.length === 1 ? "1 notice" : `${warnings.length} notices`;
+  const count = plural(warnings.length, "notice");
   return `<details><summary>${count}</summary>\n\n${box(warnings)}\n\n</details>`;
 }
 

@@ -1,5 +1,6 @@
 import type { MeasuredSeries, Measurements } from "../../analysis/measurements.ts";
 import { escapeTerminal } from "../../core/escape.ts";
+import { plural } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import type { Judgement } from "../../verdict/judgement.ts";
 import { renderJudgementTerminal } from "./terminal.ts";
@@ -33,8 +34,7 @@ function middle(side: Measurements, key: string, feature: Key): number | null {
 }
 
 function runsText({ measurements }: ComparisonSide): string {
-  const count = measurements.runs.length;
-  return `${count} run${count === 1 ? "" : "s"}`;
+  return plural(measurements.runs.length, "run");
 }
 
 function cell(value: number | null): string {

@@ -1,5 +1,6 @@
 import type { AnalysisDocument, DriftClass, RanksAnalysis, SeriesAnalysis } from "../../analysis/document.ts";
 import { escapeTerminal } from "../../core/escape.ts";
+import { oneLine, plural } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta, formatDuration } from "../../core/units.ts";
 import { type Paint, painter } from "./ansi.ts";
 import { findingLines } from "./terminal-findings.ts";
@@ -38,7 +39,7 @@ export function renderAnalysisTerminal(
 function seriesRow(series: SeriesAnalysis, several: boolean, paint: Paint): Cell[] {
   const rank = several ? `rank ${series.rank} ` : "";
   const name = escapeTerminal(
-    `${rank}${series.device === series.metric ? "" : `${series.device} `}${series.metric}`.replace(/[\r\n]+/g, " "),
+    oneLine(`${rank}${series.device === series.metric ? "" : `${series.device} `}${series.metric}`),
   );
   return [
     cell(clip(name, 40)),
@@ -114,7 +115,7 @@ function noteLines(document: AnalysisDocument, width: number): string[] {
     notes.push(`ranks without data: ${ranks.missing_ranks.slice(0, MAX_NAMED).join(", ")}`);
   if (ranks.participating_ranks.length > 1) notes.push(takingPart(ranks), ...jumpNotes(ranks));
   for (const [column, count] of Object.entries(document.missing)) {
-    if (count > 0) notes.push(`${column}: ${count} value${count === 1 ? "" : "s"} missing`);
+    if (count > 0) notes.push(`${column}: ${plural(count, "value")} missing`);
   }
-  return notes.map((note) => clip(`  ${escapeTerminal(note.replace(/[\r\n]+/g, " "))}`, width));
+  return notes.map((note) => clip(`  ${escapeTerminal(oneLine(note))}`, width));
 }

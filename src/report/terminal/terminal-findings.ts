@@ -1,5 +1,6 @@
 import type { Finding } from "../../analysis/document.ts";
 import { escapeTerminal } from "../../core/escape.ts";
+import { oneLine } from "../../core/text.ts";
 import type { Paint } from "./ansi.ts";
 import { wrapText } from "./terminal-table.ts";
 
@@ -30,5 +31,5 @@ export function findingLines(findings: readonly Finding[], paint: Paint, width: 
 }
 
 function one(text: string): string {
-  return escapeTerminal(text.replace(/[\r\n]+/g, " "));
+  return escapeTerminal(oneLine(text));
 }

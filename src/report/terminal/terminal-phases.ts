@@ -1,4 +1,5 @@
 import { escapeTerminal } from "../../core/escape.ts";
+import { oneLine } from "../../core/text.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "../phase-text.ts";
 import type { Paint } from "./ansi.ts";
@@ -13,7 +14,7 @@ export function phaseLines(scenario: ScenarioReport, paint: Paint, width: number
   const shown = memory.phases.slice(0, MAX_PHASES);
   const rows = shown.map((phase) => {
     const [entered, ...sizes] = phaseCells(phase);
-    const name = clip(`  ${escapeTerminal(phase.name.replace(/[\r\n]+/g, " "))}`, Math.max(16, width - 52));
+    const name = clip(`  ${escapeTerminal(oneLine(phase.name))}`, Math.max(16, width - 52));
     return [cell(name), cell(entered, paint.dim), ...sizes.map((text) => cell(text))];
   });
   const head = PHASE_COLUMNS.map((name, i) => cell(i === 0 ? `  ${name}` : name, paint.dim));

@@ -1,4 +1,5 @@
 import { escapeTerminal } from "../../core/escape.ts";
+import { oneLine } from "../../core/text.ts";
 import { formatBytes, formatDuration } from "../../core/units.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
 import type { GateReport, ScenarioReport } from "../documents/model.ts";
@@ -188,7 +189,7 @@ function errorLines(scenario: ScenarioReport, paint: Paint, width: number): stri
 
 /** Outside text on one line. */
 function safe(text: string): string {
-  return escapeTerminal(text.replace(/[\r\n]+/g, " "));
+  return escapeTerminal(oneLine(text));
 }
 
 /** Narrow windows still get whole words; very wide ones no lines too long to read. */
