@@ -61,7 +61,8 @@ export async function endLeftovers(launched: Launched, tree: ProcessTree): Promi
   const notes: string[] = [];
   if (!(await emptied(tree, LEFTOVER_GRACE_MS))) {
     const left = tree.members();
-    if (left.length > 0) notes.push(`ended ${plural(left.length, "process", "processes")} that outlived the command: ${named(left)}`);
+    if (left.length > 0)
+      notes.push(`ended ${plural(left.length, "process", "processes")} that outlived the command: ${named(left)}`);
     launched.send("t");
     await emptied(tree, LEFTOVER_TERM_MS);
   }

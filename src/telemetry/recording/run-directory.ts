@@ -1,6 +1,7 @@
-import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
+import { writeAtomicallySync } from "../../core/files.ts";
 import { readParquet, writeParquet } from "../formats/parquet.ts";
 import { alertEvents, statisticsDocument, timelineDocument } from "../formats/stormlog/artifacts.ts";
 import { type EventOptions, telemetryEvents } from "../formats/stormlog/sample-events.ts";
@@ -24,14 +25,10 @@ export interface RunFilesOptions extends EventOptions {
   readonly telemetry?: boolean;
 }
 
-/** Write a file under a temporary name and rename it, so that a reader never sees half of it. */
-function writeWhole(file: string, text: string): void {
-  const part = `${file}.part`;
+function writeRunFile(file: string, text: string): void {
   try {
-    writeFileSync(part, text);
-    renameSync(part, file);
+    writeAtomicallySync(file, text);
   } catch (error) {
-    rmSync(part, { force: true });
     throw new GateError(
       "RUN_FILE_WRITE_FAILED",
       `the file cannot be written (${error instanceof Error ? error.message : String(error)})`,
@@ -84,7 +81,7 @@ export async function writeRunFiles(
 ): Promise<string[]> {
   const written: string[] = [];
   const write = (name: string, text: string): void => {
-    writeWhole(path.join(directory, name), text);
+    writeRunFile(path.join(directory, name), text);
     written.push(name);
   };
   const telemetry = options.telemetry ?? true;
