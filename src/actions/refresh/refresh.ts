@@ -1,8 +1,8 @@
-import { getState, saveState } from "@actions/core";
 import { GateError, usageError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import { oneLine } from "../../core/text.ts";
 import { readAnchors } from "../../gate/anchor-file.ts";
+import type { GatePorts } from "../../gate/ports.ts";
 import { actionsArtifactStore, uploadBundle } from "../../github/artifacts/artifact.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
 import { withDeadline } from "../../github/deadline.ts";
@@ -14,11 +14,12 @@ import { selfTest } from "../../nightly/self-test.ts";
 import type { NightlyEntry, Trial } from "../../nightly/state.ts";
 import { renderSummary } from "../../report/markdown/summary-markdown.ts";
 import { covers } from "../../verdict/difference.ts";
+import { fenced } from "../fenced.ts";
 import { rememberForPost, rememberUploaded } from "../gate/state.ts";
 import type { SubAction } from "../sub-action.ts";
 import { attempted } from "./attempted.ts";
 import { readGitLocation, refusal } from "./eligible.ts";
-import { fenced, nightRequest, nightStore } from "./measure-session.ts";
+import { nightRequest, nightStore } from "./measure-session.ts";
 import { proposeAnchors, proposeRecords, reportBreach } from "./publish-session.ts";
 import { failOn, readMode } from "./read-mode.ts";
 import { type SavedSession, saveSession } from "./session-files.ts";
@@ -95,7 +96,7 @@ async function upload(action: SubAction, settings: RefreshSettings, bundle: stri
     action.warn(answer.warning);
     return null;
   }
-  rememberUploaded({ saveState, getState });
+  rememberUploaded();
   return answer.url;
 }
 
@@ -125,7 +126,9 @@ async function measure(
   gitData: ReturnType<typeof openGitData>,
 ): Promise<Measured> {
   const store = nightStore(settings, request, gitData);
-  return fenced(action, store, async (ports) => {
+  return fenced("Stormlog Gate: measuring the nightly session", action, async (base) => {
+    // The store that is written is also the one that is read, so that nothing is fetched twice.
+    const ports: GatePorts = { ...base, ...(store.kind === "ref" ? { openRef: () => store } : {}) };
     const night = await runNightly(
       request,
       {
@@ -205,7 +208,7 @@ export async function refresh(action: SubAction): Promise<number> {
   const request = nightRequest(action, settings);
   const { anchors } = await readAnchors(request.root, request.env);
   const { artifactName, retentionDays } = settings;
-  rememberForPost({ saveState, getState }, { bundleDir: request.bundle, artifactName, retentionDays });
+  rememberForPost({ bundleDir: request.bundle, artifactName, retentionDays });
 
   const measured = await measure(action, settings, request, gitData);
   const { night } = measured;

@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { describe, expect, it, vi } from "vitest";
-import { GateError } from "../../core/errors.ts";
+import { GateError } from "../core/errors.ts";
 import { EXIT_AFTER_INTERRUPT_MS, watchInterruption } from "./interrupt.ts";
 
 describe("watchInterruption", () => {

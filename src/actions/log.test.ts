@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { logLine } from "./log-line.ts";
+import { logLine } from "./log.ts";
 
 const OBEYED = /^\s*::|##\[|[\r\n]/;
 

@@ -1,5 +1,5 @@
 import { lstatSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import type { Environment } from "../../core/environment.ts";
+import type { Environment } from "../core/environment.ts";
 
 /** Files by which a step tells the runner something, and the one that tells it what the job is about. */
 const KEPT = [

@@ -1,4 +1,4 @@
-import { GateError } from "../../core/errors.ts";
+import { GateError } from "../core/errors.ts";
 
 /** From the first SIGINT the runner waits 7.5 s before SIGTERM and 2.5 s more before it kills: be gone before. */
 export const EXIT_AFTER_INTERRUPT_MS = 6500;
