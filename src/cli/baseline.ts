@@ -11,7 +11,7 @@ import { formatBytes } from "../core/units.ts";
 import { acceptBundles } from "../gate/accept.ts";
 import { refreshScenario } from "../gate/refresh.ts";
 import type { CommandSpec, Invocation } from "./command.ts";
-import { configOf, MEASURE_OPTIONS, requestOf, rootOf } from "./gate-options.ts";
+import { configOf, requestOf, rootOf, runOptions } from "./gate-options.ts";
 import { interruptSignal } from "./interrupt.ts";
 import { consolePorts } from "./ports.ts";
 
@@ -139,7 +139,7 @@ export const baseline: CommandSpec = {
   positionals: ["ACTION", "[ITEM]…"],
   takesCommand: true,
   options: {
-    ...MEASURE_OPTIONS,
+    ...runOptions("measure"),
     baseline: {
       type: "string",
       multiple: true,

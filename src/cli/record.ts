@@ -5,7 +5,7 @@ import { ExitCode } from "../core/exit-codes.ts";
 import { formatBytes, formatDuration } from "../core/units.ts";
 import { recordOnce } from "../gate/record-once.ts";
 import type { CommandSpec } from "./command.ts";
-import { MEASURE_OPTIONS, requestOf } from "./gate-options.ts";
+import { requestOf, runOptions } from "./gate-options.ts";
 import { interruptSignal } from "./interrupt.ts";
 import { consolePorts } from "./ports.ts";
 import { shownPath } from "./shown-path.ts";
@@ -16,7 +16,7 @@ export const record: CommandSpec = {
   positionals: [],
   takesCommand: true,
   options: {
-    ...MEASURE_OPTIONS,
+    ...runOptions("measure"),
     output: {
       type: "string",
       description:

@@ -4,7 +4,7 @@ import { ownBundle } from "../gate/shard-origin.ts";
 import { stormlogReport } from "../report/documents/envelope.ts";
 import { renderTerminal } from "../report/terminal/terminal.ts";
 import type { CommandSpec } from "./command.ts";
-import { JUDGE_OPTIONS, MEASURE_OPTIONS, requestOf } from "./gate-options.ts";
+import { requestOf, runOptions } from "./gate-options.ts";
 import { interruptSignal } from "./interrupt.ts";
 import { nextCommands } from "./next-commands.ts";
 import { consolePorts } from "./ports.ts";
@@ -15,7 +15,7 @@ export const run: CommandSpec = {
   description: "Measure a command or the scenarios of the config file, judge, leave a bundle",
   positionals: [],
   takesCommand: true,
-  options: { ...MEASURE_OPTIONS, ...JUDGE_OPTIONS },
+  options: runOptions(),
   run: async (invocation) => {
     const { console } = invocation;
     const request = ownBundle(requestOf(invocation, { baselines: ["file:baselines"], unjudged: "fail" }));

@@ -6,6 +6,7 @@ import { usageError } from "../core/errors.ts";
 import type { GateRequest } from "./gate-request.ts";
 import { loadConfig } from "./load.ts";
 import { gateRequest } from "./options.ts";
+import { RUN_OPTION_ENTRIES } from "./run-options.ts";
 
 const CONFIG_FILE = "stormlog-gate.yml";
 
@@ -44,20 +45,11 @@ export function gateRequestFromInputs(inputs: Environment, env: Environment): Ga
   const file = path.resolve(root, named ?? CONFIG_FILE);
   const config = named !== undefined || (command === null && existsSync(file)) ? loadConfig(file) : null;
   return gateRequest({
-    options: {
-      scenario: input("scenario"),
-      baseline: entries(input("baseline")),
-      intervalMs: input("interval-ms"),
-      repeats: input("repeats"),
-      baseRun: input("base-run"),
-      maxRuns: input("max-runs"),
-      maxMinutes: input("max-minutes"),
-      horizon: input("horizon"),
-      budget: entries(input("budget")),
-      probe: input("probe"),
-      attribute: input("attribute"),
-      unjudged: input("unjudged"),
-    },
+    options: Object.fromEntries(
+      RUN_OPTION_ENTRIES.flatMap(([name, { input: given, multiple }]) =>
+        given === undefined ? [] : [[name, multiple ? entries(input(given.name)) : input(given.name)]],
+      ),
+    ),
     command,
     config,
     configFile: config === null ? undefined : file,

@@ -72,7 +72,7 @@ export async function runDemo(
   const session = { ...env, STORMLOG_GATE_SESSION: env.STORMLOG_GATE_SESSION || randomId() };
   const request = (state: DemoState) =>
     gateRequest({
-      options: { scenario: "demo", bundle: path.join(directory, state), baseRun: "off" },
+      options: { scenario: "demo", bundle: path.join(directory, state), "base-run": "off" },
       command: { kind: "argv", argv: [process.execPath, demoWorkload(), state] },
       config: null,
       root: directory,

@@ -103,9 +103,9 @@ function stateRequest(
     options: {
       scenario: entry.name,
       bundle: path.join(options.directory, entry.name, state),
-      baseRun: rerun ? fixed.map(shellWord).join(" ") : "off",
+      "base-run": rerun ? fixed.map(shellWord).join(" ") : "off",
       // Six runs, six of the base where they are inconclusive, and the one that names the line.
-      maxRuns: "13",
+      "max-runs": "13",
       attribute: state === "leaky" ? "auto" : "off",
     },
     command: { kind: "argv", argv: patternCommand(entry, state, lab, options) },

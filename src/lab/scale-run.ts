@@ -75,7 +75,7 @@ function sizedRequest(
       scenario: entry.name,
       bundle: path.join(directory, probeDirectory(value), state),
       // The baseline is of this session: its runs are the base's word.
-      baseRun: "off",
+      "base-run": "off",
       attribute: "off",
     },
     command: { kind: "argv", argv: commandOf(pattern, state, runSize(setting, value)) },
