@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { parseMeasurements } from "../analysis/measured-run.ts";
+import { parseMeasurements } from "../analysis/parse-measurements.ts";
 import { GateError, invalidInput } from "../core/errors.ts";
 import { type JsonProblem, readJson } from "../core/files.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";

@@ -12,8 +12,7 @@ import { acceptBundles } from "../gate/accept.ts";
 import { refreshScenario } from "../gate/refresh.ts";
 import type { CommandSpec, Invocation } from "./command.ts";
 import { configOf, requestOf, rootOf, runOptions } from "./gate-options.ts";
-import { interruptSignal } from "./interrupt.ts";
-import { consolePorts } from "./ports.ts";
+import { consolePorts, interruptSignal } from "./ports.ts";
 
 const ACTIONS = ["refresh", "accept", "list", "show", "verify"] as const;
 type Action = (typeof ACTIONS)[number];

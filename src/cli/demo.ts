@@ -5,8 +5,7 @@ import { DEMO_STATES, type DemoState, runDemo } from "../lab/demo.ts";
 import type { GateReport } from "../report/documents/model.ts";
 import { renderTerminal } from "../report/terminal/terminal.ts";
 import type { CommandSpec } from "./command.ts";
-import { interruptSignal } from "./interrupt.ts";
-import { consolePorts } from "./ports.ts";
+import { consolePorts, interruptSignal } from "./ports.ts";
 
 const FOLDER = "stormlog-demo";
 const EXPECTED: Readonly<Record<DemoState, string>> = { clean: "pass", leaky: "fail", fixed: "pass" };

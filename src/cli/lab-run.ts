@@ -9,10 +9,9 @@ import { CATALOGUE_COLUMNS, catalogueRow, OUTCOME_WORDS, outcomeText, roundTitle
 import { terminalLine } from "../lab/report/terminal.ts";
 import { LAB_FILE, runLab, surprises } from "../lab/round.ts";
 import type { Invocation } from "./command.ts";
-import { interruptSignal } from "./interrupt.ts";
 import { baselineRuns, choice, DEVICES, LAB_FOLDER, SCALES, whole } from "./lab-options.ts";
 import { printRows } from "./lab-rows.ts";
-import { consolePorts } from "./ports.ts";
+import { consolePorts, interruptSignal } from "./ports.ts";
 import { shownPath } from "./shown-path.ts";
 
 function summary(document: LabDocument): string {

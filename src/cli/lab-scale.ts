@@ -10,9 +10,8 @@ import { SCALE_FILE, SCALE_PICTURE } from "../lab/scale-files.ts";
 import { checkSetting, LAB_SCALES, type LabScale, type ScaleSetting, usualBounds } from "../lab/scale-size.ts";
 import { wrapText } from "../report/terminal/terminal-table.ts";
 import type { Invocation } from "./command.ts";
-import { interruptSignal } from "./interrupt.ts";
 import { baselineRuns, choice, DEVICES, SCALES, whole } from "./lab-options.ts";
-import { consolePorts } from "./ports.ts";
+import { consolePorts, interruptSignal } from "./ports.ts";
 import { shownPath } from "./shown-path.ts";
 
 /** Directory of the results where none is named; each pattern has one of its own below it. */

@@ -6,8 +6,7 @@ import { formatBytes, formatDuration } from "../core/units.ts";
 import { recordOnce } from "../gate/record-once.ts";
 import type { CommandSpec } from "./command.ts";
 import { requestOf, runOptions } from "./gate-options.ts";
-import { interruptSignal } from "./interrupt.ts";
-import { consolePorts } from "./ports.ts";
+import { consolePorts, interruptSignal } from "./ports.ts";
 import { shownPath } from "./shown-path.ts";
 
 export const record: CommandSpec = {

@@ -1,7 +1,5 @@
 import path from "node:path";
-import { analyze } from "../analysis/analyze.ts";
 import type { AnalysisDocument } from "../analysis/document.ts";
-import { measuredRun } from "../analysis/measured-run.ts";
 import type { MeasuredRun } from "../analysis/measurements.ts";
 import { phasesMemory } from "../analysis/phases.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
@@ -11,7 +9,6 @@ import { formatBytes } from "../core/units.ts";
 import { measure } from "../measure/measure.ts";
 import type { RunReport, RunRole } from "../report/documents/model.ts";
 import type { Recording, RecordingInfo } from "../telemetry/recording/model.ts";
-import { writeRunFiles } from "../telemetry/recording/run-directory.ts";
 import type { GatePorts } from "./ports.ts";
 import { probedEnding, type RunEnding, runEnding } from "./run-ending.ts";
 
@@ -101,6 +98,7 @@ export async function oneRun(
   let info = ended;
   if (recording !== null) {
     try {
+      const { writeRunFiles } = await import("../telemetry/recording/run-directory.ts");
       const written = await writeRunFiles(plan.directory, recording, {
         warningPercent: request.warningPercent,
         criticalPercent: request.criticalPercent,
@@ -113,6 +111,11 @@ export async function oneRun(
       warnings.push(`${path.basename(plan.directory)}: ${error.message}`);
     }
   }
+  // Loaded after measuring: the command does not wait for it.
+  const [{ analyze }, { measuredRun }] = await Promise.all([
+    import("../analysis/analyze.ts"),
+    import("../analysis/measured-run.ts"),
+  ]);
   const analysis = recording === null ? null : analyze(recording, { horizon: scenario.horizon });
   // Told without the run's number, so that one cause is one notice however many runs there were.
   warnings.push(...(info.sampler.reason === null ? [] : [info.sampler.reason]), ...info.lost);

@@ -12,7 +12,6 @@ import type { Policy } from "../verdict/policy.ts";
 import { attributionEnvironment, attributionTimes, attributionWanted } from "./attribution-plan.ts";
 import { type BaseCheckout, checkOutBase, planBaseRun } from "./base-run.ts";
 import { Cost, outOfTime } from "./cost.ts";
-import { growingLines } from "./growing-lines.ts";
 import { type FinishedRun, oneRun, type RunPlan } from "./one-run.ts";
 import { policyOf } from "./policy.ts";
 import type { GatePorts } from "./ports.ts";
@@ -158,6 +157,7 @@ export class ScenarioRun implements ScenarioFacts {
     const { finished } = ran;
     if (finished.ending.kind === "failed")
       this.warnings.push(`${name}: with attribution on ${finished.ending.message}`);
+    const { growingLines } = await import("./growing-lines.ts");
     const found = await growingLines({
       directory: finished.directory,
       cwd: this.scenario.cwd,

@@ -3,10 +3,9 @@ import path from "node:path";
 import { assertNever, GateError, usageError } from "../core/errors.ts";
 import type { Sampler } from "../sampler/sampler.ts";
 import { denyInspection, startSampler } from "../sampler/start.ts";
-import type { ExitState, Fingerprint, Recording, RecordingInfo } from "../telemetry/recording/model.ts";
-import { PROBE_FOLDER } from "../telemetry/recording/probe-files.ts";
-import { RAW_RECORD_FILE, type RecordFile, readRecordFile } from "../telemetry/recording/record-file.ts";
-import { lossesOf, recordFileToRecording } from "../telemetry/recording/record-recording.ts";
+import { PROBE_FOLDER } from "../telemetry/oom/probe-files.ts";
+import type { ExitState, Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
+import { RAW_RECORD_FILE } from "../telemetry/recording/record-columns.ts";
 import { collectFingerprint, pythonVersion } from "./environment/fingerprint.ts";
 import { rankIdentity } from "./environment/identity.ts";
 import { type ProbeEnvironment, probeEnvironment, STEP_FILE } from "./environment/probe-environment.ts";
@@ -14,16 +13,15 @@ import { type PythonUse, pythonUse } from "./environment/python-flags.ts";
 import { MARKER_VARIABLE, scrubEnvironment } from "./environment/scrub-environment.ts";
 import { endedTogether } from "./launch/ended-together.ts";
 import { findExecutable } from "./launch/find-executable.ts";
-import { machineKillsNow } from "./launch/kernel-watch.ts";
 import { type CommandEnd, type Launched, launch } from "./launch/launch.ts";
+import { machineKillsNow } from "./launch/machine-kills.ts";
 import { OutputLog } from "./launch/output-log.ts";
 import { OutputTee } from "./launch/output-tee.ts";
 import { ProcessTree } from "./launch/process-tree.ts";
-import { explainStartFailure } from "./launch/start-failure.ts";
 import { endLeftovers, stopTree } from "./launch/stop-tree.ts";
-import { withOutOfMemory } from "./session/out-of-memory.ts";
-import { type ProbeSetup, withProbe } from "./session/probe-info.ts";
-import { finishedInfo, firstInfo, startedInfo, withPeaks } from "./session/recording-info.ts";
+import type { ProbeSetup } from "./session/probe-info.ts";
+import { finishedInfo, firstInfo, startedInfo } from "./session/recording-info.ts";
+import type { MeasuredRecording, Ran } from "./session/recording-of.ts";
 import { argvOf, interruptName, type MeasureRequest } from "./session/request.ts";
 import {
   checkWorkingDirectory,
@@ -40,13 +38,6 @@ const PROGRESS_MS = 100;
 /** setTimeout counts milliseconds in 31 bits; 24 days do not limit a run. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** A finished run: the content of its `recording.json`, and the recording made from its record file. */
-export interface MeasuredRecording {
-  readonly info: RecordingInfo;
-  /** Null when the record file cannot be read back; `info.lost` has the reason. */
-  readonly recording: Recording | null;
-}
-
 /**
  * Run a command under the sampler and leave a run directory in `request.directory`: `recording.json`, `samples.rec` and
  * `output.log`. A failure of the command, a timeout and an interruption are results (`info.exit`), not errors. No process of
@@ -61,6 +52,8 @@ export interface MeasuredRecording {
 export async function measure(request: MeasureRequest): Promise<MeasuredRecording> {
   const prepared = await prepare(request);
   const ran = await runUnderSampler(prepared, await launchHeld(prepared));
+  // Loaded after the run: the command does not wait for what reads it.
+  const { recordingOf } = await import("./session/recording-of.ts");
   const measured = await recordingOf(prepared, ran);
   writeRecordingInfo(request.directory, measured.info);
   return measured;
@@ -136,14 +129,6 @@ async function launchHeld({ request, argv, env, probe, info, log }: Prepared): P
   }
 }
 
-/** A run that has ended, before its record file is read. */
-interface Ran {
-  readonly info: RecordingInfo;
-  readonly devices: Sampler["devices"];
-  /** When the command was let go, on the recording's clock. */
-  readonly beganNs: number | null;
-}
-
 /** Sample the held command from before it starts until all of its processes have ended. */
 async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<Ran> {
   const { request, argv, env, log, probe, describe } = prepared;
@@ -163,7 +148,10 @@ async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<
     writeStart(request.directory, info, launched);
     beganNs = Number(process.hrtime.bigint() - sampler.monotonicStartNs);
     const end = await watch(request, launched, tree, sampler);
-    exit = end.kind === "exec-failed" ? await explainStartFailure(end.errno, argv[0]!, request.cwd, env.PATH) : end;
+    if (end.kind === "exec-failed") {
+      const { explainStartFailure } = await import("./launch/start-failure.ts");
+      exit = await explainStartFailure(end.errno, argv[0]!, request.cwd, env.PATH);
+    } else exit = end;
   } finally {
     // Samples after the command's end are not the command's.
     sampler?.stop();
@@ -291,30 +279,4 @@ async function usedPython(
 ): Promise<PythonUse> {
   const found = await findExecutable(argv[0] ?? "", cwd, env.PATH);
   return pythonUse(argv, found.kind === "found" ? found.path : null);
-}
-
-/**
- * Read the record file, once, and complete the run's information with it: the reports of the probes, whether memory ran out, and
- * the peaks. A record file that cannot be read back costs the recording and its peaks, not the run.
- */
-async function recordingOf(prepared: Prepared, { info, devices, beganNs }: Ran): Promise<MeasuredRecording> {
-  const { request, setup, killsBefore } = prepared;
-  const { directory } = request;
-  const withEvidence = (file: RecordFile | null): RecordingInfo =>
-    withOutOfMemory(
-      withProbe(info, directory, file, { setup, drivers: devices, beganNs }),
-      directory,
-      file,
-      killsBefore,
-    );
-  try {
-    const file = await readRecordFile(path.join(directory, RAW_RECORD_FILE));
-    const known = withEvidence(file);
-    const recording = recordFileToRecording(file, known);
-    const complete = withPeaks(known, recording.peaks, lossesOf(file, known));
-    return { info: complete, recording: { ...recording, info: complete } };
-  } catch (error) {
-    if (!(error instanceof GateError)) throw error;
-    return { info: withPeaks(withEvidence(null), [], [`peaks: ${error.message}`]), recording: null };
-  }
 }

@@ -4,7 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import * as v from "valibot";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { parseMeasurements } from "../../analysis/measured-run.ts";
+import { parseMeasurements } from "../../analysis/parse-measurements.ts";
 import { parseStormlogReport, StormlogReportSchema, stormlogReport } from "../documents/envelope.ts";
 import { renderTerminal } from "../terminal/terminal.ts";
 import { sampleRecordingInfo, sampleReport, sampleScenario } from "../testing/sample-report.ts";

@@ -15,7 +15,7 @@ import { sampleRows } from "../formats/stormlog/sample-rows.ts";
 import { eventsCsv, eventsJson } from "../formats/stormlog/serialize.ts";
 import { readTelemetry } from "../read.ts";
 import { recording, recordingInfo, series, table } from "../testing/recordings.ts";
-import { RAW_RECORD_FILE } from "./record-file.ts";
+import { RAW_RECORD_FILE } from "./record-columns.ts";
 import { readRecordingInfo, SAMPLES_FILE, writeRunFiles } from "./run-directory.ts";
 import { parseRecordingInfo } from "./run-info.ts";
 

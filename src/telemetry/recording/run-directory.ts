@@ -9,7 +9,7 @@ import { eventsCsv, eventsJson } from "../formats/stormlog/serialize.ts";
 import { writeOomEvidence } from "../oom/evidence-files.ts";
 import type { Recording, RecordingInfo, TelemetryEvent } from "./model.ts";
 import { clearProbeFiles } from "./probe-files.ts";
-import { RAW_RECORD_FILE } from "./record-file.ts";
+import { RAW_RECORD_FILE } from "./record-columns.ts";
 import { RECORDING_FILE } from "./run-info.ts";
 
 export { readRecordingInfo } from "./run-info.ts";
