@@ -4,6 +4,7 @@ import { type Deadline, withDeadline } from "../deadline.ts";
 import { degradedWarning } from "../degrade.ts";
 import { artifactUrl, type RunContext } from "../run-context.ts";
 import { artifactNames } from "./artifact-name.ts";
+import type { ListedArtifact } from "./artifact-read.ts";
 import { explainUpload } from "./upload-failure.ts";
 
 /** The artifact service of the running job, as little of it as the gate needs. */
@@ -20,15 +21,6 @@ export interface ArtifactStore {
    * @throws GateError ARTIFACT_TOO_LARGE, ARTIFACT_DIGEST
    */
   read(artifact: ListedArtifact, maxBytes: number): Promise<Uint8Array>;
-}
-
-export interface ListedArtifact {
-  readonly id: number;
-  readonly name: string;
-  /** Stored bytes. */
-  readonly size: number;
-  /** `sha256:…` of the stored bytes; null where the service did not say. */
-  readonly digest: string | null;
 }
 
 export interface UploadOptions {

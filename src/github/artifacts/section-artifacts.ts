@@ -2,8 +2,9 @@ import { writeFileSync } from "node:fs";
 import { GateError } from "../../core/errors.ts";
 import { MAX_SECTION_BYTES, parseSection, type Section, sectionText } from "../../report/documents/section.ts";
 import { degradedWarning } from "../degrade.ts";
-import type { ArtifactJob, ArtifactStore, ListedArtifact, Upload } from "./artifact.ts";
+import type { ArtifactJob, ArtifactStore, Upload } from "./artifact.ts";
 import { uploadRaw } from "./artifact.ts";
+import type { ListedArtifact } from "./artifact-read.ts";
 
 /** More legs than GitHub allows a matrix to have. */
 export const MAX_SECTIONS = 256;
