@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { Environment } from "../core/environment.ts";
 
-/** Files by which a step tells the runner something, and the one that tells it what the job is about. */
+/** Files by which a step gives commands to the runner, and the one that describes the event. */
 const KEPT = [
   "GITHUB_ENV",
   "GITHUB_EVENT_PATH",
@@ -56,7 +56,7 @@ export function guardFileCommands(env: Environment): KeptFiles {
           if (contentOf(file) === "unknown" || before === "absent") rmSync(file, { recursive: true, force: true });
           if (before !== "absent" && before !== "unknown") writeFileSync(file, before);
         } catch {
-          // What cannot be put right is told all the same.
+          // A file that cannot be restored is reported all the same.
         }
       }
       return changed.map(({ name }) => name);

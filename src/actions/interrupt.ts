@@ -11,7 +11,7 @@ export interface Interruption {
 }
 
 /**
- * Turn SIGINT, SIGTERM and the step's own timeout into one abort signal. The handler only says stop: whoever measures
+ * Turn SIGINT, SIGTERM and the step's own timeout into one abort signal. The handler only aborts: the measurement
  * leaves the evidence on disk, and uploading it is the post step's work.
  */
 export function watchInterruption(

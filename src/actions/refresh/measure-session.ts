@@ -9,7 +9,7 @@ import { freeBundleDirectory } from "../bundle-directory.ts";
 import type { SubAction } from "../sub-action.ts";
 import type { RefreshSettings } from "./settings.ts";
 
-/** Inputs that say what is measured and how; the same words as the gate's. */
+/** Inputs about what is measured and how; the same as the gate's. */
 export const MEASURED = [
   "run",
   "config",
@@ -25,10 +25,10 @@ export const MEASURED = [
   "horizon",
 ] as const;
 
-/** A first session of five runs, its confirmation and three base runs, when nobody set a limit. */
+/** Enough for a first session of five runs, its confirmation and three base runs. */
 const DEFAULT_MAX_RUNS = "16";
 
-/** The request of a night: what the gate would measure, with its limits for a session. */
+/** The request of a nightly session: what the gate would measure, with the limits of a session. */
 export function nightRequest(action: SubAction, settings: RefreshSettings): GateRequest {
   const inputs = Object.fromEntries(MEASURED.map((name) => [name, action.input(name)]));
   const request = gateRequestFromInputs(

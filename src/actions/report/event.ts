@@ -5,7 +5,7 @@ import type { Environment } from "../../core/environment.ts";
 export interface ReportEvent {
   /** The finished run that a `workflow_run` event is about. */
   readonly workflowRunId: number | null;
-  /** True when the event says that its pull request was closed. */
+  /** True for the event of a pull request that was closed. */
   readonly closed: boolean;
 }
 
@@ -15,7 +15,7 @@ function property(value: unknown, key: string): unknown {
     : undefined;
 }
 
-/** Read the event named by `GITHUB_EVENT_PATH`; a missing or broken file says nothing. */
+/** Read the event named by `GITHUB_EVENT_PATH`; a missing or broken file contains nothing. */
 export function readReportEvent(env: Environment): ReportEvent {
   let payload: unknown;
   try {

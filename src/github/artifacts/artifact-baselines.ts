@@ -107,7 +107,7 @@ class ArtifactStore implements BaselineStore {
       import("./zip-records.ts"),
     ]);
     if (looksZipped(bytes)) return contentOf(await readRecords(bytes, `artifact ${id}`));
-    // A single record, uploaded as it is: its place in a store follows from what it says.
+    // A single record, uploaded as it is: its path in a store follows from its content.
     const { records, skipped } = contentOf([{ name: this.#artifact, text: bytes.toString("utf8") }]);
     const placed = records.map(({ record }) => ({ name: recordName(record.scenario, record.fingerprint), record }));
     return { exists: true, records: placed, skipped };

@@ -8,7 +8,7 @@ export interface ListedArtifact {
   readonly name: string;
   /** Stored bytes. */
   readonly size: number;
-  /** `sha256:…` of the stored bytes; null where the service did not say. */
+  /** `sha256:…` of the stored bytes; null where the service did not report it. */
   readonly digest: string | null;
 }
 

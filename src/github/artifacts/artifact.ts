@@ -147,7 +147,7 @@ export async function uploadRaw(
   );
 }
 
-/** Upload the interactive timeline as an artifact of its own, so that one click opens it. */
+/** Upload the interactive timeline as a separate artifact, so that one click opens it. */
 export async function uploadTimeline(job: ArtifactJob, htmlFile: string, scratch: string): Promise<Upload> {
   try {
     return await uploadRaw(job, ".html", scratch, (file) => copyFileSync(htmlFile, file));

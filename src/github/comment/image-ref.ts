@@ -59,10 +59,10 @@ export function imageAddress({ serverUrl, owner, repo }: ImageRepository, commit
   return `${serverUrl}/${owner}/${repo}/blob/${commit}/${path.split("/").map(encodeURIComponent).join("/")}?raw=true`;
 }
 
-/** Pictures of a pull request nobody pushes to any more are kept so long, days. */
+/** Days that pictures of an inactive pull request are kept. */
 const KEEP_DAYS = 30;
 const DAY_MS = 86_400_000;
-/** Refs looked at in one go; a nightly job comes to the others the next night. */
+/** Refs checked in one go; a nightly job reaches the others in its next runs. */
 const MAX_REFS = 200;
 
 export interface ExpiredImages {

@@ -42,7 +42,7 @@ export function pullRequestOf(payload: unknown): PullRequest | null {
   };
 }
 
-/** {@link pullRequestOf} the file named by `GITHUB_EVENT_PATH`; a missing or broken file is no pull request. */
+/** {@link pullRequestOf} the file named by `GITHUB_EVENT_PATH`; a missing or broken file counts as none. */
 export function readPullRequest(env: Environment): PullRequest | null {
   if (!env.GITHUB_EVENT_PATH) return null;
   try {

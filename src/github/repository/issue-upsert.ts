@@ -46,7 +46,7 @@ class KeptIssue {
     this.#us = new OwnAuthor(octokit);
   }
 
-  /** Our open issues of this key, the oldest first. Anybody can paste a marker, so the author has to be us. */
+  /** Our open issues of this key, the oldest first. A marker can be pasted by anyone, so the author has to be us. */
   async find(): Promise<readonly Known[]> {
     const { owner, repo } = this.#target;
     const found: Known[] = [];
