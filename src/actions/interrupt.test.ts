@@ -32,7 +32,7 @@ describe("watchInterruption", () => {
     }
   });
 
-  it("knows when there is no hope left, before the runner's 7.5 s and counted from the first signal", () => {
+  it("gives up before the runner's 7.5 s, counted from the first signal", () => {
     vi.useFakeTimers();
     try {
       const source = new EventEmitter();

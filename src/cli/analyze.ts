@@ -22,7 +22,7 @@ async function documentOf(
   return { ...document, notes: input.notes };
 }
 
-/** NDJSON, one document per input in input order; a bad file becomes `{file, error}` and the rest goes on. */
+/** NDJSON, one document per input in input order; a bad file becomes `{file, error}` and does not stop the rest. */
 async function batch(
   files: readonly string[],
   horizon: Horizon | null,

@@ -80,7 +80,7 @@ async function list(invocation: Invocation, details: boolean): Promise<number> {
       : records.filter(({ name, record }) => [name, record.scenario].includes(positionals[1] as string));
   if (!exists)
     console.print(
-      `There is no baseline store ${one(store.name)}; \`stormlog-gate baseline refresh -- CMD\` makes one.`,
+      `There is no baseline store ${one(store.name)}. \`stormlog-gate baseline refresh -- CMD\` creates it.`,
     );
   else if (shown.length === 0) {
     const which = positionals[1] === undefined ? "" : ` of "${one(positionals[1])}"`;
@@ -108,7 +108,7 @@ async function list(invocation: Invocation, details: boolean): Promise<number> {
   return ExitCode.pass;
 }
 
-/** Every record readable, in its right place and within its size. */
+/** Check that every record is readable, at its right path and within the size limit. */
 async function verify(invocation: Invocation): Promise<number> {
   const { console } = invocation;
   const store = chosenStore(invocation);
@@ -145,7 +145,7 @@ export const baseline: CommandSpec = {
       description: "The store: file:DIR or ref:NAME (default file:baselines)",
       valueHint: "SPEC",
     },
-    runs: { type: "string", description: "Runs of one refresh (default 5)", valueHint: "N" },
+    runs: { type: "string", description: "Runs per refresh (default 5)", valueHint: "N" },
     reason: { type: "string", description: "Why a new level is accepted", valueHint: "TEXT" },
   },
   run: async (invocation) => {

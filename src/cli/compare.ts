@@ -17,7 +17,7 @@ export const compare: CommandSpec = {
   options: {
     horizon: runOption("horizon"),
     unjudged: runOption("unjudged"),
-    "exit-code": { type: "boolean", description: "Exit as the verdict says" },
+    "exit-code": { type: "boolean", description: "Exit with the verdict's status" },
   },
   run: async ({ positionals, text, flags, console }) => {
     const unjudged = unjudgedOption(text.unjudged);

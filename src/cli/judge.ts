@@ -11,10 +11,11 @@ import { runOption } from "./gate-options.ts";
 
 const UNJUDGED = ["fail", "warn", "pass"] as const;
 
-/** `--unjudged` as one of its three words. */
+/** The value of `--unjudged`. */
 export function unjudgedOption(text: string | undefined): (typeof UNJUDGED)[number] {
   const word = UNJUDGED.find((one) => one === (text ?? "fail"));
-  if (word === undefined) throw usageError("OPTION_INVALID", `--unjudged "${text}" is none of ${UNJUDGED.join(", ")}`);
+  if (word === undefined)
+    throw usageError("OPTION_INVALID", `--unjudged "${text}" is not one of ${UNJUDGED.join(", ")}`);
   return word;
 }
 
@@ -29,8 +30,12 @@ export const judgeCommand: CommandSpec = {
     budget: runOption("budget"),
     horizon: runOption("horizon"),
     unjudged: runOption("unjudged"),
-    "base-run": { type: "string", description: "Whether base re-runs can be had: auto or off", valueHint: "auto|off" },
-    "exit-code": { type: "boolean", description: "Exit as the verdict says" },
+    "base-run": {
+      type: "string",
+      description: "Whether the base commit can be re-run: auto or off",
+      valueHint: "auto|off",
+    },
+    "exit-code": { type: "boolean", description: "Exit with the verdict's status" },
   },
   run: async ({ text, lists, flags, console }) => {
     const unjudged = unjudgedOption(text.unjudged);

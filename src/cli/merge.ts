@@ -20,7 +20,7 @@ export const merge: CommandSpec = {
     bundle: { type: "string", description: `The merged bundle (default ${DEFAULT_BUNDLE})`, valueHint: "OUT" },
     expect: {
       type: "string",
-      description: "How many legs there have to be, or their names; one that is missing is never a pass",
+      description: "Number of legs, or their names; a missing one is never a pass",
       valueHint: "N|NAMES",
     },
     baseline: { ...runOption("baseline"), description: "Judge what was merged by this baseline; repeatable" },

@@ -19,7 +19,7 @@ export const record: CommandSpec = {
     output: {
       type: "string",
       description:
-        "Run directory to create, or the directory that holds one for each rank or node (default stormlog-recording)",
+        "Run directory to create, or the directory above one for each rank or node (default stormlog-recording)",
       valueHint: "DIR",
     },
   },

@@ -35,7 +35,7 @@ export interface ScenarioRequest {
   readonly definition: string | null;
 }
 
-/** What a request takes from the policy part of a config file, so that another version of the file can stand for it. */
+/** What a request takes from the policy part of a config file, so that another version of the file can replace it. */
 export type JudgedBy = Pick<
   GateRequest,
   "scenarios" | "baselines" | "baseRun" | "maxRuns" | "maxMinutes" | "unjudged" | "gatingMetrics" | "relativeMargin"
@@ -76,11 +76,11 @@ export interface GateRequest {
   readonly gatingMetrics: Policy["gatingMetrics"];
   /** Fraction; null = the policy's default. */
   readonly relativeMargin: number | null;
-  /** What runs inside the measured processes may say what goes wrong with it, on their stderr. */
+  /** The probe may report its own errors on the measured processes' stderr. */
   readonly debug: boolean;
   /** Command line to print in reports. */
   readonly argv: readonly string[];
-  /** Absent when no config file says what to measure. */
+  /** Absent when no config file defines what is measured. */
   readonly source?: ConfigSource;
   /** Environment of the caller; scrubbed before the measured command sees it. */
   readonly env: Environment;

@@ -97,7 +97,7 @@ describe("the gate's request", () => {
       expect(() => chosen(text)).toThrowError(expect.objectContaining({ code: "SCENARIO_UNKNOWN" }));
   });
 
-  it("wants no baseline when told none", () => {
+  it("has no baseline with `none`", () => {
     expect(gateRequest(input({ options: { baseline: ["none"] } })).baselines).toEqual([]);
   });
 
@@ -120,7 +120,7 @@ describe("the gate's request", () => {
     );
   });
 
-  it("says so when there is nothing to run", () => {
+  it("is an error when there is nothing to run", () => {
     expect(() => gateRequest(input({ command: null }))).toThrowError(expect.objectContaining({ code: "NO_COMMAND" }));
   });
 });

@@ -39,7 +39,7 @@ function integer(name: string, text: string, low: number, high: number): number 
 function choice<T extends string>(name: string, text: string, allowed: readonly T[]): T {
   const found = allowed.find((word) => word === text);
   if (found === undefined) {
-    throw usageError("OPTION_INVALID", `--${name} "${text}" is none of ${allowed.join(", ")}`);
+    throw usageError("OPTION_INVALID", `--${name} "${text}" is not one of ${allowed.join(", ")}`);
   }
   return found;
 }

@@ -5,7 +5,7 @@ import { open, rename, rm } from "node:fs/promises";
 /** Ending of a file that is still being written; one that remains was left by a process that died. */
 export const PARTIAL = ".partial";
 
-/** A name of its own, because two processes may write the same file. */
+/** A unique name, because two processes may write the same file. */
 function partialOf(file: string): string {
   return `${file}.${randomBytes(6).toString("hex")}${PARTIAL}`;
 }

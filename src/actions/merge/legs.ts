@@ -24,9 +24,7 @@ export interface LegsNow {
 function notesOf(unaccepted: number, embellished: number): readonly string[] {
   const notes: string[] = [];
   if (unaccepted > 0) {
-    notes.push(
-      "Ignored an acceptance by someone without write permission; the original verdict stands.",
-    );
+    notes.push("Ignored an acceptance by someone without write permission; the original verdict stands.");
   }
   if (embellished > 0) notes.push("A leg called itself better than its own checks: the checks count.");
   return notes;

@@ -50,9 +50,7 @@ export function doubtNotes(doubts: {
     );
   }
   if (unaccepted > 0) {
-    notes.push(
-      "Ignored an acceptance by someone without write permission; the original verdict stands.",
-    );
+    notes.push("Ignored an acceptance by someone without write permission; the original verdict stands.");
   }
   if (embellished > 0) notes.push("A section called itself better than its own checks: the checks count.");
   return notes;

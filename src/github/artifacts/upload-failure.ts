@@ -48,10 +48,7 @@ const MEANINGS: readonly (readonly [RegExp, (found: RegExpExecArray) => string])
     /FinalizeArtifact.*?(?:: )?(?:\(\d+\) )?([^:()]*(?:mismatch|digest|hash)[^:]*)/i,
     ([, detail]) => `the artifact service received other bytes than were sent (${detail?.trim()}). Run the job again.`,
   ],
-  [
-    /response from backend was not ok/i,
-    () => "the artifact service refused it without a reason. Run the job again.",
-  ],
+  [/response from backend was not ok/i, () => "the artifact service refused it without a reason. Run the job again."],
   [/non-retryable error: Failed request: (\(\d+\) .*)$/, ([, detail]) => `the artifact service refused it: ${detail}.`],
 ];
 

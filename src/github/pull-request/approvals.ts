@@ -170,7 +170,9 @@ class ApprovalReader {
           url: html_url,
           headSha: sha,
           objection:
-            own || signed ? null : "the commit comes from a fork and is not signed by its author, whose identity is unverified",
+            own || signed
+              ? null
+              : "the commit comes from a fork and is not signed by its author, whose identity is unverified",
         },
       ];
     });
