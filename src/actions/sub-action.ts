@@ -1,19 +1,12 @@
-import { info as plainInfo, setOutput, setSecret, error as showError, warning } from "@actions/core";
+import { setOutput, setSecret, error as showError, warning } from "@actions/core";
+import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { connect, type Octokit } from "../github/octokit.ts";
-import { type RunContext, runContext } from "../github/run-context.ts";
-import { watchInterruption } from "./gate/interrupt.ts";
-import { logLine } from "./gate/log-line.ts";
+import { type KnownRun, runContext } from "../github/run-context.ts";
 import { asGateError } from "./gate-error.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Repository and run a sub-action works for; outside a workflow there is none, and it does not start. */
-export interface KnownRun extends RunContext {
-  readonly owner: string;
-  readonly repo: string;
-}
+import { watchInterruption } from "./interrupt.ts";
+import { log } from "./log.ts";
 
 /** What a sub-action (report, merge, refresh, accept) works with. */
 export interface SubAction {
@@ -63,7 +56,6 @@ export async function runSubAction(title: string, work: (action: SubAction) => P
   process.stdout.on("error", () => {});
   const { env } = process;
   const input = inputReader(env);
-  const log = (line: string): void => plainInfo(logLine(line));
   let code: number;
   try {
     const token = input("token");

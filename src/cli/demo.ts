@@ -5,8 +5,7 @@ import { DEMO_STATES, type DemoState, runDemo } from "../lab/demo.ts";
 import type { GateReport } from "../report/documents/model.ts";
 import { renderTerminal } from "../report/terminal/terminal.ts";
 import type { CommandSpec } from "./command.ts";
-import { interruptSignal } from "./interrupt.ts";
-import { consolePorts } from "./ports.ts";
+import { consolePorts, interruptSignal } from "./ports.ts";
 
 const FOLDER = "stormlog-demo";
 const EXPECTED: Readonly<Record<DemoState, string>> = { clean: "pass", leaky: "fail", fixed: "pass" };
@@ -16,7 +15,7 @@ const CHAPTER: Readonly<Record<DemoState, string>> = {
   fixed: "The fix: a bounded history of scalar summaries",
 };
 
-/** The verdict of one chapter for machines. */
+/** The verdict of one state for `--json`. */
 function verdictOf(report: GateReport | undefined): unknown {
   if (report === undefined) return null;
   const scenario = report.scenarios[0];
@@ -31,7 +30,7 @@ function verdictOf(report: GateReport | undefined): unknown {
 export const demo: CommandSpec = {
   name: "demo",
   description:
-    "The whole story on this machine: a clean change passes, a leak fails with its growth named, the fix passes",
+    "Show on this machine that a clean change passes, a leak fails with its growth named, and its fix passes",
   positionals: [],
   options: {},
   run: async ({ console, argv }) => {
@@ -65,9 +64,9 @@ export const demo: CommandSpec = {
       if (interrupt.signal.aborted) return ExitCode.interrupted;
       const surprises = DEMO_STATES.filter((state) => reports[state]?.word !== EXPECTED[state]);
       if (surprises.length > 0) {
-        throw new GateError("DEMO_SURPRISE", `the verdict on ${surprises.join(" and ")} was not what the story says`, {
+        throw new GateError("DEMO_SURPRISE", `the verdict on ${surprises.join(" and ")} was unexpected`, {
           kind: "error",
-          hint: `What was measured is in ${FOLDER}/; a very busy machine can do this.`,
+          hint: `A very busy machine can cause this. The measurements are in ${FOLDER}/.`,
         });
       }
       console.print(

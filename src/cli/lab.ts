@@ -40,15 +40,15 @@ function isAction(word: string): word is keyof typeof ACTIONS {
 }
 
 /**
- * An option that means nothing to an action is refused, never ignored.
+ * An option that an action does not use is refused, never ignored.
  * @throws GateError OPTION_INVALID (usage)
  */
 function rejectUnknownKeys(action: keyof typeof ACTIONS, { text, lists }: Invocation): void {
   const taken: readonly string[] = ACTIONS[action].options;
-  const strange = Object.keys(lab.options).find(
+  const unused = Object.keys(lab.options).find(
     (name) => (text[name] !== undefined || lists[name] !== undefined) && !taken.includes(name),
   );
-  if (strange !== undefined) throw usageError("OPTION_INVALID", `\`lab ${action}\` takes no --${strange}`);
+  if (unused !== undefined) throw usageError("OPTION_INVALID", `\`lab ${action}\` takes no --${unused}`);
   if ((lists.baseline?.length ?? 0) > 1)
     throw usageError("OPTION_INVALID", "`lab run` judges by one --baseline", "Leave all but one out.");
 }

@@ -10,10 +10,10 @@ export interface ConfigChange {
   readonly head: string | null;
 }
 
-/** Longest text of one side; a command of pages is told by its beginning. */
+/** Maximum length of one side; the rest of a longer command is cut. */
 const MAX_TEXT = 500;
 
-/** A value as somebody would have written it. */
+/** A value as it would be written in the file. */
 function written(value: unknown): string | null {
   if (value === undefined || value === null) return null;
   const text = typeof value === "string" ? value : typeof value === "object" ? JSON.stringify(value) : String(value);
@@ -76,7 +76,7 @@ function budgetChanges(place: string, base: ConfigScenario, head: ConfigScenario
     .flatMap((metric) => changed(`${place}.budget.${metric}`, before?.[metric], now?.[metric], size));
 }
 
-/** What of a scenario says what is measured; a change of it is another scenario under the same name. */
+/** The parts of a scenario that define what is measured; a change of them makes another scenario of the same name. */
 export function definitionChanges(base: ConfigScenario, head: ConfigScenario): readonly ConfigChange[] {
   const place = `scenarios.${head.name}`;
   return [

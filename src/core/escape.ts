@@ -1,3 +1,5 @@
+import { oneLine } from "./text.ts";
+
 /**
  * Outside text (scenario names, branches, paths, GPU names, child output) is escaped at the edge where it is printed.
  * One function per edge; each is total and never throws.
@@ -26,8 +28,7 @@ export function escapeHtml(text: string): string {
  */
 export function escapeMarkdown(text: string): string {
   return (
-    text
-      .replace(/[\r\n]+/g, " ")
+    oneLine(text)
       .replace(HIDDEN_CHARACTERS, "\ufffd")
       .replace(/[\\`*_{}[\]()<>#+\-.!|~&@:$"'^=/]/g, (c) => `&#${c.charCodeAt(0)};`)
       // GitHub looks for mentions and issue numbers in the rendered text, where the entity is a letter again: a zero-width
@@ -40,8 +41,7 @@ export function escapeMarkdown(text: string): string {
 
 /** For text inside a mermaid double-quoted string. */
 export function escapeMermaid(text: string): string {
-  return text
-    .replace(/[\r\n]+/g, " ")
+  return oneLine(text)
     .replace(HIDDEN_CHARACTERS, "\ufffd")
     .replace(/["`;%#\\{}<>&[\]]/g, "'");
 }

@@ -37,42 +37,42 @@ const live = (over: Partial<LiveAcceptances> = {}): LiveAcceptances => ({
 
 describe("a red scenario", () => {
   it("has a token, and stays red while nobody accepts it", async () => {
-    const desk = new AcceptanceMatcher(async () => live());
-    expect(await desk.settle(RED)).toEqual({ ...RED, difference: TOKEN });
-    expect(await desk.notes()).toEqual([]);
+    const matcher = new AcceptanceMatcher(async () => live());
+    expect(await matcher.apply(RED)).toEqual({ ...RED, difference: TOKEN });
+    expect(await matcher.notes()).toEqual([]);
   });
 
   it("has its token also where nobody can be asked", async () => {
-    const desk = new AcceptanceMatcher(undefined);
-    expect(await desk.settle(RED)).toMatchObject({ word: "fail", difference: TOKEN });
-    expect(await desk.notes()).toEqual([]);
+    const matcher = new AcceptanceMatcher(undefined);
+    expect(await matcher.apply(RED)).toMatchObject({ word: "fail", difference: TOKEN });
+    expect(await matcher.notes()).toEqual([]);
   });
 
   it("warns when it is accepted, in its picture too, and keeps its judgement", async () => {
-    const desk = new AcceptanceMatcher(async () => live({ accepted: [acceptance()], refused: [refusal("no")] }));
-    const settled = await desk.settle(RED);
-    expect(settled).toMatchObject({ word: "warn", accepted: { by: "ann" }, timeline: { verdict: "warn" } });
-    expect(settled.judgement).toBe(RED.judgement);
+    const matcher = new AcceptanceMatcher(async () => live({ accepted: [acceptance()], refused: [refusal("no")] }));
+    const applied = await matcher.apply(RED);
+    expect(applied).toMatchObject({ word: "warn", accepted: { by: "ann" }, timeline: { verdict: "warn" } });
+    expect(applied.judgement).toBe(RED.judgement);
     // Nothing is red any more, so nobody needs to know what did not count.
-    expect(await desk.notes()).toEqual([]);
+    expect(await matcher.notes()).toEqual([]);
   });
 
   it("goes by the newest acceptance that covers it", async () => {
     const accepted = [acceptance({ by: "old" }), acceptance({ by: "new" }), acceptance({ difference: "0".repeat(12) })];
-    const settled = await new AcceptanceMatcher(async () => live({ accepted })).settle(RED);
-    expect(settled.accepted?.by).toBe("new");
+    const applied = await new AcceptanceMatcher(async () => live({ accepted })).apply(RED);
+    expect(applied.accepted?.by).toBe("new");
   });
 
   it("says why what was said does not count, and does not go on for ever", async () => {
     const smaller = TOKEN.replace(/([dh][aruh][pgc][bmr])\d+/g, "$11");
-    const desk = new AcceptanceMatcher(async () =>
+    const matcher = new AcceptanceMatcher(async () =>
       live({
         accepted: [acceptance({ difference: smaller }), acceptance({ head_sha: "bbbbbbb" })],
         refused: Array.from({ length: 50 }, (_, n) => refusal(`reason ${n}`)),
       }),
     );
-    expect(await desk.settle(RED)).toMatchObject({ word: "fail" });
-    const notes = await desk.notes();
+    expect(await matcher.apply(RED)).toMatchObject({ word: "fail" });
+    const notes = await matcher.notes();
     expect(notes[0]).toMatch(/for commit bbbbbbb alone/);
     expect(notes[1]).toMatch(/was smaller than what is found now/);
     expect(notes).toHaveLength(2 + 5 + 1);
@@ -80,23 +80,23 @@ describe("a red scenario", () => {
   });
 
   it("names what was accepted instead of it", async () => {
-    const desk = new AcceptanceMatcher(async () =>
+    const matcher = new AcceptanceMatcher(async () =>
       live({ accepted: [acceptance({ difference: `${"0".repeat(12)}-dapb100` })] }),
     );
-    await desk.settle(RED);
-    expect(await desk.notes()).toEqual([expect.stringContaining("another difference: 000000000000-dapb100 by ann")]);
+    await matcher.apply(RED);
+    expect(await matcher.notes()).toEqual([expect.stringContaining("another difference: 000000000000-dapb100 by ann")]);
   });
 
   it("stays red when the question fails, and that is told once", async () => {
     let asked = 0;
-    const desk = new AcceptanceMatcher(async () => {
+    const matcher = new AcceptanceMatcher(async () => {
       asked += 1;
       throw new Error("no network");
     });
-    await desk.settle(RED);
-    expect(await desk.settle(RED)).toMatchObject({ word: "fail" });
+    await matcher.apply(RED);
+    expect(await matcher.apply(RED)).toMatchObject({ word: "fail" });
     expect(asked).toBe(1);
-    expect(await desk.notes()).toEqual(["What people accepted could not be read: no network"]);
+    expect(await matcher.notes()).toEqual(["What people accepted could not be read: no network"]);
   });
 });
 
@@ -114,8 +114,8 @@ describe("what cannot be accepted", () => {
     ["an unjudged scenario", { ...RED, word: "unjudged" }],
     ["a pass", { ...RED, word: "pass" }],
   ])("is %s: it has no token, and nobody is asked", async (_what, report) => {
-    const desk = new AcceptanceMatcher(() => Promise.reject(new Error("asked")));
-    expect(await desk.settle(report)).toBe(report);
-    expect(await desk.notes()).toEqual([]);
+    const matcher = new AcceptanceMatcher(() => Promise.reject(new Error("asked")));
+    expect(await matcher.apply(report)).toBe(report);
+    expect(await matcher.notes()).toEqual([]);
   });
 });

@@ -83,7 +83,7 @@ export class AcceptanceMatcher {
    * A red scenario gets the token of its difference, and with an acceptance that covers it the word `warn`; its judgement stays as
    * it was. A failed command and running out of memory have no token: they cannot be accepted.
    */
-  async settle(report: ScenarioReport): Promise<ScenarioReport> {
+  async apply(report: ScenarioReport): Promise<ScenarioReport> {
     if (report.word !== "fail" || report.judgement === null || report.error !== null) return report;
     const found = differenceOf(report.scenario, report.fingerprint, report.judgement);
     if (found === null) return report;

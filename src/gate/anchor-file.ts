@@ -3,6 +3,7 @@ import path from "node:path";
 import type { Measurements } from "../analysis/measurements.ts";
 import { mergeBase } from "../baseline/ancestors.ts";
 import { git } from "../baseline/git.ts";
+import type { Environment } from "../core/environment.ts";
 import { invalidInput } from "../core/errors.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { ANCHORS_FILE, type Anchor, anchorMeasurements, findAnchor, parseAnchors } from "./anchor.ts";
@@ -12,8 +13,6 @@ export interface AnchorBook {
   readonly anchors: readonly Anchor[];
   readonly warnings: readonly string[];
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 async function inTree(root: string): Promise<string | null> {
   const file = path.join(root, ANCHORS_FILE);

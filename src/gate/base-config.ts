@@ -2,8 +2,7 @@ import path from "node:path";
 import { mergeBase } from "../baseline/ancestors.ts";
 import { git } from "../baseline/git.ts";
 import type { HistoryPort } from "../baseline/history-port.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from "../core/environment.ts";
 
 /** Reads a file of a commit where the clone does not have it; null = there is no such file. */
 export type FileAt = (commit: string, path: string) => Promise<string | null>;

@@ -5,7 +5,9 @@ import path from "node:path";
 import { baseCommit } from "../baseline/ancestors.ts";
 import { git } from "../baseline/git.ts";
 import type { HistoryPort } from "../baseline/history-port.ts";
-import type { BaseRun, Command, ScenarioRequest } from "../config/gate-request.ts";
+import type { BaseRun, ScenarioRequest } from "../config/gate-request.ts";
+import type { Command } from "../core/command.ts";
+import type { Environment } from "../core/environment.ts";
 
 /** How the base commit can be run here, or why not. */
 export type BasePlan =
@@ -41,7 +43,7 @@ async function ancestor(cwd: string, commit: string): Promise<string | null> {
 export async function planBaseRun(
   mode: BaseRun,
   scenario: ScenarioRequest,
-  env: Readonly<Record<string, string | undefined>>,
+  env: Environment,
   knownGood: string | null = null,
   history?: HistoryPort,
 ): Promise<BasePlan> {

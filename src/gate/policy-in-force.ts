@@ -67,17 +67,17 @@ export async function policyInForce(request: GateRequest, ports: GatePorts): Pro
   const judged: GateRequest = { ...request, ...under.judgedBy };
   if (changes.length === 0) return { ...asItIs(judged), warnings: notes };
   const found = policyDifference(changes);
-  const desk = new AcceptanceMatcher(ports.acceptances);
-  const accepted = await desk.find("policy", found);
+  const acceptances = new AcceptanceMatcher(ports.acceptances);
+  const accepted = await acceptances.find("policy", found);
   const told = { policy_changes: changes, policy_difference: found.token };
   if (accepted !== null) {
     ports.log(`settings of the gate that this change alters are in force, as somebody accepted: ${names(changes)}`);
-    return { ...asItIs(request, await desk.notes()), told: { ...told, policy_accepted: accepted } };
+    return { ...asItIs(request, await acceptances.notes()), told: { ...told, policy_accepted: accepted } };
   }
   ports.log(`settings of the gate that this change alters are not in force: ${names(changes)}`);
   return {
     request: judged,
-    warnings: [...notes, ...(await desk.notes())],
+    warnings: [...notes, ...(await acceptances.notes())],
     told,
     removed,
     redefined: new Set(redefined),

@@ -2,7 +2,6 @@ import type { HistoryPort } from "../baseline/history-port.ts";
 import type { BaselineStore } from "../baseline/store.ts";
 import type { LiveAcceptances } from "./acceptance.ts";
 import type { FileAt } from "./base-config.ts";
-import type { NightlyPort } from "./refresh-port.ts";
 
 /** What the gate's story needs from whoever runs it; the command line and the Action each give their own. */
 export interface GatePorts {
@@ -26,6 +25,4 @@ export interface GatePorts {
   readonly fileAt?: FileAt;
   /** Asked once a verdict is red: what people accepted of this pull request, read live. Absent = nobody can. */
   readonly acceptances?: () => Promise<LiveAcceptances>;
-  /** Present in a nightly refresh only. */
-  readonly night?: NightlyPort;
 }

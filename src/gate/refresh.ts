@@ -7,6 +7,7 @@ import { addRuns, type BaselineRecord, emptyRecord, withEnvelopes } from "../bas
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
+import { oneLine } from "../core/text.ts";
 import { currentCommit } from "../measure/environment/commit.ts";
 import { keptSession, sessionId } from "../measure/session/session.ts";
 import { type FinishedRun, oneRun } from "./one-run.ts";
@@ -102,7 +103,7 @@ export async function refreshScenario(
         throw new GateError("NOTHING_MEASURED", `${scenario.name}, run ${number}: ${run.warnings.join("; ")}`, {
           kind: "error",
         });
-      ports.log(`${scenario.name.replace(/[\r\n]+/g, " ")}: baseline run ${number} of ${options.runs}`);
+      ports.log(`${oneLine(scenario.name)}: baseline run ${number} of ${options.runs}`);
       finished.push(run);
     }
     for (const warning of new Set(finished.flatMap(({ warnings }) => warnings))) ports.log(`note: ${warning}`);

@@ -15,6 +15,7 @@ import { exitCodeOf, reportVerdict } from "./exit-code.ts";
 import { policyInForce, removedScenario, withoutUnverifiablePass } from "./policy-in-force.ts";
 import type { GatePorts } from "./ports.ts";
 import { judgeScenario } from "./scenario.ts";
+import { NO_HOOKS, type ScenarioHooks } from "./scenario-hooks.ts";
 import { brokenScenario } from "./scenario-report.ts";
 
 export interface GateOutcome {
@@ -29,7 +30,11 @@ export interface GateOutcome {
  * The gate: every scenario is measured and judged, one after the other on a quiet machine, then one bundle tells the story.
  * @throws GateError for what is wrong before anything was measured (usage, baseline file named directly, bundle directory)
  */
-export async function runGate(asked: GateRequest, ports: GatePorts): Promise<GateOutcome> {
+export async function runGate(
+  asked: GateRequest,
+  ports: GatePorts,
+  hooks: ScenarioHooks = NO_HOOKS,
+): Promise<GateOutcome> {
   const session = sessionId(asked.env);
   const started = ports.now();
   const policy = await policyInForce(asked, ports);
@@ -40,7 +45,7 @@ export async function runGate(asked: GateRequest, ports: GatePorts): Promise<Gat
   const commit = await currentCommit(request.scenarios[0]?.cwd ?? ".", request.env);
   const scenarios: ScenarioReport[] = [];
   const warnings: string[] = [...policy.warnings];
-  const desk = new AcceptanceMatcher(ports.acceptances);
+  const acceptances = new AcceptanceMatcher(ports.acceptances);
   let runs = 0;
   for (const scenario of request.scenarios) {
     if (cancelled(ports.interrupt)) break;
@@ -48,17 +53,19 @@ export async function runGate(asked: GateRequest, ports: GatePorts): Promise<Gat
       scenarios.push(brokenScenario(scenario, notReached()).report);
       continue;
     }
-    const outcome = await judgeScenario(request, scenario, { session, commit }, ports).catch((error: unknown) => {
-      // What earlier scenarios measured must not be lost with a later one.
-      if (error instanceof GateError && ["error", "interrupted"].includes(error.kind))
-        return brokenScenario(scenario, error);
-      throw error;
-    });
-    scenarios.push(withoutUnverifiablePass(await desk.settle(outcome.report), policy));
+    const outcome = await judgeScenario(request, scenario, { session, commit }, ports, hooks).catch(
+      (error: unknown) => {
+        // What earlier scenarios measured must not be lost with a later one.
+        if (error instanceof GateError && ["error", "interrupted"].includes(error.kind))
+          return brokenScenario(scenario, error);
+        throw error;
+      },
+    );
+    scenarios.push(withoutUnverifiablePass(await acceptances.apply(outcome.report), policy));
     warnings.push(...outcome.warnings);
     runs += outcome.report.runs.length;
   }
-  warnings.push(...(await desk.notes()));
+  warnings.push(...(await acceptances.notes()));
   scenarios.push(...policy.removed.map(removedScenario));
   const interrupted = cancelled(ports.interrupt);
   const failing = scenarios.filter(({ word }) => word === "fail");

@@ -1,10 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import type { Command, GateRequest } from "../config/gate-request.ts";
+import type { GateRequest } from "../config/gate-request.ts";
+import type { Command } from "../core/command.ts";
+import type { Environment } from "../core/environment.ts";
 import { GateError } from "../core/errors.ts";
 import { rankIdentity } from "../measure/environment/identity.ts";
-import { type Environment, inSlurmStep, restarts, setting } from "../measure/launch/launcher-environment.ts";
+import { inSlurmStep, restarts, setting } from "../measure/launch/launcher-environment.ts";
 import { makeDirectories } from "../measure/session/make-directories.ts";
 import { unwritable } from "../measure/session/run-directory.ts";
 import { isNamedSession } from "../measure/session/session.ts";

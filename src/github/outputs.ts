@@ -30,7 +30,7 @@ export interface Published {
   readonly commentUrl: string | null;
 }
 
-/** An output may hold 1 MiB; `results` keeps well below it and says when it was cut. */
+/** An output may have 1 MiB; `results` keeps well below it and is marked when it was cut. */
 const MAX_RESULTS_CHARS = 400_000;
 
 const BADNESS = { fail: 3, unjudged: 2, warn: 1, pass: 0 } as const satisfies Record<CheckVerdict, number>;
@@ -78,7 +78,7 @@ function resultsOf(report: GateReport): string {
   return JSON.stringify(results.map((result) => ({ ...result, checks: [], truncated: true })));
 }
 
-/** The outputs of a gate that came to a report. */
+/** The outputs of a gate with a report. */
 export function outputsOf(report: GateReport, published: Published): Outputs {
   const worst = worstGatingSeries(report);
   return {

@@ -1,14 +1,16 @@
 import { measuredRun } from "../analysis/measured-run.ts";
 import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
 import { type BaselineAnswer, loadFirstBaseline } from "../baseline/load.ts";
+import type { Environment } from "../core/environment.ts";
 import { GateError } from "../core/errors.ts";
+import type { Horizon } from "../core/horizon.ts";
 import type { RunReport, RunRole } from "../report/documents/model.ts";
 import type { Metric } from "../telemetry/recording/model.ts";
 import { combine } from "../verdict/combine.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Check, Judgement } from "../verdict/judgement.ts";
-import type { Budget, Horizon, Policy } from "../verdict/policy.ts";
+import type { Budget, Policy } from "../verdict/policy.ts";
 import { type LegScenario, missingRanks } from "./merge-nodes.ts";
 
 /** How merged measurements are judged again. */
@@ -19,7 +21,7 @@ export interface JudgeAgain {
   readonly horizon: Horizon | null;
   /** Directory that relative specs start from. */
   readonly root: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
 }
 
 /** The judgement over all ranks, or why there is none. */

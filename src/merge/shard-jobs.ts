@@ -1,7 +1,7 @@
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
 import { isNamedSession } from "../measure/session/session.ts";
-import { RAW_RECORD_FILE } from "../telemetry/recording/record-file.ts";
+import { RAW_RECORD_FILE } from "../telemetry/recording/record-columns.ts";
 import { SAMPLES_FILE } from "../telemetry/recording/run-directory.ts";
 import { compareNames, withoutCopies } from "./merge-legs.ts";
 import type { MissingLeg } from "./merge-report.ts";

@@ -1,7 +1,7 @@
 import { extractFeatures, type RecordingFeatures } from "../analysis/features.ts";
-import type { Horizon } from "../analysis/horizon.ts";
 import { resolveOptions } from "../analysis/options.ts";
 import { type ErrorKind, GateError, invalidInput } from "../core/errors.ts";
+import type { Horizon } from "../core/horizon.ts";
 import { outputTail } from "../gate/output-tail.ts";
 import { type RunEnding, runEnding } from "../gate/run-ending.ts";
 import { type ListedFile, listFiles } from "../report/bundle/bundle-files.ts";

@@ -4,6 +4,7 @@ import { measuredRun } from "../analysis/measured-run.ts";
 import { resolveOptions } from "../analysis/options.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
+import type { Horizon } from "../core/horizon.ts";
 import { packageVersion } from "../core/package-root.ts";
 import { plural } from "../core/text.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../report/documents/model.ts";
@@ -11,7 +12,7 @@ import type { Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
-import type { Budget, Horizon } from "../verdict/policy.ts";
+import type { Budget } from "../verdict/policy.ts";
 import { bySeverity, collapsedFindings } from "./shard-findings.ts";
 import type { NamedShard, ShardJob } from "./shard-jobs.ts";
 import { SHARD_RUN } from "./shard-run.ts";

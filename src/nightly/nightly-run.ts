@@ -5,12 +5,13 @@ import { fingerprintHash } from "../baseline/identity.ts";
 import { type BaselineRecord, type BaselineRun, type NewRun, selectRuns, toMeasurements } from "../baseline/record.ts";
 import { type BaselineStore, recordName } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { oneLine } from "../core/text.ts";
 import type { FinishedRun } from "../gate/one-run.ts";
 import { policyOf } from "../gate/policy.ts";
 import type { GatePorts } from "../gate/ports.ts";
 import { envelopesOf } from "../gate/refresh.ts";
-import type { NightlyPort } from "../gate/refresh-port.ts";
 import { type GateOutcome, runGate } from "../gate/run-gate.ts";
+import type { ScenarioHooks } from "../gate/scenario-hooks.ts";
 import type { ScenarioReport } from "../report/documents/model.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { differenceOf } from "../verdict/difference.ts";
@@ -90,9 +91,11 @@ interface Session {
   readonly trouble: string | null;
 }
 
-class Sessions implements NightlyPort {
+class Sessions implements ScenarioHooks {
   readonly #options: NightlyOptions;
   readonly #ports: GatePorts;
+  /** Whether a session joins the baseline depends on the comparison with it, which a breach of the anchor must not cut short. */
+  readonly anchorAsksForRuns = false;
   readonly all = new Map<string, Session>();
 
   constructor(options: NightlyOptions, ports: GatePorts) {
@@ -100,7 +103,7 @@ class Sessions implements NightlyPort {
     this.#ports = ports;
   }
 
-  async runs(scenario: ScenarioRequest, first: FinishedRun): Promise<number> {
+  async candidateRuns(scenario: ScenarioRequest, first: FinishedRun): Promise<number> {
     const { fingerprint } = first.info;
     let prior: Prior = { runs: [], measurements: null };
     let trouble: string | null = null;
@@ -133,8 +136,6 @@ class Sessions implements NightlyPort {
     }
   }
 }
-
-const oneLine = (text: string): string => text.replace(/[\r\n]+/g, " ");
 
 function sessionOf(scenario: string, session: Session, runs: readonly NewRun[]): SessionRuns {
   const { fingerprint, envelopes } = session;
@@ -280,7 +281,7 @@ function entryOf(report: ScenarioReport, settlement: Settlement, timeIso: string
 export async function runNightly(request: GateRequest, options: NightlyOptions, ports: GatePorts): Promise<NightlyRun> {
   const sessions = new Sessions(options, ports);
   const judged: GateRequest = { ...request, baselines: [options.spec], unjudged: "warn" };
-  const outcome = await runGate(judged, { ...ports, night: sessions });
+  const outcome = await runGate(judged, ports, sessions);
   const timeIso = ports.now().toISOString();
   const scenarios: NightlyScenario[] = [];
   for (const report of outcome.report.scenarios) {

@@ -1,3 +1,4 @@
+import { plural } from "../core/text.ts";
 import type { Verdict } from "../report/documents/model.ts";
 
 /** Whether a failed verdict stops anybody: advisory reports it only. */
@@ -55,7 +56,7 @@ export function promotionText(state: Promotion, policy: PromotionPolicy): string
   if (policy.mode === "blocking") return "The gate is blocking.";
   if (state.promoted_iso !== null)
     return `The gate is blocking since ${state.promoted_iso}, after clean nights in a row.`;
-  const nights = `${state.clean_nights} clean ${state.clean_nights === 1 ? "night" : "nights"} in a row`;
+  const nights = `${plural(state.clean_nights, "clean night")} in a row`;
   return policy.promoteAfter === null
     ? `The gate is advisory (${nights}).`
     : `The gate is advisory: ${nights}, it blocks after ${policy.promoteAfter}.`;

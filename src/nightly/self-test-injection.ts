@@ -1,4 +1,4 @@
-import type { Command } from "../config/gate-request.ts";
+import type { Command } from "../core/command.ts";
 import { KIB } from "../core/units.ts";
 
 /** Memory that is held beside a command while it runs, bytes. */

@@ -26,7 +26,7 @@ describe("the self-test of the gate on the demo's loop", () => {
     now: () => new Date(),
   };
   const request = gateRequest({
-    options: { scenario: "demo", bundle: path.join(directory, "bundle"), baseRun: TRIES > 1 ? "auto" : "off" },
+    options: { scenario: "demo", bundle: path.join(directory, "bundle"), "base-run": TRIES > 1 ? "auto" : "off" },
     command: { kind: "argv", argv: [process.execPath, demoWorkload(), "clean"] },
     config: null,
     root: directory,

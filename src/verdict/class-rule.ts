@@ -1,11 +1,12 @@
 import type { MeasuredSeries } from "../analysis/measurements.ts";
 import { materialChange } from "../analysis/trend/materiality.ts";
+import type { Horizon } from "../core/horizon.ts";
 import { formatBytes } from "../core/units.ts";
 import { checkOf } from "./check.ts";
 import { CLASS_CONFIRMATIONS, HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION } from "./defaults.ts";
 import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.ts";
 import type { Check } from "./judgement.ts";
-import type { Horizon, Policy } from "./policy.ts";
+import type { Policy } from "./policy.ts";
 import { commonClass, finite, type SeriesKey, type SeriesRun } from "./series-index.ts";
 
 export interface ClassContext {

@@ -1,3 +1,4 @@
+import { plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
 import type { Check, CheckVerdict, FingerprintDifference, Judgement } from "./judgement.ts";
 import { describeSeries } from "./series-index.ts";
@@ -46,7 +47,7 @@ function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
     mde_bytes === null || aspect !== "peak" || limit !== "baseline" ? [] : [mde_bytes],
   );
   const least = seen.length === 0 ? "" : `; a peak ${formatBytes(Math.max(...seen))} higher would have been seen`;
-  return `${gates.length} gating check${gates.length === 1 ? "" : "s"} within ${gates.length === 1 ? "its limit" : "their limits"}${least}`;
+  return `${plural(gates.length, "gating check")} within ${gates.length === 1 ? "its limit" : "their limits"}${least}`;
 }
 
 /**

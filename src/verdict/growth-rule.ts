@@ -1,4 +1,5 @@
 import type { MeasuredSeries } from "../analysis/measurements.ts";
+import type { Horizon } from "../core/horizon.ts";
 import { median } from "../stats/spread.ts";
 import {
   CONFIRMED_SPREADS,
@@ -12,7 +13,6 @@ import {
 import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.ts";
 import type { Check } from "./judgement.ts";
 import { peaks, type RelativeContext, subject } from "./peak-rule.ts";
-import type { Horizon } from "./policy.ts";
 import { relativeCheck } from "./relative-check.ts";
 import { judgeRelative } from "./relative-rule.ts";
 import { finite, knownValues, type SeriesRun } from "./series-index.ts";

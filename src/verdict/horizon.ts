@@ -1,5 +1,5 @@
 import type { MeasuredSeries } from "../analysis/measurements.ts";
-import type { Horizon } from "./policy.ts";
+import type { Horizon } from "../core/horizon.ts";
 import { finite } from "./series-index.ts";
 
 /** Growth over the whole production length at the measured slope, bytes; null without a slope in the horizon's unit. */

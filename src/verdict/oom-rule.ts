@@ -1,4 +1,5 @@
 import type { Measurements } from "../analysis/measurements.ts";
+import { plural } from "../core/text.ts";
 import type { Metric } from "../telemetry/recording/model.ts";
 import { checkOf } from "./check.ts";
 import type { Check } from "./judgement.ts";
@@ -34,7 +35,7 @@ export function oomRule(candidate: Measurements, gating: ReadonlySet<Metric>): r
       verdict: established ? "fail" : "warn",
       confirmed: established,
       candidate_bytes: highest !== null && Number.isFinite(highest.peak) ? highest.peak : null,
-      reason: `${established ? "ran" : "may have run"} out of memory in ${died.length} of ${candidate.runs.length} run${candidate.runs.length === 1 ? "" : "s"}`,
+      reason: `${established ? "ran" : "may have run"} out of memory in ${died.length} of ${plural(candidate.runs.length, "run")}`,
     }),
   ];
 }

@@ -1,9 +1,5 @@
+import type { Horizon } from "../core/horizon.ts";
 import type { Metric } from "../telemetry/recording/model.ts";
-
-/** Production length at which growth is judged. */
-export type Horizon =
-  | { readonly kind: "steps"; readonly steps: number }
-  | { readonly kind: "seconds"; readonly seconds: number };
 
 /** Absolute limit on one metric's peak, bytes. `metric` may name any judged metric. */
 export interface Budget {

@@ -1,4 +1,5 @@
 import { assertNever } from "../core/errors.ts";
+import { plural } from "../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../core/units.ts";
 import { checkOf } from "./check.ts";
 import type { Dismissal } from "./compare-with-base.ts";
@@ -21,10 +22,6 @@ export interface RelativeSubject {
 
 function chance(value: number): string {
   return value >= 0.0001 ? `${Number((100 * value).toPrecision(2))} %` : "under 0.01 %";
-}
-
-function times(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** Why the base commit's runs in this session acquit a change; `here` is their middle. */
@@ -52,7 +49,7 @@ export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject
       candidate_bytes: subject.first,
       baseline_bytes: Number.isFinite(outcome.centre) ? outcome.centre : null,
       reason:
-        `the baseline has ${times(outcome.runs, "run")} with a ${name}, ${subject.minBaselineRuns} are needed: ` +
+        `the baseline has ${plural(outcome.runs, "run")} with a ${name}, ${subject.minBaselineRuns} are needed: ` +
         "refresh it with more runs",
     });
   }
@@ -97,7 +94,7 @@ export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject
         verdict: gating ? "warn" : "pass",
         candidate_bytes: outcome.value,
         reason:
-          `${over} in ${times(outcome.used, "run")}, but sessions of the baseline differ so much that one may reach ` +
+          `${over} in ${plural(outcome.used, "run")}, but sessions of the baseline differ so much that one may reach ` +
           `${formatBytes(outcome.limit)}, and the base commit was not run in this one`,
       });
     case "breach": {
@@ -105,7 +102,7 @@ export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject
         ? { needs_more_runs: outcome.needsMoreRuns, needs_base_runs: outcome.needsBaseRuns }
         : { needs_more_runs: 0, needs_base_runs: 0 };
       const limit = `the limit is ${formatBytesDelta(outcome.margin)}`;
-      const runs = `${times(outcome.used, "run")} above it, an innocent breach has a chance of ${chance(outcome.bound)}`;
+      const runs = `${plural(outcome.used, "run")} above it, an innocent breach has a chance of ${chance(outcome.bound)}`;
       const open = !gating
         ? ""
         : outcome.needsMoreRuns > 0

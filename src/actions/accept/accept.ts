@@ -16,10 +16,10 @@ import { type AcceptSettings, acceptSettings } from "./settings.ts";
 type Asked = Exclude<AcceptRequest, { kind: "none" }>;
 type Weighed = Pick<Acceptances, "accepted" | "refused">;
 
-/** Reasons told in one answer. */
+/** Maximum reasons in one answer. */
 const MAX_REPORTED = 5;
 
-/** What people said, as it stands now; null when it is gone. @throws what the client throws */
+/** The acceptances that exist now; null when they are gone. @throws what the client throws */
 async function weigh(action: SubAction, asked: Asked): Promise<Weighed | null> {
   const { octokit, context, warn } = action;
   const repository = { octokit, owner: context.owner, repo: context.repo };
@@ -50,7 +50,7 @@ async function weigh(action: SubAction, asked: Asked): Promise<Weighed | null> {
   }
 }
 
-/** Differences that the newest run of the gate told of; null when they cannot be read, and then any may be accepted. */
+/** Differences that the newest run of the gate reported; null when they cannot be read, and then any may be accepted. */
 async function differencesOf(
   action: SubAction,
   settings: AcceptSettings,
@@ -91,7 +91,7 @@ function uselessReason(acceptance: Acceptance, differences: readonly string[] | 
     : `the newest run of the gate has another difference: ${open}`;
 }
 
-/** Log and answer: what somebody wrote is escaped for where it is read. */
+/** Log and answer: foreign text is escaped for the edge where it is read. */
 function refusalLines(refused: readonly RefusedAcceptance[], shown: (text: string) => string): readonly string[] {
   return refused.slice(0, MAX_REPORTED).map(({ difference, by, why }) => {
     const what = difference === "" ? "This acceptance" : `The acceptance of ${shown(difference)}`;
@@ -185,7 +185,7 @@ export async function accept(action: SubAction): Promise<number> {
   }
   const weighed = await weigh(action, asked);
   if (weighed === null || weighed.accepted.length + weighed.refused.length === 0) {
-    log("Nothing to do: what was said is not there any more.");
+    log("Nothing to do: the acceptance no longer exists.");
     setOutput("accepted", "false");
     return ExitCode.pass;
   }

@@ -12,7 +12,7 @@ import type { MergeSettings } from "./settings.ts";
 const READ_DEADLINE_MS = 120_000;
 const AFTER_INTERRUPT_MS = 1000;
 
-/** What the legs of this run said, as it is now. */
+/** The sections of this run's legs, as they are now. */
 export interface LegsNow {
   /** As the comment shows them. */
   readonly sections: readonly Section[];
@@ -24,15 +24,13 @@ export interface LegsNow {
 function notesOf(unaccepted: number, embellished: number): readonly string[] {
   const notes: string[] = [];
   if (unaccepted > 0) {
-    notes.push(
-      "A difference is called accepted that nobody with write permission has accepted: it counts as it was judged.",
-    );
+    notes.push("Ignored an acceptance by someone without write permission; the original verdict stands.");
   }
   if (embellished > 0) notes.push("A leg called itself better than its own checks: the checks count.");
   return notes;
 }
 
-/** The sections of this run's legs through the job's own artifact service, read anew at every call. */
+/** The sections of this run's legs through the job's own artifact service, read at every call. */
 export class Legs {
   readonly #action: SubAction;
   readonly #settings: MergeSettings;
@@ -44,12 +42,12 @@ export class Legs {
     this.#reader = sectionReader(store, settings.gateId);
   }
 
-  /** Whether a leg says that somebody accepted its difference: then it is worth asking GitHub. */
+  /** Whether a leg reports an accepted difference, which has to be checked with GitHub. */
   async callThemselvesAccepted(): Promise<boolean> {
     return callsItselfAccepted(await this.#sections());
   }
 
-  /** @throws GateError SECTIONS_UNREADABLE: without what the legs said there is no verdict */
+  /** @throws GateError SECTIONS_UNREADABLE: without the legs' sections there is no verdict */
   async read(ground: Ground): Promise<LegsNow> {
     const given = await this.#sections();
     const held = holdClaims(given, ground);
@@ -66,7 +64,7 @@ export class Legs {
     return { sections: answer.sections, answer, notes };
   }
 
-  /** A leg that was to run again and left nothing this time looks like one that was not to: only GitHub's own record tells. */
+  /** A leg that ran again and left nothing looks like one that did not run. Only GitHub's own record distinguishes them. */
   #older(given: readonly Section[]): readonly string[] {
     const { runAttempt } = this.#action.context;
     const older = given.filter((section) => section.runAttempt < runAttempt).map(({ leg }) => leg ?? "job");

@@ -1,5 +1,6 @@
 import { error } from "@actions/core";
 import { ExitCode } from "../../core/exit-codes.ts";
+import { plural } from "../../core/text.ts";
 import { upsertSectionComment } from "../../github/comment/section-comment.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
 import { withDeadline } from "../../github/deadline.ts";
@@ -24,7 +25,7 @@ const AFTER_INTERRUPT_MS = 1000;
 
 /** What is known of the pull request. */
 interface Known {
-  /** Null where this run is about none, or GitHub did not tell. */
+  /** Null where this run has none, or GitHub did not answer. */
   readonly pullRequest: { readonly number: number; readonly headSha: string | null } | null;
   readonly ground: Ground;
 }
@@ -47,29 +48,29 @@ export async function merge(action: SubAction): Promise<number> {
   });
   if (commentUrl !== null) action.setOutput("comment-url", commentUrl);
   // What came while the comment was written counts too.
-  return tell(action, settings, now);
+  return report(action, settings, now);
 }
 
-/** The pull request and what was accepted of it; GitHub may be silent, and then the legs' own word stands, but not a fork's. */
+/** The pull request and its acceptances. Where GitHub does not answer, the legs' own acceptances count, but not a fork's. */
 async function lookUp(action: SubAction, settings: MergeSettings, accepted: boolean): Promise<Known> {
   const { context, signal, warn } = action;
   const deadline = { ms: LOOK_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
   try {
     return await withDeadline(deadline, async () => {
       const source = await openSource(action, settings.gateId, context.runId);
-      const { stranger } = source.record;
+      const { untrusted } = source.record;
       if (source.pullRequest.kind === "none")
-        return { pullRequest: null, ground: { live: null, headSha: null, stranger } };
+        return { pullRequest: null, ground: { live: null, headSha: null, untrusted } };
       const { pullRequest } = source;
       const live = accepted ? await source.acceptances(pullRequest) : null;
-      return { pullRequest, ground: { live, headSha: pullRequest.headSha, stranger } };
+      return { pullRequest, ground: { live, headSha: pullRequest.headSha, untrusted } };
     });
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
     const instead = "There is no comment; the job summary has the verdict.";
     warn(degradedWarning({ what: "look up the pull request", permission: "pull-requests: read", instead }, cause));
-    const stranger = readPullRequest(action.env)?.fromFork ?? false;
-    return { pullRequest: null, ground: { live: null, headSha: null, stranger } };
+    const untrusted = readPullRequest(action.env)?.fromFork ?? false;
+    return { pullRequest: null, ground: { live: null, headSha: null, untrusted } };
   }
 }
 
@@ -149,7 +150,7 @@ const NOT_PUBLISHED = {
   ...{ bundlePath: "", reportPath: "", artifactId: null, artifactUrl: null, timelineUrl: null, commentUrl: null },
 };
 
-function tell(action: SubAction, settings: MergeSettings, now: LegsNow): number {
+function report(action: SubAction, settings: MergeSettings, now: LegsNow): number {
   const { context, setOutput, env, log, warn } = action;
   const { sections, answer } = now;
   const { report } = answer;
@@ -172,13 +173,13 @@ function tell(action: SubAction, settings: MergeSettings, now: LegsNow): number 
   if (!writeSummary(env.GITHUB_STEP_SUMMARY, summary) && env.GITHUB_STEP_SUMMARY) {
     warn("Could not write the job summary: its file is full or cannot be written.");
   }
-  for (const { message } of answer.missing) warn(`${message}; what is missing is no pass.`);
+  for (const { message } of answer.missing) warn(`${message}; a missing leg is not a pass.`);
   const { runs, minutes } = report.cost;
   const status = stepStatus(code, settings, answer.missing.length > 0);
   const worst = worstScenario(report);
   if (status !== ExitCode.pass && worst !== null) {
     error(`${word}: ${worst.scenario}: ${headlineOf(worst)}`, { title: TITLE });
   }
-  log(`${sections.length} legs: ${word} (${runs} ${runs === 1 ? "run" : "runs"}, ${minutes.toFixed(1)} min)`);
+  log(`${sections.length} legs: ${word} (${plural(runs, "run")}, ${minutes.toFixed(1)} min)`);
   return status;
 }

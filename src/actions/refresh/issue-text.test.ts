@@ -69,7 +69,7 @@ describe("the issue about the main branch", () => {
     expect(body).toContain("accept: <reason>");
     expect(body).toContain("git push origin refs/stormlog/baselines");
     expect(body).toContain("+1.00 MiB");
-    expect(body).toMatch(/night by night: `[▁▂▃▄▅▆▇█]{2}`/u);
+    expect(body).toMatch(/per night: `[▁▂▃▄▅▆▇█]{2}`/u);
     expect(body).toContain("https://github.com/octo/model/actions/runs/7");
   });
 

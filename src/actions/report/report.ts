@@ -14,11 +14,11 @@ import { doubtNotes, recordNotes } from "./notes.ts";
 import { type ReportSettings, reportSettings } from "./settings.ts";
 import { openSource, type ReportSource } from "./source.ts";
 
-/** What the step came to. */
+/** The outcome of the step. */
 interface Answer {
   /** Null when the run left nothing that could be believed. */
   readonly word: Verdict | null;
-  /** False when GitHub recorded a failure whatever the sections say. */
+  /** False when GitHub recorded a failure, whatever the sections contain. */
   readonly succeeded: boolean;
 }
 
@@ -59,7 +59,7 @@ function exitCode({ word, succeeded }: Answer): number {
   return word === "error" || !succeeded ? ExitCode.error : ExitCode.pass;
 }
 
-/** A closed pull request shows its pictures no longer to anybody who works on it; the refresh removes what is missed here. */
+/** Pictures of a closed pull request are removed; the refresh removes those that are missed here. */
 async function forgetImages({ octokit, context, env, log, warn, setOutput }: SubAction): Promise<void> {
   const pullRequest = readPullRequest(env);
   if (pullRequest === null) return;
@@ -79,7 +79,7 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
   const runId = settings.runId ?? event.workflowRunId ?? context.runId;
   const source = await openSource(action, settings.gateId, runId);
   const { pullRequest, record } = source;
-  const { stranger } = record;
+  const { untrusted } = record;
   const headSha = pullRequest.kind === "found" ? pullRequest.headSha : null;
   let live: Ground["live"] | undefined;
   const read = async (): Promise<HeldClaims> => {
@@ -87,7 +87,7 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
     if (live === undefined && pullRequest.kind === "found" && callsItselfAccepted(sections)) {
       live = await source.acceptances(pullRequest);
     }
-    return holdClaims(sections, { live: live ?? null, headSha, stranger });
+    return holdClaims(sections, { live: live ?? null, headSha, untrusted });
   };
   let held = await read();
   for (const line of source.reader.refused()) log(`Not believed: ${line}`);

@@ -56,11 +56,11 @@ async function sameRun(action: SubAction, gateId: string, runId: number, store: 
         ? { kind: "none", reason: "this run is about no pull request", odd: false }
         : await pullRequestAt(octokit, context, number, context.sha);
   }
-  const stranger = pullRequest.kind === "found" && pullRequest.fromFork && context.eventName !== "push";
+  const untrusted = pullRequest.kind === "found" && pullRequest.fromFork && context.eventName !== "push";
   return {
     reader: sectionReader(store, gateId),
     pullRequest,
-    record: { runId, conclusion: null, jobs: null, stranger },
+    record: { runId, conclusion: null, jobs: null, untrusted },
     acceptances: acceptancesOf(action),
   };
 }
@@ -83,14 +83,14 @@ async function otherRun(action: SubAction, gateId: string, runId: number): Promi
       runId,
       conclusion: run.conclusion,
       jobs: await jobsOf(action, run),
-      stranger: isStrangers(run, owner, repo),
+      untrusted: isUntrusted(run, owner, repo),
     },
     acceptances: acceptancesOf(action),
   };
 }
 
 /** On `pull_request` the workflow file is the head's: who owns the head decides what the run does. */
-function isStrangers(run: RecordedRun, owner: string, repo: string): boolean {
+function isUntrusted(run: RecordedRun, owner: string, repo: string): boolean {
   return run.headRepository?.toLowerCase() !== `${owner}/${repo}`.toLowerCase();
 }
 
@@ -104,12 +104,12 @@ async function jobsOf({ octokit, context }: SubAction, run: RecordedRun): Promis
     );
     return { failed: bad.length, all: data.total_count };
   } catch {
-    // The run's own conclusion is known; this would only say it in more detail.
+    // The run's own conclusion is known; this would only add detail.
     return null;
   }
 }
 
-/** One warning at most: whoever cannot ask believes nobody, and says so. */
+/** One warning at most. Where GitHub cannot be asked, nothing is trusted, which is reported. */
 function acceptancesOf({ octokit, context, warn, log }: SubAction): ReportSource["acceptances"] {
   const { owner, repo } = context;
   return async ({ number }) => {

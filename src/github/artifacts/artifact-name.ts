@@ -12,7 +12,7 @@ function shorten(name: string, most: number): string {
   return `${name.slice(0, most - 9)}-${hash}`;
 }
 
-/** A name the artifact service takes: forbidden characters become `-`, long names are cut and told apart by a hash. */
+/** A name the artifact service takes: forbidden characters become `-`, long names are cut and distinguished by a hash. */
 export function safeArtifactName(name: string): string {
   const safe = name.replace(FORBIDDEN, "-").replace(/\s+/g, " ").trim();
   return shorten(safe === "" || /^\.+$/.test(safe) ? "stormlog" : safe, MAX_NAME);

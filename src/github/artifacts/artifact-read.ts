@@ -2,7 +2,15 @@ import { lstat, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { invalidInput } from "../../core/errors.ts";
-import type { ListedArtifact } from "./artifact.ts";
+
+export interface ListedArtifact {
+  readonly id: number;
+  readonly name: string;
+  /** Stored bytes. */
+  readonly size: number;
+  /** `sha256:…` of the stored bytes; null where the service did not report it. */
+  readonly digest: string | null;
+}
 
 function tooLarge(name: string, bytes: number, maxBytes: number): never {
   throw invalidInput("ARTIFACT_TOO_LARGE", `the artifact ${name} has ${bytes} bytes, more than ${maxBytes}`, name);

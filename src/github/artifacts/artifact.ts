@@ -4,6 +4,7 @@ import { type Deadline, withDeadline } from "../deadline.ts";
 import { degradedWarning } from "../degrade.ts";
 import { artifactUrl, type RunContext } from "../run-context.ts";
 import { artifactNames } from "./artifact-name.ts";
+import type { ListedArtifact } from "./artifact-read.ts";
 import { explainUpload } from "./upload-failure.ts";
 
 /** The artifact service of the running job, as little of it as the gate needs. */
@@ -20,15 +21,6 @@ export interface ArtifactStore {
    * @throws GateError ARTIFACT_TOO_LARGE, ARTIFACT_DIGEST
    */
   read(artifact: ListedArtifact, maxBytes: number): Promise<Uint8Array>;
-}
-
-export interface ListedArtifact {
-  readonly id: number;
-  readonly name: string;
-  /** Stored bytes. */
-  readonly size: number;
-  /** `sha256:…` of the stored bytes; null where the service did not say. */
-  readonly digest: string | null;
 }
 
 export interface UploadOptions {
@@ -155,7 +147,7 @@ export async function uploadRaw(
   );
 }
 
-/** Upload the interactive timeline as an artifact of its own, so that one click opens it. */
+/** Upload the interactive timeline as a separate artifact, so that one click opens it. */
 export async function uploadTimeline(job: ArtifactJob, htmlFile: string, scratch: string): Promise<Upload> {
   try {
     return await uploadRaw(job, ".html", scratch, (file) => copyFileSync(htmlFile, file));

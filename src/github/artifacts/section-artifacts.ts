@@ -2,8 +2,9 @@ import { writeFileSync } from "node:fs";
 import { GateError } from "../../core/errors.ts";
 import { MAX_SECTION_BYTES, parseSection, type Section, sectionText } from "../../report/documents/section.ts";
 import { degradedWarning } from "../degrade.ts";
-import type { ArtifactJob, ArtifactStore, ListedArtifact, Upload } from "./artifact.ts";
+import type { ArtifactJob, ArtifactStore, Upload } from "./artifact.ts";
 import { uploadRaw } from "./artifact.ts";
+import type { ListedArtifact } from "./artifact-read.ts";
 
 /** More legs than GitHub allows a matrix to have. */
 export const MAX_SECTIONS = 256;
@@ -19,7 +20,7 @@ export function sectionName(gateId: string, leg: string | null): string {
 }
 
 /**
- * Upload what this job says as an artifact of its own that is not zipped.
+ * Upload the section of this job as a separate artifact that is not zipped.
  * @param scratch existing directory for the file; it stays, because an upload that missed its deadline may still read it
  */
 export async function uploadSection(
@@ -57,10 +58,10 @@ export function sectionReader(store: ArtifactStore, gateId: string): SectionRead
   const take = async (artifact: ListedArtifact): Promise<void> => {
     try {
       const section = parseSection(await store.read(artifact, MAX_SECTION_BYTES), artifact.name);
-      // "a" with the leg "b-c" and "a-b" with the leg "c" have the same name; what stands inside decides.
+      // "a" with the leg "b-c" and "a-b" with the leg "c" have the same name; the content decides.
       read.set(artifact.id, section.gateId === gateId ? section : null);
     } catch (error) {
-      // What cannot be fetched now may be had in the next round; what is no section will never be one.
+      // What cannot be fetched now may be fetched in the next round. What is not a section will never be one.
       if (!(error instanceof GateError)) throw error;
       read.set(artifact.id, null);
       refused.set(artifact.id, error.message);
@@ -91,7 +92,7 @@ function isNamedLike(name: string, gateId: string): boolean {
 
 /**
  * Of every leg its newest attempt. Several sections of one leg and attempt are different jobs that were given the same name;
- * all of them stay, so that none hides what another one says.
+ * all of them stay, so that none hides another one.
  * @param sections newest first
  */
 export function newestSections(sections: readonly Section[]): readonly Section[] {

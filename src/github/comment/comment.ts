@@ -2,22 +2,21 @@ import { isStatus } from "../api-error.ts";
 import { BadAnswerError } from "../artifacts/bounded-fetch.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 import { markerKey, OwnAuthor, sameText } from "./own-texts.ts";
 
 /** GitHub stores 262,144 bytes; its documented limit of 65,536 characters, less room for the marker, is what is used. */
 export const MAX_COMMENT_CHARS = 60_000;
 
-export interface CommentTarget {
-  readonly owner: string;
-  readonly repo: string;
+export interface CommentTarget extends Repository {
   readonly pullRequest: number;
-  /** Commit the text is about: an older run must not overwrite what a newer one said. Null = do not check. */
+  /** Commit the text is about: an older run must not overwrite the text of a newer one. Null = do not check. */
   readonly headSha: string | null;
   /** Gate id, with the leg of a matrix behind a slash. */
   readonly key: string;
   /**
    * Longest wait before a comment is created, milliseconds, drawn at random: jobs that end together then find that one of them has
-   * made it, instead of notifying people once each. Default is no wait.
+   * made it, instead of notifying people once each. Default is not to wait.
    */
   readonly settleMs?: number;
 }
@@ -43,7 +42,7 @@ interface Marked {
   readonly url: string;
 }
 
-/** What stands between the runner and GitHub can answer for it; a comment without a page was not written. */
+/** A proxy between the runner and GitHub can answer instead. A comment without a page was not written. */
 function pageOf(comment: { readonly html_url?: unknown }): string {
   if (typeof comment.html_url !== "string")
     throw new BadAnswerError("GitHub's answer is something else than a comment");
@@ -55,7 +54,7 @@ class GoneError extends Error {
   override readonly name = "GoneError";
 }
 
-/** Anybody can paste a marker, so a comment counts as ours only when its first line is the marker and its author is us. */
+/** A marker can be pasted by anyone, so a comment counts as ours only when its first line is the marker and its author is us. */
 class StickyComments {
   readonly #octokit: Octokit;
   readonly #target: CommentTarget;
@@ -103,13 +102,13 @@ class StickyComments {
     }
   }
 
-  /** Another run may have deleted it already; a duplicate that stays is no reason to fail. */
+  /** Another run may have deleted it already; a duplicate that remains is not an error. */
   async remove(id: number): Promise<void> {
     const { owner, repo } = this.#target;
     await this.#octokit.rest.issues.deleteComment({ owner, repo, comment_id: id }).catch(() => {});
   }
 
-  /** False only when GitHub says so; a token that cannot read pull requests is no reason to stay silent. */
+  /** False only on GitHub's answer; a token that cannot read pull requests does not suppress the comment. */
   async isOutdated(): Promise<boolean> {
     const { owner, repo, pullRequest, headSha } = this.#target;
     if (headSha === null) return false;
@@ -157,7 +156,7 @@ async function write(comments: StickyComments, body: string, settleMs: number): 
   let createdUrl: string | null = null;
   if (kept === undefined) {
     createdUrl = await comments.create(body);
-    // Two runs can find nothing at the same moment and both create; whoever looks last cleans up.
+    // Two runs can find nothing at the same time and both create. The one that looks last cleans up.
     [kept, ...duplicates] = await comments.find();
     if (kept === undefined) return { action: "created", url: createdUrl };
   }
@@ -181,7 +180,7 @@ export function commentWarning(error: unknown): string {
     {
       what: "keep the pull request comment",
       permission: "pull-requests: write",
-      instead: "The verdict stands; the job summary shows what the comment would have said.",
+      instead: "The verdict is unaffected. The job summary shows the text of the comment.",
     },
     error,
   );

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { isStatus } from "../api-error.ts";
 import type { Octokit } from "../octokit.ts";
 import type { GitData } from "../repository/git-data.ts";
+import type { Repository } from "../run-context.ts";
 
 /** Where all picture refs live. */
 export const IMAGES = "refs/stormlog/images/";
@@ -12,11 +13,9 @@ export interface ReportImage {
   readonly png: Uint8Array;
 }
 
-export interface ImageRepository {
+export interface ImageRepository extends Repository {
   /** `https://github.com`, without a slash at its end. */
   readonly serverUrl: string;
-  readonly owner: string;
-  readonly repo: string;
 }
 
 /** Hidden ref that holds the pictures of a pull request. */
@@ -60,10 +59,10 @@ export function imageAddress({ serverUrl, owner, repo }: ImageRepository, commit
   return `${serverUrl}/${owner}/${repo}/blob/${commit}/${path.split("/").map(encodeURIComponent).join("/")}?raw=true`;
 }
 
-/** Pictures of a pull request nobody pushes to any more are kept so long, days. */
+/** Days that pictures of an inactive pull request are kept. */
 const KEEP_DAYS = 30;
 const DAY_MS = 86_400_000;
-/** Refs looked at in one go; a nightly job comes to the others the next night. */
+/** Refs checked in one go; a nightly job reaches the others in its next runs. */
 const MAX_REFS = 200;
 
 export interface ExpiredImages {
@@ -76,7 +75,7 @@ export interface ExpiredImages {
 export interface ExpiryInput {
   readonly octokit: Octokit;
   readonly gitData: GitData;
-  readonly repository: { readonly owner: string; readonly repo: string };
+  readonly repository: Repository;
   readonly now?: Date;
   /** Default {@link KEEP_DAYS}. */
   readonly maxAgeDays?: number;

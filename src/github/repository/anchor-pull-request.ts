@@ -1,7 +1,8 @@
 import { isStatus } from "../api-error.ts";
 import { sameText } from "../comment/own-texts.ts";
 import type { Octokit } from "../octokit.ts";
-import { type Repository, shortRef, tipOf } from "./ref-move.ts";
+import type { Repository } from "../run-context.ts";
+import { shortRef, tipOf } from "./ref-move.ts";
 
 /** A change to files of the main branch that a person shall decide on. */
 export interface Proposal {
@@ -11,7 +12,7 @@ export interface Proposal {
   readonly base: string;
   readonly title: string;
   readonly body: string;
-  /** First line of the commit; also how a commit of ours is told from one that a person pushed onto the branch. */
+  /** First line of the commit; it also distinguishes our commits from those that a person pushed onto the branch. */
   readonly message: string;
   readonly files: readonly ProposedFile[] | ((read: ReadFile) => Promise<readonly ProposedFile[]>);
 }
@@ -21,19 +22,19 @@ export interface ProposedFile {
   readonly content: string;
 }
 
-/** A file as it stands on the open pull request's branch, else on the base; null = it is not there. */
+/** A file on the open pull request's branch, else on the base; null = it does not exist. */
 export type ReadFile = (path: string) => Promise<string | null>;
 
 export type ProposalResult =
   | { readonly action: "created" | "updated" | "unchanged"; readonly number: number; readonly url: string }
-  /** Somebody works on the branch: its files are theirs now. */
+  /** A person works on the branch: its files are theirs now. */
   | { readonly action: "left"; readonly number: number; readonly url: string }
   /** A person closed it unmerged and kept the branch: that was a no. */
   | { readonly action: "declined"; readonly number: number; readonly url: string }
   /** The files are as proposed already. */
   | { readonly action: "nothing" };
 
-/** Line of a commit message that says whose it is. */
+/** Line of a commit message that marks it as ours. */
 const OURS = "Proposed-By: stormlog-gate";
 
 interface Tip {
@@ -167,7 +168,7 @@ export async function upsertProposal(
   if (existing !== null && pull !== null && !existing.message.includes(OURS)) {
     return { action: "left", number: pull.number, url: pull.url };
   }
-  // The same files on an older base need no new commit: each would be a push that everybody sees.
+  // The same files on an older base need no new commit: each push notifies the subscribers.
   const upToDate = existing !== null && pull !== null && (await branch.treeOn(existing.tree)) === existing.tree;
   if (!upToDate) await branch.put(base, wanted, existing);
   if (pull === null) return { action: "created", ...(await branch.create()) };

@@ -4,7 +4,7 @@ import { isStatus } from "../api-error.ts";
 import { withDeadline } from "../deadline.ts";
 import { type Attempt, degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
-import type { Repository } from "./ref-move.ts";
+import type { Repository } from "../run-context.ts";
 
 /** Longest wait for one answer about the history, milliseconds. */
 const WAIT_MS = 45_000;

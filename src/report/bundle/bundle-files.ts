@@ -1,30 +1,17 @@
 import { createHash } from "node:crypto";
-import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
+import { open, readdir } from "node:fs/promises";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
-
-const PARTIAL = ".partial";
+import { PARTIAL, writeAtomically } from "../../core/files.ts";
 
 /**
- * Write a file so that a reader finds all of it or nothing: flushed under another name, then renamed.
+ * Write a file of the bundle, all of it or nothing.
  * @throws GateError DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED
  */
-export async function writeAtomically(file: string, content: string | Uint8Array): Promise<void> {
-  const partial = `${file}${PARTIAL}`;
-  try {
-    let handle: FileHandle | undefined;
-    try {
-      handle = await open(partial, "w");
-      await handle.writeFile(content);
-      await handle.sync();
-    } finally {
-      await handle?.close();
-    }
-    await rename(partial, file);
-  } catch (cause) {
-    await rm(partial, { force: true }).catch(() => {});
+export async function writeBundleFile(file: string, content: string | Uint8Array): Promise<void> {
+  await writeAtomically(file, content).catch((cause: unknown) => {
     throw writeError(cause, file);
-  }
+  });
 }
 
 /** The error for a failed write. */
@@ -54,8 +41,7 @@ export interface ListedFile {
 }
 
 /**
- * Every regular file below a directory, by path, with its digest. Links and remains of an interrupted write are
- * skipped.
+ * Every regular file below a directory, by path, with its digest. Links and remains of an interrupted write are skipped.
  * @param listed files with known digests, which are not read again
  */
 export async function listFiles(

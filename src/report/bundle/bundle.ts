@@ -1,7 +1,8 @@
-import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import * as v from "valibot";
 import { GateError, invalidInput, usageError } from "../../core/errors.ts";
+import { type JsonProblem, PARTIAL, readJson } from "../../core/files.ts";
 import { parseStormlogReport, type StormlogReport, stormlogReport } from "../documents/envelope.ts";
 import { measurementDocuments } from "../documents/measurements-document.ts";
 import type { GateReport } from "../documents/model.ts";
@@ -9,7 +10,7 @@ import { renderSummary } from "../markdown/summary-markdown.ts";
 import { renderTimelineHtml } from "../timeline/timeline-html.ts";
 import { renderTimelinePng } from "../timeline/timeline-png.ts";
 import { worstScenario } from "../urgency.ts";
-import { type ListedFile, listFiles, writeAtomically, writeError } from "./bundle-files.ts";
+import { type ListedFile, listFiles, writeBundleFile, writeError } from "./bundle-files.ts";
 import { LOCK_FILE, lockBundle, unlockBundle } from "./bundle-lock.ts";
 import { type BundleManifest, BundleManifestSchema, MANIFEST_FILE } from "./manifest.ts";
 
@@ -38,7 +39,8 @@ export async function prepareBundle(directory: string, start: BundleStart): Prom
     }
     await lockBundle(directory);
     if (entries.length > 0) {
-      for (const name of [MANIFEST_FILE, ...REPORT_FILES, "runs"]) {
+      const partial = entries.filter((name) => name.endsWith(PARTIAL));
+      for (const name of [MANIFEST_FILE, ...REPORT_FILES, "runs", ...partial]) {
         await rm(path.join(directory, name), { recursive: true, force: true });
       }
     }
@@ -58,7 +60,7 @@ export async function prepareBundle(directory: string, start: BundleStart): Prom
       reason: "the gate is still running, or was killed before it finished",
     })),
   };
-  await writeAtomically(path.join(directory, MANIFEST_FILE), json(manifest));
+  await writeBundleFile(path.join(directory, MANIFEST_FILE), json(manifest));
 }
 
 /**
@@ -76,7 +78,7 @@ export async function writeBundle(
   let failure: unknown;
   const produce = async (name: string, make: () => string | Uint8Array | Promise<Uint8Array>) => {
     try {
-      await writeAtomically(path.join(directory, name), await make());
+      await writeBundleFile(path.join(directory, name), await make());
     } catch (cause) {
       failure ??= cause;
       missing.push({ path: name, reason: cause instanceof Error ? cause.message : String(cause) });
@@ -120,7 +122,7 @@ export async function writeBundle(
     complete,
     missing,
   };
-  await writeAtomically(path.join(directory, MANIFEST_FILE), json(manifest));
+  await writeBundleFile(path.join(directory, MANIFEST_FILE), json(manifest));
   await unlockBundle(directory);
   if (failure !== undefined) throw failure;
   return manifest;
@@ -149,13 +151,13 @@ export async function readBundle(directory: string): Promise<ReadBundle> {
       "The recordings are under runs/. Read them with `stormlog-gate analyze`.",
     );
   }
-  const { envelope, report } = parseStormlogReport(await readJson(file), file);
+  const { envelope, report } = parseStormlogReport(readJson(file, refused(file), MAX_BYTES), file);
   return { manifest, envelope, report: { ...report, exit_code: manifest.exit_code } };
 }
 
 async function readManifest(directory: string): Promise<BundleManifest> {
   const file = path.join(directory, MANIFEST_FILE);
-  const parsed = v.safeParse(BundleManifestSchema, await readJson(file));
+  const parsed = v.safeParse(BundleManifestSchema, readJson(file, refused(file), MAX_BYTES));
   if (parsed.success) return parsed.output;
   const issue = parsed.issues[0];
   throw invalidInput(
@@ -169,39 +171,32 @@ async function readManifest(directory: string): Promise<BundleManifest> {
 /** Ten times a report with the largest timelines. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
-async function readJson(file: string): Promise<unknown> {
-  let text: string;
-  try {
-    const { size } = await stat(file);
-    if (size > MAX_BYTES)
-      throw invalidInput("INPUT_TOO_LARGE", `the file has ${size} bytes, and a report has at most ${MAX_BYTES}`, file);
-    text = await readFile(file, "utf8");
-  } catch (cause) {
-    if (cause instanceof GateError) throw cause;
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
-    const absent = code === "ENOENT" || code === "ENOTDIR";
+const refused =
+  (file: string) =>
+  (problem: JsonProblem): GateError => {
     const name = path.basename(file);
-    throw new GateError(
-      absent ? "INPUT_NOT_FOUND" : "INPUT_UNREADABLE",
-      absent ? `not a bundle: ${name} is missing` : `${name} of the bundle cannot be read (${code})`,
-      {
-        kind: "invalid-input",
-        where: path.dirname(file),
-        hint: "Pass the directory that `stormlog-gate run` wrote (default stormlog-bundle).",
-        cause,
-      },
-    );
-  }
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new GateError("INPUT_TRUNCATED", "not valid JSON: truncated or damaged", {
-      kind: "invalid-input",
-      where: file,
-      cause,
-    });
-  }
-}
+    const hint = "Pass the directory that `stormlog-gate run` wrote (default stormlog-bundle).";
+    const directory = path.dirname(file);
+    switch (problem.kind) {
+      case "too-large":
+        return invalidInput(
+          "INPUT_TOO_LARGE",
+          `the file has ${problem.bytes} bytes, and a report has at most ${MAX_BYTES}`,
+          file,
+        );
+      case "absent":
+        return invalidInput("INPUT_NOT_FOUND", `not a bundle: ${name} is missing`, directory, hint);
+      case "unreadable":
+        return invalidInput(
+          "INPUT_UNREADABLE",
+          `${name} of the bundle cannot be read (${problem.cause.code})`,
+          directory,
+          hint,
+        );
+      default:
+        return invalidInput("INPUT_TRUNCATED", "not valid JSON: truncated or damaged", file);
+    }
+  };
 
 function notEmpty(directory: string): GateError {
   return usageError(

@@ -26,7 +26,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 describe("the step's files while a command is measured", () => {
-  it("are left alone when nobody touched them", () => {
+  it("are left alone when they are unchanged", () => {
     expect(guardFileCommands(env).restore()).toEqual([]);
     expect(readFileSync(file("output"), "utf8")).toBe("ours=1\n");
   });
@@ -65,7 +65,7 @@ describe("the step's files while a command is measured", () => {
     expect(readFileSync(file("output"), "utf8")).toBe("ours=1\n");
   });
 
-  it("are nobody's business where there are none", () => {
+  it("are ignored where the variables are not set", () => {
     expect(guardFileCommands({}).restore()).toEqual([]);
     expect(writtenWarning([])).toBeNull();
   });

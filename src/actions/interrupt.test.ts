@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { describe, expect, it, vi } from "vitest";
-import { GateError } from "../../core/errors.ts";
+import { GateError } from "../core/errors.ts";
 import { EXIT_AFTER_INTERRUPT_MS, watchInterruption } from "./interrupt.ts";
 
 describe("watchInterruption", () => {
@@ -32,7 +32,7 @@ describe("watchInterruption", () => {
     }
   });
 
-  it("knows when there is no hope left, before the runner's 7.5 s and counted from the first signal", () => {
+  it("gives up before the runner's 7.5 s, counted from the first signal", () => {
     vi.useFakeTimers();
     try {
       const source = new EventEmitter();

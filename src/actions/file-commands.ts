@@ -1,6 +1,7 @@
 import { lstatSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { Environment } from "../core/environment.ts";
 
-/** Files by which a step tells the runner something, and the one that tells it what the job is about. */
+/** Files by which a step gives commands to the runner, and the one that describes the event. */
 const KEPT = [
   "GITHUB_ENV",
   "GITHUB_EVENT_PATH",
@@ -41,7 +42,7 @@ export interface KeptFiles {
  * Remember the step's files while the measured command runs. Their names are kept from it, but not their directory: it runs under our
  * user, and what it writes there would set outputs, variables and PATH as if we had.
  */
-export function guardFileCommands(env: Readonly<Record<string, string | undefined>>): KeptFiles {
+export function guardFileCommands(env: Environment): KeptFiles {
   const kept = KEPT.flatMap((name) => {
     const file = env[name];
     return file ? [{ name, file, before: contentOf(file) }] : [];
@@ -55,7 +56,7 @@ export function guardFileCommands(env: Readonly<Record<string, string | undefine
           if (contentOf(file) === "unknown" || before === "absent") rmSync(file, { recursive: true, force: true });
           if (before !== "absent" && before !== "unknown") writeFileSync(file, before);
         } catch {
-          // What cannot be put right is told all the same.
+          // A file that cannot be restored is reported all the same.
         }
       }
       return changed.map(({ name }) => name);

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 
 /**
  * The measured command is code of the change: a line `::error::…` or `::add-mask::…` it prints would act as ours. While
- * the fence stands the runner reads nothing as a command until it sees a token the child cannot know. Output and errors
+ * the fence is up the runner reads nothing as a command until it sees a token the child cannot know. Output and errors
  * of the child go to one stream, because the runner reads the two independently and a late line on the other one
  * would slip out after the fence is down.
  */

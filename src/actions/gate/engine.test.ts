@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Octokit } from "../../github/octokit.ts";
-import { acceptancesPort, measuredPullRequest } from "./acceptances-port.ts";
+import { acceptancesPort, measuredPullRequest } from "./engine.ts";
 
 const SHA = "a".repeat(40);
 const directory = mkdtempSync(path.join(tmpdir(), "stormlog-port-"));

@@ -1,4 +1,4 @@
-import { GateError } from "../../core/errors.ts";
+import { GateError } from "../core/errors.ts";
 
 /** From the first SIGINT the runner waits 7.5 s before SIGTERM and 2.5 s more before it kills: be gone before. */
 export const EXIT_AFTER_INTERRUPT_MS = 6500;
@@ -11,7 +11,7 @@ export interface Interruption {
 }
 
 /**
- * Turn SIGINT, SIGTERM and the step's own timeout into one abort signal. The handler only says stop: whoever measures
+ * Turn SIGINT, SIGTERM and the step's own timeout into one abort signal. The handler only aborts: the measurement
  * leaves the evidence on disk, and uploading it is the post step's work.
  */
 export function watchInterruption(

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { logLine } from "./log-line.ts";
+import { logLine } from "./log.ts";
 
 const OBEYED = /^\s*::|##\[|[\r\n]/;
 
@@ -17,9 +17,9 @@ describe("logLine", () => {
     "a\r::stop-commands::x",
     "x ##[add-mask]pass",
     "###[e]",
-  ])("is no command for the runner: %j", (line) => expect(logLine(line)).not.toMatch(OBEYED));
+  ])("never makes a command for the runner of %j", (line) => expect(logLine(line)).not.toMatch(OBEYED));
 
-  it("is no command whatever is put together", () => {
+  it("never makes a command for the runner of any combination", () => {
     const part = fc.constantFrom("::", ":", "##[", "#", "[", "\r", "\n", " ", "\t", "error", "\u2028", "\u0085", "\v");
     fc.assert(fc.property(fc.array(part), (parts) => !OBEYED.test(logLine(parts.join("")))));
   });
