@@ -10,7 +10,7 @@ import { folded, scenarioDetails } from "./details.ts";
 import { md } from "./markdown-text.ts";
 import { errorText, leadText, type PictureOptions, pictureParts, scenarioParts, scenarioTable } from "./scenario.ts";
 
-interface SummaryOptions extends PictureOptions {
+export interface SummaryOptions extends PictureOptions {
   readonly bundleUrl?: string | null;
   /** Maximum characters of the whole text; the least important parts are dropped first (default 60,000). */
   readonly maxChars?: number;
