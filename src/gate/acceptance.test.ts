@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { ScenarioReport } from "../report/documents/model.ts";
+import { type ScenarioReport, scenarioReport } from "../report/documents/model.ts";
 import { sampleReport } from "../report/testing/sample-report.ts";
 import type { Acceptance, RefusedAcceptance } from "../verdict/acceptance.ts";
 import { differenceOf } from "../verdict/difference.ts";
+import { readCheck } from "../verdict/judgement-document.ts";
 import { AcceptanceMatcher, type LiveAcceptances } from "./acceptance.ts";
 
 const HEAD = "a".repeat(40);
@@ -104,13 +105,13 @@ describe("what cannot be accepted", () => {
   const failed: ScenarioReport["error"] = { code: "COMMAND_FAILED", message: "exit 1", hint: null };
   const oom = RED.judgement && {
     ...RED.judgement,
-    checks: RED.judgement.checks.map((check) => ({ ...check, aspect: "oom" as const })),
+    checks: RED.judgement.checks.map((check) => readCheck({ ...check, aspect: "oom", limit: "budget" })),
   };
 
   it.each<[string, ScenarioReport]>([
-    ["a failed command", { ...RED, error: failed }],
-    ["an error", { ...RED, word: "error", judgement: null, error: failed }],
-    ["running out of memory", { ...RED, judgement: oom }],
+    ["a failed command", scenarioReport({ ...RED, error: failed })],
+    ["an error", scenarioReport({ ...RED, word: "error", judgement: null, error: failed })],
+    ["running out of memory", scenarioReport({ ...RED, judgement: oom })],
     ["an unjudged scenario", { ...RED, word: "unjudged" }],
     ["a pass", { ...RED, word: "pass" }],
   ])("is %s: it has no token, and nobody is asked", async (_what, report) => {

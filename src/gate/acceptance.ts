@@ -84,7 +84,7 @@ export class AcceptanceMatcher {
    * it was. A failed command and running out of memory have no token: they cannot be accepted.
    */
   async apply(report: ScenarioReport): Promise<ScenarioReport> {
-    if (report.word !== "fail" || report.judgement === null || report.error !== null) return report;
+    if (report.kind !== "judged" || report.word !== "fail") return report;
     const found = differenceOf(report.scenario, report.fingerprint, report.judgement);
     if (found === null) return report;
     const accepted = await this.find(report.scenario, found);

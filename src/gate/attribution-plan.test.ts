@@ -27,7 +27,7 @@ function recording(steps: readonly number[] | null): Recording {
 }
 
 function judgement(verdict: CheckVerdict, aspect: Aspect): Judgement {
-  const check = { verdict, aspect } as Check;
+  const check = { verdict, aspect, kind: aspect } as Check;
   return { verdict, checks: [check] } as unknown as Judgement;
 }
 

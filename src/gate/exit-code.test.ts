@@ -12,6 +12,7 @@ function scenario(word: Verdict, failed?: CheckKind): ScenarioReport {
     metric: "host",
     aspect: failed === "oom" ? "oom" : "peak",
     limit: failed === "peak" ? "baseline" : "budget",
+    kind: failed,
     verdict: "fail",
   };
   const judgement = failed === undefined ? null : { verdict: "fail", checks: [check] };

@@ -2,6 +2,7 @@ import type { UnjudgedMode } from "../config/gate-request.ts";
 import { assertNever } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../report/documents/model.ts";
+import { isHardBreach } from "../verdict/judgement.ts";
 
 /** Worst first: an error says that the gate could not do its work, so it hides no fail but comes before every softer word. */
 const ORDER: readonly Verdict[] = ["fail", "error", "unjudged", "warn", "pass"];
@@ -31,9 +32,7 @@ export function reportVerdict(
  */
 export function failsByBudgetOrOom(report: ScenarioReport): boolean {
   if (report.accepted !== undefined) return false;
-  return (report.judgement?.checks ?? []).some(
-    (check) => check.verdict === "fail" && (check.limit === "budget" || check.aspect === "oom"),
-  );
+  return (report.judgement?.checks ?? []).some(isHardBreach);
 }
 
 /**

@@ -5,7 +5,7 @@ import type { ConfigChange } from "../config/policy-changes.ts";
 import { GateError } from "../core/errors.ts";
 import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
 import { policyDifference } from "../verdict/difference.ts";
-import type { Judgement } from "../verdict/judgement.ts";
+import { DONE, type Judgement } from "../verdict/judgement.ts";
 import { AcceptanceMatcher } from "./acceptance.ts";
 import { readBaseConfig } from "./base-config.ts";
 import type { GatePorts } from "./ports.ts";
@@ -97,15 +97,14 @@ export function withoutUnverifiablePass(report: ScenarioReport, { redefined }: P
 export function removedScenario(scenario: string): ScenarioReport {
   const judgement: Judgement = {
     verdict: "unjudged",
-    final: true,
+    next: DONE,
     confirmed: false,
     checks: [],
     fingerprint: [],
-    needs_more_runs: 0,
-    needs_base_runs: 0,
     reason: "this change removes the scenario from the configuration, so nothing of it was measured",
   };
   return {
+    kind: "missing",
     scenario,
     word: "unjudged",
     judgement,

@@ -3,9 +3,15 @@ import type { Measurements } from "../analysis/measurements.ts";
 import type { BaselineAnswer } from "../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import type { BaselineSummary, ScenarioReport, Verdict } from "../report/documents/model.ts";
+import {
+  type BaselineSummary,
+  type ScenarioError,
+  type ScenarioReport,
+  scenarioReport,
+  type Verdict,
+} from "../report/documents/model.ts";
 import { judge } from "../verdict/judge.ts";
-import type { Judgement } from "../verdict/judgement.ts";
+import { DONE, isHardBreach, type Judgement } from "../verdict/judgement.ts";
 import { outOfTime } from "./cost.ts";
 import { headline } from "./headline.ts";
 import { type FinishedRun, runReport } from "./one-run.ts";
@@ -47,7 +53,7 @@ function baselineSummary(baseline: BaselineAnswer): BaselineSummary | null {
 interface Assembly {
   readonly word: Verdict;
   readonly judgement: Judgement | null;
-  readonly error: ScenarioReport["error"];
+  readonly error: ScenarioError | null;
   readonly subtitle: string;
   /** Findings that name source lines, told before the others. */
   readonly lines: readonly Finding[];
@@ -71,7 +77,7 @@ function assemble(run: ScenarioFacts, parts: Assembly): ScenarioReport {
           policy: policyOf(request, scenario),
           envelopes: run.baseline.kind === "found" ? run.baseline.envelopes : [],
         });
-  return {
+  return scenarioReport({
     scenario: scenario.name,
     word: parts.word,
     judgement: parts.judgement,
@@ -81,7 +87,7 @@ function assemble(run: ScenarioFacts, parts: Assembly): ScenarioReport {
     fingerprint: (run.candidate[0] ?? run.stopped[0])?.info.fingerprint ?? {},
     findings: [...parts.lines, ...findingsOf(run.candidate)],
     timeline,
-  };
+  });
 }
 
 export interface ReportedScenario {
@@ -130,13 +136,9 @@ export function failedScenario(run: ScenarioFacts, last: FinishedRun): ReportedS
     policy: policyOf(run.request, run.scenario),
     baseRunsPossible: false,
   });
-  const hard = all.checks.filter(
-    (check) => check.verdict === "fail" && (check.limit === "budget" || check.aspect === "oom"),
-  );
+  const hard = all.checks.filter(isHardBreach);
   const judgement: Judgement | null =
-    last.ending.kind === "failed" && hard.length > 0
-      ? { ...all, verdict: "fail", final: true, checks: hard, needs_more_runs: 0, needs_base_runs: 0 }
-      : null;
+    last.ending.kind === "failed" && hard.length > 0 ? { ...all, verdict: "fail", next: DONE, checks: hard } : null;
   return {
     report: assemble(run, {
       word: judgement === null ? "error" : "fail",
@@ -211,6 +213,7 @@ export function brokenScenario(scenario: ScenarioRequest, error: GateError): Rep
   const where = error.where === undefined ? "" : ` (${error.where})`;
   return {
     report: {
+      kind: "missing",
       scenario: scenario.name,
       word: "error",
       judgement: null,

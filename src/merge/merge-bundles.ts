@@ -6,7 +6,7 @@ import { usageError } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { prepareBundle, writeBundle } from "../report/bundle/bundle.ts";
 import { unlockBundle } from "../report/bundle/bundle-lock.ts";
-import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
+import { type GateReport, type ScenarioReport, scenarioReport } from "../report/documents/model.ts";
 import { copyRuns, placeRuns, type RunCopy } from "./merge-copy.ts";
 import { type JudgeAgain, judgeAgain } from "./merge-judge.ts";
 import { absentLegs, type ExpectedLegs } from "./merge-legs.ts";
@@ -117,10 +117,11 @@ async function withRanksShown(
   const shards = legs.find((leg) => leg.job !== null && job.nodes.some((node) => node.leg === leg.name))?.job ?? null;
   if (shards === null) return scenario;
   const { judgement } = scenario;
-  const named = judgement === null ? null : { ...judgement, reason: reasonWithHost(judgement.reason, hostsOf(shards)) };
-  const timeline =
-    scenario.timeline ?? (await shardTimeline(shards, { ...scenario, judgement: named }, policy, envelopes));
-  return { ...scenario, judgement: named, timeline };
+  const named = scenarioReport({
+    ...scenario,
+    judgement: judgement && { ...judgement, reason: reasonWithHost(judgement.reason, hostsOf(shards)) },
+  });
+  return { ...named, timeline: scenario.timeline ?? (await shardTimeline(shards, named, policy, envelopes)) };
 }
 
 type ReadLeg = Extract<MergeLeg, { kind: "read" }>;

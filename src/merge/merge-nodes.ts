@@ -2,7 +2,7 @@ import type { Finding } from "../analysis/document.ts";
 import { identityConflicts } from "../baseline/identity.ts";
 import { overallVerdict } from "../gate/exit-code.ts";
 import { decidingCheck } from "../gate/headline.ts";
-import type { ScenarioReport, Verdict } from "../report/documents/model.ts";
+import { type ScenarioReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
 import { checkOf } from "../verdict/check.ts";
 import { combine } from "../verdict/combine.ts";
 import type { Check, FingerprintDifference, Judgement } from "../verdict/judgement.ts";
@@ -194,7 +194,7 @@ export function unitedScenario(nodes: readonly LegScenario[], judgedAnew?: Judge
   const timeline =
     shown.scenario.timeline ?? nodes.find(({ scenario }) => scenario.timeline)?.scenario.timeline ?? null;
   const accepted = nodes.find(({ scenario }) => scenario.accepted)?.scenario.accepted;
-  return {
+  return scenarioReport({
     scenario: first.scenario.scenario,
     word,
     // A job of which a command failed is not judged, unless what is known of it fails anyway.
@@ -206,5 +206,5 @@ export function unitedScenario(nodes: readonly LegScenario[], judgedAnew?: Judge
     findings: findings(nodes),
     timeline: timeline === null ? null : { ...timeline, verdict: word },
     ...(accepted === undefined || judgedAnew !== undefined ? {} : { accepted }),
-  };
+  });
 }

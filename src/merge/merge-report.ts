@@ -4,7 +4,7 @@ import { groupBy } from "../core/group-by.ts";
 import { packageVersion } from "../core/package-root.ts";
 import { overallVerdict, reportVerdict } from "../gate/exit-code.ts";
 import { randomId } from "../measure/session/session.ts";
-import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
+import type { GateReport, ScenarioError, ScenarioReport } from "../report/documents/model.ts";
 import { withBoundedTimelines } from "../report/timeline/merged-timelines.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import { mergedExitCode } from "./merge-exit.ts";
@@ -78,12 +78,9 @@ export function scenarioOfJob({ name, nodes }: Job, judgement?: Judgement): Scen
   return { ...scenario, scenario: name, timeline: timeline === null ? null : { ...timeline, scenario: name } };
 }
 
-function silentScenario(
-  name: string,
-  word: MissingLeg["word"],
-  error: NonNullable<ScenarioReport["error"]>,
-): ScenarioReport {
+function silentScenario(name: string, word: MissingLeg["word"], error: ScenarioError): ScenarioReport {
   return {
+    kind: "missing",
     scenario: name,
     word,
     judgement: null,

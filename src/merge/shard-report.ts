@@ -5,11 +5,11 @@ import { resolveOptions } from "../analysis/options.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
 import { packageVersion } from "../core/package-root.ts";
-import type { GateReport, ScenarioReport, Verdict } from "../report/documents/model.ts";
+import { type GateReport, type ScenarioReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
 import type { Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
-import type { Judgement } from "../verdict/judgement.ts";
+import { DONE, isHardBreach, type Judgement } from "../verdict/judgement.ts";
 import type { Budget, Horizon } from "../verdict/policy.ts";
 import { collapsedFindings } from "./shard-findings.ts";
 import type { NamedShard, ShardJob } from "./shard-jobs.ts";
@@ -165,11 +165,9 @@ function judgementOf(
 
 /** A run that failed is not judged on peak or growth; what it used before still counts against budgets and out-of-memory. */
 function hardOnly(judgement: Judgement): Judgement | null {
-  const checks = judgement.checks.filter(
-    (check) => check.verdict === "fail" && (check.limit === "budget" || check.aspect === "oom"),
-  );
+  const checks = judgement.checks.filter(isHardBreach);
   if (checks.length === 0) return null;
-  return { ...judgement, verdict: "fail", final: true, checks, needs_more_runs: 0, needs_base_runs: 0 };
+  return { ...judgement, verdict: "fail", next: DONE, checks };
 }
 
 /**
@@ -191,7 +189,7 @@ export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonl
   const word: Verdict = judgement === null ? "error" : judgement.verdict;
   const told = failed ?? job.shards[0];
   if (told === undefined) throw new Error("a job has at least one shard");
-  const scenario: ScenarioReport = {
+  const scenario = scenarioReport({
     scenario: job.scenario,
     word,
     judgement,
@@ -208,7 +206,7 @@ export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonl
     fingerprint,
     findings: [...findings].sort((a, b) => SEVERITY[a.severity] - SEVERITY[b.severity]),
     timeline: null,
-  };
+  });
   const interrupted = job.shards.some(({ ending }) => ending.kind === "interrupted");
   return {
     tool: { name: "stormlog-gate", version: packageVersion(), argv },

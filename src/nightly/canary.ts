@@ -106,10 +106,10 @@ async function attempt(
       moreRunsPossible: possible,
     });
     if (ports.interrupt.aborted) return { kind: "none", reason: "it was interrupted" };
-    if (judgement.final) {
+    if (judgement.next.kind === "done") {
       const durationS = done.candidate[0]?.info.clock.duration_s ?? 0;
       return { kind: "judged", verdict: { judgement, candidate, durationS, runs: cost.runs } };
     }
-    wanted = judgement.needs_more_runs > 0 ? "candidate" : "base";
+    wanted = judgement.next.kind === "candidate-runs" ? "candidate" : "base";
   }
 }

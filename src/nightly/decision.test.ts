@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { checkOf } from "../verdict/check.ts";
-import type { Check, Judgement } from "../verdict/judgement.ts";
+import { type Check, type CheckDocument, DONE, type Judgement } from "../verdict/judgement.ts";
 import { decide, leadingCheck, leadingGrowth } from "./decision.ts";
 
 const KEY = { rank: 0, device: "cuda:0", metric: "allocated" } as const;
-const check = (over: Partial<Check>): Check =>
+const check = (over: Partial<CheckDocument>): Check =>
   checkOf(KEY, {
     aspect: "peak",
     limit: "baseline",
@@ -17,12 +17,10 @@ const check = (over: Partial<Check>): Check =>
 
 const judgement = (...checks: readonly Check[]): Judgement => ({
   verdict: "pass",
-  final: true,
+  next: DONE,
   confirmed: false,
   checks,
   fingerprint: [],
-  needs_more_runs: 0,
-  needs_base_runs: 0,
   reason: "",
 });
 

@@ -17,8 +17,8 @@ export type Decision =
  */
 export function decide(judgement: Judgement, olderRuns: number, minBaselineRuns: number): Decision {
   const gating = judgement.checks.filter((check) => check.gating);
-  const died = gating.some(({ aspect, verdict }) => aspect === "oom" && verdict !== "pass");
-  const relative = gating.filter(({ limit, aspect }) => limit === "baseline" && aspect !== "oom");
+  const died = gating.some(({ kind, verdict }) => kind === "oom" && verdict !== "pass");
+  const relative = gating.filter(({ limit }) => limit === "baseline");
   if (died || relative.some(({ verdict }) => verdict === "fail")) return "hold-breach";
   if (olderRuns < minBaselineRuns) return "approve";
   // A series that is new to the baseline is learnt; one that the session lacks is not forgotten.

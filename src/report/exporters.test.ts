@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { renderBadge } from "./documents/badge.ts";
 import { renderJUnit } from "./documents/junit.ts";
-import type { GateReport } from "./documents/model.ts";
+import { type GateReport, scenarioReport } from "./documents/model.ts";
 import { renderSarif } from "./documents/sarif.ts";
 import { sampleCheck, sampleJudgement, sampleReport, sampleScenario } from "./testing/sample-report.ts";
 
@@ -75,7 +75,7 @@ describe("the fingerprint of a line", () => {
   const report = sampleReport("fail");
   const print = (line: string, code: string): string => {
     const finding = { ...sampleScenario("fail").findings[0]!, evidence: { line, function: "train", code } };
-    const scenarios = [{ ...report.scenarios[0]!, judgement: null, findings: [finding] }];
+    const scenarios = [scenarioReport({ ...report.scenarios[0]!, judgement: null, findings: [finding] })];
     return JSON.parse(renderSarif({ ...report, scenarios })).runs[0].results[0].partialFingerprints["stormlogGate/v1"];
   };
 

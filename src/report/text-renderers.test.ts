@@ -129,7 +129,7 @@ describe("renderTerminal", () => {
   });
 
   it("says what an unfinished judgement still wants", () => {
-    const judgement = sampleJudgement("unjudged", { final: false, needs_more_runs: 2, needs_base_runs: 1 });
+    const judgement = sampleJudgement("unjudged", { next: { kind: "candidate-runs", runs: 2, baseRuns: 1 } });
     expect(renderJudgementTerminal(judgement, PLAIN)).toContain(
       "Not final: wants 2 more of the candidate and 1 of the base commit.",
     );

@@ -24,7 +24,7 @@ describe("what a run would have noticed", () => {
 
 describe("a fail that could not be confirmed", () => {
   it("is told as such, and not as one that was never repeated", () => {
-    const judgement = sampleJudgement("fail", { confirmed: false, final: true });
+    const judgement = sampleJudgement("fail", { confirmed: false });
     const text = renderJudgementTerminal(judgement, { color: false, width: 100 });
     expect(text).toContain("Not confirmed: it wants more runs, or the base commit in this session");
     const summary = renderSummary(sampleReport("fail", { confirmed: false }));

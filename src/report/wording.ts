@@ -150,7 +150,7 @@ export function nextSteps(scenario: ScenarioReport, reader: Reader = "terminal")
 
 function unjudgedStep({ judgement }: ScenarioReport, reader: Reader): Step {
   const below = reader === "pull-request";
-  if (judgement !== null && !judgement.final) {
+  if (judgement !== null && judgement.next.kind !== "done") {
     return below
       ? { text: "More runs would settle it: raise max-runs or max-minutes, and run the job again." }
       : {

@@ -3,20 +3,14 @@ import type { MeasuredRun } from "../analysis/measurements.ts";
 import { GIB, MIB } from "../core/units.ts";
 import { DEFAULT_POLICY } from "./defaults.ts";
 import { type JudgeInput, judge } from "./judge.ts";
-import type { Judgement } from "./judgement.ts";
+import { type JudgementDocument, judgementDocument } from "./judgement-document.ts";
 import { measured, nights, runOf } from "./testing/measurements.ts";
 
 const BASE = measured(nights(10, { peak_bytes: GIB }));
 
-function ask(candidate: readonly MeasuredRun[], more: Partial<JudgeInput> = {}): Judgement {
-  return judge({
-    candidate: measured(candidate),
-    baseline: BASE,
-    anchor: null,
-    policy: DEFAULT_POLICY,
-    baseRunsPossible: true,
-    ...more,
-  });
+function ask(candidate: readonly MeasuredRun[], more: Partial<JudgeInput> = {}): JudgementDocument {
+  const input = { candidate: measured(candidate), baseline: BASE, anchor: null, policy: DEFAULT_POLICY };
+  return judgementDocument(judge({ ...input, baseRunsPossible: true, ...more }));
 }
 
 describe("the base commit's word on a breach", () => {

@@ -4,7 +4,7 @@ import { formatBytes } from "../core/units.ts";
 import { checkOf } from "./check.ts";
 import { CLASS_CONFIRMATIONS, HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION } from "./defaults.ts";
 import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.ts";
-import type { Check } from "./judgement.ts";
+import type { Check, ClassCheck } from "./judgement.ts";
 import type { Horizon, Policy } from "./policy.ts";
 import { commonClass, finite, type SeriesKey, type SeriesRun } from "./series-index.ts";
 
@@ -32,7 +32,10 @@ function materiality(series: MeasuredSeries, horizon: Horizon | null): { growth:
 }
 
 /** A leak with nothing to compare it to: red when it is material, and two runs agree. */
-function aloneRule(context: ClassContext, base: Pick<Check, "aspect" | "limit" | "gating" | "candidate_class">): Check {
+function aloneRule(
+  context: ClassContext,
+  base: Pick<ClassCheck, "aspect" | "limit" | "gating" | "candidate_class">,
+): Check {
   const { key, candidate, policy, gating } = context;
   const horizon = applicableHorizon(
     candidate.map(({ series }) => series),

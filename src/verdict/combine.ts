@@ -1,5 +1,6 @@
 import { formatBytes } from "../core/units.ts";
 import type { Check, CheckVerdict, FingerprintDifference, Judgement } from "./judgement.ts";
+import { nextRuns } from "./judgement-document.ts";
 import { describeSeries } from "./series-index.ts";
 
 /** Fail over unjudged (any gating check) over warn over pass. Nothing checked at all is unjudged. */
@@ -20,13 +21,13 @@ function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
   // A rank above 0 tells that there are others, also where nothing is to be said of them.
   const ranks = new Set([0, ...checks.map(({ rank }) => rank)]).size > 1 ? "many" : "one";
   const leaks = (check: Check) =>
-    checks.some((one) => one.aspect === "class" && one.verdict === "fail" && sameSeries(one, check));
+    checks.some((one) => one.kind === "class" && one.verdict === "fail" && sameSeries(one, check));
   // A leak explains the peak it causes, so it is told first and by its growth.
-  const order = (check: Check) => (check.aspect === "oom" ? 0 : check.aspect === "growth" && leaks(check) ? 1 : 2);
+  const order = (check: Check) => (check.kind === "oom" ? 0 : check.kind === "growth" && leaks(check) ? 1 : 2);
   // One gate over several ranks counts the pages of them all to its own rank; the allocator's level is of one rank alone.
   const pages = (check: Check) => (check.metric === "allocated" ? 0 : 1);
   const named = (check: Check) =>
-    `${describeSeries(check, ranks)}${check.aspect === "growth" && leaks(check) ? " leaks" : ""}: ${check.reason}`;
+    `${describeSeries(check, ranks)}${check.kind === "growth" && leaks(check) ? " leaks" : ""}: ${check.reason}`;
   const worst = checks
     .filter((check) => check.verdict === verdict && (verdict === "warn" || check.gating))
     .sort((a, b) => Number(b.confirmed) - Number(a.confirmed) || order(a) - order(b) || pages(a) - pages(b));
@@ -58,16 +59,15 @@ export function combine(given: readonly Check[], fingerprint: readonly Fingerpri
   const checks = settled ? given.map((one) => ({ ...one, needs_more_runs: 0, needs_base_runs: 0 })) : given;
   const verdict = combineVerdicts(checks);
   const most = (need: (check: Check) => number) => checks.reduce((max, check) => Math.max(max, need(check)), 0);
-  const needsMore = most((check) => check.needs_more_runs);
-  const needsBase = most((check) => check.needs_base_runs);
   return {
     verdict,
-    final: needsMore === 0 && needsBase === 0,
+    next: nextRuns(
+      most((check) => check.needs_more_runs),
+      most((check) => check.needs_base_runs),
+    ),
     confirmed: verdict === "fail" && settled,
     checks,
     fingerprint,
-    needs_more_runs: needsMore,
-    needs_base_runs: needsBase,
     reason: sentence(verdict, checks),
   };
 }

@@ -4,7 +4,7 @@ import { GIB, MIB } from "../core/units.ts";
 import type { Acceptance } from "./acceptance.ts";
 import { checkOf } from "./check.ts";
 import { covers, differenceOf, isDifference, matchAcceptance, policyDifference } from "./difference.ts";
-import type { Aspect, Check, Judgement, Limit } from "./judgement.ts";
+import { type Aspect, type Check, DONE, type Judgement, type Limit } from "./judgement.ts";
 
 const HEAD = "a".repeat(40);
 const ENVIRONMENT = { backend: "cuda", device_model: "H200" };
@@ -39,12 +39,10 @@ function check(parts: CheckParts = {}): Check {
 function judgement(checks: readonly Check[], verdict: Judgement["verdict"] = "fail"): Judgement {
   return {
     verdict,
-    final: true,
+    next: DONE,
     confirmed: true,
     checks,
     fingerprint: [],
-    needs_more_runs: 0,
-    needs_base_runs: 0,
     reason: "",
   };
 }

@@ -53,8 +53,8 @@ function shortHash(value: unknown): string {
 }
 
 /** The letters of a check; null for running out of memory, which nobody can accept. */
-function letters({ device, metric, aspect, limit }: Check): string | null {
-  if (aspect === "oom") return null;
+function letters({ kind, device, metric, aspect, limit }: Check): string | null {
+  if (kind === "oom") return null;
   return `${device === "host" ? PLACES.host : PLACES.device}${METRICS[metric]}${ASPECTS[aspect]}${LIMITS[limit]}`;
 }
 
@@ -85,10 +85,10 @@ function mask(checks: readonly Check[]): string {
 /** On one series the class fails together with its growth, which also tells its size. */
 function isToldByGrowth(check: Check, checks: readonly Check[]): boolean {
   return (
-    check.aspect === "class" &&
+    check.kind === "class" &&
     checks.some(
       (other) =>
-        other.aspect === "growth" &&
+        other.kind === "growth" &&
         other.verdict === "fail" &&
         other.rank === check.rank &&
         other.device === check.device &&

@@ -3,12 +3,15 @@ import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
 import { GIB } from "../core/units.ts";
 import { DEFAULT_POLICY } from "./defaults.ts";
 import { judge } from "./judge.ts";
+import { judgementDocument } from "./judgement-document.ts";
 import { measured, nights, runOf } from "./testing/measurements.ts";
 
 const BASE = measured(nights(10, { peak_bytes: GIB }));
 
 const ask = (run: MeasuredRun, baseline: Measurements | null) =>
-  judge({ candidate: measured([run]), baseline, anchor: null, policy: DEFAULT_POLICY, baseRunsPossible: true });
+  judgementDocument(
+    judge({ candidate: measured([run]), baseline, anchor: null, policy: DEFAULT_POLICY, baseRunsPossible: true }),
+  );
 
 describe("a run that ran out of memory", () => {
   it("fails at once, whatever there is to compare with", () => {

@@ -3,6 +3,7 @@ import { MIB } from "../core/units.ts";
 import { checkOf } from "./check.ts";
 import { DEFAULT_POLICY } from "./defaults.ts";
 import { judge } from "./judge.ts";
+import { readCheck } from "./judgement-document.ts";
 import { detectable, guessedSize, leadingCheck, measuredSize } from "./scale-guess.ts";
 
 describe("the smallest leak that the rules see", () => {
@@ -102,10 +103,10 @@ describe("the leading check", () => {
   it("is none that does not gate, is of a budget, or does not know a size", () => {
     const silent = [
       { ...growth, gating: false },
-      { ...growth, limit: "budget" as const },
+      readCheck({ ...peak, limit: "budget" }),
       { ...growth, candidate_bytes: null },
       { ...growth, mde_bytes: null },
-      { ...growth, aspect: "class" as const },
+      readCheck({ ...growth, aspect: "class" }),
     ];
     expect(leadingCheck(silent)).toBeNull();
     expect(leadingCheck([...silent, peak])).toMatchObject({ aspect: "peak" });

@@ -15,6 +15,7 @@ export function errorReport(error: GateError, scenario: string | undefined, now:
     commit: null,
     scenarios: [
       {
+        kind: "missing",
         scenario: scenario ?? "",
         word: "error",
         judgement: null,

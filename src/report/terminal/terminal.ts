@@ -1,6 +1,7 @@
 import { escapeTerminal } from "../../core/escape.ts";
 import { formatBytes, formatDuration } from "../../core/units.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
+import { judgementDocument } from "../../verdict/judgement-document.ts";
 import type { GateReport, ScenarioReport } from "../documents/model.ts";
 import { moreText, shownChecks } from "../shown-checks.ts";
 import { sparkline } from "../sparkline.ts";
@@ -151,14 +152,15 @@ function judgementNotes(judgement: Judgement, paint: Paint, width: number): stri
   const notes: string[] = [];
   const sees = sensitivity(judgement);
   if (sees !== null) notes.push(`This run would have noticed ${sees}.`);
-  if (!judgement.final) {
+  const { needs_more_runs: more, needs_base_runs: base, final } = judgementDocument(judgement);
+  if (!final) {
     const wants = [
-      judgement.needs_more_runs > 0 ? `${judgement.needs_more_runs} more of the candidate` : null,
-      judgement.needs_base_runs > 0 ? `${judgement.needs_base_runs} of the base commit` : null,
+      more > 0 ? `${more} more of the candidate` : null,
+      base > 0 ? `${base} of the base commit` : null,
     ].filter((part) => part !== null);
     notes.push(`Not final: wants ${wants.length === 0 ? "more runs" : wants.join(" and ")}.`);
   }
-  if (judgement.verdict === "fail" && judgement.final && !judgement.confirmed)
+  if (judgement.verdict === "fail" && final && !judgement.confirmed)
     notes.push("Not confirmed: it wants more runs, or the base commit in this session, than there could be.");
   for (const difference of judgement.fingerprint) {
     const prefix = difference.kind === "identity" ? "Another environment: " : "Context differs: ";

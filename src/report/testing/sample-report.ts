@@ -1,8 +1,16 @@
 import type { AnalysisDocument, Finding, SeriesAnalysis } from "../../analysis/document.ts";
 import { GIB, KIB, MIB } from "../../core/units.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
-import type { Check, CheckVerdict, Judgement } from "../../verdict/judgement.ts";
-import type { GateReport, ScenarioReport, Timeline, TimelineSeries, Verdict } from "../documents/model.ts";
+import { type Check, type CheckDocument, type CheckVerdict, DONE, type Judgement } from "../../verdict/judgement.ts";
+import { readCheck } from "../../verdict/judgement-document.ts";
+import {
+  type GateReport,
+  type ScenarioReport,
+  scenarioReport,
+  type Timeline,
+  type TimelineSeries,
+  type Verdict,
+} from "../documents/model.ts";
 
 /**
  * Reports with the numbers of a real-looking run, for the tests of the renderers: a small training script on a GPU whose change
@@ -85,8 +93,8 @@ export function sampleTimeline(overrides: Partial<Timeline> = {}, growth = 11.8 
   };
 }
 
-export function sampleCheck(overrides: Partial<Check> = {}): Check {
-  return {
+export function sampleCheck(overrides: Partial<CheckDocument> = {}): Check {
+  return readCheck({
     rank: 0,
     device: "cuda:0",
     metric: "allocated",
@@ -106,7 +114,7 @@ export function sampleCheck(overrides: Partial<Check> = {}): Check {
     confirmed: false,
     reason: "1.43 GiB is within 1.45 GiB, the baseline's middle plus its spread",
     ...overrides,
-  };
+  });
 }
 
 const FAILED_CHECKS: readonly Check[] = [
@@ -180,12 +188,10 @@ export function sampleJudgement(verdict: CheckVerdict = "fail", overrides: Parti
           ];
   return {
     verdict,
-    final: true,
+    next: DONE,
     confirmed: verdict === "fail",
     checks,
     fingerprint: [{ field: "driver", kind: "context", baseline: "570.86.15", candidate: "575.51.03" }],
-    needs_more_runs: 0,
-    needs_base_runs: 0,
     reason: {
       fail: "allocated on cuda:0 grows 11.80 MiB/s and is a leak; the peak is 462.00 MiB over the baseline",
       warn: "reserved memory rose, allocated did not",
@@ -308,7 +314,7 @@ export const SAMPLE_FINGERPRINT = {
 
 export function sampleScenario(word: Verdict = "fail", overrides: Partial<ScenarioReport> = {}): ScenarioReport {
   const failed = word === "error";
-  return {
+  return scenarioReport({
     scenario: "train-mlp",
     word,
     judgement: word === "error" ? null : sampleJudgement(word),
@@ -350,7 +356,7 @@ export function sampleScenario(word: Verdict = "fail", overrides: Partial<Scenar
             0,
           ),
     ...overrides,
-  };
+  });
 }
 
 const SUBTITLES: Readonly<Record<Verdict, string>> = {
