@@ -2,7 +2,7 @@ import type { Check, CheckDocument } from "./judgement.ts";
 import { readCheck } from "./judgement-document.ts";
 import type { SeriesKey } from "./series-index.ts";
 
-/** A check of one series: what most checks have in common, and what a rule states of its own. */
+/** A check of one series, from the fields that a rule sets; the others get their defaults. */
 export function checkOf(
   key: SeriesKey,
   parts: Pick<CheckDocument, "aspect" | "limit" | "gating" | "verdict" | "reason"> & Partial<CheckDocument>,

@@ -4,10 +4,10 @@ import type { Metric } from "../telemetry/recording/model.ts";
 
 export type CheckVerdict = "pass" | "warn" | "fail" | "unjudged";
 
-/** Which limit a check holds a value against; each is reported on its own. */
+/** Which limit a check compares a value with; each is reported separately. */
 export type Limit = "budget" | "baseline" | "anchor";
 
-/** What of the series is checked. */
+/** Which property of the series is checked. */
 export type Aspect = "peak" | "growth" | "class" | "oom";
 
 /** A check as documents contain it: one series against one limit. Sizes in bytes; null = not known or not applicable. */

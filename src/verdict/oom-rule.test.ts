@@ -27,13 +27,13 @@ describe("a run that ran out of memory", () => {
     expect(judgement.checks.map(({ aspect }) => aspect)).toEqual(["oom"]);
   });
 
-  it("fails also when nothing of it was sampled", () => {
+  it("fails when it has no samples", () => {
     const judgement = ask({ session: "pr", commit: null, series: [], oom: true }, BASE);
     expect(judgement.verdict).toBe("fail");
     expect(judgement.checks).toMatchObject([{ aspect: "oom", candidate_bytes: null }]);
   });
 
-  it("only warns where nothing but its own words say so, and is judged like any other", () => {
+  it("only warns when the output is the only evidence, and is judged like any other", () => {
     const judgement = ask({ ...runOf("pr", { peak_bytes: GIB }), oom_suspected: true }, BASE);
     expect(judgement).toMatchObject({ verdict: "warn", confirmed: false });
     expect(judgement.checks.map(({ aspect, verdict }) => [aspect, verdict])).toEqual([
