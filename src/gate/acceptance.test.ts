@@ -36,14 +36,14 @@ const live = (over: Partial<LiveAcceptances> = {}): LiveAcceptances => ({
   ...over,
 });
 
-describe("a red scenario", () => {
-  it("has a token, and stays red while nobody accepts it", async () => {
+describe("a failed scenario", () => {
+  it("has a token, and stays failed without an acceptance", async () => {
     const matcher = new AcceptanceMatcher(async () => live());
     expect(await matcher.apply(RED)).toEqual({ ...RED, difference: TOKEN });
     expect(await matcher.notes()).toEqual([]);
   });
 
-  it("has its token also where nobody can be asked", async () => {
+  it("has its token where acceptances cannot be read", async () => {
     const matcher = new AcceptanceMatcher(undefined);
     expect(await matcher.apply(RED)).toMatchObject({ word: "fail", difference: TOKEN });
     expect(await matcher.notes()).toEqual([]);
@@ -54,7 +54,7 @@ describe("a red scenario", () => {
     const applied = await matcher.apply(RED);
     expect(applied).toMatchObject({ word: "warn", accepted: { by: "ann" }, timeline: { verdict: "warn" } });
     expect(applied.judgement).toBe(RED.judgement);
-    // Nothing is red any more, so nobody needs to know what did not count.
+    // Nothing fails any more, so ignored acceptances do not matter.
     expect(await matcher.notes()).toEqual([]);
   });
 
@@ -64,7 +64,7 @@ describe("a red scenario", () => {
     expect(applied.accepted?.by).toBe("new");
   });
 
-  it("says why what was said does not count, and does not go on for ever", async () => {
+  it("lists a limited number of reasons why acceptances are ignored", async () => {
     const smaller = TOKEN.replace(/([dh][aruh][pgc][bmr])\d+/g, "$11");
     const matcher = new AcceptanceMatcher(async () =>
       live({
@@ -74,10 +74,10 @@ describe("a red scenario", () => {
     );
     expect(await matcher.apply(RED)).toMatchObject({ word: "fail" });
     const notes = await matcher.notes();
-    expect(notes[0]).toMatch(/for commit bbbbbbb alone/);
-    expect(notes[1]).toMatch(/was smaller than what is found now/);
+    expect(notes[0]).toMatch(/for commit bbbbbbb only/);
+    expect(notes[1]).toMatch(/is for a smaller difference than the one found now/);
     expect(notes).toHaveLength(2 + 5 + 1);
-    expect(notes.at(-1)).toBe("45 more acceptances do not count");
+    expect(notes.at(-1)).toBe("45 more acceptances are ignored");
   });
 
   it("names what was accepted instead of it", async () => {
@@ -85,10 +85,10 @@ describe("a red scenario", () => {
       live({ accepted: [acceptance({ difference: `${"0".repeat(12)}-dapb100` })] }),
     );
     await matcher.apply(RED);
-    expect(await matcher.notes()).toEqual([expect.stringContaining("another difference: 000000000000-dapb100 by ann")]);
+    expect(await matcher.notes()).toEqual([expect.stringContaining("others: 000000000000-dapb100 by ann")]);
   });
 
-  it("stays red when the question fails, and that is told once", async () => {
+  it("stays failed when GitHub cannot be asked, with one warning", async () => {
     let asked = 0;
     const matcher = new AcceptanceMatcher(async () => {
       asked += 1;
@@ -97,7 +97,7 @@ describe("a red scenario", () => {
     await matcher.apply(RED);
     expect(await matcher.apply(RED)).toMatchObject({ word: "fail" });
     expect(asked).toBe(1);
-    expect(await matcher.notes()).toEqual(["What people accepted could not be read: no network"]);
+    expect(await matcher.notes()).toEqual(["The acceptances could not be read: no network"]);
   });
 });
 
@@ -114,7 +114,7 @@ describe("what cannot be accepted", () => {
     ["running out of memory", scenarioReport({ ...RED, judgement: oom })],
     ["an unjudged scenario", { ...RED, word: "unjudged" }],
     ["a pass", { ...RED, word: "pass" }],
-  ])("is %s: it has no token, and nobody is asked", async (_what, report) => {
+  ])("is %s: it has no token, and GitHub is not asked", async (_what, report) => {
     const matcher = new AcceptanceMatcher(() => Promise.reject(new Error("asked")));
     expect(await matcher.apply(report)).toBe(report);
     expect(await matcher.notes()).toEqual([]);

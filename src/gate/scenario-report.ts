@@ -55,22 +55,22 @@ interface Assembly {
   readonly judgement: Judgement | null;
   readonly error: ScenarioError | null;
   readonly subtitle: string;
-  /** Findings that name source lines, told before the others. */
+  /** Findings that name source lines; they come before the others. */
   readonly lines: readonly Finding[];
 }
 
 function assemble(run: ScenarioFacts, parts: Assembly): ScenarioReport {
   const { request, scenario } = run;
-  // A command that never started has no memory: what was sampled then is the launcher's own.
+  // Without a started command, the samples are of the launcher.
   const started = ({ recording, info }: FinishedRun): boolean => recording !== null && info.exit.kind !== "not-started";
-  // A whole run shows more than one that was cut.
+  // A complete run shows more than one that was cut.
   const shown = run.candidate.findLast(started) ?? run.stopped.findLast(started);
   const timeline =
     shown?.recording == null
       ? null
       : buildTimeline({
           scenario: scenario.name,
-          word: parts.word,
+          verdict: parts.word,
           subtitle: parts.subtitle,
           recording: shown.recording,
           judgement: parts.judgement,
@@ -126,7 +126,7 @@ export function failedScenario(run: ScenarioFacts, last: FinishedRun): ReportedS
         ? {
             code: "INTERRUPTED",
             message: `interrupted by ${last.ending.signal}`,
-            hint: "What was measured until then is in the bundle.",
+            hint: "The bundle has the measurements made before.",
           }
         : null;
   const all = judge({
@@ -152,8 +152,8 @@ export function failedScenario(run: ScenarioFacts, last: FinishedRun): ReportedS
 }
 
 /**
- * A scenario that was ended from outside before it could be judged. A cancelled one is an error and nothing else; one whose
- * time was over still counts against absolute budgets.
+ * A scenario that was ended from outside before it could be judged. A cancelled one is an error; one whose time was over still
+ * counts against absolute budgets.
  */
 export function stoppedScenario(
   run: ScenarioFacts,
@@ -197,7 +197,7 @@ function timeIsOver(): Extract<RunEnding, { kind: "failed" }> {
   return { kind: "failed", code: "STEP_TIMEOUT", message: "timeout-minutes was over before the run ended", hint };
 }
 
-/** A scenario that could not go on after some of its runs; they are its evidence. */
+/** A scenario that ended with an error after some of its runs, which are its evidence. */
 export function abortedScenario(run: ScenarioFacts, cause: GateError): ReportedScenario {
   const { code, message, hint = null } = cause;
   const where = cause.where === undefined ? "" : ` (${cause.where})`;
@@ -208,7 +208,7 @@ export function abortedScenario(run: ScenarioFacts, cause: GateError): ReportedS
   };
 }
 
-/** A scenario whose measurement could not even begin (no space for its directory, say). */
+/** A scenario whose measurement could not begin, for example without space for its directory. */
 export function brokenScenario(scenario: ScenarioRequest, error: GateError): ReportedScenario {
   const where = error.where === undefined ? "" : ` (${error.where})`;
   return {

@@ -30,7 +30,7 @@ export async function judgeScenario(
   try {
     return await judgeUntilFinal(run, ports, hooks);
   } catch (error) {
-    // What was measured before a run could not even begin (no space, no permission) belongs to the answer.
+    // When a later run cannot begin (no space, no permission), the report still has the earlier ones.
     if (!(error instanceof GateError) || run.runs().length === 0) throw error;
     if (error.kind !== "error" && error.kind !== "interrupted") throw error;
     return abortedScenario(run, error);

@@ -24,7 +24,7 @@ const judgement = (...checks: readonly Check[]): Judgement => ({
   reason: "",
 });
 
-describe("what becomes of a night's session", () => {
+describe("the decision on a session", () => {
   it.each<[string, readonly Check[], number, string]>([
     ["joins when it is within the baseline", [check({})], 10, "approve"],
     ["joins with a warning", [check({ verdict: "warn" })], 10, "approve"],
@@ -48,12 +48,7 @@ describe("what becomes of a night's session", () => {
       10,
       "hold-breach",
     ],
-    [
-      "joins though a budget is exceeded, which is told but is no higher level",
-      [check({}), check({ limit: "budget", verdict: "fail" })],
-      10,
-      "approve",
-    ],
+    ["joins although a budget is exceeded", [check({}), check({ limit: "budget", verdict: "fail" })], 10, "approve"],
     [
       "joins though the release anchor is exceeded",
       [check({}), check({ limit: "anchor", verdict: "fail" })],
@@ -83,7 +78,7 @@ describe("what becomes of a night's session", () => {
   });
 });
 
-describe("what a night is remembered by", () => {
+describe("the check that represents a night", () => {
   it("is the largest gating peak against the baseline, with the growth of the same series", () => {
     const largest = check({ candidate_bytes: 300 });
     const all = judgement(
@@ -97,7 +92,7 @@ describe("what a night is remembered by", () => {
     expect(leadingGrowth(all, largest)).toBe(7);
   });
 
-  it("is nothing when nothing was measured", () => {
+  it("is null when nothing was measured", () => {
     expect(leadingCheck(judgement(check({ candidate_bytes: null })))).toBeNull();
   });
 });
