@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { GUILTY, INNOCENT } from "../scripts/doc-pictures/breach-picture.ts";
 import { analysed, PAIRS } from "../scripts/doc-pictures/series.ts";
 import { packageRoot } from "../src/core/package-root.ts";
+import { DONE } from "../src/verdict/judgement.ts";
 
 const page = readFileSync(path.join(packageRoot(), "docs/how-verdicts-are-made.md"), "utf8");
 
@@ -14,9 +15,9 @@ describe("the pictures of docs/how-verdicts-are-made.md", () => {
 
   it("of the breach show a pass after one more run, and a fail that its base confirmed", () => {
     const [innocent, guilty] = [INNOCENT(), GUILTY()];
-    expect(innocent.judgement).toMatchObject({ verdict: "pass", final: true });
+    expect(innocent.judgement).toMatchObject({ verdict: "pass", next: DONE });
     expect([innocent.candidates.length, innocent.base.length]).toEqual([2, 0]);
-    expect(guilty.judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true });
+    expect(guilty.judgement).toMatchObject({ verdict: "fail", next: DONE, confirmed: true });
     expect([guilty.candidates.length, guilty.base.length]).toEqual([5, 3]);
   });
 

@@ -5,6 +5,7 @@ import { notedMeasurements } from "../inputs/measurements-input.ts";
 import { renderComparisonTerminal } from "../report/terminal/comparison-terminal.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
+import { judgementDocument } from "../verdict/judgement-document.ts";
 import { answerExit } from "./answer-exit.ts";
 import type { CommandSpec } from "./command.ts";
 import { runOption } from "./gate-options.ts";
@@ -37,7 +38,7 @@ export const compare: CommandSpec = {
       console.print(renderComparisonTerminal(sides, judgement, { color: console.color, width: console.width }));
     }
     console.document({
-      ...judgement,
+      ...judgementDocument(judgement),
       a: { file: first, notes: notesOfA, ...a },
       b: { file: second, notes: notesOfB, ...b },
     });

@@ -4,6 +4,7 @@ import { ExitCode } from "../core/exit-codes.ts";
 import { DEMO_STATES, type DemoState, runDemo } from "../lab/demo.ts";
 import type { GateReport } from "../report/documents/model.ts";
 import { renderTerminal } from "../report/terminal/terminal.ts";
+import { checkDocument } from "../verdict/judgement-document.ts";
 import type { CommandSpec } from "./command.ts";
 import { consolePorts, interruptSignal } from "./ports.ts";
 
@@ -23,7 +24,7 @@ function verdictOf(report: GateReport | undefined): unknown {
     verdict: report.word,
     confirmed: report.confirmed,
     exit_code: report.exit_code,
-    checks: scenario?.judgement?.checks ?? [],
+    checks: (scenario?.judgement?.checks ?? []).map(checkDocument),
   };
 }
 

@@ -5,6 +5,7 @@ import { measurementsInput } from "../inputs/measurements-input.ts";
 import { renderJudgementTerminal } from "../report/terminal/terminal.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
+import { judgementDocument } from "../verdict/judgement-document.ts";
 import { answerExit } from "./answer-exit.ts";
 import type { CommandSpec } from "./command.ts";
 import { runOption } from "./gate-options.ts";
@@ -58,7 +59,7 @@ export const judgeCommand: CommandSpec = {
     });
     if (!console.json)
       console.print(renderJudgementTerminal(judgement, { color: console.color, width: console.width }));
-    console.document(judgement);
+    console.document(judgementDocument(judgement));
     return flags["exit-code"] === true ? answerExit(judgement.verdict, unjudged) : ExitCode.pass;
   },
 };

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { ScenarioReport } from "../report/documents/model.ts";
+import { type ScenarioReport, scenarioReport } from "../report/documents/model.ts";
 import { sampleReport } from "../report/testing/sample-report.ts";
 import type { Acceptance, RefusedAcceptance } from "../verdict/acceptance.ts";
 import { differenceOf } from "../verdict/difference.ts";
+import { readCheck } from "../verdict/judgement-document.ts";
 import { AcceptanceMatcher, type LiveAcceptances } from "./acceptance.ts";
 
 const HEAD = "a".repeat(40);
@@ -35,14 +36,14 @@ const live = (over: Partial<LiveAcceptances> = {}): LiveAcceptances => ({
   ...over,
 });
 
-describe("a red scenario", () => {
-  it("has a token, and stays red while nobody accepts it", async () => {
+describe("a failed scenario", () => {
+  it("has a token, and stays failed without an acceptance", async () => {
     const matcher = new AcceptanceMatcher(async () => live());
     expect(await matcher.apply(RED)).toEqual({ ...RED, difference: TOKEN });
     expect(await matcher.notes()).toEqual([]);
   });
 
-  it("has its token also where nobody can be asked", async () => {
+  it("has its token where acceptances cannot be read", async () => {
     const matcher = new AcceptanceMatcher(undefined);
     expect(await matcher.apply(RED)).toMatchObject({ word: "fail", difference: TOKEN });
     expect(await matcher.notes()).toEqual([]);
@@ -53,7 +54,7 @@ describe("a red scenario", () => {
     const applied = await matcher.apply(RED);
     expect(applied).toMatchObject({ word: "warn", accepted: { by: "ann" }, timeline: { verdict: "warn" } });
     expect(applied.judgement).toBe(RED.judgement);
-    // Nothing is red any more, so nobody needs to know what did not count.
+    // Nothing fails any more, so ignored acceptances do not matter.
     expect(await matcher.notes()).toEqual([]);
   });
 
@@ -63,7 +64,7 @@ describe("a red scenario", () => {
     expect(applied.accepted?.by).toBe("new");
   });
 
-  it("says why what was said does not count, and does not go on for ever", async () => {
+  it("lists a limited number of reasons why acceptances are ignored", async () => {
     const smaller = TOKEN.replace(/([dh][aruh][pgc][bmr])\d+/g, "$11");
     const matcher = new AcceptanceMatcher(async () =>
       live({
@@ -73,10 +74,10 @@ describe("a red scenario", () => {
     );
     expect(await matcher.apply(RED)).toMatchObject({ word: "fail" });
     const notes = await matcher.notes();
-    expect(notes[0]).toMatch(/for commit bbbbbbb alone/);
-    expect(notes[1]).toMatch(/was smaller than what is found now/);
+    expect(notes[0]).toMatch(/for commit bbbbbbb only/);
+    expect(notes[1]).toMatch(/is for a smaller difference than the one found now/);
     expect(notes).toHaveLength(2 + 5 + 1);
-    expect(notes.at(-1)).toBe("45 more acceptances do not count");
+    expect(notes.at(-1)).toBe("45 more acceptances are ignored");
   });
 
   it("names what was accepted instead of it", async () => {
@@ -84,10 +85,10 @@ describe("a red scenario", () => {
       live({ accepted: [acceptance({ difference: `${"0".repeat(12)}-dapb100` })] }),
     );
     await matcher.apply(RED);
-    expect(await matcher.notes()).toEqual([expect.stringContaining("another difference: 000000000000-dapb100 by ann")]);
+    expect(await matcher.notes()).toEqual([expect.stringContaining("others: 000000000000-dapb100 by ann")]);
   });
 
-  it("stays red when the question fails, and that is told once", async () => {
+  it("stays failed when GitHub cannot be asked, with one warning", async () => {
     let asked = 0;
     const matcher = new AcceptanceMatcher(async () => {
       asked += 1;
@@ -96,7 +97,7 @@ describe("a red scenario", () => {
     await matcher.apply(RED);
     expect(await matcher.apply(RED)).toMatchObject({ word: "fail" });
     expect(asked).toBe(1);
-    expect(await matcher.notes()).toEqual(["What people accepted could not be read: no network"]);
+    expect(await matcher.notes()).toEqual(["The acceptances could not be read: no network"]);
   });
 });
 
@@ -104,16 +105,16 @@ describe("what cannot be accepted", () => {
   const failed: ScenarioReport["error"] = { code: "COMMAND_FAILED", message: "exit 1", hint: null };
   const oom = RED.judgement && {
     ...RED.judgement,
-    checks: RED.judgement.checks.map((check) => ({ ...check, aspect: "oom" as const })),
+    checks: RED.judgement.checks.map((check) => readCheck({ ...check, aspect: "oom", limit: "budget" })),
   };
 
   it.each<[string, ScenarioReport]>([
-    ["a failed command", { ...RED, error: failed }],
-    ["an error", { ...RED, word: "error", judgement: null, error: failed }],
-    ["running out of memory", { ...RED, judgement: oom }],
+    ["a failed command", scenarioReport({ ...RED, error: failed })],
+    ["an error", scenarioReport({ ...RED, word: "error", judgement: null, error: failed })],
+    ["running out of memory", scenarioReport({ ...RED, judgement: oom })],
     ["an unjudged scenario", { ...RED, word: "unjudged" }],
     ["a pass", { ...RED, word: "pass" }],
-  ])("is %s: it has no token, and nobody is asked", async (_what, report) => {
+  ])("is %s: it has no token, and GitHub is not asked", async (_what, report) => {
     const matcher = new AcceptanceMatcher(() => Promise.reject(new Error("asked")));
     expect(await matcher.apply(report)).toBe(report);
     expect(await matcher.notes()).toEqual([]);

@@ -22,11 +22,11 @@ export interface FinishedRun {
   readonly analysis: AnalysisDocument | null;
   readonly measured: MeasuredRun | null;
   readonly ending: RunEnding;
-  /** What could not be measured or written, in words: a lesser sampler, lost samples, a file that could not be written. */
+  /** What could not be measured or written: a fallback sampler, lost samples, a file that could not be written. */
   readonly warnings: readonly string[];
 }
 
-/** What is run, and where its directory goes. */
+/** What is run, and in which directory. */
 export interface RunPlan {
   readonly role: RunRole;
   /** 1-based, within the scenario and role. */
@@ -36,9 +36,9 @@ export interface RunPlan {
   readonly cwd: string;
   readonly session: string;
   readonly commit: string | null;
-  /** Seconds that are left of what the gate may cost; absent or null = no limit. The scenario's own timeout stands beside it. */
+  /** Seconds left within the gate's cost limits; absent or null = no limit. The scenario's timeout applies too. */
   readonly limitS?: number | null;
-  /** What this run's environment has beside the scenario's own. */
+  /** Variables of this run in addition to the scenario's. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -117,7 +117,7 @@ export async function oneRun(
     import("../analysis/measured-run.ts"),
   ]);
   const analysis = recording === null ? null : analyze(recording, { horizon: scenario.horizon });
-  // Told without the run's number, so that one cause is one notice however many runs there were.
+  // Without the run's number, so that the same notice of several runs is printed once.
   warnings.push(...(info.sampler.reason === null ? [] : [info.sampler.reason]), ...info.lost);
   const origin = { session: plan.session, commit: plan.commit };
   const measured = analysis === null ? unsampled(info, origin) : measuredRun(analysis, origin);

@@ -14,7 +14,7 @@ import { type FinishedRun, oneRun } from "./one-run.ts";
 import { outputTail } from "./output-tail.ts";
 import type { GatePorts } from "./ports.ts";
 
-/** Series a chart may show the baseline of, at most: the record has a size to keep. */
+/** Maximum number of series with a baseline band: the size of a record is limited. */
 const MAX_ENVELOPES = 4;
 
 /** One envelope for each series of the runs, the judged ones first. */
@@ -38,7 +38,7 @@ async function temporaryDirectory(): Promise<string> {
     return await mkdtemp(path.join(tmpdir(), "stormlog-gate-refresh-"));
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new GateError("TEMPORARY_FOLDER_UNWRITABLE", `no temporary parent can be made in ${tmpdir()} (${code})`, {
+    throw new GateError("TEMPORARY_FOLDER_UNWRITABLE", `no temporary directory can be made in ${tmpdir()} (${code})`, {
       kind: "error",
       hint: "Set TMPDIR to a directory that this user may write.",
     });
@@ -51,12 +51,12 @@ const TAIL_LINES = 12;
 const PRINTED_LAST = "It printed last:";
 const MARGIN = "\n  │ ";
 
-/** The last line that the failed run of a refresh printed; null where the error is of something else, or nothing was printed. */
+/** The last line that the failed run of a refresh printed; null where it printed nothing, or the error is another one. */
 export function lastPrinted({ hint }: GateError): string | null {
   return hint?.startsWith(PRINTED_LAST) ? (hint.split(MARGIN).at(-1)?.trim() ?? null) : null;
 }
 
-/** What to look at: the run's directory will be gone, so the end of its output is told here. */
+/** The end of the run's output, as a hint: the run's directory will be deleted. */
 function failureHint(directory: string, hint: string | null): string {
   const tail = outputTail(directory);
   if (tail === null) return hint === null || hint.includes("output.log") ? "The command printed nothing." : hint;

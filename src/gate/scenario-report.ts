@@ -3,9 +3,15 @@ import type { Measurements } from "../analysis/measurements.ts";
 import type { BaselineAnswer } from "../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import type { BaselineSummary, ScenarioReport, Verdict } from "../report/documents/model.ts";
+import {
+  type BaselineSummary,
+  type ScenarioError,
+  type ScenarioReport,
+  scenarioReport,
+  type Verdict,
+} from "../report/documents/model.ts";
 import { judge } from "../verdict/judge.ts";
-import type { Judgement } from "../verdict/judgement.ts";
+import { DONE, isHardBreach, type Judgement } from "../verdict/judgement.ts";
 import { outOfTime } from "./cost.ts";
 import { headline } from "./headline.ts";
 import { type FinishedRun, runReport } from "./one-run.ts";
@@ -47,31 +53,31 @@ function baselineSummary(baseline: BaselineAnswer): BaselineSummary | null {
 interface Assembly {
   readonly word: Verdict;
   readonly judgement: Judgement | null;
-  readonly error: ScenarioReport["error"];
+  readonly error: ScenarioError | null;
   readonly subtitle: string;
-  /** Findings that name source lines, told before the others. */
+  /** Findings that name source lines; they come before the others. */
   readonly lines: readonly Finding[];
 }
 
 function assemble(run: ScenarioFacts, parts: Assembly): ScenarioReport {
   const { request, scenario } = run;
-  // A command that never started has no memory: what was sampled then is the launcher's own.
+  // Without a started command, the samples are of the launcher.
   const started = ({ recording, info }: FinishedRun): boolean => recording !== null && info.exit.kind !== "not-started";
-  // A whole run shows more than one that was cut.
+  // A complete run shows more than one that was cut.
   const shown = run.candidate.findLast(started) ?? run.stopped.findLast(started);
   const timeline =
     shown?.recording == null
       ? null
       : buildTimeline({
           scenario: scenario.name,
-          word: parts.word,
+          verdict: parts.word,
           subtitle: parts.subtitle,
           recording: shown.recording,
           judgement: parts.judgement,
           policy: policyOf(request, scenario),
           envelopes: run.baseline.kind === "found" ? run.baseline.envelopes : [],
         });
-  return {
+  return scenarioReport({
     scenario: scenario.name,
     word: parts.word,
     judgement: parts.judgement,
@@ -81,7 +87,7 @@ function assemble(run: ScenarioFacts, parts: Assembly): ScenarioReport {
     fingerprint: (run.candidate[0] ?? run.stopped[0])?.info.fingerprint ?? {},
     findings: [...parts.lines, ...findingsOf(run.candidate)],
     timeline,
-  };
+  });
 }
 
 export interface ReportedScenario {
@@ -120,7 +126,7 @@ export function failedScenario(run: ScenarioFacts, last: FinishedRun): ReportedS
         ? {
             code: "INTERRUPTED",
             message: `interrupted by ${last.ending.signal}`,
-            hint: "What was measured until then is in the bundle.",
+            hint: "The bundle has the measurements made before.",
           }
         : null;
   const all = judge({
@@ -130,13 +136,9 @@ export function failedScenario(run: ScenarioFacts, last: FinishedRun): ReportedS
     policy: policyOf(run.request, run.scenario),
     baseRunsPossible: false,
   });
-  const hard = all.checks.filter(
-    (check) => check.verdict === "fail" && (check.limit === "budget" || check.aspect === "oom"),
-  );
+  const hard = all.checks.filter(isHardBreach);
   const judgement: Judgement | null =
-    last.ending.kind === "failed" && hard.length > 0
-      ? { ...all, verdict: "fail", final: true, checks: hard, needs_more_runs: 0, needs_base_runs: 0 }
-      : null;
+    last.ending.kind === "failed" && hard.length > 0 ? { ...all, verdict: "fail", next: DONE, checks: hard } : null;
   return {
     report: assemble(run, {
       word: judgement === null ? "error" : "fail",
@@ -150,8 +152,8 @@ export function failedScenario(run: ScenarioFacts, last: FinishedRun): ReportedS
 }
 
 /**
- * A scenario that was ended from outside before it could be judged. A cancelled one is an error and nothing else; one whose
- * time was over still counts against absolute budgets.
+ * A scenario that was ended from outside before it could be judged. A cancelled one is an error; one whose time was over still
+ * counts against absolute budgets.
  */
 export function stoppedScenario(
   run: ScenarioFacts,
@@ -195,7 +197,7 @@ function timeIsOver(): Extract<RunEnding, { kind: "failed" }> {
   return { kind: "failed", code: "STEP_TIMEOUT", message: "timeout-minutes was over before the run ended", hint };
 }
 
-/** A scenario that could not go on after some of its runs; they are its evidence. */
+/** A scenario that ended with an error after some of its runs, which are its evidence. */
 export function abortedScenario(run: ScenarioFacts, cause: GateError): ReportedScenario {
   const { code, message, hint = null } = cause;
   const where = cause.where === undefined ? "" : ` (${cause.where})`;
@@ -206,11 +208,12 @@ export function abortedScenario(run: ScenarioFacts, cause: GateError): ReportedS
   };
 }
 
-/** A scenario whose measurement could not even begin (no space for its directory, say). */
+/** A scenario whose measurement could not begin, for example without space for its directory. */
 export function brokenScenario(scenario: ScenarioRequest, error: GateError): ReportedScenario {
   const where = error.where === undefined ? "" : ` (${error.where})`;
   return {
     report: {
+      kind: "missing",
       scenario: scenario.name,
       word: "error",
       judgement: null,

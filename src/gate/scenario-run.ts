@@ -22,7 +22,7 @@ export interface GateIdentity {
   readonly commit: string | null;
 }
 
-/** A run that came to its own end, or one that a limit or a cancellation ended: that one is evidence and is never judged. */
+/** A run that ended itself, or one that a limit or a cancellation ended, which is evidence and is never judged. */
 type Ran =
   | { readonly kind: "whole"; readonly finished: FinishedRun }
   | { readonly kind: "stopped"; readonly finished: FinishedRun | null; readonly reason: string };
@@ -42,11 +42,11 @@ export class ScenarioRun implements ScenarioFacts {
   readonly attribution: FinishedRun[] = [];
   readonly stopped: FinishedRun[] = [];
   readonly warnings: string[] = [];
-  /** Null until asked; then the checkout, or why there is none. */
+  /** Null before the first base run; then the checkout, or why there is none. */
   #checkout: BaseCheckout | { readonly reason: string } | null = null;
   /** The release anchor of this environment; null where there is none. */
   anchor: Measurements | null = null;
-  baseline: BaselineAnswer = absent("no baseline was looked for");
+  baseline: BaselineAnswer = absent("no baseline was read");
 
   constructor(request: GateRequest, scenario: ScenarioRequest, identity: GateIdentity, ports: GatePorts) {
     this.request = request;
@@ -91,7 +91,7 @@ export class ScenarioRun implements ScenarioFacts {
     return this.#run({ role: "candidate", number, directory, command, cwd, ...this.#identity }, this.candidate);
   }
 
-  /** Run the base commit once in this session; null (with the reason as a warning) when that is not to be had. */
+  /** Run the base commit once in this session; null, with a warning, where that is not possible. */
   async runBase(): Promise<Ran | null> {
     if (this.#checkout === null) {
       const known = this.baseline.kind === "found" ? this.baseline.summary.commit : null;
@@ -100,7 +100,7 @@ export class ScenarioRun implements ScenarioFacts {
       this.#checkout = await checkOutBase(plan, this.scenario);
     }
     if ("reason" in this.#checkout) return this.#noBase(this.#checkout.reason);
-    // The checkout may have taken the time that was left.
+    // The checkout may have used up the time.
     const stop = this.noMore();
     if (stop !== null) return { kind: "stopped", finished: null, reason: stop };
     const number = this.base.length + 1;
@@ -114,12 +114,12 @@ export class ScenarioRun implements ScenarioFacts {
   }
 
   /**
-   * Run the candidate once more with attribution on, when the verdict calls for it and the cost limits allow it.
-   * @returns findings that name lines, the most growth first; empty when nothing was looked for or found
+   * Run the candidate once more with attribution on, when the judgement asks for it and the cost limits allow it.
+   * @returns findings that name lines, the largest growth first; empty when no line was looked for or found
    */
   async attribute(judgement: Judgement): Promise<readonly Finding[]> {
     const newest = this.candidate.at(-1);
-    // What names the line is part of the probe.
+    // The probe attributes memory to lines.
     if (this.request.probe === "off" || newest === undefined) return [];
     if (!attributionWanted(this.request.attribute, judgement, newest.analysis)) return [];
     const name = this.scenario.name;
@@ -128,9 +128,9 @@ export class ScenarioRun implements ScenarioFacts {
       this.warnings.push(`${name}: ${stop}, so no line was looked for`);
       return [];
     }
-    const moments = newest.recording === null ? null : attributionTimes(newest.recording, newest.info.clock.duration_s);
-    if (moments === null) {
-      this.warnings.push(`${name}: the run is too short to look for the line that grows`);
+    const times = newest.recording === null ? null : attributionTimes(newest.recording, newest.info.clock.duration_s);
+    if (times === null) {
+      this.warnings.push(`${name}: the run is too short to find the line that grows`);
       return [];
     }
     this.#ports.log(`${name}: running once more to find the line that grows`);
@@ -143,7 +143,7 @@ export class ScenarioRun implements ScenarioFacts {
         cwd: this.scenario.cwd,
         ...this.#identity,
         env: attributionEnvironment(
-          moments,
+          times,
           path.join(probeDirectory(), "node", "attribute.cjs"),
           this.scenario.env.NODE_OPTIONS ?? this.request.env.NODE_OPTIONS,
         ),
@@ -175,7 +175,7 @@ export class ScenarioRun implements ScenarioFacts {
     return null;
   }
 
-  /** Every run that was made, in the order a report shows them. */
+  /** All runs, in the order of a report. */
   runs(): readonly FinishedRun[] {
     return [...this.candidate, ...this.base, ...this.attribution, ...this.stopped];
   }
@@ -201,7 +201,7 @@ export class ScenarioRun implements ScenarioFacts {
     return { ...this.baseline.measurements, runs: [...this.baseline.measurements.runs, ...reruns] };
   }
 
-  /** Notes on the policy itself: a budget inside the noise band of what was measured before. */
+  /** Warnings about the policy: a budget inside the noise of the baseline. */
   lint(): readonly string[] {
     const known = this.baseline.kind === "found" ? this.baseline.measurements : null;
     return lintPolicy(this.#policy, known).map((note) => `${this.scenario.name}: ${note}`);

@@ -30,7 +30,7 @@ export async function judgeScenario(
   try {
     return await judgeUntilFinal(run, ports, hooks);
   } catch (error) {
-    // What was measured before a run could not even begin (no space, no permission) belongs to the answer.
+    // When a later run cannot begin (no space, no permission), the report still has the earlier ones.
     if (!(error instanceof GateError) || run.runs().length === 0) throw error;
     if (error.kind !== "error" && error.kind !== "interrupted") throw error;
     return abortedScenario(run, error);
@@ -100,19 +100,18 @@ async function confirm(run: ScenarioRun, ports: GatePorts): Promise<Judgement | 
     possible.baseRuns = false;
   };
   let judgement = run.judge(possible);
-  while (!judgement.final && !cancelled(ports.interrupt)) {
+  while (judgement.next.kind !== "done" && !cancelled(ports.interrupt)) {
     const stop = run.noMore();
     if (stop !== null) {
       giveUp(stop);
-    } else if (judgement.needs_more_runs > 0) {
+    } else if (judgement.next.kind === "candidate-runs") {
       ports.log(`${scenario.name}: a limit is breached, run ${run.candidate.length + 1} to confirm`);
       const ran = await run.runCandidate();
       if (ran.kind === "stopped") giveUp(ran.reason);
       else if (ran.finished.ending.kind !== "ok") return failedScenario(run, ran.finished);
     } else {
       const base = request.baseRun.kind === "command" ? "the base" : "the base commit";
-      const done = run.base.length;
-      const number = `${done + 1} of ${done + judgement.needs_base_runs}`;
+      const number = `${run.base.length + 1} of ${run.base.length + judgement.next.runs}`;
       ports.log(`${scenario.name}: the breach repeats itself, running ${base} in this session (${number})`);
       const ran = await run.runBase();
       if (ran === null) possible.baseRuns = false;

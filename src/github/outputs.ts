@@ -1,6 +1,7 @@
 import type { SeriesAnalysis } from "../analysis/document.ts";
 import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
 import type { Check, CheckVerdict } from "../verdict/judgement.ts";
+import { checkDocument } from "../verdict/judgement-document.ts";
 
 /** Every output of `action.yml`. Unknown is an empty text, never 0. */
 export interface Outputs {
@@ -71,7 +72,7 @@ function resultsOf(report: GateReport): string {
     verdict: word,
     confirmed: judgement?.confirmed ?? false,
     error: error === null ? null : { code: error.code, message: error.message },
-    checks: judgement?.checks ?? [],
+    checks: (judgement?.checks ?? []).map(checkDocument),
   }));
   const text = JSON.stringify(results);
   if (text.length <= MAX_RESULTS_CHARS) return text;

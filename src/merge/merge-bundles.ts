@@ -5,7 +5,7 @@ import type { UnjudgedMode } from "../config/gate-request.ts";
 import { usageError } from "../core/errors.ts";
 import { prepareBundle, writeBundle } from "../report/bundle/bundle.ts";
 import { unlockBundle } from "../report/bundle/bundle-lock.ts";
-import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
+import { type GateReport, type ScenarioReport, scenarioReport } from "../report/documents/model.ts";
 import { verdictUrgency } from "../report/urgency.ts";
 import { copyRuns, numberRuns, type RunCopy } from "./merge-copy.ts";
 import { type JudgeAgain, judgeAgain } from "./merge-judge.ts";
@@ -115,10 +115,11 @@ async function withRanksShown(
   const shards = legs.find((leg) => leg.job !== null && job.nodes.some((node) => node.leg === leg.name))?.job ?? null;
   if (shards === null) return scenario;
   const { judgement } = scenario;
-  const named = judgement === null ? null : { ...judgement, reason: reasonWithHost(judgement.reason, hostsOf(shards)) };
-  const timeline =
-    scenario.timeline ?? (await shardTimeline(shards, { ...scenario, judgement: named }, policy, envelopes));
-  return { ...scenario, judgement: named, timeline };
+  const named = scenarioReport({
+    ...scenario,
+    judgement: judgement && { ...judgement, reason: reasonWithHost(judgement.reason, hostsOf(shards)) },
+  });
+  return { ...named, timeline: scenario.timeline ?? (await shardTimeline(shards, named, policy, envelopes)) };
 }
 
 type ReadLeg = Extract<MergeLeg, { kind: "read" }>;

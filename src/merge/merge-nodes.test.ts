@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ScenarioReport, Verdict } from "../report/documents/model.ts";
+import { type ScenarioReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
 import { sampleCheck, sampleReport, sampleScenario } from "../report/testing/sample-report.ts";
 import { combine } from "../verdict/combine.ts";
 import type { Check } from "../verdict/judgement.ts";
@@ -25,16 +25,16 @@ function node(rank: number, verdict: Verdict, world = 2, more: Partial<ScenarioR
   return {
     leg: `n${rank}`,
     session: "job-7",
-    scenario: { ...scenario, judgement: scenario.judgement === null ? null : combine(checks, []), runs, ...more },
+    scenario: scenarioReport({ ...scenario, judgement: scenario.judgement && combine(checks, []), runs, ...more }),
   };
 }
 
 const withChecks = (one: LegScenario, ...checks: Check[]): LegScenario => ({
   ...one,
-  scenario: {
+  scenario: scenarioReport({
     ...one.scenario,
     judgement: combine([...(one.scenario.judgement?.checks ?? []), ...checks], []),
-  },
+  }),
 });
 
 describe("scenarios of one job", () => {

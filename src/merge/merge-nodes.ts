@@ -2,7 +2,7 @@ import type { SeriesAnalysis } from "../analysis/document.ts";
 import { identityConflicts } from "../baseline/identity.ts";
 import { overallVerdict } from "../gate/exit-code.ts";
 import { decidingCheck } from "../gate/headline.ts";
-import type { ScenarioReport, Verdict } from "../report/documents/model.ts";
+import { type ScenarioReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
 import { verdictUrgency } from "../report/urgency.ts";
 import { checkOf } from "../verdict/check.ts";
 import { combine } from "../verdict/combine.ts";
@@ -184,7 +184,7 @@ export function unitedScenario(nodes: readonly LegScenario[], rejudged?: Judgeme
   const timeline =
     shown.scenario.timeline ?? nodes.find(({ scenario }) => scenario.timeline)?.scenario.timeline ?? null;
   const accepted = nodes.find(({ scenario }) => scenario.accepted)?.scenario.accepted;
-  return {
+  return scenarioReport({
     scenario: first.scenario.scenario,
     word: verdict,
     // A failed command leaves a job unjudged, unless its measurements fail anyway.
@@ -196,5 +196,5 @@ export function unitedScenario(nodes: readonly LegScenario[], rejudged?: Judgeme
     findings: bySeverity(nodes.flatMap(({ scenario }) => scenario.findings)),
     timeline: timeline === null ? null : { ...timeline, verdict },
     ...(accepted === undefined || rejudged !== undefined ? {} : { accepted }),
-  };
+  });
 }

@@ -84,6 +84,7 @@ export function scenarioOfJob({ name, nodes }: Job, judgement?: Judgement): Scen
 function missingScenario(leg: Omit<MissingLeg, "exitCode">): ScenarioReport {
   const { name, verdict, code, message, hint } = leg;
   return {
+    kind: "missing",
     scenario: name,
     word: verdict,
     judgement: null,

@@ -7,11 +7,11 @@ import { groupBy } from "../core/group-by.ts";
 import type { Horizon } from "../core/horizon.ts";
 import { packageVersion } from "../core/package-root.ts";
 import { plural } from "../core/text.ts";
-import type { GateReport, ScenarioReport, Verdict } from "../report/documents/model.ts";
+import { type GateReport, type ScenarioReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
 import type { Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
-import type { Judgement } from "../verdict/judgement.ts";
+import { DONE, isHardBreach, type Judgement } from "../verdict/judgement.ts";
 import type { Budget } from "../verdict/policy.ts";
 import { bySeverity, collapsedFindings } from "./shard-findings.ts";
 import type { NamedShard, ShardJob } from "./shard-jobs.ts";
@@ -160,11 +160,9 @@ function judgementOf(
 
 /** The judgement of a failed run: its peak and growth are not judged, but breached budgets and out-of-memory count. */
 function hardOnly(judgement: Judgement): Judgement | null {
-  const checks = judgement.checks.filter(
-    (check) => check.verdict === "fail" && (check.limit === "budget" || check.aspect === "oom"),
-  );
+  const checks = judgement.checks.filter(isHardBreach);
   if (checks.length === 0) return null;
-  return { ...judgement, verdict: "fail", final: true, checks, needs_more_runs: 0, needs_base_runs: 0 };
+  return { ...judgement, verdict: "fail", next: DONE, checks };
 }
 
 /**
@@ -186,7 +184,7 @@ export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonl
   const verdict: Verdict = judgement === null ? "error" : judgement.verdict;
   const shown = failed ?? job.shards[0];
   if (shown === undefined) throw new Error("a job has at least one shard");
-  const scenario: ScenarioReport = {
+  const scenario = scenarioReport({
     scenario: job.scenario,
     word: verdict,
     judgement,
@@ -203,7 +201,7 @@ export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonl
     fingerprint,
     findings: bySeverity(findings),
     timeline: null,
-  };
+  });
   const interrupted = job.shards.some(({ ending }) => ending.kind === "interrupted");
   return {
     tool: { name: "stormlog-gate", version: packageVersion(), argv },

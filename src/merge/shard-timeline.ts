@@ -80,7 +80,7 @@ export async function shardTimeline(
     others > 0 ? `${judged ?? ""} (and ${others.toLocaleString("en-US")} more recordings)` : (judged ?? "");
   return buildTimeline({
     scenario: scenario.scenario,
-    word: scenario.word,
+    verdict: scenario.word,
     subtitle,
     recording: mergeRecordings(drawn),
     judgement: scenario.judgement,

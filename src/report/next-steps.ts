@@ -68,7 +68,7 @@ function failedSteps(scenario: ScenarioReport, reader: Reader): Step[] {
 
 function unjudgedStep({ judgement }: ScenarioReport, reader: Reader): Step {
   const inPullRequest = reader === "pull-request";
-  if (judgement !== null && !judgement.final) {
+  if (judgement !== null && judgement.next.kind !== "done") {
     const text = "A verdict needs more runs:";
     return inPullRequest
       ? { text: `${text} raise max-runs or max-minutes and run the job again.` }

@@ -24,7 +24,7 @@ describe("the smallest detectable change of a run", () => {
 
 describe("a fail that could not be confirmed", () => {
   it("is reported as unconfirmed, with what confirming it needs", () => {
-    const judgement = sampleJudgement("fail", { confirmed: false, final: true });
+    const judgement = sampleJudgement("fail", { confirmed: false });
     const text = renderJudgementTerminal(judgement, { color: false, width: 100 });
     expect(text).toContain("Unconfirmed: confirming this needs more runs, or a run of the base commit");
     const summary = renderSummary(sampleReport("fail", { confirmed: false }));

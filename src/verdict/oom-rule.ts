@@ -7,9 +7,8 @@ import { peaks } from "./peak-rule.ts";
 import { indexSeries } from "./series-index.ts";
 
 /**
- * Running out of memory is red at once: the limit it breached is the machine's own. A run that says so itself, and nothing else
- * does, is a warning: a program may print what it likes. Shown on the gating series with the highest peak of those runs. Empty
- * when there is none.
+ * Running out of memory fails at once, because the limit is the machine's. Output of the program alone is only a warning: a
+ * program may print anything. The check names the gating series with the highest peak of those runs. Empty when there is none.
  */
 export function oomRule(candidate: Measurements, gating: ReadonlySet<Metric>): readonly Check[] {
   const certain = candidate.runs.filter((run) => run.oom === true);

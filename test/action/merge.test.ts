@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import { actionsArtifactStore, uploadRaw } from "../../src/github/artifacts/artifact.ts";
 import { uploadSection } from "../../src/github/artifacts/section-artifacts.ts";
 import { runContext } from "../../src/github/run-context.ts";
-import type { GateReport, Verdict } from "../../src/report/documents/model.ts";
+import { type GateReport, scenarioReport, type Verdict } from "../../src/report/documents/model.ts";
 import type { Section } from "../../src/report/documents/section.ts";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
 import { buildSteps } from "./testing/build-steps.ts";
@@ -108,28 +108,30 @@ function nodeReport(rank: number, word: Verdict): GateReport {
   const place = <T extends { readonly rank: number }>(one: T): T => ({ ...one, rank });
   return {
     ...report,
-    scenarios: report.scenarios.map((scenario) => ({
-      ...scenario,
-      judgement:
-        scenario.judgement === null ? null : { ...scenario.judgement, checks: scenario.judgement.checks.map(place) },
-      runs: scenario.runs.map((run) => ({
-        ...run,
-        info: { ...run.info, identity: { ...run.info.identity, rank, world_size: 2 } },
-        analysis:
-          run.analysis === null
-            ? null
-            : {
-                ...run.analysis,
-                series: run.analysis.series.map(place),
-                ranks: {
-                  ...run.analysis.ranks,
-                  world_size: 2,
-                  participating_ranks: [rank],
-                  missing_ranks: [1 - rank],
+    scenarios: report.scenarios.map((scenario) =>
+      scenarioReport({
+        ...scenario,
+        judgement:
+          scenario.judgement === null ? null : { ...scenario.judgement, checks: scenario.judgement.checks.map(place) },
+        runs: scenario.runs.map((run) => ({
+          ...run,
+          info: { ...run.info, identity: { ...run.info.identity, rank, world_size: 2 } },
+          analysis:
+            run.analysis === null
+              ? null
+              : {
+                  ...run.analysis,
+                  series: run.analysis.series.map(place),
+                  ranks: {
+                    ...run.analysis.ranks,
+                    world_size: 2,
+                    participating_ranks: [rank],
+                    missing_ranks: [1 - rank],
+                  },
                 },
-              },
-      })),
-    })),
+        })),
+      }),
+    ),
   };
 }
 

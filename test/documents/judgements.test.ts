@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Measurements } from "../../src/analysis/measurements.ts";
 import { DEFAULT_POLICY } from "../../src/verdict/defaults.ts";
 import { type JudgeInput, judge } from "../../src/verdict/judge.ts";
+import { judgementDocument } from "../../src/verdict/judgement-document.ts";
 
 interface Case {
   readonly name: string;
@@ -27,7 +28,7 @@ describe("measurements that an earlier version judged are judged alike in every 
       baseline: baselines[input.baseline] ?? null,
       policy: { ...DEFAULT_POLICY, ...input.policy },
     });
-    expect(facts(judgement)).toEqual(facts(output));
+    expect(facts(judgementDocument(judgement))).toEqual(facts(output));
   });
 
   test("two bundles that were compared", () => {
@@ -39,6 +40,6 @@ describe("measurements that an earlier version judged are judged alike in every 
       policy: DEFAULT_POLICY,
       baseRunsPossible: false,
     });
-    expect(facts(judgement)).toEqual(facts(output));
+    expect(facts(judgementDocument(judgement))).toEqual(facts(output));
   });
 });

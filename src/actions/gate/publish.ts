@@ -116,6 +116,7 @@ function errorReport(error: GateError, scenario: string | undefined): GateReport
     commit: null,
     scenarios: [
       {
+        kind: "missing",
         scenario: scenario ?? "",
         word: "error",
         judgement: null,

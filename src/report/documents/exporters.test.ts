@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { sampleCheck, sampleJudgement, sampleReport, sampleScenario } from "../testing/sample-report.ts";
 import { nightlyBadge } from "./badge.ts";
 import { renderJUnit } from "./junit.ts";
-import type { GateReport } from "./model.ts";
+import { type GateReport, scenarioReport } from "./model.ts";
 import { renderSarif } from "./sarif.ts";
 
 const HOSTILE = `]]></testcase><x a="'&\u0000\u001b\ud800\uffff`;
@@ -75,7 +75,7 @@ describe("the fingerprint of a line", () => {
   const report = sampleReport("fail");
   const print = (line: string, code: string): string => {
     const finding = { ...sampleScenario("fail").findings[0]!, evidence: { line, function: "train", code } };
-    const scenarios = [{ ...report.scenarios[0]!, judgement: null, findings: [finding] }];
+    const scenarios = [scenarioReport({ ...report.scenarios[0]!, judgement: null, findings: [finding] })];
     return JSON.parse(renderSarif({ ...report, scenarios })).runs[0].results[0].partialFingerprints["stormlogGate/v1"];
   };
 

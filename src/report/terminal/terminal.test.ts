@@ -58,7 +58,7 @@ describe("renderTerminal", () => {
   });
 
   it("lists the runs that an unfinished judgement needs", () => {
-    const judgement = sampleJudgement("unjudged", { final: false, needs_more_runs: 2, needs_base_runs: 1 });
+    const judgement = sampleJudgement("unjudged", { next: { kind: "candidate-runs", runs: 2, baseRuns: 1 } });
     expect(renderJudgementTerminal(judgement, PLAIN)).toContain(
       "Not final: needs 2 more candidate runs and 1 run of the base commit.",
     );

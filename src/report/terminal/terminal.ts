@@ -1,6 +1,7 @@
 import { plural } from "../../core/text.ts";
 import { formatBytes, formatDuration } from "../../core/units.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
+import { judgementDocument } from "../../verdict/judgement-document.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../documents/model.ts";
 import { ACCEPT, nextSteps, REFRESH } from "../next-steps.ts";
 import { moreText, shownChecks } from "../shown-checks.ts";
@@ -155,15 +156,15 @@ function judgementNotes(judgement: Judgement, paint: Paint, width: number): stri
   const notes: string[] = [];
   const sees = sensitivity(judgement);
   if (sees !== null) notes.push(`This run would have detected ${sees}.`);
-  if (!judgement.final) {
-    const { needs_more_runs: candidate, needs_base_runs: base } = judgement;
+  const { needs_more_runs: candidate, needs_base_runs: base, final } = judgementDocument(judgement);
+  if (!final) {
     const needs = [
       ...(candidate > 0 ? [plural(candidate, "more candidate run")] : []),
       ...(base > 0 ? [`${plural(base, "run")} of the base commit`] : []),
     ];
     notes.push(`Not final: needs ${needs.join(" and ") || "more runs"}.`);
   }
-  if (judgement.verdict === "fail" && judgement.final && !judgement.confirmed) {
+  if (judgement.verdict === "fail" && final && !judgement.confirmed) {
     notes.push("Unconfirmed: confirming this needs more runs, or a run of the base commit, than the limits allow.");
   }
   for (const difference of judgement.fingerprint) {

@@ -2,8 +2,16 @@ import type { AnalysisDocument, Finding, SeriesAnalysis } from "../../analysis/d
 import { GIB, KIB, MIB } from "../../core/units.ts";
 import { prng } from "../../stats/testing/prng.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
-import type { Check, CheckVerdict, Judgement } from "../../verdict/judgement.ts";
-import type { GateReport, ScenarioReport, Timeline, TimelineSeries, Verdict } from "../documents/model.ts";
+import { type Check, type CheckDocument, type CheckVerdict, DONE, type Judgement } from "../../verdict/judgement.ts";
+import { readCheck } from "../../verdict/judgement-document.ts";
+import {
+  type GateReport,
+  type ScenarioReport,
+  scenarioReport,
+  type Timeline,
+  type TimelineSeries,
+  type Verdict,
+} from "../documents/model.ts";
 
 /**
  * Reports with the numbers of a realistic run, for the tests of the renderers: a small training script on a GPU whose
@@ -74,8 +82,8 @@ export function sampleTimeline(overrides: Partial<Timeline> = {}, growth = 11.8 
   };
 }
 
-export function sampleCheck(overrides: Partial<Check> = {}): Check {
-  return {
+export function sampleCheck(overrides: Partial<CheckDocument> = {}): Check {
+  return readCheck({
     rank: 0,
     device: "cuda:0",
     metric: "allocated",
@@ -95,7 +103,7 @@ export function sampleCheck(overrides: Partial<Check> = {}): Check {
     confirmed: false,
     reason: "1.43 GiB is within 1.45 GiB, the baseline's middle plus its spread",
     ...overrides,
-  };
+  });
 }
 
 const FAILED_CHECKS: readonly Check[] = [
@@ -169,12 +177,10 @@ export function sampleJudgement(verdict: CheckVerdict = "fail", overrides: Parti
           ];
   return {
     verdict,
-    final: true,
+    next: DONE,
     confirmed: verdict === "fail",
     checks,
     fingerprint: [{ field: "driver", kind: "context", baseline: "570.86.15", candidate: "575.51.03" }],
-    needs_more_runs: 0,
-    needs_base_runs: 0,
     reason: {
       fail: "allocated on cuda:0 grows 11.80 MiB/s and is a leak; the peak is 462.00 MiB over the baseline",
       warn: "reserved memory rose, allocated did not",
@@ -297,7 +303,7 @@ const SAMPLE_FINGERPRINT = {
 
 export function sampleScenario(verdict: Verdict = "fail", overrides: Partial<ScenarioReport> = {}): ScenarioReport {
   const failed = verdict === "error";
-  return {
+  return scenarioReport({
     scenario: "train-mlp",
     word: verdict,
     judgement: verdict === "error" ? null : sampleJudgement(verdict),
@@ -339,7 +345,7 @@ export function sampleScenario(verdict: Verdict = "fail", overrides: Partial<Sce
             0,
           ),
     ...overrides,
-  };
+  });
 }
 
 const SUBTITLES: Readonly<Record<Verdict, string>> = {
