@@ -47,8 +47,8 @@ describe("a section", () => {
 
   it("fits its limit with any number of findings, and keeps every scenario's verdict and reason", () => {
     const long = "very long ".repeat(3000);
-    const checks = Array.from({ length: 300 }, (_, rank) => sampleCheck({ rank, verdict: "fail", reason: long }));
-    const findings = Array.from({ length: 100 }, () => ({ ...SAMPLE_FINDING, description: long }));
+    const checks = Array.from({ length: 60 }, (_, rank) => sampleCheck({ rank, verdict: "fail", reason: long }));
+    const findings = Array.from({ length: 30 }, () => ({ ...SAMPLE_FINDING, description: long }));
     const scenarios = Array.from({ length: 12 }, (_, n) =>
       sampleScenario("fail", { scenario: `s${n}`, judgement: sampleJudgement("fail", { checks }), findings }),
     );
