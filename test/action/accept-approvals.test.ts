@@ -129,7 +129,7 @@ describe("a comment", () => {
     expect(accepted).toMatchObject([{ head_sha: "aaaaaaa" }]);
     expect(refused.map(({ why }) => why)).toEqual([
       "it gives no reason",
-      "that is no difference; copy it from the gate's report",
+      "that is not a difference; copy it from the gate's report",
     ]);
   });
 });

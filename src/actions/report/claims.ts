@@ -9,9 +9,9 @@ import { covers, differenceOf, policyDifference } from "../../verdict/difference
  * anything is rendered: it may be worse than its parts, never better.
  */
 
-/** What claims are held against. */
+/** What claims are checked against. */
 export interface Ground {
-  /** What people with write permission have accepted of the pull request, read just now; null where that could not be read. */
+  /** Acceptances of the pull request by accounts with write permission, read now; null where they could not be read. */
   readonly live: readonly Acceptance[] | null;
   /** Commit the run measured, as GitHub recorded it. */
   readonly headSha: string | null;
@@ -67,7 +67,7 @@ export interface HeldClaims {
   readonly sections: readonly Section[];
   /** Differences that a section reports as accepted without an acceptance by someone with write permission. */
   readonly unaccepted: number;
-  /** Sections that called themselves better than their own checks. */
+  /** Sections that reported a better verdict than their own checks support. */
   readonly embellished: number;
 }
 

@@ -178,7 +178,7 @@ export async function stickyComment(octokit: Octokit, target: CommentTarget, tex
 export function commentWarning(error: unknown): string {
   return degradedWarning(
     {
-      what: "keep the pull request comment",
+      what: "update the pull request comment",
       permission: "pull-requests: write",
       instead: "The verdict is unaffected. The job summary shows the text of the comment.",
     },

@@ -132,7 +132,7 @@ export async function resolvePullRequest(
       return fromBranch(octokit, repository, run);
     case "push": {
       const number = COPIED_BRANCH.exec(run.headBranch ?? "")?.[1];
-      if (number === undefined) return none("it was started by a push, which is about no pull request");
+      if (number === undefined) return none("it was started by a push, which has no pull request");
       if (!sameName(run.headRepository, `${repository.owner}/${repository.repo}`)) {
         return none("its branch is not one of this repository", true);
       }
@@ -140,7 +140,7 @@ export async function resolvePullRequest(
     }
     default:
       return none(
-        `runs started by ${/^[a-z_]{1,40}$/.test(run.event) ? run.event : "that event"} are about no pull request`,
+        `runs started by ${/^[a-z_]{1,40}$/.test(run.event) ? run.event : "that event"} have no pull request`,
       );
   }
 }
