@@ -38,7 +38,11 @@ function knownRun(env: Environment): KnownRun {
   const context = runContext(env);
   const { owner, repo } = context;
   if (owner === null || repo === null) {
-    throw usageError("NO_REPOSITORY", "GITHUB_REPOSITORY names no repository", "Run this as a step of a workflow.");
+    throw usageError(
+      "NO_REPOSITORY",
+      "GITHUB_REPOSITORY is not set to a repository",
+      "Run this as a step of a workflow.",
+    );
   }
   return { ...context, owner, repo };
 }
@@ -59,7 +63,7 @@ export async function runSubAction(title: string, work: (action: SubAction) => P
   let code: number;
   try {
     const token = input("token");
-    if (token === undefined) throw usageError("NO_TOKEN", "there is no token", "Give the input token.");
+    if (token === undefined) throw usageError("NO_TOKEN", "the token is missing", "Give the input token.");
     setSecret(token);
     const context = knownRun(env);
     const { signal } = watchInterruption(timeoutMs(input("timeout-minutes")), () => process.exit(ExitCode.interrupted));

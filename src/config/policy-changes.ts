@@ -20,7 +20,7 @@ function written(value: unknown): string | null {
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
 }
 
-/** What a value means, so that the same written differently is no change: `1e3` steps and `1000`, one name and a list of it. */
+/** The meaning of a value, so that another spelling is not a change: `1e3` and `1000` steps, one name and a list of it. */
 type Meaning = (value: unknown) => unknown;
 
 const same: Meaning = (value) => value;

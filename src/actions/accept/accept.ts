@@ -140,7 +140,7 @@ async function runAgain(action: SubAction, settings: AcceptSettings, run: GateRu
   const { octokit, context, log } = action;
   if (!settings.rerun) return null;
   if (run === null) {
-    log("There is no run of the gate for this commit; its next one reads the acceptance.");
+    log("No run of the gate was found for this commit; its next run reads the acceptance.");
     return null;
   }
   if (!run.finished) {

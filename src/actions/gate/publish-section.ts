@@ -75,7 +75,7 @@ export async function publishSection(
   if (token === null) {
     return {
       commentUrl: null,
-      warnings: [...warnings, "No comment was written: there is no token. See the job summary."],
+      warnings: [...warnings, "No comment was written: the token is missing. See the job summary."],
     };
   }
   const sections = upload.ok ? await sectionsOfGate(signal, artifacts.store, own) : null;

@@ -47,7 +47,7 @@ export class Legs {
     return callsItselfAccepted(await this.#sections());
   }
 
-  /** @throws GateError SECTIONS_UNREADABLE: without the legs' sections there is no verdict */
+  /** @throws GateError SECTIONS_UNREADABLE: a verdict needs the legs' sections */
   async read(ground: Ground): Promise<LegsNow> {
     const given = await this.#sections();
     const held = holdClaims(given, ground);

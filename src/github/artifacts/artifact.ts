@@ -107,7 +107,7 @@ async function uploadUnderFreeName(job: ArtifactJob, put: (name: string) => Prom
 export async function uploadBundle(job: ArtifactJob, bundleDir: string): Promise<Upload> {
   try {
     const files = filesUnder(bundleDir);
-    if (files.length === 0) return { ok: false, warning: `There is no evidence to upload: ${bundleDir} is empty.` };
+    if (files.length === 0) return { ok: false, warning: `No evidence to upload: ${bundleDir} is empty.` };
     return await withDeadline(job.deadline, () =>
       uploadUnderFreeName(job, (name) =>
         job.store.upload(name, files, bundleDir, { retentionDays: job.retentionDays, raw: false }),

@@ -155,7 +155,7 @@ export async function upsertProposal(
 ): Promise<ProposalResult> {
   const branch = new ProposalBranch(octokit, repository, proposal);
   const base = await branch.tip(proposal.base);
-  if (base === null) throw new Error(`there is no branch ${proposal.base}`);
+  if (base === null) throw new Error(`the branch ${proposal.base} does not exist`);
   const existing = await branch.tip(proposal.branch);
   const newest = await branch.newestPull();
   if (existing !== null && newest?.fate === "declined") {
