@@ -55,7 +55,10 @@ function timeoutMs(text: string | undefined): number {
   return minutes * 60_000;
 }
 
-/** Be the step of a sub-action: inputs, signals and errors around its work, whose answer is the exit status. Never returns. */
+/**
+ * Be the step of a sub-action: inputs, signals and errors around its work, whose answer is the exit status. Never
+ * returns.
+ */
 export async function runSubAction(title: string, work: (action: SubAction) => Promise<number>): Promise<never> {
   process.stdout.on("error", () => {});
   const { env } = process;

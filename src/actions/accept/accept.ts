@@ -50,7 +50,9 @@ async function weigh(action: SubAction, asked: Asked): Promise<Weighed | null> {
   }
 }
 
-/** Differences that the newest run of the gate reported; null when they cannot be read, and then any may be accepted. */
+/**
+ * Differences that the newest run of the gate reported; null when they cannot be read, and then any may be accepted.
+ */
 async function differencesOf(
   action: SubAction,
   settings: AcceptSettings,

@@ -38,8 +38,8 @@ export interface PublishedSection {
 }
 
 /**
- * Leave the report of this job as its section, and write the gate's one comment from the sections of all its jobs. Never throws for
- * what the network does.
+ * Leave the report of this job as its section, and write the gate's one comment from the sections of all its jobs.
+ * Never throws for what the network does.
  */
 export async function publishSection(
   step: GateStep,

@@ -31,8 +31,8 @@ interface Known {
 }
 
 /**
- * The verdict of a whole matrix, or of all nodes of a job, from the sections of this run: as one comment, one summary and the exit
- * status of the one check that a branch needs. Runs no code of the change.
+ * The verdict of a whole matrix, or of all nodes of a job, from the sections of this run: as one comment, one summary
+ * and the exit status of the one check that a branch needs. Runs no code of the change.
  */
 export async function merge(action: SubAction): Promise<number> {
   const settings = mergeSettings(action.input);
@@ -51,7 +51,10 @@ export async function merge(action: SubAction): Promise<number> {
   return report(action, settings, now);
 }
 
-/** The pull request and its acceptances. Where GitHub does not answer, the legs' own acceptances count, but not a fork's. */
+/**
+ * The pull request and its acceptances. Where GitHub does not answer, the legs' own acceptances count, but not a
+ * fork's.
+ */
 async function lookUp(action: SubAction, settings: MergeSettings, accepted: boolean): Promise<Known> {
   const { context, signal, warn } = action;
   const deadline = { ms: LOOK_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };

@@ -23,8 +23,8 @@ interface Answer {
 }
 
 /**
- * Post the report of a gate's jobs: after them in the same run, or in `workflow_run` after the run of a fork. No code of the change
- * runs here; sections are read, checked and rendered.
+ * Post the report of a gate's jobs: after them in the same run, or in `workflow_run` after the run of a fork. No code
+ * of the change runs here; sections are read, checked and rendered.
  */
 export async function report(action: SubAction): Promise<number> {
   const settings = reportSettings(action.input);

@@ -29,7 +29,8 @@ export interface ReportSource {
 }
 
 /**
- * The sections of a run and its pull request: of this run through its own artifact service, of another one over the REST API.
+ * The sections of a run and its pull request: of this run through its own artifact service, of another one over the
+ * REST API.
  * @throws GateError NO_RUN, and what the client throws
  */
 export function openSource(

@@ -116,8 +116,8 @@ async function fromBranch(octokit: Octokit, { owner, repo }: Repository, run: Re
 }
 
 /**
- * The open pull request whose head a workflow run measured. The listing by commit knows no forks, so open pull requests are listed
- * by branch and distinguished by commit; a branch of copy-pr-bot is found by its number **and** its commit.
+ * The open pull request whose head a workflow run measured. The listing by commit knows no forks, so open pull requests
+ * are listed by branch and distinguished by commit; a branch of copy-pr-bot is found by its number **and** its commit.
  * @throws what the client throws
  */
 export async function resolvePullRequest(
