@@ -39,8 +39,8 @@ export interface KeptFiles {
 }
 
 /**
- * Remember the step's files while the measured command runs. Their names are kept from it, but not their directory: it runs under our
- * user, and what it writes there would set outputs, variables and PATH as if we had.
+ * Remember the step's files while the measured command runs. Their names are kept from it, but not their directory: it
+ * runs under our user, and what it writes there would set outputs, variables and PATH as if we had.
  */
 export function guardFileCommands(env: Environment): KeptFiles {
   const kept = KEPT.flatMap((name) => {

@@ -37,7 +37,7 @@ export function watchInterruption(
   const onTerm = (): void => onSignal("SIGTERM");
   source.on("SIGINT", onInt);
   source.on("SIGTERM", onTerm);
-  // setTimeout holds 31 bits of milliseconds; a longer limit is no limit within a job.
+  // setTimeout holds 31 bits of milliseconds; a longer limit has no effect within a job.
   const timer = setTimeout(
     () => {
       stop(

@@ -38,7 +38,11 @@ function knownRun(env: Environment): KnownRun {
   const context = runContext(env);
   const { owner, repo } = context;
   if (owner === null || repo === null) {
-    throw usageError("NO_REPOSITORY", "GITHUB_REPOSITORY names no repository", "Run this as a step of a workflow.");
+    throw usageError(
+      "NO_REPOSITORY",
+      "GITHUB_REPOSITORY is not set to a repository",
+      "Run this as a step of a workflow.",
+    );
   }
   return { ...context, owner, repo };
 }
@@ -51,7 +55,10 @@ function timeoutMs(text: string | undefined): number {
   return minutes * 60_000;
 }
 
-/** Be the step of a sub-action: inputs, signals and errors around its work, whose answer is the exit status. Never returns. */
+/**
+ * Be the step of a sub-action: inputs, signals and errors around its work, whose answer is the exit status. Never
+ * returns.
+ */
 export async function runSubAction(title: string, work: (action: SubAction) => Promise<number>): Promise<never> {
   process.stdout.on("error", () => {});
   const { env } = process;
@@ -59,7 +66,7 @@ export async function runSubAction(title: string, work: (action: SubAction) => P
   let code: number;
   try {
     const token = input("token");
-    if (token === undefined) throw usageError("NO_TOKEN", "there is no token", "Give the input token.");
+    if (token === undefined) throw usageError("NO_TOKEN", "the token is missing", "Give the input token.");
     setSecret(token);
     const context = knownRun(env);
     const { signal } = watchInterruption(timeoutMs(input("timeout-minutes")), () => process.exit(ExitCode.interrupted));

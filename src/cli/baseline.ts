@@ -80,7 +80,7 @@ async function list(invocation: Invocation, details: boolean): Promise<number> {
       : records.filter(({ name, record }) => [name, record.scenario].includes(positionals[1] as string));
   if (!exists)
     console.print(
-      `There is no baseline store ${one(store.name)}. \`stormlog-gate baseline refresh -- CMD\` creates it.`,
+      `The baseline store ${one(store.name)} does not exist. \`stormlog-gate baseline refresh -- CMD\` creates it.`,
     );
   else if (shown.length === 0) {
     const which = positionals[1] === undefined ? "" : ` of "${one(positionals[1])}"`;
@@ -116,7 +116,7 @@ async function verify(invocation: Invocation): Promise<number> {
   const large = records
     .filter(({ record }) => Buffer.byteLength(serializeRecord(record)) > MAX_RECORD_BYTES)
     .map(({ name }) => `${name} is larger than ${MAX_RECORD_BYTES} bytes`);
-  const problems = [...(exists ? [] : [`there is no store ${store.name}`]), ...skipped, ...large];
+  const problems = [...(exists ? [] : [`the store ${store.name} does not exist`]), ...skipped, ...large];
   for (const problem of problems) console.print(`problem: ${escapeTerminal(problem)}`);
   console.print(`${plural(records.length, "record")}, ${plural(problems.length, "problem")}`);
   console.document({ records: records.length, problems });

@@ -27,7 +27,7 @@ export interface Invocation {
   readonly lists: Readonly<Record<string, readonly string[]>>;
   readonly flags: Readonly<Record<string, boolean>>;
   readonly positionals: readonly string[];
-  /** The arguments after `--`; null when there is no `--`. */
+  /** The arguments after `--`; null without one. */
   readonly rest: readonly string[] | null;
   readonly console: Console;
   /** The whole command line, for reports. */
@@ -113,7 +113,7 @@ function checkPositionals(spec: CommandSpec, given: readonly string[], rest: rea
   if (rest !== null && !spec.takesCommand) {
     throw usageError("ARGUMENT_UNEXPECTED", `\`${spec.name}\` takes no command after \`--\``);
   }
-  if (rest !== null && rest.length === 0) throw usageError("NO_COMMAND", "there is no command after `--`");
+  if (rest !== null && rest.length === 0) throw usageError("NO_COMMAND", "expected a command after `--`");
 }
 
 /** The command's options in the form citty renders help from. */

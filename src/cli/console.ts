@@ -13,8 +13,8 @@ export interface Console {
   /** Text for a person. */
   readonly print: (text: string) => void;
   /**
-   * The answer of the command: the JSON document when asked, nothing else on stdout. The first one counts: what a command
-   * answered before it failed is worth more than the failure, which stderr reports.
+   * The answer of the command: the JSON document when asked, nothing else on stdout. The first one counts: what a
+   * command answered before it failed is worth more than the failure, which stderr reports.
    */
   readonly document: (value: unknown) => void;
   /** Raw bytes of the measured command. */

@@ -8,7 +8,7 @@ import { checkDocument } from "../verdict/judgement-document.ts";
 import type { CommandSpec } from "./command.ts";
 import { consolePorts, interruptSignal } from "./ports.ts";
 
-const FOLDER = "stormlog-demo";
+const DIRECTORY = "stormlog-demo";
 const EXPECTED: Readonly<Record<DemoState, string>> = { clean: "pass", leaky: "fail", fixed: "pass" };
 const CHAPTER: Readonly<Record<DemoState, string>> = {
   clean: "A change that does not touch memory",
@@ -37,7 +37,7 @@ export const demo: CommandSpec = {
   run: async ({ console, argv }) => {
     const interrupt = interruptSignal();
     const started = Date.now();
-    const directory = path.resolve(FOLDER);
+    const directory = path.resolve(DIRECTORY);
     try {
       const reports = await runDemo(
         directory,
@@ -50,13 +50,13 @@ export const demo: CommandSpec = {
             ),
           judging: (state) => console.print(`\n── ${CHAPTER[state]} ──\n`),
           judged: (state, report) => {
-            const store = `--baseline file:${FOLDER}/baseline`;
+            const store = `--baseline file:${DIRECTORY}/baseline`;
             const commands = {
-              accept: `stormlog-gate baseline accept ${FOLDER}/${state} ${store}`,
+              accept: `stormlog-gate baseline accept ${DIRECTORY}/${state} ${store}`,
               refresh: `stormlog-gate baseline refresh ${store}`,
             };
             console.print(renderTerminal(report, { color: console.color, width: console.width, commands }));
-            console.print(`Evidence: ${FOLDER}/${state}`);
+            console.print(`Evidence: ${DIRECTORY}/${state}`);
           },
         },
         consolePorts(console, interrupt.signal, true),
@@ -67,11 +67,11 @@ export const demo: CommandSpec = {
       if (surprises.length > 0) {
         throw new GateError("DEMO_SURPRISE", `the verdict on ${surprises.join(" and ")} was unexpected`, {
           kind: "error",
-          hint: `A very busy machine can cause this. The measurements are in ${FOLDER}/.`,
+          hint: `A very busy machine can cause this. The measurements are in ${DIRECTORY}/.`,
         });
       }
       console.print(
-        `\nPass, fail, pass in ${Math.round((Date.now() - started) / 1000)} s, by measurement. Open ${FOLDER}/leaky/timeline.html, then try your own:`,
+        `\nPass, fail, pass in ${Math.round((Date.now() - started) / 1000)} s, by measurement. Open ${DIRECTORY}/leaky/timeline.html, then try your own:`,
       );
       console.print("  stormlog-gate baseline refresh -- <your command>\n  stormlog-gate run -- <your command>");
       return ExitCode.pass;

@@ -15,7 +15,7 @@ function formatOf(text: string | undefined): ExportFormat {
   if (format === undefined) {
     throw usageError(
       "FORMAT_UNKNOWN",
-      text === undefined ? "`export` needs --format" : `there is no format "${text}"`,
+      text === undefined ? "`export` needs --format" : `unknown format "${text}"`,
       `Formats: ${EXPORT_FORMATS.join(", ")}.`,
     );
   }

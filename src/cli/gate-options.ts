@@ -35,7 +35,9 @@ export function configOf(invocation: Invocation, wanted: boolean): ConfigFile | 
   return wanted && existsSync(CONFIG_FILE) ? loadConfig(CONFIG_FILE) : null;
 }
 
-/** Where the relative paths of this invocation start: at a named config file, unless a command replaces its scenarios. */
+/**
+ * Where the relative paths of this invocation start: at a named config file, unless a command replaces its scenarios.
+ */
 export function rootOf({ text, rest }: Pick<Invocation, "text" | "rest">): string {
   return text.config !== undefined && rest === null ? path.dirname(path.resolve(text.config)) : process.cwd();
 }

@@ -2,7 +2,7 @@ import { usageError } from "../core/errors.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 
 /** Default directory of a round. */
-export const LAB_FOLDER = "stormlog-lab";
+export const LAB_DIRECTORY = "stormlog-lab";
 export const SCALES = ["tiny", "small", "article"];
 export const DEVICES = ["auto", "cpu", "cuda", "mps", "xpu"];
 

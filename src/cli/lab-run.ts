@@ -9,7 +9,7 @@ import { CATALOGUE_COLUMNS, catalogueRow, OUTCOME_WORDS, outcomeText, roundTitle
 import { terminalLine } from "../lab/report/terminal.ts";
 import { LAB_FILE, runLab, surprises } from "../lab/round.ts";
 import type { Invocation } from "./command.ts";
-import { baselineRuns, choice, DEVICES, LAB_FOLDER, SCALES, whole } from "./lab-options.ts";
+import { baselineRuns, choice, DEVICES, LAB_DIRECTORY, SCALES, whole } from "./lab-options.ts";
 import { printRows } from "./lab-rows.ts";
 import { consolePorts, interruptSignal } from "./ports.ts";
 import { shownPath } from "./shown-path.ts";
@@ -46,7 +46,7 @@ export async function runRound(invocation: Invocation): Promise<number> {
   const { console, text, positionals, argv } = invocation;
   const named = positionals.slice(1);
   const patterns = selectPatterns(named);
-  const directory = path.resolve(text.output ?? LAB_FOLDER);
+  const directory = path.resolve(text.output ?? LAB_DIRECTORY);
   const interrupt = interruptSignal();
   try {
     const document = await runLab(

@@ -15,9 +15,12 @@ import { consolePorts, interruptSignal } from "./ports.ts";
 import { shownPath } from "./shown-path.ts";
 
 /** Directory of the results by default; each pattern has its own directory below it. */
-export const SCALE_FOLDER = "stormlog-lab-scale";
+export const SCALE_DIRECTORY = "stormlog-lab-scale";
 
-/** Maximum ratio of the smallest visible size to the largest invisible one: runs of another day may differ by more than a quarter. */
+/**
+ * Maximum ratio of the smallest visible size to the largest invisible one: runs of another day may differ by more than
+ * a quarter.
+ */
 const FACTOR = 1.25;
 const MAX = 10_000_000;
 
@@ -60,7 +63,7 @@ export async function scalePattern(invocation: Invocation): Promise<number> {
   const bounds = { from, to: to ?? Math.max(usual.to, from), factor: FACTOR };
   if (bounds.to < from) throw usageError("OPTION_INVALID", `--from ${from} is above --to ${bounds.to}`);
   const runs = baselineRuns(text.runs);
-  const directory = path.resolve(text.output ?? path.join(SCALE_FOLDER, entry.name));
+  const directory = path.resolve(text.output ?? path.join(SCALE_DIRECTORY, entry.name));
   const interrupt = interruptSignal();
   const { by }: { readonly by: ScaleAxis } = setting;
   const note = (words: string): void => console.print(sentence(words, console.width, "  ", "   "));

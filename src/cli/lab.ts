@@ -3,11 +3,11 @@ import { ExitCode } from "../core/exit-codes.ts";
 import { selectPatterns } from "../lab/catalogue.ts";
 import { SCALE_AXES } from "../lab/report/scale-document.ts";
 import type { CommandSpec, Invocation } from "./command.ts";
-import { DEVICES, LAB_FOLDER, SCALES } from "./lab-options.ts";
+import { DEVICES, LAB_DIRECTORY, SCALES } from "./lab-options.ts";
 import { reportRounds } from "./lab-report.ts";
 import { printRows } from "./lab-rows.ts";
 import { runRound } from "./lab-run.ts";
-import { SCALE_FOLDER, scalePattern } from "./lab-scale.ts";
+import { SCALE_DIRECTORY, scalePattern } from "./lab-scale.ts";
 
 function list({ console, positionals }: Invocation): number {
   const entries = selectPatterns(positionals.slice(1));
@@ -76,7 +76,7 @@ export const lab: CommandSpec = {
     },
     output: {
       type: "string",
-      description: `Directory of the results (run: ${LAB_FOLDER}, scale: ${SCALE_FOLDER}/PATTERN) or of the report`,
+      description: `Directory of the results (run: ${LAB_DIRECTORY}, scale: ${SCALE_DIRECTORY}/PATTERN) or of the report`,
       valueHint: "DIR",
     },
   },

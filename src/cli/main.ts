@@ -59,7 +59,7 @@ async function dispatch(args: readonly string[], console: Console): Promise<numb
     throw usageError("COMMAND_MISSING", `expected a command, got "${name}"`, "Options come after the command.");
   }
   if (entry === undefined)
-    throw usageError("COMMAND_UNKNOWN", `there is no command "${name}"`, "Run `stormlog-gate --help` for a list.");
+    throw usageError("COMMAND_UNKNOWN", `unknown command "${name}"`, "Run `stormlog-gate --help` for a list.");
   checkOwnDirectory();
   const spec = await entry.load();
   const parsed = parseArguments(spec, args.slice(1));

@@ -44,8 +44,9 @@ function tightened(base: ConfigScenario, head: ConfigScenario): readonly string[
 }
 
 /**
- * Judge a change by its base commit's settings: budgets, horizon, repeats, baseline and policy are the base's; what is run, in which
- * environment and for how long is the change's; scenarios that are new are wholly its own, and budgets may only get tighter.
+ * Judge a change by its base commit's settings: budgets, horizon, repeats, baseline and policy are the base's; what is
+ * run, in which environment and for how long is the change's; scenarios that are new are wholly its own, and budgets
+ * may only get tighter.
  */
 export function underBasePolicy(base: ConfigFile, head: ConfigFile): JudgedConfig {
   const before = new Map(base.scenarios.map((scenario) => [scenario.name, scenario]));

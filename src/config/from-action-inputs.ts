@@ -29,8 +29,8 @@ function workingDirectory(input: string | undefined, env: Environment): string {
 }
 
 /**
- * The Action's inputs as one request, through the same function as the command line's options. Empty inputs count as not
- * given, as the runner passes them.
+ * The Action's inputs as one request, through the same function as the command line's options. Empty inputs count as
+ * not given, as the runner passes them.
  * @throws GateError NO_COMMAND, DIRECTORY_NOT_FOUND, OPTION_INVALID, … (usage) and those of the config file
  */
 export function gateRequestFromInputs(inputs: Environment, env: Environment): GateRequest {

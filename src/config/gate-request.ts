@@ -11,7 +11,10 @@ export type BaseRun =
   | { readonly kind: "off" }
   | { readonly kind: "command"; readonly script: string };
 
-/** When the gate repeats a run with attribution on, to name the growing line: on a breach, never, or after every verdict. */
+/**
+ * When the gate repeats a run with attribution on, to name the growing line: on a breach, never, or after every
+ * verdict.
+ */
 export type AttributeMode = "auto" | "off" | "always";
 
 /** Whether processes are looked at from inside: where it can be had, never, or else the run has failed. */

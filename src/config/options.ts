@@ -140,7 +140,9 @@ function parseRepeats(text: string | undefined): "auto" | number {
   return text === undefined || text === "auto" ? "auto" : integer("repeats", text, 1, 50);
 }
 
-/** The scenarios that an option names, in the order of the file: one, or several with commas or line ends between them. */
+/**
+ * The scenarios that an option names, in the order of the file: one, or several with commas or line ends between them.
+ */
 function chooseScenarios(config: ConfigFile, options: GateOptions): readonly ConfigScenario[] {
   const { scenario: text } = options;
   if (text === undefined) return config.scenarios;

@@ -20,7 +20,9 @@ function written(value: unknown): string | null {
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
 }
 
-/** What a value means, so that the same written differently is no change: `1e3` steps and `1000`, one name and a list of it. */
+/**
+ * The meaning of a value, so that another spelling is not a change: `1e3` and `1000` steps, one name and a list of it.
+ */
 type Meaning = (value: unknown) => unknown;
 
 const same: Meaning = (value) => value;
@@ -97,8 +99,9 @@ function scenarioChanges(base: ConfigScenario, head: ConfigScenario): readonly C
 }
 
 /**
- * Every setting that decides what is measured and how it is judged, where the change differs from its base. A tighter budget and a
- * new scenario are none: they bind the change more than before. Timeouts and the settings of the report decide no verdict.
+ * Every setting that decides what is measured and how it is judged, where the change differs from its base. A tighter
+ * budget and a new scenario are none: they bind the change more than before. Timeouts and the settings of the report
+ * decide no verdict.
  */
 export function policyChanges(base: ConfigFile, head: ConfigFile): readonly ConfigChange[] {
   const heads = new Map(head.scenarios.map((scenario) => [scenario.name, scenario]));

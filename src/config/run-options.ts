@@ -1,4 +1,6 @@
-/** What the command line's help, the inputs of `action.yml` and the tables of the documentation contain about an option. */
+/**
+ * What the command line's help, the inputs of `action.yml` and the tables of the documentation contain about an option.
+ */
 export interface RunOption {
   /** Options of measuring are also those of `record` and `baseline refresh`. */
   readonly group: "measure" | "judge";
@@ -11,11 +13,17 @@ export interface RunOption {
   readonly default?: string;
   /** Repeatable; as an input one value per line or separated by commas. */
   readonly multiple?: true;
-  /** The input of the Action. `given` is a default that `action.yml` declares, for inputs that the config file cannot set. */
+  /**
+   * The input of the Action. `given` is a default that `action.yml` declares, for inputs that the config file cannot
+   * set.
+   */
   readonly input?: { readonly name: string; readonly default?: string; readonly given?: string };
 }
 
-/** Every option of `run`, in the order of the documentation. `npm run options` writes `action.yml` and the tables from here. */
+/**
+ * Every option of `run`, in the order of the documentation. `npm run options` writes `action.yml` and the tables from
+ * here.
+ */
 export const RUN_OPTIONS = {
   scenario: {
     group: "measure",

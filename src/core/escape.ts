@@ -6,8 +6,8 @@ import { oneLine } from "./text.ts";
  */
 
 /**
- * Characters that act without being seen: controls but tab and newline, marks of direction, letters and spaces without width, tag
- * letters, halves of a character. With the flag `u` whole characters are matched.
+ * Characters that act without being seen: controls but tab and newline, marks of direction, letters and spaces without
+ * width, tag letters, halves of a character. With the flag `u` whole characters are matched.
  */
 export const HIDDEN_CHARACTERS =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}\p{Cs}]/gu;
@@ -31,8 +31,8 @@ export function escapeMarkdown(text: string): string {
     oneLine(text)
       .replace(HIDDEN_CHARACTERS, "\ufffd")
       .replace(/[\\`*_{}[\]()<>#+\-.!|~&@:$"'^=/]/g, (c) => `&#${c.charCodeAt(0)};`)
-      // GitHub looks for mentions and issue numbers in the rendered text, where the entity is a letter again: a zero-width
-      // space after it keeps "@name" and "#12" from becoming links.
+      // GitHub looks for mentions and issue numbers in the rendered text, where the entity is a letter again: a
+      // zero-width space after it keeps "@name" and "#12" from becoming links.
       .replace(/&#(?:35|64);/g, "$&&#8203;")
       // "GH-12" is a reference too.
       .replace(/(GH&#45;)(?=\d)/gi, "$1&#8203;")

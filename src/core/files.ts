@@ -10,7 +10,10 @@ function partialOf(file: string): string {
   return `${file}.${randomBytes(6).toString("hex")}${PARTIAL}`;
 }
 
-/** Write a file so that a reader finds all of it or nothing, also after a loss of power: flushed under another name, then renamed. */
+/**
+ * Write a file so that a reader finds all of it or nothing, also after a loss of power: flushed under another name,
+ * then renamed.
+ */
 export async function writeAtomically(file: string, content: string | Uint8Array): Promise<void> {
   const partial = partialOf(file);
   try {

@@ -27,8 +27,8 @@ function hideInText(text: string): string {
 const BARE_OPTION = new RegExp(`^--?${SECRET_NAME}$`, "i");
 
 /**
- * A command as it may be written down: evidence is uploaded, and no log mask reaches a file. By name and by look only; a secret in
- * another form stays.
+ * A command as it may be written down: evidence is uploaded, and no log mask reaches a file. By name and by look only;
+ * a secret in another form stays.
  */
 export function hideSecrets(argv: readonly string[]): readonly string[] {
   return argv.map((word, at) => {

@@ -248,7 +248,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     });
     const result = await merge();
     expect(result, result.log).toMatchObject({ code: 4, outputs: { verdict: "fail" } });
-    expect(github.comments[0]?.body).toContain("called itself better than its own checks");
+    expect(github.comments[0]?.body).toContain("better verdict than its own checks support");
   });
 
   it("says what is wrong with an input", async () => {

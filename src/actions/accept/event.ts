@@ -51,7 +51,7 @@ export function readAcceptRequest(env: Environment, byHand: number | null): Acce
   try {
     payload = JSON.parse(readFileSync(env.GITHUB_EVENT_PATH ?? "", "utf8"));
   } catch {
-    return { kind: "none", reason: "there is no event" };
+    return { kind: "none", reason: "the event is missing" };
   }
   switch (env.GITHUB_EVENT_NAME) {
     case "issue_comment":

@@ -44,7 +44,7 @@ describe("the pull request that a run measures", () => {
 });
 
 describe("asking what people accepted", () => {
-  it("ends with one warning and nothing accepted when there is no client", async () => {
+  it("ends with one warning and without acceptances when the client cannot be made", async () => {
     const ask = acceptancesPort(
       (): Promise<Octokit> => Promise.reject(new Error("no module")),
       { owner: "octo", repo: "model" },

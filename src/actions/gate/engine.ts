@@ -74,8 +74,8 @@ export function acceptancesPort(
 }
 
 /**
- * What the gate may ask of GitHub: baselines on a ref of the repository, its history, and the acceptances of this pull request.
- * Without a token or a repository the gate works with the local clone alone.
+ * What the gate may ask of GitHub: baselines on a ref of the repository, its history, and the acceptances of this pull
+ * request. Without a token or a repository the gate works with the local clone alone.
  */
 function gitHubPorts({ inputs, env, signal, ports: { log } }: EngineRun): Partial<GatePorts> {
   const { token } = inputs;

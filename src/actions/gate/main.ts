@@ -1,4 +1,5 @@
 import { runGateStep } from "./step.ts";
 
-// Loaded when measuring begins: a step with wrong inputs ends without the gate, its configuration's parser and its sampler.
+// Loaded when measuring begins: a step with wrong inputs ends without the gate, its configuration's parser and its
+// sampler.
 await runGateStep(async (run) => (await import("./engine.ts")).measure(run));

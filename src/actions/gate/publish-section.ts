@@ -38,8 +38,8 @@ export interface PublishedSection {
 }
 
 /**
- * Leave the report of this job as its section, and write the gate's one comment from the sections of all its jobs. Never throws for
- * what the network does.
+ * Leave the report of this job as its section, and write the gate's one comment from the sections of all its jobs.
+ * Never throws for what the network does.
  */
 export async function publishSection(
   step: GateStep,
@@ -75,7 +75,7 @@ export async function publishSection(
   if (token === null) {
     return {
       commentUrl: null,
-      warnings: [...warnings, "No comment was written: there is no token. See the job summary."],
+      warnings: [...warnings, "No comment was written: the token is missing. See the job summary."],
     };
   }
   const sections = upload.ok ? await sectionsOfGate(signal, artifacts.store, own) : null;

@@ -122,8 +122,8 @@ function stoppedExitCode(stopped: GateError, reported: number): number {
 }
 
 /**
- * Exit status of the step. `fail-on: never` exempts the verdict; a command that could not be measured, wrong input and an
- * interruption stay failures.
+ * Exit status of the step. `fail-on: never` exempts the verdict; a command that could not be measured, wrong input and
+ * an interruption stay failures.
  */
 function stepExitCode(exitCode: number, verdictFails: boolean): number {
   switch (exitCode) {

@@ -8,7 +8,7 @@ import { callsItselfAccepted, type Ground, holdClaims } from "../report/claims.t
 import type { SubAction } from "../sub-action.ts";
 import type { MergeSettings } from "./settings.ts";
 
-/** The artifact service has this long for everything the legs left. */
+/** Limit for reading all sections. */
 const READ_DEADLINE_MS = 120_000;
 const AFTER_INTERRUPT_MS = 1000;
 
@@ -17,7 +17,7 @@ export interface LegsNow {
   /** As the comment shows them. */
   readonly sections: readonly Section[];
   readonly answer: SectionsAnswer;
-  /** Sentences about sections that were not taken at their word. */
+  /** Notes about sections whose claims were corrected. */
   readonly notes: readonly string[];
 }
 
@@ -26,7 +26,7 @@ function notesOf(unaccepted: number, embellished: number): readonly string[] {
   if (unaccepted > 0) {
     notes.push("Ignored an acceptance by someone without write permission; the original verdict stands.");
   }
-  if (embellished > 0) notes.push("A leg called itself better than its own checks: the checks count.");
+  if (embellished > 0) notes.push("A leg reported a better verdict than its own checks support; the checks were used.");
   return notes;
 }
 
@@ -47,7 +47,7 @@ export class Legs {
     return callsItselfAccepted(await this.#sections());
   }
 
-  /** @throws GateError SECTIONS_UNREADABLE: without the legs' sections there is no verdict */
+  /** @throws GateError SECTIONS_UNREADABLE: a verdict needs the legs' sections */
   async read(ground: Ground): Promise<LegsNow> {
     const given = await this.#sections();
     const held = holdClaims(given, ground);
@@ -64,14 +64,16 @@ export class Legs {
     return { sections: answer.sections, answer, notes };
   }
 
-  /** A leg that ran again and left nothing looks like one that did not run. Only GitHub's own record distinguishes them. */
+  /**
+   * A leg that ran again and left nothing looks like one that did not run. Only GitHub's own record distinguishes them.
+   */
   #older(given: readonly Section[]): readonly string[] {
     const { runAttempt } = this.#action.context;
     const older = given.filter((section) => section.runAttempt < runAttempt).map(({ leg }) => leg ?? "job");
     if (older.length === 0 || this.#settings.result !== null) return [];
     const shown = older.length > 5 ? `${older.slice(0, 5).join(", ")} and ${older.length - 5} more` : older.join(", ");
     return [
-      `Measured in an earlier attempt of this run: ${shown}. With the input result a leg that then failed would show.`,
+      `Measured in an earlier attempt of this run: ${shown}. Set the input result to detect a leg that has failed since.`,
     ];
   }
 
@@ -80,14 +82,14 @@ export class Legs {
     try {
       const deadline = { ms: READ_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
       const sections = await withDeadline(deadline, () => this.#reader.read());
-      for (const line of this.#reader.refused()) log(`Not taken for a section: ${line}`);
+      for (const line of this.#reader.refused()) log(`Not a section: ${line}`);
       return sections;
     } catch (cause) {
       if (signal.aborted) throw signal.reason;
       const why = cause instanceof Error ? cause.message : String(cause);
-      throw new GateError("SECTIONS_UNREADABLE", `what the legs left cannot be read: ${why}`, {
+      throw new GateError("SECTIONS_UNREADABLE", `the sections of the legs cannot be read: ${why}`, {
         kind: "error",
-        hint: "Run this job again: what the legs measured is kept.",
+        hint: "Re-run this job. The measurements of the legs are kept.",
         cause,
       });
     }

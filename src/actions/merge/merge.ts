@@ -23,7 +23,7 @@ const LOOK_DEADLINE_MS = 60_000;
 const COMMENT_DEADLINE_MS = 120_000;
 const AFTER_INTERRUPT_MS = 1000;
 
-/** What is known of the pull request. */
+/** The pull request and its acceptances. */
 interface Known {
   /** Null where this run has none, or GitHub did not answer. */
   readonly pullRequest: { readonly number: number; readonly headSha: string | null } | null;
@@ -31,8 +31,8 @@ interface Known {
 }
 
 /**
- * The verdict of a whole matrix, or of all nodes of a job: what its legs left in this run, as one comment, one summary and the exit
- * status of the one check that a branch needs. Runs no code of the change.
+ * The verdict of a whole matrix, or of all nodes of a job, from the sections of this run: as one comment, one summary
+ * and the exit status of the one check that a branch needs. Runs no code of the change.
  */
 export async function merge(action: SubAction): Promise<number> {
   const settings = mergeSettings(action.input);
@@ -47,11 +47,14 @@ export async function merge(action: SubAction): Promise<number> {
     return now;
   });
   if (commentUrl !== null) action.setOutput("comment-url", commentUrl);
-  // What came while the comment was written counts too.
+  // Sections that arrived while the comment was written count too.
   return report(action, settings, now);
 }
 
-/** The pull request and its acceptances. Where GitHub does not answer, the legs' own acceptances count, but not a fork's. */
+/**
+ * The pull request and its acceptances. Where GitHub does not answer, the legs' own acceptances count, but not a
+ * fork's.
+ */
 async function lookUp(action: SubAction, settings: MergeSettings, accepted: boolean): Promise<Known> {
   const { context, signal, warn } = action;
   const deadline = { ms: LOOK_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
@@ -67,7 +70,7 @@ async function lookUp(action: SubAction, settings: MergeSettings, accepted: bool
     });
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
-    const instead = "There is no comment; the job summary has the verdict.";
+    const instead = "No comment was written. The job summary has the verdict.";
     warn(degradedWarning({ what: "look up the pull request", permission: "pull-requests: read", instead }, cause));
     const untrusted = readPullRequest(action.env)?.fromFork ?? false;
     return { pullRequest: null, ground: { live: null, headSha: null, untrusted } };
@@ -116,8 +119,8 @@ async function keepComment(
     }
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
-    const instead = "The verdict is this job's own result; its summary has everything.";
-    const what = "keep the pull request comment";
+    const instead = "The verdict is the result of this job. Its summary has the details.";
+    const what = "update the pull request comment";
     warn(degradedWarning({ what, permission: "pull-requests: write", instead }, cause));
   }
   return null;
@@ -127,7 +130,7 @@ function notesOf({ answer, notes }: LegsNow): readonly string[] {
   return [...answer.missing.map(({ message }) => `${message}.`), ...notes];
 }
 
-/** Exit status by `fail-on`: it exempts what the gate thinks of the memory, not errors, and not what is missing. */
+/** Exit status by `fail-on`: it exempts the verdict, but neither errors nor missing legs. */
 function stepStatus(code: number, { verdictFails }: MergeSettings, missing: boolean): number {
   if (code === ExitCode.gateFailed) return verdictFails || missing ? code : ExitCode.pass;
   return code === ExitCode.unjudged && !verdictFails && !missing ? ExitCode.pass : code;
@@ -171,7 +174,7 @@ function report(action: SubAction, settings: MergeSettings, now: LegsNow): numbe
     maxChars: MAX_SUMMARY_BYTES,
   });
   if (!writeSummary(env.GITHUB_STEP_SUMMARY, summary) && env.GITHUB_STEP_SUMMARY) {
-    warn("Could not write the job summary: its file is full or cannot be written.");
+    warn("Could not write the job summary: its file is full or not writable.");
   }
   for (const { message } of answer.missing) warn(`${message}; a missing leg is not a pass.`);
   const { runs, minutes } = report.cost;

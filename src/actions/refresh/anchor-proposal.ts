@@ -31,8 +31,8 @@ export interface AnchorMove {
 }
 
 /**
- * Anchors that these sessions exceed by more than the margin; with `propose` also anchors that do not exist yet. A session that was
- * held back proposes nothing, because its level is not accepted.
+ * Anchors that these sessions exceed by more than the margin; with `propose` also anchors that do not exist yet. A
+ * session that was held back proposes nothing, because its level is not accepted.
  */
 export function anchorMoves(
   request: GateRequest,

@@ -22,8 +22,9 @@ const DEADLINE_MS = 30_000;
 const EVENTS: ReadonlySet<string> = new Set(["schedule", "push", "workflow_dispatch"]);
 
 /**
- * Why baselines cannot be made here; null when they can. Every pull request is judged by the baseline: only a protected default
- * branch's own code may make one, never a pull request's or a fork's. What is not known does not count in favour.
+ * Why baselines cannot be made here; null when they can. Every pull request is judged by the baseline: only a protected
+ * default branch's own code may make one, never a pull request's or a fork's. What is not known does not count in
+ * favour.
  */
 export function refusal(place: GitLocation, requireProtected: boolean): GateError | null {
   const { eventName, ref, defaultBranch, fork, isProtected } = place;
@@ -74,7 +75,10 @@ function eventRepository(file: string | undefined): EventRepository {
   }
 }
 
-/** Ask GitHub where this runs. Where it does not answer, the event and the runner's variables are used, with one warning. */
+/**
+ * Ask GitHub where this runs. Where it does not answer, the event and the runner's variables are used, with one
+ * warning.
+ */
 export async function readGitLocation(action: SubAction): Promise<GitLocation> {
   const { context, octokit, env } = action;
   const { owner, repo, eventName, ref } = context;

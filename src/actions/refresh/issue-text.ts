@@ -21,7 +21,10 @@ export interface IssueContext {
 
 const named = (key: string): string => (key === "default" ? "" : ` (${key})`);
 
-/** Whether the issue lists a scenario: its session is held back, or exceeds a budget. The release anchor has its own proposal. */
+/**
+ * Whether the issue lists a scenario: its session is held back, or exceeds a budget. The release anchor has its own
+ * proposal.
+ */
 export function isReported({ settlement, report }: NightlyScenario): boolean {
   if (settlement.kind === "held") return true;
   if (settlement.kind === "epoch") return false;

@@ -60,7 +60,10 @@ export interface AnchorTarget {
   readonly defaultBranch: string;
 }
 
-/** Propose to move exceeded release anchors: one pull request, or one issue where those are not allowed. @returns its page, or null */
+/**
+ * Propose to move exceeded release anchors: one pull request, or one issue where those are not allowed. @returns its
+ * page, or null
+ */
 export async function proposeAnchors(
   action: SubAction,
   settings: RefreshSettings,

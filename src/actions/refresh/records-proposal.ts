@@ -20,8 +20,8 @@ async function storeDirectory(request: GateRequest, baseline: string): Promise<s
 }
 
 /**
- * A pull request with the new sessions of a `file:` store. It builds on the earlier commits of its branch, so that a request that
- * waits for a week contains a week of sessions.
+ * A pull request with the new sessions of a `file:` store. It builds on the earlier commits of its branch, so that a
+ * request that waits for a week contains a week of sessions.
  * @returns null when nothing was stored, or the store lies outside the repository
  */
 export async function recordsProposal(

@@ -28,7 +28,7 @@ export interface RefreshSettings {
 /** Ref with the baselines and the state of the nightly runs. */
 export const BASELINES_REF = "refs/stormlog/baselines";
 
-/** Most runs of one session. */
+/** Maximum runs per session. */
 const MAX_RUNS = 50;
 
 function yes(input: Input, name: string, fallback: "true" | "false"): boolean {

@@ -5,13 +5,13 @@ import type { Acceptance } from "../../verdict/acceptance.ts";
 import { covers, differenceOf, policyDifference } from "../../verdict/difference.ts";
 
 /**
- * A section is a claim of the run that left it. It is checked against itself and against the acceptances on GitHub, before
- * anything is rendered: it may be worse than its parts, never better.
+ * A section is a claim of the run that left it. It is checked against itself and against the acceptances on GitHub,
+ * before anything is rendered: it may be worse than its parts, never better.
  */
 
-/** What claims are held against. */
+/** What claims are checked against. */
 export interface Ground {
-  /** What people with write permission have accepted of the pull request, read just now; null where that could not be read. */
+  /** Acceptances of the pull request by accounts with write permission, read now; null where they could not be read. */
   readonly live: readonly Acceptance[] | null;
   /** Commit the run measured, as GitHub recorded it. */
   readonly headSha: string | null;
@@ -67,7 +67,7 @@ export interface HeldClaims {
   readonly sections: readonly Section[];
   /** Differences that a section reports as accepted without an acceptance by someone with write permission. */
   readonly unaccepted: number;
-  /** Sections that called themselves better than their own checks. */
+  /** Sections that reported a better verdict than their own checks support. */
   readonly embellished: number;
 }
 
@@ -79,7 +79,10 @@ export function callsItselfAccepted(sections: readonly Section[]): boolean {
   );
 }
 
-/** Sections as far as they can be trusted. An untrusted one's page is not linked: it would open and run in the reader's browser. */
+/**
+ * Sections as far as they can be trusted. An untrusted one's page is not linked: it would open and run in the reader's
+ * browser.
+ */
 export function holdClaims(sections: readonly Section[], ground: Ground): HeldClaims {
   let unaccepted = 0;
   let embellished = 0;

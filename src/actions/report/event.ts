@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import type { Environment } from "../../core/environment.ts";
 
-/** What of the triggering event matters here. The runner writes it from what GitHub sent; no code of a change has touched it. */
+/**
+ * What of the triggering event matters here. The runner writes it from what GitHub sent; no code of a change has
+ * touched it.
+ */
 export interface ReportEvent {
   /** The finished run that a `workflow_run` event is about. */
   readonly workflowRunId: number | null;

@@ -24,12 +24,12 @@ export async function upsertMissingComment(
   const refused = reader.refused().length;
   const why =
     refused === 0
-      ? "The run left nothing that could be judged"
-      : `${plural(refused, "artifact")} of the run looked like measurements and could not be believed`;
+      ? "The run left no measurements"
+      : `${plural(refused, "artifact")} of the run looked like measurements and could not be trusted`;
   const recorded =
     record.conclusion === null ? "" : ` GitHub recorded it as ${record.conclusion.replace(/[^a-z]/g, " ")}.`;
   const run = `[the run](${serverUrl}/${owner}/${repo}/actions/runs/${record.runId})`;
-  const text = `## ❔ Memory gate: unjudged\n\n**${why}.**${recorded} What happened is in the log of ${run}.\n`;
+  const text = `## ❔ Memory gate: unjudged\n\n**${why}.**${recorded} See the log of ${run}.\n`;
   const target = { owner, repo, pullRequest: pullRequest.number, headSha: pullRequest.headSha, key: gateId };
   const result = await stickyComment(octokit, target, text);
   if (result.action === "failed") warn(result.warning);

@@ -1,6 +1,6 @@
 import type { Verdict } from "../../report/documents/model.ts";
 
-/** What GitHub itself recorded of a run that measured. */
+/** GitHub's own record of a run that measured. */
 export interface RunRecord {
   readonly runId: number;
   /** `success`, `failure`, …; null while it runs. */
@@ -35,7 +35,7 @@ export function recordNotes(record: RunRecord, word: Verdict): readonly string[]
   return [];
 }
 
-/** One sentence for all that was not believed; what exactly is in the job's log. */
+/** One note per kind of distrusted claim; the job's log has the details. */
 export function doubtNotes(doubts: {
   readonly refused: number;
   readonly unaccepted: number;
@@ -52,6 +52,6 @@ export function doubtNotes(doubts: {
   if (unaccepted > 0) {
     notes.push("Ignored an acceptance by someone without write permission; the original verdict stands.");
   }
-  if (embellished > 0) notes.push("A section called itself better than its own checks: the checks count.");
+  if (embellished > 0) notes.push("A job reported a better verdict than its own checks support; the checks were used.");
   return notes;
 }

@@ -11,7 +11,9 @@ export interface Choices {
   readonly ownRunner: boolean;
   readonly defaultBranch: string;
   readonly visibility: Visibility;
-  /** Where `stormlog-gate.yml` is, from the top of the repository; empty at the top, else without a slash at the end. */
+  /**
+   * Where `stormlog-gate.yml` is, from the top of the repository; empty at the top, else without a slash at the end.
+   */
   readonly directory: string;
   /** What follows `stormlog/gate…@`, a comment included. */
   readonly pin: string;

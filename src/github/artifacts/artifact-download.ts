@@ -98,8 +98,8 @@ async function boundedBody(response: Response, artifact: RunArtifact, maxBytes: 
 }
 
 /**
- * The stored bytes of an artifact: a zip archive, or the file itself where it was uploaded as it is. They are those GitHub recorded
- * when they were uploaded, or nothing.
+ * The stored bytes of an artifact: a zip archive, or the file itself where it was uploaded as it is. They are those
+ * GitHub recorded when they were uploaded, or nothing.
  * @throws GateError ARTIFACT_REFUSED, and what the client throws
  */
 export async function downloadRunArtifact(

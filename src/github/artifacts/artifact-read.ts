@@ -17,8 +17,8 @@ function tooLarge(name: string, bytes: number, maxBytes: number): never {
 }
 
 /**
- * The stored bytes of an artifact of this workflow run, never unpacked. The client only writes files, so they pass through a
- * directory of their own that is removed again.
+ * The stored bytes of an artifact of this workflow run, never unpacked. The client only writes files, so they pass
+ * through a directory of their own that is removed again.
  * @param maxBytes larger ones are refused before anything is fetched, and again by what arrived
  * @throws GateError ARTIFACT_TOO_LARGE, ARTIFACT_DIGEST (exit 5), and what the client throws
  */

@@ -1,4 +1,7 @@
-/** An answer of GitHub is read to its end before it is looked at, and none that the gate asks for comes near this size, bytes. */
+/**
+ * An answer of GitHub is read to its end before it is looked at, and none that the gate asks for comes near this size,
+ * bytes.
+ */
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /** What the client gives to a fetch, as much of it as is looked at here. */
@@ -39,8 +42,8 @@ function checkJson(body: Buffer, type: string): void {
 }
 
 /**
- * A fetch whose answers are whole when they come: bounded in size, and JSON where JSON was asked for. The client alone reads
- * without a limit, takes a body that was cut for an empty one, and hands on what it cannot parse as a text.
+ * A fetch whose answers are whole when they come: bounded in size, and JSON where JSON was asked for. The client alone
+ * reads without a limit, takes a body that was cut for an empty one, and hands on what it cannot parse as a text.
  * @returns a fetch that throws BadAnswerError besides what the given one throws
  */
 export function boundedFetch<Options extends FetchOptions>(

@@ -55,9 +55,9 @@ function withOwnEvidence(section: Section, ids: ReadonlySet<number>): Section {
 }
 
 /**
- * Sections of one gate in another workflow run, over the REST API (`actions: read`). The run may be untrusted: every artifact is
- * checked against what GitHub recorded of it, unpacked in memory within limits, and parsed; what does not fit is refused with a
- * sentence and none of its text.
+ * Sections of one gate in another workflow run, over the REST API (`actions: read`). The run may be untrusted: every
+ * artifact is checked against what GitHub recorded of it, unpacked in memory within limits, and parsed; what does not
+ * fit is refused with a sentence and none of its text.
  */
 export function runSectionReader(source: ArtifactSource, run: RecordedRun, gateId: string): SectionReader {
   const known = new Map<number, Section | null>();

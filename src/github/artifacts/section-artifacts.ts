@@ -21,7 +21,8 @@ export function sectionName(gateId: string, leg: string | null): string {
 
 /**
  * Upload the section of this job as a separate artifact that is not zipped.
- * @param scratch existing directory for the file; it stays, because an upload that missed its deadline may still read it
+ * @param scratch existing directory for the file; it stays, because an upload that missed its deadline may still read
+ * it
  */
 export async function uploadSection(
   job: Omit<ArtifactJob, "name">,
@@ -41,8 +42,8 @@ export async function uploadSection(
 
 export interface SectionReader {
   /**
-   * Every section of the gate in this workflow run, in the order of their legs; of a leg that ran again only its newest attempt.
-   * What was read before is not fetched again.
+   * Every section of the gate in this workflow run, in the order of their legs; of a leg that ran again only its newest
+   * attempt. What was read before is not fetched again.
    * @throws what the artifact service's client throws when the service cannot be asked
    */
   read(): Promise<readonly Section[]>;
@@ -91,8 +92,8 @@ function isNamedLike(name: string, gateId: string): boolean {
 }
 
 /**
- * Of every leg its newest attempt. Several sections of one leg and attempt are different jobs that were given the same name;
- * all of them stay, so that none hides another one.
+ * Of every leg its newest attempt. Several sections of one leg and attempt are different jobs that were given the same
+ * name; all of them stay, so that none hides another one.
  * @param sections newest first
  */
 export function newestSections(sections: readonly Section[]): readonly Section[] {

@@ -1,6 +1,9 @@
 import { DeadlineError } from "../deadline.ts";
 
-/** Text of an upload's failure -> what it means and what to do. The client throws plain errors: their words are all there is. */
+/**
+ * Text of an upload's failure -> what it means and what to do. The client throws plain errors: their words are all
+ * there is.
+ */
 const MEANINGS: readonly (readonly [RegExp, (found: RegExpExecArray) => string])[] = [
   [
     /unable to get the (ACTIONS_RUNTIME_TOKEN|ACTIONS_RESULTS_URL)/i,

@@ -20,8 +20,8 @@ function recordNameOf(path: string): string | null {
 }
 
 /**
- * The baseline records in an archive, read in memory; other files are passed over. A record that cannot be unpacked as it should be has
- * the text null.
+ * The baseline records in an archive, read in memory; other files are passed over. A record that cannot be unpacked as
+ * it should be has the text null.
  * @throws GateError ARCHIVE_REFUSED (exit 5)
  */
 export async function readRecords(bytes: Buffer, where: string): Promise<readonly NamedText[]> {

@@ -5,7 +5,9 @@ import type { Octokit } from "../octokit.ts";
 import type { Repository } from "../run-context.ts";
 import { markerKey, OwnAuthor, sameText } from "./own-texts.ts";
 
-/** GitHub stores 262,144 bytes; its documented limit of 65,536 characters, less room for the marker, is what is used. */
+/**
+ * GitHub stores 262,144 bytes; its documented limit of 65,536 characters, less room for the marker, is what is used.
+ */
 export const MAX_COMMENT_CHARS = 60_000;
 
 export interface CommentTarget extends Repository {
@@ -15,8 +17,8 @@ export interface CommentTarget extends Repository {
   /** Gate id, with the leg of a matrix behind a slash. */
   readonly key: string;
   /**
-   * Longest wait before a comment is created, milliseconds, drawn at random: jobs that end together then find that one of them has
-   * made it, instead of notifying people once each. Default is not to wait.
+   * Longest wait before a comment is created, milliseconds, drawn at random: jobs that end together then find that one
+   * of them has made it, instead of notifying people once each. Default is not to wait.
    */
   readonly settleMs?: number;
 }
@@ -54,7 +56,10 @@ class GoneError extends Error {
   override readonly name = "GoneError";
 }
 
-/** A marker can be pasted by anyone, so a comment counts as ours only when its first line is the marker and its author is us. */
+/**
+ * A marker can be pasted by anyone, so a comment counts as ours only when its first line is the marker and its author
+ * is us.
+ */
 class StickyComments {
   readonly #octokit: Octokit;
   readonly #target: CommentTarget;
@@ -127,8 +132,8 @@ class StickyComments {
 }
 
 /**
- * Keep exactly one comment of this gate on the pull request, with this text: created once (which notifies), then updated
- * (which does not), left alone when nothing changed. Of duplicates the oldest stays.
+ * Keep exactly one comment of this gate on the pull request, with this text: created once (which notifies), then
+ * updated (which does not), left alone when nothing changed. Of duplicates the oldest stays.
  * @param text markdown without the marker
  * @throws whatever the client throws; see {@link stickyComment}
  */
@@ -178,7 +183,7 @@ export async function stickyComment(octokit: Octokit, target: CommentTarget, tex
 export function commentWarning(error: unknown): string {
   return degradedWarning(
     {
-      what: "keep the pull request comment",
+      what: "update the pull request comment",
       permission: "pull-requests: write",
       instead: "The verdict is unaffected. The job summary shows the text of the comment.",
     },

@@ -29,9 +29,9 @@ export interface ImageCheckInput {
 }
 
 /**
- * Ask once whether a picture in this repository is shown in a comment: one pixel is stored, GitHub renders a link to it, and the address
- * in the rendered page shows who will fetch it. On GitHub's own host it is the reader, signed in; on its image proxy it is somebody who
- * is not, and so is this question then.
+ * Ask once whether a picture in this repository is shown in a comment: one pixel is stored, GitHub renders a link to
+ * it, and the address in the rendered page shows who will fetch it. On GitHub's own host it is the signed-in reader.
+ * Its image proxy is not signed in, so the question is then asked without a token, too.
  * @throws what the client throws
  */
 export async function checkImages(input: ImageCheckInput): Promise<ImageCheck> {

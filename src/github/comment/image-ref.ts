@@ -24,8 +24,8 @@ export function imageRef(pullRequest: number): string {
 }
 
 /**
- * Put pictures of a pull request on its hidden ref, in one commit, and give the address of each, pinned to that commit. Pictures of
- * other keys stay.
+ * Put pictures of a pull request on its hidden ref, in one commit, and give the address of each, pinned to that commit.
+ * Pictures of other keys stay.
  * @returns addresses by key
  * @throws GateError BASELINE_STORE_BUSY, and what the client throws
  */
@@ -46,7 +46,10 @@ export async function publishImages(
   return new Map(images.map(({ key }) => [key, imageAddress(repository, commit, imagePath(key))]));
 }
 
-/** File of a picture on the ref: the key where it is plain, else its plain letters and a hash, so that two keys never share a file. */
+/**
+ * File of a picture on the ref: the key where it is plain, else its plain letters and a hash, so that two keys never
+ * share a file.
+ */
 export function imagePath(key: string): string {
   const parts = key.split("/").map((part) => part.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^\.+/, "") || "-");
   const plain = parts.join("/");
@@ -82,8 +85,8 @@ export interface ExpiryInput {
 }
 
 /**
- * Delete the picture refs of pull requests that are closed or gone, and those whose last picture is older than `maxAgeDays`. One that
- * fails does not keep the others.
+ * Delete the picture refs of pull requests that are closed or gone, and those whose last picture is older than
+ * `maxAgeDays`. One that fails does not keep the others.
  * @throws what the client throws when the refs cannot be listed
  */
 export async function expireImages(input: ExpiryInput): Promise<ExpiredImages> {

@@ -48,8 +48,8 @@ const PAUSE_PER_SECTION_MS = 100;
 const MAX_PAUSE_MS = 2000;
 
 /**
- * Write the one comment of a gate from its sections: read them, write, and read again until nothing new appears. Every job
- * uploads its section first, so the last writer has read all of them, in any order.
+ * Write the one comment of a gate from its sections: read them, write, and read again until nothing new appears. Every
+ * job uploads its section first, so the last writer has read all of them, in any order.
  * @throws what reading the sections throws the first time, and what the client throws
  */
 export async function upsertSectionComment(given: SectionComment): Promise<SectionCommentResult> {

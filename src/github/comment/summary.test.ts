@@ -33,7 +33,7 @@ describe("writeSummary", () => {
     expect(readFileSync(file, "utf8")).toContain("line 1");
   });
 
-  it("returns false where there is no file to write to", () => {
+  it("returns false without a summary file", () => {
     expect(writeSummary(undefined, "x")).toBe(false);
     expect(writeSummary(path.join(directory, "no", "such", "directory"), "x")).toBe(false);
   });

@@ -34,7 +34,10 @@ export interface ReadComment {
   readonly html_url: string;
 }
 
-/** Reads acceptances of one pull request live. Nothing is taken from the event of a workflow run: that is as old as the event. */
+/**
+ * Reads acceptances of one pull request live. Nothing is taken from the event of a workflow run: that is as old as the
+ * event.
+ */
 class ApprovalReader {
   readonly #repository: RepositoryClient;
   readonly #number: number;
@@ -141,8 +144,8 @@ class ApprovalReader {
   }
 
   /**
-   * Trailers of the pull request's commits. A commit can carry any address as its author, so of a branch that not only people
-   * with write permission can push to, a commit counts when its author signed it, or GitHub did for them.
+   * Trailers of the pull request's commits. A commit can carry any address as its author, so of a branch that not only
+   * people with write permission can push to, a commit counts when its author signed it, or GitHub did for them.
    */
   async trailers(pull: PullRequestData): Promise<readonly Statement[]> {
     const { octokit, owner, repo } = this.#repository;
@@ -226,8 +229,9 @@ function cannotRead(error: unknown): string {
 }
 
 /**
- * What people accepted of a pull request, asked of GitHub now: comments, the label with its lines in the description, trailers of its
- * commits, each with the permission of its author. Never throws: what cannot be read becomes one warning, and the rest counts.
+ * What people accepted of a pull request, asked of GitHub now: comments, the label with its lines in the description,
+ * trailers of its commits, each with the permission of its author. Never throws: what cannot be read becomes one
+ * warning, and the rest counts.
  */
 export async function readAcceptances(repository: RepositoryClient, pullRequest: number): Promise<Acceptances> {
   const reader = new ApprovalReader(repository, pullRequest);
@@ -288,9 +292,9 @@ async function commitsSince(
 
 /**
  * Acceptances in the pull requests by which commits reached the main branch: of `commit` alone, or of every commit
- * since `since` (the newest commit the baseline knows; at most 100 are looked at, the newest first). Read live: only a merged
- * pull request counts, and only of accounts that may write now. Compare a nightly breach with it by `covers(acceptance, difference)` of
- * `verdict/difference.ts`.
+ * since `since` (the newest commit the baseline knows; at most 100 are looked at, the newest first). Read live: only a
+ * merged pull request counts, and only of accounts that may write now. Compare a nightly breach with it by
+ * `covers(acceptance, difference)` of `verdict/difference.ts`.
  * @throws what the client throws; the caller degrades
  */
 export async function acceptedOnMain(

@@ -116,8 +116,8 @@ async function fromBranch(octokit: Octokit, { owner, repo }: Repository, run: Re
 }
 
 /**
- * The open pull request whose head a workflow run measured. The listing by commit knows no forks, so open pull requests are listed
- * by branch and distinguished by commit; a branch of copy-pr-bot is found by its number **and** its commit.
+ * The open pull request whose head a workflow run measured. The listing by commit knows no forks, so open pull requests
+ * are listed by branch and distinguished by commit; a branch of copy-pr-bot is found by its number **and** its commit.
  * @throws what the client throws
  */
 export async function resolvePullRequest(
@@ -132,7 +132,7 @@ export async function resolvePullRequest(
       return fromBranch(octokit, repository, run);
     case "push": {
       const number = COPIED_BRANCH.exec(run.headBranch ?? "")?.[1];
-      if (number === undefined) return none("it was started by a push, which is about no pull request");
+      if (number === undefined) return none("it was started by a push, which has no pull request");
       if (!sameName(run.headRepository, `${repository.owner}/${repository.repo}`)) {
         return none("its branch is not one of this repository", true);
       }
@@ -140,7 +140,7 @@ export async function resolvePullRequest(
     }
     default:
       return none(
-        `runs started by ${/^[a-z_]{1,40}$/.test(run.event) ? run.event : "that event"} are about no pull request`,
+        `runs started by ${/^[a-z_]{1,40}$/.test(run.event) ? run.event : "that event"} have no pull request`,
       );
   }
 }

@@ -91,8 +91,8 @@ export function descriptionLinesOf(description: string): readonly ReadLine[] {
 }
 
 /**
- * `Stormlog-Accept: <difference> <reason>` among the trailers of a commit message: its last paragraph, every line of it a trailer
- * or the continuation of one, as `git interpret-trailers` reads them.
+ * `Stormlog-Accept: <difference> <reason>` among the trailers of a commit message: its last paragraph, every line of it
+ * a trailer or the continuation of one, as `git interpret-trailers` reads them.
  */
 export function trailersOf(message: string): readonly ReadLine[] {
   const paragraphs = message

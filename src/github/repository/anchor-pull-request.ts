@@ -144,8 +144,9 @@ class ProposalBranch {
 }
 
 /**
- * Keep one pull request that proposes these files: opened once, then brought up to date on the same branch. A branch that a person
- * pushed to is left to them, and one whose pull request was closed unmerged is not proposed again until the branch is deleted.
+ * Keep one pull request that proposes these files: opened once, then brought up to date on the same branch. A branch
+ * that a person pushed to is left to them, and one whose pull request was closed unmerged is not proposed again until
+ * the branch is deleted.
  * @throws what the client throws; a repository may forbid pull requests by Actions (403)
  */
 export async function upsertProposal(
@@ -155,7 +156,7 @@ export async function upsertProposal(
 ): Promise<ProposalResult> {
   const branch = new ProposalBranch(octokit, repository, proposal);
   const base = await branch.tip(proposal.base);
-  if (base === null) throw new Error(`there is no branch ${proposal.base}`);
+  if (base === null) throw new Error(`the branch ${proposal.base} does not exist`);
   const existing = await branch.tip(proposal.branch);
   const newest = await branch.newestPull();
   if (existing !== null && newest?.fate === "declined") {
@@ -178,7 +179,10 @@ export async function upsertProposal(
   return { action: upToDate && sameWords ? "unchanged" : "updated", number, url };
 }
 
-/** Whether GitHub refuses pull requests by this token: by its permissions, or by the setting that keeps Actions from opening any. */
+/**
+ * Whether GitHub refuses pull requests by this token: by its permissions, or by the setting that keeps Actions from
+ * opening any.
+ */
 export function pullRequestsRefused(error: unknown): boolean {
   return isStatus(error, 403, 404, 422);
 }

@@ -118,7 +118,8 @@ class CommitHistory implements HistoryPort {
 }
 
 /**
- * The history as GitHub knows it, for clones that do not reach far enough and for branches that are copies of pull requests.
+ * The history as GitHub knows it, for clones that do not reach far enough and for branches that are copies of pull
+ * requests.
  * @param ref full ref that triggered the run
  */
 export function openCommitHistory(

@@ -20,7 +20,10 @@ export interface GitDataOptions {
 /** Thirty writers that each need three writes a second apart take a minute and a half in the worst order. */
 const DEFAULT_BUDGET_MS = 240_000;
 const MAX_ATTEMPTS = 200;
-/** Answers of the kind "that object is not there (yet)", and lost answers, taken for passing at most so often in one commit. */
+/**
+ * Answers of the kind "that object is not there (yet)", and lost answers, taken for passing at most so often in one
+ * commit.
+ */
 const MAX_HICCUPS = 3;
 /** Text up to this size is sent with the tree instead of in a separate request, bytes. */
 const MAX_INLINE_BYTES = 256 * 1024;

@@ -25,8 +25,8 @@ export interface GitData {
   snapshot(ref: string): Promise<RefSnapshot | null>;
   blob(sha: string): Promise<Uint8Array>;
   /**
-   * Put one commit on a ref as a compare-and-swap, tried again when another writer was faster: `change` sees the newest tip
-   * each time and may be called often. Returns the commit, or null when `change` wanted nothing.
+   * Put one commit on a ref as a compare-and-swap, tried again when another writer was faster: `change` sees the newest
+   * tip each time and may be called often. Returns the commit, or null when `change` wanted nothing.
    * @throws GateError BASELINE_STORE_BUSY when others were faster at every attempt, and what the client throws
    */
   commit(

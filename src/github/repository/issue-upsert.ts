@@ -98,8 +98,8 @@ class KeptIssue {
 }
 
 /**
- * Keep exactly one open issue for a key with this text: created once (which notifies), then updated in place (which does not).
- * Of duplicates the oldest stays.
+ * Keep exactly one open issue for a key with this text: created once (which notifies), then updated in place (which
+ * does not). Of duplicates the oldest stays.
  * @throws what the client throws; the caller degrades
  */
 export async function upsertIssue(octokit: Octokit, target: IssueTarget, text: IssueText): Promise<IssueResult> {

@@ -36,8 +36,9 @@ async function holds(octokit: Octokit, repository: Repository, ref: string, comm
 }
 
 /**
- * Move a ref forward. GitHub refuses a move that is not a fast-forward, and a new ref that exists already: so it is a compare-and-swap as
- * long as `to` has `from` as its parent. False = another writer was faster. A lost answer is looked up, never assumed.
+ * Move a ref forward. GitHub refuses a move that is not a fast-forward, and a new ref that exists already: so it is a
+ * compare-and-swap as long as `to` has `from` as its parent. False = another writer was faster. A lost answer is looked
+ * up, never assumed.
  * @throws what the client throws
  */
 export async function advance(octokit: Octokit, repository: Repository, { ref, from, to }: RefMove): Promise<boolean> {
@@ -65,8 +66,8 @@ const REPLACE = `mutation($repositoryId: ID!, $name: GitRefname!, $before: GitOb
 export type Replacement = "moved" | "lost" | { readonly refused: unknown };
 
 /**
- * Move a ref to a commit that does not descend from the old one, as a compare-and-swap. REST's forced update would drop a commit that
- * came meanwhile; GraphQL's names the commit that must still be there.
+ * Move a ref to a commit that does not descend from the old one, as a compare-and-swap. REST's forced update would drop
+ * a commit that came meanwhile; GraphQL's names the commit that must still be there.
  */
 export async function replace(
   octokit: Octokit,
