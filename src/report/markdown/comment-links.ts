@@ -12,7 +12,10 @@ interface EvidenceUrls {
   readonly htmlUrl?: string | null;
 }
 
-/** Addresses of what a section's job uploaded, made from ids alone; null where it uploaded nothing or its run is unknown. */
+/**
+ * Addresses of what a section's job uploaded, made from ids alone; null where it uploaded nothing or its run is
+ * unknown.
+ */
 export function evidenceUrls(
   section: Pick<Section, "bundleArtifact" | "timelineArtifact">,
   { repositoryUrl, runId }: RunPages,

@@ -60,17 +60,14 @@ function entries(timeline: Timeline, ranked: RankedTimeline, domain: Domain): En
   } else if (ranked.main !== null) {
     list.push({ label: "no baseline", swatch: "" });
   }
-  if (timeline.threshold_bytes !== null) {
-    list.push({
-      label: domain.showsThreshold ? "limit" : `limit ${formatBytes(timeline.threshold_bytes)} ↑`,
-      swatch: stroke(LIMIT_LINE.color, 2.5, LIMIT_LINE.dash),
-    });
-  }
-  if (timeline.budget_bytes !== null) {
-    list.push({
-      label: domain.showsBudget ? "budget" : `budget ${formatBytes(timeline.budget_bytes)} ↑`,
-      swatch: stroke(BUDGET_LINE.color, 2.5, BUDGET_LINE.dash),
-    });
+  const limits = [
+    ["limit", timeline.threshold_bytes, domain.showsThreshold, LIMIT_LINE],
+    ["budget", timeline.budget_bytes, domain.showsBudget, BUDGET_LINE],
+  ] as const;
+  for (const [name, bytes, isShown, look] of limits) {
+    if (bytes === null) continue;
+    const label = isShown ? name : `${name} ${formatBytes(bytes)} ↑`;
+    list.push({ label, swatch: stroke(look.color, 2.5, look.dash) });
   }
   const hidden = hiddenSummary(ranked, timeline);
   if (hidden !== null) list.push({ label: hidden, swatch: "" });
