@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { BY_CHANCE, BY_CHANGE } from "../scripts/doc-pictures/breach-picture.ts";
 import { analysed, PAIRS } from "../scripts/doc-pictures/series.ts";
 import { packageRoot } from "../src/core/package-root.ts";
+import { DONE } from "../src/verdict/judgement.ts";
 
 const page = readFileSync(path.join(packageRoot(), "docs/how-verdicts-are-made.md"), "utf8");
 
@@ -14,9 +15,9 @@ describe("the pictures of docs/how-verdicts-are-made.md", () => {
 
   it("of the breach show a pass after one more run, and a fail that its base confirmed", () => {
     const [chance, change] = [BY_CHANCE(), BY_CHANGE()];
-    expect(chance.judgement).toMatchObject({ verdict: "pass", final: true });
+    expect(chance.judgement).toMatchObject({ verdict: "pass", next: DONE });
     expect([chance.candidates.length, chance.base.length]).toEqual([2, 0]);
-    expect(change.judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true });
+    expect(change.judgement).toMatchObject({ verdict: "fail", next: DONE, confirmed: true });
     expect([change.candidates.length, change.base.length]).toEqual([5, 3]);
   });
 

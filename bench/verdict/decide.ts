@@ -3,6 +3,7 @@ import type { Metric } from "../../src/telemetry/recording/model.ts";
 import { DEFAULT_POLICY } from "../../src/verdict/defaults.ts";
 import { judge } from "../../src/verdict/judge.ts";
 import type { Judgement } from "../../src/verdict/judgement.ts";
+import { judgementDocument } from "../../src/verdict/judgement-document.ts";
 
 export interface DecisionInput {
   /** Baseline runs, by session. */
@@ -57,7 +58,7 @@ export function judgeUntilFinal({
       policy: gating === undefined ? DEFAULT_POLICY : { ...DEFAULT_POLICY, gatingMetrics: [gating] },
       baseRunsPossible: base !== null,
     });
-    const { needs_more_runs: more, needs_base_runs: bases, final } = judgement;
+    const { needs_more_runs: more, needs_base_runs: bases, final } = judgementDocument(judgement);
     if (final) return { judgement, candidateRuns: candidate.length, baseRuns: baseline.length - stored };
     const count = (asked: number) => (pace === "one" ? Math.min(1, asked) : asked);
     for (let i = 0; i < count(more); i += 1) candidate.push(runOf(SESSION, draw()));

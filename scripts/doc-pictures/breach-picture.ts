@@ -60,8 +60,8 @@ function simulateBreach(seed: number, more: number, first: number): Breach {
       policy: DEFAULT_POLICY,
       baseRunsPossible: true,
     });
-    if (judgement.needs_more_runs > 0) candidates.push(runOf(HERE, peakBytes(random) + more));
-    else if (judgement.needs_base_runs > 0) base.push(runOf(HERE, peakBytes(random)));
+    if (judgement.next.kind === "candidate-runs") candidates.push(runOf(HERE, peakBytes(random) + more));
+    else if (judgement.next.kind === "base-runs") base.push(runOf(HERE, peakBytes(random)));
     else return { baseline, candidates, base, judgement };
   }
 }

@@ -1,5 +1,5 @@
 import { escapeHtml } from "../../src/core/escape.ts";
-import { fitText, textWidth } from "../../src/report/terminal/text-width.ts";
+import { fitText, textWidth } from "../../src/report/timeline/text-width.ts";
 import { INK } from "../../src/report/timeline/palette.ts";
 import { byteTicks } from "../../src/report/timeline/scale.ts";
 

@@ -5,7 +5,7 @@ export function asGateError(error: unknown): GateError {
   const message = error instanceof Error ? error.message : String(error);
   return new GateError("INTERNAL", message, {
     kind: "error",
-    hint: "This is a fault of Stormlog Gate; run the job again with debug logging to see where.",
+    hint: "This is a bug in Stormlog Gate. Re-run the job with debug logging for a stack trace.",
     cause: error,
   });
 }

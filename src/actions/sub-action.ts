@@ -1,19 +1,12 @@
-import { info as plainInfo, setOutput, setSecret, error as showError, warning } from "@actions/core";
+import { setOutput, setSecret, error as showError, warning } from "@actions/core";
+import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { connect, type Octokit } from "../github/octokit.ts";
-import { type RunContext, runContext } from "../github/run-context.ts";
-import { watchInterruption } from "./gate/interrupt.ts";
-import { logLine } from "./gate/log-line.ts";
+import { type KnownRun, runContext } from "../github/run-context.ts";
 import { asGateError } from "./gate-error.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Repository and run a sub-action works for; outside a workflow there is none, and it does not start. */
-export interface KnownRun extends RunContext {
-  readonly owner: string;
-  readonly repo: string;
-}
+import { watchInterruption } from "./interrupt.ts";
+import { log } from "./log.ts";
 
 /** What a sub-action (report, merge, refresh, accept) works with. */
 export interface SubAction {
@@ -45,7 +38,11 @@ function knownRun(env: Environment): KnownRun {
   const context = runContext(env);
   const { owner, repo } = context;
   if (owner === null || repo === null) {
-    throw usageError("NO_REPOSITORY", "GITHUB_REPOSITORY names no repository", "Run this as a step of a workflow.");
+    throw usageError(
+      "NO_REPOSITORY",
+      "GITHUB_REPOSITORY is not set to a repository",
+      "Run this as a step of a workflow.",
+    );
   }
   return { ...context, owner, repo };
 }
@@ -58,16 +55,18 @@ function timeoutMs(text: string | undefined): number {
   return minutes * 60_000;
 }
 
-/** Be the step of a sub-action: inputs, signals and errors around its work, whose answer is the exit status. Never returns. */
+/**
+ * Be the step of a sub-action: inputs, signals and errors around its work, whose answer is the exit status. Never
+ * returns.
+ */
 export async function runSubAction(title: string, work: (action: SubAction) => Promise<number>): Promise<never> {
   process.stdout.on("error", () => {});
   const { env } = process;
   const input = inputReader(env);
-  const log = (line: string): void => plainInfo(logLine(line));
   let code: number;
   try {
     const token = input("token");
-    if (token === undefined) throw usageError("NO_TOKEN", "there is no token", "Give the input token.");
+    if (token === undefined) throw usageError("NO_TOKEN", "the token is missing", "Give the input token.");
     setSecret(token);
     const context = knownRun(env);
     const { signal } = watchInterruption(timeoutMs(input("timeout-minutes")), () => process.exit(ExitCode.interrupted));

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { GateError } from "../core/errors.ts";
 import { analyze } from "./analyze.ts";
-import { measuredRun, parseMeasurements } from "./measured-run.ts";
+import { measuredRun } from "./measured-run.ts";
+import { parseMeasurements } from "./parse-measurements.ts";
 import { recordingOf, tableOf } from "./testing/recordings.ts";
 
 const document = (run: unknown) => ({ schema: "stormlog.measurements/1", scenario: "train", runs: [run] });

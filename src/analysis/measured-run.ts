@@ -1,23 +1,10 @@
-import * as v from "valibot";
-import { type GateError, invalidInput } from "../core/errors.ts";
-import { METRICS, type Metric } from "../telemetry/recording/model.ts";
 import type { AnalysisDocument, SeriesAnalysis } from "./document.ts";
 import { locationKey } from "./findings/device-evidence.ts";
 import { unreliableDevices } from "./findings/device-tenants.ts";
 import { OOM, OOM_SUSPECTED } from "./findings/oom-findings.ts";
-import {
-  type MeasuredRun,
-  type MeasuredRunInput,
-  type MeasuredSeries,
-  MeasuredSeriesSchema,
-  type Measurements,
-  type MeasurementsInput,
-  MeasurementsSchema,
-} from "./measurements.ts";
+import type { MeasuredRun } from "./measurements.ts";
 
-const SCHEMA_NAME = "stormlog.measurements/";
-
-/** Of memory that somebody else moved nothing is judged. */
+/** Memory that a foreign process changed is not judged. */
 const NO_EVIDENCE = {
   peak_bytes: null,
   growth_bytes: null,
@@ -53,107 +40,4 @@ export function measuredRun(
     ...(found(OOM) ? { oom: true } : {}),
     ...(found(OOM_SUSPECTED) ? { oom_suspected: true } : {}),
   };
-}
-
-/** What may follow the metric in a shorthand key. */
-const ASPECTS = ["peak_bytes", "growth_bytes", "slope_bytes_per_step", "slope_bytes_per_s", "class"] as const;
-
-function splitKey(key: string): { metric: Metric; aspect: (typeof ASPECTS)[number] } | null {
-  const metric = METRICS.find((name) => key.startsWith(`${name}_`));
-  const aspect = metric && ASPECTS.find((name) => key === `${metric}_${name}`);
-  return metric && aspect ? { metric, aspect } : null;
-}
-
-/** `{"allocated_peak_bytes": n, …}` as series of rank 0: `host` on the host, everything else on the first device. */
-function expandShorthand(metrics: NonNullable<MeasuredRunInput["metrics"]>, where: string): MeasuredSeries[] {
-  const perMetric = new Map<Metric, Record<string, unknown>>();
-  for (const [key, value] of Object.entries(metrics)) {
-    const split = splitKey(key);
-    if (!split) {
-      throw invalidInput(
-        "MEASUREMENTS_INVALID",
-        `metrics has the unknown key "${key}"`,
-        where,
-        `Write <metric>_<what>, metric one of ${METRICS.join(", ")}, what one of ${ASPECTS.join(", ")}.`,
-      );
-    }
-    const own = perMetric.get(split.metric) ?? {};
-    if (value !== null || split.aspect !== "class") own[split.aspect] = value;
-    perMetric.set(split.metric, own);
-  }
-  return METRICS.flatMap((metric) => {
-    const given = perMetric.get(metric);
-    if (!given) return [];
-    const device = metric === "host" ? "host" : "cuda:0";
-    const series = v.safeParse(MeasuredSeriesSchema, { rank: 0, device, metric, peak_bytes: null, ...given });
-    if (!series.success) throw schemaError(series.issues[0], where, `metrics.${metric}_`);
-    return [series.output];
-  });
-}
-
-function schemaError(issue: v.BaseIssue<unknown>, where: string, prefix = ""): GateError {
-  const path = `${prefix}${v.getDotPath(issue) ?? ""}`;
-  return invalidInput(
-    "MEASUREMENTS_INVALID",
-    `${path === "" ? "the document" : path}: ${issue.message}`,
-    where,
-    `Expected a ${SCHEMA_NAME}1 document with "scenario" and "runs".`,
-  );
-}
-
-const seriesKey = (series: MeasuredSeries): string => `rank ${series.rank}, ${series.device}, ${series.metric}`;
-
-/**
- * Shorthand resolved, series ordered by rank, device and metric.
- * @throws GateError MEASUREMENTS_INVALID for an unknown shorthand key or a series given twice
- */
-export function resolveMeasurements(input: MeasurementsInput, where = "measurements"): Measurements {
-  return {
-    scenario: input.scenario,
-    fingerprint: input.fingerprint ?? null,
-    runs: input.runs.map((run, index) => {
-      const at = `${where}, run ${index + 1}`;
-      if (run.series === undefined && run.metrics === undefined) {
-        throw invalidInput("MEASUREMENTS_INVALID", 'a run has neither "series" nor "metrics"', at);
-      }
-      const series = [...(run.series ?? []), ...(run.metrics ? expandShorthand(run.metrics, at) : [])];
-      series.sort(
-        (a, b) =>
-          a.rank - b.rank ||
-          (a.device < b.device ? -1 : a.device > b.device ? 1 : 0) ||
-          METRICS.indexOf(a.metric) - METRICS.indexOf(b.metric),
-      );
-      for (let i = 1; i < series.length; i++) {
-        if (seriesKey(series[i]!) === seriesKey(series[i - 1]!)) {
-          throw invalidInput("MEASUREMENTS_INVALID", `${seriesKey(series[i]!)} is given twice`, at);
-        }
-      }
-      return {
-        session: run.session,
-        commit: run.commit ?? null,
-        series,
-        ...(run.oom === true ? { oom: true } : {}),
-        ...(run.oom_suspected === true ? { oom_suspected: true } : {}),
-      };
-    }),
-  };
-}
-
-/**
- * A measurements document from parsed JSON.
- * @throws GateError INPUT_SCHEMA_VERSION when it was written by a newer release, MEASUREMENTS_INVALID when it is not one
- */
-export function parseMeasurements(json: unknown, where: string): Measurements {
-  const schema = typeof json === "object" && json !== null && "schema" in json ? json.schema : undefined;
-  if (typeof schema === "string" && schema.startsWith(SCHEMA_NAME) && schema !== `${SCHEMA_NAME}1`) {
-    throw invalidInput(
-      "INPUT_SCHEMA_VERSION",
-      `the schema ${schema} is not known to this version, which reads ${SCHEMA_NAME}1`,
-      where,
-      "Update stormlog-gate, or write the file again with this version.",
-    );
-  }
-  const parsed = v.safeParse(MeasurementsSchema, json);
-  if (!parsed.success) throw schemaError(parsed.issues[0], where);
-  return resolveMeasurements(parsed.output, where);
 }

@@ -1,7 +1,7 @@
+import type { Horizon } from "../core/horizon.ts";
 import { median } from "../stats/order-statistics.ts";
 import type { KnownPeak } from "../telemetry/recording/model.ts";
 import type { SeriesAnalysis } from "./document.ts";
-import type { Horizon } from "./horizon.ts";
 import { type OrderedSeries, orderSeries } from "./ordered.ts";
 import { largest, type MetricSeries } from "./series.ts";
 import { type Bins, toBins } from "./trend/bins.ts";

@@ -1,3 +1,4 @@
+import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
 
 const DAY_MS = 86_400_000;
@@ -18,7 +19,7 @@ const VARIABLE = "STORMLOG_GATE_BASELINE_MAX_DAYS";
  * Days a baseline may be old, from the environment; null = any age.
  * @throws GateError OPTION_INVALID (usage)
  */
-export function maxAgeDays(env: Readonly<Record<string, string | undefined>>): number | null {
+export function maxAgeDays(env: Environment): number | null {
   const text = env[VARIABLE];
   if (text === undefined || text === "") return MAX_AGE_DAYS;
   if (text === "off") return null;

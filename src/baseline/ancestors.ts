@@ -1,7 +1,6 @@
+import type { Environment } from "../core/environment.ts";
 import { git } from "./git.ts";
 import type { HistoryPort } from "./history-port.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const REMOTE = "origin/";
 

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import { invalidInput } from "../core/errors.ts";
+import { writeAtomically } from "../core/files.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import type { BaselineRecord } from "./record.ts";
 import { pruneRecord, serializeRecord } from "./record-size.ts";
@@ -46,23 +47,6 @@ async function acquire(lock: string, store: string): Promise<void> {
     }
     if (Date.now() > deadline) throw busy(store);
     await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 20));
-  }
-}
-
-async function writeAtomically(file: string, text: string): Promise<void> {
-  const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;
-  try {
-    const handle = await open(temporary, "wx");
-    try {
-      await handle.writeFile(text);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(temporary, file);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
   }
 }
 

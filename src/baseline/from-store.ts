@@ -1,3 +1,4 @@
+import type { Environment } from "../core/environment.ts";
 import { GateError } from "../core/errors.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { ageDays, maxAgeDays, QUIET_DAYS } from "./age.ts";
@@ -13,7 +14,7 @@ import type { BaselineStore, StoreContent, StoredRecord } from "./store.ts";
 export interface LoadContext extends StoreOpeners {
   /** Directory that relative specs start from. */
   readonly root: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   /** Asked for the history a clone does not reach. */
   readonly history?: HistoryPort | undefined;
   readonly now?: (() => Date) | undefined;

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { parseMeasurements } from "../analysis/measured-run.ts";
+import { parseMeasurements } from "../analysis/parse-measurements.ts";
 import { GateError, invalidInput } from "../core/errors.ts";
+import { type JsonProblem, readJson } from "../core/files.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { type AbsentBaseline, absent, type BaselineAnswer, found, NextStep, noneOf } from "./answer.ts";
 import { fromStore, type LoadContext } from "./from-store.ts";
@@ -14,32 +14,20 @@ import type { BaselineStore } from "./store.ts";
 export type { BaselineAnswer, BaselineFacts } from "./answer.ts";
 export type { LoadContext } from "./from-store.ts";
 
-async function readJson(file: string): Promise<unknown> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
-    throw invalidInput(
-      missing ? "INPUT_NOT_FOUND" : "INPUT_NO_PERMISSION",
-      `the baseline ${file} cannot be read: ${(error as Error).message}`,
-      file,
-    );
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw invalidInput(
-      text.trim() === "" ? "INPUT_EMPTY" : "INPUT_TRUNCATED",
-      `the baseline ${file} is not complete JSON`,
-      file,
-    );
-  }
-}
+const refused =
+  (file: string) =>
+  (problem: JsonProblem): GateError => {
+    if (problem.kind === "absent" || problem.kind === "unreadable") {
+      const code = problem.cause.code === "ENOENT" ? "INPUT_NOT_FOUND" : "INPUT_NO_PERMISSION";
+      return invalidInput(code, `the baseline ${file} cannot be read: ${problem.cause.message}`, file);
+    }
+    const code = problem.kind === "empty" ? "INPUT_EMPTY" : "INPUT_TRUNCATED";
+    return invalidInput(code, `the baseline ${file} is not complete JSON`, file);
+  };
 
 /** A baseline named directly is what the user means: anything wrong with it is an error, not a reason to look elsewhere. */
 async function fromFile(source: string, file: string): Promise<BaselineAnswer> {
-  const json = await readJson(file);
+  const json = readJson(file, refused(file));
   const schema = (json as { schema?: unknown } | null)?.schema;
   if (typeof schema === "string" && schema.startsWith("stormlog.baseline/")) {
     const record = parseBaselineRecord(json, file);

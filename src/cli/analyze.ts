@@ -4,9 +4,9 @@ import { parseHorizon } from "../config/options.ts";
 import { GateError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
+import type { Horizon } from "../core/horizon.ts";
 import { analysisInput } from "../inputs/analysis-input.ts";
-import { renderAnalysisTerminal } from "../report/terminal/terminal.ts";
-import type { Horizon } from "../verdict/policy.ts";
+import { renderAnalysisTerminal } from "../report/terminal/analysis.ts";
 import type { CommandSpec } from "./command.ts";
 import type { Console } from "./console.ts";
 import { writeAll } from "./console.ts";
@@ -22,7 +22,7 @@ async function documentOf(
   return { ...document, notes: input.notes };
 }
 
-/** NDJSON, one document per input in input order; a bad file becomes `{file, error}` and the rest goes on. */
+/** NDJSON, one document per input in input order; a bad file becomes `{file, error}` and does not stop the rest. */
 async function batch(
   files: readonly string[],
   horizon: Horizon | null,

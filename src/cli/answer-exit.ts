@@ -2,7 +2,7 @@ import { assertNever } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import type { CheckVerdict } from "../verdict/judgement.ts";
 
-/** Exit status of a command that answers with a verdict and was asked to exit as it says (`--exit-code`). */
+/** Exit status of a command that answers with a verdict, with `--exit-code`. */
 export function answerExit(verdict: CheckVerdict, unjudged: "fail" | "warn" | "pass"): ExitCode {
   switch (verdict) {
     case "pass":

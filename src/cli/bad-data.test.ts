@@ -72,14 +72,14 @@ describe("analyze of odd data", () => {
     ["one sample", 1],
     ["two samples", 2],
     ["one sample too few", 23],
-  ])("%s: insufficient, and says how many there are", async (_, n) => {
+  ])("%s are insufficient, with their count", async (_, n) => {
     const document = await analysis(csv("few.csv", STEP_TIME, whole, rows.slice(0, n)));
     expect(shown(document)).toEqual([[0, "insufficient", n]]);
     expect(kinds(document)).toEqual(["insufficient_data"]);
     expect(document.findings[0]?.description).toMatch(new RegExp(`^allocated memory has ${n} usable sample`));
   });
 
-  it("nothing but NaN, words for nothing and infinities: unavailable, counted, said", async () => {
+  it("reports a series of NaN, placeholders and infinities as unavailable, with a count", async () => {
     const words = ["nan", "inf", "-Infinity", "", "[N/A]", "null"];
     const document = await analysis(csv("none.csv", STEP_TIME, ({ step, time }) => [step, time, words[step % 6]]));
     expect(shown(document)).toEqual([[0, "unavailable", 0]]);
@@ -95,7 +95,7 @@ describe("analyze of odd data", () => {
     expect(document.missing).toEqual({ allocated_bytes: 100 });
   });
 
-  it("equal time stamps, a clock that goes back, a step counter that restarts: read, and the document says so", async () => {
+  it("reads equal time stamps, a clock that goes back and a step counter that restarts, and reports them", async () => {
     const equal = await analysis(csv("equal.csv", "time_s,allocated_bytes", ({ bytes }) => [7, bytes]));
     expect(shown(equal)).toEqual([[0, "leak", 300]]);
     expect(equal.notes?.join()).toContain("299 time stamps are not later");
@@ -202,7 +202,7 @@ describe("a horizon", () => {
       expect((await analysis(slow(), "--horizon", horizon)).series[0]?.class).toBe("leak");
   });
 
-  it("that the series cannot follow is said, never passed over", async () => {
+  it("is reported where the series cannot follow it", async () => {
     const timed = csv("timed.csv", "time_s,allocated_bytes", ({ time, step }) => [time, 4e9 + step * 1300]);
     const counted = csv("counted.csv", "step,allocated_bytes", ({ step }) => [step, 4e9 + step * 1300]);
     expect(kinds(await analysis(timed, "--horizon", "1000000"))).toContain("horizon_unused");

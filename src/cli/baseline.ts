@@ -6,13 +6,13 @@ import { DEFAULTS } from "../config/options.ts";
 import { usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
+import { oneLine, plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
 import { acceptBundles } from "../gate/accept.ts";
 import { refreshScenario } from "../gate/refresh.ts";
 import type { CommandSpec, Invocation } from "./command.ts";
-import { configOf, MEASURE_OPTIONS, requestOf, rootOf } from "./gate-options.ts";
-import { interruptSignal } from "./interrupt.ts";
-import { consolePorts } from "./ports.ts";
+import { configOf, requestOf, rootOf, runOptions } from "./gate-options.ts";
+import { consolePorts, interruptSignal } from "./ports.ts";
 
 const ACTIONS = ["refresh", "accept", "list", "show", "verify"] as const;
 type Action = (typeof ACTIONS)[number];
@@ -34,18 +34,14 @@ function chosenStore(invocation: Invocation): BaselineStore {
 
 /** Outside text on one line. */
 function one(text: string): string {
-  return escapeTerminal(text.replace(/[\r\n]+/g, " "));
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+  return escapeTerminal(oneLine(text));
 }
 
 function line({ name, record }: StoredRecord): string {
   const runs = selectRuns(record, null);
   const sessions = new Set(runs.map(({ session }) => session)).size;
   const newest = runs.at(-1)?.time ?? "never";
-  return `${one(name)}  scenario "${one(record.scenario)}"  ${count(runs.length, "run")}, ${count(sessions, "session")}, newest ${one(newest)}, epoch ${record.epochs.length}`;
+  return `${one(name)}  scenario "${one(record.scenario)}"  ${plural(runs.length, "run")}, ${plural(sessions, "session")}, newest ${one(newest)}, epoch ${record.epochs.length}`;
 }
 
 async function refresh(invocation: Invocation): Promise<number> {
@@ -84,7 +80,7 @@ async function list(invocation: Invocation, details: boolean): Promise<number> {
       : records.filter(({ name, record }) => [name, record.scenario].includes(positionals[1] as string));
   if (!exists)
     console.print(
-      `There is no baseline store ${one(store.name)}; \`stormlog-gate baseline refresh -- CMD\` makes one.`,
+      `The baseline store ${one(store.name)} does not exist. \`stormlog-gate baseline refresh -- CMD\` creates it.`,
     );
   else if (shown.length === 0) {
     const which = positionals[1] === undefined ? "" : ` of "${one(positionals[1])}"`;
@@ -112,7 +108,7 @@ async function list(invocation: Invocation, details: boolean): Promise<number> {
   return ExitCode.pass;
 }
 
-/** Every record readable, in its right place and within its size. */
+/** Check that every record is readable, at its right path and within the size limit. */
 async function verify(invocation: Invocation): Promise<number> {
   const { console } = invocation;
   const store = chosenStore(invocation);
@@ -120,9 +116,9 @@ async function verify(invocation: Invocation): Promise<number> {
   const large = records
     .filter(({ record }) => Buffer.byteLength(serializeRecord(record)) > MAX_RECORD_BYTES)
     .map(({ name }) => `${name} is larger than ${MAX_RECORD_BYTES} bytes`);
-  const problems = [...(exists ? [] : [`there is no store ${store.name}`]), ...skipped, ...large];
+  const problems = [...(exists ? [] : [`the store ${store.name} does not exist`]), ...skipped, ...large];
   for (const problem of problems) console.print(`problem: ${escapeTerminal(problem)}`);
-  console.print(`${count(records.length, "record")}, ${count(problems.length, "problem")}`);
+  console.print(`${plural(records.length, "record")}, ${plural(problems.length, "problem")}`);
   console.document({ records: records.length, problems });
   return problems.length === 0 ? ExitCode.pass : ExitCode.invalidInput;
 }
@@ -142,14 +138,14 @@ export const baseline: CommandSpec = {
   positionals: ["ACTION", "[ITEM]…"],
   takesCommand: true,
   options: {
-    ...MEASURE_OPTIONS,
+    ...runOptions("measure"),
     baseline: {
       type: "string",
       multiple: true,
       description: "The store: file:DIR or ref:NAME (default file:baselines)",
       valueHint: "SPEC",
     },
-    runs: { type: "string", description: "Runs of one refresh (default 5)", valueHint: "N" },
+    runs: { type: "string", description: "Runs per refresh (default 5)", valueHint: "N" },
     reason: { type: "string", description: "Why a new level is accepted", valueHint: "TEXT" },
   },
   run: async (invocation) => {

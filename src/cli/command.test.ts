@@ -17,7 +17,7 @@ const FILES: CommandSpec = { ...SPEC, name: "analyze", positionals: ["FILE…"] 
 const { takesCommand: _, ...NO_COMMAND } = { ...SPEC, name: "show", positionals: ["BUNDLE", "[ITEM]"] };
 
 describe("the command line", () => {
-  it("never reads what stands behind the first bare --", () => {
+  it("never reads arguments behind the first bare --", () => {
     expect(splitCommand(["--json", "--", "python", "--", "--budget", "x"])).toEqual({
       own: ["--json"],
       rest: ["python", "--", "--budget", "x"],

@@ -20,14 +20,14 @@ export const GLOBAL_OPTIONS = {
   help: { type: "boolean", description: "Show this help" },
 } as const satisfies Record<string, OptionSpec>;
 
-/** What a command's `run` gets. */
+/** The argument of a command's `run`. */
 export interface Invocation {
   /** Text options by name; absent = not given. */
   readonly text: Readonly<Record<string, string | undefined>>;
   readonly lists: Readonly<Record<string, readonly string[]>>;
   readonly flags: Readonly<Record<string, boolean>>;
   readonly positionals: readonly string[];
-  /** What stood after `--`; null when there was no `--`. */
+  /** The arguments after `--`; null without one. */
   readonly rest: readonly string[] | null;
   readonly console: Console;
   /** The whole command line, for reports. */
@@ -46,7 +46,7 @@ export interface CommandSpec {
   readonly run: (invocation: Invocation) => Promise<number>;
 }
 
-/** Split at the first bare `--`: what follows belongs to the measured command and is never parsed by us. */
+/** Split at the first bare `--`: what follows belongs to the measured command and is never parsed. */
 export function splitCommand(args: readonly string[]): {
   readonly own: readonly string[];
   readonly rest: readonly string[] | null;
@@ -113,7 +113,7 @@ function checkPositionals(spec: CommandSpec, given: readonly string[], rest: rea
   if (rest !== null && !spec.takesCommand) {
     throw usageError("ARGUMENT_UNEXPECTED", `\`${spec.name}\` takes no command after \`--\``);
   }
-  if (rest !== null && rest.length === 0) throw usageError("NO_COMMAND", "there is no command after `--`");
+  if (rest !== null && rest.length === 0) throw usageError("NO_COMMAND", "expected a command after `--`");
 }
 
 /** The command's options in the form citty renders help from. */

@@ -9,7 +9,7 @@ export interface CommandEntry {
 /** Every command by name, in the order of the overview. */
 export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   demo: {
-    description: "The whole story on this machine in under a minute",
+    description: "Show a clean change, a leak and its fix on this machine, in under a minute",
     load: async () => (await import("./demo.ts")).demo,
   },
   init: {
@@ -17,7 +17,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./init.ts")).init,
   },
   doctor: {
-    description: "What can be measured here, and why not",
+    description: "What can be measured here, and the reason for everything else",
     load: async () => (await import("./doctor.ts")).doctor,
   },
   record: { description: "Measure one run, leave a recording", load: async () => (await import("./record.ts")).record },
@@ -46,7 +46,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     description: "PyTorch memory snapshots by source line, and which lines grow",
     load: async () => (await import("./snapshot.ts")).snapshot,
   },
-  show: { description: "Print what a bundle says", load: async () => (await import("./show.ts")).show },
+  show: { description: "Print the report of a bundle", load: async () => (await import("./show.ts")).show },
   export: {
     description: "Write a bundle in another format",
     load: async () => (await import("./export.ts")).exportCommand,

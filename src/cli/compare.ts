@@ -5,9 +5,10 @@ import { notedMeasurements } from "../inputs/measurements-input.ts";
 import { renderComparisonTerminal } from "../report/terminal/comparison-terminal.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
+import { judgementDocument } from "../verdict/judgement-document.ts";
 import { answerExit } from "./answer-exit.ts";
 import type { CommandSpec } from "./command.ts";
-import { JUDGE_OPTIONS } from "./gate-options.ts";
+import { runOption } from "./gate-options.ts";
 import { unjudgedOption } from "./judge.ts";
 
 export const compare: CommandSpec = {
@@ -15,9 +16,9 @@ export const compare: CommandSpec = {
   description: "Two recordings, bundles, baselines or measurement files side by side; A is the reference",
   positionals: ["A", "B"],
   options: {
-    horizon: JUDGE_OPTIONS.horizon,
-    unjudged: JUDGE_OPTIONS.unjudged,
-    "exit-code": { type: "boolean", description: "Exit as the verdict says" },
+    horizon: runOption("horizon"),
+    unjudged: runOption("unjudged"),
+    "exit-code": { type: "boolean", description: "Exit with the verdict's status" },
   },
   run: async ({ positionals, text, flags, console }) => {
     const unjudged = unjudgedOption(text.unjudged);
@@ -37,7 +38,7 @@ export const compare: CommandSpec = {
       console.print(renderComparisonTerminal(sides, judgement, { color: console.color, width: console.width }));
     }
     console.document({
-      ...judgement,
+      ...judgementDocument(judgement),
       a: { file: first, notes: notesOfA, ...a },
       b: { file: second, notes: notesOfB, ...b },
     });

@@ -15,7 +15,7 @@ describe("writing the output", () => {
     rmSync(directory, { recursive: true });
   });
 
-  it.skipIf(process.platform !== "linux")("says so when a full disk swallows an answer", () => {
+  it.skipIf(process.platform !== "linux")("reports a full disk that loses an answer", () => {
     const fd = openSync("/dev/full", "w");
     expect(() => writeAll(fd, new Uint8Array(8))).toThrow(
       expect.objectContaining({ code: "OUTPUT_UNWRITABLE", exitCode: 1 }),

@@ -1,9 +1,10 @@
 import { writeSync } from "node:fs";
 import { GateError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
+import { oneLine } from "../core/text.ts";
 import { clip } from "../report/terminal/terminal-table.ts";
 
-/** Where a command prints: with `--json` stdout holds one document and everything a person reads goes to stderr. */
+/** Where a command prints: with `--json` stdout has one document, and all other output goes to stderr. */
 export interface Console {
   readonly json: boolean;
   readonly color: boolean;
@@ -12,8 +13,8 @@ export interface Console {
   /** Text for a person. */
   readonly print: (text: string) => void;
   /**
-   * The answer of the command: the JSON document when asked, nothing else on stdout. The first one counts: what a command
-   * answered before it failed is worth more than the failure, which stderr tells.
+   * The answer of the command: the JSON document when asked, nothing else on stdout. The first one counts: what a
+   * command answered before it failed is worth more than the failure, which stderr reports.
    */
   readonly document: (value: unknown) => void;
   /** Raw bytes of the measured command. */
@@ -22,7 +23,7 @@ export interface Console {
 }
 
 /**
- * Write all bytes, also when the pipe is full (EAGAIN) or has gone (EPIPE ends the output, not the work). Synchronous, so
+ * Write all bytes, also when the pipe is full (EAGAIN) or closed (EPIPE ends the output, not the work). Synchronous, so
  * that nothing is lost when the process ends right after.
  * @throws GateError OUTPUT_UNWRITABLE when the bytes are lost otherwise, as on a full disk
  */
@@ -48,8 +49,8 @@ export function writeAll(fd: number, bytes: Uint8Array): void {
 
 const encoder = new TextEncoder();
 
-/** Narration and a command's own output: what cannot be written there must not end the work. */
-function tell(fd: number, bytes: Uint8Array): void {
+/** For progress and the command's output, which must not end the work when they cannot be written. */
+function tolerantWrite(fd: number, bytes: Uint8Array): void {
   try {
     writeAll(fd, bytes);
   } catch (error) {
@@ -63,21 +64,21 @@ export function processConsole(options: { readonly json: boolean; readonly color
   const stream = options.json ? process.stderr : process.stdout;
   let answered = false;
   let progressShown = false;
-  /** The status line gives way to whatever else is printed. */
+  /** The status line is removed before other output. */
   const clearProgress = (): void => {
-    if (progressShown) tell(2, encoder.encode("\r\u001b[2K"));
+    if (progressShown) tolerantWrite(2, encoder.encode("\r\u001b[2K"));
     progressShown = false;
   };
   const interactive = process.stderr.isTTY === true && process.env.CI === undefined;
   return {
     json: options.json,
     color: options.color && stream.isTTY === true && process.env.NO_COLOR === undefined,
-    // A pseudo-terminal without a size says 0.
+    // A pseudo-terminal without a size reports 0.
     width: stream.columns || 100,
     interactive,
     print: (text) => {
       clearProgress();
-      tell(humanFd, encoder.encode(`${text}\n`));
+      tolerantWrite(humanFd, encoder.encode(`${text}\n`));
     },
     document: (value) => {
       if (!options.json || answered) return;
@@ -86,14 +87,14 @@ export function processConsole(options: { readonly json: boolean; readonly color
     },
     childOutput: (name) => (chunk) => {
       clearProgress();
-      tell(options.json ? 2 : name === "stdout" ? 1 : 2, chunk);
+      tolerantWrite(options.json ? 2 : name === "stdout" ? 1 : 2, chunk);
     },
     progress: interactive
       ? (text) => {
           clearProgress();
           if (text === null) return;
-          const line = escapeTerminal(text.replace(/[\r\n]+/g, " "));
-          tell(2, encoder.encode(clip(line, (process.stderr.columns ?? 80) - 1)));
+          const line = escapeTerminal(oneLine(text));
+          tolerantWrite(2, encoder.encode(clip(line, (process.stderr.columns ?? 80) - 1)));
           progressShown = true;
         }
       : null,

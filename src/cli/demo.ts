@@ -4,11 +4,11 @@ import { ExitCode } from "../core/exit-codes.ts";
 import { DEMO_STATES, type DemoState, runDemo } from "../lab/demo.ts";
 import type { GateReport } from "../report/documents/model.ts";
 import { renderTerminal } from "../report/terminal/terminal.ts";
+import { checkDocument } from "../verdict/judgement-document.ts";
 import type { CommandSpec } from "./command.ts";
-import { interruptSignal } from "./interrupt.ts";
-import { consolePorts } from "./ports.ts";
+import { consolePorts, interruptSignal } from "./ports.ts";
 
-const FOLDER = "stormlog-demo";
+const DIRECTORY = "stormlog-demo";
 const EXPECTED: Readonly<Record<DemoState, string>> = { clean: "pass", leaky: "fail", fixed: "pass" };
 const CHAPTER: Readonly<Record<DemoState, string>> = {
   clean: "A change that does not touch memory",
@@ -16,7 +16,7 @@ const CHAPTER: Readonly<Record<DemoState, string>> = {
   fixed: "The fix: a bounded history of scalar summaries",
 };
 
-/** The verdict of one chapter for machines. */
+/** The verdict of one state for `--json`. */
 function verdictOf(report: GateReport | undefined): unknown {
   if (report === undefined) return null;
   const scenario = report.scenarios[0];
@@ -24,20 +24,20 @@ function verdictOf(report: GateReport | undefined): unknown {
     verdict: report.word,
     confirmed: report.confirmed,
     exit_code: report.exit_code,
-    checks: scenario?.judgement?.checks ?? [],
+    checks: (scenario?.judgement?.checks ?? []).map(checkDocument),
   };
 }
 
 export const demo: CommandSpec = {
   name: "demo",
   description:
-    "The whole story on this machine: a clean change passes, a leak fails with its growth named, the fix passes",
+    "Show on this machine that a clean change passes, a leak fails with its growth named, and its fix passes",
   positionals: [],
   options: {},
   run: async ({ console, argv }) => {
     const interrupt = interruptSignal();
     const started = Date.now();
-    const directory = path.resolve(FOLDER);
+    const directory = path.resolve(DIRECTORY);
     try {
       const reports = await runDemo(
         directory,
@@ -50,13 +50,13 @@ export const demo: CommandSpec = {
             ),
           judging: (state) => console.print(`\n── ${CHAPTER[state]} ──\n`),
           judged: (state, report) => {
-            const store = `--baseline file:${FOLDER}/baseline`;
+            const store = `--baseline file:${DIRECTORY}/baseline`;
             const commands = {
-              accept: `stormlog-gate baseline accept ${FOLDER}/${state} ${store}`,
+              accept: `stormlog-gate baseline accept ${DIRECTORY}/${state} ${store}`,
               refresh: `stormlog-gate baseline refresh ${store}`,
             };
             console.print(renderTerminal(report, { color: console.color, width: console.width, commands }));
-            console.print(`Evidence: ${FOLDER}/${state}`);
+            console.print(`Evidence: ${DIRECTORY}/${state}`);
           },
         },
         consolePorts(console, interrupt.signal, true),
@@ -65,13 +65,13 @@ export const demo: CommandSpec = {
       if (interrupt.signal.aborted) return ExitCode.interrupted;
       const surprises = DEMO_STATES.filter((state) => reports[state]?.word !== EXPECTED[state]);
       if (surprises.length > 0) {
-        throw new GateError("DEMO_SURPRISE", `the verdict on ${surprises.join(" and ")} was not what the story says`, {
+        throw new GateError("DEMO_SURPRISE", `the verdict on ${surprises.join(" and ")} was unexpected`, {
           kind: "error",
-          hint: `What was measured is in ${FOLDER}/; a very busy machine can do this.`,
+          hint: `A very busy machine can cause this. The measurements are in ${DIRECTORY}/.`,
         });
       }
       console.print(
-        `\nPass, fail, pass in ${Math.round((Date.now() - started) / 1000)} s, by measurement. Open ${FOLDER}/leaky/timeline.html, then try your own:`,
+        `\nPass, fail, pass in ${Math.round((Date.now() - started) / 1000)} s, by measurement. Open ${DIRECTORY}/leaky/timeline.html, then try your own:`,
       );
       console.print("  stormlog-gate baseline refresh -- <your command>\n  stormlog-gate run -- <your command>");
       return ExitCode.pass;

@@ -8,7 +8,7 @@ import type { CommandSpec } from "./command.ts";
 
 const MARK = { ok: ["✓", "green"], limited: ["–", "yellow"], missing: ["✗", "red"] } as const;
 
-/** Texts are wrapped here, so that their lines begin below the first one; on a narrow terminal they keep this much. */
+/** Minimum width of wrapped texts on a narrow terminal. */
 const ROOM_MIN = 40;
 
 function wrapped(text: string, width: number): string[] {
@@ -39,7 +39,7 @@ function rows({ name, status, detail, hint }: Diagnosis, nameWidth: number, widt
 
 export const doctor: CommandSpec = {
   name: "doctor",
-  description: "What can be measured here; for everything else, why not",
+  description: "What can be measured here, and the reason for everything else",
   positionals: [],
   options: { output: { type: "string", description: "Also write a Stormlog diagnose directory", valueHint: "DIR" } },
   run: async ({ text, console, argv }) => {

@@ -7,7 +7,7 @@ import { EXPORT_FORMATS, type ExportFormat, exportBundle } from "../inputs/expor
 import type { CommandSpec } from "./command.ts";
 import { writeAll } from "./console.ts";
 
-/** Formats that are one JSON document themselves, so that `--json` has nothing to add. */
+/** Formats that are one JSON document themselves, to which `--json` adds nothing. */
 const JSON_FORMATS: ReadonlySet<ExportFormat> = new Set<ExportFormat>(["json", "sarif"]);
 
 function formatOf(text: string | undefined): ExportFormat {
@@ -15,7 +15,7 @@ function formatOf(text: string | undefined): ExportFormat {
   if (format === undefined) {
     throw usageError(
       "FORMAT_UNKNOWN",
-      text === undefined ? "`export` needs --format" : `there is no format "${text}"`,
+      text === undefined ? "`export` needs --format" : `unknown format "${text}"`,
       `Formats: ${EXPORT_FORMATS.join(", ")}.`,
     );
   }

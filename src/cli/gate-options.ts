@@ -1,71 +1,30 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import type { Command, GateRequest, UnjudgedMode } from "../config/gate-request.ts";
+import type { GateRequest, UnjudgedMode } from "../config/gate-request.ts";
 import { loadConfig } from "../config/load.ts";
 import { gateRequest } from "../config/options.ts";
+import { RUN_OPTION_ENTRIES, RUN_OPTIONS, type RunOption, type RunOptionName } from "../config/run-options.ts";
 import type { ConfigFile } from "../config/schema.ts";
+import type { Command } from "../core/command.ts";
 import type { Invocation, OptionSpec } from "./command.ts";
 
-/** Options that say how to measure; shared by `record`, `run` and `baseline refresh`. */
-export const MEASURE_OPTIONS = {
-  scenario: {
+/** An option of `run` as the command line parses and explains it. */
+export function runOption(name: RunOptionName): OptionSpec {
+  const option: RunOption = RUN_OPTIONS[name];
+  const standard = option.default === undefined ? "" : ` (default ${option.default})`;
+  return {
     type: "string",
-    description:
-      "Name of the scenario, or several of the config file with commas (default: default, or all of the file)",
-    valueHint: "NAME",
-  },
-  interval: { type: "string", description: "Host sampling period, ms (default 5)", valueHint: "MS" },
-  "device-interval": { type: "string", description: "Device sampling period, ms (default 20)", valueHint: "MS" },
-  "cpu-budget": {
-    type: "string",
-    description: "CPU the sampler may use, percent of one core (default 1)",
-    valueHint: "PERCENT|off",
-  },
-  timeout: { type: "string", description: "End one run after this many seconds", valueHint: "S" },
-  probe: { type: "string", description: "In-process probe", valueHint: "auto|off|require" },
-  attribute: { type: "string", description: "Name the growing line", valueHint: "auto|off|always" },
-  "warning-percent": {
-    type: "string",
-    description: "Alert at this share of the device (default 80)",
-    valueHint: "PERCENT",
-  },
-  "critical-percent": {
-    type: "string",
-    description: "Critical alert at this share (default 95)",
-    valueHint: "PERCENT",
-  },
-} as const satisfies Record<string, OptionSpec>;
+    description: `${option.description}${standard}${option.multiple ? "; repeatable" : ""}`.replaceAll("`", ""),
+    valueHint: option.value,
+    ...(option.multiple ? { multiple: true } : {}),
+  };
+}
 
-/** Options that say how to judge. */
-export const JUDGE_OPTIONS = {
-  baseline: {
-    type: "string",
-    multiple: true,
-    description: "Baseline: file:DIR, ref:NAME, bundle:DIR, a file, or none; repeatable",
-    valueHint: "SPEC",
-  },
-  bundle: {
-    type: "string",
-    description: "Directory for the evidence bundle (default stormlog-bundle)",
-    valueHint: "DIR",
-  },
-  repeats: { type: "string", description: "Candidate runs: as the rule needs, or a number", valueHint: "auto|N" },
-  "base-run": { type: "string", description: "How to run the base commit before red", valueHint: "auto|off|CMD" },
-  "max-runs": { type: "string", description: "Most runs of one scenario (default 10)", valueHint: "N" },
-  "max-minutes": { type: "string", description: "Most minutes of one scenario", valueHint: "M" },
-  horizon: { type: "string", description: "Production length at which growth is judged", valueHint: "STEPS|HOURSh" },
-  budget: {
-    type: "string",
-    multiple: true,
-    description: "Absolute limit on a peak, repeatable",
-    valueHint: "METRIC=SIZE",
-  },
-  unjudged: {
-    type: "string",
-    description: "What an unjudged verdict exits with (default fail)",
-    valueHint: "fail|warn|pass",
-  },
-} as const satisfies Record<string, OptionSpec>;
+/** The options of `run` of one group, or all of them. */
+export function runOptions(group?: RunOption["group"]): Readonly<Record<string, OptionSpec>> {
+  const chosen = RUN_OPTION_ENTRIES.filter(([, option]) => group === undefined || option.group === group);
+  return Object.fromEntries(chosen.map(([name]) => [name, runOption(name)]));
+}
 
 const CONFIG_FILE = "stormlog-gate.yml";
 
@@ -76,7 +35,9 @@ export function configOf(invocation: Invocation, wanted: boolean): ConfigFile | 
   return wanted && existsSync(CONFIG_FILE) ? loadConfig(CONFIG_FILE) : null;
 }
 
-/** Where the relative paths of this invocation start: at a named config file, unless a command replaces its scenarios. */
+/**
+ * Where the relative paths of this invocation start: at a named config file, unless a command replaces its scenarios.
+ */
 export function rootOf({ text, rest }: Pick<Invocation, "text" | "rest">): string {
   return text.config !== undefined && rest === null ? path.dirname(path.resolve(text.config)) : process.cwd();
 }
@@ -96,24 +57,10 @@ export function requestOf(invocation: Invocation, defaults: RequestDefaults): Ga
   const config = configOf(invocation, command === null);
   return gateRequest({
     options: {
-      scenario: text.scenario,
-      baseline: lists.baseline,
+      ...text,
+      ...lists,
+      // A bundle is found from where the user is, not from the config file.
       bundle: text.bundle === undefined ? undefined : path.resolve(text.bundle),
-      intervalMs: text.interval,
-      deviceIntervalMs: text["device-interval"],
-      cpuBudget: text["cpu-budget"],
-      repeats: text.repeats,
-      baseRun: text["base-run"],
-      maxRuns: text["max-runs"],
-      maxMinutes: text["max-minutes"],
-      timeout: text.timeout,
-      horizon: text.horizon,
-      budget: lists.budget,
-      warningPercent: text["warning-percent"],
-      criticalPercent: text["critical-percent"],
-      probe: text.probe,
-      attribute: text.attribute,
-      unjudged: text.unjudged,
     },
     command,
     config,

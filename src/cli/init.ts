@@ -8,7 +8,7 @@ import { acceptWorkflow } from "./init/accept-workflow.ts";
 import { baselinesWorkflow } from "./init/baselines-workflow.ts";
 import { type Choices, runner, visibility } from "./init/choices.ts";
 import { CONFIG } from "./init/config-file.ts";
-import { type Surroundings, surroundings } from "./init/detect.ts";
+import { detectRepository, type RepositoryLayout } from "./init/detect.ts";
 import { forkReportWorkflow } from "./init/fork-report-workflow.ts";
 import { gateWorkflow } from "./init/gate-workflow.ts";
 import { nextSteps } from "./init/next-steps.ts";
@@ -16,7 +16,7 @@ import { ownPin } from "./init/pins.ts";
 
 const CONFIG_FILE = "stormlog-gate.yml";
 
-/** The workflows by file name; a private repository has forks too, whose runs may only read. */
+/** The workflows by file name. A private repository can have forks too, whose runs may only read. */
 const WORKFLOWS: Readonly<Record<string, (choices: Choices) => string>> = {
   "memory-gate.yml": gateWorkflow,
   "memory-baselines.yml": baselinesWorkflow,
@@ -29,10 +29,10 @@ interface PlannedFile {
   readonly text: string;
 }
 
-/** Every file with its place: the configuration here, the workflows where GitHub looks for them. */
-function plan(around: Surroundings, choices: Choices, cwd: string): readonly PlannedFile[] {
+/** Every file with its path: the configuration here, the workflows where GitHub expects them. */
+function plan(repository: RepositoryLayout, choices: Choices, cwd: string): readonly PlannedFile[] {
   const workflows = Object.entries(WORKFLOWS).map(([name, text]) => ({
-    path: path.join(around.top, ".github", "workflows", name),
+    path: path.join(repository.top, ".github", "workflows", name),
     text: text(choices),
   }));
   return [{ path: path.join(cwd, CONFIG_FILE), text: CONFIG }, ...workflows];
@@ -65,18 +65,18 @@ export const init: CommandSpec = {
   },
   run: async ({ flags, text, console }) => {
     const cwd = process.cwd();
-    const around = await surroundings(cwd);
+    const repository = await detectRepository(cwd);
     const choices: Choices = {
       ...runner(text.runner),
       visibility: visibility(text.visibility),
-      defaultBranch: around.defaultBranch,
-      directory: around.directory,
+      defaultBranch: repository.defaultBranch,
+      directory: repository.directory,
       pin: ownPin(),
     };
     const written: string[] = [];
     const kept: string[] = [];
     const shown = (file: string): string => path.relative(cwd, file) || file;
-    for (const file of plan(around, choices, cwd)) {
+    for (const file of plan(repository, choices, cwd)) {
       if (existsSync(file.path) && flags.force !== true) {
         kept.push(shown(file.path));
         continue;
@@ -85,11 +85,11 @@ export const init: CommandSpec = {
       written.push(shown(file.path));
     }
     const own = new Set(Object.keys(WORKFLOWS));
-    const others = around.gated.filter((name) => !own.has(name));
+    const others = repository.gated.filter((name) => !own.has(name));
     const lines = [
       ...written.map((file) => `wrote  ${file}`),
       ...kept.map((file) => `kept   ${file} (it exists; --force overwrites)`),
-      ...nextSteps({ choices, inRepository: around.inRepository, others }),
+      ...nextSteps({ choices, inRepository: repository.inRepository, others }),
     ];
     // Names of files and branches are outside text.
     for (const line of lines) console.print(escapeTerminal(line));

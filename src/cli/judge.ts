@@ -5,16 +5,18 @@ import { measurementsInput } from "../inputs/measurements-input.ts";
 import { renderJudgementTerminal } from "../report/terminal/terminal.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
+import { judgementDocument } from "../verdict/judgement-document.ts";
 import { answerExit } from "./answer-exit.ts";
 import type { CommandSpec } from "./command.ts";
-import { JUDGE_OPTIONS } from "./gate-options.ts";
+import { runOption } from "./gate-options.ts";
 
 const UNJUDGED = ["fail", "warn", "pass"] as const;
 
-/** `--unjudged` as one of its three words. */
+/** The value of `--unjudged`. */
 export function unjudgedOption(text: string | undefined): (typeof UNJUDGED)[number] {
   const word = UNJUDGED.find((one) => one === (text ?? "fail"));
-  if (word === undefined) throw usageError("OPTION_INVALID", `--unjudged "${text}" is none of ${UNJUDGED.join(", ")}`);
+  if (word === undefined)
+    throw usageError("OPTION_INVALID", `--unjudged "${text}" is not one of ${UNJUDGED.join(", ")}`);
   return word;
 }
 
@@ -26,11 +28,15 @@ export const judgeCommand: CommandSpec = {
     baseline: { type: "string", description: "Measurements, baseline record or bundle", valueHint: "B" },
     candidate: { type: "string", description: "Measurements, bundle or recording", valueHint: "C" },
     anchor: { type: "string", description: "Measurements of the last release, against slow creep", valueHint: "FILE" },
-    budget: JUDGE_OPTIONS.budget,
-    horizon: JUDGE_OPTIONS.horizon,
-    unjudged: JUDGE_OPTIONS.unjudged,
-    "base-run": { type: "string", description: "Whether base re-runs can be had: auto or off", valueHint: "auto|off" },
-    "exit-code": { type: "boolean", description: "Exit as the verdict says" },
+    budget: runOption("budget"),
+    horizon: runOption("horizon"),
+    unjudged: runOption("unjudged"),
+    "base-run": {
+      type: "string",
+      description: "Whether the base commit can be re-run: auto or off",
+      valueHint: "auto|off",
+    },
+    "exit-code": { type: "boolean", description: "Exit with the verdict's status" },
   },
   run: async ({ text, lists, flags, console }) => {
     const unjudged = unjudgedOption(text.unjudged);
@@ -53,7 +59,7 @@ export const judgeCommand: CommandSpec = {
     });
     if (!console.json)
       console.print(renderJudgementTerminal(judgement, { color: console.color, width: console.width }));
-    console.document(judgement);
+    console.document(judgementDocument(judgement));
     return flags["exit-code"] === true ? answerExit(judgement.verdict, unjudged) : ExitCode.pass;
   },
 };

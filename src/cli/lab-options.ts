@@ -1,19 +1,19 @@
 import { usageError } from "../core/errors.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 
-/** Directory of a round where none is named. */
-export const LAB_FOLDER = "stormlog-lab";
+/** Default directory of a round. */
+export const LAB_DIRECTORY = "stormlog-lab";
 export const SCALES = ["tiny", "small", "article"];
 export const DEVICES = ["auto", "cpu", "cuda", "mps", "xpu"];
 
 /**
- * One of some words.
+ * One of several values.
  * @throws GateError OPTION_INVALID (usage)
  */
 export function choice(name: string, text: string | undefined, allowed: readonly string[], fallback: string): string {
   const value = text ?? fallback;
   if (!allowed.includes(value))
-    throw usageError("OPTION_INVALID", `--${name} "${value}" is none of ${allowed.join(", ")}`);
+    throw usageError("OPTION_INVALID", `--${name} "${value}" is not one of ${allowed.join(", ")}`);
   return value;
 }
 
@@ -30,12 +30,11 @@ export function whole(name: string, text: string, most: number): number {
 
 /**
  * How many runs of the fixed state become a baseline.
- * @throws GateError OPTION_INVALID (usage) for fewer than anything is judged by
+ * @throws GateError OPTION_INVALID (usage) for fewer than a verdict needs
  */
 export function baselineRuns(text: string | undefined): number {
   const least = DEFAULT_POLICY.minBaselineRuns;
   const runs = text === undefined ? least : whole("runs", text, 100);
-  if (runs < least)
-    throw usageError("OPTION_INVALID", `--runs ${runs}: nothing is judged by fewer than ${least} fixed runs`);
+  if (runs < least) throw usageError("OPTION_INVALID", `--runs ${runs}: a verdict needs at least ${least} fixed runs`);
   return runs;
 }

@@ -5,7 +5,7 @@ import { ExitCode } from "../core/exit-codes.ts";
 import { readRounds, writeLabReport } from "../lab/files.ts";
 import { labTerminal } from "../lab/report/terminal.ts";
 import type { Invocation } from "./command.ts";
-import { LAB_FOLDER } from "./lab-options.ts";
+import { LAB_DIRECTORY } from "./lab-options.ts";
 import { shownPath } from "./shown-path.ts";
 
 /** `lab report`: rounds and recordings side by side. */
@@ -14,8 +14,8 @@ export async function reportRounds({ console, positionals, text }: Invocation): 
   if (places.length === 0)
     throw usageError(
       "ARGUMENT_MISSING",
-      "`lab report` needs a directory that `lab run` left, or one with recordings",
-      `The default of \`lab run\` is ${LAB_FOLDER}; recordings lie as PATTERN/leaky and PATTERN/fixed.`,
+      "`lab report` needs a directory of `lab run`, or one with recordings",
+      `The default of \`lab run\` is ${LAB_DIRECTORY}; recordings are in PATTERN/leaky and PATTERN/fixed.`,
     );
   const rounds = await readRounds(places.map((place) => path.resolve(place)));
   const documents = rounds.map(({ document }) => document);

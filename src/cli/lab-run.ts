@@ -9,10 +9,9 @@ import { CATALOGUE_COLUMNS, catalogueRow, OUTCOME_WORDS, outcomeText, roundTitle
 import { terminalLine } from "../lab/report/terminal.ts";
 import { LAB_FILE, runLab, surprises } from "../lab/round.ts";
 import type { Invocation } from "./command.ts";
-import { interruptSignal } from "./interrupt.ts";
-import { baselineRuns, choice, DEVICES, LAB_FOLDER, SCALES, whole } from "./lab-options.ts";
+import { baselineRuns, choice, DEVICES, LAB_DIRECTORY, SCALES, whole } from "./lab-options.ts";
 import { printRows } from "./lab-rows.ts";
-import { consolePorts } from "./ports.ts";
+import { consolePorts, interruptSignal } from "./ports.ts";
 import { shownPath } from "./shown-path.ts";
 
 function summary(document: LabDocument): string {
@@ -20,26 +19,24 @@ function summary(document: LabDocument): string {
     (outcome) => [outcome, document.patterns.filter((one) => one.outcome === outcome).length] as const,
   );
   const words = counts.flatMap(([outcome, count]) => (count === 0 ? [] : [`${count} ${OUTCOME_WORDS[outcome]}`]));
-  return words.length === 0 ? "No pattern came to its end" : words.join(", ");
+  return words.length === 0 ? "No pattern was finished" : words.join(", ");
 }
 
-/** What to do about rows that are no judgement, or a judgement that the catalogue does not expect. */
+/** What to do about unjudged rows and unexpected verdicts. */
 function surpriseHint(odd: readonly LabPattern[]): string {
   const unjudged = odd.filter(({ outcome }) => outcome === "broken" || outcome === "skipped");
   const hints = [
     ...(unjudged.length === 0
       ? []
-      : ["The reason of what was not judged stands behind its name: mend that, or leave the pattern out."]),
+      : ["The reason for an unjudged pattern is behind its name. Fix it, or leave the pattern out."]),
     ...(unjudged.length === odd.length
       ? []
-      : [
-          "A leak can be too small for few steps, and a very busy machine can hide or make growth. The bundles tell more.",
-        ]),
+      : ["A leak can be too small for few steps, and a very busy machine can hide or cause growth. See the bundles."]),
   ];
   return hints.join(" ");
 }
 
-/** The pattern and what became of it, with the reason where it was not judged. */
+/** The pattern and its outcome, with the reason where it was not judged. */
 function surpriseText(pattern: LabPattern): string {
   return `${pattern.name}: ${outcomeText(pattern)}`.replace(/\s+/g, " ");
 }
@@ -49,7 +46,7 @@ export async function runRound(invocation: Invocation): Promise<number> {
   const { console, text, positionals, argv } = invocation;
   const named = positionals.slice(1);
   const patterns = selectPatterns(named);
-  const directory = path.resolve(text.output ?? LAB_FOLDER);
+  const directory = path.resolve(text.output ?? LAB_DIRECTORY);
   const interrupt = interruptSignal();
   try {
     const document = await runLab(
@@ -60,7 +57,7 @@ export async function runRound(invocation: Invocation): Promise<number> {
         device: choice("device", text.device, DEVICES, "auto"),
         scale: choice("scale", text.scale, SCALES, "tiny"),
         steps: text.steps === undefined ? null : whole("steps", text.steps, 10_000_000),
-        // Patterns run in the lab's directory: a path is meant from here.
+        // Patterns run in the lab's directory, while a given path is relative to this one.
         python: text.python?.includes("/") ? path.resolve(text.python) : (text.python ?? "python3"),
         runs: baselineRuns(text.runs),
         baseline: invocation.lists.baseline?.[0] ?? null,
@@ -95,7 +92,7 @@ export async function runRound(invocation: Invocation): Promise<number> {
     if (interrupt.signal.aborted) return ExitCode.interrupted;
     const odd = surprises(document, CATALOGUE, named);
     if (odd.length > 0) {
-      throw new GateError("LAB_SURPRISE", `not as the catalogue says: ${odd.map(surpriseText).join("; ")}`, {
+      throw new GateError("LAB_SURPRISE", `unlike the catalogue: ${odd.map(surpriseText).join("; ")}`, {
         kind: "error",
         where: path.join(shown, LAB_FILE),
         hint: surpriseHint(odd),

@@ -10,15 +10,17 @@ import { SCALE_FILE, SCALE_PICTURE } from "../lab/scale-files.ts";
 import { checkSetting, LAB_SCALES, type LabScale, type ScaleSetting, usualBounds } from "../lab/scale-size.ts";
 import { wrapText } from "../report/terminal/terminal-table.ts";
 import type { Invocation } from "./command.ts";
-import { interruptSignal } from "./interrupt.ts";
 import { baselineRuns, choice, DEVICES, SCALES, whole } from "./lab-options.ts";
-import { consolePorts } from "./ports.ts";
+import { consolePorts, interruptSignal } from "./ports.ts";
 import { shownPath } from "./shown-path.ts";
 
-/** Directory of the results where none is named; each pattern has one of its own below it. */
-export const SCALE_FOLDER = "stormlog-lab-scale";
+/** Directory of the results by default; each pattern has its own directory below it. */
+export const SCALE_DIRECTORY = "stormlog-lab-scale";
 
-/** How near to each other the silent and the visible size come: a quarter is less than runs of another day may differ by. */
+/**
+ * Maximum ratio of the smallest visible size to the largest invisible one: runs of another day may differ by more than
+ * a quarter.
+ */
 const FACTOR = 1.25;
 const MAX = 10_000_000;
 
@@ -29,7 +31,7 @@ function isLabScale(text: string): text is LabScale {
 function settingOf({ text }: Invocation): ScaleSetting {
   const scale = choice("scale", text.scale, SCALES, "tiny");
   const by = SCALE_AXES.find((axis) => axis === (text.by ?? "steps"));
-  if (by === undefined) throw usageError("OPTION_INVALID", `--by "${text.by}" is none of ${SCALE_AXES.join(", ")}`);
+  if (by === undefined) throw usageError("OPTION_INVALID", `--by "${text.by}" is not one of ${SCALE_AXES.join(", ")}`);
   if (!isLabScale(scale)) throw usageError("OPTION_INVALID", `--scale "${scale}" has no sizes to search from`);
   const size = (name: "steps" | "batch"): number | null => {
     const given = text[name];
@@ -59,12 +61,12 @@ export async function scalePattern(invocation: Invocation): Promise<number> {
   const to = text.to === undefined ? null : whole("to", text.to, MAX);
   const from = text.from === undefined ? Math.min(usual.from, to ?? usual.from) : whole("from", text.from, MAX);
   const bounds = { from, to: to ?? Math.max(usual.to, from), factor: FACTOR };
-  if (bounds.to < from) throw usageError("OPTION_INVALID", `--from ${from} lies above --to ${bounds.to}`);
+  if (bounds.to < from) throw usageError("OPTION_INVALID", `--from ${from} is above --to ${bounds.to}`);
   const runs = baselineRuns(text.runs);
-  const directory = path.resolve(text.output ?? path.join(SCALE_FOLDER, entry.name));
+  const directory = path.resolve(text.output ?? path.join(SCALE_DIRECTORY, entry.name));
   const interrupt = interruptSignal();
   const { by }: { readonly by: ScaleAxis } = setting;
-  const say = (words: string): void => console.print(sentence(words, console.width, "  ", "   "));
+  const note = (words: string): void => console.print(sentence(words, console.width, "  ", "   "));
   try {
     console.print(`${entry.name}: ${entry.title}`);
     const document = await searchScale(
@@ -80,22 +82,22 @@ export async function scalePattern(invocation: Invocation): Promise<number> {
         env: process.env,
       },
       {
-        baseline: (value, count) => say(`${count} fixed runs of ${sizeWords(by, value)} become a baseline`),
-        guessed: (theory) => say(guessWords({ by, theory, from: bounds.from, to: bounds.to })),
-        probed: (probe, number) => say(`${number}. ${probeWords(by, probe)}`),
+        baseline: (value, count) => note(`${count} fixed runs of ${sizeWords(by, value)} become a baseline`),
+        guessed: (theory) => note(guessWords({ by, theory, from: bounds.from, to: bounds.to })),
+        probed: (probe, number) => note(`${number}. ${probeWords(by, probe)}`),
       },
       consolePorts(console, interrupt.signal, true),
     );
     const shown = (file: string): string => escapeTerminal(shownPath(path.join(directory, file)));
     console.print(`\n${sentence(answerWords(document), console.width, "", "")}`);
-    console.print(`${shown(SCALE_FILE)}, ${shown(SCALE_PICTURE)} and the evidence beside them tell more.`);
+    console.print(`${shown(SCALE_FILE)}, ${shown(SCALE_PICTURE)} and the evidence beside them have the details.`);
     console.document(document);
     if (interrupt.signal.aborted) return ExitCode.interrupted;
     if (document.answer.kind === "broken") {
       throw new GateError("LAB_SCALE_BROKEN", document.answer.reason, {
         kind: "error",
         where: shown(SCALE_FILE),
-        hint: "Nothing can be said of this pattern's size before that is mended.",
+        hint: "Fix that first: the pattern's size cannot be judged before.",
       });
     }
     return ExitCode.pass;

@@ -3,11 +3,11 @@ import { ExitCode } from "../core/exit-codes.ts";
 import { selectPatterns } from "../lab/catalogue.ts";
 import { SCALE_AXES } from "../lab/report/scale-document.ts";
 import type { CommandSpec, Invocation } from "./command.ts";
-import { DEVICES, LAB_FOLDER, SCALES } from "./lab-options.ts";
+import { DEVICES, LAB_DIRECTORY, SCALES } from "./lab-options.ts";
 import { reportRounds } from "./lab-report.ts";
 import { printRows } from "./lab-rows.ts";
 import { runRound } from "./lab-run.ts";
-import { SCALE_FOLDER, scalePattern } from "./lab-scale.ts";
+import { SCALE_DIRECTORY, scalePattern } from "./lab-scale.ts";
 
 function list({ console, positionals }: Invocation): number {
   const entries = selectPatterns(positionals.slice(1));
@@ -40,15 +40,15 @@ function isAction(word: string): word is keyof typeof ACTIONS {
 }
 
 /**
- * An option that means nothing to an action is refused, never ignored.
+ * An option that an action does not use is refused, never ignored.
  * @throws GateError OPTION_INVALID (usage)
  */
 function rejectUnknownKeys(action: keyof typeof ACTIONS, { text, lists }: Invocation): void {
   const taken: readonly string[] = ACTIONS[action].options;
-  const strange = Object.keys(lab.options).find(
+  const unused = Object.keys(lab.options).find(
     (name) => (text[name] !== undefined || lists[name] !== undefined) && !taken.includes(name),
   );
-  if (strange !== undefined) throw usageError("OPTION_INVALID", `\`lab ${action}\` takes no --${strange}`);
+  if (unused !== undefined) throw usageError("OPTION_INVALID", `\`lab ${action}\` takes no --${unused}`);
   if ((lists.baseline?.length ?? 0) > 1)
     throw usageError("OPTION_INVALID", "`lab run` judges by one --baseline", "Leave all but one out.");
 }
@@ -76,7 +76,7 @@ export const lab: CommandSpec = {
     },
     output: {
       type: "string",
-      description: `Directory of the results (run: ${LAB_FOLDER}, scale: ${SCALE_FOLDER}/PATTERN) or of the report`,
+      description: `Directory of the results (run: ${LAB_DIRECTORY}, scale: ${SCALE_DIRECTORY}/PATTERN) or of the report`,
       valueHint: "DIR",
     },
   },

@@ -56,10 +56,10 @@ async function dispatch(args: readonly string[], console: Console): Promise<numb
   }
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (entry === undefined && name.startsWith("-")) {
-    throw usageError("COMMAND_MISSING", `"${name}" stands where a command should`, "Options come after the command.");
+    throw usageError("COMMAND_MISSING", `expected a command, got "${name}"`, "Options come after the command.");
   }
   if (entry === undefined)
-    throw usageError("COMMAND_UNKNOWN", `there is no command "${name}"`, "`stormlog-gate --help` lists them.");
+    throw usageError("COMMAND_UNKNOWN", `unknown command "${name}"`, "Run `stormlog-gate --help` for a list.");
   checkOwnDirectory();
   const spec = await entry.load();
   const parsed = parseArguments(spec, args.slice(1));
@@ -90,7 +90,7 @@ function describe(
   const failure = error instanceof Error ? error : new Error(String(error));
   const text = debug
     ? (failure.stack ?? failure.message)
-    : `${failure.message}\n  This is a fault of stormlog-gate; --debug shows where.`;
+    : `${failure.message}\n  This is a bug in stormlog-gate. Rerun with --debug for a stack trace.`;
   return { text: `error INTERNAL: ${text}`, code: "INTERNAL", exit: ExitCode.error };
 }
 

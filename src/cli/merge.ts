@@ -6,7 +6,7 @@ import { parseExpected } from "../merge/merge-legs.ts";
 import { stormlogReport } from "../report/documents/envelope.ts";
 import { renderTerminal } from "../report/terminal/terminal.ts";
 import type { CommandSpec } from "./command.ts";
-import { JUDGE_OPTIONS } from "./gate-options.ts";
+import { runOption } from "./gate-options.ts";
 import { unjudgedOption } from "./judge.ts";
 import { shownPath } from "./shown-path.ts";
 
@@ -20,13 +20,13 @@ export const merge: CommandSpec = {
     bundle: { type: "string", description: `The merged bundle (default ${DEFAULT_BUNDLE})`, valueHint: "OUT" },
     expect: {
       type: "string",
-      description: "How many legs there have to be, or their names; one that is missing is never a pass",
+      description: "Number of legs, or their names; a missing one is never a pass",
       valueHint: "N|NAMES",
     },
-    baseline: { ...JUDGE_OPTIONS.baseline, description: "Judge what was merged by this baseline; repeatable" },
-    horizon: JUDGE_OPTIONS.horizon,
-    budget: JUDGE_OPTIONS.budget,
-    unjudged: JUDGE_OPTIONS.unjudged,
+    baseline: { ...runOption("baseline"), description: "Judge what was merged by this baseline; repeatable" },
+    horizon: runOption("horizon"),
+    budget: runOption("budget"),
+    unjudged: runOption("unjudged"),
   },
   run: async ({ text, lists, positionals, console, argv }) => {
     const { report, bundleDir } = await mergeBundles({

@@ -5,9 +5,8 @@ import { ExitCode } from "../core/exit-codes.ts";
 import { formatBytes, formatDuration } from "../core/units.ts";
 import { recordOnce } from "../gate/record-once.ts";
 import type { CommandSpec } from "./command.ts";
-import { MEASURE_OPTIONS, requestOf } from "./gate-options.ts";
-import { interruptSignal } from "./interrupt.ts";
-import { consolePorts } from "./ports.ts";
+import { requestOf, runOptions } from "./gate-options.ts";
+import { consolePorts, interruptSignal } from "./ports.ts";
 import { shownPath } from "./shown-path.ts";
 
 export const record: CommandSpec = {
@@ -16,11 +15,11 @@ export const record: CommandSpec = {
   positionals: [],
   takesCommand: true,
   options: {
-    ...MEASURE_OPTIONS,
+    ...runOptions("measure"),
     output: {
       type: "string",
       description:
-        "Run directory to create, or the directory that holds one for each rank or node (default stormlog-recording)",
+        "Run directory to create, or the directory above one for each rank or node (default stormlog-recording)",
       valueHint: "DIR",
     },
   },

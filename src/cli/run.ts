@@ -1,32 +1,36 @@
 import { escapeTerminal } from "../core/escape.ts";
 import { runGate } from "../gate/run-gate.ts";
 import { ownBundle } from "../gate/shard-origin.ts";
-import { stormlogReport } from "../report/documents/envelope.ts";
-import { renderTerminal } from "../report/terminal/terminal.ts";
 import type { CommandSpec } from "./command.ts";
-import { JUDGE_OPTIONS, MEASURE_OPTIONS, requestOf } from "./gate-options.ts";
-import { interruptSignal } from "./interrupt.ts";
-import { nextCommands } from "./next-commands.ts";
-import { consolePorts } from "./ports.ts";
-import { shownPath } from "./shown-path.ts";
+import { requestOf, runOptions } from "./gate-options.ts";
+import { consolePorts, interruptSignal } from "./ports.ts";
 
 export const run: CommandSpec = {
   name: "run",
   description: "Measure a command or the scenarios of the config file, judge, leave a bundle",
   positionals: [],
   takesCommand: true,
-  options: { ...MEASURE_OPTIONS, ...JUDGE_OPTIONS },
+  options: runOptions(),
   run: async (invocation) => {
     const { console } = invocation;
     const request = ownBundle(requestOf(invocation, { baselines: ["file:baselines"], unjudged: "fail" }));
     const interrupt = interruptSignal();
     try {
       const { report, bundleDir, bundleError } = await runGate(request, consolePorts(console, interrupt.signal));
+      // Loaded after measuring, as everything is that only the report needs.
+      const [{ renderTerminal }, { nextCommands }, { shownPath }] = await Promise.all([
+        import("../report/terminal/terminal.ts"),
+        import("./next-commands.ts"),
+        import("./shown-path.ts"),
+      ]);
       const commands = nextCommands(invocation, bundleDir);
       console.print(renderTerminal(report, { color: console.color, width: console.width, commands }));
       const shown = escapeTerminal(shownPath(bundleDir));
       console.print(`Evidence: ${shown}  (open its timeline.html, or \`stormlog-gate show ${shown}\`)`);
-      if (console.json) console.document(stormlogReport(report));
+      if (console.json) {
+        const { stormlogReport } = await import("../report/documents/envelope.ts");
+        console.document(stormlogReport(report));
+      }
       if (bundleError !== null) throw bundleError;
       return report.exit_code;
     } finally {

@@ -6,9 +6,9 @@ import type { CommandSpec } from "./command.ts";
 
 export const show: CommandSpec = {
   name: "show",
-  description: "Print what a bundle says",
+  description: "Print the report of a bundle",
   positionals: ["[BUNDLE]"],
-  options: { "exit-code": { type: "boolean", description: "Exit as the bundle's gate did" } },
+  options: { "exit-code": { type: "boolean", description: "Exit with the status of the bundle's gate" } },
   run: async ({ positionals, flags, console }) => {
     const { report, envelope } = await readBundle(positionals[0] ?? DEFAULTS.bundle);
     if (!console.json) console.print(renderTerminal(report, { color: console.color, width: console.width }));

@@ -37,7 +37,7 @@ const file = (name: string, content: string | Uint8Array): string => {
 };
 
 describe("snapshot", () => {
-  it("lists what is live by line, largest first, where it stands alone", async () => {
+  it("lists live memory of a single snapshot by line, largest first", async () => {
     const { code, text } = await run(...fixture("before-blocks"));
     expect(code).toBe(0);
     expect(text).toMatch(/32\.29 MiB +3 +24\.00 MiB +← <before recording>/);
@@ -50,7 +50,7 @@ describe("snapshot", () => {
     expect(code).toBe(0);
     expect(text).toMatch(/Lines that grow\n[^\n]*\n +\+\d+\.\d+ MiB .* train\.py:48 +training_step/);
     expect(text).toContain("first line called from train.py:90");
-    expect(text).toMatch(/not growing: model\.py:88 \+\d+\.\d+ MiB \(comes and goes\)/);
+    expect(text).toMatch(/not growing: model\.py:88 \+\d+\.\d+ MiB \(fluctuates\)/);
   });
 
   it("exits 3 when a line grows and it was asked to", async () => {
@@ -77,7 +77,7 @@ describe("snapshot", () => {
     expect(JSON.stringify(document?.live)).toContain('"file":"project/train.py"');
   });
 
-  it("prints nothing of a hostile name as it stands", async () => {
+  it("escapes a hostile name", async () => {
     const { pickled } = await import("../snapshot/testing/pickle-writer.ts");
     const frames = [{ filename: "/job/\u001b[31mred\n.py", line: 1, name: "\u202eevil\u0007" }];
     const blocks = [{ size: 512, state: "active_allocated", frames }];

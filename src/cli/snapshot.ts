@@ -6,7 +6,7 @@ import type { CommandSpec } from "./command.ts";
 
 export const snapshot: CommandSpec = {
   name: "snapshot",
-  description: "What PyTorch memory snapshots hold by source line, and which lines grow over several of them",
+  description: "Live memory of PyTorch snapshots by source line, and the lines that grow over several of them",
   positionals: ["FILE…"],
   options: {
     root: {

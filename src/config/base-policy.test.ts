@@ -15,7 +15,7 @@ const config = (over: Partial<ConfigFile> = {}, train: Partial<ConfigScenario> =
 });
 const paths = (base: ConfigFile, head: ConfigFile) => underBasePolicy(base, head).changes.map(({ path }) => path);
 
-describe("what a change says about its own gate", () => {
+describe("a change of the gate's own configuration", () => {
   it("is nothing when nothing changed", () => {
     const one = config(
       { policy: { unjudged: "fail" }, baseline: "file:baselines" },
@@ -104,7 +104,7 @@ describe("what a change says about its own gate", () => {
     expect(judged.config).toEqual(base);
   });
 
-  it("lists what is run otherwise, and measures it as the change says", () => {
+  it("lists a changed command, and measures it as changed", () => {
     const judged = underBasePolicy(config(), config({}, { run: "true", cwd: "sub", env: { X: "1" } }));
     expect(judged.changes.map(({ path }) => path)).toEqual([
       "scenarios.train.run",
@@ -125,7 +125,7 @@ describe("what a change says about its own gate", () => {
     expect(judged.notes).toEqual(["evaluate: this scenario is new, its settings are this change's own"]);
   });
 
-  it("applies a tighter budget and a new one, and says so", () => {
+  it("applies a tighter budget and a new one, with a note", () => {
     const judged = underBasePolicy(
       config({}, { budget: { host: "2GiB" } }),
       config({}, { budget: { host: "1GiB", allocated: "10GiB" } }),
@@ -203,7 +203,7 @@ describe("whatever a change writes", () => {
     );
   });
 
-  it("is no change when it is the same", () => {
+  it("does not list equal settings", () => {
     fc.assert(
       fc.property(anyConfig, (base) => {
         expect(paths(base, structuredClone(base))).toEqual([]);

@@ -1,7 +1,7 @@
 import { type ConfigChange, definitionChanges, isTighter, policyChanges } from "./policy-changes.ts";
 import type { ConfigFile, ConfigScenario } from "./schema.ts";
 
-/** A change's configuration as it may be judged by: measured as the change says, judged as its base commit says. */
+/** A change's configuration as it is judged: measured as the change defines, judged as its base commit defines. */
 export interface JudgedConfig {
   readonly config: ConfigFile;
   /** Settings of the change that are not in force (or, of what is measured, that nothing vouches for). */
@@ -21,7 +21,7 @@ function budgetUnder(base: Budget, head: Budget): Budget {
   return { ...base, ...Object.fromEntries(tighter) };
 }
 
-/** A scenario as the change runs it, with the base commit's say in how it is judged. */
+/** A scenario as the change runs it, judged by the base commit's settings. */
 function scenarioUnder(base: ConfigScenario, head: ConfigScenario): ConfigScenario {
   const { budget: own = {}, horizon: _horizon, repeats: _repeats, ...measured } = head;
   const budget = budgetUnder(base.budget ?? {}, own);
@@ -44,8 +44,9 @@ function tightened(base: ConfigScenario, head: ConfigScenario): readonly string[
 }
 
 /**
- * Judge a change by its base commit's settings: budgets, horizon, repeats, baseline and policy are the base's; what is run, in which
- * environment and for how long is the change's; scenarios that are new are wholly its own, and budgets may only get tighter.
+ * Judge a change by its base commit's settings: budgets, horizon, repeats, baseline and policy are the base's; what is
+ * run, in which environment and for how long is the change's; scenarios that are new are wholly its own, and budgets
+ * may only get tighter.
  */
 export function underBasePolicy(base: ConfigFile, head: ConfigFile): JudgedConfig {
   const before = new Map(base.scenarios.map((scenario) => [scenario.name, scenario]));

@@ -1,9 +1,12 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
+import type { Command } from "../core/command.ts";
+import type { Environment } from "../core/environment.ts";
 import { usageError } from "../core/errors.ts";
-import type { Command, GateRequest } from "./gate-request.ts";
+import type { GateRequest } from "./gate-request.ts";
 import { loadConfig } from "./load.ts";
 import { gateRequest } from "./options.ts";
+import { RUN_OPTION_ENTRIES } from "./run-options.ts";
 
 const CONFIG_FILE = "stormlog-gate.yml";
 
@@ -19,21 +22,18 @@ function entries(text: string | undefined): readonly string[] | undefined {
   return found === undefined || found.length === 0 ? undefined : found;
 }
 
-function workingDirectory(input: string | undefined, env: Readonly<Record<string, string | undefined>>): string {
+function workingDirectory(input: string | undefined, env: Environment): string {
   const root = path.resolve(env.GITHUB_WORKSPACE ?? ".", input ?? ".");
   if (!existsSync(root)) throw usageError("DIRECTORY_NOT_FOUND", `working-directory "${input}" does not exist`);
   return root;
 }
 
 /**
- * The Action's inputs as one request, through the same function as the command line's options. Empty inputs count as not
- * given, as the runner passes them.
+ * The Action's inputs as one request, through the same function as the command line's options. Empty inputs count as
+ * not given, as the runner passes them.
  * @throws GateError NO_COMMAND, DIRECTORY_NOT_FOUND, OPTION_INVALID, … (usage) and those of the config file
  */
-export function gateRequestFromInputs(
-  inputs: Readonly<Record<string, string | undefined>>,
-  env: Readonly<Record<string, string | undefined>>,
-): GateRequest {
+export function gateRequestFromInputs(inputs: Environment, env: Environment): GateRequest {
   const input = (name: string): string | undefined => {
     const text = inputs[name]?.trim();
     return text === undefined || text === "" ? undefined : text;
@@ -45,20 +45,11 @@ export function gateRequestFromInputs(
   const file = path.resolve(root, named ?? CONFIG_FILE);
   const config = named !== undefined || (command === null && existsSync(file)) ? loadConfig(file) : null;
   return gateRequest({
-    options: {
-      scenario: input("scenario"),
-      baseline: entries(input("baseline")),
-      intervalMs: input("interval-ms"),
-      repeats: input("repeats"),
-      baseRun: input("base-run"),
-      maxRuns: input("max-runs"),
-      maxMinutes: input("max-minutes"),
-      horizon: input("horizon"),
-      budget: entries(input("budget")),
-      probe: input("probe"),
-      attribute: input("attribute"),
-      unjudged: input("unjudged"),
-    },
+    options: Object.fromEntries(
+      RUN_OPTION_ENTRIES.flatMap(([name, { input: given, multiple }]) =>
+        given === undefined ? [] : [[name, multiple ? entries(input(given.name)) : input(given.name)]],
+      ),
+    ),
     command,
     config,
     configFile: config === null ? undefined : file,

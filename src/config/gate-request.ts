@@ -1,11 +1,9 @@
-import type { Horizon, Policy } from "../verdict/policy.ts";
+import type { Command } from "../core/command.ts";
+import type { Environment } from "../core/environment.ts";
+import type { Horizon } from "../core/horizon.ts";
+import type { Policy } from "../verdict/policy.ts";
 import type { JudgedConfig } from "./base-policy.ts";
 import type { ConfigFile } from "./schema.ts";
-
-/** What to start: an argument vector without a shell, or one string for `sh -c`. */
-export type Command =
-  | { readonly kind: "argv"; readonly argv: readonly string[] }
-  | { readonly kind: "shell"; readonly script: string };
 
 /** Where a base re-run comes from: the merge base in a git worktree, nowhere, or a command of the user's. */
 export type BaseRun =
@@ -13,7 +11,10 @@ export type BaseRun =
   | { readonly kind: "off" }
   | { readonly kind: "command"; readonly script: string };
 
-/** When the gate repeats a run with attribution on, to name the growing line: on a breach, never, or after every verdict. */
+/**
+ * When the gate repeats a run with attribution on, to name the growing line: on a breach, never, or after every
+ * verdict.
+ */
 export type AttributeMode = "auto" | "off" | "always";
 
 /** Whether processes are looked at from inside: where it can be had, never, or else the run has failed. */
@@ -37,7 +38,7 @@ export interface ScenarioRequest {
   readonly definition: string | null;
 }
 
-/** What a request takes from the policy part of a config file, so that another version of the file can stand for it. */
+/** What a request takes from the policy part of a config file, so that another version of the file can replace it. */
 export type JudgedBy = Pick<
   GateRequest,
   "scenarios" | "baselines" | "baseRun" | "maxRuns" | "maxMinutes" | "unjudged" | "gatingMetrics" | "relativeMargin"
@@ -78,12 +79,12 @@ export interface GateRequest {
   readonly gatingMetrics: Policy["gatingMetrics"];
   /** Fraction; null = the policy's default. */
   readonly relativeMargin: number | null;
-  /** What runs inside the measured processes may say what goes wrong with it, on their stderr. */
+  /** The probe may report its own errors on the measured processes' stderr. */
   readonly debug: boolean;
   /** Command line to print in reports. */
   readonly argv: readonly string[];
-  /** Absent when no config file says what to measure. */
+  /** Absent when no config file defines what is measured. */
   readonly source?: ConfigSource;
   /** Environment of the caller; scrubbed before the measured command sees it. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
 }

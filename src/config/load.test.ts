@@ -3,7 +3,7 @@ import { parseConfig } from "./load.ts";
 
 const scenario = (more: string) => `scenarios: [{ name: a, run: "true"${more} }]`;
 
-describe("what is said of a bad configuration file", () => {
+describe("the error of a bad configuration file", () => {
   it.each([
     ["", "it is empty"],
     ["just words", "it has no keys such as scenarios"],

@@ -9,7 +9,7 @@ const MAX_CONFIG_BYTES = 1024 * 1024;
 
 const EXAMPLE_HINT = "`stormlog-gate init` in an empty directory writes a commented example.";
 
-/** One problem in words: the validator's own speak of types and lengths, not of what to correct. */
+/** One problem with what to correct; the validator's own messages name types and lengths only. */
 function problemText(issue: v.BaseIssue<unknown>): string {
   const place = v.getDotPath(issue);
   if (place === null) return issue.input === null ? "it is empty" : "it has no keys such as scenarios";
@@ -66,7 +66,7 @@ export function loadConfig(file: string): ConfigFile {
     if (code === "ENOENT") {
       throw invalidInput(
         "CONFIG_NOT_FOUND",
-        `there is no configuration file ${file}`,
+        `the configuration file ${file} does not exist`,
         file,
         "Run `stormlog-gate init` to write one.",
       );

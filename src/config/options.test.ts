@@ -97,7 +97,7 @@ describe("the gate's request", () => {
       expect(() => chosen(text)).toThrowError(expect.objectContaining({ code: "SCENARIO_UNKNOWN" }));
   });
 
-  it("wants no baseline when told none", () => {
+  it("has no baseline with `none`", () => {
     expect(gateRequest(input({ options: { baseline: ["none"] } })).baselines).toEqual([]);
   });
 
@@ -105,22 +105,22 @@ describe("the gate's request", () => {
     [{ scenario: "absent" }, "SCENARIO_UNKNOWN"],
     [{ repeats: "0" }, "OPTION_INVALID"],
     [{ repeats: "2.5" }, "OPTION_INVALID"],
-    [{ intervalMs: "fast" }, "OPTION_INVALID"],
-    [{ intervalMs: "0.1" }, "OPTION_INVALID"],
-    [{ cpuBudget: "-1" }, "OPTION_INVALID"],
+    [{ interval: "fast" }, "OPTION_INVALID"],
+    [{ interval: "0.1" }, "OPTION_INVALID"],
+    [{ "cpu-budget": "-1" }, "OPTION_INVALID"],
     [{ unjudged: "maybe" }, "OPTION_INVALID"],
     [{ budget: ["rss=1GiB"] }, "BUDGET_INVALID"],
     [{ budget: ["host=lots"] }, "SIZE_INVALID"],
     [{ horizon: "soon" }, "HORIZON_INVALID"],
     [{ probe: "always" }, "OPTION_INVALID"],
-    [{ baseRun: " " }, "OPTION_INVALID"],
+    [{ "base-run": " " }, "OPTION_INVALID"],
   ])("refuses %o with %s", (options, code) => {
     expect(() => gateRequest(input({ command: null, config: CONFIG, options }))).toThrowError(
       expect.objectContaining({ code, exitCode: 2 }),
     );
   });
 
-  it("says so when there is nothing to run", () => {
+  it("is an error when there is nothing to run", () => {
     expect(() => gateRequest(input({ command: null }))).toThrowError(expect.objectContaining({ code: "NO_COMMAND" }));
   });
 });

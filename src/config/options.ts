@@ -1,32 +1,14 @@
 import path from "node:path";
+import type { Command } from "../core/command.ts";
+import type { Environment } from "../core/environment.ts";
 import { GateError, invalidInput, usageError } from "../core/errors.ts";
+import type { Horizon } from "../core/horizon.ts";
 import { parseSize } from "../core/units.ts";
-import type { Budget, Horizon } from "../verdict/policy.ts";
+import type { Budget } from "../verdict/policy.ts";
 import { type JudgedConfig, underBasePolicy } from "./base-policy.ts";
-import type { BaseRun, Command, ConfigSource, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
+import type { BaseRun, ConfigSource, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
+import type { GateOptions } from "./run-options.ts";
 import type { ConfigFile, ConfigScenario } from "./schema.ts";
-
-/** Options as text, the same for the command line and the Action; undefined = not given. */
-export interface GateOptions {
-  readonly scenario?: string | undefined;
-  readonly baseline?: readonly string[] | undefined;
-  readonly bundle?: string | undefined;
-  readonly intervalMs?: string | undefined;
-  readonly deviceIntervalMs?: string | undefined;
-  readonly cpuBudget?: string | undefined;
-  readonly repeats?: string | undefined;
-  readonly baseRun?: string | undefined;
-  readonly maxRuns?: string | undefined;
-  readonly maxMinutes?: string | undefined;
-  readonly timeout?: string | undefined;
-  readonly horizon?: string | undefined;
-  readonly budget?: readonly string[] | undefined;
-  readonly warningPercent?: string | undefined;
-  readonly criticalPercent?: string | undefined;
-  readonly probe?: string | undefined;
-  readonly attribute?: string | undefined;
-  readonly unjudged?: string | undefined;
-}
 
 /** Defaults of the contract; the sampler's rates are 200 Hz for the host and 50 Hz for devices. */
 export const DEFAULTS = {
@@ -57,7 +39,7 @@ function integer(name: string, text: string, low: number, high: number): number 
 function choice<T extends string>(name: string, text: string, allowed: readonly T[]): T {
   const found = allowed.find((word) => word === text);
   if (found === undefined) {
-    throw usageError("OPTION_INVALID", `--${name} "${text}" is none of ${allowed.join(", ")}`);
+    throw usageError("OPTION_INVALID", `--${name} "${text}" is not one of ${allowed.join(", ")}`);
   }
   return found;
 }
@@ -158,7 +140,9 @@ function parseRepeats(text: string | undefined): "auto" | number {
   return text === undefined || text === "auto" ? "auto" : integer("repeats", text, 1, 50);
 }
 
-/** The scenarios that an option names, in the order of the file: one, or several with commas or line ends between them. */
+/**
+ * The scenarios that an option names, in the order of the file: one, or several with commas or line ends between them.
+ */
 function chooseScenarios(config: ConfigFile, options: GateOptions): readonly ConfigScenario[] {
   const { scenario: text } = options;
   if (text === undefined) return config.scenarios;
@@ -199,7 +183,7 @@ export interface GateRequestInput {
   readonly defaultBaselines: readonly string[];
   readonly defaultUnjudged: UnjudgedMode;
   readonly argv: readonly string[];
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   /** `--debug`; default false. */
   readonly debug?: boolean;
 }
@@ -247,28 +231,28 @@ export function gateRequest(input: GateRequestInput): GateRequest {
     baselines: baselineSpecs(options, config, input.defaultBaselines),
     root: input.root,
     bundle: path.resolve(input.root, options.bundle ?? config?.report?.bundle ?? DEFAULTS.bundle),
-    hostPeriodNs: Math.round(number("interval", options.intervalMs ?? String(DEFAULTS.intervalMs), 0.5, 1000) * 1e6),
+    hostPeriodNs: Math.round(number("interval", options.interval ?? String(DEFAULTS.intervalMs), 0.5, 1000) * 1e6),
     devicePeriodNs: Math.round(
-      number("device-interval", options.deviceIntervalMs ?? String(DEFAULTS.deviceIntervalMs), 0.5, 1000) * 1e6,
+      number("device-interval", options["device-interval"] ?? String(DEFAULTS.deviceIntervalMs), 0.5, 1000) * 1e6,
     ),
-    cpuBudget: parseCpuBudget(options.cpuBudget ?? String(DEFAULTS.cpuBudgetPercent)),
+    cpuBudget: parseCpuBudget(options["cpu-budget"] ?? String(DEFAULTS.cpuBudgetPercent)),
     probe,
     attribute,
-    baseRun: parseBaseRun(options.baseRun ?? policy?.["base-run"] ?? "auto"),
-    maxRuns: integer("max-runs", options.maxRuns ?? String(policy?.["max-runs"] ?? DEFAULTS.maxRuns), 1, 100),
+    baseRun: parseBaseRun(options["base-run"] ?? policy?.["base-run"] ?? "auto"),
+    maxRuns: integer("max-runs", options["max-runs"] ?? String(policy?.["max-runs"] ?? DEFAULTS.maxRuns), 1, 100),
     maxMinutes:
-      options.maxMinutes !== undefined
-        ? number("max-minutes", options.maxMinutes, 0.01, 1e5)
+      options["max-minutes"] !== undefined
+        ? number("max-minutes", options["max-minutes"], 0.01, 1e5)
         : (policy?.["max-minutes"] ?? null),
     warningPercent: number(
       "warning-percent",
-      options.warningPercent ?? String(config?.report?.["warning-percent"] ?? DEFAULTS.warningPercent),
+      options["warning-percent"] ?? String(config?.report?.["warning-percent"] ?? DEFAULTS.warningPercent),
       0,
       100,
     ),
     criticalPercent: number(
       "critical-percent",
-      options.criticalPercent ?? String(config?.report?.["critical-percent"] ?? DEFAULTS.criticalPercent),
+      options["critical-percent"] ?? String(config?.report?.["critical-percent"] ?? DEFAULTS.criticalPercent),
       0,
       100,
     ),

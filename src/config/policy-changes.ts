@@ -10,17 +10,19 @@ export interface ConfigChange {
   readonly head: string | null;
 }
 
-/** Longest text of one side; a command of pages is told by its beginning. */
+/** Maximum length of one side; the rest of a longer command is cut. */
 const MAX_TEXT = 500;
 
-/** A value as somebody would have written it. */
+/** A value as it would be written in the file. */
 function written(value: unknown): string | null {
   if (value === undefined || value === null) return null;
   const text = typeof value === "string" ? value : typeof value === "object" ? JSON.stringify(value) : String(value);
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
 }
 
-/** What a value means, so that the same written differently is no change: `1e3` steps and `1000`, one name and a list of it. */
+/**
+ * The meaning of a value, so that another spelling is not a change: `1e3` and `1000` steps, one name and a list of it.
+ */
 type Meaning = (value: unknown) => unknown;
 
 const same: Meaning = (value) => value;
@@ -76,7 +78,7 @@ function budgetChanges(place: string, base: ConfigScenario, head: ConfigScenario
     .flatMap((metric) => changed(`${place}.budget.${metric}`, before?.[metric], now?.[metric], size));
 }
 
-/** What of a scenario says what is measured; a change of it is another scenario under the same name. */
+/** The parts of a scenario that define what is measured; a change of them makes another scenario of the same name. */
 export function definitionChanges(base: ConfigScenario, head: ConfigScenario): readonly ConfigChange[] {
   const place = `scenarios.${head.name}`;
   return [
@@ -97,8 +99,9 @@ function scenarioChanges(base: ConfigScenario, head: ConfigScenario): readonly C
 }
 
 /**
- * Every setting that decides what is measured and how it is judged, where the change differs from its base. A tighter budget and a
- * new scenario are none: they bind the change more than before. Timeouts and the settings of the report decide no verdict.
+ * Every setting that decides what is measured and how it is judged, where the change differs from its base. A tighter
+ * budget and a new scenario are none: they bind the change more than before. Timeouts and the settings of the report
+ * decide no verdict.
  */
 export function policyChanges(base: ConfigFile, head: ConfigFile): readonly ConfigChange[] {
   const heads = new Map(head.scenarios.map((scenario) => [scenario.name, scenario]));

@@ -45,7 +45,7 @@ describe("hideSecrets", () => {
     expect(hideSecrets(argv)).toEqual(argv);
   });
 
-  it("takes no longer than a moment for a megabyte of nothing in particular", () => {
+  it("takes at most 5 s for a megabyte without secrets", () => {
     const started = performance.now();
     for (const word of ["-", "a", "a=", "token", "://a"]) hideSecrets([word.repeat(1_000_000 / word.length)]);
     expect(performance.now() - started).toBeLessThan(5000);

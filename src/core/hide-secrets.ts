@@ -13,7 +13,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`(^|[\\s;&|(])(${SECRET_NAME})=${VALUE}`, "gi"), `$1$2=${MASK}`],
   // https://user:password@host
   [/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@:]*:[^\s/@]+@/gi, `$1${MASK}@`],
-  // What GitHub, Hugging Face, Weights & Biases' host of choice and the clouds hand out says by its beginning what it is.
+  // Tokens of GitHub, Hugging Face, GitLab, AWS and others are recognisable by their prefix.
   [
     /\b(?:gh[pousr]_[A-Za-z0-9_]{20,}|github_pat_\w{20,}|hf_[A-Za-z0-9]{20,}|glpat-[\w-]{20,}|AKIA[A-Z0-9]{16}|sk-[\w-]{20,})\b/g,
     MASK,
@@ -27,8 +27,8 @@ function hideInText(text: string): string {
 const BARE_OPTION = new RegExp(`^--?${SECRET_NAME}$`, "i");
 
 /**
- * A command as it may be written down: evidence is uploaded, and no log mask reaches a file. By name and by look only; a secret in
- * a place of its own kind stays.
+ * A command as it may be written down: evidence is uploaded, and no log mask reaches a file. By name and by look only;
+ * a secret in another form stays.
  */
 export function hideSecrets(argv: readonly string[]): readonly string[] {
   return argv.map((word, at) => {

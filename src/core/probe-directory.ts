@@ -3,8 +3,8 @@ import path from "node:path";
 import { packageRoot } from "./package-root.ts";
 
 /**
- * The directory of what runs inside measured processes (`inject`, `node`): beside the sources, or the copy in `dist` where the
- * program runs from there and may be all that is installed.
+ * The directory of what runs inside measured processes (`inject`, `node`): beside the sources, or the copy in `dist`
+ * where the program runs from there and may be all that is installed.
  */
 export function probeDirectory(): string {
   const root = packageRoot();

@@ -55,7 +55,8 @@ const SIZE_UNITS: Readonly<Record<string, number>> = {
 };
 
 /**
- * Parse "512MiB", "1.5 GB", "4096" into bytes (rounded down). KB/MB/GB are decimal, KiB/MiB/GiB and the bare letters binary.
+ * Parse "512MiB", "1.5 GB", "4096" into bytes (rounded down). KB/MB/GB are decimal, KiB/MiB/GiB and the bare letters
+ * binary.
  * @throws GateError SIZE_INVALID (usage)
  */
 export function parseSize(text: string): number {

@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import path from "node:path";
+import type { Environment } from "../core/environment.ts";
 import { FIRST_PID_NAMESPACE } from "../measure/launch/pid-namespace.ts";
 
 /** What of the machine decides how much its GPU drivers tell. */
@@ -21,7 +22,7 @@ export interface Roots {
 }
 
 /** The roots that the device backends use too: STORMLOG_GATE_PROC and STORMLOG_GATE_SYSFS stand for /proc and /sys. */
-export function rootsFrom(env: Readonly<Record<string, string | undefined>>): Roots {
+export function rootsFrom(env: Environment): Roots {
   const root = (value: string | undefined, usual: string): string => (value?.startsWith("/") ? value : usual);
   const sys = root(env.STORMLOG_GATE_SYSFS, "/sys");
   return { proc: root(env.STORMLOG_GATE_PROC, "/proc"), dev: path.join(sys, "..", "dev"), top: path.join(sys, "..") };
@@ -63,10 +64,7 @@ function nvidiaNodes(dev: string): Surroundings["nvidiaNodes"] {
 }
 
 /** Look at the machine around; nothing is changed. */
-export function detectEnvironment(
-  { proc, dev, top }: Roots,
-  env: Readonly<Record<string, string | undefined>>,
-): Surroundings {
+export function detectEnvironment({ proc, dev, top }: Roots, env: Environment): Surroundings {
   const inContainer =
     ["/.dockerenv", "/run/.containerenv"].some((file) => existsSync(path.join(top, file))) ||
     env.KUBERNETES_SERVICE_HOST !== undefined ||

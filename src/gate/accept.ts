@@ -9,7 +9,7 @@ import { keptSession } from "../measure/session/session.ts";
 import { readBundle } from "../report/bundle/bundle.ts";
 import type { ScenarioReport } from "../report/documents/model.ts";
 
-/** Candidate runs of a scenario that ended well, as they would be judged; ranks that were measured apart are runs of their job. */
+/** The successful candidate runs of a scenario, as they are judged; ranks that were measured separately are runs of their job. */
 function acceptedRuns(scenario: ScenarioReport, timeIso: string): readonly NewRun[] {
   const measured = scenario.runs.flatMap(({ role, info, analysis }) => {
     const ok = info.exit.kind === "exited" && info.exit.code === 0;
@@ -31,7 +31,7 @@ async function acceptedScenarios(bundle: string): Promise<readonly Accepted[]> {
   return report.scenarios.map((scenario) => {
     const runs = acceptedRuns(scenario, report.generated_at_utc);
     if (runs.length > 0) return { scenario, runs };
-    throw new GateError("NOTHING_TO_ACCEPT", `no run of scenario "${scenario.scenario}" ended well`, {
+    throw new GateError("NOTHING_TO_ACCEPT", `scenario "${scenario.scenario}" has no successful run`, {
       kind: "invalid-input",
       where: bundle,
     });
@@ -39,9 +39,9 @@ async function acceptedScenarios(bundle: string): Promise<readonly Accepted[]> {
 }
 
 /**
- * Accept what bundles measured as the new normal: each scenario, in each environment, opens a new epoch with the runs that all of
- * the bundles have of it. Every bundle is read before the first record is touched.
- * @throws GateError BUNDLE_… (exit 5), NOTHING_TO_ACCEPT when of a scenario of a bundle no run ended well, and those of the store
+ * Accept the measurements of bundles as the new baseline: each scenario, in each environment, opens a new epoch with its runs of
+ * all bundles. All bundles are read before the first record is changed.
+ * @throws GateError BUNDLE_… (exit 5), NOTHING_TO_ACCEPT when a scenario has no successful run, and those of the store
  */
 export async function acceptBundles(
   bundles: readonly string[],

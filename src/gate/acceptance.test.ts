@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { ScenarioReport } from "../report/documents/model.ts";
+import { type ScenarioReport, scenarioReport } from "../report/documents/model.ts";
 import { sampleReport } from "../report/testing/sample-report.ts";
 import type { Acceptance, RefusedAcceptance } from "../verdict/acceptance.ts";
 import { differenceOf } from "../verdict/difference.ts";
+import { readCheck } from "../verdict/judgement-document.ts";
 import { AcceptanceMatcher, type LiveAcceptances } from "./acceptance.ts";
 
 const HEAD = "a".repeat(40);
@@ -35,68 +36,68 @@ const live = (over: Partial<LiveAcceptances> = {}): LiveAcceptances => ({
   ...over,
 });
 
-describe("a red scenario", () => {
-  it("has a token, and stays red while nobody accepts it", async () => {
-    const desk = new AcceptanceMatcher(async () => live());
-    expect(await desk.settle(RED)).toEqual({ ...RED, difference: TOKEN });
-    expect(await desk.notes()).toEqual([]);
+describe("a failed scenario", () => {
+  it("has a token, and stays failed without an acceptance", async () => {
+    const matcher = new AcceptanceMatcher(async () => live());
+    expect(await matcher.apply(RED)).toEqual({ ...RED, difference: TOKEN });
+    expect(await matcher.notes()).toEqual([]);
   });
 
-  it("has its token also where nobody can be asked", async () => {
-    const desk = new AcceptanceMatcher(undefined);
-    expect(await desk.settle(RED)).toMatchObject({ word: "fail", difference: TOKEN });
-    expect(await desk.notes()).toEqual([]);
+  it("has its token where acceptances cannot be read", async () => {
+    const matcher = new AcceptanceMatcher(undefined);
+    expect(await matcher.apply(RED)).toMatchObject({ word: "fail", difference: TOKEN });
+    expect(await matcher.notes()).toEqual([]);
   });
 
   it("warns when it is accepted, in its picture too, and keeps its judgement", async () => {
-    const desk = new AcceptanceMatcher(async () => live({ accepted: [acceptance()], refused: [refusal("no")] }));
-    const settled = await desk.settle(RED);
-    expect(settled).toMatchObject({ word: "warn", accepted: { by: "ann" }, timeline: { verdict: "warn" } });
-    expect(settled.judgement).toBe(RED.judgement);
-    // Nothing is red any more, so nobody needs to know what did not count.
-    expect(await desk.notes()).toEqual([]);
+    const matcher = new AcceptanceMatcher(async () => live({ accepted: [acceptance()], refused: [refusal("no")] }));
+    const applied = await matcher.apply(RED);
+    expect(applied).toMatchObject({ word: "warn", accepted: { by: "ann" }, timeline: { verdict: "warn" } });
+    expect(applied.judgement).toBe(RED.judgement);
+    // Nothing fails any more, so ignored acceptances do not matter.
+    expect(await matcher.notes()).toEqual([]);
   });
 
   it("goes by the newest acceptance that covers it", async () => {
     const accepted = [acceptance({ by: "old" }), acceptance({ by: "new" }), acceptance({ difference: "0".repeat(12) })];
-    const settled = await new AcceptanceMatcher(async () => live({ accepted })).settle(RED);
-    expect(settled.accepted?.by).toBe("new");
+    const applied = await new AcceptanceMatcher(async () => live({ accepted })).apply(RED);
+    expect(applied.accepted?.by).toBe("new");
   });
 
-  it("says why what was said does not count, and does not go on for ever", async () => {
+  it("lists a limited number of reasons why acceptances are ignored", async () => {
     const smaller = TOKEN.replace(/([dh][aruh][pgc][bmr])\d+/g, "$11");
-    const desk = new AcceptanceMatcher(async () =>
+    const matcher = new AcceptanceMatcher(async () =>
       live({
         accepted: [acceptance({ difference: smaller }), acceptance({ head_sha: "bbbbbbb" })],
         refused: Array.from({ length: 50 }, (_, n) => refusal(`reason ${n}`)),
       }),
     );
-    expect(await desk.settle(RED)).toMatchObject({ word: "fail" });
-    const notes = await desk.notes();
-    expect(notes[0]).toMatch(/for commit bbbbbbb alone/);
-    expect(notes[1]).toMatch(/was smaller than what is found now/);
+    expect(await matcher.apply(RED)).toMatchObject({ word: "fail" });
+    const notes = await matcher.notes();
+    expect(notes[0]).toMatch(/for commit bbbbbbb only/);
+    expect(notes[1]).toMatch(/is for a smaller difference than the one found now/);
     expect(notes).toHaveLength(2 + 5 + 1);
-    expect(notes.at(-1)).toBe("45 more acceptances do not count");
+    expect(notes.at(-1)).toBe("45 more acceptances are ignored");
   });
 
   it("names what was accepted instead of it", async () => {
-    const desk = new AcceptanceMatcher(async () =>
+    const matcher = new AcceptanceMatcher(async () =>
       live({ accepted: [acceptance({ difference: `${"0".repeat(12)}-dapb100` })] }),
     );
-    await desk.settle(RED);
-    expect(await desk.notes()).toEqual([expect.stringContaining("another difference: 000000000000-dapb100 by ann")]);
+    await matcher.apply(RED);
+    expect(await matcher.notes()).toEqual([expect.stringContaining("others: 000000000000-dapb100 by ann")]);
   });
 
-  it("stays red when the question fails, and that is told once", async () => {
+  it("stays failed when GitHub cannot be asked, with one warning", async () => {
     let asked = 0;
-    const desk = new AcceptanceMatcher(async () => {
+    const matcher = new AcceptanceMatcher(async () => {
       asked += 1;
       throw new Error("no network");
     });
-    await desk.settle(RED);
-    expect(await desk.settle(RED)).toMatchObject({ word: "fail" });
+    await matcher.apply(RED);
+    expect(await matcher.apply(RED)).toMatchObject({ word: "fail" });
     expect(asked).toBe(1);
-    expect(await desk.notes()).toEqual(["What people accepted could not be read: no network"]);
+    expect(await matcher.notes()).toEqual(["The acceptances could not be read: no network"]);
   });
 });
 
@@ -104,18 +105,18 @@ describe("what cannot be accepted", () => {
   const failed: ScenarioReport["error"] = { code: "COMMAND_FAILED", message: "exit 1", hint: null };
   const oom = RED.judgement && {
     ...RED.judgement,
-    checks: RED.judgement.checks.map((check) => ({ ...check, aspect: "oom" as const })),
+    checks: RED.judgement.checks.map((check) => readCheck({ ...check, aspect: "oom", limit: "budget" })),
   };
 
   it.each<[string, ScenarioReport]>([
-    ["a failed command", { ...RED, error: failed }],
-    ["an error", { ...RED, word: "error", judgement: null, error: failed }],
-    ["running out of memory", { ...RED, judgement: oom }],
+    ["a failed command", scenarioReport({ ...RED, error: failed })],
+    ["an error", scenarioReport({ ...RED, word: "error", judgement: null, error: failed })],
+    ["running out of memory", scenarioReport({ ...RED, judgement: oom })],
     ["an unjudged scenario", { ...RED, word: "unjudged" }],
     ["a pass", { ...RED, word: "pass" }],
-  ])("is %s: it has no token, and nobody is asked", async (_what, report) => {
-    const desk = new AcceptanceMatcher(() => Promise.reject(new Error("asked")));
-    expect(await desk.settle(report)).toBe(report);
-    expect(await desk.notes()).toEqual([]);
+  ])("is %s: it has no token, and GitHub is not asked", async (_what, report) => {
+    const matcher = new AcceptanceMatcher(() => Promise.reject(new Error("asked")));
+    expect(await matcher.apply(report)).toBe(report);
+    expect(await matcher.notes()).toEqual([]);
   });
 });

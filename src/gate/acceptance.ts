@@ -3,13 +3,13 @@ import type { ScenarioReport } from "../report/documents/model.ts";
 import type { Acceptance, Acceptances, RefusedAcceptance } from "../verdict/acceptance.ts";
 import { type Difference, differenceOf, type Match, matchAcceptance } from "../verdict/difference.ts";
 
-/** What people accepted, and the commit that was measured. */
+/** The acceptances of a pull request, and the commit that was measured. */
 export interface LiveAcceptances extends Acceptances {
-  /** Head of the pull request as it was measured; null where it is not known. */
+  /** Head of the pull request that was measured; null where it is not known. */
   readonly headSha: string | null;
 }
 
-/** Reasons named at most: who wants to fill a report with refused acceptances shall not. */
+/** Maximum number of reasons, so that refused acceptances cannot flood a report. */
 const MAX_REASONS = 5;
 
 function shortened(reasons: readonly string[], what: string): readonly string[] {
@@ -18,32 +18,32 @@ function shortened(reasons: readonly string[], what: string): readonly string[] 
 }
 
 function refusedReason({ difference, by, via, url, why }: RefusedAcceptance): string {
-  const who = by === null ? `An acceptance by ${via}` : `The acceptance by ${by}`;
+  const who = by === null ? `an acceptance by ${via}` : `the acceptance by ${by}`;
   const of = difference === "" ? "" : ` of ${difference}`;
-  return `${who}${of} does not count: ${why}${url === null ? "" : ` (${url})`}`;
+  return `Ignored ${who}${of}: ${why}${url === null ? "" : ` (${url})`}`;
 }
 
-/** Why an acceptance of the same scenario and environment does not cover what failed; null where it does, or is of another one. */
+/** Why an acceptance of the same scenario and environment does not cover a difference; null where it does, or is of another one. */
 function mismatchReason(scenario: string, found: Difference, acceptance: Acceptance, match: Match): string | null {
-  const what = `${scenario}: what ${acceptance.by} accepted (${acceptance.difference})`;
+  const what = `${scenario}: the acceptance by ${acceptance.by} (${acceptance.difference})`;
   switch (match.kind) {
     case "covered":
     case "other":
       return null;
     case "other-commit":
-      return `${what} was accepted for commit ${acceptance.head_sha?.slice(0, 12)} alone, which is not the one measured`;
+      return `${what} is for commit ${acceptance.head_sha?.slice(0, 12)} only, and another commit was measured`;
     case "more":
       return `${what} does not cover a check that fails now (${found.token})`;
     case "larger":
-      return `${what} was smaller than what is found now (${found.token})`;
+      return `${what} is for a smaller difference than the one found now (${found.token})`;
     default:
       return assertNever(match);
   }
 }
 
 /**
- * Holds red scenarios against what people accepted. GitHub is asked at most once, when something is red; what cannot be asked is a
- * warning, and nothing is accepted then.
+ * Applies acceptances to failed scenarios. GitHub is asked at most once, and only when a scenario fails. An error is a warning, and
+ * nothing is accepted then.
  */
 export class AcceptanceMatcher {
   readonly #ask: (() => Promise<LiveAcceptances>) | undefined;
@@ -59,7 +59,7 @@ export class AcceptanceMatcher {
     const nothing = { accepted: [], refused: [], headSha: null };
     this.#asked ??= (this.#ask?.() ?? Promise.resolve({ ...nothing, warnings: [] })).catch((error: unknown) => ({
       ...nothing,
-      warnings: [`What people accepted could not be read: ${error instanceof Error ? error.message : String(error)}`],
+      warnings: [`The acceptances could not be read: ${error instanceof Error ? error.message : String(error)}`],
     }));
     return this.#asked;
   }
@@ -80,11 +80,11 @@ export class AcceptanceMatcher {
   }
 
   /**
-   * A red scenario gets the token of its difference, and with an acceptance that covers it the word `warn`; its judgement stays as
-   * it was. A failed command and running out of memory have no token: they cannot be accepted.
+   * A failed scenario gets the token of its difference. An acceptance that covers it makes the verdict `warn`; the judgement does
+   * not change. A failed command and running out of memory have no token: they cannot be accepted.
    */
-  async settle(report: ScenarioReport): Promise<ScenarioReport> {
-    if (report.word !== "fail" || report.judgement === null || report.error !== null) return report;
+  async apply(report: ScenarioReport): Promise<ScenarioReport> {
+    if (report.kind !== "judged" || report.word !== "fail") return report;
     const found = differenceOf(report.scenario, report.fingerprint, report.judgement);
     if (found === null) return report;
     const accepted = await this.find(report.scenario, found);
@@ -93,7 +93,7 @@ export class AcceptanceMatcher {
     return { ...report, word: "warn", timeline, difference: found.token, accepted };
   }
 
-  /** What to tell beside the verdict, after everything was settled: why acceptances did not count where something stayed red. */
+  /** Why acceptances were ignored although a scenario fails; call it after `apply` for every scenario. */
   async notes(): Promise<readonly string[]> {
     if (this.#asked === undefined) return [];
     const { accepted, refused, warnings } = await this.#asked;
@@ -101,7 +101,7 @@ export class AcceptanceMatcher {
     const others =
       this.#mismatches.length === 0 && accepted.length > 0
         ? [
-            `What was accepted is another difference: ${accepted
+            `The accepted differences are others: ${accepted
               .slice(0, MAX_REASONS)
               .map(({ difference, by }) => `${difference} by ${by}`)
               .join(", ")}`,
@@ -109,9 +109,9 @@ export class AcceptanceMatcher {
         : [];
     return [
       ...warnings,
-      ...shortened([...new Set(this.#mismatches)], "acceptances do not cover what failed"),
+      ...shortened([...new Set(this.#mismatches)], "acceptances do not cover the failed checks"),
       ...others,
-      ...shortened([...new Set(refused.map(refusedReason))], "acceptances do not count"),
+      ...shortened([...new Set(refused.map(refusedReason))], "acceptances are ignored"),
     ];
   }
 }

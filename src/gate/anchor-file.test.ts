@@ -16,7 +16,7 @@ const text = (peak: number, backend = "cpu"): string =>
     ),
   ]);
 
-describe("the anchors that hold for a change", () => {
+describe("the anchors in force for a change", () => {
   let top: string;
   const git = (...args: string[]): string =>
     execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@x", "-C", top, ...args], { encoding: "utf8" });
@@ -41,7 +41,7 @@ describe("the anchors that hold for a change", () => {
     expect((await readAnchors(path.join(top, "nowhere"), {})).anchors).toEqual([]);
   });
 
-  it("are those of the base on a pull request, whatever the change makes of them, also in a directory", async () => {
+  it("are those of the base on a pull request, also in a subdirectory", async () => {
     commit(100);
     commit(50, "sub");
     git("checkout", "--quiet", "-b", "topic");
@@ -51,13 +51,13 @@ describe("the anchors that hold for a change", () => {
     expect(await peakOf(top, env)).toBe(100);
     expect(await peakOf(path.join(top, "sub"), env)).toBe(50);
     const { warnings } = await readAnchors(top, env);
-    expect(warnings).toEqual([expect.stringContaining("hold until it is merged")]);
+    expect(warnings).toEqual([expect.stringContaining("are used until it is merged")]);
     git("rm", "--quiet", ANCHORS_FILE);
     git("commit", "--quiet", "--message", "no limit");
     expect(await peakOf(top, env)).toBe(100);
   });
 
-  it("are the change's own where the base has none, or is not known, which is said", async () => {
+  it("are those of the change where the base has none, or is not available (with a warning)", async () => {
     commit(null);
     git("checkout", "--quiet", "-b", "topic");
     commit(70);
@@ -67,12 +67,12 @@ describe("the anchors that hold for a change", () => {
     expect(unknown.warnings).toEqual([expect.stringContaining("fetch-depth: 0")]);
   });
 
-  it("refuse a file that cannot be read", async () => {
+  it("reject a file that cannot be read", async () => {
     writeFileSync(path.join(top, ANCHORS_FILE), "{");
     await expect(readAnchors(top, {})).rejects.toMatchObject({ code: "ANCHORS_INVALID" });
   });
 
-  it("say so when a scenario has anchors in other environments alone", async () => {
+  it("come with a warning when a scenario has anchors of other environments only", async () => {
     commit(100);
     const book = await readAnchors(top, {});
     expect(anchorFor(book, "train", { backend: "cuda" })).toMatchObject({

@@ -3,17 +3,16 @@ import path from "node:path";
 import type { Measurements } from "../analysis/measurements.ts";
 import { mergeBase } from "../baseline/ancestors.ts";
 import { git } from "../baseline/git.ts";
+import type { Environment } from "../core/environment.ts";
 import { invalidInput } from "../core/errors.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { ANCHORS_FILE, type Anchor, anchorMeasurements, findAnchor, parseAnchors } from "./anchor.ts";
 
-/** The release anchors a gate works with, and what is worth saying of them. */
+/** The release anchors of a gate, with warnings. */
 export interface AnchorBook {
   readonly anchors: readonly Anchor[];
   readonly warnings: readonly string[];
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 async function inTree(root: string): Promise<string | null> {
   const file = path.join(root, ANCHORS_FILE);
@@ -26,16 +25,16 @@ async function inTree(root: string): Promise<string | null> {
   }
 }
 
-/** Whether this is a pull request's run, whose own files are not to be trusted with its limits. */
+/** Whether a pull request is measured, whose files must not set its own limits. */
 function onPullRequest(env: Environment): boolean {
-  // A copy of a pull request that a bot pushed for runners that see no pull requests is one, too.
+  // A bot may push a copy of a pull request for runners without access to pull requests.
   const copied = /^refs\/heads\/pull-request\/\d+$/.test(env.GITHUB_REF ?? "");
   return copied || Boolean(env.GITHUB_BASE_REF || env.STORMLOG_GATE_BASE);
 }
 
 /**
- * The anchors that hold for the code in `root`. On a pull request they are those of the commit it branched off: a change cannot
- * move its own limit. Where that commit is not to be had, those of the working tree hold, with a warning.
+ * The anchors in force for the code in `root`. On a pull request they are those of the commit it branched off: a change cannot
+ * move its own limit. Where that commit is not available, those of the working tree are used, with a warning.
  * @throws GateError ANCHORS_INVALID, ANCHORS_UNREADABLE, INPUT_SCHEMA_VERSION (exit 5)
  */
 export async function readAnchors(root: string, env: Environment): Promise<AnchorBook> {
@@ -43,7 +42,7 @@ export async function readAnchors(root: string, env: Environment): Promise<Ancho
   if (!onPullRequest(env)) return book(own, ANCHORS_FILE, []);
   const base = await mergeBase(root, env);
   if (base === null) {
-    const why = `${ANCHORS_FILE} of the base is not known here (a shallow clone needs fetch-depth: 0): the change's own counts`;
+    const why = `${ANCHORS_FILE} of the base commit is not available here (a shallow clone needs fetch-depth: 0), so that of the change is used`;
     return book(own, ANCHORS_FILE, own === null ? [] : [why]);
   }
   const prefix = await git(root, ["rev-parse", "--show-prefix"]);
@@ -51,12 +50,12 @@ export async function readAnchors(root: string, env: Environment): Promise<Ancho
   const shown = await git(root, ["cat-file", "blob", name]);
   const text = shown.ok ? shown.stdout : null;
   const changed = (own?.trim() ?? null) !== (text?.trim() ?? null);
-  // No anchors at the base: there is nothing to loosen, and those of the change hold already.
+  // Without anchors at the base there is no limit to loosen, so those of the change are used.
   if (text === null) return book(own, ANCHORS_FILE, []);
   return book(
     text,
     `${ANCHORS_FILE} of ${base.slice(0, 12)}`,
-    changed ? [`${ANCHORS_FILE} is changed here; the anchors of the base commit hold until it is merged`] : [],
+    changed ? [`${ANCHORS_FILE} is changed here, and the anchors of the base commit are used until it is merged`] : [],
   );
 }
 
@@ -64,7 +63,7 @@ function book(text: string | null, where: string, warnings: readonly string[]): 
   return { anchors: text === null ? [] : parseAnchors(text, where), warnings };
 }
 
-/** What the verdict takes of the anchors for one scenario; with a word where its environment has none though others have. */
+/** The anchor of one scenario, with a warning where only other environments have one. */
 export function anchorFor(
   { anchors }: AnchorBook,
   scenario: string,

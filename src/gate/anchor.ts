@@ -11,7 +11,7 @@ import type { Policy } from "../verdict/policy.ts";
 
 export const ANCHORS_SCHEMA = "stormlog.anchors/1";
 
-/** The file in a repository that holds its release anchors, beside `stormlog-gate.yml`. */
+/** The file of a repository with its release anchors, next to `stormlog-gate.yml`. */
 export const ANCHORS_FILE = "stormlog-anchors.json";
 
 const rank = v.pipe(v.number(), v.integer(), v.minValue(0));
@@ -29,12 +29,12 @@ const AnchorSchema = v.object({
 
 export const AnchorsSchema = v.object({ schema: v.literal(ANCHORS_SCHEMA), anchors: v.array(AnchorSchema) });
 
-/** The accepted level of one scenario in one environment, against which slow creep is measured. */
+/** The accepted level of one scenario in one environment, the limit for slow creep. */
 export type Anchor = v.InferOutput<typeof AnchorSchema>;
 
 /**
  * Read an anchors file.
- * @throws GateError ANCHORS_INVALID, INPUT_SCHEMA_VERSION (exit 5): a limit that cannot be read must not be no limit
+ * @throws GateError ANCHORS_INVALID, INPUT_SCHEMA_VERSION (exit 5): an unreadable limit must not be ignored
  */
 export function parseAnchors(text: string, where: string): readonly Anchor[] {
   let json: unknown;
@@ -55,11 +55,11 @@ export function parseAnchors(text: string, where: string): readonly Anchor[] {
   const result = v.safeParse(AnchorsSchema, json);
   if (result.success) return result.output.anchors;
   const issue = result.issues[0];
-  const place = v.getDotPath(issue) ?? "document";
-  throw invalidInput("ANCHORS_INVALID", `${where} is no anchors file: ${place}: ${issue.message}`, where);
+  const field = v.getDotPath(issue) ?? "document";
+  throw invalidInput("ANCHORS_INVALID", `${where} is not an anchors file: ${field}: ${issue.message}`, where);
 }
 
-/** The file's text: one line an anchor's series, so that a review reads it. */
+/** The text of the file, with one line for each series, so that it can be reviewed. */
 export function serializeAnchors(anchors: readonly Anchor[]): string {
   const one = ({ scenario, fingerprint, set, commit, series }: Anchor): string =>
     [
@@ -80,7 +80,7 @@ export function findAnchor(anchors: readonly Anchor[], scenario: string, fingerp
   return usable.find((anchor) => fingerprintHash(anchor.fingerprint) === hash) ?? usable[0] ?? null;
 }
 
-/** An anchor as the verdict's rules take it. */
+/** An anchor as measurements. */
 export function anchorMeasurements(anchor: Anchor): Measurements {
   const series = anchor.series.map(([at, device, metric, peak_bytes]) => ({ rank: at, device, metric, peak_bytes }));
   return {
@@ -90,7 +90,7 @@ export function anchorMeasurements(anchor: Anchor): Measurements {
   };
 }
 
-/** The anchor that measured runs make: the middle peak of every series. */
+/** The anchor made of measured runs: the median peak of every series. */
 export function anchorOf(
   scenario: string,
   fingerprint: Fingerprint,
@@ -125,12 +125,12 @@ export function withAnchor(anchors: readonly Anchor[], anchor: Anchor): readonly
 }
 
 /**
- * Where a night's runs stand to the anchor, for every gating series: judged by the anchor rule of the gate, on nothing else.
+ * The runs of a session against the anchor, for every gating series, judged by the anchor rule of the gate alone.
  * @returns the checks; those with verdict "fail" exceed the anchor and its margin
  */
-export function anchorStanding(night: Measurements, anchor: Anchor, policy: Policy): readonly Check[] {
+export function anchorStanding(session: Measurements, anchor: Anchor, policy: Policy): readonly Check[] {
   const { checks } = judge({
-    candidate: { ...night, runs: night.runs.slice(-ANCHOR_CONFIRMATIONS) },
+    candidate: { ...session, runs: session.runs.slice(-ANCHOR_CONFIRMATIONS) },
     baseline: null,
     anchor: anchorMeasurements(anchor),
     policy: { ...policy, budgets: [] },

@@ -10,23 +10,23 @@ import { type LinesMoment, parseLines } from "../snapshot/lines-document.ts";
 import { growthOverSnapshots } from "../snapshot/snapshot-growth.ts";
 import { PROBE_FOLDER } from "../telemetry/recording/probe-files.ts";
 
-/** Directory of a run directory that keeps what an attribution run wrote down. */
+/** Directory in a run directory with the files of an attribution run. */
 export const SNAPSHOTS_FOLDER = "snapshots";
 
 const LINES_FILE = /^(\d{1,10}\.\d{1,9})\.lines\.\d{1,6}(?:\.[a-z0-9-]{1,40})?\.json$/;
 const SNAPSHOT_FILE = /^(\d{1,10}\.\d{1,9})\.snapshot\.\d{1,6}\.pickle$/;
-/** The measured program writes these: a file larger than this is none of the probe's. */
+/** The measured program could write these files; those of the probe are smaller than this. */
 const MAX_LINES_BYTES = 64 * 1024 * 1024;
-/** Processes looked at; a fork storm leaves more. */
+/** Maximum number of processes that are read. */
 const MAX_PROCESSES = 256;
 
 export interface AttributionEvidence {
   readonly processes: readonly ProcessEvidence[];
-  /** What could not be read, in words. */
+  /** Files that could not be read, with the reasons. */
   readonly notes: readonly string[];
 }
 
-/** Regular files of the probe's directory, moved to where the bundle keeps them; names in numerical order. */
+/** The regular files of the probe's directory, moved into the bundle; names in numerical order. */
 function keepFiles(directory: string): readonly string[] {
   const from = path.join(directory, PROBE_FOLDER);
   const to = path.join(directory, SNAPSHOTS_FOLDER);
@@ -36,7 +36,7 @@ function keepFiles(directory: string): readonly string[] {
   } catch {
     return [];
   }
-  // Never through a link: the measured program could have put one there.
+  // The measured program could have made a symbolic link.
   const regular = names.filter((name) => lstatSync(path.join(from, name), { throwIfNoEntry: false })?.isFile());
   if (regular.length > 0) mkdirSync(to, { recursive: true });
   for (const name of regular) renameSync(path.join(from, name), path.join(to, name));
@@ -46,7 +46,7 @@ function keepFiles(directory: string): readonly string[] {
 function readLines(file: string): LinesMoment {
   const { size } = lstatSync(file);
   if (size > MAX_LINES_BYTES)
-    throw new GateError("LINES_INVALID", `${size} bytes are no list of lines`, { kind: "error" });
+    throw new GateError("LINES_INVALID", `a list of lines cannot have ${size} bytes`, { kind: "error" });
   let json: unknown;
   try {
     json = JSON.parse(readFileSync(file, "utf8"));
@@ -57,8 +57,8 @@ function readLines(file: string): LinesMoment {
 }
 
 /**
- * Read what the processes of an attribution run wrote into its probe directory, and move it to the run's `snapshots/`. What cannot
- * be read is a note: the rest still names lines.
+ * Read the files that the processes of an attribution run wrote into its probe directory, and move them to the run's `snapshots/`.
+ * A file that cannot be read is a note.
  * @throws Error when the files cannot be moved (no space, no permission)
  */
 export function attributionEvidence(directory: string, isUserFrame: (frame: Frame) => boolean): AttributionEvidence {
@@ -75,13 +75,13 @@ export function attributionEvidence(directory: string, isUserFrame: (frame: Fram
   const files = keepFiles(directory);
   const byProcess = groupBy(files, (file) => path.basename(file).split(".").slice(0, 2).join("."));
   const processes = [...byProcess].slice(0, MAX_PROCESSES).map(([process, own]): ProcessEvidence => {
-    const moments = own.flatMap((file) => {
+    const samples = own.flatMap((file) => {
       if (!LINES_FILE.test(path.basename(file))) return [];
-      const moment = attempt(file, () => readLines(file));
-      return moment === null ? [] : [moment];
+      const sample = attempt(file, () => readLines(file));
+      return sample === null ? [] : [sample];
     });
-    // A snapshot does not tell its step; the lines of the same moment do.
-    const steps = new Map(moments.map(({ moment, sample }) => [moment, sample.step]));
+    // A snapshot has no step number, but the lines taken with it do.
+    const steps = new Map(samples.map(({ moment, sample }) => [moment, sample.step]));
     const snapshots = own.flatMap((file) => {
       if (!SNAPSHOT_FILE.test(path.basename(file))) return [];
       const snapshot = attempt(file, () => readSnapshotFile(file));
@@ -91,11 +91,11 @@ export function attributionEvidence(directory: string, isUserFrame: (frame: Fram
     const devices = growthOverSnapshots(snapshots, isUserFrame);
     return {
       process,
-      moments,
+      moments: samples,
       devices: devices.map(({ device, growth }) => ({ device: `cuda:${device}`, growth })),
     };
   });
   if (byProcess.size > MAX_PROCESSES)
-    notes.push(`lines of ${byProcess.size - MAX_PROCESSES} more processes were not read`);
+    notes.push(`the lines of ${byProcess.size - MAX_PROCESSES} more processes were not read`);
   return { processes, notes };
 }

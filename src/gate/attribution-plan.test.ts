@@ -27,31 +27,31 @@ function recording(steps: readonly number[] | null): Recording {
 }
 
 function judgement(verdict: CheckVerdict, aspect: Aspect): Judgement {
-  const check = { verdict, aspect } as Check;
+  const check = { verdict, aspect, kind: aspect } as Check;
   return { verdict, checks: [check] } as unknown as Judgement;
 }
 
 const analysis = (label: DriftClass) => ({ series: [{ class: label }] }) as unknown as AnalysisDocument;
 
-describe("whether to look again", () => {
-  test("a breach of growth or class is looked into, a clean run costs nothing", () => {
+describe("an attribution run", () => {
+  test("is made after a breach of growth or class, and not after a clean run", () => {
     expect(attributionWanted("auto", judgement("fail", "growth"), analysis("rising"))).toBe(true);
     expect(attributionWanted("auto", judgement("warn", "class"), analysis("leak"))).toBe(true);
     expect(attributionWanted("auto", judgement("pass", "growth"), analysis("leak"))).toBe(false);
   });
 
-  test("a peak breach is looked into only while something grows", () => {
+  test("is made after a peak breach only while a series grows", () => {
     expect(attributionWanted("auto", judgement("fail", "peak"), analysis("flat"))).toBe(false);
     expect(attributionWanted("auto", judgement("fail", "peak"), analysis("leak"))).toBe(true);
   });
 
-  test("off is off and always is always", () => {
+  test("is never made with off, and always with always", () => {
     expect(attributionWanted("off", judgement("fail", "growth"), analysis("leak"))).toBe(false);
     expect(attributionWanted("always", null, null)).toBe(true);
   });
 });
 
-describe("the moments", () => {
+describe("the times of attribution snapshots", () => {
   test("are steps of the last run where it has enough", () => {
     expect(attributionTimes(recording([1, 2, 400]), 10)).toEqual({ kind: "steps", at: [140, 200, 260, 320, 368] });
   });
@@ -62,7 +62,7 @@ describe("the moments", () => {
     expect(attributionTimes(recording([Number.NaN]), 10)?.kind).toBe("seconds");
   });
 
-  test("are none in a run that is over at once", () => {
+  test("do not exist for a very short run", () => {
     expect(attributionTimes(recording(null), 0.1)).toBeNull();
     expect(attributionTimes(recording(null), null)).toBeNull();
   });

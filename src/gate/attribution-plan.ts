@@ -3,23 +3,23 @@ import type { AttributeMode } from "../config/gate-request.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 
-/** When, within the attribution run, the live memory is written down; ascending, at least {@link MIN_MOMENTS}. */
+/** When the attribution run records its live memory: ascending, at least {@link MIN_SNAPSHOTS}. */
 export type AttributionTimes =
   | { readonly kind: "steps"; readonly at: readonly number[] }
   | { readonly kind: "seconds"; readonly at: readonly number[] };
 
-/** With two snapshots churn looks like a leak: three of equal phase are the least that shows a line growing on. */
-export const MIN_MOMENTS = 3;
+/** With two snapshots churn looks like a leak; three at the same phase show that a line keeps growing. */
+export const MIN_SNAPSHOTS = 3;
 
 /**
- * Fractions of the run at which the live memory is written down: past the warm-up, and early enough that a run with a few
- * steps less than the last one still reaches them.
+ * Fractions of the run at which the live memory is recorded: after the warm-up, and early enough for a run with a few steps less
+ * than the last one.
  */
 const FRACTIONS = [0.35, 0.5, 0.65, 0.8, 0.92] as const;
 
 /**
- * Whether a run is worth repeating to find the line. Growth has a line: a breach of growth or class, and any other breach
- * while a gating series grows. A peak that is higher and flat is not growth; its lines are in a snapshot, not in a difference.
+ * Whether a run is repeated to find the line that grows: after a breach of growth or class, and after any other breach while a
+ * series grows. A higher, flat peak is not growth; its lines are in a snapshot, not in a difference.
  */
 export function attributionWanted(
   mode: AttributeMode,
@@ -46,14 +46,14 @@ function lastStep(recording: Recording): number | null {
 }
 
 /**
- * The moments for a repetition of `recording`: equal phases of its steps when it has enough of them, else moments of its
+ * The snapshot times for a repetition of `recording`: at fixed fractions of its steps when it has enough of them, otherwise of its
  * `durationS` seconds; null when the run is too short for either.
  */
 export function attributionTimes(recording: Recording, durationS: number | null): AttributionTimes | null {
   const last = lastStep(recording);
   if (last !== null) {
     const at = [...new Set(FRACTIONS.map((fraction) => Math.round(fraction * last)))].filter((step) => step > 0);
-    if (at.length >= MIN_MOMENTS) return { kind: "steps", at };
+    if (at.length >= MIN_SNAPSHOTS) return { kind: "steps", at };
   }
   if (durationS === null || durationS < 0.2) return null;
   return { kind: "seconds", at: FRACTIONS.map((fraction) => Math.round(fraction * durationS * 1000) / 1000) };
@@ -61,7 +61,7 @@ export function attributionTimes(recording: Recording, durationS: number | null)
 
 /** The environment that turns attribution on in the measured processes. */
 export function attributionEnvironment(
-  moments: AttributionTimes,
+  times: AttributionTimes,
   nodeAttribution: string,
   nodeOptions: string | undefined,
 ): Readonly<Record<string, string>> {
@@ -69,7 +69,7 @@ export function attributionEnvironment(
   const quoted = `"${nodeAttribution.replace(/[\\"]/g, "\\$&")}"`;
   return {
     STORMLOG_GATE_ATTRIBUTE: "on",
-    STORMLOG_GATE_ATTRIBUTE_AT: `${moments.kind}:${moments.at.join(",")}`,
+    STORMLOG_GATE_ATTRIBUTE_AT: `${times.kind}:${times.at.join(",")}`,
     NODE_OPTIONS: [nodeOptions ?? "", `--require ${quoted}`].join(" ").trim(),
   };
 }

@@ -29,7 +29,7 @@ function commit(text: string): string {
   return git(full, "rev-parse", "HEAD");
 }
 
-/** The history as the whole repository knows it. */
+/** The history of the whole repository. */
 const history = (over: Partial<HistoryPort> = {}): HistoryPort => ({
   baseBranch: async () => null,
   mergeBase: async (head, branch) => git(full, "merge-base", head, branch),
@@ -84,7 +84,7 @@ describe("the configuration of the base commit", () => {
     expect(await readBaseConfig(file(full), CI, ports)).toMatchObject({ kind: "found", commit: left });
   });
 
-  it("is asked of who knows the whole history where the clone does not", async () => {
+  it("comes from the history port where the clone lacks it", async () => {
     const env = { ...CI, GITHUB_BASE_REF: "main" };
     const found = await readBaseConfig(file(shallow), env, { history: history(), fileAt });
     expect(found).toEqual({ kind: "found", text: "as it was left", commit: left });
@@ -92,17 +92,17 @@ describe("the configuration of the base commit", () => {
     expect(await readBaseConfig(file(shallow), env, {})).toMatchObject({ kind: "unknown" });
   });
 
-  it("is unknown, with the reason, when the question fails", async () => {
-    const refuse = () => Promise.reject(new Error("GitHub said no."));
+  it("is unknown, with the reason, when GitHub cannot be asked", async () => {
+    const refuse = () => Promise.reject(new Error("GitHub refused."));
     const ports = { history: history({ mergeBase: refuse }), fileAt };
     expect(await readBaseConfig(file(shallow), { ...CI, GITHUB_BASE_REF: "main" }, ports)).toEqual({
       kind: "unknown",
-      why: "GitHub said no",
+      why: "GitHub refused",
     });
   });
 
-  it("is that of the branch itself for a change that shares no history with it", async () => {
-    git(full, "checkout", "--quiet", "--orphan", "stranger");
+  it("is that of the base branch for a change without common history", async () => {
+    git(full, "checkout", "--quiet", "--orphan", "unrelated");
     commit("of nowhere");
     const found = await readBaseConfig(file(full), { ...CI, GITHUB_BASE_REF: "main" }, {});
     git(full, "checkout", "--quiet", "--force", "topic");
@@ -118,7 +118,7 @@ describe("the configuration of the base commit", () => {
     expect(await readBaseConfig(elsewhere, { ...CI, GITHUB_BASE_REF: "main" }, ports)).toMatchObject({ kind: "new" });
   });
 
-  it("is found by the runner's variables where there is no git to ask", async () => {
+  it("is found by the runner's variables where git is not available", async () => {
     const plain = path.join(root, "plain");
     mkdirSync(path.join(plain, "jobs"), { recursive: true });
     const env = {
@@ -134,7 +134,7 @@ describe("the configuration of the base commit", () => {
     });
   });
 
-  it("is not asked for outside a pipeline, and where nothing is a pull request", async () => {
+  it("is not read outside a pipeline, or without a pull request", async () => {
     for (const env of [
       { GITHUB_BASE_REF: "main" },
       { CI: "false", GITHUB_BASE_REF: "main" },

@@ -2,8 +2,7 @@ import path from "node:path";
 import { mergeBase } from "../baseline/ancestors.ts";
 import { git } from "../baseline/git.ts";
 import type { HistoryPort } from "../baseline/history-port.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from "../core/environment.ts";
 
 /** Reads a file of a commit where the clone does not have it; null = there is no such file. */
 export type FileAt = (commit: string, path: string) => Promise<string | null>;
@@ -13,9 +12,9 @@ export type BaseConfig =
   | { readonly kind: "found"; readonly text: string; readonly commit: string }
   /** The base commit has no such file. */
   | { readonly kind: "new"; readonly commit: string }
-  /** It should be there and cannot be had. */
+  /** It exists and cannot be read. */
   | { readonly kind: "unknown"; readonly why: string }
-  /** Nothing here is a pull request. */
+  /** No pull request is measured. */
   | { readonly kind: "not-asked" };
 
 export interface BaseConfigPorts {
@@ -23,27 +22,27 @@ export interface BaseConfigPorts {
   readonly fileAt?: FileAt | undefined;
 }
 
-/** Whether this is a job of a pipeline: by hand, a configuration is judged by as it is. */
+/** Whether this is a job of a pipeline. By hand, the configuration is used as it is. */
 function inPipeline({ CI, GITHUB_ACTIONS }: Environment): boolean {
   return GITHUB_ACTIONS === "true" || (CI !== undefined && CI !== "" && CI !== "false" && CI !== "0");
 }
 
-/** Branches of GitHub's merge queue name the branch that they go into. */
+/** Branches of GitHub's merge queue contain the name of their target branch. */
 const QUEUED = /^refs\/heads\/gh-readonly-queue\/(.+)\/pr-\d+-[0-9a-f]{40,64}$/;
 
 function queuedBranch({ GITHUB_EVENT_NAME, GITHUB_REF }: Environment): string | null {
   return GITHUB_EVENT_NAME === "merge_group" ? (QUEUED.exec(GITHUB_REF ?? "")?.[1] ?? null) : null;
 }
 
-interface Place {
+interface GitLocation {
   /** Commit that is measured; null = not known. */
   readonly head: string | null;
   /** Path within the repository. */
   readonly path: string;
 }
 
-/** Where the file lies in its repository, asked of git, or of the runner's variables where git does not answer. */
-async function placeOf(file: string, env: Environment): Promise<Place | null> {
+/** The location of the file in its repository, from git, or from the runner's variables where git fails. */
+async function locationOf(file: string, env: Environment): Promise<GitLocation | null> {
   const directory = path.dirname(file);
   const prefix = await git(directory, ["rev-parse", "--show-prefix"]);
   if (prefix.ok) {
@@ -56,7 +55,7 @@ async function placeOf(file: string, env: Environment): Promise<Place | null> {
   return { head: env.GITHUB_SHA ?? null, path: inside.split(path.sep).join("/") };
 }
 
-/** Commit where the change left its base branch: told by the clone, else by who knows the whole history. */
+/** The commit where the change left its base branch: from the clone, otherwise from the history port. */
 async function baseCommit(
   directory: string,
   env: Environment,
@@ -70,7 +69,7 @@ async function baseCommit(
   if (local !== null || head === null || into === undefined || into === "") return local;
   const known = (await history?.mergeBase(head, into)) ?? null;
   if (known !== null) return known;
-  // A change that shares no history with its base branch is judged by what the branch says now, not by itself.
+  // A change without common history is judged by the current state of the branch, not by its own configuration.
   const tip = await git(directory, ["rev-parse", "--verify", "--quiet", `refs/remotes/origin/${into}^{commit}`]);
   return tip.ok ? tip.stdout : null;
 }
@@ -101,11 +100,11 @@ export async function readBaseConfig(file: string, env: Environment, ports: Base
     const branch = named ? null : (queuedBranch(env) ?? (await ports.history?.baseBranch()) ?? null);
     if (!named && branch === null) return { kind: "not-asked" };
     const directory = path.dirname(file);
-    const place = await placeOf(file, env);
-    if (place === null) return { kind: "unknown", why: "the configuration file is in no repository" };
-    const commit = await baseCommit(directory, env, branch, place.head, ports.history);
+    const location = await locationOf(file, env);
+    if (location === null) return { kind: "unknown", why: "the configuration file is not in a repository" };
+    const commit = await baseCommit(directory, env, branch, location.head, ports.history);
     if (commit === null) return { kind: "unknown", why: "the commit that the change branched off is not known here" };
-    return await textAt(directory, commit, place.path, ports.fileAt);
+    return await textAt(directory, commit, location.path, ports.fileAt);
   } catch (error) {
     return { kind: "unknown", why: error instanceof Error ? error.message.replace(/\.$/, "") : String(error) };
   }

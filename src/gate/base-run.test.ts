@@ -85,7 +85,7 @@ describe("running the base commit", () => {
     await checkout.dispose();
   });
 
-  it("is of no use on the base commit itself: it would acquit the candidate by its own leak", async () => {
+  it("is impossible on the base commit itself, which would dismiss the breach by its own leak", async () => {
     const { top } = repository();
     expect(await planBaseRun({ kind: "auto" }, scenario(top), {})).toMatchObject({
       kind: "impossible",
@@ -93,7 +93,7 @@ describe("running the base commit", () => {
     });
   });
 
-  it("names the shallow clone, not the code, when the main branch is unknown", async () => {
+  it("blames the shallow clone when the main branch is unknown", async () => {
     const { top } = repository();
     feature(top);
     const clone = path.join(directory, "clone");
@@ -104,7 +104,7 @@ describe("running the base commit", () => {
     });
   });
 
-  it("is found and fetched in a shallow clone, where somebody knows the whole history", async () => {
+  it("is found and fetched in a shallow clone with a history port", async () => {
     const { top, base } = repository();
     feature(top);
     const clone = path.join(directory, "clone");
@@ -136,7 +136,7 @@ describe("running the base commit", () => {
     expect(git(top, "worktree", "list").split("\n")).toHaveLength(1);
   });
 
-  it("is of use on the base commit when the working tree was changed", async () => {
+  it("is possible on the base commit when the working tree was changed", async () => {
     const { top, base } = repository();
     writeFileSync(path.join(top, "sub", "train.txt"), "leaky, not committed");
     expect(await planBaseRun({ kind: "auto" }, scenario(top), {})).toMatchObject({ kind: "worktree", commit: base });
@@ -152,7 +152,7 @@ describe("running the base commit", () => {
     });
   });
 
-  it("says why it cannot be done outside a repository, without a main branch, and when it is off", async () => {
+  it("has a reason outside a repository, without a main branch, and when it is off", async () => {
     expect(await planBaseRun({ kind: "auto" }, scenario(directory), {})).toMatchObject({
       reason: expect.stringMatching(/git repository/),
     });
@@ -164,7 +164,7 @@ describe("running the base commit", () => {
     expect(await planBaseRun({ kind: "off" }, scenario(top), {})).toMatchObject({ kind: "impossible" });
   });
 
-  it("runs a command of the user's as it is", async () => {
+  it("runs the command of --base-run unchanged", async () => {
     const plan = await planBaseRun({ kind: "command", script: "./run-base.sh" }, scenario(directory), {});
     expect(await checkOutBase(plan, scenario(directory))).toMatchObject({
       command: { kind: "shell", script: "./run-base.sh" },

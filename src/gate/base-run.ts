@@ -5,7 +5,9 @@ import path from "node:path";
 import { baseCommit } from "../baseline/ancestors.ts";
 import { git } from "../baseline/git.ts";
 import type { HistoryPort } from "../baseline/history-port.ts";
-import type { BaseRun, Command, ScenarioRequest } from "../config/gate-request.ts";
+import type { BaseRun, ScenarioRequest } from "../config/gate-request.ts";
+import type { Command } from "../core/command.ts";
+import type { Environment } from "../core/environment.ts";
 
 /** How the base commit can be run here, or why not. */
 export type BasePlan =
@@ -21,27 +23,27 @@ export interface BaseCheckout {
   readonly dispose: () => Promise<void>;
 }
 
-/** git's answer, or null when it has none. */
+/** The output of git, or null when it fails. */
 async function answer(cwd: string, args: readonly string[]): Promise<string | null> {
   const { ok, stdout } = await git(cwd, args);
   return ok ? stdout : null;
 }
 
-/** The commit, if this clone has it and it is behind what is checked out; else null. */
+/** The commit, if this clone has it and it is an ancestor of HEAD; otherwise null. */
 async function ancestor(cwd: string, commit: string): Promise<string | null> {
   if (!/^[0-9a-f]{40}([0-9a-f]{24})?$/.test(commit)) return null;
   return (await answer(cwd, ["merge-base", "--is-ancestor", commit, "HEAD"])) === null ? null : commit;
 }
 
 /**
- * Find out how to run the base. A worktree of the merge base helps only when its code differs from what was measured: on
- * the merge base itself, with nothing changed, it would run the candidate again and call that an dismissal. There (the main branch by
- * night) the base is the commit that the baseline's newest run was measured at, `knownGood`, where that is another one.
+ * Find out how to run the base. A worktree of the merge base helps only when its code differs from the measured code: on the
+ * unchanged merge base it would run the candidate again and dismiss every breach. There (a nightly run of the main branch) the base
+ * is `knownGood`, the commit of the baseline's newest run, where that is another one.
  */
 export async function planBaseRun(
   mode: BaseRun,
   scenario: ScenarioRequest,
-  env: Readonly<Record<string, string | undefined>>,
+  env: Environment,
   knownGood: string | null = null,
   history?: HistoryPort,
 ): Promise<BasePlan> {
@@ -62,10 +64,10 @@ export async function planBaseRun(
     const good = knownGood === null || knownGood === head ? null : await ancestor(scenario.cwd, knownGood);
     if (changed === "" && good !== null) return { kind: "worktree", commit: good, top };
     if (changed === "") {
-      // A shallow clone often knows no branch but the measured one, which then looks like the main branch.
+      // A shallow clone often has only the measured branch, which then looks like the main branch.
       const shallow = (await answer(scenario.cwd, ["rev-parse", "--is-shallow-repository"])) === "true";
       const reason = shallow
-        ? "the clone is shallow and its main branch is not known (fetch-depth: 0 gets both)"
+        ? "the clone is shallow and its main branch is not available (fetch-depth: 0 fetches both)"
         : "the measured code is the base commit itself";
       return { kind: "impossible", reason };
     }
@@ -73,10 +75,10 @@ export async function planBaseRun(
   return { kind: "worktree", commit, top };
 }
 
-/** Longest time a base commit that the clone lacks is fetched, milliseconds. */
+/** Maximum time for fetching a base commit, milliseconds. */
 const FETCH_MS = 60_000;
 
-/** A shallow clone gets just this commit; a clone without a remote, or without rights to it, stays as it is. */
+/** Fetch just this commit into a shallow clone. Without a remote, or without permission, nothing changes. */
 async function haveCommit(top: string, commit: string): Promise<void> {
   if ((await answer(top, ["cat-file", "-e", `${commit}^{commit}`])) !== null) return;
   const depth = (await answer(top, ["rev-parse", "--is-shallow-repository"])) === "true" ? ["--depth=1"] : [];
@@ -108,7 +110,7 @@ export async function checkOutBase(
     await dispose();
     return { reason: `git could not check out the base commit ${plan.commit.slice(0, 12)} into a worktree` };
   }
-  // Asked of git rather than computed: the working directory may be reached through a symbolic link.
+  // git resolves symbolic links in the path of the working directory.
   const inside = (await answer(scenario.cwd, ["rev-parse", "--show-prefix"])) ?? "";
   const cwd = path.join(tree, inside);
   if (!existsSync(cwd)) {

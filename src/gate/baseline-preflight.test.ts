@@ -23,12 +23,12 @@ const check = (...baseline: string[]): Promise<void> =>
   );
 
 describe("the check of baselines before anything runs", () => {
-  it("lets stores pass that are absent or empty, and no baseline at all", async () => {
+  it("accepts absent stores, empty stores, and no baseline", async () => {
     await expect(check("file:absent")).resolves.toBeUndefined();
     await expect(check("none")).resolves.toBeUndefined();
   });
 
-  it("refuses a file named directly that is absent, cut or of a future schema", async () => {
+  it("rejects a named file that is absent, cut or of a future schema", async () => {
     writeFileSync(path.join(root, "cut.json"), '{"schema": "stormlog.mea');
     writeFileSync(path.join(root, "future.json"), '{"schema": "stormlog.baseline/9"}');
     await expect(check("absent.json")).rejects.toMatchObject({ code: "INPUT_NOT_FOUND", exitCode: 5 });
@@ -36,11 +36,11 @@ describe("the check of baselines before anything runs", () => {
     await expect(check("future.json")).rejects.toMatchObject({ code: "INPUT_SCHEMA_VERSION", exitCode: 5 });
   });
 
-  it("refuses a spec that names nothing", async () => {
+  it("rejects a spec that names nothing", async () => {
     await expect(check("file:absent", "ref:")).rejects.toMatchObject({ code: "BASELINE_SPEC_INVALID", exitCode: 2 });
   });
 
-  it("refuses a baseline that the run's own bundle would replace", async () => {
+  it("rejects a baseline that the run's bundle would replace", async () => {
     await expect(check("bundle:stormlog-bundle")).rejects.toMatchObject({ code: "BASELINE_IN_BUNDLE", exitCode: 2 });
     await expect(check("stormlog-bundle/measurements.json")).rejects.toMatchObject({ code: "BASELINE_IN_BUNDLE" });
     await expect(check("bundle:stormlog-bundle-old")).rejects.toMatchObject({ code: "INPUT_NOT_FOUND" });

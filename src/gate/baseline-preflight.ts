@@ -10,18 +10,18 @@ const isWithin = (directory: string, file: string): boolean => {
 };
 
 /**
- * Everything that can be wrong with the named baselines, before a run of an hour finds out. Which record of a store fits is
- * only known afterwards, but whether one is there, and whether a file can be read, is not a matter of the environment.
+ * Check the named baselines before an hour is spent on measuring. Which record of a store fits is known only after the first run,
+ * but whether one exists, and whether a file can be read, does not depend on the environment.
  * @throws GateError BASELINE_SPEC_INVALID, BASELINE_IN_BUNDLE (usage), and those of a baseline file named directly (exit 5)
  */
 export async function checkBaselines(request: GateRequest): Promise<void> {
   for (const text of request.baselines) {
     const spec = parseBaselineSpec(text, request.root);
-    const place = spec.kind === "bundle" ? spec.directory : spec.kind === "file" ? spec.file : null;
-    if (place !== null && isWithin(request.bundle, place)) {
+    const location = spec.kind === "bundle" ? spec.directory : spec.kind === "file" ? spec.file : null;
+    if (location !== null && isWithin(request.bundle, location)) {
       throw usageError(
         "BASELINE_IN_BUNDLE",
-        `the baseline "${text}" lies in the bundle this run replaces`,
+        `the baseline "${text}" is in the bundle that this run replaces`,
         "Choose another directory with --bundle, or copy the baseline away first.",
       );
     }

@@ -3,7 +3,7 @@ import { Cost, cancelled, OUT_OF_TIME, outOfTime } from "./cost.ts";
 
 const MINUTE = 60_000;
 
-describe("what a scenario may cost", () => {
+describe("the cost limits of a scenario", () => {
   it("always allows the first run", () => {
     expect(new Cost({ maxRuns: 1, maxMinutes: 0.01 }, 0).exhausted(10 * MINUTE)).toBeNull();
   });
@@ -16,7 +16,7 @@ describe("what a scenario may cost", () => {
     expect(cost.exhausted(MINUTE)).toMatch(/2 runs/);
   });
 
-  it("does not start a run that would not end in time, judged by those before it", () => {
+  it("does not start a run that would exceed the minutes", () => {
     const cost = new Cost({ maxRuns: 10, maxMinutes: 5 }, 0);
     cost.add();
     expect(cost.exhausted(2 * MINUTE)).toBeNull();
@@ -24,7 +24,7 @@ describe("what a scenario may cost", () => {
     expect(cost.exhausted(4 * MINUTE)).toMatch(/5 minutes/);
   });
 
-  it("leaves every run but the first what is left of the minutes", () => {
+  it("gives every run but the first the remaining minutes", () => {
     const cost = new Cost({ maxRuns: 10, maxMinutes: 5 }, 0);
     expect(cost.remainingS(MINUTE)).toBeNull();
     cost.add();
@@ -36,7 +36,7 @@ describe("what a scenario may cost", () => {
   });
 });
 
-describe("an end from outside", () => {
+describe("an abort", () => {
   const ended = (reason: string): AbortSignal => AbortSignal.abort(reason);
 
   it("is a cancellation, unless the time was over", () => {

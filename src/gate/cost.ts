@@ -1,4 +1,4 @@
-/** What one invocation may spend: runs and minutes cover candidate, confirmation and base runs together. */
+/** Limits of one invocation, for candidate, confirmation and base runs together. */
 export interface CostLimits {
   readonly maxRuns: number;
   readonly maxMinutes: number | null;
@@ -28,37 +28,36 @@ export class Cost {
   }
 
   /**
-   * Seconds another run may last at most; null = as long as it takes. The first run has no limit of ours: without it there is
-   * nothing to answer with.
+   * Maximum duration of another run, seconds; null = no limit. The first run is not limited: without it there is no verdict.
    */
   remainingS(nowMs: number): number | null {
     const { maxMinutes } = this.#limits;
     if (maxMinutes === null || this.#runs === 0) return null;
-    // A run that is given no time at all could not even begin.
+    // With no time left a run could not even begin.
     return Math.max(1, (maxMinutes - this.minutes(nowMs)) * 60);
   }
 
-  /** Why another run is not to be had, or null when it is. The first run is always allowed. */
+  /** Why no further run is allowed, or null when one is. The first run is always allowed. */
   exhausted(nowMs: number): string | null {
     if (this.#runs === 0) return null;
     if (this.#runs >= this.#limits.maxRuns) return `the limit of ${this.#limits.maxRuns} runs is reached`;
     const spent = this.minutes(nowMs);
     const limit = this.#limits.maxMinutes;
-    // Another run lasts about as long as those before: do not start one that cannot end in time.
+    // Another run takes about as long as the earlier ones: do not start one that cannot end in time.
     if (limit !== null && spent + spent / this.#runs > limit) return `the limit of ${limit} minutes is reached`;
     return null;
   }
 }
 
-/** What the Action's `timeout-minutes` says when it ends a gate; every other reason is somebody who wants it to end. */
+/** The abort reason of the Action's `timeout-minutes`; every other reason is a cancellation. */
 export const OUT_OF_TIME = "timeout-minutes";
 
-/** Whether the gate was told to end by somebody who does not want its answer any more. */
+/** Whether the gate was cancelled, so that its verdict is not wanted any more. */
 export function cancelled(interrupt: AbortSignal): boolean {
   return interrupt.aborted && interrupt.reason !== OUT_OF_TIME;
 }
 
-/** Whether the gate ends because its time is over: what was judged so far then stands, unlike after a cancellation. */
+/** Whether the gate ends because its time is over: unlike after a cancellation, verdicts so far are kept. */
 export function outOfTime(interrupt: AbortSignal): boolean {
   return interrupt.aborted && interrupt.reason === OUT_OF_TIME;
 }

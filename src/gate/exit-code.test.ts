@@ -4,7 +4,7 @@ import { exitCodeOf, overallVerdict, reportVerdict } from "./exit-code.ts";
 
 type CheckKind = "budget" | "oom" | "peak";
 
-/** A scenario with one word and, where given, one failed check. */
+/** A scenario with a verdict and, where given, one failed check. */
 function scenario(word: Verdict, failed?: CheckKind): ScenarioReport {
   const check = {
     rank: 0,
@@ -12,13 +12,14 @@ function scenario(word: Verdict, failed?: CheckKind): ScenarioReport {
     metric: "host",
     aspect: failed === "oom" ? "oom" : "peak",
     limit: failed === "peak" ? "baseline" : "budget",
+    kind: failed,
     verdict: "fail",
   };
   const judgement = failed === undefined ? null : { verdict: "fail", checks: [check] };
   return { scenario: "s", word, judgement } as unknown as ScenarioReport;
 }
 
-describe("the word of an invocation", () => {
+describe("the verdict of an invocation", () => {
   it("is the worst of its scenarios", () => {
     expect(overallVerdict(["pass", "warn", "pass"])).toBe("warn");
     expect(overallVerdict(["pass", "unjudged", "warn"])).toBe("unjudged");
@@ -30,7 +31,7 @@ describe("the word of an invocation", () => {
     expect(overallVerdict([])).toBe("unjudged");
   });
 
-  it("is no pass while the gate's own settings are changed and nobody accepted that", () => {
+  it("is a warning while a change of the gate's own settings is not accepted", () => {
     const policy_changes = [{ path: "policy.unjudged", base: "fail", head: "pass" }];
     const policy_accepted = { by: "ann" } as unknown as NonNullable<GateReport["policy_accepted"]>;
     const scenarios = [scenario("pass")];
@@ -44,7 +45,7 @@ describe("the word of an invocation", () => {
 });
 
 describe("the exit status of an invocation", () => {
-  it("is that of a warning where somebody accepted a breached budget, not where somebody accepted another scenario", () => {
+  it("passes with an accepted budget breach, and fails when only another scenario is accepted", () => {
     const accepted = { ...scenario("warn", "budget"), accepted: { by: "ann" } } as unknown as ScenarioReport;
     expect(exitCodeOf([accepted], "fail", false)).toBe(0);
     expect(exitCodeOf([accepted, scenario("fail", "budget")], "fail", false)).toBe(4);
@@ -62,16 +63,16 @@ describe("the exit status of an invocation", () => {
     [[scenario("fail", "oom"), scenario("error")], 4],
     [[scenario("fail", "peak"), scenario("unjudged")], 4],
     [[], 6],
-  ])("of case %# is as the order of exit codes says", (scenarios, code) => {
+  ])("follows the order of exit codes, case %#", (scenarios, code) => {
     expect(exitCodeOf(scenarios, "fail", false)).toBe(code);
   });
 
-  it("is 0 for an unjudged verdict only where that was asked for", () => {
+  it("is 0 for an unjudged verdict only with --unjudged warn or pass", () => {
     expect(exitCodeOf([scenario("unjudged")], "warn", false)).toBe(0);
     expect(exitCodeOf([scenario("unjudged")], "pass", false)).toBe(0);
   });
 
-  it("is 130 for an interruption, whatever was found before", () => {
+  it("is 130 for an interruption, with any earlier result", () => {
     expect(exitCodeOf([scenario("fail", "budget")], "fail", true)).toBe(130);
   });
 });

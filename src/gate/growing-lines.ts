@@ -9,7 +9,7 @@ import type { ProbeSummary } from "../telemetry/recording/model.ts";
 import { type AttributionEvidence, attributionEvidence } from "./attribution-evidence.ts";
 import { lineFinding } from "./line-finding.ts";
 
-/** What an attribution run tells: findings that name lines, and what could not be told. */
+/** The result of an attribution run: findings that name lines, and notes on what is missing. */
 export interface GrowingLines {
   readonly findings: readonly Finding[];
   readonly notes: readonly string[];
@@ -18,23 +18,23 @@ export interface GrowingLines {
 export interface AttributionRun {
   /** Absolute run directory. */
   readonly directory: string;
-  /** Working directory of the command; lines are named from the repository it lies in. */
+  /** Working directory of the command; lines are named relative to its repository. */
   readonly cwd: string;
   readonly probe: ProbeSummary | undefined;
-  /** Of the line that grows most; the others explain, and warn. */
+  /** Severity of the line that grows most; the others are warnings. */
   readonly severity: Severity;
 }
 
 const MAX_LINES = 5;
-/** Lines with less of the growth than this are not worth a finding. */
+/** Smallest share of the growth for a finding. */
 const MIN_SHARE = 0.05;
 const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
 const MAX_CODE = 200;
 
-/** The text of a source line, trimmed; null when it cannot be had. */
+/** The text of a source line, trimmed; null when it cannot be read. */
 function codeAt(file: string, line: number): string | null {
   try {
-    // A path from the measured program: a device or a pipe would never end.
+    // The path comes from the measured program: reading a device or a pipe might never end.
     const stats = statSync(file);
     if (!stats.isFile() || stats.size > MAX_SOURCE_BYTES) return null;
     const text = readFileSync(file, "utf8").split("\n", line)[line - 1]?.trim() ?? "";
@@ -44,7 +44,7 @@ function codeAt(file: string, line: number): string | null {
   }
 }
 
-/** The one rank a line grows in; null for several or none. */
+/** The only rank in which a line grows; null for several or none. */
 function rankOf(line: AttributedLine, probe: ProbeSummary | undefined): number | null {
   const pids = new Set(line.processes.map((name) => Number(name.split(".")[0])));
   const ranks = new Set((probe?.processes ?? []).flatMap(({ pid, rank }) => (pids.has(pid) ? [rank] : [])));
@@ -52,7 +52,7 @@ function rankOf(line: AttributedLine, probe: ProbeSummary | undefined): number |
   return ranks.size === 1 && only !== undefined ? only : null;
 }
 
-/** Read what the measured processes of an attribution run wrote down, and name the lines that grow, the most growth first. */
+/** Read the files of an attribution run, and name the lines that grow, the largest growth first. */
 export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   const top = await git(run.cwd, ["rev-parse", "--show-toplevel"]);
   const root = top.ok && top.stdout !== "" ? top.stdout : run.cwd;
@@ -72,19 +72,19 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   if (evidence.processes.length === 0) {
     return {
       findings: [],
-      notes: [...evidence.notes, "no line could be named: no measured process told what it holds"],
+      notes: [...evidence.notes, "no line could be named: no measured process reported its live memory"],
     };
   }
   const { lines, notes } = attribute(evidence.processes, { isUserFrame });
-  const told = lines.filter(({ share, trend }) => share >= MIN_SHARE && trend === "grows").slice(0, MAX_LINES);
-  const findings = told.map((line, place) =>
+  const reported = lines.filter(({ share, trend }) => share >= MIN_SHARE && trend === "grows").slice(0, MAX_LINES);
+  const findings = reported.map((line, index) =>
     lineFinding(line, {
       root,
-      severity: place === 0 ? run.severity : "warning",
+      severity: index === 0 ? run.severity : "warning",
       rank: rankOf(line, run.probe),
       code: codeAt(path.resolve(run.cwd, line.file), line.line),
     }),
   );
-  const none = findings.length === 0 ? ["no line was found that grows on through the attribution run"] : [];
+  const none = findings.length === 0 ? ["no line was found that grows throughout the attribution run"] : [];
   return { findings, notes: [...evidence.notes, ...notes, ...none] };
 }

@@ -4,16 +4,16 @@ import type { Check, Judgement } from "../verdict/judgement.ts";
 
 const SEVERITY = { fail: 0, unjudged: 1, warn: 2, pass: 3 } as const;
 
-/** Growth tells more than a peak that grew because of it. */
-const ASPECT = { oom: 0, growth: 1, class: 2, peak: 3 } as const;
+/** Growth comes before the peak that it causes. */
+const KIND = { oom: 0, growth: 1, class: 2, peak: 3, budget: 3 } as const;
 
-/** The check that decided the verdict: the worst word, gating before advisory, growth before peak, allocator before pages. */
+/** The check that decided: the worst verdict first, gating before advisory, growth before peak, allocator before pages. */
 export function decidingCheck(checks: readonly Check[]): Check | null {
   const order = (check: Check): readonly number[] => [
     SEVERITY[check.verdict],
     check.gating ? 0 : 1,
-    ASPECT[check.aspect],
-    // One gate over several ranks counts the pages of them all to its own rank.
+    KIND[check.kind],
+    // One gate over several ranks counts the pages of all of them to its own rank.
     check.metric === "allocated" ? 0 : 1,
     check.rank,
   ];
@@ -26,7 +26,7 @@ export function decidingCheck(checks: readonly Check[]): Check | null {
   return sorted[0] ?? null;
 }
 
-/** The series a check looked at. */
+/** The series of a check. */
 export function seriesOfCheck(analysis: AnalysisDocument | null, check: Check | null): SeriesAnalysis | null {
   if (analysis === null || check === null) return null;
   return (
@@ -43,13 +43,13 @@ export function slopeText(series: SeriesAnalysis): string | null {
   return null;
 }
 
-/** One line under a chart's title: what grew or peaked, in numbers, with its class. */
+/** One line under a chart's title: peak, baseline, growth and class of the deciding series. */
 export function headline(judgement: Judgement, analysis: AnalysisDocument | null): string {
   const check = decidingCheck(judgement.checks);
   const series = seriesOfCheck(analysis, check);
   if (check === null || series === null) return judgement.reason;
   const parts = [`${check.metric} peak ${series.peak_bytes === null ? "unknown" : formatBytes(series.peak_bytes)}`];
-  if (check.baseline_bytes !== null && check.aspect === "peak")
+  if (check.kind === "peak" && check.baseline_bytes !== null)
     parts.push(`baseline ${formatBytes(check.baseline_bytes)}`);
   const slope = slopeText(series);
   if (["leak", "rising"].includes(series.class) && slope !== null) parts.push(`growing ${slope}`);

@@ -4,7 +4,7 @@ import { LEAK_LINE } from "../report/source-line.ts";
 import type { AttributedLine } from "../snapshot/attribution.ts";
 import { relativePath } from "../snapshot/frames.ts";
 
-/** What a finding needs besides the line itself. */
+/** What a finding needs besides the line. */
 export interface LineContext {
   /** Directory of the repository; null when the command does not run in one. */
   readonly root: string | null;
@@ -28,15 +28,15 @@ function rate({ bytesPerStep, bytesPerSecond, growthBytes }: AttributedLine): st
   return `${formatBytes(growthBytes)} more`;
 }
 
-/** A line that holds growing memory, as a finding: its place, its share, what keeps the memory, and what is usually done about it. */
+/** The finding of a line whose memory grows: location, share, what retains the memory, and the usual remedy. */
 export function lineFinding(line: AttributedLine, context: LineContext): Finding {
-  const place = ({ file, line: number }: { readonly file: string; readonly line: number }): string =>
+  const location = ({ file, line: number }: { readonly file: string; readonly line: number }): string =>
     `${relativePath(file, context.root)}:${number}`;
-  const at = place(line);
+  const at = location(line);
   const kept = line.keptBy === null ? "" : ` in ${line.keptBy}`;
   const made =
-    line.placed === "kept" && line.allocatedAt !== null && place(line.allocatedAt) !== at
-      ? `, allocated at ${place(line.allocatedAt)}`
+    line.placed === "kept" && line.allocatedAt !== null && location(line.allocatedAt) !== at
+      ? `, allocated at ${location(line.allocatedAt)}`
       : "";
   const verb = line.placed === "kept" ? "keeps" : "allocates and something keeps";
   const known = line.hint === null ? "" : `: ${line.hint.sentence.replace(/[.]$/, "")}`;
@@ -58,12 +58,12 @@ export function lineFinding(line: AttributedLine, context: LineContext): Finding
       share: line.share,
       placed: line.placed,
       kept_by: line.keptBy,
-      allocated_at: line.allocatedAt === null ? null : place(line.allocatedAt),
+      allocated_at: line.allocatedAt === null ? null : location(line.allocatedAt),
       pattern: line.hint?.code ?? null,
       pattern_evidence: line.hint === null ? null : line.hint.evidence.join("; "),
       stack: line.stack
         .slice(0, MAX_FRAMES)
-        .map((frame) => `${place(frame)} ${frame.function}`)
+        .map((frame) => `${location(frame)} ${frame.function}`)
         .join(" < "),
     },
     description: `${at} ${verb} ${rate(line)}${kept}, ${percent(line.share)} of the growth${made}${known}`,

@@ -1,19 +1,14 @@
-import { existsSync } from "node:fs";
 import path from "node:path";
-import { analyze } from "../analysis/analyze.ts";
 import type { AnalysisDocument } from "../analysis/document.ts";
-import { measuredRun } from "../analysis/measured-run.ts";
 import type { MeasuredRun } from "../analysis/measurements.ts";
 import { phasesMemory } from "../analysis/phases.ts";
-import type { Command, GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import type { Command } from "../core/command.ts";
 import { GateError } from "../core/errors.ts";
 import { formatBytes } from "../core/units.ts";
 import { measure } from "../measure/measure.ts";
 import type { RunReport, RunRole } from "../report/documents/model.ts";
 import type { Recording, RecordingInfo } from "../telemetry/recording/model.ts";
-import { RAW_RECORD_FILE, readRecordFile } from "../telemetry/recording/record-file.ts";
-import { recordFileToRecording } from "../telemetry/recording/record-recording.ts";
-import { readRecordingInfo, writeRunFiles } from "../telemetry/recording/run-directory.ts";
 import type { GatePorts } from "./ports.ts";
 import { probedEnding, type RunEnding, runEnding } from "./run-ending.ts";
 
@@ -27,11 +22,11 @@ export interface FinishedRun {
   readonly analysis: AnalysisDocument | null;
   readonly measured: MeasuredRun | null;
   readonly ending: RunEnding;
-  /** What could not be measured or written, in words: a lesser sampler, lost samples, a file that could not be written. */
+  /** What could not be measured or written: a fallback sampler, lost samples, a file that could not be written. */
   readonly warnings: readonly string[];
 }
 
-/** What is run, and where its directory goes. */
+/** What is run, and in which directory. */
 export interface RunPlan {
   readonly role: RunRole;
   /** 1-based, within the scenario and role. */
@@ -41,9 +36,9 @@ export interface RunPlan {
   readonly cwd: string;
   readonly session: string;
   readonly commit: string | null;
-  /** Seconds that are left of what the gate may cost; absent or null = no limit. The scenario's own timeout stands beside it. */
+  /** Seconds left within the gate's cost limits; absent or null = no limit. The scenario's timeout applies too. */
   readonly limitS?: number | null;
-  /** What this run's environment has beside the scenario's own. */
+  /** Variables of this run in addition to the scenario's. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -73,7 +68,7 @@ export async function oneRun(
   plan: RunPlan,
   ports: GatePorts,
 ): Promise<FinishedRun> {
-  let info = await measure({
+  const { info: ended, recording } = await measure({
     scenario: scenario.name,
     run: plan.number,
     session: plan.session,
@@ -98,28 +93,31 @@ export async function oneRun(
     debug: request.debug,
   });
   ports.progress?.(null);
-  const ending = probedEnding(runEnding(info.exit, info.oom), request.probe, info);
+  const ending = probedEnding(runEnding(ended.exit, ended.oom), request.probe, ended);
   const warnings: string[] = [];
-  let recording: Recording | null = null;
-  let analysis: AnalysisDocument | null = null;
-  const raw = path.join(plan.directory, RAW_RECORD_FILE);
-  if (existsSync(raw)) {
+  let info = ended;
+  if (recording !== null) {
     try {
-      recording = recordFileToRecording(await readRecordFile(raw), info);
-      await writeRunFiles(plan.directory, recording, {
+      const { writeRunFiles } = await import("../telemetry/recording/run-directory.ts");
+      const written = await writeRunFiles(plan.directory, recording, {
         warningPercent: request.warningPercent,
         criticalPercent: request.criticalPercent,
         telemetry: plan.role === "candidate",
+        infoWritten: true,
       });
-      // The files know the peaks better than the measurement did: take what is on disk.
-      info = await readRecordingInfo(plan.directory);
+      info = written.info ?? ended;
     } catch (error) {
       if (!(error instanceof GateError)) throw error;
       warnings.push(`${path.basename(plan.directory)}: ${error.message}`);
     }
-    if (recording !== null) analysis = analyze(recording, { horizon: scenario.horizon });
   }
-  // Told without the run's number, so that one cause is one notice however many runs there were.
+  // Loaded after measuring: the command does not wait for it.
+  const [{ analyze }, { measuredRun }] = await Promise.all([
+    import("../analysis/analyze.ts"),
+    import("../analysis/measured-run.ts"),
+  ]);
+  const analysis = recording === null ? null : analyze(recording, { horizon: scenario.horizon });
+  // Without the run's number, so that the same notice of several runs is printed once.
   warnings.push(...(info.sampler.reason === null ? [] : [info.sampler.reason]), ...info.lost);
   const origin = { session: plan.session, commit: plan.commit };
   const measured = analysis === null ? unsampled(info, origin) : measuredRun(analysis, origin);

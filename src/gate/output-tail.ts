@@ -7,7 +7,7 @@ const TAIL_BYTES = 2048;
 /** The last line of a text that does not end in blanks. */
 export const lastLine = (text: string): string => text.slice(text.lastIndexOf("\n") + 1).trim();
 
-/** The end of what the command printed, whole lines; null when it printed nothing or nothing was kept. */
+/** The last whole lines of the command's output; null when it printed nothing or nothing was kept. */
 export function outputTail(runDirectory: string): string | null {
   try {
     const fd = openSync(path.join(runDirectory, "output.log"), "r");

@@ -5,34 +5,34 @@ import type { ConfigChange } from "../config/policy-changes.ts";
 import { GateError } from "../core/errors.ts";
 import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
 import { policyDifference } from "../verdict/difference.ts";
-import type { Judgement } from "../verdict/judgement.ts";
+import { DONE, type Judgement } from "../verdict/judgement.ts";
 import { AcceptanceMatcher } from "./acceptance.ts";
 import { readBaseConfig } from "./base-config.ts";
 import type { GatePorts } from "./ports.ts";
 
-/** By what a run is judged, and what of its own configuration a change has no say in. */
+/** The policy a run is judged by, and the parts of its own configuration that a change cannot set. */
 export interface PolicyInForce {
   readonly request: GateRequest;
   readonly warnings: readonly string[];
-  /** What the report says of it; empty when the change leaves its gate alone. */
-  readonly told: Pick<GateReport, "policy_changes" | "policy_difference" | "policy_accepted">;
+  /** Fields of the report; empty when the change does not touch the settings of its gate. */
+  readonly reported: Pick<GateReport, "policy_changes" | "policy_difference" | "policy_accepted">;
   readonly removed: readonly string[];
   readonly redefined: ReadonlySet<string>;
 }
 
 function asItIs(request: GateRequest, warnings: readonly string[] = []): PolicyInForce {
-  return { request, warnings, told: {}, removed: [], redefined: new Set() };
+  return { request, warnings, reported: {}, removed: [], redefined: new Set() };
 }
 
 function names(changes: readonly ConfigChange[]): string {
-  const shown = changes.slice(0, 5).map(({ path: place }) => place);
+  const shown = changes.slice(0, 5).map(({ path: field }) => field);
   return `${shown.join(", ")}${changes.length > shown.length ? ` and ${changes.length - shown.length} more` : ""}`;
 }
 
 /**
  * On a pull request budgets, horizon, repeats, baseline and policy are those of the commit it branched off: a change cannot loosen
- * its own gate. What it changes is told, and in force once somebody with write permission accepted exactly that. Where the base
- * commit's file cannot be had or read, the change's own counts, with one warning.
+ * its own gate. Its changes are reported, and in force once a person with write permission accepted exactly these. Where the base
+ * commit's file cannot be read, that of the change is used, with one warning.
  */
 export async function policyInForce(request: GateRequest, ports: GatePorts): Promise<PolicyInForce> {
   const { source } = request;
@@ -44,7 +44,7 @@ export async function policyInForce(request: GateRequest, ports: GatePorts): Pro
       return asItIs(request);
     case "new":
       return asItIs(request, [
-        `${file} is new: the base commit has none, so this change is judged by its own settings this once`,
+        `${file} is new: the base commit has none, so this change is judged by its own settings`,
       ]);
     case "unknown":
       return asItIs(request, [
@@ -67,45 +67,44 @@ export async function policyInForce(request: GateRequest, ports: GatePorts): Pro
   const judged: GateRequest = { ...request, ...under.judgedBy };
   if (changes.length === 0) return { ...asItIs(judged), warnings: notes };
   const found = policyDifference(changes);
-  const desk = new AcceptanceMatcher(ports.acceptances);
-  const accepted = await desk.find("policy", found);
-  const told = { policy_changes: changes, policy_difference: found.token };
+  const acceptances = new AcceptanceMatcher(ports.acceptances);
+  const accepted = await acceptances.find("policy", found);
+  const reported = { policy_changes: changes, policy_difference: found.token };
   if (accepted !== null) {
-    ports.log(`settings of the gate that this change alters are in force, as somebody accepted: ${names(changes)}`);
-    return { ...asItIs(request, await desk.notes()), told: { ...told, policy_accepted: accepted } };
+    ports.log(`the changed settings of the gate were accepted and are in force: ${names(changes)}`);
+    return { ...asItIs(request, await acceptances.notes()), reported: { ...reported, policy_accepted: accepted } };
   }
-  ports.log(`settings of the gate that this change alters are not in force: ${names(changes)}`);
+  ports.log(`the changed settings of the gate are not in force: ${names(changes)}`);
   return {
     request: judged,
-    warnings: [...notes, ...(await desk.notes())],
-    told,
+    warnings: [...notes, ...(await acceptances.notes())],
+    reported,
     removed,
     redefined: new Set(redefined),
   };
 }
 
-/** A scenario that measures something else than its base commit says has nothing to vouch for it; a fail stays one. */
+/** A scenario that is defined differently in the base commit cannot be verified, so it does not pass. A fail stays a fail. */
 export function withoutUnverifiablePass(report: ScenarioReport, { redefined }: PolicyInForce): ScenarioReport {
   if (!redefined.has(report.scenario) || report.judgement === null) return report;
   if (report.word !== "pass" && report.word !== "warn") return report;
-  const reason = "this change alters what the scenario runs: nothing measured before can be compared with it";
+  const reason = "this change alters what the scenario runs, so earlier measurements cannot be compared with it";
   const timeline = report.timeline === null ? null : { ...report.timeline, verdict: "unjudged" as const };
   return { ...report, word: "unjudged", timeline, judgement: { ...report.judgement, verdict: "unjudged", reason } };
 }
 
-/** What there is to say of a scenario that the change no longer measures. */
+/** The report of a scenario that the change removes. */
 export function removedScenario(scenario: string): ScenarioReport {
   const judgement: Judgement = {
     verdict: "unjudged",
-    final: true,
+    next: DONE,
     confirmed: false,
     checks: [],
     fingerprint: [],
-    needs_more_runs: 0,
-    needs_base_runs: 0,
-    reason: "this change removes the scenario from the configuration, so nothing of it was measured",
+    reason: "this change removes the scenario from the configuration, so it was not measured",
   };
   return {
+    kind: "missing",
     scenario,
     word: "unjudged",
     judgement,

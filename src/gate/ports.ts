@@ -2,16 +2,15 @@ import type { HistoryPort } from "../baseline/history-port.ts";
 import type { BaselineStore } from "../baseline/store.ts";
 import type { LiveAcceptances } from "./acceptance.ts";
 import type { FileAt } from "./base-config.ts";
-import type { NightlyPort } from "./refresh-port.ts";
 
-/** What the gate's story needs from whoever runs it; the command line and the Action each give their own. */
+/** What the gate needs from its caller; the command line and the Action each provide their own. */
 export interface GatePorts {
-  /** One line of narration (already free of outside text's control characters). */
+  /** Prints one line of progress, without control characters of outside text. */
   readonly log: (line: string) => void;
   /** The measured command's own output, as it comes; null = not shown. */
   readonly stdout: ((chunk: Uint8Array) => void) | null;
   readonly stderr: ((chunk: Uint8Array) => void) | null;
-  /** A short status that may overwrite itself; null where nobody watches. */
+  /** Shows a short status that replaces the last one; null without a terminal. */
   readonly progress: ((text: string | null) => void) | null;
   /** Aborted when the user or the runner wants an end; its reason is the signal's name. */
   readonly interrupt: AbortSignal;
@@ -20,12 +19,10 @@ export interface GatePorts {
   readonly openRef?: (name: string, ref: string) => BaselineStore;
   /** Opens `artifact:` baselines; absent = they cannot be read. */
   readonly openArtifact?: (name: string, artifact: string) => BaselineStore;
-  /** Asked for the history that a shallow clone lacks; absent = nobody can. */
+  /** Asked for the history that a shallow clone lacks; absent = not available. */
   readonly history?: HistoryPort;
-  /** Reads a file of a commit that the clone does not have; absent = nobody can. */
+  /** Reads a file of a commit that the clone does not have; absent = not available. */
   readonly fileAt?: FileAt;
-  /** Asked once a verdict is red: what people accepted of this pull request, read live. Absent = nobody can. */
+  /** Reads the acceptances of this pull request, once a scenario fails; absent = not available. */
   readonly acceptances?: () => Promise<LiveAcceptances>;
-  /** Present in a nightly refresh only. */
-  readonly night?: NightlyPort;
 }

@@ -7,13 +7,14 @@ import { addRuns, type BaselineRecord, emptyRecord, withEnvelopes } from "../bas
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
+import { oneLine } from "../core/text.ts";
 import { currentCommit } from "../measure/environment/commit.ts";
 import { keptSession, sessionId } from "../measure/session/session.ts";
 import { type FinishedRun, oneRun } from "./one-run.ts";
 import { outputTail } from "./output-tail.ts";
 import type { GatePorts } from "./ports.ts";
 
-/** Series a chart may show the baseline of, at most: the record has a size to keep. */
+/** Maximum number of series with a baseline band: the size of a record is limited. */
 const MAX_ENVELOPES = 4;
 
 /** One envelope for each series of the runs, the judged ones first. */
@@ -37,7 +38,7 @@ async function temporaryDirectory(): Promise<string> {
     return await mkdtemp(path.join(tmpdir(), "stormlog-gate-refresh-"));
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new GateError("TEMPORARY_FOLDER_UNWRITABLE", `no temporary parent can be made in ${tmpdir()} (${code})`, {
+    throw new GateError("TEMPORARY_FOLDER_UNWRITABLE", `no temporary directory can be made in ${tmpdir()} (${code})`, {
       kind: "error",
       hint: "Set TMPDIR to a directory that this user may write.",
     });
@@ -50,12 +51,12 @@ const TAIL_LINES = 12;
 const PRINTED_LAST = "It printed last:";
 const MARGIN = "\n  │ ";
 
-/** The last line that the failed run of a refresh printed; null where the error is of something else, or nothing was printed. */
+/** The last line that the failed run of a refresh printed; null where it printed nothing, or the error is another one. */
 export function lastPrinted({ hint }: GateError): string | null {
   return hint?.startsWith(PRINTED_LAST) ? (hint.split(MARGIN).at(-1)?.trim() ?? null) : null;
 }
 
-/** What to look at: the run's directory will be gone, so the end of its output is told here. */
+/** The end of the run's output, as a hint: the run's directory will be deleted. */
 function failureHint(directory: string, hint: string | null): string {
   const tail = outputTail(directory);
   if (tail === null) return hint === null || hint.includes("output.log") ? "The command printed nothing." : hint;
@@ -102,7 +103,7 @@ export async function refreshScenario(
         throw new GateError("NOTHING_MEASURED", `${scenario.name}, run ${number}: ${run.warnings.join("; ")}`, {
           kind: "error",
         });
-      ports.log(`${scenario.name.replace(/[\r\n]+/g, " ")}: baseline run ${number} of ${options.runs}`);
+      ports.log(`${oneLine(scenario.name)}: baseline run ${number} of ${options.runs}`);
       finished.push(run);
     }
     for (const warning of new Set(finished.flatMap(({ warnings }) => warnings))) ports.log(`note: ${warning}`);

@@ -4,7 +4,7 @@ import { recordingInfo } from "../telemetry/testing/recordings.ts";
 import { probedEnding, runEnding } from "./run-ending.ts";
 
 describe("how a run ended", () => {
-  it("is well only when the command exited with status 0", () => {
+  it("is ok only when the command exited with status 0", () => {
     expect(runEnding({ kind: "exited", code: 0 })).toEqual({ kind: "ok" });
   });
 
@@ -13,21 +13,21 @@ describe("how a run ended", () => {
     [{ kind: "signaled", signal: "SIGSEGV" }, "COMMAND_KILLED", /SIGSEGV/],
     [{ kind: "timeout", after_s: 90 }, "COMMAND_TIMEOUT", /1 min 30 s/],
     [{ kind: "not-started", code: "COMMAND_NOT_FOUND", message: "x: not found" }, "COMMAND_NOT_FOUND", /x: not found/],
-    [{ kind: "running" }, "COMMAND_LOST", /not seen/],
+    [{ kind: "running" }, "COMMAND_LOST", /not observed/],
   ] as const)("%o is a failure with a code", (exit, code, message) => {
     const ending = runEnding(exit);
     expect(ending).toMatchObject({ kind: "failed", code });
     expect(ending.kind === "failed" && ending.message).toMatch(message);
   });
 
-  it("says of SIGKILL that nothing shows the kernel's hand, when nothing does", () => {
+  it("does not blame the kernel for a SIGKILL without evidence", () => {
     expect(runEnding({ kind: "signaled", signal: "SIGKILL" })).toMatchObject({
       code: "COMMAND_KILLED",
       hint: expect.stringContaining("Nothing shows that the kernel ran out of memory"),
     });
   });
 
-  it("names memory as the reason when that is established, and an ending in order stays one", () => {
+  it("is out of memory where that is established, unless the command succeeded", () => {
     const oom = { certainty: "established" } as OutOfMemory;
     expect(runEnding({ kind: "signaled", signal: "SIGKILL" }, oom)).toMatchObject({
       code: "COMMAND_OUT_OF_MEMORY",
@@ -40,18 +40,18 @@ describe("how a run ended", () => {
     });
   });
 
-  it("is an interruption, not a failure, when the gate was told to stop", () => {
+  it("is an interruption, not a failure, when the gate was stopped", () => {
     expect(runEnding({ kind: "interrupted", signal: "SIGTERM" })).toEqual({ kind: "interrupted", signal: "SIGTERM" });
   });
 });
 
-describe("a run that has to be looked at from inside", () => {
+describe("a run that requires the probe", () => {
   const probe = (available: boolean) =>
     recordingInfo({
       sources: [{ name: "probe", available, reason: available ? null : "python -I", capabilities: [] }],
     });
 
-  it("has failed when it was not, and says why", () => {
+  it("fails with a reason when the probe did not attach", () => {
     expect(probedEnding({ kind: "ok" }, "require", probe(false))).toMatchObject({
       kind: "failed",
       code: "PROBE_NOT_ATTACHED",
@@ -60,7 +60,7 @@ describe("a run that has to be looked at from inside", () => {
     expect(probedEnding({ kind: "ok" }, "require", recordingInfo())).toMatchObject({ code: "PROBE_NOT_ATTACHED" });
   });
 
-  it("is well when it was, when nobody asked, and fails as it failed", () => {
+  it("keeps its ending when the probe attached or is not required", () => {
     expect(probedEnding({ kind: "ok" }, "require", probe(true))).toEqual({ kind: "ok" });
     expect(probedEnding({ kind: "ok" }, "auto", probe(false))).toEqual({ kind: "ok" });
     const failed = { kind: "failed", code: "COMMAND_FAILED", message: "", hint: null } as const;

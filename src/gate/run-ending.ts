@@ -10,12 +10,12 @@ export type RunEnding =
   | { readonly kind: "failed"; readonly code: string; readonly message: string; readonly hint: string | null }
   | { readonly kind: "interrupted"; readonly signal: string };
 
-const OUTPUT_HINT = "What it printed is in output.log of the run's directory.";
+const OUTPUT_HINT = "Its output is in output.log of the run's directory.";
 
 const OOM_HINT =
-  "What is known of the failing request, and the last seconds before it, are in oom/ of the run's directory.";
+  "Evidence of the failed allocation and of the last seconds before it is in oom/ of the run's directory.";
 
-/** "exited with status 1", "was ended by SIGKILL"; null for an ending that running out of memory is no reason for. */
+/** "exited with status 1", "was ended by SIGKILL"; null for an ending that running out of memory cannot cause. */
 function deathOf(exit: ExitState): string | null {
   if (exit.kind === "exited") return exit.code === 0 ? null : `exited with status ${exit.code}`;
   return exit.kind === "signaled" ? `was ended by ${exit.signal}` : null;
@@ -70,13 +70,13 @@ export function runEnding(exit: ExitState, oom?: OutOfMemory): RunEnding {
         hint: exit.code === "COMMAND_NOT_FOUND" ? "Check the spelling, or give the full path." : null,
       };
     case "running":
-      return { kind: "failed", code: "COMMAND_LOST", message: "the command's end was not seen", hint: null };
+      return { kind: "failed", code: "COMMAND_LOST", message: "the end of the command was not observed", hint: null };
     default:
       return assertNever(exit);
   }
 }
 
-/** A run that had to be looked at from inside and was not has failed, however well the command went. */
+/** A run that requires the probe fails without it, even when the command succeeded. */
 export function probedEnding(ending: RunEnding, mode: ProbeMode, info: RecordingInfo): RunEnding {
   if (mode !== "require" || ending.kind !== "ok") return ending;
   const probe = info.sources.find(({ name }) => name === "probe");
@@ -84,7 +84,7 @@ export function probedEnding(ending: RunEnding, mode: ProbeMode, info: Recording
   return {
     kind: "failed",
     code: "PROBE_NOT_ATTACHED",
-    message: `--probe require: no process was looked at from inside (${probe?.reason ?? "the run did not get that far"})`,
-    hint: "With --probe auto the run is judged by what is seen from outside.",
+    message: `--probe require: the probe attached to no process (${probe?.reason ?? "the run ended too early"})`,
+    hint: "With --probe auto the run is judged by measurements from outside.",
   };
 }

@@ -15,21 +15,26 @@ import { exitCodeOf, reportVerdict } from "./exit-code.ts";
 import { policyInForce, removedScenario, withoutUnverifiablePass } from "./policy-in-force.ts";
 import type { GatePorts } from "./ports.ts";
 import { judgeScenario } from "./scenario.ts";
+import { NO_HOOKS, type ScenarioHooks } from "./scenario-hooks.ts";
 import { brokenScenario } from "./scenario-report.ts";
 
 export interface GateOutcome {
   readonly report: GateReport;
   /** Absolute directory of the bundle. */
   readonly bundleDir: string;
-  /** Why the bundle is not whole (disk full, no permission); null when it is. */
+  /** Why the bundle is incomplete (disk full, no permission); null when it is complete. */
   readonly bundleError: GateError | null;
 }
 
 /**
- * The gate: every scenario is measured and judged, one after the other on a quiet machine, then one bundle tells the story.
+ * The gate: measure and judge every scenario, one after the other, and write one bundle.
  * @throws GateError for what is wrong before anything was measured (usage, baseline file named directly, bundle directory)
  */
-export async function runGate(asked: GateRequest, ports: GatePorts): Promise<GateOutcome> {
+export async function runGate(
+  asked: GateRequest,
+  ports: GatePorts,
+  hooks: ScenarioHooks = NO_HOOKS,
+): Promise<GateOutcome> {
   const session = sessionId(asked.env);
   const started = ports.now();
   const policy = await policyInForce(asked, ports);
@@ -40,7 +45,7 @@ export async function runGate(asked: GateRequest, ports: GatePorts): Promise<Gat
   const commit = await currentCommit(request.scenarios[0]?.cwd ?? ".", request.env);
   const scenarios: ScenarioReport[] = [];
   const warnings: string[] = [...policy.warnings];
-  const desk = new AcceptanceMatcher(ports.acceptances);
+  const acceptances = new AcceptanceMatcher(ports.acceptances);
   let runs = 0;
   for (const scenario of request.scenarios) {
     if (cancelled(ports.interrupt)) break;
@@ -48,24 +53,26 @@ export async function runGate(asked: GateRequest, ports: GatePorts): Promise<Gat
       scenarios.push(brokenScenario(scenario, notReached()).report);
       continue;
     }
-    const outcome = await judgeScenario(request, scenario, { session, commit }, ports).catch((error: unknown) => {
-      // What earlier scenarios measured must not be lost with a later one.
-      if (error instanceof GateError && ["error", "interrupted"].includes(error.kind))
-        return brokenScenario(scenario, error);
-      throw error;
-    });
-    scenarios.push(withoutUnverifiablePass(await desk.settle(outcome.report), policy));
+    const outcome = await judgeScenario(request, scenario, { session, commit }, ports, hooks).catch(
+      (error: unknown) => {
+        // A later scenario must not cost the measurements of earlier ones.
+        if (error instanceof GateError && ["error", "interrupted"].includes(error.kind))
+          return brokenScenario(scenario, error);
+        throw error;
+      },
+    );
+    scenarios.push(withoutUnverifiablePass(await acceptances.apply(outcome.report), policy));
     warnings.push(...outcome.warnings);
     runs += outcome.report.runs.length;
   }
-  warnings.push(...(await desk.notes()));
+  warnings.push(...(await acceptances.notes()));
   scenarios.push(...policy.removed.map(removedScenario));
   const interrupted = cancelled(ports.interrupt);
   const failing = scenarios.filter(({ word }) => word === "fail");
   const report: GateReport = {
     tool: { name: "stormlog-gate", version: packageVersion(), argv: hideSecrets(request.argv) },
     generated_at_utc: ports.now().toISOString(),
-    word: interrupted ? "error" : reportVerdict({ ...policy.told, scenarios }),
+    word: interrupted ? "error" : reportVerdict({ ...policy.reported, scenarios }),
     exit_code: exitCodeOf(scenarios, request.unjudged, interrupted),
     confirmed: failing.length > 0 && failing.every(({ judgement }) => judgement?.confirmed === true),
     session,
@@ -73,22 +80,22 @@ export async function runGate(asked: GateRequest, ports: GatePorts): Promise<Gat
     scenarios,
     cost: { runs, minutes: (ports.now().getTime() - started.getTime()) / 60_000 },
     warnings: [...new Set(warnings)],
-    ...policy.told,
+    ...policy.reported,
   };
   try {
     await writeBundle(request.bundle, report);
   } catch (error) {
-    // The verdict stands without its evidence; whoever asked must still hear both.
+    // The verdict does not depend on its evidence, and the caller needs both.
     if (!(error instanceof GateError)) throw error;
-    const told = { ...report, warnings: [...report.warnings, error.message] };
-    return { report: told, bundleDir: request.bundle, bundleError: error };
+    const warned = { ...report, warnings: [...report.warnings, error.message] };
+    return { report: warned, bundleDir: request.bundle, bundleError: error };
   } finally {
     await unlockBundle(request.bundle).catch(() => {});
   }
   return { report, bundleDir: request.bundle, bundleError: null };
 }
 
-/** A scenario that was not begun is named: what is missing is never a pass. */
+/** The error of a scenario that was not measured: a missing scenario never passes. */
 function notReached(): GateError {
   return new GateError("STEP_TIMEOUT", "timeout-minutes was over before this scenario was measured", {
     kind: "error",

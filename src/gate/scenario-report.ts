@@ -3,9 +3,15 @@ import type { Measurements } from "../analysis/measurements.ts";
 import type { BaselineAnswer } from "../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import type { BaselineSummary, ScenarioReport, Verdict } from "../report/documents/model.ts";
+import {
+  type BaselineSummary,
+  type ScenarioError,
+  type ScenarioReport,
+  scenarioReport,
+  type Verdict,
+} from "../report/documents/model.ts";
 import { judge } from "../verdict/judge.ts";
-import type { Judgement } from "../verdict/judgement.ts";
+import { DONE, isHardBreach, type Judgement } from "../verdict/judgement.ts";
 import { outOfTime } from "./cost.ts";
 import { headline } from "./headline.ts";
 import { type FinishedRun, runReport } from "./one-run.ts";
@@ -14,8 +20,10 @@ import { policyOf } from "./policy.ts";
 import type { RunEnding } from "./run-ending.ts";
 import { buildTimeline } from "./timeline.ts";
 
-/** What a scenario's story left, as far as a report needs it. */
+/** What a report needs of a scenario and its runs. */
 export interface ScenarioFacts {
+  readonly request: GateRequest;
+  readonly scenario: ScenarioRequest;
   readonly candidate: readonly FinishedRun[];
   readonly base: readonly FinishedRun[];
   readonly attribution: readonly FinishedRun[];
@@ -45,45 +53,41 @@ function baselineSummary(baseline: BaselineAnswer): BaselineSummary | null {
 interface Assembly {
   readonly word: Verdict;
   readonly judgement: Judgement | null;
-  readonly error: ScenarioReport["error"];
+  readonly error: ScenarioError | null;
   readonly subtitle: string;
-  /** Findings that name source lines, told before the others. */
+  /** Findings that name source lines; they come before the others. */
   readonly lines: readonly Finding[];
 }
 
-function assemble(
-  request: GateRequest,
-  scenario: ScenarioRequest,
-  story: ScenarioFacts,
-  parts: Assembly,
-): ScenarioReport {
-  // A command that never started has no memory: what was sampled then is the launcher's own.
+function assemble(run: ScenarioFacts, parts: Assembly): ScenarioReport {
+  const { request, scenario } = run;
+  // Without a started command, the samples are of the launcher.
   const started = ({ recording, info }: FinishedRun): boolean => recording !== null && info.exit.kind !== "not-started";
-  // A whole run shows more than one that was cut.
-  const shown = story.candidate.findLast(started) ?? story.stopped.findLast(started);
+  // A complete run shows more than one that was cut.
+  const shown = run.candidate.findLast(started) ?? run.stopped.findLast(started);
   const timeline =
     shown?.recording == null
       ? null
       : buildTimeline({
           scenario: scenario.name,
-          word: parts.word,
+          verdict: parts.word,
           subtitle: parts.subtitle,
           recording: shown.recording,
           judgement: parts.judgement,
           policy: policyOf(request, scenario),
-          envelopes: story.baseline.kind === "found" ? story.baseline.envelopes : [],
+          envelopes: run.baseline.kind === "found" ? run.baseline.envelopes : [],
         });
-  return {
+  return scenarioReport({
     scenario: scenario.name,
     word: parts.word,
     judgement: parts.judgement,
     error: parts.error,
-    runs: story.runs().map((run) => runReport(run, request.bundle)),
-    baseline: baselineSummary(story.baseline),
-    fingerprint: (story.candidate[0] ?? story.stopped[0])?.info.fingerprint ?? {},
-    findings: [...parts.lines, ...findingsOf(story.candidate)],
+    runs: run.runs().map((one) => runReport(one, request.bundle)),
+    baseline: baselineSummary(run.baseline),
+    fingerprint: (run.candidate[0] ?? run.stopped[0])?.info.fingerprint ?? {},
+    findings: [...parts.lines, ...findingsOf(run.candidate)],
     timeline,
-  };
+  });
 }
 
 export interface ReportedScenario {
@@ -98,17 +102,15 @@ function tailOf(run: FinishedRun): { readonly output_tail?: string } {
 
 /** A scenario that was measured and judged. */
 export function judgedScenario(
-  request: GateRequest,
-  scenario: ScenarioRequest,
-  story: ScenarioFacts,
+  run: ScenarioFacts,
   judgement: Judgement,
   lines: readonly Finding[] = [],
 ): ReportedScenario {
-  const newest = story.candidate.findLast(({ analysis }) => analysis !== null);
+  const newest = run.candidate.findLast(({ analysis }) => analysis !== null);
   const subtitle = headline(judgement, newest?.analysis ?? null);
   return {
-    report: assemble(request, scenario, story, { word: judgement.verdict, judgement, error: null, subtitle, lines }),
-    warnings: story.warnings,
+    report: assemble(run, { word: judgement.verdict, judgement, error: null, subtitle, lines }),
+    warnings: run.warnings,
   };
 }
 
@@ -116,60 +118,50 @@ export function judgedScenario(
  * A scenario whose command failed or was interrupted: never judged on peak or growth. What it used before it failed still
  * counts against absolute budgets and out-of-memory.
  */
-export function failedScenario(
-  request: GateRequest,
-  scenario: ScenarioRequest,
-  story: ScenarioFacts,
-  run: FinishedRun,
-): ReportedScenario {
+export function failedScenario(run: ScenarioFacts, last: FinishedRun): ReportedScenario {
   const error =
-    run.ending.kind === "failed"
-      ? { code: run.ending.code, message: run.ending.message, hint: run.ending.hint, ...tailOf(run) }
-      : run.ending.kind === "interrupted"
+    last.ending.kind === "failed"
+      ? { code: last.ending.code, message: last.ending.message, hint: last.ending.hint, ...tailOf(last) }
+      : last.ending.kind === "interrupted"
         ? {
             code: "INTERRUPTED",
-            message: `interrupted by ${run.ending.signal}`,
-            hint: "What was measured until then is in the bundle.",
+            message: `interrupted by ${last.ending.signal}`,
+            hint: "The bundle has the measurements made before.",
           }
         : null;
   const all = judge({
-    candidate: story.candidateMeasurements(),
+    candidate: run.candidateMeasurements(),
     baseline: null,
     anchor: null,
-    policy: policyOf(request, scenario),
+    policy: policyOf(run.request, run.scenario),
     baseRunsPossible: false,
   });
-  const hard = all.checks.filter(
-    (check) => check.verdict === "fail" && (check.limit === "budget" || check.aspect === "oom"),
-  );
+  const hard = all.checks.filter(isHardBreach);
   const judgement: Judgement | null =
-    run.ending.kind === "failed" && hard.length > 0
-      ? { ...all, verdict: "fail", final: true, checks: hard, needs_more_runs: 0, needs_base_runs: 0 }
-      : null;
+    last.ending.kind === "failed" && hard.length > 0 ? { ...all, verdict: "fail", next: DONE, checks: hard } : null;
   return {
-    report: assemble(request, scenario, story, {
+    report: assemble(run, {
       word: judgement === null ? "error" : "fail",
       judgement,
       error,
       subtitle: error?.message ?? "",
       lines: [],
     }),
-    warnings: story.warnings,
+    warnings: run.warnings,
   };
 }
 
 /**
- * A scenario that was ended from outside before it could be judged. A cancelled one is an error and nothing else; one whose
- * time was over still counts against absolute budgets.
+ * A scenario that was ended from outside before it could be judged. A cancelled one is an error; one whose time was over still
+ * counts against absolute budgets.
  */
 export function stoppedScenario(
-  request: GateRequest,
-  scenario: ScenarioRequest,
-  story: ScenarioFacts,
-  run: FinishedRun | null,
+  run: ScenarioFacts,
+  stopped: FinishedRun | null,
   interrupt: AbortSignal,
 ): ReportedScenario {
-  const last = run ?? story.candidate.at(-1);
+  const { request, scenario, candidate, base, attribution, baseline, warnings } = run;
+  const last = stopped ?? run.candidate.at(-1);
   if (last === undefined) {
     return brokenScenario(
       scenario,
@@ -178,27 +170,26 @@ export function stoppedScenario(
   }
   if (!outOfTime(interrupt)) {
     const signal = last.ending.kind === "interrupted" ? last.ending.signal : String(interrupt.reason);
-    return failedScenario(request, scenario, story, { ...last, ending: { kind: "interrupted", signal } });
+    return failedScenario(run, { ...last, ending: { kind: "interrupted", signal } });
   }
   const measured = last.measured === null ? [] : [last.measured];
   const seen: ScenarioFacts = {
-    ...factsOf(story),
+    request,
+    scenario,
+    candidate,
+    base,
+    attribution,
+    stopped: run.stopped,
+    baseline,
+    warnings,
+    runs: () => run.runs(),
     candidateMeasurements: () => ({
       scenario: scenario.name,
       fingerprint: last.info.fingerprint,
-      runs: [...story.candidateMeasurements().runs, ...measured],
+      runs: [...run.candidateMeasurements().runs, ...measured],
     }),
   };
-  return failedScenario(request, scenario, seen, { ...last, ending: timeIsOver() });
-}
-
-function factsOf(story: ScenarioFacts): ScenarioFacts {
-  const { candidate, base, attribution, stopped, baseline, warnings } = story;
-  return {
-    ...{ candidate, base, attribution, stopped, baseline, warnings },
-    candidateMeasurements: () => story.candidateMeasurements(),
-    runs: () => story.runs(),
-  };
+  return failedScenario(seen, { ...last, ending: timeIsOver() });
 }
 
 function timeIsOver(): Extract<RunEnding, { kind: "failed" }> {
@@ -206,27 +197,23 @@ function timeIsOver(): Extract<RunEnding, { kind: "failed" }> {
   return { kind: "failed", code: "STEP_TIMEOUT", message: "timeout-minutes was over before the run ended", hint };
 }
 
-/** A scenario that could not go on after some of its runs; they are its evidence. */
-export function abortedScenario(
-  request: GateRequest,
-  scenario: ScenarioRequest,
-  story: ScenarioFacts,
-  cause: GateError,
-): ReportedScenario {
+/** A scenario that ended with an error after some of its runs, which are its evidence. */
+export function abortedScenario(run: ScenarioFacts, cause: GateError): ReportedScenario {
   const { code, message, hint = null } = cause;
   const where = cause.where === undefined ? "" : ` (${cause.where})`;
   const error = { code, message: `${message}${where}`, hint };
   return {
-    report: assemble(request, scenario, story, { word: "error", judgement: null, error, subtitle: message, lines: [] }),
-    warnings: story.warnings,
+    report: assemble(run, { word: "error", judgement: null, error, subtitle: message, lines: [] }),
+    warnings: run.warnings,
   };
 }
 
-/** A scenario whose measurement could not even begin (no space for its directory, say). */
+/** A scenario whose measurement could not begin, for example without space for its directory. */
 export function brokenScenario(scenario: ScenarioRequest, error: GateError): ReportedScenario {
   const where = error.where === undefined ? "" : ` (${error.where})`;
   return {
     report: {
+      kind: "missing",
       scenario: scenario.name,
       word: "error",
       judgement: null,

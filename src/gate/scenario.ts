@@ -1,233 +1,19 @@
-import path from "node:path";
-import type { Finding } from "../analysis/document.ts";
-import type { Measurements } from "../analysis/measurements.ts";
-import { absent, type BaselineAnswer } from "../baseline/answer.ts";
 import { loadFirstBaseline } from "../baseline/load.ts";
-import { scenarioDirectory } from "../baseline/scenario-name.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import { probeDirectory } from "../core/probe-directory.ts";
-import type { ScenarioReport } from "../report/documents/model.ts";
-import { lintPolicy } from "../verdict/config-lint.ts";
-import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
-import type { Policy } from "../verdict/policy.ts";
 import { anchorFor, readAnchors } from "./anchor-file.ts";
-import { attributionEnvironment, attributionTimes, attributionWanted } from "./attribution-plan.ts";
-import { type BaseCheckout, checkOutBase, planBaseRun } from "./base-run.ts";
-import { Cost, cancelled, outOfTime } from "./cost.ts";
-import { growingLines } from "./growing-lines.ts";
-import { type FinishedRun, oneRun, type RunPlan } from "./one-run.ts";
-import { policyOf } from "./policy.ts";
+import { cancelled } from "./cost.ts";
 import type { GatePorts } from "./ports.ts";
-import { abortedScenario, failedScenario, judgedScenario, stoppedScenario } from "./scenario-report.ts";
-
-export interface ScenarioOutcome {
-  readonly report: ScenarioReport;
-  readonly warnings: readonly string[];
-}
-
-export interface GateIdentity {
-  readonly session: string;
-  readonly commit: string | null;
-}
-
-/** A run that came to its own end, or one that a limit or a cancellation ended: that one is evidence and is never judged. */
-type Ran =
-  | { readonly kind: "whole"; readonly run: FinishedRun }
-  | { readonly kind: "stopped"; readonly run: FinishedRun | null; readonly reason: string };
-
-const TIME_IS_OVER = "timeout-minutes is over";
-
-/** One scenario while it is being judged: what was measured so far, and what it may still cost. */
-class ScenarioRun {
-  readonly #request: GateRequest;
-  readonly #scenario: ScenarioRequest;
-  readonly #identity: GateIdentity;
-  readonly #ports: GatePorts;
-  readonly #policy: Policy;
-  readonly cost: Cost;
-  readonly candidate: FinishedRun[] = [];
-  readonly base: FinishedRun[] = [];
-  readonly attribution: FinishedRun[] = [];
-  readonly stopped: FinishedRun[] = [];
-  readonly warnings: string[] = [];
-  /** Null until asked; then the checkout, or why there is none. */
-  #checkout: BaseCheckout | { readonly reason: string } | null = null;
-  /** The release anchor of this environment; null where there is none. */
-  anchor: Measurements | null = null;
-  baseline: BaselineAnswer = absent("no baseline was looked for");
-
-  constructor(request: GateRequest, scenario: ScenarioRequest, identity: GateIdentity, ports: GatePorts) {
-    this.#request = request;
-    this.#scenario = scenario;
-    this.#identity = identity;
-    this.#ports = ports;
-    this.#policy = policyOf(request, scenario);
-    this.cost = new Cost(request, ports.now().getTime());
-  }
-
-  #directory(name: string): string {
-    return path.join(this.#request.bundle, "runs", scenarioDirectory(this.#scenario.name), name);
-  }
-
-  /** Why no run may begin now; null when one may. */
-  noMore(): string | null {
-    if (this.#ports.interrupt.aborted)
-      return outOfTime(this.#ports.interrupt) ? TIME_IS_OVER : "the gate was cancelled";
-    return this.cost.exhausted(this.#ports.now().getTime());
-  }
-
-  async #run(plan: RunPlan, keep: FinishedRun[]): Promise<Ran> {
-    const limitS = this.cost.remainingS(this.#ports.now().getTime());
-    this.cost.add();
-    const run = await oneRun(this.#request, this.#scenario, { ...plan, limitS }, this.#ports);
-    this.warnings.push(...run.warnings);
-    const { exit } = run.info;
-    const cut = exit.kind === "timeout" && exit.after_s === limitS && limitS !== this.#scenario.timeoutS;
-    if (!cut && run.ending.kind !== "interrupted") {
-      keep.push(run);
-      return { kind: "whole", run };
-    }
-    this.stopped.push(run);
-    const reason = cut ? `the limit of ${this.#request.maxMinutes} minutes is reached` : this.noMore();
-    return { kind: "stopped", run, reason: reason ?? "the run was interrupted" };
-  }
-
-  async runCandidate(): Promise<Ran> {
-    const number = this.candidate.length + 1;
-    const { command, cwd } = this.#scenario;
-    const directory = this.#directory(String(number));
-    return this.#run({ role: "candidate", number, directory, command, cwd, ...this.#identity }, this.candidate);
-  }
-
-  /** Run the base commit once in this session; null (with the reason as a warning) when that is not to be had. */
-  async runBase(): Promise<Ran | null> {
-    if (this.#checkout === null) {
-      const known = this.baseline.kind === "found" ? this.baseline.summary.commit : null;
-      const { baseRun, env } = this.#request;
-      const plan = await planBaseRun(baseRun, this.#scenario, env, known, this.#ports.history);
-      this.#checkout = await checkOutBase(plan, this.#scenario);
-    }
-    if ("reason" in this.#checkout) return this.#noBase(this.#checkout.reason);
-    // The checkout may have taken the time that was left.
-    const stop = this.noMore();
-    if (stop !== null) return { kind: "stopped", run: null, reason: stop };
-    const number = this.base.length + 1;
-    const { command, cwd, commit } = this.#checkout;
-    const directory = this.#directory(`base-${number}`);
-    const { session } = this.#identity;
-    const ran = await this.#run({ role: "base", number, directory, command, cwd, session, commit }, this.base);
-    if (ran.kind === "stopped") return ran;
-    if (ran.run.ending.kind === "failed") return this.#noBase(`on the base commit ${ran.run.ending.message}`);
-    return ran.run.measured === null ? null : ran;
-  }
-
-  /**
-   * Run the candidate once more with attribution on, when the verdict calls for it and the cost limits allow it.
-   * @returns findings that name lines, the most growth first; empty when nothing was looked for or found
-   */
-  async attribute(judgement: Judgement): Promise<readonly Finding[]> {
-    const newest = this.candidate.at(-1);
-    // What names the line is part of the probe.
-    if (this.#request.probe === "off" || newest === undefined) return [];
-    if (!attributionWanted(this.#request.attribute, judgement, newest.analysis)) return [];
-    const name = this.#scenario.name;
-    const stop = this.noMore();
-    if (stop !== null) {
-      this.warnings.push(`${name}: ${stop}, so no line was looked for`);
-      return [];
-    }
-    const moments = newest.recording === null ? null : attributionTimes(newest.recording, newest.info.clock.duration_s);
-    if (moments === null) {
-      this.warnings.push(`${name}: the run is too short to look for the line that grows`);
-      return [];
-    }
-    this.#ports.log(`${name}: running once more to find the line that grows`);
-    const ran = await this.#run(
-      {
-        role: "attribution",
-        number: 1,
-        directory: this.#directory("attribution-1"),
-        command: this.#scenario.command,
-        cwd: this.#scenario.cwd,
-        ...this.#identity,
-        env: attributionEnvironment(
-          moments,
-          path.join(probeDirectory(), "node", "attribute.cjs"),
-          this.#scenario.env.NODE_OPTIONS ?? this.#request.env.NODE_OPTIONS,
-        ),
-      },
-      this.attribution,
-    );
-    if (ran.kind === "stopped") {
-      this.warnings.push(`${name}: ${ran.reason}, so the search for the line was ended`);
-      return [];
-    }
-    const { run } = ran;
-    if (run.ending.kind === "failed") this.warnings.push(`${name}: with attribution on ${run.ending.message}`);
-    const found = await growingLines({
-      directory: run.directory,
-      cwd: this.#scenario.cwd,
-      probe: run.info.probe,
-      severity: judgement.verdict === "fail" ? "critical" : "warning",
-    });
-    this.warnings.push(...found.notes.map((note) => `${name}: ${note}`));
-    return found.findings;
-  }
-
-  #noBase(reason: string): null {
-    this.warnings.push(
-      `${this.#scenario.name}: the base could not be run here (${reason}), so a breach stays unconfirmed`,
-    );
-    return null;
-  }
-
-  /** Every run that was made, in the order a report shows them. */
-  runs(): readonly FinishedRun[] {
-    return [...this.candidate, ...this.base, ...this.attribution, ...this.stopped];
-  }
-
-  async dispose(): Promise<void> {
-    if (this.#checkout !== null && "dispose" in this.#checkout) await this.#checkout.dispose();
-  }
-
-  candidateMeasurements(): Measurements {
-    return {
-      scenario: this.#scenario.name,
-      fingerprint: this.candidate[0]?.info.fingerprint ?? null,
-      runs: this.candidate.flatMap(({ measured }) => (measured === null ? [] : [measured])),
-    };
-  }
-
-  /** Baseline runs, and the base re-runs of this session among them. */
-  #baselineMeasurements(): Measurements | null {
-    if (this.baseline.kind !== "found") return null;
-    const reruns = this.base.flatMap((run) =>
-      run.measured === null || run.ending.kind !== "ok" ? [] : [run.measured],
-    );
-    return { ...this.baseline.measurements, runs: [...this.baseline.measurements.runs, ...reruns] };
-  }
-
-  /** Notes on the policy itself: a budget inside the noise band of what was measured before. */
-  lint(): readonly string[] {
-    const known = this.baseline.kind === "found" ? this.baseline.measurements : null;
-    return lintPolicy(this.#policy, known).map((note) => `${this.#scenario.name}: ${note}`);
-  }
-
-  judge(possible: { readonly baseRuns: boolean; readonly moreRuns: boolean }): Judgement {
-    return judge({
-      candidate: this.candidateMeasurements(),
-      baseline: this.#baselineMeasurements(),
-      noBaseline: this.baseline.kind === "absent" ? `${this.baseline.reason}: ${this.baseline.nextStep}` : null,
-      anchor: this.anchor,
-      policy: this.#policy,
-      baseRunsPossible: possible.baseRuns,
-      moreRunsPossible: possible.moreRuns,
-      baselineWanted: this.#request.baselines.length > 0,
-    });
-  }
-}
+import type { ScenarioHooks } from "./scenario-hooks.ts";
+import {
+  abortedScenario,
+  failedScenario,
+  judgedScenario,
+  type ReportedScenario,
+  stoppedScenario,
+} from "./scenario-report.ts";
+import { type GateIdentity, ScenarioRun } from "./scenario-run.ts";
 
 /**
  * Measure a scenario as often as its verdict needs, and no more: once normally; on a breach the confirmation rule asks for
@@ -238,93 +24,105 @@ export async function judgeScenario(
   scenario: ScenarioRequest,
   identity: GateIdentity,
   ports: GatePorts,
-): Promise<ScenarioOutcome> {
-  const story = new ScenarioRun(request, scenario, identity, ports);
+  hooks: ScenarioHooks,
+): Promise<ReportedScenario> {
+  const run = new ScenarioRun(request, scenario, identity, ports);
   try {
-    return await tell(story, request, scenario, ports);
+    return await judgeUntilFinal(run, ports, hooks);
   } catch (error) {
-    // What was measured before a run could not even begin (no space, no permission) belongs to the answer.
-    if (!(error instanceof GateError) || story.runs().length === 0) throw error;
+    // When a later run cannot begin (no space, no permission), the report still has the earlier ones.
+    if (!(error instanceof GateError) || run.runs().length === 0) throw error;
     if (error.kind !== "error" && error.kind !== "interrupted") throw error;
-    return abortedScenario(request, scenario, story, error);
+    return abortedScenario(run, error);
   } finally {
-    await story.dispose();
+    await run.dispose();
   }
 }
 
-async function tell(
-  story: ScenarioRun,
-  request: GateRequest,
-  scenario: ScenarioRequest,
-  ports: GatePorts,
-): Promise<ScenarioOutcome> {
+async function judgeUntilFinal(run: ScenarioRun, ports: GatePorts, hooks: ScenarioHooks): Promise<ReportedScenario> {
+  const { request, scenario } = run;
   const anchors = await readAnchors(request.root, request.env);
-  let wanted = scenario.repeats === "auto" ? 1 : scenario.repeats;
-  /** Why fewer runs were made than were asked for; null when all were. */
-  let short: string | null = null;
-  for (let number = 1; number <= wanted; number += 1) {
-    const ran = await story.runCandidate();
-    if (ran.kind === "whole" && ran.run.ending.kind !== "ok") return failedScenario(request, scenario, story, ran.run);
-    if (ran.kind === "stopped" && (number === 1 || cancelled(ports.interrupt))) {
-      return stoppedScenario(request, scenario, story, ran.run, ports.interrupt);
-    }
-    if (number === 1 && ran.kind === "whole") wanted = (await ports.night?.runs(scenario, ran.run)) ?? wanted;
-    const stop = ran.kind === "stopped" ? ran.reason : number === wanted ? null : story.noMore();
-    if (stop === null) continue;
-    short = `${stop}, so ${story.candidate.length} of ${wanted} runs were made`;
-    story.warnings.push(`${scenario.name}: ${short}`);
-    break;
-  }
-  await ports.night?.measured(scenario, story.candidate);
-  const fingerprint = story.candidate[0]?.info.fingerprint ?? {};
+  const first = await measureCandidates(run, ports, hooks);
+  if (first.kind === "ended") return first.outcome;
+  await hooks.measured(scenario, run.candidate);
+  const fingerprint = run.candidate[0]?.info.fingerprint ?? {};
   const { openRef, openArtifact, history, now } = ports;
   const context = { root: request.root, env: request.env, openRef, openArtifact, history, now };
-  story.baseline = await loadFirstBaseline(request.baselines, scenario.name, fingerprint, context);
+  run.baseline = await loadFirstBaseline(request.baselines, scenario.name, fingerprint, context);
   const anchor = anchorFor(anchors, scenario.name, fingerprint);
-  // By night whether the session joins the baseline hangs on the comparison with it, which an anchor's breach must not cut short.
-  if (ports.night === undefined) story.anchor = anchor.measurements;
-  story.warnings.push(...story.baseline.warnings, ...story.lint(), ...anchors.warnings, ...anchor.warnings);
+  if (hooks.anchorAsksForRuns) run.anchor = anchor.measurements;
+  run.warnings.push(...run.baseline.warnings, ...run.lint(), ...anchors.warnings, ...anchor.warnings);
+  let judgement = await confirm(run, ports);
+  if ("report" in judgement) return judgement;
+  if (cancelled(ports.interrupt)) return stoppedScenario(run, run.stopped.at(-1) ?? null, ports.interrupt);
+  if (anchor.measurements !== null && run.anchor === null) {
+    run.anchor = anchor.measurements;
+    judgement = run.judge({ baseRuns: false, moreRuns: false });
+  }
+  const lines = await run.attribute(judgement);
+  return judgedScenario(run, first.short === null ? judgement : cutShort(judgement, first.short), lines);
+}
+
+/** The runs before the first judgement, with the reason why there are fewer than asked for; or the outcome of a failed run. */
+type FirstRuns =
+  | { readonly kind: "measured"; readonly short: string | null }
+  | { readonly kind: "ended"; readonly outcome: ReportedScenario };
+
+async function measureCandidates(run: ScenarioRun, ports: GatePorts, hooks: ScenarioHooks): Promise<FirstRuns> {
+  const { scenario } = run;
+  let wanted = 1;
+  for (let number = 1; number <= wanted; number += 1) {
+    const ran = await run.runCandidate();
+    if (ran.kind === "whole" && ran.finished.ending.kind !== "ok") {
+      return { kind: "ended", outcome: failedScenario(run, ran.finished) };
+    }
+    if (ran.kind === "stopped" && (number === 1 || cancelled(ports.interrupt))) {
+      return { kind: "ended", outcome: stoppedScenario(run, ran.finished, ports.interrupt) };
+    }
+    if (number === 1 && ran.kind === "whole") wanted = await hooks.candidateRuns(scenario, ran.finished);
+    const stop = ran.kind === "stopped" ? ran.reason : number === wanted ? null : run.noMore();
+    if (stop === null) continue;
+    const short = `${stop}, so ${run.candidate.length} of ${wanted} runs were made`;
+    run.warnings.push(`${scenario.name}: ${short}`);
+    return { kind: "measured", short };
+  }
+  return { kind: "measured", short: null };
+}
+
+/** Judge, and make the runs that the judgement asks for, until it is final, no run can be made, or a candidate run fails. */
+async function confirm(run: ScenarioRun, ports: GatePorts): Promise<Judgement | ReportedScenario> {
+  const { request, scenario } = run;
   const possible = { baseRuns: request.baseRun.kind !== "off", moreRuns: scenario.repeats === "auto" };
   const giveUp = (stop: string): void => {
-    story.warnings.push(`${scenario.name}: ${stop}, so the breach stays unconfirmed`);
-    // Once neither kind of run can be had, nothing is asked for and the answer is final.
+    run.warnings.push(`${scenario.name}: ${stop}, so the breach stays unconfirmed`);
+    // Without either kind of run nothing is asked for, and the next judgement is final.
     possible.moreRuns = false;
     possible.baseRuns = false;
   };
-  let judgement = story.judge(possible);
-  while (!judgement.final && !cancelled(ports.interrupt)) {
-    const stop = story.noMore();
+  let judgement = run.judge(possible);
+  while (judgement.next.kind !== "done" && !cancelled(ports.interrupt)) {
+    const stop = run.noMore();
     if (stop !== null) {
       giveUp(stop);
-    } else if (judgement.needs_more_runs > 0) {
-      ports.log(`${scenario.name}: a limit is breached, run ${story.candidate.length + 1} to confirm`);
-      const ran = await story.runCandidate();
+    } else if (judgement.next.kind === "candidate-runs") {
+      ports.log(`${scenario.name}: a limit is breached, run ${run.candidate.length + 1} to confirm`);
+      const ran = await run.runCandidate();
       if (ran.kind === "stopped") giveUp(ran.reason);
-      else if (ran.run.ending.kind !== "ok") return failedScenario(request, scenario, story, ran.run);
+      else if (ran.finished.ending.kind !== "ok") return failedScenario(run, ran.finished);
     } else {
       const base = request.baseRun.kind === "command" ? "the base" : "the base commit";
-      const done = story.base.length;
-      ports.log(
-        `${scenario.name}: the breach repeats itself, running ${base} in this session (${done + 1} of ${done + judgement.needs_base_runs})`,
-      );
-      const ran = await story.runBase();
+      const number = `${run.base.length + 1} of ${run.base.length + judgement.next.runs}`;
+      ports.log(`${scenario.name}: the breach repeats itself, running ${base} in this session (${number})`);
+      const ran = await run.runBase();
       if (ran === null) possible.baseRuns = false;
       else if (ran.kind === "stopped") giveUp(ran.reason);
     }
-    judgement = story.judge(possible);
+    judgement = run.judge(possible);
   }
-  if (cancelled(ports.interrupt)) {
-    return stoppedScenario(request, scenario, story, story.stopped.at(-1) ?? null, ports.interrupt);
-  }
-  if (ports.night !== undefined && anchor.measurements !== null) {
-    story.anchor = anchor.measurements;
-    judgement = story.judge({ baseRuns: false, moreRuns: false });
-  }
-  const lines = await story.attribute(judgement);
-  return judgedScenario(request, scenario, story, short === null ? judgement : cutShort(judgement, short), lines);
+  return judgement;
 }
 
-/** Fewer runs than somebody asked for may show a breach, but they are no pass. */
+/** Fewer runs than asked for can show a breach, but cannot show that there is none. */
 function cutShort(judgement: Judgement, reason: string): Judgement {
   if (judgement.verdict === "fail" || judgement.verdict === "unjudged") return judgement;
   return { ...judgement, verdict: "unjudged", reason };

@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Command } from "../config/gate-request.ts";
+import type { Command } from "../core/command.ts";
 import { claimShardDirectory, shardOrigin, withCommandsJob } from "./shard-origin.ts";
 
-const argv = (...words: string[]): Command => ({ kind: "argv", argv: words });
+const argv = (...args: string[]): Command => ({ kind: "argv", argv: args });
 const TRAIN = argv("python3", "train.py");
 const SLURM = {
   SLURM_JOB_ID: "7",
@@ -15,23 +15,23 @@ const SLURM = {
   SLURM_STEP_NUM_TASKS: "4",
 };
 const directoryOf = (command: Command, env: Record<string, string>) => {
-  const place = shardOrigin(command, env, "gpu-3.cluster.local");
-  return place.kind === "node" ? [place.directory, place.number] : place.kind === "rank" ? place.directory : null;
+  const origin = shardOrigin(command, env, "gpu-3.cluster.local");
+  return origin.kind === "node" ? [origin.directory, origin.number] : origin.kind === "rank" ? origin.directory : null;
 };
 
 let root: string;
 beforeAll(() => {
-  root = mkdtempSync(path.join(tmpdir(), "shard-place-"));
+  root = mkdtempSync(path.join(tmpdir(), "shard-origin-"));
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-describe("where a recording goes", () => {
-  it("is the directory itself where nothing says that there are others", () => {
+describe("the directory of a recording", () => {
+  it("is the output directory for the only recording", () => {
     expect(directoryOf(TRAIN, {})).toBeNull();
     expect(directoryOf(TRAIN, { RANK: "0", WORLD_SIZE: "1" })).toBeNull();
     expect(directoryOf(argv("torchrun", "--nproc-per-node", "4", "train.py"), {})).toBeNull();
     expect(directoryOf(argv("mpirun", "-np", "4", "./solver"), { SLURM_JOB_ID: "7", SLURM_PROCID: "0" })).toBeNull();
-    // A batch script has these although nobody launched ranks.
+    // A batch script has these although no ranks were launched.
     expect(directoryOf(TRAIN, { SLURM_JOB_ID: "7", SLURM_PROCID: "0", SLURM_NTASKS: "4" })).toBeNull();
   });
 
@@ -50,18 +50,15 @@ describe("where a recording goes", () => {
     ["torchrun in a Slurm step", argv("torchrun", "--nproc-per-node=8", "train.py"), SLURM, 3],
     ["torchrun in a pod", argv("/opt/bin/torchrun", "train.py"), { JOB_COMPLETION_INDEX: "1" }, 1],
     ["accelerate", argv("accelerate", "launch", "--num_machines", "2", "--machine_rank", "0", "t.py"), {}, 0],
-  ] as const)(
-    "is a directory of the node where one gate stands around several ranks: %s",
-    (_, command, env, number) => {
-      expect(directoryOf(command, env)).toEqual(["node-gpu-3", number]);
-    },
-  );
+  ] as const)("is a directory of the node where one gate runs several ranks: %s", (_, command, env, number) => {
+    expect(directoryOf(command, env)).toEqual(["node-gpu-3", number]);
+  });
 
   it("does not take a program's own arguments for a launcher", () => {
     expect(directoryOf(argv("python3", "train.py", "--backend", "torchrun", "--nnodes", "2"), {})).toBeNull();
   });
 
-  it("knows the name of a torchrun job from its command", () => {
+  it("takes the id of a torchrun job from its command", () => {
     expect(withCommandsJob({}, argv("torchrun", "--rdzv_id=nightly", "t.py"))).toEqual({ PET_RDZV_ID: "nightly" });
     expect(withCommandsJob({ PET_RDZV_ID: "a" }, argv("torchrun", "--rdzv-id", "b"))).toEqual({ PET_RDZV_ID: "a" });
   });
@@ -70,45 +67,48 @@ describe("where a recording goes", () => {
 describe("the directory of a shard", () => {
   const rank = { kind: "rank", directory: "rank-0001" } as const;
 
-  it("is made with its parents, once, and is refused to everyone else", () => {
+  it("is made once, with its parents", () => {
     const output = path.join(root, "deep/er/out");
     const claimed = claimShardDirectory(output, rank, "slurm-7.0");
     expect(claimed.directory).toBe(path.join(output, "rank-0001"));
     expect(() => claimShardDirectory(output, rank, "slurm-7.0")).toThrow(
-      expect.objectContaining({ code: "RUN_DIRECTORY_IN_USE", hint: expect.stringContaining("of its own") }),
+      expect.objectContaining({
+        code: "RUN_DIRECTORY_IN_USE",
+        hint: expect.stringContaining("another output directory"),
+      }),
     );
     claimed.release();
     expect(existsSync(claimed.directory)).toBe(false);
     expect(claimShardDirectory(output, rank, "slurm-8.0").directory).toBe(claimed.directory);
   });
 
-  it("is not taken away again once something lies in it", () => {
+  it("is not removed once it has files", () => {
     const { directory, release } = claimShardDirectory(path.join(root, "kept"), rank, "a");
     writeFileSync(path.join(directory, "samples.rec"), "x");
     release();
     expect(readdirSync(directory)).toEqual(["samples.rec"]);
   });
 
-  it("counts on where the launcher does not number the nodes, so that two agents of one host never meet", () => {
+  it("is numbered by the gate where the launcher does not number the nodes", () => {
     const output = path.join(root, "agents");
-    const place = { kind: "node", directory: "node-a", number: null } as const;
-    const names = [0, 1, 2].map(() => path.basename(claimShardDirectory(output, place, "torchrun-x").directory));
+    const origin = { kind: "node", directory: "node-a", number: null } as const;
+    const names = [0, 1, 2].map(() => path.basename(claimShardDirectory(output, origin, "torchrun-x").directory));
     expect(names).toEqual(["node-a-0", "node-a-1", "node-a-2"]);
-    const numbered = { ...place, number: 1 };
+    const numbered = { ...origin, number: 1 };
     expect(() => claimShardDirectory(output, numbered, "torchrun-x")).toThrow(/already/);
   });
 
-  it("does not count on beside the shards of an earlier job", () => {
+  it("is rejected next to shards of an earlier job", () => {
     const output = path.join(root, "earlier");
     const old = path.join(output, "node-a-0");
     mkdirSync(old, { recursive: true });
-    const place = { kind: "node", directory: "node-a", number: null } as const;
+    const origin = { kind: "node", directory: "node-a", number: null } as const;
     writeFileSync(path.join(old, "recording.json"), "{");
     // What cannot be read is not known to be of another job.
-    expect(claimShardDirectory(output, place, "torchrun-y").directory).toBe(path.join(output, "node-a-1"));
+    expect(claimShardDirectory(output, origin, "torchrun-y").directory).toBe(path.join(output, "node-a-1"));
   });
 
-  it("says that it cannot be made where it cannot", () => {
+  it("reports a directory that cannot be made", () => {
     const file = path.join(root, "file");
     writeFileSync(file, "");
     expect(() => claimShardDirectory(file, rank, "a")).toThrow(

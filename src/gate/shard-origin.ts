@@ -1,22 +1,24 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import type { Command, GateRequest } from "../config/gate-request.ts";
+import type { GateRequest } from "../config/gate-request.ts";
+import type { Command } from "../core/command.ts";
+import type { Environment } from "../core/environment.ts";
 import { GateError } from "../core/errors.ts";
 import { rankIdentity } from "../measure/environment/identity.ts";
-import { type Environment, inSlurmStep, restarts, setting } from "../measure/launch/launcher-environment.ts";
+import { inSlurmStep, restarts, setting } from "../measure/launch/launcher-environment.ts";
 import { makeDirectories } from "../measure/session/make-directories.ts";
 import { unwritable } from "../measure/session/run-directory.ts";
 import { isNamedSession } from "../measure/session/session.ts";
 import { RECORDING_FILE, readRecordingInfo } from "../telemetry/recording/run-info.ts";
 
-/** Where the recording of this process belongs among those of the same job. */
+/** Which part of its job this process records. */
 export type ShardOrigin =
-  /** Nothing says that there are others. */
+  /** The only recording, as far as is known. */
   | { readonly kind: "alone" }
   /** One rank. */
   | { readonly kind: "rank"; readonly directory: string }
-  /** One of several nodes, with several ranks under one gate; `number` is null where the launcher does not tell it. */
+  /** One of several nodes, with several ranks under one gate; `number` is null where the launcher does not provide it. */
   | { readonly kind: "node"; readonly directory: string; readonly number: number | null };
 
 /** Programs that start the ranks of one node (or of all) themselves. */
@@ -35,24 +37,24 @@ const LAUNCHERS: ReadonlySet<string> = new Set([
 const LAUNCHER_MODULE =
   /^(?:torch\.distributed\.(?:run|launch)|accelerate\.commands\.launch|deepspeed(?:\.launcher\.\w+)?)$/;
 
-/** Words of a command; those of a shell script by blanks alone, which is enough to find a launcher and its options. */
-function wordsOf(command: Command): readonly string[] {
-  return command.kind === "argv" ? command.argv : command.script.split(/[\s;&|()]+/).filter((word) => word !== "");
+/** Arguments of a command; a shell script is split at blanks, which is enough to find a launcher and its options. */
+function argumentsOf(command: Command): readonly string[] {
+  return command.kind === "argv" ? command.argv : command.script.split(/[\s;&|()]+/).filter((arg) => arg !== "");
 }
 
-function launchesRanks(words: readonly string[], shell: boolean): boolean {
-  const looked = shell ? words : words.slice(0, 3);
+function launchesRanks(args: readonly string[], shell: boolean): boolean {
+  const looked = shell ? args : args.slice(0, 3);
   return looked.some(
-    (word, at) => LAUNCHERS.has(path.basename(word)) || (words[at - 1] === "-m" && LAUNCHER_MODULE.test(word)),
+    (arg, at) => LAUNCHERS.has(path.basename(arg)) || (args[at - 1] === "-m" && LAUNCHER_MODULE.test(arg)),
   );
 }
 
 /** Value of the first of these options, written `--name value` or `--name=value`, `_` and `-` alike. */
-function optionOf(words: readonly string[], names: readonly string[]): string | null {
-  for (const [at, word] of words.entries()) {
-    const [name = "", ...value] = word.split("=");
+function optionOf(args: readonly string[], names: readonly string[]): string | null {
+  for (const [at, arg] of args.entries()) {
+    const [name = "", ...value] = arg.split("=");
     if (!names.includes(name.replaceAll("_", "-"))) continue;
-    return value.length > 0 ? value.join("=") : (words[at + 1] ?? null);
+    return value.length > 0 ? value.join("=") : (args[at + 1] ?? null);
   }
   return null;
 }
@@ -61,8 +63,8 @@ const whole = (text: string | null): number | null => (text !== null && /^\d{1,6
 
 /** "2" and "1:4" (elastic: at least, at most). */
 function nodesOf(text: string | null): number {
-  const most = text?.split(":").at(-1) ?? null;
-  return whole(most) ?? 1;
+  const max = text?.split(":").at(-1) ?? null;
+  return whole(max) ?? 1;
 }
 
 interface Node {
@@ -70,20 +72,20 @@ interface Node {
   readonly number: number | null;
 }
 
-/** What is known of the node under a launcher that is itself started once a node. */
-function nodeOf(words: readonly string[], env: Environment): Node {
-  const asked = optionOf(words, ["--nnodes", "--num-machines", "--num-nodes"]) ?? setting(env, "PET_NNODES");
+/** The node, under a launcher that is started once per node. */
+function nodeOf(args: readonly string[], env: Environment): Node {
+  const asked = optionOf(args, ["--nnodes", "--num-machines", "--num-nodes"]) ?? setting(env, "PET_NNODES");
   const nodes = nodesOf(asked);
-  const agent = whole(optionOf(words, ["--node-rank", "--machine-rank"])) ?? whole(setting(env, "PET_NODE_RANK"));
+  const agent = whole(optionOf(args, ["--node-rank", "--machine-rank"])) ?? whole(setting(env, "PET_NODE_RANK"));
   const pod = whole(setting(env, "JOB_COMPLETION_INDEX"));
   const step =
     inSlurmStep(env) && (whole(setting(env, "SLURM_STEP_NUM_TASKS")) ?? whole(setting(env, "SLURM_NTASKS")) ?? 1) > 1;
   const number = agent ?? pod ?? (step ? whole(setting(env, "SLURM_PROCID")) : null);
-  // A number alone speaks of others, unless there is said to be one node.
+  // A node number implies several nodes, unless the launcher is given one node.
   return { several: nodes > 1 || pod !== null || (agent !== null && whole(asked) !== 1) || step, number };
 }
 
-/** A host's own name as part of a directory's. */
+/** The host's name, for the name of a directory. */
 function hostPart(host: string): string {
   const name =
     host
@@ -93,10 +95,10 @@ function hostPart(host: string): string {
   return name === "" ? "unknown" : name;
 }
 
-/** Named torchrun jobs tell their name in the command alone, as long as no worker runs. */
+/** The id of a torchrun job is only in its command until a worker runs. */
 export function withCommandsJob(env: Environment, command: Command): Environment {
-  const id = optionOf(wordsOf(command), ["--rdzv-id"]);
-  // In a script the name may be the shell's to make.
+  const id = optionOf(argumentsOf(command), ["--rdzv-id"]);
+  // In a script the shell may compute the name.
   if (id === null || /[$`]/.test(id) || setting(env, "PET_RDZV_ID") !== null) return env;
   return { ...env, PET_RDZV_ID: id };
 }
@@ -107,11 +109,11 @@ export function withCommandsJob(env: Environment, command: Command): Environment
  * @throws GateError RANK_INVALID
  */
 export function shardOrigin(command: Command, env: Environment, host: string): ShardOrigin {
-  const words = wordsOf(command);
+  const args = argumentsOf(command);
   const again = restarts(env);
   const within = (name: string) => (again === 0 ? name : `restart-${again}/${name}`);
-  if (launchesRanks(words, command.kind === "shell")) {
-    const { several, number } = nodeOf(words, env);
+  if (launchesRanks(args, command.kind === "shell")) {
+    const { several, number } = nodeOf(args, env);
     return several ? { kind: "node", directory: within(`node-${hostPart(host)}`), number } : { kind: "alone" };
   }
   const { rank, world_size } = rankIdentity(env);
@@ -123,14 +125,14 @@ export function shardOrigin(command: Command, env: Environment, host: string): S
 /** A shard's directory, made for this process alone. */
 export interface ClaimedDirectory {
   readonly directory: string;
-  /** Take the directory away again, where nothing was put into it. */
+  /** Remove the directory if it is empty. */
   readonly release: () => void;
 }
 
-/** More agents than anybody starts on one machine. */
+/** Maximum number of agents on one machine. */
 const MAX_AGENTS = 1024;
 
-/** What a shard that lies there says of itself, for a message. */
+/** The session of a shard in this directory, for a message. */
 function sessionThere(directory: string): string | null {
   try {
     return readRecordingInfo(directory).session;
@@ -142,15 +144,15 @@ function sessionThere(directory: string): string | null {
 function taken(directory: string, session: string): GateError {
   const other = sessionThere(directory);
   const whose =
-    other === null ? "" : other === session ? " of this very job" : `, of the job ${other}; this is the job ${session}`;
-  return new GateError("RUN_DIRECTORY_IN_USE", `there is a shard in this directory already${whose}`, {
+    other === null ? "" : other === session ? " of this job" : `, of the job ${other}; this is the job ${session}`;
+  return new GateError("RUN_DIRECTORY_IN_USE", `this directory has a shard already${whose}`, {
     kind: "error",
     where: directory,
-    hint: "Give every job an output directory of its own (--output results/$SLURM_JOB_ID), or remove the old shards.",
+    hint: "Use another output directory for every job (--output results/$SLURM_JOB_ID), or remove the old shards.",
   });
 }
 
-/** Made by this process: false when it was there. Its parents may come into being by several processes at once. */
+/** True when this process made the directory, false when it existed. Several processes may make its parents at once. */
 function make(directory: string): boolean {
   try {
     makeDirectories(path.dirname(directory));
@@ -167,14 +169,14 @@ function claimed(directory: string): ClaimedDirectory {
     try {
       rmdirSync(directory);
     } catch {
-      // It holds something, which is the rule.
+      // The directory is not empty, which is the usual case.
     }
   };
   return { directory, release };
 }
 
-/** A shard of another named job on the same host: numbers alone would let two jobs pass for one. */
-function strangerIn(parent: string, prefix: string, session: string): string | null {
+/** A shard of another named job on the same host: by their numbers alone, two jobs would look like one. */
+function shardOfOtherJob(parent: string, prefix: string, session: string): string | null {
   if (!isNamedSession(session)) return null;
   const names = existsSync(parent) ? readdirSync(parent).filter((name) => name.startsWith(`${prefix}-`)) : [];
   return (
@@ -188,20 +190,20 @@ function strangerIn(parent: string, prefix: string, session: string): string | n
 }
 
 /**
- * The directory of this process's recording below `output`, made atomically: no two processes ever get the same one. A recording
- * that stands alone gets `output` itself, which is not made here.
+ * The directory of this process's recording below `output`, made atomically: no two processes get the same one. The only recording
+ * of a job gets `output`, which is not made here.
  * @throws GateError RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE
  */
-export function claimShardDirectory(output: string, place: ShardOrigin, session: string): ClaimedDirectory {
-  if (place.kind === "alone") return { directory: output, release: () => {} };
-  const base = path.join(output, place.directory);
-  if (place.kind === "rank" || place.number !== null) {
-    const directory = place.kind === "rank" ? base : `${base}-${place.number}`;
+export function claimShardDirectory(output: string, origin: ShardOrigin, session: string): ClaimedDirectory {
+  if (origin.kind === "alone") return { directory: output, release: () => {} };
+  const base = path.join(output, origin.directory);
+  if (origin.kind === "rank" || origin.number !== null) {
+    const directory = origin.kind === "rank" ? base : `${base}-${origin.number}`;
     if (!make(directory)) throw taken(directory, session);
     return claimed(directory);
   }
-  const stranger = strangerIn(path.dirname(base), path.basename(base), session);
-  if (stranger !== null) throw taken(stranger, session);
+  const other = shardOfOtherJob(path.dirname(base), path.basename(base), session);
+  if (other !== null) throw taken(other, session);
   for (let number = 0; number < MAX_AGENTS; number += 1) {
     const directory = `${base}-${number}`;
     if (make(directory)) return claimed(directory);
@@ -210,15 +212,15 @@ export function claimShardDirectory(output: string, place: ShardOrigin, session:
 }
 
 /**
- * The request with a bundle of its own below the one that was asked for, where several processes of a job judge themselves at
- * once; they are merged afterwards.
+ * The request with a separate bundle below the requested one, where several processes of a job are judged at once and merged
+ * afterwards.
  */
 export function ownBundle(request: GateRequest): GateRequest {
   const [scenario] = request.scenarios;
   if (scenario === undefined) return request;
-  const place = shardOrigin(scenario.command, { ...request.env, ...scenario.env }, os.hostname());
-  if (place.kind === "alone") return request;
-  const directory = place.kind === "rank" ? place.directory : `${place.directory}-${place.number ?? 0}`;
+  const origin = shardOrigin(scenario.command, { ...request.env, ...scenario.env }, os.hostname());
+  if (origin.kind === "alone") return request;
+  const directory = origin.kind === "rank" ? origin.directory : `${origin.directory}-${origin.number ?? 0}`;
   const env = withCommandsJob(request.env, scenario.command);
   return { ...request, env, bundle: path.join(request.bundle, directory) };
 }

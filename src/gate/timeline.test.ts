@@ -49,7 +49,7 @@ describe("the headline of a chart", () => {
     );
   });
 
-  it("gives peak and baseline when all is well", () => {
+  it("has peak and baseline for a pass", () => {
     const { judgement } = judged(0, null);
     expect(judgement.verdict).toBe("pass");
     expect(decidingCheck(judgement.checks)).toMatchObject({ verdict: "pass" });
@@ -58,11 +58,11 @@ describe("the headline of a chart", () => {
 });
 
 describe("the timeline of a run", () => {
-  it("draws the judged series first, with the threshold and the budget it was held against", () => {
+  it("draws the judged series first, with its threshold and budget", () => {
     const { judgement, policy } = judged(20 * MIB, 150 * MIB);
     const timeline = buildTimeline({
       scenario: "s",
-      word: "fail",
+      verdict: "fail",
       subtitle: "",
       recording: recording(20 * MIB),
       judgement,

@@ -7,12 +7,12 @@ import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import { decidingCheck } from "./headline.ts";
 
-/** Marks worth a line in a chart; a process that starts or ends is not. */
+/** Marks that a chart shows as a line. */
 const SHOWN_MARKS = new Set(["phase", "oom", "source-error"]);
 
 export interface TimelineInput {
   readonly scenario: string;
-  readonly word: Verdict;
+  readonly verdict: Verdict;
   readonly subtitle: string;
   readonly recording: Recording;
   readonly judgement: Judgement | null;
@@ -50,7 +50,7 @@ export function buildTimeline(input: TimelineInput): Timeline {
   const phases = outerPhases(input.recording);
   return {
     scenario: input.scenario,
-    verdict: input.word,
+    verdict: input.verdict,
     subtitle: input.subtitle,
     series,
     ...(decided !== null && series.some(decides)

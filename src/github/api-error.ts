@@ -1,4 +1,4 @@
-/** What an error of the client tells about GitHub's answer. */
+/** What an error of the client reveals about GitHub's answer. */
 export interface ApiFailure {
   /** HTTP status; null when there was no answer at all. */
   readonly status: number | null;
@@ -6,7 +6,10 @@ export interface ApiFailure {
   readonly message: string;
 }
 
-/** Read an error of the client. It gives a failed connection the status 500 as well; only a real answer carries a response. */
+/**
+ * Read an error of the client. It gives a failed connection the status 500 as well; only a real answer carries a
+ * response.
+ */
 export function apiFailure(error: unknown): ApiFailure {
   const message = (error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ").trim();
   if (typeof error !== "object" || error === null) return { status: null, message };
@@ -20,7 +23,7 @@ export function isStatus(error: unknown, ...statuses: readonly number[]): boolea
   return status !== null && statuses.includes(status);
 }
 
-/** Whether the request may have been carried out although no answer says so. */
+/** Whether the request may have been carried out although no answer confirms it. */
 export function isAmbiguous(error: unknown): boolean {
   const { status } = apiFailure(error);
   return status === null || status >= 500;

@@ -10,14 +10,14 @@ describe("withDeadline", () => {
     await expect(withDeadline({ ms: 1000 }, async () => Promise.reject(new Error("no")))).rejects.toThrow("no");
   });
 
-  it("stops waiting for work that never ends, and tells it to stop", async () => {
-    let told: AbortSignal | undefined;
+  it("stops waiting for work that never ends, and aborts it", async () => {
+    let handed: AbortSignal | undefined;
     const endless = withDeadline({ ms: 20 }, (signal) => {
-      told = signal;
+      handed = signal;
       return new Promise<never>(() => {});
     });
     await expect(endless).rejects.toBeInstanceOf(DeadlineError);
-    expect(told?.aborted).toBe(true);
+    expect(handed?.aborted).toBe(true);
   });
 
   it("waits only a little longer once it is interrupted", async () => {

@@ -31,7 +31,7 @@ describe("degradedWarning", () => {
     expect(degradedWarning(ATTEMPT, error)).toContain(words);
   });
 
-  it("stands what cannot be made a text", () => {
+  it("survives an error that cannot be converted to a string", () => {
     for (const thrown of [Object.create(null), { toString: 1, valueOf: 2 }]) {
       expect(degradedWarning(ATTEMPT, thrown)).toContain("something of type object was thrown");
     }

@@ -35,21 +35,21 @@ function thrownText(thrown: unknown): string {
 function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : thrownText(error);
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
-  // What fetch says on top of the reason tells nothing, and stands now behind it and now before it.
-  const said = [text, cause].filter((part) => part !== "" && part !== "fetch failed" && part !== "terminated");
-  return bounded([...new Set(said)].join(": ") || text);
+  // The words of fetch itself carry no information, and come before or behind the reason.
+  const parts = [text, cause].filter((part) => part !== "" && part !== "fetch failed" && part !== "terminated");
+  return bounded([...new Set(parts)].join(": ") || text);
 }
 
-/** What GitHub itself said, without the link to its documentation that the client puts behind it. */
-function saidByGitHub(error: unknown): string {
+/** GitHub's own message, without the link to its documentation that the client appends. */
+function gitHubMessage(error: unknown): string {
   return messageOf(error).replace(/ - https?:\/\/\S+$/, "");
 }
 
 function refused(error: unknown, grant: string): string {
-  const said = saidByGitHub(error);
-  if (/rate limit|abuse/i.test(said)) return "GitHub's rate limit was reached (403). Run the job again later.";
-  if (/locked/i.test(said)) return `the conversation is locked (403): ${said}`;
-  const detail = /resource not accessible/i.test(said) || said.length < 2 ? "" : ` GitHub says: ${said}`;
+  const message = gitHubMessage(error);
+  if (/rate limit|abuse/i.test(message)) return "GitHub's rate limit was reached (403). Run the job again later.";
+  if (/locked/i.test(message)) return `the conversation is locked (403): ${message}`;
+  const detail = /resource not accessible/i.test(message) || message.length < 2 ? "" : ` GitHub answered: ${message}`;
   return `the token may not do that (403).${grant}${grant ? ", which a pull request from a fork never has." : ""}${detail}`;
 }
 
@@ -76,12 +76,12 @@ function reason(error: unknown, permission: string | null): string {
     case 404:
       return `GitHub cannot find it with this token (404).${grant}${grant ? ", if it exists." : ""}`;
     case 422:
-      return `GitHub refused the content (422): ${saidByGitHub(error)}`;
+      return `GitHub refused the content (422): ${gitHubMessage(error)}`;
     case 429:
       return "GitHub's rate limit was reached (429). Run the job again later.";
     default:
       if (status !== null && wasAnswered(error)) {
-        return status >= 500 ? `GitHub failed (${status}).` : `GitHub refused it (${status}): ${saidByGitHub(error)}`;
+        return status >= 500 ? `GitHub failed (${status}).` : `GitHub refused it (${status}): ${gitHubMessage(error)}`;
       }
       return status === null ? messageOf(error) : unreached(messageOf(error));
   }

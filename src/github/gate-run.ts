@@ -1,5 +1,6 @@
 import { listRunArtifacts } from "./artifacts/artifact-download.ts";
 import type { Octokit } from "./octokit.ts";
+import type { Repository } from "./run-context.ts";
 
 /** A workflow run that measured a commit. */
 export interface GateRun {
@@ -10,10 +11,8 @@ export interface GateRun {
   readonly failed: boolean;
 }
 
-export interface GateRunQuery {
+export interface GateRunQuery extends Repository {
   readonly octokit: Octokit;
-  readonly owner: string;
-  readonly repo: string;
   readonly apiUrl: string;
   readonly signal: AbortSignal;
   readonly gateId: string;

@@ -54,7 +54,7 @@ describe("outputs", () => {
     expect(scenario.checks[0]).toMatchObject({ aspect: "peak", limit: "baseline", verdict: "fail" });
   });
 
-  it("stay below what the runner takes, and say when they were cut", () => {
+  it("stay below the runner's limit, and are marked when they were cut", () => {
     const checks = Array.from({ length: 5000 }, (_, rank) => sampleCheck({ rank }));
     const scenario = sampleScenario("pass", { judgement: sampleJudgement("pass", { checks }) });
     const { results } = outputsOf(sampleReport("pass", { scenarios: [scenario] }), PUBLISHED);

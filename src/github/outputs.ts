@@ -1,6 +1,7 @@
 import type { SeriesAnalysis } from "../analysis/document.ts";
 import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
 import type { Check, CheckVerdict } from "../verdict/judgement.ts";
+import { checkDocument } from "../verdict/judgement-document.ts";
 
 /** Every output of `action.yml`. Unknown is an empty text, never 0. */
 export interface Outputs {
@@ -30,7 +31,7 @@ export interface Published {
   readonly commentUrl: string | null;
 }
 
-/** An output may hold 1 MiB; `results` keeps well below it and says when it was cut. */
+/** An output may have 1 MiB; `results` keeps well below it and is marked when it was cut. */
 const MAX_RESULTS_CHARS = 400_000;
 
 const BADNESS = { fail: 3, unjudged: 2, warn: 1, pass: 0 } as const satisfies Record<CheckVerdict, number>;
@@ -71,14 +72,14 @@ function resultsOf(report: GateReport): string {
     verdict: word,
     confirmed: judgement?.confirmed ?? false,
     error: error === null ? null : { code: error.code, message: error.message },
-    checks: judgement?.checks ?? [],
+    checks: (judgement?.checks ?? []).map(checkDocument),
   }));
   const text = JSON.stringify(results);
   if (text.length <= MAX_RESULTS_CHARS) return text;
   return JSON.stringify(results.map((result) => ({ ...result, checks: [], truncated: true })));
 }
 
-/** The outputs of a gate that came to a report. */
+/** The outputs of a gate with a report. */
 export function outputsOf(report: GateReport, published: Published): Outputs {
   const worst = worstGatingSeries(report);
   return {

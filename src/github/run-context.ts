@@ -1,4 +1,9 @@
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from "../core/environment.ts";
+/** A repository on GitHub, in the terms of its API. */
+export interface Repository {
+  readonly owner: string;
+  readonly repo: string;
+}
 
 /** Where on GitHub this process runs, read from the variables the runner sets. Fields that are not set are null. */
 export interface RunContext {
@@ -16,6 +21,9 @@ export interface RunContext {
   /** Full ref that triggered the run. */
   readonly ref: string | null;
 }
+
+/** A run of a workflow, whose repository is known. */
+export type KnownRun = RunContext & Repository;
 
 function positiveInteger(text: string | undefined): number | null {
   const value = Number(text);

@@ -1,6 +1,6 @@
 import type { AnalysisDocument } from "../analysis/document.ts";
-import { parseMeasurements } from "../analysis/measured-run.ts";
 import type { Measurements } from "../analysis/measurements.ts";
+import { parseMeasurements } from "../analysis/parse-measurements.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
 import { invalidInput } from "../core/errors.ts";
 import type { Telemetry } from "../telemetry/read.ts";

@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { analyze } from "../analysis/analyze.ts";
-import { measuredRun, parseMeasurements } from "../analysis/measured-run.ts";
+import { measuredRun } from "../analysis/measured-run.ts";
 import type { Measurements } from "../analysis/measurements.ts";
+import { parseMeasurements } from "../analysis/parse-measurements.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
 import { invalidInput } from "../core/errors.ts";
 import type { Recording } from "../telemetry/recording/model.ts";

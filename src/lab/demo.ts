@@ -3,6 +3,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { openFileStore } from "../baseline/file-store.ts";
 import { gateRequest } from "../config/options.ts";
+import type { Environment } from "../core/environment.ts";
 import { GateError, usageError } from "../core/errors.ts";
 import { packageRoot } from "../core/package-root.ts";
 import type { GatePorts } from "../gate/ports.ts";
@@ -62,7 +63,7 @@ async function freshDirectory(directory: string): Promise<void> {
 export async function runDemo(
   directory: string,
   argv: readonly string[],
-  env: Readonly<Record<string, string | undefined>>,
+  env: Environment,
   narrator: DemoNarrator,
   ports: GatePorts,
 ): Promise<Partial<Record<DemoState, GateReport>>> {
@@ -71,7 +72,7 @@ export async function runDemo(
   const session = { ...env, STORMLOG_GATE_SESSION: env.STORMLOG_GATE_SESSION || randomId() };
   const request = (state: DemoState) =>
     gateRequest({
-      options: { scenario: "demo", bundle: path.join(directory, state), baseRun: "off" },
+      options: { scenario: "demo", bundle: path.join(directory, state), "base-run": "off" },
       command: { kind: "argv", argv: [process.execPath, demoWorkload(), state] },
       config: null,
       root: directory,

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { AnalysisDocument, Finding, SeriesAnalysis } from "../analysis/document.ts";
-import type { GateReport, RunReport, ScenarioReport, Verdict } from "../report/documents/model.ts";
+import { type GateReport, type RunReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
 import type { RecordingInfo } from "../telemetry/recording/model.ts";
 import { CATALOGUE, type CatalogueEntry } from "./catalogue.ts";
 import { inLeak } from "./output.ts";
@@ -61,7 +61,7 @@ function judged(
   writeFileSync(path.join(bundle, directory, "output.log"), printed);
   const analysis = { series: all, findings: [] } as unknown as AnalysisDocument;
   const run: RunReport = { role: "candidate", directory, info: {} as RecordingInfo, analysis };
-  const scenario: ScenarioReport = {
+  const scenario = scenarioReport({
     scenario: "x",
     word,
     judgement: null,
@@ -71,7 +71,7 @@ function judged(
     fingerprint: {},
     findings,
     timeline: null,
-  };
+  });
   const report: GateReport = {
     tool: { name: "stormlog-gate", version: "0", argv: [] },
     generated_at_utc: "",

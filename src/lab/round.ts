@@ -1,9 +1,11 @@
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { openFileStore } from "../baseline/file-store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { gateRequest, scenarioDefinition } from "../config/options.ts";
+import type { Environment } from "../core/environment.ts";
 import { assertNever, GateError } from "../core/errors.ts";
+import { writeAtomically } from "../core/files.ts";
 import { shellWord } from "../core/shell-word.ts";
 import type { GatePorts } from "../gate/ports.ts";
 import { lastPrinted, refreshScenario } from "../gate/refresh.ts";
@@ -40,7 +42,7 @@ export interface LabOptions {
   /** A store to judge by, where it has a record of this environment; null = measure one first. */
   readonly baseline: string | null;
   readonly argv: readonly string[];
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
 }
 
 /** What the narrator is told. */
@@ -101,9 +103,9 @@ function stateRequest(
     options: {
       scenario: entry.name,
       bundle: path.join(options.directory, entry.name, state),
-      baseRun: rerun ? fixed.map(shellWord).join(" ") : "off",
+      "base-run": rerun ? fixed.map(shellWord).join(" ") : "off",
       // Six runs, six of the base where they are inconclusive, and the one that names the line.
-      maxRuns: "13",
+      "max-runs": "13",
       attribute: state === "leaky" ? "auto" : "off",
     },
     command: { kind: "argv", argv: patternCommand(entry, state, lab, options) },
@@ -264,8 +266,7 @@ export async function runLab(options: LabOptions, narrator: LabNarrator, ports: 
 async function writeDocument(directory: string, document: LabDocument): Promise<void> {
   const file = path.join(directory, LAB_FILE);
   try {
-    await writeFile(`${file}.new`, `${JSON.stringify(document, null, 2)}\n`);
-    await rename(`${file}.new`, file);
+    await writeAtomically(file, `${JSON.stringify(document, null, 2)}\n`);
   } catch (error) {
     unwritable(directory, error as NodeJS.ErrnoException);
   }

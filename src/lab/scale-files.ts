@@ -1,6 +1,7 @@
-import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
+import { writeAtomically } from "../core/files.ts";
 import { svgToPng } from "../report/timeline/timeline-png.ts";
 import type { ScaleDocument } from "./report/scale-document.ts";
 import { scalePicture } from "./report/scale-picture.ts";
@@ -55,9 +56,7 @@ export async function writeScaleDocument(directory: string, document: ScaleDocum
   ] as const;
   try {
     for (const [name, content] of files) {
-      const file = path.join(directory, name);
-      await writeFile(`${file}.new`, content);
-      await rename(`${file}.new`, file);
+      await writeAtomically(path.join(directory, name), content);
     }
   } catch (error) {
     unwritable(directory, error as NodeJS.ErrnoException);

@@ -7,6 +7,7 @@ import { openFileStore } from "../baseline/file-store.ts";
 import { toMeasurements } from "../baseline/record.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { gateRequest, scenarioDefinition } from "../config/options.ts";
+import type { Environment } from "../core/environment.ts";
 import { GateError } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
 import type { GatePorts } from "../gate/ports.ts";
@@ -39,7 +40,7 @@ export interface SizedPattern {
   /** Fixed runs of a baseline. */
   readonly runs: number;
   readonly argv: readonly string[];
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
 }
 
 function commandOf(pattern: SizedPattern, state: LabStateName, { steps, batch }: RunSize): readonly string[] {
@@ -74,7 +75,7 @@ function sizedRequest(
       scenario: entry.name,
       bundle: path.join(directory, probeDirectory(value), state),
       // The baseline is of this session: its runs are the base's word.
-      baseRun: "off",
+      "base-run": "off",
       attribute: "off",
     },
     command: { kind: "argv", argv: commandOf(pattern, state, runSize(setting, value)) },

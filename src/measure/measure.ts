@@ -3,10 +3,9 @@ import path from "node:path";
 import { assertNever, GateError, usageError } from "../core/errors.ts";
 import type { Sampler } from "../sampler/sampler.ts";
 import { denyInspection, startSampler } from "../sampler/start.ts";
-import type { ExitState, RecordingInfo } from "../telemetry/recording/model.ts";
-import { PROBE_FOLDER } from "../telemetry/recording/probe-files.ts";
-import { RAW_RECORD_FILE, type RecordFile, readRecordFile } from "../telemetry/recording/record-file.ts";
-import { lossesOf, recordFileToRecording } from "../telemetry/recording/record-recording.ts";
+import { PROBE_FOLDER } from "../telemetry/oom/probe-files.ts";
+import type { ExitState, Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
+import { RAW_RECORD_FILE } from "../telemetry/recording/record-columns.ts";
 import { collectFingerprint, pythonVersion } from "./environment/fingerprint.ts";
 import { rankIdentity } from "./environment/identity.ts";
 import { type ProbeEnvironment, probeEnvironment, STEP_FILE } from "./environment/probe-environment.ts";
@@ -14,16 +13,15 @@ import { type PythonUse, pythonUse } from "./environment/python-flags.ts";
 import { MARKER_VARIABLE, scrubEnvironment } from "./environment/scrub-environment.ts";
 import { endedTogether } from "./launch/ended-together.ts";
 import { findExecutable } from "./launch/find-executable.ts";
-import { machineKillsNow } from "./launch/kernel-watch.ts";
 import { type CommandEnd, type Launched, launch } from "./launch/launch.ts";
+import { machineKillsNow } from "./launch/machine-kills.ts";
 import { OutputLog } from "./launch/output-log.ts";
 import { OutputTee } from "./launch/output-tee.ts";
 import { ProcessTree } from "./launch/process-tree.ts";
-import { explainStartFailure } from "./launch/start-failure.ts";
 import { endLeftovers, stopTree } from "./launch/stop-tree.ts";
-import { withOutOfMemory } from "./session/out-of-memory.ts";
-import { type ProbeSetup, withProbe } from "./session/probe-info.ts";
-import { finishedInfo, firstInfo, startedInfo, withPeaks } from "./session/recording-info.ts";
+import type { ProbeSetup } from "./session/probe-info.ts";
+import { finishedInfo, firstInfo, startedInfo } from "./session/recording-info.ts";
+import type { MeasuredRecording, Ran } from "./session/recording-of.ts";
 import { argvOf, interruptName, type MeasureRequest } from "./session/request.ts";
 import {
   checkWorkingDirectory,
@@ -34,16 +32,16 @@ import {
 } from "./session/run-directory.ts";
 import { randomId } from "./session/session.ts";
 
-export type { MeasuredCommand, MeasureRequest } from "./session/request.ts";
+export type { MeasureRequest } from "./session/request.ts";
 
 const PROGRESS_MS = 100;
-/** setTimeout counts in 31 bits of milliseconds; 24 days are no limit for a run. */
+/** setTimeout counts milliseconds in 31 bits; 24 days do not limit a run. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /**
- * Run a command under the sampler and leave a recording in `request.directory`: `recording.json`, `samples.rec` and
- * `output.log`. The command's failure, a timeout and an interruption are answers (`exit`), not errors; by the time this
- * resolves nothing of the command runs any more.
+ * Run a command under the sampler and leave a run directory in `request.directory`: `recording.json`, `samples.rec` and
+ * `output.log`. A failure of the command, a timeout and an interruption are results (`info.exit`), not errors. No process of
+ * the command is alive when this resolves.
  *
  * The command gets no stdin, its own session, `STORMLOG_GATE_RUN` in its environment and, unless `request.probe` is off, what
  * makes its Python processes load the probe, whose files go to `probe/` of the directory.
@@ -51,7 +49,34 @@ const TIMER_MAX_MS = 2 ** 31 - 1;
  * @throws GateError COMMAND_MISSING, CWD_NOT_FOUND, CWD_NOT_DIRECTORY, RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE,
  *   RECORD_FILE_UNWRITABLE, LAUNCH_FAILED, RANK_INVALID, INTERRUPTED (before anything was started)
  */
-export async function measure(request: MeasureRequest): Promise<RecordingInfo> {
+export async function measure(request: MeasureRequest): Promise<MeasuredRecording> {
+  const prepared = await prepare(request);
+  const ran = await runUnderSampler(prepared, await launchHeld(prepared));
+  // Loaded after the run: the command does not wait for what reads it.
+  const { recordingOf } = await import("./session/recording-of.ts");
+  const measured = await recordingOf(prepared, ran);
+  writeRecordingInfo(request.directory, measured.info);
+  return measured;
+}
+
+/** Everything that is known and made before the command is launched. */
+interface Prepared {
+  readonly request: MeasureRequest;
+  readonly argv: readonly string[];
+  /** Environment of the command, without the variables of the probe. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The variable that marks every process of the run, `NAME=value`. */
+  readonly marker: string;
+  readonly describe: (devices: Sampler["devices"]) => Promise<Fingerprint>;
+  readonly probe: ProbeEnvironment | null;
+  readonly setup: ProbeSetup;
+  readonly info: RecordingInfo;
+  readonly log: OutputLog;
+  /** Kills of the machine's kernel before the command began. */
+  readonly killsBefore: number | null;
+}
+
+async function prepare(request: MeasureRequest): Promise<Prepared> {
   const argv = argvOf(request.command);
   const [argv0] = argv;
   if (argv0 === undefined || argv0 === "") {
@@ -69,73 +94,64 @@ export async function measure(request: MeasureRequest): Promise<RecordingInfo> {
   checkWorkingDirectory(request.cwd);
   const marker = randomId();
   const { env, dropped } = scrubEnvironment(request.env, request.extraEnv, marker);
-  // The dropped variables still stand in this process's own environment, which the command could read.
+  // This process's own environment still has the dropped variables, and the command could read it.
   if (dropped.length > 0) denyInspection();
   const identity = rankIdentity(env);
   const python = await pythonVersion(argv0, request.cwd, env);
+  const { scenarioDefinition } = request;
   const describe = (devices: Sampler["devices"]) =>
-    collectFingerprint({
-      devices,
-      env,
-      worldSize: identity.world_size,
-      scenarioDefinition: request.scenarioDefinition,
-      python,
-    });
+    collectFingerprint({ devices, env, worldSize: identity.world_size, scenarioDefinition, python });
   createRunDirectory(request.directory);
   const probe = request.probe === "off" ? null : openProbe(request, env);
   const setup: ProbeSetup =
     probe === null
       ? { kind: "off" }
       : { kind: "on", use: await usedPython(argv, request.cwd, env), missing: probe.missing };
-  let info = firstInfo({
+  const info = firstInfo({
     request,
     identity,
     fingerprint: await describe([]),
     monotonicNs: process.hrtime.bigint(),
     epochNs: BigInt(Date.now()) * 1_000_000n,
   });
-  writeRecordingInfo(request.directory, info);
   const log = openLog(request.directory);
-  const killsBefore = machineKillsNow();
-  let launched: Launched;
+  const variable = `${MARKER_VARIABLE}=${marker}`;
+  return { request, argv, env, marker: variable, describe, probe, setup, info, log, killsBefore: machineKillsNow() };
+}
+
+async function launchHeld({ request, argv, env, probe, info, log }: Prepared): Promise<Launched> {
   try {
-    launched = await launch({ argv, cwd: request.cwd, env: probe?.env ?? env });
+    return await launch({ argv, cwd: request.cwd, env: probe?.env ?? env });
   } catch (error) {
     log.close();
+    writeRecordingInfo(request.directory, info);
     throw error;
   }
-  const tree = new ProcessTree(launched.rootPid, `${MARKER_VARIABLE}=${marker}`);
+}
+
+/** Sample the held command from before it starts until all of its processes have ended. */
+async function runUnderSampler(prepared: Prepared, launched: Launched): Promise<Ran> {
+  const { request, argv, env, log, probe, describe } = prepared;
+  const tree = new ProcessTree(launched.rootPid, prepared.marker);
   const tees = [
     new OutputTee(launched.stdout, (chunk) => log.write(chunk), request.stdout),
     new OutputTee(launched.stderr, (chunk) => log.write(chunk), request.stderr),
   ];
+  const lost: string[] = [...(launched.reason === null ? [] : [launched.reason]), ...(probe?.lost ?? [])];
+  let { info } = prepared;
   let sampler: Sampler | undefined;
   let beganNs: number | null = null;
-  const lost: string[] = [...(launched.reason === null ? [] : [launched.reason]), ...(probe?.lost ?? [])];
   let exit: ExitState;
   try {
-    sampler = startSampler({
-      file: path.join(request.directory, RAW_RECORD_FILE),
-      rootPid: launched.rootPid,
-      includeRoot: false,
-      hostPeriodNs: request.hostPeriodNs,
-      devicePeriodNs: request.devicePeriodNs,
-      cpuBudget: request.cpuBudget,
-      marker: `${MARKER_VARIABLE}=${marker}`,
-      probeDirectory: probe === null ? null : path.join(request.directory, PROBE_FOLDER),
-    });
+    sampler = samplerOf(prepared, launched);
     info = startedInfo(info, sampler, launched.commandPid() ?? -1, await describe(sampler.devices));
-    writeRecordingInfo(request.directory, info);
-    if (launched.commandPid() === null) {
-      // Whoever reads the recording of a killed gate wants the pid; that it cannot be written is told at the end.
-      const early = info;
-      void launched.pidKnown
-        .then((pid) => writeRecordingInfo(request.directory, { ...early, identity: { ...early.identity, pid } }))
-        .catch(() => {});
-    }
+    writeStart(request.directory, info, launched);
     beganNs = Number(process.hrtime.bigint() - sampler.monotonicStartNs);
     const end = await watch(request, launched, tree, sampler);
-    exit = end.kind === "exec-failed" ? await explainStartFailure(end.errno, argv0, request.cwd, env.PATH) : end;
+    if (end.kind === "exec-failed") {
+      const { explainStartFailure } = await import("./launch/start-failure.ts");
+      exit = await explainStartFailure(end.errno, argv[0]!, request.cwd, env.PATH);
+    } else exit = end;
   } finally {
     // Samples after the command's end are not the command's.
     sampler?.stop();
@@ -148,23 +164,40 @@ export async function measure(request: MeasureRequest): Promise<RecordingInfo> {
   }
   if (exit.kind === "running") lost.push("the launcher ended before the command: how the command ended was not seen");
   if (log.error !== null) lost.push(`output after a failed write is missing from ${OUTPUT_FILE}: ${log.error}`);
-  info = finishedInfo(info, {
-    exit,
-    pid: launched.commandPid() ?? -1,
-    stats: sampler.stop(),
-    sampler,
-    output: log.totals(),
-    lost,
-  });
+  const pid = launched.commandPid() ?? -1;
+  info = finishedInfo(info, { exit, pid, stats: sampler.stop(), sampler, output: log.totals(), lost });
   const { devices } = sampler;
   // A driver may have answered only after the start.
   if (devices.length > 0) info = { ...info, fingerprint: await describe(devices) };
-  info = await judgedByEvidence(info, request.directory, {
-    killsBefore,
-    withProbe: (known, file) => withProbe(known, request.directory, file, { setup, drivers: devices, beganNs }),
-  });
-  writeRecordingInfo(request.directory, info);
-  return info;
+  return { info, devices, beganNs };
+}
+
+function samplerOf({ request, marker, probe, info }: Prepared, launched: Launched): Sampler {
+  try {
+    return startSampler({
+      file: path.join(request.directory, RAW_RECORD_FILE),
+      rootPid: launched.rootPid,
+      includeRoot: false,
+      hostPeriodNs: request.hostPeriodNs,
+      devicePeriodNs: request.devicePeriodNs,
+      cpuBudget: request.cpuBudget,
+      marker,
+      probeDirectory: probe === null ? null : path.join(request.directory, PROBE_FOLDER),
+    });
+  } catch (error) {
+    writeRecordingInfo(request.directory, info);
+    throw error;
+  }
+}
+
+/** Write `recording.json` before the command is let go, so that the run directory of a killed gate has one. */
+function writeStart(directory: string, info: RecordingInfo, launched: Launched): void {
+  writeRecordingInfo(directory, info);
+  if (launched.commandPid() !== null) return;
+  // The JavaScript guard reports the pid only once the command runs. A failed write is reported at the end of the run.
+  void launched.pidKnown
+    .then((pid) => writeRecordingInfo(directory, { ...info, identity: { ...info.identity, pid } }))
+    .catch(() => {});
 }
 
 function openLog(directory: string): OutputLog {
@@ -246,30 +279,4 @@ async function usedPython(
 ): Promise<PythonUse> {
   const found = await findExecutable(argv[0] ?? "", cwd, env.PATH);
   return pythonUse(argv, found.kind === "found" ? found.path : null);
-}
-
-interface Evidence {
-  /** Kills of the machine's kernel before the command began. */
-  readonly killsBefore: number | null;
-  readonly withProbe: (info: RecordingInfo, file: RecordFile | null) => RecordingInfo;
-}
-
-/**
- * What the probes told, peaks by the rule of the recording model, and whether memory ran out; a record file that cannot be read
- * back costs the peaks, not the run.
- */
-async function judgedByEvidence(
-  info: RecordingInfo,
-  directory: string,
-  { killsBefore, withProbe }: Evidence,
-): Promise<RecordingInfo> {
-  try {
-    const file = await readRecordFile(path.join(directory, RAW_RECORD_FILE));
-    const told = withOutOfMemory(withProbe(info, file), directory, file, killsBefore);
-    return withPeaks(told, recordFileToRecording(file, told).peaks, lossesOf(file, told));
-  } catch (error) {
-    if (!(error instanceof GateError)) throw error;
-    const told = withOutOfMemory(withProbe(info, null), directory, null, killsBefore);
-    return withPeaks(told, [], [`peaks: ${error.message}`]);
-  }
 }

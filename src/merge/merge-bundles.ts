@@ -3,19 +3,19 @@ import path from "node:path";
 import type { Envelope } from "../baseline/envelope.ts";
 import type { UnjudgedMode } from "../config/gate-request.ts";
 import { usageError } from "../core/errors.ts";
-import { ExitCode } from "../core/exit-codes.ts";
 import { prepareBundle, writeBundle } from "../report/bundle/bundle.ts";
 import { unlockBundle } from "../report/bundle/bundle-lock.ts";
-import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
-import { copyRuns, placeRuns, type RunCopy } from "./merge-copy.ts";
+import { type GateReport, type ScenarioReport, scenarioReport } from "../report/documents/model.ts";
+import { verdictUrgency } from "../report/urgency.ts";
+import { copyRuns, numberRuns, type RunCopy } from "./merge-copy.ts";
 import { type JudgeAgain, judgeAgain } from "./merge-judge.ts";
 import { absentLegs, type ExpectedLegs } from "./merge-legs.ts";
 import { type MergeLeg, readLegs } from "./merge-read.ts";
-import { type Job, type MissingLeg, mergedReport, planJobs, scenarioOfJob } from "./merge-report.ts";
+import { type Job, type MissingLeg, mergedReport, missingLeg, planJobs, scenarioOfJob } from "./merge-report.ts";
 import { hostsOf, reasonWithHost, type ShardPolicy } from "./shard-report.ts";
 import { shardTimeline } from "./shard-timeline.ts";
 
-export interface MergeRequest {
+interface MergeRequest {
   /** Bundles, recordings and directories of them, in any order. */
   readonly directories: readonly string[];
   /** Absolute directory of the merged bundle. */
@@ -27,7 +27,7 @@ export interface MergeRequest {
   readonly now: () => Date;
 }
 
-/** An earlier bundle in the place of the new one is deleted: it must not be one of those that are merged. */
+/** Refuse a target that overlaps an input, because an earlier bundle in the target is deleted. */
 async function checkTarget(bundle: string, directories: readonly string[]): Promise<void> {
   const real = async (directory: string) => realpath(directory).catch(() => path.resolve(directory));
   const target = await real(bundle);
@@ -37,13 +37,13 @@ async function checkTarget(bundle: string, directories: readonly string[]): Prom
     if (!within(target, source) && !within(source, target)) continue;
     throw usageError(
       "MERGE_INTO_INPUT",
-      `the merged bundle cannot be written to ${bundle}: ${directory} is to be merged`,
-      "Name another directory with --bundle.",
+      `cannot write the merged bundle to ${bundle}, because it overlaps the input ${directory}`,
+      "Choose another directory with --bundle.",
     );
   }
 }
 
-function missingLegs(
+function unreportedLegs(
   legs: readonly MergeLeg[],
   present: readonly string[],
   expected: ExpectedLegs | null,
@@ -51,62 +51,60 @@ function missingLegs(
   const unusable = legs.flatMap((leg): MissingLeg[] => {
     if (leg.kind === "read") return [];
     const { code, message, hint = null, exitCode } = leg.error;
-    return [{ name: leg.name, word: "error", code, message: `${message} (${leg.directory})`, hint, exitCode }];
+    return [{ name: leg.name, verdict: "error", code, message: `${message} (${leg.directory})`, hint, exitCode }];
   });
-  const missing = absentLegs(expected, present).map(({ name, message }): MissingLeg => {
-    const hint = "Look at the job that should have measured it, and merge again when its bundle is there.";
-    return { name, word: "unjudged", code: "LEG_MISSING", message, hint, exitCode: ExitCode.unjudged };
-  });
-  return [...unusable, ...missing];
+  const hint = "Check the job that should have measured it, and merge again when its bundle exists.";
+  return [...unusable, ...absentLegs(expected, present).map((leg) => missingLeg(leg, hint))];
 }
 
 /**
- * What a bundle says was judged already; limits of one's own need to be told by what else it is judged again.
+ * Refuse limits for bundles without a baseline: bundles are judged already, and judging them again needs one.
  * @throws GateError OPTION_NEEDS_BASELINE (usage)
  */
 function checkLimits({ baselines, budgets, horizon }: JudgeAgain, legs: readonly ReadLeg[]): void {
   if (baselines !== null || (budgets.length === 0 && horizon === null) || legs.every(({ job }) => job !== null)) return;
   throw usageError(
     "OPTION_NEEDS_BASELINE",
-    "--budget and --horizon are for judging again what bundles say was judged",
-    "Give --baseline too; --baseline none judges by budgets alone.",
+    "--budget and --horizon apply only when bundles are judged again, which needs --baseline",
+    "Add --baseline; --baseline none judges by budgets alone.",
   );
 }
 
-/** Nothing that is only told is better than what was judged: the worse of two words. */
-const WORST = { fail: 0, unjudged: 1, warn: 2, pass: 3 } as const;
-
-/** A job as it is judged, and what its chart is drawn over. */
+/** A judged job, and the baseline bands for its chart. */
 interface Judged {
   readonly scenario: ScenarioReport;
   readonly envelopes: readonly Envelope[];
 }
 
 /**
- * A job as it is judged: by what its legs said; over all ranks where several nodes name one baseline; and by a baseline that was
- * asked for. What cannot be judged over all ranks is told, and stays as the nodes judged it.
+ * Judge a job: by the verdicts of its legs, and again over all ranks if a baseline was requested or several nodes name
+ * one. The worse verdict counts unless a baseline was requested. A job that cannot be judged over all ranks keeps the
+ * verdicts of its nodes, with a note.
  */
 async function judgedJob(job: Job, again: JudgeAgain, warnings: string[]): Promise<Judged> {
-  const asked = again.baselines !== null;
-  const told = { scenario: scenarioOfJob(job), envelopes: [] };
-  if (told.scenario.word === "error" || told.scenario.error !== null) return told;
-  if (!asked && job.nodes.length === 1) return told;
+  const isRequested = again.baselines !== null;
+  const reported = { scenario: scenarioOfJob(job), envelopes: [] };
+  if (reported.scenario.word === "error" || reported.scenario.error !== null) return reported;
+  if (!isRequested && job.nodes.length === 1) return reported;
   const judged = await judgeAgain(job.nodes, again);
   if (judged.kind === "not") {
-    const rule = "each rank stands as its own node judged it, so that chance alone fails more often than over one job";
-    warnings.push(`${job.name}: not judged over all ranks (${judged.reason}): ${rule}`);
-    return told;
+    const effect = "The verdicts of the nodes were used, which raises the chance of a false alarm.";
+    warnings.push(`${job.name}: not judged over all ranks (${judged.reason}). ${effect}`);
+    return reported;
   }
   const { judgement, baseline } = judged;
   warnings.push(...baseline.warnings.map((warning) => `${job.name}: ${warning}`));
-  if (!asked) warnings.push(`${job.name}: judged over all ranks with the default margins and no horizon`);
-  if (!asked && WORST[judgement.verdict] >= WORST[told.scenario.judgement?.verdict ?? "pass"]) return told;
+  if (!isRequested) {
+    warnings.push(`${job.name}: judged over all ranks with the default margins and no horizon`);
+    const reportedVerdict = reported.scenario.judgement?.verdict ?? "pass";
+    if (verdictUrgency(judgement.verdict) >= verdictUrgency(reportedVerdict)) return reported;
+  }
   const scenario = scenarioOfJob(job, judgement);
   if (baseline.kind !== "found") return { scenario, envelopes: [] };
   return { scenario: { ...scenario, baseline: baseline.summary }, envelopes: baseline.envelopes };
 }
 
-/** Recordings have no chart of their own yet, and name the machines of their ranks. */
+/** Add the chart of a job of recordings, and the hosts of its ranks. */
 async function withRanksShown(
   job: Job,
   judged: Judged,
@@ -117,25 +115,27 @@ async function withRanksShown(
   const shards = legs.find((leg) => leg.job !== null && job.nodes.some((node) => node.leg === leg.name))?.job ?? null;
   if (shards === null) return scenario;
   const { judgement } = scenario;
-  const named = judgement === null ? null : { ...judgement, reason: reasonWithHost(judgement.reason, hostsOf(shards)) };
-  const timeline =
-    scenario.timeline ?? (await shardTimeline(shards, { ...scenario, judgement: named }, policy, envelopes));
-  return { ...scenario, judgement: named, timeline };
+  const named = scenarioReport({
+    ...scenario,
+    judgement: judgement && { ...judgement, reason: reasonWithHost(judgement.reason, hostsOf(shards)) },
+  });
+  return { ...named, timeline: scenario.timeline ?? (await shardTimeline(shards, named, policy, envelopes)) };
 }
 
 type ReadLeg = Extract<MergeLeg, { kind: "read" }>;
 
-export interface MergeOutcome {
+interface MergeOutcome {
   readonly report: GateReport;
   /** Absolute directory of the merged bundle. */
   readonly bundleDir: string;
 }
 
 /**
- * Bundles of matrix legs, nodes or ranks as one whole bundle with one verdict. Files are linked or copied one at a time; of the
- * samples nothing is read. The same bundles in another order give the same answer.
- * @throws GateError MERGE_INTO_INPUT (usage), those of `prepareBundle` and `writeBundle`, and for a baseline that was asked for and
- *   cannot be read (exit 5)
+ * Merge bundles of matrix legs, nodes or ranks into one bundle with one verdict. Files are linked or copied one at a
+ * time, and the samples of bundles are not read. The order of the inputs does not change the result.
+ * @throws GateError MERGE_INTO_INPUT (usage), those of `prepareBundle` and `writeBundle`, and for a requested baseline
+ * that cannot be
+ *   read (exit 5)
  */
 export async function mergeBundles(request: MergeRequest): Promise<MergeOutcome> {
   const { bundle, argv } = request;
@@ -143,25 +143,25 @@ export async function mergeBundles(request: MergeRequest): Promise<MergeOutcome>
   const now = request.now();
   const { budgets, horizon } = request.again;
   const policy: ShardPolicy = { budgets, horizon };
-  const { legs, refused, present, warnings: told } = await readLegs(request.directories, { policy, argv, now });
-  const spoken = legs.filter((leg) => leg.kind === "read");
-  checkLimits(request.again, spoken);
-  const warnings = [...told];
-  for (const { name, notes } of spoken) warnings.push(...notes.map((note) => `${name}: its bundle lacks ${note}`));
+  const { legs, refused, present, warnings: readWarnings } = await readLegs(request.directories, { policy, argv, now });
+  const reported = legs.filter((leg) => leg.kind === "read");
+  checkLimits(request.again, reported);
+  const warnings = [...readWarnings];
+  for (const { name, notes } of reported) warnings.push(...notes.map((note) => `${name}: its bundle lacks ${note}`));
   const scenarios: ScenarioReport[] = [];
   const copies: RunCopy[] = [];
-  for (const job of planJobs(spoken)) {
+  for (const job of planJobs(reported)) {
     const judged = await judgedJob(job, request.again, warnings);
-    const placed = placeRuns(job, await withRanksShown(job, judged, spoken, policy));
-    scenarios.push(placed.scenario);
-    copies.push(...placed.copies);
+    const numbered = numberRuns(job, await withRanksShown(job, judged, reported, policy));
+    scenarios.push(numbered.scenario);
+    copies.push(...numbered.copies);
   }
   const { unjudged } = request;
-  const silent = [...missingLegs(legs, present, request.expected), ...refused];
-  const report = mergedReport({ legs: spoken, silent, scenarios, warnings, unjudged, argv, now });
+  const missing = [...unreportedLegs(legs, present, request.expected), ...refused];
+  const report = mergedReport({ legs: reported, missing, scenarios, warnings, unjudged, argv, now });
   await prepareBundle(bundle, { argv, createdIso: now.toISOString() });
   try {
-    const copied = spoken.flatMap(({ name, evidence }) => {
+    const copied = reported.flatMap(({ name, evidence }) => {
       const own = copies.filter(({ leg }) => leg === name);
       return copyRuns(evidence, own, bundle);
     });

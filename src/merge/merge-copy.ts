@@ -1,13 +1,12 @@
 import { copyFileSync, linkSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import { scenarioDirectory } from "../baseline/scenario-name.ts";
-import type { ListedFile } from "../report/bundle/bundle-files.ts";
-import { writeError } from "../report/bundle/bundle-files.ts";
+import { type ListedFile, writeError } from "../report/bundle/bundle-files.ts";
 import type { RunReport, RunRole, ScenarioReport } from "../report/documents/model.ts";
 import type { Evidence } from "./merge-read.ts";
 import type { Job } from "./merge-report.ts";
 
-/** A run directory, within a leg's bundle and within the merged one. */
+/** A run directory in a leg's bundle and in the merged one. */
 export interface RunCopy {
   readonly leg: string;
   readonly from: string;
@@ -17,10 +16,10 @@ export interface RunCopy {
 const PREFIX: Readonly<Record<RunRole, string>> = { candidate: "", base: "base-", attribution: "attribution-" };
 
 /**
- * Where a scenario's runs go: `runs/<scenario>/<n>`, numbered anew, since every node began with 1. The reports then say so.
- * @param scenario of the job, its runs those of the nodes one after the other
+ * Number a scenario's runs as `runs/<scenario>/<n>`, because the runs of every node start with 1.
+ * @param scenario of the job; its runs are replaced by those of the nodes in their order
  */
-export function placeRuns(
+export function numberRuns(
   job: Job,
   scenario: ScenarioReport,
 ): { readonly scenario: ScenarioReport; readonly copies: readonly RunCopy[] } {
@@ -37,7 +36,7 @@ export function placeRuns(
   return { scenario: { ...scenario, runs }, copies };
 }
 
-/** A second name for the file where the file system has that, else a copy; nothing is read into memory. */
+/** A hard link where the file system supports it, else a copy; neither reads the file into memory. */
 function linkOrCopy(from: string, to: string): void {
   try {
     linkSync(from, to);
@@ -47,9 +46,9 @@ function linkOrCopy(from: string, to: string): void {
 }
 
 /**
- * Put run directories into a merged bundle.
- * @param evidence of the leg, checked: no path in it leads out of its directory
- * @returns what was put there, by its path in the bundle, with the digest it had when it was read
+ * Copy run directories into a merged bundle.
+ * @param evidence of the leg, checked: all of its paths are inside its directory
+ * @returns the copied files by their path in the bundle, with their digests
  * @throws GateError DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED
  */
 export function copyRuns(
@@ -66,8 +65,8 @@ export function copyRuns(
       for (const { path: name, bytes, sha256 } of files) {
         const within = `${prefix}${name}`;
         if (!within.startsWith(`${from}/`)) continue;
-        const place = `${to}/${within.slice(from.length + 1)}`;
-        const copy = path.join(target, place);
+        const bundlePath = `${to}/${within.slice(from.length + 1)}`;
+        const copy = path.join(target, bundlePath);
         const parent = path.dirname(copy);
         try {
           if (!made.has(parent)) mkdirSync(parent, { recursive: true });
@@ -76,7 +75,7 @@ export function copyRuns(
         } catch (cause) {
           throw writeError(cause, copy);
         }
-        copied.push({ path: place, bytes, sha256 });
+        copied.push({ path: bundlePath, bytes, sha256 });
       }
     }
   }

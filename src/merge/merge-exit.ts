@@ -3,12 +3,12 @@ import { ExitCode } from "../core/exit-codes.ts";
 import { exitCodeOf, failsByBudgetOrOom } from "../gate/exit-code.ts";
 import type { ScenarioReport } from "../report/documents/model.ts";
 
-/** First of these that applies; the order is that of the contract. */
+/** The first of these that applies, in the order of the contract. */
 const BEFORE_ANY_VERDICT = [ExitCode.interrupted, ExitCode.usage, ExitCode.invalidInput] as const;
 
 /**
- * Exit status of a merged verdict: the worst of its parts. `others` are those of legs that were interrupted, could not be used or
- * are missing; what they say holds whatever is done with an unjudged verdict.
+ * Exit status of a merged verdict: the worst of its parts. `others` are those of interrupted, unusable and missing
+ * legs, which apply under every `unjudged` setting.
  */
 export function mergedExitCode(
   scenarios: readonly ScenarioReport[],
@@ -18,7 +18,7 @@ export function mergedExitCode(
   const first = BEFORE_ANY_VERDICT.find((code) => others.includes(code));
   if (first !== undefined) return first;
   if (scenarios.some(failsByBudgetOrOom)) return ExitCode.gateFailed;
-  // A job of which one node failed by its memory and another by its command: the command comes first.
+  // In a job where one node fails by its memory and another by its command, the command comes first.
   if (scenarios.some(({ word, error }) => error !== null && word !== "unjudged")) return ExitCode.error;
   const code = exitCodeOf(scenarios, unjudged, false);
   return code === ExitCode.pass && others.includes(ExitCode.unjudged) ? ExitCode.unjudged : code;

@@ -1,29 +1,31 @@
 import { measuredRun } from "../analysis/measured-run.ts";
 import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
 import { type BaselineAnswer, loadFirstBaseline } from "../baseline/load.ts";
+import type { Environment } from "../core/environment.ts";
 import { GateError } from "../core/errors.ts";
+import type { Horizon } from "../core/horizon.ts";
 import type { RunReport, RunRole } from "../report/documents/model.ts";
 import type { Metric } from "../telemetry/recording/model.ts";
 import { combine } from "../verdict/combine.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Check, Judgement } from "../verdict/judgement.ts";
-import type { Budget, Horizon, Policy } from "../verdict/policy.ts";
+import type { Budget, Policy } from "../verdict/policy.ts";
 import { type LegScenario, missingRanks } from "./merge-nodes.ts";
 
-/** How merged measurements are judged once more. */
+/** How merged measurements are judged again. */
 export interface JudgeAgain {
-  /** Baseline specs that were asked for, empty = no comparison is wanted; null = the baseline that the bundles name. */
+  /** Requested baseline specs, empty = no comparison; null = the baseline that the bundles name. */
   readonly baselines: readonly string[] | null;
   readonly budgets: readonly Budget[];
   readonly horizon: Horizon | null;
   /** Directory that relative specs start from. */
   readonly root: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
 }
 
-/** The answer over all ranks, or why there is none. */
-export type JudgedAgain =
+/** The judgement over all ranks, or why there is none. */
+type JudgedAgain =
   | { readonly kind: "judged"; readonly judgement: Judgement; readonly baseline: BaselineAnswer }
   | { readonly kind: "not"; readonly reason: string };
 
@@ -33,7 +35,7 @@ function wholeRuns({ scenario }: LegScenario, role: RunRole): readonly RunReport
   );
 }
 
-/** Runs of the nodes side by side: the first run of every node is one run of the job, and so on. */
+/** The nodes' runs as runs of the job: the first run of every node is the job's first, and so on. */
 function jobRuns(nodes: readonly LegScenario[], role: RunRole): readonly MeasuredRun[] {
   const byNode = nodes.map((node) =>
     wholeRuns(node, role).flatMap(({ analysis, info }) =>
@@ -53,8 +55,8 @@ function jobRuns(nodes: readonly LegScenario[], role: RunRole): readonly Measure
   });
 }
 
-/** Measurements of a job over all of its ranks. */
-export function jobMeasurements(nodes: readonly LegScenario[]): Measurements {
+/** Measurements of a job over all its ranks. */
+function jobMeasurements(nodes: readonly LegScenario[]): Measurements {
   const first = nodes[0]?.scenario;
   return {
     scenario: first?.scenario ?? "",
@@ -63,7 +65,7 @@ export function jobMeasurements(nodes: readonly LegScenario[]): Measurements {
   };
 }
 
-/** What a bundle tells of the policy its checks were made by; a horizon and a margin it does not tell. */
+/** The policy of a bundle's checks as far as they contain it; horizon and margins they do not. */
 function policyOfChecks(checks: readonly Check[], again: JudgeAgain): Policy {
   const budgets = new Map<Metric, number>();
   for (const { limit, aspect, metric, threshold_bytes } of checks) {
@@ -87,13 +89,13 @@ function namedBaselines(nodes: readonly LegScenario[]): readonly string[] | stri
 }
 
 /**
- * Judge a job once more over all of its ranks, by the baseline that was asked for or that its bundles name. Nothing can be run
- * any more, so a breach is confirmed by the runs there are, or stays unconfirmed.
- * @throws GateError for a baseline that was asked for and cannot be read (exit 5)
+ * Judge a job again over all its ranks, by the requested baseline or the one that its bundles name. No further run is
+ * possible, so a breach is confirmed by the existing runs or remains unconfirmed.
+ * @throws GateError for a requested baseline that cannot be read (exit 5)
  */
 export async function judgeAgain(nodes: readonly LegScenario[], again: JudgeAgain): Promise<JudgedAgain> {
   const candidate = jobMeasurements(nodes);
-  if (candidate.runs.length === 0) return { kind: "not", reason: "no run of it ended well" };
+  if (candidate.runs.length === 0) return { kind: "not", reason: "none of its runs succeeded" };
   const specs = again.baselines ?? namedBaselines(nodes);
   if (typeof specs === "string") return { kind: "not", reason: specs };
   let baseline: BaselineAnswer;

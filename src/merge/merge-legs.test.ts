@@ -1,29 +1,29 @@
 import { describe, expect, it } from "vitest";
 import { absentLegs, compareNames, legNames, parseExpected } from "./merge-legs.ts";
 
-describe("what is expected", () => {
-  it("is a number or names", () => {
+describe("the expected legs", () => {
+  it("are a number or names", () => {
     expect(parseExpected(" 4 ")).toEqual({ kind: "count", count: 4 });
     expect(parseExpected("linux, mac\nmac")).toEqual({ kind: "names", names: ["linux", "mac"] });
     expect(parseExpected("3,4")).toEqual({ kind: "names", names: ["3", "4"] });
   });
 
-  it.each(["", " , ", "0", "4097", "99999999999999999999"])("is not %j", (text) => {
+  it.each(["", " , ", "0", "4097", "99999999999999999999"])("are refused as %j", (text) => {
     expect(() => parseExpected(text)).toThrow(expect.objectContaining({ code: "EXPECT_INVALID", kind: "usage" }));
   });
 
-  it("tells what is missing, by name where names are known", () => {
+  it("yields the missing legs, by name where names are known", () => {
     expect(absentLegs(null, [])).toEqual([]);
     expect(absentLegs(parseExpected("2"), ["a", "b", "c"])).toEqual([]);
     expect(absentLegs(parseExpected("3"), ["a"])).toEqual([
-      { name: "2 missing legs", message: "2 of 3 expected legs left nothing" },
+      { name: "2 missing legs", message: "2 of 3 expected legs did not report" },
     ]);
     expect(absentLegs(parseExpected("a,b"), ["b"]).map(({ name }) => name)).toEqual(["a"]);
   });
 });
 
 describe("names of legs", () => {
-  it("are the shortest ends of their paths that tell them apart", () => {
+  it("are the shortest unique ends of their paths", () => {
     expect(legNames(["/w/linux", "/w/mac"])).toEqual(["linux", "mac"]);
     expect(legNames(["/w/linux/stormlog-bundle", "/w/mac/stormlog-bundle"])).toEqual(["linux", "mac"]);
     expect(legNames(["/w/a/gpu", "/w/b/gpu", "/w/cpu"])).toEqual(["a/gpu", "b/gpu", "cpu"]);
@@ -31,7 +31,7 @@ describe("names of legs", () => {
     expect(legNames(["/a/b", "/b"])).toEqual(["a/b", "b"]);
   });
 
-  it("are put into one order, numbers by their value", () => {
+  it("are sorted with numbers by their value", () => {
     expect(["n10", "N2", "n2", "n1"].sort(compareNames)).toEqual(["n1", "n2", "N2", "n10"]);
   });
 });

@@ -2,12 +2,12 @@ import path from "node:path";
 import { usageError } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
 
-/** What has to be there: a number of legs, or their names. */
+/** The legs that a merge needs: their number or their names. */
 export type ExpectedLegs =
   | { readonly kind: "count"; readonly count: number }
   | { readonly kind: "names"; readonly names: readonly string[] };
 
-/** More than any matrix or job has. */
+/** Upper bound of the legs of a matrix or job. */
 const MAX_LEGS = 4096;
 
 /**
@@ -15,54 +15,78 @@ const MAX_LEGS = 4096;
  * @throws GateError EXPECT_INVALID (usage)
  */
 export function parseExpected(text: string): ExpectedLegs {
-  const words = text
-    .split(/[\s,]+/)
-    .map((word) => word.trim())
-    .filter((word) => word !== "");
-  const [only] = words;
-  if (only !== undefined && words.length === 1 && /^\d+$/.test(only)) {
+  const items = text.split(/[\s,]+/).filter((item) => item !== "");
+  const [only] = items;
+  if (only !== undefined && items.length === 1 && /^\d+$/.test(only)) {
     const count = Number(only);
     if (count >= 1 && count <= MAX_LEGS) return { kind: "count", count };
-  } else if (words.length > 0 && words.length <= MAX_LEGS) {
-    return { kind: "names", names: [...new Set(words)] };
+  } else if (items.length > 0 && items.length <= MAX_LEGS) {
+    return { kind: "names", names: [...new Set(items)] };
   }
   throw usageError(
     "EXPECT_INVALID",
-    `"${text}" is neither a number of legs nor their names`,
-    `Write a number from 1 to ${MAX_LEGS}, or names with commas between them.`,
+    `"${text}" is neither a number of legs nor a list of their names`,
+    `Write a number from 1 to ${MAX_LEGS}, or names separated by commas.`,
   );
 }
 
-/** A leg that should have come and did not. */
+/** An expected leg that is missing. */
 export interface AbsentLeg {
   readonly name: string;
   readonly message: string;
 }
 
-/** What is missing of what was expected; a number cannot tell which leg it is. */
+/** The expected legs that are missing; unnamed where only their number is known. */
 export function absentLegs(expected: ExpectedLegs | null, present: readonly string[]): readonly AbsentLeg[] {
   if (expected === null) return [];
   if (expected.kind === "names") {
     return expected.names
       .filter((name) => !present.includes(name))
-      .map((name) => ({ name, message: `the leg ${name} was expected and left nothing` }));
+      .map((name) => ({ name, message: `the leg ${name} was expected and did not report` }));
   }
   const missing = expected.count - present.length;
   if (missing <= 0) return [];
-  const message = `${missing} of ${expected.count} expected legs left nothing`;
+  const message = `${missing} of ${expected.count} expected legs did not report`;
   return [{ name: missing === 1 ? "missing leg" : `${missing} missing legs`, message }];
 }
 
 const COLLATOR = new Intl.Collator("en", { numeric: true });
 
-/** Order of names that does not depend on the order they were given in: numbers by value, then by character. */
+/** Total order of names: numbers by value, then by character. */
 export function compareNames(a: string, b: string): number {
   return COLLATOR.compare(a, b) || (a < b ? -1 : a > b ? 1 : 0);
 }
 
+/** Names listed in a joined name. */
+const MAX_JOINED = 3;
+
+/** One name for several legs: "a+b+c", or "a+7" for more than three. */
+export function joinedName(names: readonly string[]): string {
+  return names.length > MAX_JOINED ? `${names[0]}+${names.length - 1}` : names.join("+");
+}
+
 /**
- * What each of several absolute directories is called: the shortest end of its path that no other one has. Directories that all of
- * them end with (`…/stormlog-bundle`) say nothing and are left out.
+ * Items without copies, each with a note: a copy counted twice would replace one that is missing.
+ * @param keyOf equal for copies; null where an item cannot be a copy
+ */
+export function withoutCopies<T extends { readonly name: string }>(
+  items: readonly T[],
+  keyOf: (item: T) => string | null,
+  warnings: string[],
+): readonly T[] {
+  const seen = new Map<string, string>();
+  return items.filter((item) => {
+    const key = keyOf(item);
+    const first = key === null ? undefined : seen.get(key);
+    if (first !== undefined) warnings.push(`${item.name} is a copy of ${first} and counts once`);
+    else if (key !== null) seen.set(key, item.name);
+    return first === undefined;
+  });
+}
+
+/**
+ * Names of absolute directories: for each the shortest end of its path that is unique. A common end of all paths
+ * (`…/stormlog-bundle`) is not part of the names.
  */
 export function legNames(directories: readonly string[]): readonly string[] {
   const parts = directories.map((directory) => directory.split(path.sep).filter((part) => part !== ""));
@@ -74,7 +98,7 @@ export function legNames(directories: readonly string[]): readonly string[] {
   const trimmed = parts.map((own) => own.slice(0, own.length - common));
   const names: (string | undefined)[] = trimmed.map(() => undefined);
   let open = trimmed.map((_, index) => index);
-  // Each round looks at one directory more of those that have no name of their own yet.
+  // Each round adds one directory to the names that are not unique yet.
   for (let length = 1; open.length > 0; length += 1) {
     const endOf = (index: number) => trimmed[index]?.slice(-length).join("/") ?? "";
     const all = groupBy(trimmed.keys(), endOf);

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import type { ScenarioReport, Verdict } from "../report/documents/model.ts";
+import { type ScenarioReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
 import { sampleCheck, sampleReport, sampleScenario } from "../report/testing/sample-report.ts";
 import { combine } from "../verdict/combine.ts";
 import type { Check } from "../verdict/judgement.ts";
 import { groupNodes, type LegScenario, missingRanks, unitedScenario } from "./merge-nodes.ts";
 
-/** A node with one rank of a world of `world`; its checks are those of the sample, of that rank. */
-function node(rank: number, word: Verdict, world = 2, more: Partial<ScenarioReport> = {}): LegScenario {
-  const scenario = sampleScenario(word);
-  const place = <T extends { readonly rank: number }>(one: T): T => ({ ...one, rank });
+/** A node with one rank of a world of `world`, and the sample's checks for that rank. */
+function node(rank: number, verdict: Verdict, world = 2, more: Partial<ScenarioReport> = {}): LegScenario {
+  const scenario = sampleScenario(verdict);
+  const ofRank = <T extends { readonly rank: number }>(one: T): T => ({ ...one, rank });
   const runs = scenario.runs.map((run) => ({
     ...run,
     info: { ...run.info, identity: { ...run.info.identity, rank, world_size: world } },
@@ -17,28 +17,28 @@ function node(rank: number, word: Verdict, world = 2, more: Partial<ScenarioRepo
         ? null
         : {
             ...run.analysis,
-            series: run.analysis.series.map(place),
+            series: run.analysis.series.map(ofRank),
             ranks: { ...run.analysis.ranks, world_size: world, participating_ranks: [rank] },
           },
   }));
-  const checks = scenario.judgement?.checks.map(place) ?? [];
+  const checks = scenario.judgement?.checks.map(ofRank) ?? [];
   return {
     leg: `n${rank}`,
     session: "job-7",
-    scenario: { ...scenario, judgement: scenario.judgement === null ? null : combine(checks, []), runs, ...more },
+    scenario: scenarioReport({ ...scenario, judgement: scenario.judgement && combine(checks, []), runs, ...more }),
   };
 }
 
 const withChecks = (one: LegScenario, ...checks: Check[]): LegScenario => ({
   ...one,
-  scenario: {
+  scenario: scenarioReport({
     ...one.scenario,
     judgement: combine([...(one.scenario.judgement?.checks ?? []), ...checks], []),
-  },
+  }),
 });
 
-describe("which scenarios are one job", () => {
-  it("is told by session, environment and series that no two of them share", () => {
+describe("scenarios of one job", () => {
+  it("have one session and environment, and share no series", () => {
     expect(groupNodes([node(0, "pass"), node(1, "pass")])).toHaveLength(1);
     expect(groupNodes([node(0, "pass"), { ...node(1, "pass"), session: "other" }])).toHaveLength(2);
     expect(groupNodes([node(0, "pass"), node(0, "pass")])).toHaveLength(2);
@@ -48,7 +48,7 @@ describe("which scenarios are one job", () => {
 });
 
 describe("nodes of one job", () => {
-  it("are as bad as their worst rank", () => {
+  it("have the verdict of their worst rank", () => {
     const job = unitedScenario([node(0, "pass"), node(1, "fail")]);
     expect(job.word).toBe("fail");
     expect(job.judgement?.reason).toMatch(/^rank 1 allocated/);
@@ -57,29 +57,29 @@ describe("nodes of one job", () => {
     expect(job.timeline?.verdict).toBe("fail");
   });
 
-  it("do not miss each other's ranks", () => {
+  it("do not report each other's ranks as missing", () => {
     const gone = (rank: number) =>
       sampleCheck({ rank, verdict: "unjudged", reason: "the baseline has this series, the candidate has not" });
     const nodes = [withChecks(node(0, "pass"), gone(1)), withChecks(node(1, "pass"), gone(0))];
     expect(nodes.map(({ scenario }) => scenario.judgement?.verdict)).toEqual(["unjudged", "unjudged"]);
     expect(unitedScenario(nodes).word).toBe("pass");
-    // A rank that nobody has stays what it was.
+    // A rank that no node has remains unjudged.
     const more = nodes.map((one) => withChecks(one, gone(9)));
     const job = unitedScenario(more);
     expect(job.word).toBe("unjudged");
     expect(job.judgement?.checks.filter(({ rank }) => rank === 9)).toHaveLength(1);
   });
 
-  it("are no pass while a rank of their world is missing, and it is named", () => {
+  it("are unjudged while a rank of their world is missing, which the reason names", () => {
     expect(missingRanks([node(0, "pass"), node(1, "pass")])).toBeNull();
     const job = unitedScenario([node(0, "pass", 16), node(1, "pass", 16)]);
     expect(job.word).toBe("unjudged");
-    expect(job.judgement?.reason).toContain("ranks 2 to 15 of 16 are in none of the bundles");
+    expect(job.judgement?.reason).toContain("ranks 2 to 15 of 16 are missing from the bundles");
     expect(missingRanks([node(1, "pass", 4)])?.reason).toContain("ranks 0, 2, 3 of 4");
     expect(unitedScenario([node(0, "fail", 3), node(1, "pass", 3)]).word).toBe("fail");
   });
 
-  it("are in error when the command of one of them failed, unless what another one measured fails", () => {
+  it("are in error when the command of one of them failed, unless another one fails by its memory", () => {
     const broken = node(1, "error");
     expect(unitedScenario([node(0, "pass"), broken])).toMatchObject({
       word: "error",
@@ -92,10 +92,15 @@ describe("nodes of one job", () => {
     });
   });
 
-  it("are a warning where the difference of one of them was accepted, and nothing else failed", () => {
+  it("are a warning when the difference of one was accepted and no other failed", () => {
     const accepted = {
-      ...{ difference: "x-1", by: "ada", reason: "meant", via: "comment" as const },
-      ...{ at_iso: null, head_sha: null, url: null },
+      difference: "x-1",
+      by: "ada",
+      reason: "intended",
+      via: "comment" as const,
+      at_iso: null,
+      head_sha: null,
+      url: null,
     };
     const taken = node(1, "fail", 2, { word: "warn", accepted });
     expect(unitedScenario([node(0, "pass"), taken])).toMatchObject({ word: "warn", accepted: { by: "ada" } });
@@ -104,7 +109,7 @@ describe("nodes of one job", () => {
     expect(unitedScenario([node(0, "pass", 3), third]).word).toBe("unjudged");
   });
 
-  it("that are none are a fault of ours", () => {
+  it("are at least one, else the caller has a bug", () => {
     expect(() => unitedScenario([])).toThrow(/at least one node/);
     expect(sampleReport().scenarios).toHaveLength(1);
   });

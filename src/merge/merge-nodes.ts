@@ -1,11 +1,13 @@
-import type { Finding } from "../analysis/document.ts";
+import type { SeriesAnalysis } from "../analysis/document.ts";
 import { identityConflicts } from "../baseline/identity.ts";
 import { overallVerdict } from "../gate/exit-code.ts";
 import { decidingCheck } from "../gate/headline.ts";
-import type { ScenarioReport, Verdict } from "../report/documents/model.ts";
+import { type ScenarioReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
+import { verdictUrgency } from "../report/urgency.ts";
 import { checkOf } from "../verdict/check.ts";
 import { combine } from "../verdict/combine.ts";
 import type { Check, FingerprintDifference, Judgement } from "../verdict/judgement.ts";
+import { bySeverity } from "./shard-findings.ts";
 import { SHARD_RUN } from "./shard-run.ts";
 
 /** One scenario of one leg. */
@@ -16,15 +18,10 @@ export interface LegScenario {
   readonly session: string;
 }
 
-interface Place {
-  readonly rank: number;
-  readonly device: string;
-  readonly metric: string;
-}
+const keyOf = ({ rank, device, metric }: Pick<SeriesAnalysis, "rank" | "device" | "metric">): string =>
+  JSON.stringify([rank, device, metric]);
 
-const keyOf = ({ rank, device, metric }: Place): string => JSON.stringify([rank, device, metric]);
-
-/** Series that the candidate runs of a scenario have. */
+/** The series of a scenario's candidate runs. */
 function seriesKeys({ runs }: ScenarioReport): ReadonlySet<string> {
   const own = runs.filter(({ role }) => role === "candidate");
   return new Set(own.flatMap(({ analysis }) => analysis?.series.map(keyOf) ?? []));
@@ -41,8 +38,8 @@ function belongsTo(one: LegScenario, others: readonly LegScenario[]): boolean {
 }
 
 /**
- * Scenarios of one name as jobs: those of one session and environment that share no series are nodes (or ranks) of one job;
- * everything else stands for itself, as legs of a matrix do.
+ * Scenarios of one name as jobs. Those of one session and environment that share no series are nodes (or ranks) of one
+ * job; every other one is a job alone, as legs of a matrix are.
  */
 export function groupNodes(entries: readonly LegScenario[]): readonly (readonly LegScenario[])[] {
   const jobs: LegScenario[][] = [];
@@ -63,15 +60,15 @@ function rankText(ranks: readonly number[]): string {
   return ranks.length > 4 ? `${shown} and ${ranks.length - 4} more` : shown;
 }
 
-/** A run that was put together of what the ranks recorded themselves stands for all of them. */
+/** Whether a run was merged from recordings of the ranks. */
 const ofRecordings = ({ directory }: ScenarioReport["runs"][number]): boolean => directory === SHARD_RUN;
 
-/** Claims of a larger job are not followed rank by rank. */
+/** Larger claims of a world size are not checked rank by rank. */
 const MAX_RANKS = 100_000;
 
 /**
- * Ranks of the job that no node has, as one check that nothing can pass; null when all are there. A rank is there when its memory
- * was measured.
+ * An unjudged check of the job's missing ranks; null when none is missing. A rank is present when its memory was
+ * measured.
  */
 export function missingRanks(nodes: readonly LegScenario[]): Check | null {
   const present = new Set<number>();
@@ -91,7 +88,7 @@ export function missingRanks(nodes: readonly LegScenario[]): Check | null {
   }
   const missing: number[] = [];
   for (let rank = 0; rank < Math.min(world, MAX_RANKS); rank += 1) if (!present.has(rank)) missing.push(rank);
-  // Nothing measured at all has an error of its own to tell.
+  // A job without any measurement has an error instead.
   if (missing.length === 0 || present.size === 0) return null;
   const noun = missing.length === 1 ? "rank" : "ranks";
   return checkOf(
@@ -101,12 +98,10 @@ export function missingRanks(nodes: readonly LegScenario[]): Check | null {
       limit: "baseline",
       gating: true,
       verdict: "unjudged",
-      reason: `${noun} ${rankText(missing)} of ${world} ${missing.length === 1 ? "is" : "are"} in none of the ${what}`,
+      reason: `${noun} ${rankText(missing)} of ${world} ${missing.length === 1 ? "is" : "are"} missing from the ${what}`,
     },
   );
 }
-
-const WORST = { fail: 0, unjudged: 1, warn: 2, pass: 3 } as const;
 
 /** A check and the node it comes from. */
 interface Owned {
@@ -115,8 +110,8 @@ interface Owned {
 }
 
 /**
- * The checks of all nodes, each series judged by the node that measured it: a node that knows the whole job's baseline calls the
- * ranks of the others missing, and they are not.
+ * The checks of all nodes, each series judged by the node that measured it: a node that has the whole job's baseline
+ * reports the ranks of the other nodes as missing.
  */
 function ownedChecks(nodes: readonly LegScenario[]): readonly Owned[] {
   const owners = new Map<string, LegScenario>();
@@ -128,7 +123,8 @@ function ownedChecks(nodes: readonly LegScenario[]): readonly Owned[] {
       if (owner !== undefined && owner !== node) continue;
       const name = JSON.stringify([keyOf(check), check.aspect, check.limit]);
       const other = kept.get(name);
-      if (other === undefined || WORST[check.verdict] < WORST[other.check.verdict]) kept.set(name, { check, node });
+      if (other === undefined || verdictUrgency(check.verdict) < verdictUrgency(other.check.verdict))
+        kept.set(name, { check, node });
     }
   }
   return [...kept.values()];
@@ -139,21 +135,15 @@ function differences(nodes: readonly LegScenario[]): readonly FingerprintDiffere
   return [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-/** What nodes judged, taken together: the worst rank counts. Null when none of them was judged. */
+/** The nodes' judgements combined, with the verdict of the worst rank; null when no node was judged. */
 function unitedJudgement(nodes: readonly LegScenario[], missing: Check | null): Judgement | null {
   if (nodes.every(({ scenario }) => scenario.judgement === null)) return null;
   const checks = [...ownedChecks(nodes).map(({ check }) => check), ...(missing === null ? [] : [missing])];
   return combine(checks, differences(nodes));
 }
 
-const SEVERITY = { critical: 0, warning: 1, info: 2 } as const;
-
-function findings(nodes: readonly LegScenario[]): readonly Finding[] {
-  return nodes.flatMap(({ scenario }) => scenario.findings).sort((a, b) => SEVERITY[a.severity] - SEVERITY[b.severity]);
-}
-
-/** A failed command of any node is the job's: nothing that another node measured makes up for it. */
-export function unitedError(nodes: readonly LegScenario[]): ScenarioReport["error"] {
+/** The failed command of any node fails the job, whatever the other nodes measured. */
+function unitedError(nodes: readonly LegScenario[]): ScenarioReport["error"] {
   const failed = nodes.filter(({ scenario }) => scenario.error !== null);
   const [first] = failed;
   if (first === undefined || first.scenario.error === null) return null;
@@ -162,8 +152,8 @@ export function unitedError(nodes: readonly LegScenario[]): ScenarioReport["erro
   return { ...error, message: `${first.leg}: ${error.message}${others}` };
 }
 
-/** The word of what nodes judged; differences that somebody accepted are shown, and do not fail. */
-function judgedWord(nodes: readonly LegScenario[], judgement: Judgement | null, missing: Check | null): Verdict[] {
+/** The verdicts that a job is made of; accepted differences count as warnings. */
+function judgedVerdicts(nodes: readonly LegScenario[], judgement: Judgement | null, missing: Check | null): Verdict[] {
   const accepted = nodes.some(({ scenario }) => scenario.accepted !== undefined);
   if (!accepted) return judgement === null ? [] : [judgement.verdict];
   const others = unitedJudgement(
@@ -174,18 +164,18 @@ function judgedWord(nodes: readonly LegScenario[], judgement: Judgement | null, 
 }
 
 /**
- * Nodes of one job as one scenario, judged by what the nodes judged, or anew over all ranks. The runs keep their directories
- * within their own bundles.
+ * The nodes of one job as one scenario. The runs keep the directories of their bundles.
+ * @param rejudged the judgement over all ranks; without it, the nodes' judgements are combined
  */
-export function unitedScenario(nodes: readonly LegScenario[], judgedAnew?: Judgement): ScenarioReport {
+export function unitedScenario(nodes: readonly LegScenario[], rejudged?: Judgement): ScenarioReport {
   const [first] = nodes;
   if (first === undefined) throw new Error("a job has at least one node");
   const missing = missingRanks(nodes);
-  const judgement = judgedAnew ?? unitedJudgement(nodes, missing);
+  const judgement = rejudged ?? unitedJudgement(nodes, missing);
   const error = unitedError(nodes);
   const failed = error !== null || nodes.some(({ scenario }) => scenario.word === "error");
-  const words = judgedAnew === undefined ? judgedWord(nodes, judgement, missing) : [judgedAnew.verdict];
-  const word = overallVerdict([...words, ...(failed ? (["error"] as const) : [])]);
+  const verdicts = rejudged === undefined ? judgedVerdicts(nodes, judgement, missing) : [rejudged.verdict];
+  const verdict = overallVerdict([...verdicts, ...(failed ? (["error"] as const) : [])]);
   const deciding = decidingCheck(judgement?.checks ?? []);
   const shown =
     nodes.find(({ scenario }) => deciding !== null && seriesKeys(scenario).has(keyOf(deciding))) ??
@@ -194,17 +184,17 @@ export function unitedScenario(nodes: readonly LegScenario[], judgedAnew?: Judge
   const timeline =
     shown.scenario.timeline ?? nodes.find(({ scenario }) => scenario.timeline)?.scenario.timeline ?? null;
   const accepted = nodes.find(({ scenario }) => scenario.accepted)?.scenario.accepted;
-  return {
+  return scenarioReport({
     scenario: first.scenario.scenario,
-    word,
-    // A job of which a command failed is not judged, unless what is known of it fails anyway.
-    judgement: word === "error" ? null : judgement,
+    word: verdict,
+    // A failed command leaves a job unjudged, unless its measurements fail anyway.
+    judgement: verdict === "error" ? null : judgement,
     error,
     runs: nodes.flatMap(({ scenario }) => scenario.runs),
     baseline: nodes.find(({ scenario }) => scenario.baseline)?.scenario.baseline ?? null,
     fingerprint: first.scenario.fingerprint,
-    findings: findings(nodes),
-    timeline: timeline === null ? null : { ...timeline, verdict: word },
-    ...(accepted === undefined || judgedAnew !== undefined ? {} : { accepted }),
-  };
+    findings: bySeverity(nodes.flatMap(({ scenario }) => scenario.findings)),
+    timeline: timeline === null ? null : { ...timeline, verdict },
+    ...(accepted === undefined || rejudged !== undefined ? {} : { accepted }),
+  });
 }

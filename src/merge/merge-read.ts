@@ -5,65 +5,65 @@ import { GateError, invalidInput } from "../core/errors.ts";
 import { readBundle } from "../report/bundle/bundle.ts";
 import { type ListedFile, listFiles } from "../report/bundle/bundle-files.ts";
 import type { GateReport } from "../report/documents/model.ts";
-import { compareNames, legNames } from "./merge-legs.ts";
+import { compareNames, legNames, withoutCopies } from "./merge-legs.ts";
 import type { MissingLeg } from "./merge-report.ts";
 import { type FoundInputs, findInputs } from "./shard-find.ts";
 import { groupShards, type NamedShard, type ShardJob } from "./shard-jobs.ts";
 import { readShards } from "./shard-pool.ts";
-import type { ShardFailure } from "./shard-read.ts";
+import { failureOf, type ShardFailure } from "./shard-read.ts";
 import { reportOfShards, type ShardPolicy } from "./shard-report.ts";
 import { SHARD_RUN } from "./shard-run.ts";
 
-/** Files of one directory, and where they stand within the leg. */
+/** Files of one directory, and their location within the leg. */
 export interface Evidence {
   /** Absolute, links resolved. */
   readonly directory: string;
-  /** Directory of the leg that the directory is; empty = the leg itself. */
+  /** Path of the directory within the leg; empty = the leg itself. */
   readonly under: string;
-  /** As the manifest lists them, or as they were read; and as they are. */
+  /** With verified digests. */
   readonly files: readonly ListedFile[];
 }
 
-/** One bundle that was given to be merged, or the recordings of one job. */
+/** One input bundle, or the recordings of one job. */
 export type MergeLeg =
   | {
       readonly kind: "read";
       readonly name: string;
       readonly report: GateReport;
       readonly evidence: readonly Evidence[];
-      /** What the bundle itself says it lacks. */
+      /** What the bundle lacks by its manifest. */
       readonly notes: readonly string[];
-      /** The recordings, where it is no bundle. */
+      /** The recordings; null for a bundle. */
       readonly job: ShardJob | null;
     }
   | { readonly kind: "unusable"; readonly name: string; readonly directory: string; readonly error: GateError };
 
-export interface MergeInput {
-  /** In the order of their names. */
+interface MergeInput {
+  /** Sorted by name. */
   readonly legs: readonly MergeLeg[];
-  /** Recordings that could not be counted. */
+  /** Recordings that do not fit their job. */
   readonly refused: readonly MissingLeg[];
-  /** Names of all bundles and recordings that came, usable or not. */
+  /** Names of all bundles and recordings, usable or not. */
   readonly present: readonly string[];
   readonly warnings: readonly string[];
 }
 
-/** How recordings become a report. */
-export interface ReadContext {
+/** What a report of recordings is made with. */
+interface ReadContext {
   readonly policy: ShardPolicy;
   readonly argv: readonly string[];
   readonly now: Date;
 }
 
-/** Where a gate puts its runs; anything else in a report is none of ours, and could lead out of the bundle. */
+/** The run directories of a gate. Any other path in a report is foreign and could lead out of the bundle. */
 const RUN_DIRECTORY = /^runs\/[a-z0-9][a-z0-9._-]{0,199}\/(?:base-|attribution-)?\d{1,4}$/;
 
-/** Files named in a message. */
+/** Files listed in a message. */
 const MAX_NAMED = 3;
 
 /**
- * Every file that the manifest lists has to be there with its bytes: a bundle that was cut on its way says nothing for sure.
- * One file at a time is read, in pieces.
+ * Refuse a bundle with missing or altered files, as an interrupted transfer leaves it. Files are read one at a time, in
+ * pieces.
  * @throws GateError BUNDLE_CORRUPT (exit 5)
  */
 async function checkFiles(
@@ -81,9 +81,9 @@ async function checkFiles(
   const more = wrong.length > MAX_NAMED ? ` and ${wrong.length - MAX_NAMED} more` : "";
   throw invalidInput(
     "BUNDLE_CORRUPT",
-    `files are not as the manifest lists them: ${wrong.slice(0, MAX_NAMED).join(", ")}${more}`,
+    `files differ from the manifest: ${wrong.slice(0, MAX_NAMED).join(", ")}${more}`,
     directory,
-    "Fetch the bundle again, or measure this leg again.",
+    "Download the bundle again, or measure this leg again.",
   );
 }
 
@@ -94,40 +94,22 @@ async function readLeg(name: string, directory: string): Promise<MergeLeg> {
     const notes = manifest.complete ? [] : manifest.missing.map(({ path: file, reason }) => `${file}: ${reason}`);
     return { kind: "read", name, report, evidence: [{ directory, under: "", files }], notes, job: null };
   } catch (error) {
-    if (error instanceof GateError) return { kind: "unusable", name, directory, error };
-    const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
-    const failure = new GateError("INPUT_UNREADABLE", `the bundle cannot be read (${code})`, {
-      kind: "invalid-input",
-      where: directory,
-      cause: error,
-    });
-    return { kind: "unusable", name, directory, error: failure };
+    return unusable(name, failureOf(directory, error, "bundle"));
   }
 }
 
 async function resolved(directory: string): Promise<string> {
-  // What does not exist is told when it is read.
+  // Reading reports a directory that does not exist.
   return realpath(directory).catch(() => path.resolve(directory));
 }
 
-/** Legs with the same report are one leg twice: counted once, or a copy would stand for a leg that is missing. */
-function withoutCopies(legs: readonly MergeLeg[], warnings: string[]): readonly MergeLeg[] {
-  const seen = new Map<string, string>();
-  return legs.filter((leg) => {
-    if (leg.kind === "unusable") return true;
-    if (leg.job !== null) return true;
-    const digest = leg.evidence[0]?.files.find((file) => file.path === "report.json")?.sha256 ?? leg.name;
-    const first = seen.get(digest);
-    if (first === undefined) {
-      seen.set(digest, leg.name);
-      return true;
-    }
-    warnings.push(`${leg.name} is a copy of ${first} and counts once`);
-    return false;
-  });
+/** The digest of a bundle's report, which only copies share; null for recordings and unusable legs. */
+function reportDigest(leg: MergeLeg): string | null {
+  if (leg.kind === "unusable" || leg.job !== null) return null;
+  return leg.evidence[0]?.files.find((file) => file.path === "report.json")?.sha256 ?? leg.name;
 }
 
-/** Every bundle and recording that was given, or lies in a directory that was; each once. */
+/** Every bundle and recording at or below the given directories, each once. */
 async function findAll(given: readonly string[], warnings: string[]): Promise<FoundInputs> {
   const bundles = new Set<string>();
   const shards = new Set<string>();
@@ -150,7 +132,7 @@ function unusable(name: string, failure: ShardFailure): MergeLeg {
   return { kind: "unusable", name, directory, error };
 }
 
-/** A directory of the leg for each recording, called after it. */
+/** A directory of the leg for each recording, with its name. */
 function evidenceOf({ shards }: ShardJob): readonly Evidence[] {
   return shards.map(({ name, directory, files }) => ({
     directory,
@@ -168,9 +150,9 @@ function legOfJob(job: ShardJob, { policy, argv, now }: ReadContext): MergeLeg {
 }
 
 /**
- * Read bundles and recordings one after the other; a directory of them stands for what lies in it. Neither the order they were given
- * in nor the one they were read in changes anything. One that cannot be used (unfinished, damaged, of a newer release, none of ours)
- * is an answer, not an exception: the others still count.
+ * Read bundles and recordings one after the other, also those in directories of them. Neither the given order nor the
+ * order of reading changes the result. An unusable input (unfinished, damaged, foreign, of a newer release) is an
+ * answer and not an exception, so that the others still count.
  */
 export async function readLegs(given: readonly string[], context: ReadContext): Promise<MergeInput> {
   const warnings: string[] = [];
@@ -190,16 +172,16 @@ export async function readLegs(given: readonly string[], context: ReadContext): 
   legs.push(...grouped.jobs.map((job) => legOfJob(job, context)));
   legs.sort((a, b) => compareNames(a.name, b.name));
   return {
-    legs: withoutCopies(legs, warnings),
-    refused: grouped.silent,
+    legs: withoutCopies(legs, reportDigest, warnings),
+    refused: grouped.refused,
     present: present(legs, shards),
     warnings: [...new Set([...warnings, ...grouped.warnings])].sort(compareNames),
   };
 }
 
-/** Copies do not stand for what is missing: bundles by what they say, recordings as they were told apart. */
+/** Names of the inputs without copies, which cannot replace a missing leg. */
 function present(legs: readonly MergeLeg[], shards: readonly NamedShard[]): readonly string[] {
-  const counted = withoutCopies(legs, []).flatMap((leg) => {
+  const counted = withoutCopies(legs, reportDigest, []).flatMap((leg) => {
     if (leg.kind === "unusable" || leg.job === null) return [leg.name];
     return leg.job.shards.map(({ name }) => name);
   });

@@ -5,25 +5,30 @@ import type { GateReport, Verdict } from "../report/documents/model.ts";
 import { sampleReport } from "../report/testing/sample-report.ts";
 import { type MissingLeg, mergedReport, planJobs, type ReportedLeg, scenarioOfJob } from "./merge-report.ts";
 
-const WORDS: readonly Verdict[] = ["pass", "warn", "unjudged", "error", "fail"];
+const VERDICTS: readonly Verdict[] = ["pass", "warn", "unjudged", "error", "fail"];
 
-const leg = (name: string, word: Verdict, more: Partial<GateReport> = {}): ReportedLeg => ({
+const leg = (name: string, verdict: Verdict, more: Partial<GateReport> = {}): ReportedLeg => ({
   name,
-  report: sampleReport(word, { session: `session of ${name}`, ...more }),
+  report: sampleReport(verdict, { session: `session of ${name}`, ...more }),
 });
 
 const gone = (name: string): MissingLeg => ({
-  ...{ name, word: "unjudged", code: "LEG_MISSING", message: `${name} left nothing`, hint: null, exitCode: 6 },
+  name,
+  verdict: "unjudged",
+  code: "LEG_MISSING",
+  message: `${name} did not report`,
+  hint: null,
+  exitCode: 6,
 });
 
 function merged(
   legs: readonly ReportedLeg[],
-  silent: readonly MissingLeg[] = [],
+  missing: readonly MissingLeg[] = [],
   unjudged: "fail" | "pass" = "pass",
 ): GateReport {
   return mergedReport({
     legs,
-    silent,
+    missing,
     scenarios: planJobs(legs).map((job) => scenarioOfJob(job)),
     warnings: [],
     unjudged,
@@ -33,11 +38,11 @@ function merged(
 }
 
 const legs = fc
-  .array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 8 })
-  .map((words) => words.map((word, at) => leg(`leg-${at}`, word)));
+  .array(fc.constantFrom(...VERDICTS), { minLength: 1, maxLength: 8 })
+  .map((verdicts) => verdicts.map((verdict, at) => leg(`leg-${at}`, verdict)));
 
 describe("the merged verdict", () => {
-  it("is the worst of its legs, in whatever order they come", () => {
+  it("is the worst of its legs, in any order", () => {
     fc.assert(
       fc.property(legs, fc.infiniteStream(fc.nat()), (given, keys) => {
         const shuffled = given
@@ -53,7 +58,7 @@ describe("the merged verdict", () => {
     );
   });
 
-  it("is never a pass, and never exits 0, while anything is missing", () => {
+  it("is never a pass, and never exits 0, while a leg is missing", () => {
     fc.assert(
       fc.property(legs, (given) => {
         const answer = merged(given, [gone("linux")]);
@@ -66,7 +71,7 @@ describe("the merged verdict", () => {
 
   it("exits by the worst part in the order of the contract", () => {
     const interrupted = leg("i", "error", { exit_code: 130, scenarios: [] });
-    const corrupt: MissingLeg = { ...gone("c"), word: "error", code: "BUNDLE_CORRUPT", exitCode: 5 };
+    const corrupt: MissingLeg = { ...gone("c"), verdict: "error", code: "BUNDLE_CORRUPT", exitCode: 5 };
     const fail = leg("f", "fail");
     const error = leg("e", "error");
     expect(merged([interrupted, fail], [corrupt]).exit_code).toBe(130);
@@ -78,10 +83,10 @@ describe("the merged verdict", () => {
     expect(merged([leg("p", "pass"), leg("w", "warn")], [], "fail").exit_code).toBe(0);
   });
 
-  it("puts a breached budget before a failed command, and that before any other breach", () => {
+  it("ranks a breached budget above a failed command, and that above any other breach", () => {
     const budget = sampleReport("fail");
     const [scenario] = budget.scenarios;
-    if (scenario?.judgement == null) throw new Error("the sample is judged");
+    if (scenario?.judgement == null) throw new Error("the sample has a judgement");
     const checks = scenario.judgement.checks.map((check) =>
       check.limit === "budget" ? { ...check, verdict: "fail" as const } : check,
     );
@@ -90,7 +95,7 @@ describe("the merged verdict", () => {
     expect(merged([hard, leg("e", "error")]).exit_code).toBe(4);
   });
 
-  it("says of a leg what that says of itself beyond its scenarios", () => {
+  it("includes a leg's error that its scenarios do not explain", () => {
     const half = leg("half", "error", { scenarios: sampleReport("pass").scenarios, exit_code: 130 });
     const answer = merged([half]);
     expect(answer.word).toBe("error");
@@ -99,14 +104,14 @@ describe("the merged verdict", () => {
     expect(merged([leg("empty", "pass", { scenarios: [] })]).word).toBe("error");
   });
 
-  it("does not mix commits", () => {
+  it("is an error for bundles of different commits", () => {
     const answer = merged([leg("a", "pass", { commit: "a".repeat(40) }), leg("b", "pass", { commit: "b".repeat(40) })]);
     expect([answer.word, answer.exit_code, answer.commit]).toEqual(["error", 5, null]);
     expect(answer.scenarios.at(-1)?.error?.code).toBe("COMMITS_DIFFER");
     expect(merged([leg("a", "pass"), leg("b", "pass", { commit: null })]).word).toBe("pass");
   });
 
-  it("tells legs apart only where their scenarios have one name, and never gives a name twice", () => {
+  it("adds legs to the names of scenarios that share a name, and keeps names unique", () => {
     const named = (name: string, scenario: string): ReportedLeg => {
       const { report } = leg(name, "pass");
       return { name, report: { ...report, scenarios: report.scenarios.map((one) => ({ ...one, scenario })) } };
@@ -118,7 +123,7 @@ describe("the merged verdict", () => {
     expect(new Set(clash).size).toBe(3);
   });
 
-  it("adds up what the legs cost, and names the leg of every warning", () => {
+  it("sums the cost of the legs, and names the leg of every warning", () => {
     const answer = merged([
       leg("a", "fail", { warnings: ["slow disk"] }),
       leg("b", "pass", { warnings: ["slow disk"] }),

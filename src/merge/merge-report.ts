@@ -8,43 +8,41 @@ import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
 import { withBoundedTimelines } from "../report/timeline/merged-timelines.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import { mergedExitCode } from "./merge-exit.ts";
-import { compareNames } from "./merge-legs.ts";
+import { type AbsentLeg, compareNames, joinedName } from "./merge-legs.ts";
 import { groupNodes, type LegScenario, missingRanks, unitedScenario } from "./merge-nodes.ts";
 
-/** A leg that said something. */
+/** A leg with a report. */
 export interface ReportedLeg {
   readonly name: string;
   readonly report: GateReport;
 }
 
-/** A leg that said nothing that can be used; it is never a pass, whatever is done with what is unjudged. */
+/** A leg without a usable report; never a pass, under any `unjudged` setting. */
 export interface MissingLeg {
   readonly name: string;
-  readonly word: "error" | "unjudged";
+  readonly verdict: "error" | "unjudged";
   readonly code: string;
   readonly message: string;
   readonly hint: string | null;
-  /** Exit status that this alone would have: 5 for input that is invalid, 6 for what is missing. */
+  /** Exit status of this leg alone: 5 for invalid input, 6 for a missing leg. */
   readonly exitCode: number;
 }
 
-/** One scenario of the merged verdict: that of one leg, or of the nodes of one job. */
+/** An expected leg that did not report. */
+export function missingLeg({ name, message }: AbsentLeg, hint: string): MissingLeg {
+  return { name, verdict: "unjudged", code: "LEG_MISSING", message, hint, exitCode: ExitCode.unjudged };
+}
+
+/** One scenario of the merged report: that of one leg, or of the nodes of one job. */
 export interface Job {
   readonly name: string;
   readonly nodes: readonly LegScenario[];
 }
 
-/** More legs than this are not spelt out in a name. */
-const MAX_NAMED = 3;
-
-function legText(nodes: readonly LegScenario[]): string {
-  const legs = nodes.map(({ leg }) => leg);
-  return legs.length > MAX_NAMED ? `${legs[0]}+${legs.length - 1}` : legs.join("+");
-}
-
 /**
- * What is judged: scenarios by name and leg, nodes of one job together, in an order that depends on their names alone.
- * @param group how scenarios of one name belong together
+ * The scenarios of the merged report: by name and leg, nodes of one job together, in an order that depends on their
+ * names alone.
+ * @param group divides the scenarios of one name into jobs
  */
 export function planJobs(
   legs: readonly ReportedLeg[],
@@ -65,11 +63,16 @@ export function planJobs(
   const named = [...groupBy(entries, ({ scenario }) => scenario.scenario)].sort(([a], [b]) => compareNames(a, b));
   return named.flatMap(([name, own]) => {
     const jobs = group(own);
-    return jobs.map((nodes) => ({ name: unique(jobs.length === 1 ? name : `${legText(nodes)}/${name}`), nodes }));
+    return jobs.map((nodes) => ({
+      name: unique(jobs.length === 1 ? name : `${joinedName(nodes.map(({ leg }) => leg))}/${name}`),
+      nodes,
+    }));
   });
 }
 
-/** A job's scenario: as its only leg said it, or united. @param judgement over all ranks, where it was judged anew */
+/**
+ * A job's scenario: that of its only leg, or united. @param judgement over all ranks, where the job was judged again
+ */
 export function scenarioOfJob({ name, nodes }: Job, judgement?: Judgement): ScenarioReport {
   const [only] = nodes;
   const alone = nodes.length === 1 && judgement === undefined && missingRanks(nodes) === null;
@@ -78,16 +81,14 @@ export function scenarioOfJob({ name, nodes }: Job, judgement?: Judgement): Scen
   return { ...scenario, scenario: name, timeline: timeline === null ? null : { ...timeline, scenario: name } };
 }
 
-function silentScenario(
-  name: string,
-  word: MissingLeg["word"],
-  error: NonNullable<ScenarioReport["error"]>,
-): ScenarioReport {
+function missingScenario(leg: Omit<MissingLeg, "exitCode">): ScenarioReport {
+  const { name, verdict, code, message, hint } = leg;
   return {
+    kind: "missing",
     scenario: name,
-    word,
+    word: verdict,
     judgement: null,
-    error,
+    error: { code, message, hint },
     runs: [],
     baseline: null,
     fingerprint: {},
@@ -96,18 +97,20 @@ function silentScenario(
   };
 }
 
-/** What a leg says as a whole beyond its scenarios: it was interrupted, or ended before it came to one. */
+/** A leg's verdict that its scenarios do not explain: it was interrupted, or ended before its first scenario. */
 function unexplained({ name, report }: ReportedLeg): readonly ScenarioReport[] {
   const own = reportVerdict(report);
   if (report.scenarios.length > 0 && overallVerdict([own, report.word]) === own) return [];
   const interrupted = report.exit_code === ExitCode.interrupted;
   return [
-    silentScenario(name, "error", {
+    missingScenario({
+      name,
+      verdict: "error",
       code: interrupted ? "INTERRUPTED" : "LEG_INCOMPLETE",
       message: interrupted
         ? "this leg was interrupted"
-        : `this leg says ${report.word}, and none of its scenarios does`,
-      hint: "What it measured until then is in its own bundle.",
+        : `this leg reports ${report.word}, but none of its scenarios does`,
+      hint: "Its bundle contains what it measured.",
     }),
   ];
 }
@@ -116,23 +119,23 @@ function commitsOf(legs: readonly ReportedLeg[]): readonly string[] {
   return [...new Set(legs.flatMap(({ report }) => report.commit ?? []))].sort();
 }
 
-/** Bundles of different commits answer different questions; one of an earlier push could stand for a leg that failed. */
+/** Bundles of different commits are not merged: one of an earlier push could replace a failed leg. */
 function mixedCommits(commits: readonly string[]): readonly MissingLeg[] {
   if (commits.length < 2) return [];
   const shown = commits.slice(0, 4).map((commit) => commit.slice(0, 12));
   return [
     {
       name: "commits",
-      word: "error",
+      verdict: "error",
       code: "COMMITS_DIFFER",
-      message: `the bundles are of ${commits.length} different commits: ${shown.join(", ")}`,
-      hint: "Merge bundles of one commit; leave out those of an earlier one.",
+      message: `the bundles are from ${commits.length} different commits: ${shown.join(", ")}`,
+      hint: "Merge only bundles of one commit.",
       exitCode: ExitCode.invalidInput,
     },
   ];
 }
 
-/** Legs of one gate read one configuration; where they do not, no single token can accept all of it. */
+/** The policy changes of all legs. Legs that read different configurations cannot be accepted by one token. */
 function policyOf(
   legs: readonly ReportedLeg[],
 ): Pick<GateReport, "policy_changes" | "policy_difference" | "policy_accepted"> {
@@ -148,9 +151,9 @@ function policyOf(
   };
 }
 
-export interface MergedReportInput {
+interface MergedReportInput {
   readonly legs: readonly ReportedLeg[];
-  readonly silent: readonly MissingLeg[];
+  readonly missing: readonly MissingLeg[];
   /** One for each job. */
   readonly scenarios: readonly ScenarioReport[];
   /** Notices of the merge itself. */
@@ -160,23 +163,19 @@ export interface MergedReportInput {
   readonly now: Date;
 }
 
-/** One report of many: the worst counts, and whatever is missing is in it as an error of its own. */
+/** One report of all legs: the worst verdict counts, and every missing leg is a scenario with an error. */
 export function mergedReport(input: MergedReportInput): GateReport {
   const { unjudged } = input;
   const legs = [...input.legs].sort((a, b) => compareNames(a.name, b.name));
   const commits = commitsOf(legs);
-  const silent = [...input.silent, ...mixedCommits(commits)];
-  const scenarios = [
-    ...input.scenarios,
-    ...legs.flatMap(unexplained),
-    ...silent.map(({ name, word, code, message, hint }) => silentScenario(name, word, { code, message, hint })),
-  ];
+  const missing = [...input.missing, ...mixedCommits(commits)];
+  const scenarios = [...input.scenarios, ...legs.flatMap(unexplained), ...missing.map(missingScenario)];
   const failing = scenarios.filter(({ word }) => word === "fail");
   const prefix = (name: string) => (legs.length > 1 ? `${name}: ` : "");
   const policy = policyOf(legs);
   const sessions = [...new Set(legs.map(({ report }) => report.session))];
   const ended = legs.map(({ report }) => report.exit_code).filter((code) => code === ExitCode.interrupted);
-  const others = [...ended, ...silent.map(({ exitCode }) => exitCode)];
+  const others = [...ended, ...missing.map(({ exitCode }) => exitCode)];
   return {
     tool: { name: "stormlog-gate", version: packageVersion(), argv: input.argv },
     generated_at_utc: input.now.toISOString(),

@@ -1,29 +1,41 @@
 import { describe, expect, it } from "vitest";
+import type { Verdict } from "../report/documents/model.ts";
 import type { Section } from "../report/documents/section.ts";
 import { sampleReport } from "../report/testing/sample-report.ts";
 import { parseExpected } from "./merge-legs.ts";
 import { answerOfSections, type SectionsRequest, uniteSections } from "./merge-sections.ts";
 
-const section = (leg: string | null, word: "pass" | "warn" | "fail" | "unjudged", session = `of ${leg}`): Section => ({
-  ...{ gateId: "default", leg, headSha: null, runAttempt: 1, bundleArtifact: null, timelineArtifact: null },
-  report: sampleReport(word, { session }),
+const section = (leg: string | null, verdict: Verdict, session = `of ${leg}`): Section => ({
+  gateId: "default",
+  leg,
+  headSha: null,
+  runAttempt: 1,
+  bundleArtifact: null,
+  timelineArtifact: null,
+  report: sampleReport(verdict, { session }),
 });
 
 function answer(given: readonly Section[], more: Partial<SectionsRequest> = {}) {
   return answerOfSections({
-    ...{ given, united: uniteSections(given), expected: null, refused: 0, recorded: null },
-    ...{ unjudged: "warn", argv: [], now: new Date() },
+    given,
+    united: uniteSections(given),
+    expected: null,
+    refused: 0,
+    recorded: null,
+    unjudged: "warn",
+    argv: [],
+    now: new Date(),
     ...more,
   });
 }
 
 describe("the sections of a gate", () => {
-  it("are left alone where they are legs, also of one session", () => {
+  it("are not united where they are legs, also of one session", () => {
     const legs = [section("a", "pass", "one"), section("b", "fail", "one")];
     expect(uniteSections(legs)).toEqual({ sections: legs, joined: 0 });
   });
 
-  it("are no pass while one is missing, refused, or there is none", () => {
+  it("are unjudged while one is missing or rejected, or without any", () => {
     const two = [section("a", "pass"), section("b", "pass")];
     expect(answer(two)).toMatchObject({ expected: null, missing: [], report: { word: "pass", exit_code: 0 } });
     for (const [given, more, expected] of [
@@ -37,7 +49,7 @@ describe("the sections of a gate", () => {
     }
   });
 
-  it("say the same at every reading, so that a comment settles", () => {
+  it("give the same answer at every reading, so that the comment does not change", () => {
     const given = [section("a", "pass"), section("b", "warn")];
     const [once, twice] = [answer(given, { recorded: "failure" }), answer(given, { recorded: "failure" })];
     expect(once.report).toMatchObject({ word: "error", exit_code: 1 });
@@ -45,7 +57,7 @@ describe("the sections of a gate", () => {
     expect(twice.sections).toEqual(once.sections);
   });
 
-  it("that fail need nobody's doubt", () => {
+  it("keep a fail that GitHub's record does not contradict", () => {
     const given = [section("a", "fail")];
     expect(answer(given, { recorded: "failure" })).toMatchObject({ sections: given, report: { word: "fail" } });
   });

@@ -1,23 +1,23 @@
 import type { UnjudgedMode } from "../config/gate-request.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
+import { plural } from "../core/text.ts";
 import type { GateReport, Verdict } from "../report/documents/model.ts";
 import type { Section } from "../report/documents/section.ts";
-import { verdictUrgency } from "../report/documents/section-verdict.ts";
-import { type AbsentLeg, absentLegs, type ExpectedLegs } from "./merge-legs.ts";
+import { verdictUrgency } from "../report/urgency.ts";
+import { type AbsentLeg, absentLegs, type ExpectedLegs, joinedName } from "./merge-legs.ts";
 import { groupNodes, missingRanks } from "./merge-nodes.ts";
-import { type Job, type MissingLeg, mergedReport, planJobs, type ReportedLeg, scenarioOfJob } from "./merge-report.ts";
+import {
+  type Job,
+  type MissingLeg,
+  mergedReport,
+  missingLeg,
+  planJobs,
+  type ReportedLeg,
+  scenarioOfJob,
+} from "./merge-report.ts";
 
-/** What several legs are called together; a longer list says how many more there are. */
-const MAX_NAMED = 3;
-
-function legOf(sections: readonly Section[]): string | null {
-  const legs = sections.flatMap(({ leg }) => leg ?? []);
-  if (legs.length === 0) return null;
-  return legs.length > MAX_NAMED ? `${legs[0]}+${legs.length - 1}` : legs.join("+");
-}
-
-/** Legs by a name that no other one has: jobs that were not told apart get a number. */
+/** Legs with unique names: jobs that share a name are numbered. */
 function reportedLegs(sections: readonly Section[]): readonly ReportedLeg[] {
   const seen = new Map<string, number>();
   return sections.map(({ leg, report }) => {
@@ -32,17 +32,17 @@ function reportOfJobs(legs: readonly ReportedLeg[], jobs: readonly Job[]): GateR
   const newest = legs.map(({ report }) => report.generated_at_utc).sort();
   return mergedReport({
     legs,
-    silent: [],
+    missing: [],
     scenarios: jobs.map((job) => scenarioOfJob(job)),
     warnings: [],
     unjudged: "fail",
     argv: legs[0]?.report.tool.argv ?? [],
-    // A section says when it was measured; when it was merged is of no interest in it.
+    // The time of a section is that of its measurement, not of the merge.
     now: new Date(newest.at(-1) ?? 0),
   });
 }
 
-/** Sections of one session that are nodes of one job in every scenario they share. */
+/** The sections of one session; one section where they are nodes of one job in every scenario that they share. */
 function united(sections: readonly Section[]): readonly Section[] {
   const legs = reportedLegs(sections);
   const entries = legs.flatMap(({ name, report }) =>
@@ -54,10 +54,12 @@ function united(sections: readonly Section[]): readonly Section[] {
   const [first] = sections;
   if (first === undefined) return [];
   if (oneJob) {
-    // One link leads to the evidence; the worst node's is what a reader wants.
+    // A section links to one bundle: that of the worst node.
     const worst =
       [...sections].sort((a, b) => verdictUrgency(a.report.word) - verdictUrgency(b.report.word))[0] ?? first;
-    return [{ ...worst, leg: legOf(sections), report: reportOfJobs(legs, planJobs(legs)) }];
+    const named = sections.flatMap(({ leg }) => leg ?? []);
+    const leg = named.length === 0 ? null : joinedName(named);
+    return [{ ...worst, leg, report: reportOfJobs(legs, planJobs(legs)) }];
   }
   return sections.map((section) => {
     const alone = section.report.scenarios.map((scenario) => ({
@@ -73,70 +75,68 @@ function united(sections: readonly Section[]): readonly Section[] {
 
 const apart = <T>(entries: readonly T[]): readonly (readonly T[])[] => entries.map((one) => [one]);
 
-export interface UnitedSections {
+interface UnitedSections {
   readonly sections: readonly Section[];
-  /** Sections that are part of another one now. */
+  /** Number of sections that became part of another. */
   readonly joined: number;
 }
 
-/** Sections with the nodes of one job as one section; those of a matrix stay as they are. */
+/** Sections with the nodes of one job as one section; those of a matrix are unchanged. */
 export function uniteSections(sections: readonly Section[]): UnitedSections {
   const bySession = [...groupBy(sections, ({ report }) => report.session).values()];
   const all = bySession.flatMap(united);
   const order = new Map(sections.map(({ leg }, at) => [leg, at]));
-  const place = ({ leg }: Section) => order.get(leg) ?? order.get(leg?.split("+")[0] ?? null) ?? sections.length;
-  return { sections: [...all].sort((a, b) => place(a) - place(b)), joined: sections.length - all.length };
+  const position = ({ leg }: Section) => order.get(leg) ?? order.get(leg?.split("+")[0] ?? null) ?? sections.length;
+  return { sections: [...all].sort((a, b) => position(a) - position(b)), joined: sections.length - all.length };
 }
 
 export interface SectionsAnswer {
-  /** What a comment shows: one for each leg, and one more where GitHub knows better than the legs. */
+  /** The sections of the comment: one for each leg, and one more where GitHub's record contradicts the legs. */
   readonly sections: readonly Section[];
   readonly report: GateReport;
   readonly missing: readonly AbsentLeg[];
-  /** How many legs a comment has to show or call missing; null = whoever came. */
+  /** Number of legs of the comment, missing ones included; null = as many as reported. */
   readonly expected: number | null;
 }
 
 export interface SectionsRequest {
-  /** As the legs left them. */
+  /** As the legs wrote them. */
   readonly given: readonly Section[];
-  /** With nodes united and claims held against what is known. */
+  /** With nodes united and claims verified. */
   readonly united: UnitedSections;
   readonly expected: ExpectedLegs | null;
-  /** Artifacts named like a section that could not be believed. */
+  /** Number of artifacts that are named like a section and were rejected. */
   readonly refused: number;
-  /** How GitHub recorded that the legs' jobs ended, where that was no success; null = it was, or is not known. */
+  /** The result of the legs' jobs by GitHub's record; null = success or unknown. */
   readonly recorded: string | null;
   readonly unjudged: UnjudgedMode;
   readonly argv: readonly string[];
   readonly now: Date;
 }
 
-const HINT = "Look at the job that should have measured it; re-running it is enough, and then this job.";
+const HINT = "Check the job that should have measured it. Re-run that job, then this one.";
 
-/** One verdict of the sections of a gate: the worst, and unjudged at best while anything is missing. */
+/** The verdict over the sections of a gate: the worst, and unjudged at best while a section is missing. */
 export function answerOfSections(request: SectionsRequest): SectionsAnswer {
   const { given, united: whole, refused } = request;
   const present = given.map(({ leg }) => leg ?? "job");
   const missing = [...absentLegs(request.expected, present)];
   let gone = absent(request.expected, present);
-  // What was refused may be the leg that failed.
+  // A rejected section may be that of the failed leg.
   if (refused > gone) {
-    missing.push({ name: "refused", message: `${refused} section${refused === 1 ? " was" : "s were"} not believed` });
+    missing.push({ name: "refused", message: `${plural(refused, "section was", "sections were")} rejected` });
     gone = refused;
   }
   if (given.length === 0 && gone === 0) {
-    missing.push({ name: "legs", message: "no leg of this gate has left a section" });
+    missing.push({ name: "legs", message: "no leg of this gate has reported" });
     gone = 1;
   }
-  const silent = missing.map(({ name, message }): MissingLeg => {
-    return { name, word: "unjudged", code: "LEG_MISSING", message, hint: HINT, exitCode: ExitCode.unjudged };
-  });
+  const unreported = missing.map((leg) => missingLeg(leg, HINT));
   const legs = reportedLegs(whole.sections);
   const scenarios = planJobs(legs, apart).map((job) => scenarioOfJob(job));
   const { unjudged, argv, now, recorded } = request;
   const reportWith = (more: readonly MissingLeg[]) =>
-    mergedReport({ legs, silent: [...silent, ...more], scenarios, warnings: [], unjudged, argv, now });
+    mergedReport({ legs, missing: [...unreported, ...more], scenarios, warnings: [], unjudged, argv, now });
   const expected = gone === 0 ? null : whole.sections.length + gone;
   const report = reportWith([]);
   const { sections } = whole;
@@ -144,25 +144,25 @@ export function answerOfSections(request: SectionsRequest): SectionsAnswer {
   if (recorded === null || first === undefined || (report.word !== "pass" && report.word !== "warn")) {
     return { sections, report, missing, expected };
   }
-  const doubt = contradiction(report.word, recorded);
-  const own = { legs: [], silent: [doubt], scenarios: [], warnings: [], unjudged, argv, now };
-  // Of the same time and session whenever it is made: a comment is written again only for what is new.
+  const conflict = contradiction(report.word, recorded);
+  const own = { legs: [], missing: [conflict], scenarios: [], warnings: [], unjudged, argv, now };
+  // With a constant time and session, because a comment is only rewritten when it changes.
   const { session, generated_at_utc } = first.report;
   const section = {
     ...first,
-    leg: doubt.name,
+    leg: conflict.name,
     bundleArtifact: null,
     timelineArtifact: null,
     report: { ...mergedReport(own), session, generated_at_utc },
   };
-  return { sections: [...sections, section], report: reportWith([doubt]), missing, expected };
+  return { sections: [...sections, section], report: reportWith([conflict]), missing, expected };
 }
 
-/** A verdict that does not fit what GitHub recorded of the jobs is none: a leg may have ended before it could say anything. */
-function contradiction(word: Verdict, recorded: string): MissingLeg {
-  const message = `the legs that reported say ${word}, but GitHub recorded their job as ${recorded}`;
-  const hint = "Look at the jobs of the legs: one failed before or after its gate, or left nothing.";
-  return { name: "jobs", word: "error", code: "LEGS_DID_NOT_SUCCEED", message, hint, exitCode: ExitCode.error };
+/** A verdict that contradicts GitHub's record of the jobs is an error: a leg may have ended before it could report. */
+function contradiction(verdict: Verdict, recorded: string): MissingLeg {
+  const message = `the legs reported ${verdict}, but GitHub recorded their job as ${recorded}`;
+  const hint = "Check the jobs of the legs: one failed outside its gate, or did not report.";
+  return { name: "jobs", verdict: "error", code: "LEGS_DID_NOT_SUCCEED", message, hint, exitCode: ExitCode.error };
 }
 
 function absent(expected: ExpectedLegs | null, present: readonly string[]): number {

@@ -6,7 +6,7 @@ import { isRunDirectory } from "../telemetry/read-directory.ts";
 import { RECORDING_FILE } from "../telemetry/recording/run-info.ts";
 import { compareNames } from "./merge-legs.ts";
 
-/** What a directory that was given to be merged is, or holds. */
+/** The bundles and run directories at or below a directory. */
 export interface FoundInputs {
   /** Bundles, as `run` leaves them. */
   readonly bundles: readonly string[];
@@ -14,7 +14,7 @@ export interface FoundInputs {
   readonly shards: readonly string[];
 }
 
-/** Shards lie in the directory that `record --output` was given, or one below it (`restart-1/rank-0003`). */
+/** Shards are in the directory of `record --output`, or one below it (`restart-1/rank-0003`). */
 const DEPTH = 2;
 
 function kindOf(directory: string): "bundle" | "shard" | null {
@@ -27,7 +27,7 @@ async function directoriesOf(directory: string): Promise<readonly string[]> {
   try {
     entries = await readdir(directory, { withFileTypes: true });
   } catch {
-    // What cannot be looked into is told where it was given by name.
+    // An unreadable directory is reported only if it was given by name.
     return [];
   }
   return entries
@@ -37,8 +37,8 @@ async function directoriesOf(directory: string): Promise<readonly string[]> {
 }
 
 /**
- * Bundles and recordings that a directory is or holds; a directory of neither is handed back as a bundle, whose reader says what
- * is missing. Links are not followed below what was given.
+ * Bundles and recordings at or below a directory. A directory without any is returned as a bundle, whose reader reports
+ * what is missing. Links below the directory are not followed.
  */
 export async function findInputs(directory: string): Promise<FoundInputs> {
   const bundles: string[] = [];

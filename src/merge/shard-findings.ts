@@ -1,10 +1,10 @@
 import type { Finding } from "../analysis/document.ts";
 import { groupBy } from "../core/group-by.ts";
 
-/** Ranks of which the same is told one by one; of a thousand nobody reads more. */
+/** Similar findings that are listed one by one; a job may have a thousand. */
 const MAX_ALIKE = 16;
 
-/** What makes one rank worse than another of which the same is told: how much it grew, peaked or holds. */
+/** The size by which similar findings are ordered: growth, peak, slack, gap or share. */
 function amountOf({ evidence }: Finding): number {
   for (const key of ["growth_bytes", "peak_bytes", "slack_bytes", "max_gap_bytes", "share"]) {
     const value = evidence[key];
@@ -12,6 +12,8 @@ function amountOf({ evidence }: Finding): number {
   }
   return 0;
 }
+
+const MAX_RANGES = 40;
 
 /** "3, 7, 9 to 12" */
 export function rangesText(numbers: readonly number[]): string {
@@ -24,13 +26,12 @@ export function rangesText(numbers: readonly number[]): string {
     else parts.push(`${sorted[from]} to ${sorted[to]}`);
     from = to + 1;
   }
-  const most = 40;
-  return parts.length > most ? `${parts.slice(0, most).join(", ")} and more` : parts.join(", ");
+  return parts.length > MAX_RANGES ? `${parts.slice(0, MAX_RANGES).join(", ")} and more` : parts.join(", ");
 }
 
 /**
- * Findings that a job's ranks have in common, told of the worst ranks, the worst first, and then once for all others. Jobs of few
- * ranks stay as they are.
+ * Findings of a job with those that many ranks share reduced to the worst ranks, the worst first, and a summary of the
+ * others.
  */
 export function collapsedFindings(findings: readonly Finding[]): readonly Finding[] {
   const keyOf = ({ classification, severity, metric }: Finding) => JSON.stringify([classification, severity, metric]);
@@ -46,6 +47,13 @@ export function collapsedFindings(findings: readonly Finding[]): readonly Findin
   return findings.flatMap((finding) => shown.get(finding) ?? [finding]);
 }
 
+const SEVERITY = { critical: 0, warning: 1, info: 2 } as const;
+
+/** Findings with the most severe first. */
+export function bySeverity(findings: readonly Finding[]): Finding[] {
+  return [...findings].sort((a, b) => SEVERITY[a.severity] - SEVERITY[b.severity]);
+}
+
 function summaryOf(others: readonly Finding[], like: Finding): Finding {
   const ranks = rangesText(others.flatMap(({ rank }) => rank ?? []));
   const count = others.length.toLocaleString("en-US");
@@ -54,7 +62,7 @@ function summaryOf(others: readonly Finding[], like: Finding): Finding {
     rank: null,
     device: null,
     evidence: { more: others.length, ranks },
-    description: `${count} more like these, each less than they: ranks ${ranks}.`,
+    description: `${count} more like these, each smaller: ranks ${ranks}.`,
     remediation: [],
   };
 }

@@ -17,21 +17,21 @@ import { SHARD_LIMITS } from "./shard-read.ts";
 const MIB = 2 ** 20;
 const EPOCH_NS = 1_700_000_000_000_000_000n;
 
-interface Story {
+interface RankModel {
   /** Samples. */
   readonly length: number;
-  /** Sample at which device memory jumps; null = it does not. */
+  /** Sample at which device memory jumps; null = never. */
   readonly jump: number | null;
   readonly jumpMib: number;
   readonly leakKib: number;
-  /** How far the machine's clock is off, ms, and when the rank began, ms. */
+  /** Error of the host's clock, and start of the rank, ms. */
   readonly clockMs: number;
   readonly beganMs: number;
   readonly steps: boolean;
   readonly levelMib: number;
 }
 
-const story: fc.Arbitrary<Story> = fc.record({
+const rankModel: fc.Arbitrary<RankModel> = fc.record({
   length: fc.integer({ min: 2, max: 160 }),
   jump: fc.option(fc.integer({ min: 1, max: 150 })),
   jumpMib: fc.integer({ min: 10, max: 900 }),
@@ -42,8 +42,8 @@ const story: fc.Arbitrary<Story> = fc.record({
   levelMib: fc.integer({ min: 100, max: 4000 }),
 });
 
-/** What one rank left; its steps end when those of the others do, whatever its own clock says. */
-function recordingOf(one: Story, rank: number, world: number): Recording {
+/** The recording of one rank. The steps of all ranks end at the same time, independent of their clocks. */
+function recordingOf(one: RankModel, rank: number, world: number): Recording {
   const { length, jump, jumpMib, leakKib, clockMs, beganMs, steps, levelMib } = one;
   const rows = Float64Array.from({ length }, (_, i) => i);
   const used = rows.map((i) => (levelMib + (jump !== null && i >= jump ? jumpMib : 0)) * MIB + i * leakKib * 1024);
@@ -52,17 +52,19 @@ function recordingOf(one: Story, rank: number, world: number): Recording {
     epochNs,
     tables: [
       {
-        ...{
-          rank,
-          device: "cuda:0",
-          timeNs: rows.map((i) => i * 50e6 + ((i * 7919 + rank) % 13) * 1000),
-          highwater: new Set(),
-        },
+        rank,
+        device: "cuda:0",
+        timeNs: rows.map((i) => i * 50e6 + ((i * 7919 + rank) % 13) * 1000),
+        highwater: new Set(),
         steps: steps ? rows.map((i) => i + Math.floor(beganMs / 50)) : null,
         columns: { allocated: used, used, total: rows.map(() => 16 * 1024 * MIB) },
       },
     ],
-    ...{ peaks: [], marks: [], events: null, worldSize: world, missing: {} },
+    peaks: [],
+    marks: [],
+    events: null,
+    worldSize: world,
+    missing: {},
     info: recordingInfo({
       session: "slurm-7.0",
       clock: { monotonic_start_ns: String(rank), epoch_ns: String(epochNs), duration_s: 2 },
@@ -72,8 +74,8 @@ function recordingOf(one: Story, rank: number, world: number): Recording {
 }
 
 const job = fc
-  .tuple(fc.array(story, { minLength: 2, maxLength: 6 }), fc.nat({ max: 2 }))
-  .map(([stories, missing]) => stories.map((one, rank) => recordingOf(one, rank, stories.length + missing)));
+  .tuple(fc.array(rankModel, { minLength: 2, maxLength: 6 }), fc.nat({ max: 2 }))
+  .map(([ranks, missing]) => ranks.map((one, rank) => recordingOf(one, rank, ranks.length + missing)));
 
 const options = resolveOptions({});
 const streamed = (recordings: readonly Recording[]): AnalysisDocument =>
@@ -88,16 +90,16 @@ const shuffled = <T>(items: readonly T[], keys: readonly number[]): T[] =>
     .sort((a, b) => a.key - b.key)
     .map(({ item }) => item);
 
-describe("ranks that are looked at one after the other", () => {
-  it("are missing, jump and are suspected as when all are in memory together", () => {
+describe("ranks that are read one after the other", () => {
+  it("have the findings, series and suspects of ranks that are analysed together", () => {
     fc.assert(
       fc.property(job, (recordings) => {
         const whole = analyze(mergeRecordings(recordings));
         const parts = streamed(recordings);
         expect(parts.ranks).toEqual(whole.ranks);
-        const told = ({ findings }: AnalysisDocument) =>
+        const found = ({ findings }: AnalysisDocument) =>
           findings.map(({ classification, rank, metric }) => [classification, rank, metric]);
-        expect(told(parts)).toEqual(told(whole));
+        expect(found(parts)).toEqual(found(whole));
         expect(parts.diagnosis).toEqual(whole.diagnosis);
         expect(parts.series.map((one) => [one.rank, one.metric, one.class, one.peak_bytes])).toEqual(
           whole.series.map((one) => [one.rank, one.metric, one.class, one.peak_bytes]),
@@ -107,7 +109,7 @@ describe("ranks that are looked at one after the other", () => {
     );
   });
 
-  it("give the same bytes in whatever order they come", () => {
+  it("give the same bytes in any order", () => {
     fc.assert(
       fc.property(job, fc.array(fc.nat(), { minLength: 6, maxLength: 6 }), (recordings, keys) => {
         expect(JSON.stringify(streamed(shuffled(recordings, keys)))).toBe(JSON.stringify(streamed(recordings)));
@@ -116,7 +118,7 @@ describe("ranks that are looked at one after the other", () => {
     );
   });
 
-  it("are judged the same however wrong one of their clocks is", () => {
+  it("give the same series and diagnosis with one wrong clock", () => {
     fc.assert(
       fc.property(
         job,
@@ -136,10 +138,10 @@ describe("ranks that are looked at one after the other", () => {
 });
 
 describe("a long recording", () => {
-  it("keeps little, and still names the rank that jumped first", () => {
+  it("is reduced, and still names the rank that jumped first", () => {
     const long = (rank: number, jump: number) =>
       recordingOf(
-        { ...{ length: 9000, jump, jumpMib: 900, leakKib: 0, clockMs: 0, beganMs: 0 }, steps: true, levelMib: 2000 },
+        { length: 9000, jump, jumpMib: 900, leakKib: 0, clockMs: 0, beganMs: 0, steps: true, levelMib: 2000 },
         rank,
         2,
       );
@@ -159,7 +161,7 @@ describe("a merged job on disk", () => {
   });
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-  it("is the same report whichever of its recordings is named first", async () => {
+  it("gives the same report in any order of its recordings", async () => {
     const directories: string[] = [];
     for (let rank = 0; rank < 5; rank++) {
       const one = {

@@ -23,7 +23,7 @@ const put = (name: string, content: string | Uint8Array): string => {
   return file;
 };
 
-/** One rank's CSV: uneven lengths, holes, another step where memory jumps, one rank that leaks. */
+/** One rank's CSV, with a length, gaps and a jump that depend on the rank; rank 2 leaks. */
 function csvOf(rank: number): string {
   const rows = Array.from({ length: STEPS - 7 * rank }, (_, i) => {
     const jump = i > 90 + 3 * rank ? 900 * MIB : 0;
@@ -56,7 +56,7 @@ function eventsOf(rank: number): string {
 
 const bytesOf = async (files: readonly string[]): Promise<string> => {
   const input = await analysisInput(files);
-  if (input.kind !== "recording") throw new Error("shards hold samples");
+  if (input.kind !== "recording") throw new Error("shards contain samples");
   return JSON.stringify(analyze(input.recording));
 };
 
@@ -71,15 +71,15 @@ async function sameInEveryOrder(files: readonly string[]): Promise<void> {
 }
 
 describe("the order of shards", () => {
-  it("does not change a byte of the document for CSV files of eight ranks", async () => {
+  it("does not change the document for CSV files of eight ranks", async () => {
     await sameInEveryOrder(Array.from({ length: 8 }, (_, rank) => put(`rank${rank}.csv`, csvOf(rank))));
   });
 
-  it("does not for Stormlog events, whose findings look at all ranks together", async () => {
+  it("does not change the document for Stormlog events, whose findings cover all ranks", async () => {
     await sameInEveryOrder(Array.from({ length: 4 }, (_, rank) => put(`rank${rank}.jsonl`, eventsOf(rank))));
   });
 
-  it("does not for files of different formats", async () => {
+  it("does not change the document for files of different formats", async () => {
     const database = await traceMlDatabase(
       Array.from({ length: STEPS }, (_, step) => ({ rank: 7, step, alloc: 5e9 + step * MIB, worldSize: 8 })),
     );

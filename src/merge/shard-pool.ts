@@ -6,20 +6,20 @@ import { GateError } from "../core/errors.ts";
 import { packageRoot } from "../core/package-root.ts";
 import { readShard, type ShardAnswer, type ShardOptions } from "./shard-read.ts";
 
-/** What a worker is sent; it answers with a {@link ShardAnswer} for each directory. */
+/** The message to a worker, which replies with a {@link ShardAnswer}. */
 export interface ShardTask {
   readonly directory: string;
   readonly options: ShardOptions;
 }
 
-/** Fewer shards are read sooner than a second thread would have started. */
+/** Fewer shards are read before a second thread has started. */
 const WORTH_A_THREAD = 8;
-/** More threads read no faster from one disk, and every one holds a shard. */
+/** More threads do not read faster from one disk, and each keeps a shard in memory. */
 const MAX_THREADS = 2;
-/** A shard's columns and what the reader makes of them on the way; without it, memory that is free is collected late. */
+/** Bounds the garbage that reading a shard's columns leaves; without it, V8 collects it late. */
 const YOUNG_MEBIBYTES = 32;
 
-/** The thread's own program; null for sources, which no thread of Node's reads as they are. */
+/** The built program of the thread; null in a source checkout, because Node runs no TypeScript in a thread. */
 function workerFile(): string | null {
   const file = path.join(packageRoot(), "dist", "shard-worker.js");
   return import.meta.url.endsWith(".ts") || !existsSync(file) ? null : file;
@@ -31,49 +31,50 @@ async function inThisThread(directories: readonly string[], options: ShardOption
 
 type Take = (answer: ShardAnswer) => void;
 
-/** What is still to be read. */
+/** The shards that are not read yet. */
 interface Queue {
   readonly next: () => string | undefined;
-  /** Nothing more is read: one of the readers was lost. */
+  /** Ends the queue after the loss of a reader. */
   readonly stop: () => void;
 }
 
-/** One thread that reads whatever is next until nothing is left. */
+/** A thread that reads from the queue until it is empty. */
 function reader(file: string, queue: Queue, options: ShardOptions, take: Take): Promise<void> {
   const worker = new Worker(file, {
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEBIBYTES },
-    // Node's own options are those of the program that asked, and may name files that a thread must not load.
+    // The options of the parent process may name files that a thread must not load.
     execArgv: [],
   });
   return new Promise<void>((resolve, reject) => {
-    let asked: string | undefined;
-    const ask = () => {
-      asked = queue.next();
-      if (asked === undefined) {
+    let directory: string | undefined;
+    const readNext = () => {
+      directory = queue.next();
+      if (directory === undefined) {
         void worker.terminate();
         resolve();
-      } else worker.postMessage({ directory: asked, options } satisfies ShardTask);
+      } else worker.postMessage({ directory, options } satisfies ShardTask);
     };
     const failed = (cause: unknown) => {
       void worker.terminate();
       queue.stop();
-      const told = cause instanceof Error ? cause.message : String(cause);
-      const message = `a thread that reads recordings ended${asked === undefined ? "" : ` at ${asked}`} (${told})`;
-      reject(new GateError("MERGE_READER_LOST", message, { kind: "error", hint: "Merge fewer at a time.", cause }));
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      const message = `a thread that reads recordings failed${directory === undefined ? "" : ` at ${directory}`} (${reason})`;
+      const hint = "Merge fewer recordings at once.";
+      reject(new GateError("MERGE_READER_LOST", message, { kind: "error", hint, cause }));
     };
     worker.on("message", (answer: ShardAnswer) => {
       take(answer);
-      ask();
+      readNext();
     });
     worker.on("error", failed);
     worker.on("messageerror", failed);
-    ask();
+    readNext();
   });
 }
 
 /**
- * Read shards one after the other, two at a time where there are many and the machine has the cores; what is not small is gone
- * before the next one. `take` gets the answers in no order.
+ * Read shards one after the other, or two at a time where there are many and the machine has the cores. Only the small
+ * result of a shard remains in memory. `take` receives the answers in no particular order.
  * @throws GateError MERGE_READER_LOST
  */
 export async function readShards(directories: readonly string[], options: ShardOptions, take: Take): Promise<void> {

@@ -1,7 +1,7 @@
 import { extractFeatures, type RecordingFeatures } from "../analysis/features.ts";
-import type { Horizon } from "../analysis/horizon.ts";
 import { resolveOptions } from "../analysis/options.ts";
 import { type ErrorKind, GateError, invalidInput } from "../core/errors.ts";
+import type { Horizon } from "../core/horizon.ts";
 import { outputTail } from "../gate/output-tail.ts";
 import { type RunEnding, runEnding } from "../gate/run-ending.ts";
 import { type ListedFile, listFiles } from "../report/bundle/bundle-files.ts";
@@ -9,10 +9,10 @@ import { readRunDirectory } from "../telemetry/read-directory.ts";
 import type { Recording, RecordingInfo } from "../telemetry/recording/model.ts";
 import { RECORDING_FILE } from "../telemetry/recording/run-info.ts";
 
-/** What is kept of a rank whatever its length: enough that jobs of some minutes lose nothing. */
+/** Bounds of what is kept of a rank of any length; jobs of a few minutes are kept whole. */
 export const SHARD_LIMITS = { intervals: 512, steps: 512 } as const;
 
-/** A recording of one rank or node, reduced to what its job is judged by. Small, and the same wherever it was made. */
+/** A recording of one rank or node, reduced to the small features by which its job is judged. */
 export interface Shard {
   /** Absolute. */
   readonly directory: string;
@@ -20,15 +20,15 @@ export interface Shard {
   readonly ending: RunEnding;
   readonly outputTail: string | null;
   readonly features: RecordingFeatures;
-  /** First and last sample, Unix nanoseconds; null where there is none. */
+  /** First and last sample, Unix nanoseconds; null without samples. */
   readonly span: { readonly firstNs: bigint; readonly lastNs: bigint } | null;
   /** Every file of the directory with its digest. */
   readonly files: readonly ListedFile[];
-  /** What the recording lacks, in words. */
+  /** What the recording lacks. */
   readonly notes: readonly string[];
 }
 
-/** A failure as plain data: it may have crossed from one thread to another. */
+/** A failure as plain data, because it crosses threads. */
 export interface ShardFailure {
   readonly directory: string;
   readonly code: string;
@@ -58,19 +58,20 @@ function spanOf({ epochNs, tables }: Recording): Shard["span"] {
   return { firstNs: epochNs + BigInt(Math.round(first)), lastNs: epochNs + BigInt(Math.round(last)) };
 }
 
-function failureOf(directory: string, error: unknown): ShardFailure {
+/** @param what "bundle" or "recording" */
+export function failureOf(directory: string, error: unknown, what: string): ShardFailure {
   if (error instanceof GateError) {
     const { code, kind, message, hint = null } = error;
     return { directory, code, kind, message, hint };
   }
-  const told = error instanceof Error && "code" in error ? String(error.code) : String(error);
-  const message = `the recording cannot be read (${told})`;
+  const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
+  const message = `the ${what} cannot be read (${reason})`;
   return { directory, code: "INPUT_UNREADABLE", kind: "invalid-input", message, hint: null };
 }
 
 /**
- * Read one shard: its samples once, at their full rate, then only what is small is kept. One that cannot be used (cut, damaged, of a
- * newer release, not saying which rank it is) is an answer, not an exception: the others still count.
+ * Read the samples of one shard once, at their full rate, and keep only small features. An unusable shard (truncated,
+ * damaged, of a newer release, without a rank) is an answer and not an exception, so that the others still count.
  */
 export async function readShard(directory: string, { horizon }: ShardOptions): Promise<ShardAnswer> {
   try {
@@ -79,9 +80,9 @@ export async function readShard(directory: string, { horizon }: ShardOptions): P
     if (info === null) {
       throw invalidInput(
         "RECORDING_INVALID",
-        `${RECORDING_FILE} is missing: nothing says which rank this is`,
+        `${RECORDING_FILE} is missing, so the rank is unknown`,
         directory,
-        "Copy the whole directory, or leave it out.",
+        "Copy the whole directory, or omit it.",
       );
     }
     const features = extractFeatures(recording, resolveOptions({ horizon }), SHARD_LIMITS);
@@ -99,6 +100,6 @@ export async function readShard(directory: string, { horizon }: ShardOptions): P
       },
     };
   } catch (error) {
-    return { kind: "unusable", failure: failureOf(directory, error) };
+    return { kind: "unusable", failure: failureOf(directory, error, "recording") };
   }
 }

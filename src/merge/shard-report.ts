@@ -4,24 +4,26 @@ import { measuredRun } from "../analysis/measured-run.ts";
 import { resolveOptions } from "../analysis/options.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
+import type { Horizon } from "../core/horizon.ts";
 import { packageVersion } from "../core/package-root.ts";
-import type { GateReport, ScenarioReport, Verdict } from "../report/documents/model.ts";
+import { plural } from "../core/text.ts";
+import { type GateReport, type ScenarioReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
 import type { Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
-import type { Judgement } from "../verdict/judgement.ts";
-import type { Budget, Horizon } from "../verdict/policy.ts";
-import { collapsedFindings } from "./shard-findings.ts";
+import { DONE, isHardBreach, type Judgement } from "../verdict/judgement.ts";
+import type { Budget } from "../verdict/policy.ts";
+import { bySeverity, collapsedFindings } from "./shard-findings.ts";
 import type { NamedShard, ShardJob } from "./shard-jobs.ts";
 import { SHARD_RUN } from "./shard-run.ts";
 
-/** How recordings are judged that nobody judged yet. */
+/** The limits by which recordings are judged. */
 export interface ShardPolicy {
   readonly budgets: readonly Budget[];
   readonly horizon: Horizon | null;
 }
 
-/** What a job calls its ranks' machines; empty where all are on one. */
+/** The hosts of a job's ranks; empty where all are on one. */
 export function hostsOf({ shards }: ShardJob): ReadonlyMap<number, string> {
   const hosts = new Map<number, string>();
   for (const { info, features } of shards) {
@@ -31,7 +33,7 @@ export function hostsOf({ shards }: ShardJob): ReadonlyMap<number, string> {
   return new Set(hosts.values()).size > 1 ? hosts : new Map();
 }
 
-/** The environment of all ranks: what differs between them is told with every value, so that the same mix compares equal. */
+/** The environment of all ranks. A field that differs contains every value, so that equal mixes compare as equal. */
 function mergedFingerprint(shards: readonly NamedShard[], worldSize: number): Fingerprint {
   const fields = new Set(shards.flatMap(({ info }) => Object.keys(info.fingerprint)));
   const merged = [...fields].map((field) => {
@@ -45,18 +47,18 @@ function mergedFingerprint(shards: readonly NamedShard[], worldSize: number): Fi
 }
 
 /** "rank 3 on node2 (shards/rank-0003)" */
-const whoseText = ({ name, info }: NamedShard): string =>
+const shardText = ({ name, info }: NamedShard): string =>
   `rank ${info.identity.rank} on ${info.identity.host} (${name})`;
 
-/** The same words of several ranks once. */
+/** What the ranks lost; equal notes of several ranks once. */
 function lostOf(shards: readonly NamedShard[]): readonly string[] {
-  const told = shards.flatMap((shard) =>
+  const all = shards.flatMap((shard) =>
     [...new Set([...shard.info.lost, ...shard.notes])].map((text) => ({ shard, text })),
   );
-  return [...groupBy(told, ({ text }) => text)].map(([text, own]) => {
+  return [...groupBy(all, ({ text }) => text)].map(([text, own]) => {
     const first = own[0]?.shard;
     const more = own.length > 1 ? ` and ${(own.length - 1).toLocaleString("en-US")} more` : "";
-    return first === undefined || shards.length === 1 ? text : `${whoseText(first)}${more}: ${text}`;
+    return first === undefined || shards.length === 1 ? text : `${shardText(first)}${more}: ${text}`;
   });
 }
 
@@ -67,7 +69,7 @@ const WORST_ENDING: readonly string[] = [
   "COMMAND_KILLED",
 ];
 
-/** The rank whose command failed first of those that failed worst: what a launcher ends afterwards is no cause. */
+/** The rank with the worst ending, of equal endings the first in time: launchers end the other ranks afterwards. */
 function failedShard(shards: readonly NamedShard[], document: AnalysisDocument): NamedShard | null {
   const failed = shards.flatMap((shard) => {
     if (shard.ending.kind === "ok") return [];
@@ -83,25 +85,20 @@ function failedShard(shards: readonly NamedShard[], document: AnalysisDocument):
 function errorOf(job: ShardJob, shard: NamedShard): NonNullable<ScenarioReport["error"]> {
   const { ending } = shard;
   const failed = job.shards.filter((one) => one.ending.kind !== "ok").length;
-  const more = failed > 1 ? ` (and ${failed - 1} more rank${failed === 2 ? "" : "s"} did not end well)` : "";
-  const told =
-    ending.kind === "failed"
-      ? ending
-      : {
-          code: "INTERRUPTED",
-          message: `interrupted by ${ending.kind === "interrupted" ? ending.signal : "nobody"}`,
-          hint: null,
-        };
-  const whose = job.shards.length > 1 ? `${whoseText(shard)}: ` : "";
+  const more = failed > 1 ? ` (and ${plural(failed - 1, "more rank")} failed)` : "";
+  const signal = ending.kind === "interrupted" ? `by ${ending.signal}` : "(no signal recorded)";
+  const { code, message, hint } =
+    ending.kind === "failed" ? ending : { code: "INTERRUPTED", message: `interrupted ${signal}`, hint: null };
+  const rank = job.shards.length > 1 ? `${shardText(shard)}: ` : "";
   return {
-    code: told.code,
-    message: `${whose}${told.message}${more}`,
-    hint: told.hint,
+    code,
+    message: `${rank}${message}${more}`,
+    hint,
     ...(shard.outputTail === null ? {} : { output_tail: shard.outputTail }),
   };
 }
 
-/** Findings with the machine of their rank, where there is more than one. */
+/** Findings with the host of their rank, where there are several. */
 function withHosts(findings: readonly Finding[], hosts: ReadonlyMap<number, string>): readonly Finding[] {
   return findings.map((finding) => {
     const host = finding.rank === null ? undefined : hosts.get(finding.rank);
@@ -111,7 +108,7 @@ function withHosts(findings: readonly Finding[], hosts: ReadonlyMap<number, stri
   });
 }
 
-/** A verdict's sentence with the machine of the first rank that it names. */
+/** A reason with the host of the first rank that it names. */
 export function reasonWithHost(reason: string, hosts: ReadonlyMap<number, string>): string {
   return reason.replace(/\brank (\d{1,7})\b/, (named, rank: string) => {
     const host = hosts.get(Number(rank));
@@ -119,12 +116,10 @@ export function reasonWithHost(reason: string, hosts: ReadonlyMap<number, string
   });
 }
 
-const SEVERITY = { critical: 0, warning: 1, info: 2 } as const;
-
-/** One whole run of all ranks: the text of the rank that is told of, with what all of them lost. */
+/** One run of all ranks, with the command and output of one rank and the losses of all. */
 function mergedInfo(
   job: ShardJob,
-  told: NamedShard,
+  shown: NamedShard,
   document: AnalysisDocument,
   fingerprint: Fingerprint,
 ): RecordingInfo {
@@ -132,14 +127,14 @@ function mergedInfo(
   const peaks = job.shards.flatMap(({ info }) => info.peaks);
   const oom = job.shards.map(({ info }) => info.oom).find((one) => one !== undefined);
   return {
-    ...told.info,
+    ...shown.info,
     complete: job.shards.every(({ info }) => info.complete),
     run: 1,
     commit: job.commit,
     session: job.session,
     fingerprint,
-    identity: { ...told.info.identity, world_size: document.ranks.world_size },
-    clock: { ...told.info.clock, duration_s: durations.length === 0 ? null : Math.max(...durations) },
+    identity: { ...shown.info.identity, world_size: document.ranks.world_size },
+    clock: { ...shown.info.clock, duration_s: durations.length === 0 ? null : Math.max(...durations) },
     peaks,
     lost: lostOf(job.shards),
     ...(oom === undefined ? {} : { oom }),
@@ -163,18 +158,16 @@ function judgementOf(
   });
 }
 
-/** A run that failed is not judged on peak or growth; what it used before still counts against budgets and out-of-memory. */
+/** The judgement of a failed run: its peak and growth are not judged, but breached budgets and out-of-memory count. */
 function hardOnly(judgement: Judgement): Judgement | null {
-  const checks = judgement.checks.filter(
-    (check) => check.verdict === "fail" && (check.limit === "budget" || check.aspect === "oom"),
-  );
+  const checks = judgement.checks.filter(isHardBreach);
   if (checks.length === 0) return null;
-  return { ...judgement, verdict: "fail", final: true, checks, needs_more_runs: 0, needs_base_runs: 0 };
+  return { ...judgement, verdict: "fail", next: DONE, checks };
 }
 
 /**
- * A job of recordings as a report of one scenario with one run: its analysis is over all ranks, its judgement by the budgets that
- * were asked for, the classes, and out-of-memory. The timeline is made later, of the ranks that turn out to matter.
+ * A job of recordings as a report of one scenario with one run: analysed over all ranks, and judged by the requested
+ * budgets, the classes, and out-of-memory. The timeline is added later, from the ranks that the verdict is about.
  */
 export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonly string[], now: Date): GateReport {
   const options = resolveOptions({ horizon: policy.horizon });
@@ -188,32 +181,32 @@ export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonl
   const failed = failedShard(job.shards, document);
   const all = judgementOf(whole, job, fingerprint, policy);
   const judgement = failed === null ? all : hardOnly(all);
-  const word: Verdict = judgement === null ? "error" : judgement.verdict;
-  const told = failed ?? job.shards[0];
-  if (told === undefined) throw new Error("a job has at least one shard");
-  const scenario: ScenarioReport = {
+  const verdict: Verdict = judgement === null ? "error" : judgement.verdict;
+  const shown = failed ?? job.shards[0];
+  if (shown === undefined) throw new Error("a job has at least one shard");
+  const scenario = scenarioReport({
     scenario: job.scenario,
-    word,
+    word: verdict,
     judgement,
     error: failed === null ? null : errorOf(job, failed),
     runs: [
       {
         role: "candidate",
         directory: SHARD_RUN,
-        info: mergedInfo(job, told, document, fingerprint),
+        info: mergedInfo(job, shown, document, fingerprint),
         analysis: document,
       },
     ],
     baseline: null,
     fingerprint,
-    findings: [...findings].sort((a, b) => SEVERITY[a.severity] - SEVERITY[b.severity]),
+    findings: bySeverity(findings),
     timeline: null,
-  };
+  });
   const interrupted = job.shards.some(({ ending }) => ending.kind === "interrupted");
   return {
     tool: { name: "stormlog-gate", version: packageVersion(), argv },
     generated_at_utc: now.toISOString(),
-    word,
+    word: verdict,
     exit_code: interrupted ? ExitCode.interrupted : ExitCode.pass,
     confirmed: judgement?.confirmed ?? false,
     session: job.session,

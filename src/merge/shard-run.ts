@@ -1,5 +1,5 @@
 /**
- * Where the run of a job's recordings stands within their leg, before it gets its place in the merged bundle; every recording has a
- * directory of its own in it.
+ * The run directory of a job's recordings within their leg, with a directory for each recording. The merged bundle
+ * renumbers it.
  */
 export const SHARD_RUN = "runs/recordings/1";

@@ -10,12 +10,12 @@ import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import type { NamedShard, ShardJob } from "./shard-jobs.ts";
 import type { ShardPolicy } from "./shard-report.ts";
 
-/** Recordings whose samples are drawn; a picture has eight lines, and a page of it some dozens. */
+/** Recordings that are drawn. A picture has eight lines, and a page a few dozen. */
 const MAX_DRAWN = 12;
 
 const GROWS: ReadonlySet<string> = new Set(["leak", "rising"]);
 
-/** Larger is worse: what failed, then what grows, by how much, then what is large. */
+/** The order of recordings for the chart, larger first: the deciding rank, failing ranks, growth, peak. */
 function weightOf(shard: NamedShard, failing: ReadonlySet<number>, deciding: number | null): readonly number[] {
   const series = shard.features.series.map(({ analysis }) => analysis);
   const grown = series.filter((one) => GROWS.has(one.class)).map((one) => one.growth_bytes ?? 0);
@@ -42,7 +42,7 @@ function worstShards(job: ShardJob, scenario: ScenarioReport): readonly NamedSha
     .map(({ shard }) => shard);
 }
 
-/** Samples of a shard on the common clock of its job; null where they cannot be read any more. */
+/** Samples of a shard on the common clock of its job; null where they have become unreadable. */
 async function alignedRecording(
   shard: NamedShard,
   offsets: Readonly<Record<string, string>>,
@@ -58,8 +58,8 @@ async function alignedRecording(
 }
 
 /**
- * The chart of a job of many ranks: those that the verdict is about, that fail, grow or need the most. Their samples are read once
- * more, when it is known which they are.
+ * The chart of a job of many ranks, with those that decide the verdict, fail, grow or use the most. Only the samples of
+ * these are read again.
  */
 export async function shardTimeline(
   job: ShardJob,
@@ -80,7 +80,7 @@ export async function shardTimeline(
     others > 0 ? `${judged ?? ""} (and ${others.toLocaleString("en-US")} more recordings)` : (judged ?? "");
   return buildTimeline({
     scenario: scenario.scenario,
-    word: scenario.word,
+    verdict: scenario.word,
     subtitle,
     recording: mergeRecordings(drawn),
     judgement: scenario.judgement,

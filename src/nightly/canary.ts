@@ -2,7 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Measurements } from "../analysis/measurements.ts";
-import type { Command, GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import type { Command } from "../core/command.ts";
 import { Cost } from "../gate/cost.ts";
 import { type FinishedRun, oneRun } from "../gate/one-run.ts";
 import type { GatePorts } from "../gate/ports.ts";
@@ -10,15 +11,15 @@ import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 
-/** A change whose right verdict is known, to be judged as any other. */
+/** A change whose correct verdict is known, judged like any other. */
 export interface KnownChange {
-  /** What runs as the candidate. */
+  /** The command of the candidate. */
   readonly command: Command;
-  /** What the baseline's own commit runs, for base re-runs. */
+  /** The command of the baseline's commit, for base re-runs. */
   readonly baseCommand: Command;
   readonly baseline: Measurements;
   readonly policy: Policy;
-  /** A session of its own: runs of the night that made the baseline are no base re-runs of this. */
+  /** A separate session: the runs that made the baseline must not count as base re-runs. */
   readonly session: string;
   readonly commit: string | null;
 }
@@ -31,14 +32,14 @@ export interface KnownChangeVerdict {
   readonly runs: number;
 }
 
-/** One try: the verdict, or why there is none. */
+/** One trial: the verdict, or why there is none. */
 export type Try =
   | { readonly kind: "judged"; readonly verdict: KnownChangeVerdict }
   | { readonly kind: "none"; readonly reason: string };
 
 /**
- * Judge a change whose verdict is known by the gate's whole procedure: first run, confirmation runs, base runs in the same session,
- * cost limits. Its runs are thrown away.
+ * Judge a change whose verdict is known by the whole procedure of the gate: first run, confirmation runs, base runs in the same
+ * session, cost limits. Its runs are deleted.
  */
 export async function judgeKnownChange(
   request: GateRequest,
@@ -47,7 +48,7 @@ export async function judgeKnownChange(
   ports: GatePorts,
 ): Promise<Try> {
   const parent = await mkdtemp(path.join(tmpdir(), "stormlog-gate-self-test-")).catch(() => null);
-  if (parent === null) return { kind: "none", reason: `no temporary parent can be made in ${tmpdir()}` };
+  if (parent === null) return { kind: "none", reason: `no temporary directory can be made in ${tmpdir()}` };
   try {
     return await attempt(request, scenario, change, parent, ports);
   } finally {
@@ -93,7 +94,7 @@ async function attempt(
     if (stop !== null || ports.interrupt.aborted) possible = false;
     const candidate: Measurements = {
       scenario: scenario.name,
-      // The wrapper around a command is none of its environment.
+      // The wrapper around the command does not belong to its environment.
       fingerprint: change.baseline.fingerprint,
       runs: measuredOf("candidate"),
     };
@@ -106,10 +107,10 @@ async function attempt(
       moreRunsPossible: possible,
     });
     if (ports.interrupt.aborted) return { kind: "none", reason: "it was interrupted" };
-    if (judgement.final) {
+    if (judgement.next.kind === "done") {
       const durationS = done.candidate[0]?.info.clock.duration_s ?? 0;
       return { kind: "judged", verdict: { judgement, candidate, durationS, runs: cost.runs } };
     }
-    wanted = judgement.needs_more_runs > 0 ? "candidate" : "base";
+    wanted = judgement.next.kind === "candidate-runs" ? "candidate" : "base";
   }
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { checkOf } from "../verdict/check.ts";
-import type { Check, Judgement } from "../verdict/judgement.ts";
+import { type Check, type CheckDocument, DONE, type Judgement } from "../verdict/judgement.ts";
 import { decide, leadingCheck, leadingGrowth } from "./decision.ts";
 
 const KEY = { rank: 0, device: "cuda:0", metric: "allocated" } as const;
-const check = (over: Partial<Check>): Check =>
+const check = (over: Partial<CheckDocument>): Check =>
   checkOf(KEY, {
     aspect: "peak",
     limit: "baseline",
@@ -17,16 +17,14 @@ const check = (over: Partial<Check>): Check =>
 
 const judgement = (...checks: readonly Check[]): Judgement => ({
   verdict: "pass",
-  final: true,
+  next: DONE,
   confirmed: false,
   checks,
   fingerprint: [],
-  needs_more_runs: 0,
-  needs_base_runs: 0,
   reason: "",
 });
 
-describe("what becomes of a night's session", () => {
+describe("the decision on a session", () => {
   it.each<[string, readonly Check[], number, string]>([
     ["joins when it is within the baseline", [check({})], 10, "approve"],
     ["joins with a warning", [check({ verdict: "warn" })], 10, "approve"],
@@ -50,12 +48,7 @@ describe("what becomes of a night's session", () => {
       10,
       "hold-breach",
     ],
-    [
-      "joins though a budget is exceeded, which is told but is no higher level",
-      [check({}), check({ limit: "budget", verdict: "fail" })],
-      10,
-      "approve",
-    ],
+    ["joins although a budget is exceeded", [check({}), check({ limit: "budget", verdict: "fail" })], 10, "approve"],
     [
       "joins though the release anchor is exceeded",
       [check({}), check({ limit: "anchor", verdict: "fail" })],
@@ -85,7 +78,7 @@ describe("what becomes of a night's session", () => {
   });
 });
 
-describe("what a night is remembered by", () => {
+describe("the check that represents a night", () => {
   it("is the largest gating peak against the baseline, with the growth of the same series", () => {
     const largest = check({ candidate_bytes: 300 });
     const all = judgement(
@@ -99,7 +92,7 @@ describe("what a night is remembered by", () => {
     expect(leadingGrowth(all, largest)).toBe(7);
   });
 
-  it("is nothing when nothing was measured", () => {
+  it("is null when nothing was measured", () => {
     expect(leadingCheck(judgement(check({ candidate_bytes: null })))).toBeNull();
   });
 });

@@ -1,32 +1,32 @@
 import type { Check, Judgement } from "../verdict/judgement.ts";
 
-/** What becomes of a session that was measured on the main branch. */
+/** The decision on a session that was measured on the main branch. */
 export type Decision =
   /** It joins the baseline. */
   | "approve"
-  /** It exceeds the baseline: recorded, not compared with, told to people. */
+  /** It exceeds the baseline: recorded and reported, but not used for comparisons. */
   | "hold-breach"
-  /** What the baseline knows, this session does not: recorded, not compared with, told to people. */
+  /** It lacks series of the baseline: recorded and reported, but not used for comparisons. */
   | "hold-unjudged";
 
 /**
- * Decide by the checks against the baseline alone. An exceeded budget or release anchor is told, but says nothing against the session as a
- * baseline: it is no higher than those before it. A baseline of too few runs takes every session that is no breach by itself
- * (out of memory, a leak), since it could not begin otherwise.
- * @param olderRuns approved runs that the session was held against
+ * Decide by the checks against the baseline alone. A session above a budget or the release anchor is reported and can still join
+ * the baseline: it is not higher than those before it. A baseline with too few runs takes every session without a breach of its
+ * own (out of memory, a leak), since it could not start otherwise.
+ * @param olderRuns approved runs that the session was compared with
  */
 export function decide(judgement: Judgement, olderRuns: number, minBaselineRuns: number): Decision {
   const gating = judgement.checks.filter((check) => check.gating);
-  const died = gating.some(({ aspect, verdict }) => aspect === "oom" && verdict !== "pass");
-  const relative = gating.filter(({ limit, aspect }) => limit === "baseline" && aspect !== "oom");
+  const died = gating.some(({ kind, verdict }) => kind === "oom" && verdict !== "pass");
+  const relative = gating.filter(({ limit }) => limit === "baseline");
   if (died || relative.some(({ verdict }) => verdict === "fail")) return "hold-breach";
   if (olderRuns < minBaselineRuns) return "approve";
-  // A series that is new to the baseline is learnt; one that the session lacks is not forgotten.
+  // A new series joins the baseline; one that the session lacks is kept.
   const lost = relative.some(({ verdict, candidate_bytes }) => verdict === "unjudged" && candidate_bytes === null);
   return lost ? "hold-unjudged" : "approve";
 }
 
-/** The check that a night is remembered by: the largest gating peak; null when no peak was measured. */
+/** The check that represents a night: the largest gating peak; null when no peak was measured. */
 export function leadingCheck(judgement: Judgement): Check | null {
   const rank = ({ limit }: Check): number => (limit === "baseline" ? 1 : 0);
   const peaks = judgement.checks.filter(

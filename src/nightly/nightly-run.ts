@@ -5,12 +5,13 @@ import { fingerprintHash } from "../baseline/identity.ts";
 import { type BaselineRecord, type BaselineRun, type NewRun, selectRuns, toMeasurements } from "../baseline/record.ts";
 import { type BaselineStore, recordName } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { oneLine } from "../core/text.ts";
 import type { FinishedRun } from "../gate/one-run.ts";
 import { policyOf } from "../gate/policy.ts";
 import type { GatePorts } from "../gate/ports.ts";
 import { envelopesOf } from "../gate/refresh.ts";
-import type { NightlyPort } from "../gate/refresh-port.ts";
 import { type GateOutcome, runGate } from "../gate/run-gate.ts";
+import type { ScenarioHooks } from "../gate/scenario-hooks.ts";
 import type { ScenarioReport } from "../report/documents/model.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { differenceOf } from "../verdict/difference.ts";
@@ -20,23 +21,23 @@ import { type Decision, decide, leadingCheck, leadingGrowth } from "./decision.t
 import { acceptSession, openEpoch, recordSession, type SessionRuns } from "./records.ts";
 import type { NightlyEntry } from "./state.ts";
 
-/** What became of a scenario's session. */
+/** The outcome of a scenario's session. */
 export type Settlement =
   | { readonly kind: "approved" | "seed" }
   | { readonly kind: "epoch"; readonly reason: string }
   | { readonly kind: "held"; readonly why: Exclude<Decision, "approve"> }
   /** The store could not be read or written; the bundle has the measurement. */
   | { readonly kind: "unsaved"; readonly reason: string }
-  /** The command failed, or was ended: there is nothing to store. */
+  /** The command failed or was ended, so nothing is stored. */
   | { readonly kind: "failed" };
 
 export interface NightlyScenario {
   readonly scenario: ScenarioRequest;
   readonly report: ScenarioReport;
   readonly settlement: Settlement;
-  /** Approved runs before tonight, of this environment. */
+  /** Approved runs of earlier sessions, of this environment. */
   readonly older: Measurements | null;
-  /** MeasuredSession's. */
+  /** The runs of this session. */
   readonly night: Measurements;
   readonly entry: NightlyEntry;
   /** The session's own change of a record, for a copy of the store that is written elsewhere; null when nothing was stored. */
@@ -48,7 +49,7 @@ export interface NightlyRun {
   readonly scenarios: readonly NightlyScenario[];
 }
 
-/** A session that breaches the baseline, for whoever knows what people accepted before it was merged. */
+/** A session that breaches the baseline, to look up whether it was accepted before the merge. */
 export interface Breach {
   readonly scenario: string;
   /** Token of the difference; null when it cannot be accepted. */
@@ -63,14 +64,14 @@ export interface NightlyOptions {
   /** The store as a baseline spec. */
   readonly spec: string;
   readonly runs: "auto" | number;
-  /** Said by hand: whatever is measured is the new normal, for this reason. */
+  /** Accepts the measurements as the new baseline for this reason; null = they are judged. */
   readonly accept: string | null;
-  /** Why this breach is wanted, or null. May throw: then nobody is known to want it. */
+  /** Why this breach was accepted, or null. When it throws, the breach is not accepted. */
   readonly accepted: (breach: Breach) => Promise<string | null>;
   readonly warn: (message: string) => void;
 }
 
-/** Runs of a first session, so that it can be judged against at once, and of every further one: sessions tell more than runs. */
+/** Runs of the first session, enough for a baseline, and of each further one: more sessions are better than more runs. */
 const FIRST_SESSION_RUNS = 5;
 const SESSION_RUNS = 2;
 
@@ -81,7 +82,7 @@ interface Prior {
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** One scenario's session while the gate tells its story. */
+/** One scenario's session while the gate measures and judges it. */
 interface Session {
   readonly fingerprint: Fingerprint;
   readonly prior: Prior;
@@ -90,9 +91,11 @@ interface Session {
   readonly trouble: string | null;
 }
 
-class Sessions implements NightlyPort {
+class Sessions implements ScenarioHooks {
   readonly #options: NightlyOptions;
   readonly #ports: GatePorts;
+  /** Whether a session joins the baseline depends on the comparison with it, which a breach of the anchor must not cut short. */
+  readonly anchorAsksForRuns = false;
   readonly all = new Map<string, Session>();
 
   constructor(options: NightlyOptions, ports: GatePorts) {
@@ -100,7 +103,7 @@ class Sessions implements NightlyPort {
     this.#ports = ports;
   }
 
-  async runs(scenario: ScenarioRequest, first: FinishedRun): Promise<number> {
+  async candidateRuns(scenario: ScenarioRequest, first: FinishedRun): Promise<number> {
     const { fingerprint } = first.info;
     let prior: Prior = { runs: [], measurements: null };
     let trouble: string | null = null;
@@ -121,7 +124,7 @@ class Sessions implements NightlyPort {
     const added = runs.flatMap(({ measured }) => (measured === null ? [] : [{ measured, timeIso, approved: false }]));
     const kept: Session = { ...session, envelopes: envelopesOf(runs) };
     this.all.set(scenario.name, kept);
-    // Without what is there already nobody could say whether the session joins it.
+    // Without the stored runs the session cannot be judged, so it cannot join them.
     if (added.length === 0 || session.trouble !== null) return;
     try {
       const { store } = this.#options;
@@ -133,8 +136,6 @@ class Sessions implements NightlyPort {
     }
   }
 }
-
-const oneLine = (text: string): string => text.replace(/[\r\n]+/g, " ");
 
 function sessionOf(scenario: string, session: Session, runs: readonly NewRun[]): SessionRuns {
   const { fingerprint, envelopes } = session;
@@ -150,7 +151,7 @@ async function priorOf(store: BaselineStore, scenario: string, fingerprint: Fing
   return { runs, measurements: runs.length === 0 ? null : toMeasurements(found.record, runs) };
 }
 
-/** The runs a verdict rests on, as a record takes them. */
+/** The judged runs, as a record stores them. */
 function candidateRuns(report: ScenarioReport, timeIso: string): readonly NewRun[] {
   return report.runs.flatMap(({ role, info, analysis }): NewRun[] => {
     const ok = info.exit.kind === "exited" && info.exit.code === 0;
@@ -161,10 +162,10 @@ function candidateRuns(report: ScenarioReport, timeIso: string): readonly NewRun
 }
 
 /**
- * Where the gate found nothing to compare with although the store knows this environment (its newest run is too old, its commits are
- * gone), the session is held against what there is all the same: a level must not slip in because a week of nights is missing.
+ * Where the gate found no baseline although the store has runs of this environment (the newest is too old, or the commits are gone),
+ * the session is compared with these runs: a higher level must not slip in because a week of nightly runs is missing.
  */
-function heldAgainst(
+function judgedByStore(
   request: GateRequest,
   scenario: ScenarioRequest,
   report: ScenarioReport,
@@ -187,38 +188,38 @@ function heldAgainst(
   });
 }
 
-/** What breaches the baseline, without what exceeds a budget or the anchor as well: those decide nothing about the session. */
+/** The difference to the baseline. Breaches of a budget or the anchor do not decide about the session. */
 function differenceToBaseline(scenario: string, fingerprint: Fingerprint, judgement: Judgement): string | null {
   const checks = judgement.checks.filter(({ limit }) => limit === "baseline");
   return differenceOf(scenario, fingerprint, { ...judgement, checks })?.token ?? null;
 }
 
-type Settled = Pick<NightlyScenario, "settlement" | "change">;
+type Stored = Pick<NightlyScenario, "settlement" | "change">;
 
-const unsettled = (settlement: Settlement): Settled => ({ settlement, change: null });
+const notStored = (settlement: Settlement): Stored => ({ settlement, change: null });
 
-async function settle(
+async function storeSession(
   request: GateRequest,
   scenario: ScenarioRequest,
   report: ScenarioReport,
   session: Session | undefined,
   options: NightlyOptions,
   timeIso: string,
-): Promise<Settled> {
+): Promise<Stored> {
   const runs = candidateRuns(report, timeIso);
   const { judgement } = report;
   if (session === undefined || judgement === null || report.word === "error" || runs.length === 0)
-    return unsettled({ kind: "failed" });
-  if (session.trouble !== null) return unsettled({ kind: "unsaved", reason: session.trouble });
+    return notStored({ kind: "failed" });
+  if (session.trouble !== null) return notStored({ kind: "unsaved", reason: session.trouble });
   const mine = sessionOf(scenario.name, session, runs);
   const { store } = options;
   const older = session.prior.runs;
   const decision = decide(
-    heldAgainst(request, scenario, report, session, runs) ?? judgement,
+    judgedByStore(request, scenario, report, session, runs) ?? judgement,
     older.length,
     policyOf(request, scenario).minBaselineRuns,
   );
-  const put = async (settlement: Settlement, change: NonNullable<NightlyScenario["change"]>): Promise<Settled> => {
+  const put = async (settlement: Settlement, change: NonNullable<NightlyScenario["change"]>): Promise<Stored> => {
     await store.update(scenario.name, session.fingerprint, change);
     return { settlement, change };
   };
@@ -233,7 +234,7 @@ async function settle(
           since: older.at(-1)?.commit ?? null,
         })
         .catch((error: unknown) => {
-          options.warn(`Could not learn whether tonight's breach was accepted before it was merged: ${textOf(error)}`);
+          options.warn(`Could not read whether this breach was accepted before it was merged: ${textOf(error)}`);
           return null;
         });
     }
@@ -245,10 +246,10 @@ async function settle(
       const kind = older.length === 0 ? "seed" : "approved";
       return await put({ kind }, (current) => acceptSession(current, mine));
     }
-    // Confirmation runs belong to the record too.
+    // The record contains confirmation runs too.
     return await put({ kind: "held", why: decision }, (current) => recordSession(current, mine));
   } catch (error) {
-    return unsettled({ kind: "unsaved", reason: textOf(error) });
+    return notStored({ kind: "unsaved", reason: textOf(error) });
   }
 }
 
@@ -273,21 +274,21 @@ function entryOf(report: ScenarioReport, settlement: Settlement, timeIso: string
 }
 
 /**
- * One night: every scenario is measured as a session, which is stored before it is judged; then it is judged against the sessions before
- * it, by the gate itself, and joins them unless it breaches.
+ * One nightly run: every scenario is measured as a session, which is stored before it is judged. The gate judges it against earlier
+ * sessions, and it joins them unless it breaches.
  * @throws GateError as {@link runGate} does, for what is wrong before anything was measured
  */
 export async function runNightly(request: GateRequest, options: NightlyOptions, ports: GatePorts): Promise<NightlyRun> {
   const sessions = new Sessions(options, ports);
   const judged: GateRequest = { ...request, baselines: [options.spec], unjudged: "warn" };
-  const outcome = await runGate(judged, { ...ports, night: sessions });
+  const outcome = await runGate(judged, ports, sessions);
   const timeIso = ports.now().toISOString();
   const scenarios: NightlyScenario[] = [];
   for (const report of outcome.report.scenarios) {
     const scenario = request.scenarios.find(({ name }) => name === report.scenario);
     if (scenario === undefined) continue;
     const session = sessions.all.get(scenario.name);
-    const { settlement, change } = await settle(request, scenario, report, session, options, timeIso);
+    const { settlement, change } = await storeSession(request, scenario, report, session, options, timeIso);
     scenarios.push({
       scenario,
       report,

@@ -1,6 +1,7 @@
+import { plural } from "../core/text.ts";
 import type { Verdict } from "../report/documents/model.ts";
 
-/** Whether a failed verdict stops anybody: advisory reports it only. */
+/** Whether a fail fails the job; advisory only reports it. */
 export type GateMode = "advisory" | "blocking";
 
 /** How far a gate has come from advisory to blocking. */
@@ -8,7 +9,7 @@ export interface Promotion {
   readonly mode: GateMode;
   /** Clean nights in a row. */
   readonly clean_nights: number;
-  /** When it became blocking by itself, ISO 8601 UTC; null = it did not. */
+  /** When it was promoted to blocking, ISO 8601 UTC; null = it was not. */
   readonly promoted_iso: string | null;
 }
 
@@ -17,26 +18,26 @@ export const FIRST_NIGHT: Promotion = { mode: "blocking", clean_nights: 0, promo
 /** What the workflow asks for. */
 export interface PromotionPolicy {
   readonly mode: GateMode;
-  /** Clean nights in a row after which an advisory gate blocks; null = never by itself. */
+  /** Clean nights in a row after which an advisory gate blocks; null = never. */
   readonly promoteAfter: number | null;
 }
 
-/** What one night came to, as far as trust in the gate goes. */
+/** The verdict of one nightly run. */
 export type NightlyVerdict = Verdict;
 
 /**
- * The state after a night. Only a night with a verdict counts: one that could not be judged or measured says nothing about the
- * gate, neither for it nor against it. A failed night begins the count anew. What was promoted stays so until the workflow no
- * longer asks for promotion, and `mode: blocking` is blocking at once.
+ * The state after a nightly run. Only a night with a verdict counts: one that could not be judged or measured changes nothing. A
+ * failed night resets the count. A promotion lasts until the workflow no longer asks for it, and `mode: blocking` is blocking at
+ * once.
  */
 export function afterSession(
   before: Promotion,
-  word: NightlyVerdict,
+  verdict: NightlyVerdict,
   policy: PromotionPolicy,
   nowIso: string,
 ): Promotion {
   const clean =
-    word === "pass" || word === "warn" ? before.clean_nights + 1 : word === "fail" ? 0 : before.clean_nights;
+    verdict === "pass" || verdict === "warn" ? before.clean_nights + 1 : verdict === "fail" ? 0 : before.clean_nights;
   if (policy.mode === "blocking") return { mode: "blocking", clean_nights: clean, promoted_iso: null };
   if (policy.promoteAfter === null) return { mode: "advisory", clean_nights: clean, promoted_iso: null };
   if (before.promoted_iso !== null) return { mode: "blocking", clean_nights: clean, promoted_iso: before.promoted_iso };
@@ -44,7 +45,7 @@ export function afterSession(
   return { mode: "advisory", clean_nights: clean, promoted_iso: null };
 }
 
-/** The mode that holds before tonight is counted: what the night itself is judged by. */
+/** The mode before this session is counted, which applies to the session itself. */
 export function currentMode(before: Promotion, policy: PromotionPolicy): GateMode {
   if (policy.mode === "blocking") return "blocking";
   return policy.promoteAfter !== null && before.promoted_iso !== null ? "blocking" : "advisory";
@@ -55,7 +56,7 @@ export function promotionText(state: Promotion, policy: PromotionPolicy): string
   if (policy.mode === "blocking") return "The gate is blocking.";
   if (state.promoted_iso !== null)
     return `The gate is blocking since ${state.promoted_iso}, after clean nights in a row.`;
-  const nights = `${state.clean_nights} clean ${state.clean_nights === 1 ? "night" : "nights"} in a row`;
+  const nights = `${plural(state.clean_nights, "clean night")} in a row`;
   return policy.promoteAfter === null
     ? `The gate is advisory (${nights}).`
     : `The gate is advisory: ${nights}, it blocks after ${policy.promoteAfter}.`;

@@ -9,7 +9,7 @@ import {
 } from "../baseline/record.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 
-/** What one session measured of one scenario, on its way into the store. */
+/** The runs of one scenario in one session, to be stored. */
 export interface SessionRuns {
   readonly scenario: string;
   readonly fingerprint: Fingerprint;
@@ -18,7 +18,7 @@ export interface SessionRuns {
   readonly envelopes: readonly Envelope[];
 }
 
-/** The record without what a session stored in its current epoch; an epoch it opened and that is empty now goes too. */
+/** The record without the runs of a session in its current epoch; an epoch that becomes empty is removed too. */
 function withoutSession(record: BaselineRecord, session: string): BaselineRecord {
   const current = record.epochs.at(-1);
   if (current === undefined) return record;
@@ -28,10 +28,10 @@ function withoutSession(record: BaselineRecord, session: string): BaselineRecord
   return { ...record, epochs: runs.length === 0 ? earlier : [...earlier, { ...current, runs }] };
 }
 
-/** Sessions that may wait for approval in a record. Their levels stand in the nights' history; a record has a size to keep. */
+/** Maximum number of sessions that wait for approval in a record, whose size is limited. */
 const MAX_HELD_SESSIONS = 3;
 
-/** The record with only the newest of the sessions that nobody approved: a month of red nights must not push the baseline out. */
+/** The record with only the newest sessions without approval: a month of failing nights must not push the baseline out. */
 function withFewHeld(record: BaselineRecord): BaselineRecord {
   const current = record.epochs.at(-1);
   if (current === undefined) return record;
@@ -43,7 +43,7 @@ function withFewHeld(record: BaselineRecord): BaselineRecord {
 }
 
 /**
- * Put a session's runs into the current epoch, not yet approved: recorded, and compared with by nobody. A session that is there
+ * Put a session's runs into the current epoch without approval: recorded, but not used for comparisons. A session that is there
  * already (of this very job, before it was cut off or ran more) is replaced, so that saving again changes nothing.
  */
 export function recordSession(current: BaselineRecord | null, session: SessionRuns): BaselineRecord {
@@ -52,14 +52,14 @@ export function recordSession(current: BaselineRecord | null, session: SessionRu
   return withFewHeld(addRuns(before, held));
 }
 
-/** Approve a session: from now on it is compared with, and its picture is the baseline's. */
+/** Approve a session: it is used for comparisons, and its curve becomes the band of the baseline. */
 export function acceptSession(current: BaselineRecord | null, session: SessionRuns): BaselineRecord {
   const before = withoutSession(current ?? emptyRecord(session.scenario, { ...session.fingerprint }), session.session);
   const approved = session.runs.map((run) => ({ ...run, approved: true }));
   return withEnvelopes(addRuns(before, approved), session.envelopes);
 }
 
-/** Take a session as the new normal: it opens an epoch, and nothing older is compared with any more. */
+/** Accept a session as the new baseline: it opens an epoch, and older runs are no longer used for comparisons. */
 export function openEpoch(current: BaselineRecord | null, session: SessionRuns, reason: string): BaselineRecord {
   const before = withoutSession(current ?? emptyRecord(session.scenario, { ...session.fingerprint }), session.session);
   return withEnvelopes(acceptRuns(before, session.runs, reason), session.envelopes);

@@ -1,28 +1,28 @@
-import type { Command } from "../config/gate-request.ts";
+import type { Command } from "../core/command.ts";
 import { KIB } from "../core/units.ts";
 
-/** Memory that is held beside a command while it runs, bytes. */
+/** Memory allocated next to a command while it runs, bytes. */
 export interface Injection {
   /** All of it from the start (a higher peak), or in equal pieces over `seconds` (growth). */
   readonly shape: "peak" | "growth";
   readonly bytes: number;
-  /** How long the pieces take to be there; unused for a peak. */
+  /** Time until all pieces are allocated; unused for a peak. */
   readonly seconds: number;
 }
 
-/** Pieces of a growth: enough for a slope, few enough that the processes that hold them are none of the size. */
+/** Pieces of a growth: enough for a slope, and few enough that their processes do not matter for the size. */
 const PIECES = 16;
 
-/** What a process that holds a piece needs for itself, bytes of anonymous memory: measured with the coreutils of Debian 12. */
+/** Anonymous memory of the process of one piece, bytes: measured with the coreutils of Debian 12. */
 const HOLDER_BYTES = 112 * KIB;
 
-/** Smallest piece whose size is not mostly its process's own. */
+/** Smallest piece that is larger than its process. */
 const MIN_PIECE_BYTES = 256 * KIB;
 
 /**
- * The script around the command. A piece of memory is the buffer of a `dd` that has filled it and cannot write it: the pipe it
- * writes to is held open and never read. The pipe's only reading end is the shell's, so that every holder ends with it, however
- * it ends. The command sees nothing of it, neither in its environment nor in its open files.
+ * The script around the command. A piece of memory is the buffer of a `dd` that has filled it and cannot write it: its pipe is open
+ * and never read. The shell has the only reading end, so that every `dd` ends with the shell. Neither the environment nor the open
+ * files of the command change.
  */
 const SCRIPT = `chunk=$1; count=$2; pause=$3; shift 3
 dir=$(mktemp -d) || exit 125
@@ -53,8 +53,8 @@ function pieces(injection: Injection): { readonly chunk: number; readonly count:
 }
 
 /**
- * The same command with that much memory held beside it, in processes that the sampler counts as its own: a regression of a
- * known size, for any command, without a change to it. Needs a POSIX shell, `mkfifo` and `dd`.
+ * The same command with that much memory allocated next to it, in processes that the sampler counts: a regression of a known
+ * size, for any command, without a change to it. Needs a POSIX shell, `mkfifo` and `dd`.
  */
 export function withInjection(command: Command, injection: Injection): Command {
   const { chunk, count, pauseS } = pieces(injection);

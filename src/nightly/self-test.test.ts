@@ -10,7 +10,7 @@ import { refreshScenario } from "../gate/refresh.ts";
 import { demoWorkload } from "../lab/demo.ts";
 import { selfTest } from "./self-test.ts";
 
-/** Tries of each direction; more than one only where somebody asked for it, and then with base runs as in a real job. */
+/** Trials of each direction; more than one only on request, and then with base runs as in a real job. */
 const TRIES = Number(process.env.STORMLOG_TEST_SELF_TEST_TRIES ?? "1");
 
 /** The demo's loop, really measured: what the self-test claims is worth what it is on a real program. */
@@ -26,7 +26,7 @@ describe("the self-test of the gate on the demo's loop", () => {
     now: () => new Date(),
   };
   const request = gateRequest({
-    options: { scenario: "demo", bundle: path.join(directory, "bundle"), baseRun: TRIES > 1 ? "auto" : "off" },
+    options: { scenario: "demo", bundle: path.join(directory, "bundle"), "base-run": TRIES > 1 ? "auto" : "off" },
     command: { kind: "argv", argv: [process.execPath, demoWorkload(), "clean"] },
     config: null,
     root: directory,
@@ -65,7 +65,7 @@ describe("the self-test of the gate on the demo's loop", () => {
     180_000 * TRIES,
   );
 
-  it("is not run without a baseline that could judge", async () => {
+  it("does not run without enough baseline runs", async () => {
     const none = { scenario: "demo", fingerprint: {}, runs: [] };
     const { trials, notes } = await selfTest(request, scenario, { baseline: none, session: "n", commit: null }, ports);
     expect(trials).toEqual([]);

@@ -12,25 +12,25 @@ import { type Injection, withInjection } from "./self-test-injection.ts";
 import type { Trial } from "./state.ts";
 
 /**
- * Sizes of the detectable minimum that are injected. The minimum is what is found about nine times in ten; half as much again is
- * beyond doubt, so that a gate that misses it has something wrong with it.
+ * Injected size, in multiples of the smallest detectable change. That change is detected in about nine of ten cases; with 1.5 times
+ * as much, a miss shows a fault of the gate.
  */
 export const INJECTED_MINIMA = 1.5;
 
 export interface SelfTest {
   readonly trials: readonly Trial[];
-  /** What was not tried, and why. */
+  /** What was not tested, and why. */
   readonly notes: readonly string[];
 }
 
 export interface SelfTestInput {
-  /** What the gate would compare with tomorrow. */
+  /** The baseline of the next session. */
   readonly baseline: Measurements;
   readonly session: string;
   readonly commit: string | null;
 }
 
-/** Memory beside a command is host memory: that is where an injection must be looked for. */
+/** Memory next to a command is host memory, so an injection shows there. */
 const INJECTED_METRIC: Metric = "host";
 
 function hostCheck(checks: readonly Check[], aspect: Aspect): Check | undefined {
@@ -39,7 +39,7 @@ function hostCheck(checks: readonly Check[], aspect: Aspect): Check | undefined 
     .sort((a, b) => (b.mde_bytes ?? 0) - (a.mde_bytes ?? 0))[0];
 }
 
-/** Whether the gate found what was injected: a failed check of the aspect that it changes. */
+/** Whether the gate detected the injection: a failed check of the aspect that it changes. */
 function found(verdict: KnownChangeVerdict, shape: Injection["shape"]): boolean {
   const aspects: readonly Aspect[] = shape === "peak" ? ["peak"] : ["growth", "class"];
   return verdict.judgement.checks.some(
@@ -53,9 +53,9 @@ function found(verdict: KnownChangeVerdict, shape: Injection["shape"]): boolean 
 }
 
 /**
- * Test the gate by what it should say: the unchanged program is no regression, the same program with the smallest regression that it claims to
- * find is one, in peak and in growth. By the gate's own procedure and policy, except that an injection is judged on host memory:
- * nothing outside a program can hold memory of its device allocator.
+ * Test the gate with known verdicts: the unchanged program passes, and the same program with the smallest regression that the gate
+ * claims to detect fails, in peak and in growth. Procedure and policy are those of the gate, except that an injection is judged on
+ * host memory: nothing outside a program can allocate from its device allocator.
  */
 export async function selfTest(
   request: GateRequest,
@@ -109,7 +109,7 @@ export async function selfTest(
     if (ports.interrupt.aborted) break;
     const minimum = hostCheck(checks, shape)?.mde_bytes ?? null;
     if (minimum === null) {
-      notes.push(`${name}: no injected ${shape}, the runs do not tell how small a one they could show`);
+      notes.push(`${name}: no injected ${shape}, the detectable minimum of these runs is unknown`);
       continue;
     }
     const bytes = Math.ceil(minimum * INJECTED_MINIMA);

@@ -17,18 +17,18 @@ const night = (session: string, level = 1): NightlyEntry => ({
   growth_bytes: null,
 });
 
-describe("what the nights of a gate have come to", () => {
-  it("reads back as it was written", () => {
+describe("the state of nightly runs", () => {
+  it("survives a round trip", () => {
     const state = withSessions(emptyState(), [night("a"), night("b")]);
     expect(parseState(serializeState(state))).toEqual({ kind: "state", state });
   });
 
-  it("holds a night once, however often it is written", () => {
+  it("has a session once, however often it is written", () => {
     const once = withSessions(emptyState(), [night("a", 1)]);
     expect(withSessions(once, [night("a", 2)]).nights).toEqual([night("a", 2)]);
   });
 
-  it("stays within its size: the oldest nights and tries go", () => {
+  it("drops the oldest nights and trials to stay within its size", () => {
     let state = emptyState();
     for (let at = 0; at < 1000; at += 1) {
       const trial = {
@@ -48,7 +48,7 @@ describe("what the nights of a gate have come to", () => {
     expect(Buffer.byteLength(serializeState(state))).toBeLessThan(300_000);
   });
 
-  it("of a newer version is told apart from one that is broken", () => {
+  it("of a newer version is distinguished from a broken one", () => {
     expect(parseState('{"schema":"stormlog.nightly/2"}')).toEqual({ kind: "newer", schema: "stormlog.nightly/2" });
     expect(parseState("{")).toMatchObject({ kind: "broken" });
     expect(parseState('{"schema":"stormlog.nightly/1"}')).toMatchObject({ kind: "broken" });

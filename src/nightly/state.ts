@@ -3,19 +3,19 @@ import { FIRST_NIGHT } from "./promotion.ts";
 
 export const NIGHTLY_SCHEMA = "stormlog.nightly/1";
 
-/** Nights of all scenarios that are remembered; 600 of five scenarios are four months. */
+/** Maximum number of stored nights over all scenarios; 600 of five scenarios are four months. */
 const MAX_NIGHTS = 600;
-/** Trials of the self-test that the published rates rest on. */
+/** Trials of the self-test behind the published rates. */
 const MAX_TRIALS = 400;
 
 const whole = v.pipe(v.number(), v.integer());
 const count = v.pipe(whole, v.minValue(0));
 const bytes = v.nullable(v.pipe(v.number(), v.finite()));
-const word = v.picklist(["pass", "warn", "fail", "unjudged", "error"]);
+const verdict = v.picklist(["pass", "warn", "fail", "unjudged", "error"]);
 
 export const NIGHT_OUTCOMES = ["approved", "seed", "epoch", "held", "unsaved", "failed"] as const;
 
-/** What one scenario came to in one night: drift below every limit shows only in a row of these. */
+/** The result of one scenario in one nightly run; a drift below every limit shows only in a series of these. */
 const NightlyEntrySchema = v.object({
   time: v.string(),
   commit: v.nullable(v.string()),
@@ -23,7 +23,7 @@ const NightlyEntrySchema = v.object({
   scenario: v.string(),
   /** Hash of the environment's identity, as in the record's name. */
   environment: v.string(),
-  word,
+  word: verdict,
   outcome: v.picklist(NIGHT_OUTCOMES),
   runs: count,
   /** Series the sizes are of: rank, device, metric; null when nothing was measured. */
@@ -38,9 +38,9 @@ const TrialSchema = v.object({
   time: v.string(),
   scenario: v.string(),
   kind: v.picklist(["canary", "peak", "growth"]),
-  /** The gate said "fail". */
+  /** The verdict was "fail". */
   failed: v.boolean(),
-  /** Memory that was held beside the command; 0 for the canary. */
+  /** Memory allocated next to the command; 0 for the canary. */
   injected_bytes: count,
   /** Metric it was judged on. */
   metric: v.string(),
@@ -60,10 +60,10 @@ export const NightlyStateSchema = v.object({
 
 export type NightlyEntry = v.InferOutput<typeof NightlyEntrySchema>;
 export type Trial = v.InferOutput<typeof TrialSchema>;
-/** `stormlog.nightly/1`: what the nights of one gate have come to. It is told, never judged by. */
+/** `stormlog.nightly/1`: the history of the nightly runs of one gate. It is reported, and never used for a verdict. */
 export type NightlyState = v.InferOutput<typeof NightlyStateSchema>;
 
-/** A gate that has had no night yet. */
+/** The state before the first nightly run. */
 export function emptyState(): NightlyState {
   return { schema: NIGHTLY_SCHEMA, promotion: { ...FIRST_NIGHT }, nights: [], trials: [] };
 }
@@ -90,7 +90,7 @@ export function parseState(text: string): ReadState {
   return { kind: "broken", reason: `${v.getDotPath(issue) ?? "document"}: ${issue.message}` };
 }
 
-/** The state with tonight's entries behind the others; a night that is there already (a second attempt to write it) is replaced. */
+/** The state with the entries of a session appended; entries of the same session (a second attempt to write) are replaced. */
 export function withSessions(state: NightlyState, nights: readonly NightlyEntry[]): NightlyState {
   const name = ({ session, scenario, environment }: NightlyEntry): string =>
     JSON.stringify([session, scenario, environment]);
@@ -102,7 +102,7 @@ export function withTrials(state: NightlyState, trials: readonly Trial[]): Night
   return { ...state, trials: [...state.trials, ...trials].slice(-MAX_TRIALS) };
 }
 
-/** One line a night, so that a look at the file reads like a log. */
+/** The text of the file, one line for each entry, so that it reads like a log. */
 export function serializeState({ schema, promotion, nights, trials }: NightlyState): string {
   const lines = (list: readonly object[]): string => list.map((one) => `\n${JSON.stringify(one)}`).join(",");
   return `{"schema":${JSON.stringify(schema)},"promotion":${JSON.stringify(promotion)},\n"nights":[${lines(nights)}],\n"trials":[${lines(trials)}]}\n`;

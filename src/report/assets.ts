@@ -4,7 +4,10 @@ import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { packageRoot } from "../core/package-root.ts";
 
-/** Files the reports are drawn with. A build puts them all into `dist/assets`; a source checkout reads them where they come from. */
+/**
+ * Files that the reports are made with. A build copies them into `dist/assets`; a source checkout reads them in their
+ * own directories.
+ */
 const SOURCES = {
   "dejavu-sans-subset.ttf": { own: true },
   "timeline-page.css": { own: true },
@@ -14,12 +17,12 @@ const SOURCES = {
   "uPlot.min.css": { own: false, module: "uplot/dist/uPlot.min.css" },
 } as const;
 
-export type AssetName = keyof typeof SOURCES;
+type AssetName = keyof typeof SOURCES;
 
 const cache = new Map<AssetName, Buffer>();
 
 /**
- * A shipped file's bytes, read once.
+ * The bytes of a shipped file, read once.
  * @throws GateError ASSET_MISSING when the installation is incomplete
  */
 export function readAsset(name: AssetName): Buffer {
@@ -29,10 +32,10 @@ export function readAsset(name: AssetName): Buffer {
   try {
     bytes = readFileSync(assetPath(name));
   } catch (cause) {
-    throw new GateError("ASSET_MISSING", `the file ${name} of this package cannot be read`, {
+    throw new GateError("ASSET_MISSING", `cannot read ${name}, a file of this package`, {
       kind: "error",
       where: path.join(packageRoot(), "dist", "assets"),
-      hint: "Install stormlog-gate again.",
+      hint: "Reinstall stormlog-gate.",
       cause,
     });
   }

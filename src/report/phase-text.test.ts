@@ -29,7 +29,7 @@ function reportWith(phases: readonly PhaseMemory[], rest: Partial<PhasesMemory> 
 const terminal = (report: GateReport, width = 100): string => renderTerminal(report, { color: false, width });
 
 describe("phases on a terminal", () => {
-  it("stand in a table of their own, unknown sizes as dashes", () => {
+  it("are printed as a table, unknown sizes as dashes", () => {
     const text = terminal(
       reportWith([
         phase("warm-up"),
@@ -48,21 +48,21 @@ describe("phases on a terminal", () => {
     ]);
   });
 
-  it("are not there where none was named", () => {
+  it("are absent where none was named", () => {
     expect(terminal(sampleReport("pass"))).not.toContain("growth from entry");
     expect(renderSummary(sampleReport("pass"))).not.toContain("growth from entry");
   });
 
-  it("say what is not shown", () => {
+  it("are followed by the number of phases and entries that are not shown", () => {
     const many = Array.from({ length: 30 }, (_, i) => phase(`epoch ${i}`));
     const text = terminal(reportWith(many, { dropped: 744 }));
     expect(text).toContain("epoch 15");
     expect(text).not.toContain("epoch 16");
-    expect(text).toContain("14 more phases stand in report.json.");
-    expect(text).toContain("744 further entries were not kept.");
+    expect(text).toContain("report.json lists 14 more phases.");
+    expect(text).toContain("744 further entries were dropped.");
   });
 
-  it("keep odd names on their line, harmless and within the window", () => {
+  it("keep hostile names on one line, escaped and within the window", () => {
     const odd = `\u001b[31mred\u0007\u202e two\nlines ${"字".repeat(70)}`;
     const text = terminal(reportWith([phase(odd)], { device: "cuda\u001b[0m" }), 80);
     expect(text).toContain("\\x1b[31mred\\x07\\x202e two…");
@@ -74,14 +74,14 @@ describe("phases on a terminal", () => {
 });
 
 describe("phases in a summary", () => {
-  it("are folded away with the details", () => {
+  it("are folded with the details", () => {
     const text = renderSummary(reportWith([phase("warm-up")]));
     const details = text.slice(text.indexOf("<details>"));
     expect(details).toContain("| warm-up | 1 | 500 ms | 2.00 MiB | +3.00 KiB |");
     expect(text.slice(0, text.indexOf("<details>"))).not.toContain("warm-up");
   });
 
-  it("have names that break out of nothing", () => {
+  it("have escaped names", () => {
     const odd = "a|b </details> @admin #12 [x](http://evil.example) `c`";
     const text = renderSummary(reportWith([phase(odd)]));
     const row = text.split("\n").find((line) => line.startsWith("| a&#124;b"))!;
@@ -92,7 +92,7 @@ describe("phases in a summary", () => {
 });
 
 describe("phases of a report", () => {
-  it("are the same when it was written and read back", () => {
+  it("are unchanged when it is written and read back", () => {
     const report = reportWith([phase("warm-up", { seconds: null })]);
     const back = reportOf(payloadOf(report), report.tool, report.generated_at_utc);
     expect(back.scenarios[0]!.runs[0]!.phases).toEqual(report.scenarios[0]!.runs[0]!.phases);

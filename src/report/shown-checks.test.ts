@@ -6,7 +6,11 @@ import { sampleCheck, sampleJudgement, sampleReport } from "./testing/sample-rep
 
 const ranks = Array.from({ length: 1024 }, (_, rank) =>
   sampleCheck({
-    ...{ rank, aspect: "peak", limit: "budget", metric: "allocated", gating: true },
+    rank,
+    aspect: "peak",
+    limit: "budget",
+    metric: "allocated",
+    gating: true,
     verdict: rank === 700 ? "fail" : "pass",
     candidate_bytes: rank === 700 ? 50e9 : 1e9 + rank,
     threshold_bytes: 40e9,
@@ -15,12 +19,12 @@ const ranks = Array.from({ length: 1024 }, (_, rank) =>
 );
 
 describe("checks of many ranks", () => {
-  it("are all shown where there are few", () => {
+  it("are all shown up to the maximum", () => {
     const few = ranks.slice(0, 10);
     expect(shownChecks(few, 16)).toEqual({ rows: few.map((check) => ({ check, more: 0 })), hidden: 0 });
   });
 
-  it("are those of the worst ranks, with how many more there are like them", () => {
+  it("are reduced to the worst ranks and the number of similar ones", () => {
     const { rows, hidden } = shownChecks(ranks, 16);
     expect(rows.map(({ check, more }) => [check.rank, more])).toEqual([
       [700, 0],
@@ -33,7 +37,7 @@ describe("checks of many ranks", () => {
     expect([moreText(1), moreText(1019)]).toEqual(["and 1 more like it", "and 1,019 more like them"]);
   });
 
-  it("never hide the worst, however many kinds there are", () => {
+  it("always include the worst of many kinds", () => {
     const kinds = ["allocated", "reserved", "used", "host"] as const;
     const all = kinds.flatMap((metric) => ranks.slice(690, 710).map((check) => ({ ...check, metric })));
     const { rows, hidden } = shownChecks(all, 5);
@@ -41,7 +45,7 @@ describe("checks of many ranks", () => {
     expect(rows.reduce((sum, { more }) => sum + more + 1, 0) + hidden).toBe(all.length);
   });
 
-  it("are readable at a terminal and in the summary", () => {
+  it("stay short at a terminal and in the summary", () => {
     const report = sampleReport("fail");
     const judgement = { ...sampleJudgement("fail"), checks: ranks };
     const scenarios = report.scenarios.map((scenario) => ({ ...scenario, judgement }));

@@ -2,30 +2,30 @@ import { groupBy } from "../core/group-by.ts";
 import type { Check } from "../verdict/judgement.ts";
 import { sortChecks } from "./wording.ts";
 
-/** A check that is shown, and how many of the same kind are not shown after it. */
-export interface ShownCheck {
+/** A check that is shown, and how many of the same kind are omitted after it. */
+interface ShownCheck {
   readonly check: Check;
   readonly more: number;
 }
 
-export interface ShownChecks {
+interface ShownChecks {
   readonly rows: readonly ShownCheck[];
-  /** Checks of kinds of which none is shown. */
+  /** Checks of kinds that are omitted altogether. */
   readonly hidden: number;
 }
 
-/** Of ranks that are alike nobody reads more. */
+/** More ranks of one kind add nothing for a reader. */
 const MAX_ALIKE = 4;
 
-/** How near a check is to its limit, or how large what it looked at is: larger is worse. */
+/** How near a check is to its limit, or without one how large its value is: larger is worse. */
 function badness({ candidate_bytes: candidate, threshold_bytes: threshold }: Check): number {
   if (candidate === null || !Number.isFinite(candidate)) return Number.NEGATIVE_INFINITY;
   return threshold !== null && threshold > 0 ? candidate / threshold : candidate;
 }
 
 /**
- * The checks that a reader wants, the worst first: all of them where there are few; else of every kind (verdict, metric, aspect, limit)
- * those of the worst ranks, and how many more there are like them.
+ * The checks to show, the worst first: all of them up to `most`; above that, the worst ranks of each kind (verdict,
+ * metric, aspect, limit) with the number of ranks omitted.
  */
 export function shownChecks(checks: readonly Check[], most: number): ShownChecks {
   const sorted = sortChecks(checks);

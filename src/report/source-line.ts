@@ -13,29 +13,30 @@ export interface SourceLocation {
 }
 
 /**
- * The place a finding points at (evidence `line`, "train.py:48"); null when it names none, or one outside the repository:
- * only a relative path without ".." and without a scheme is a file of the change.
+ * The line a finding points at (evidence `line`, "train.py:48"); null when it names none, or one outside the
+ * repository: only a relative path without ".." and without a scheme is a file of the change.
  */
-export function placeOf(finding: Finding): SourceLocation | null {
+export function sourceLocationOf(finding: Finding): SourceLocation | null {
   const line = finding.evidence.line ?? finding.evidence.source_line;
   const match = typeof line === "string" ? /^([^\0]+):(\d{1,9})$/.exec(line) : null;
   const file = match?.[1];
   if (file === undefined || /^[\\/]|^[A-Za-z][A-Za-z0-9+.-]*:/.test(file)) return null;
-  // A name that is not what it looks like points at nothing.
+  // A name with hidden characters may look like another file's.
   if (escapeTerminal(file) !== file || file.includes("\n")) return null;
   if (file.split(/[\\/]/).includes("..")) return null;
   return { file, line: Math.max(1, Number(match?.[2])) };
 }
 
 /**
- * What stays the same of a finding's place when lines above it come and go: the file, the function and the text of the line.
- * Code scanning tells an old result from a new one by it.
+ * A key of a finding's line that survives edits above it: the file, the function and the text of the line. Code
+ * scanning matches old results with new ones by it.
  */
 export function locationKey(finding: Finding): string {
-  const place = placeOf(finding);
-  if (place === null) return "";
+  const location = sourceLocationOf(finding);
+  if (location === null) return "";
   const { function: name, code } = finding.evidence;
   const text = typeof code === "string" ? code.replace(/\s+/g, " ").trim() : "";
-  // Without the line's text only its number can tell two lines of one function apart.
-  return [place.file, typeof name === "string" ? name : "", text === "" ? String(place.line) : text].join("|");
+  // Without the line's text, only the number distinguishes two lines of one function.
+  const position = text === "" ? String(location.line) : text;
+  return [location.file, typeof name === "string" ? name : "", position].join("|");
 }

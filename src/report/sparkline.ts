@@ -2,9 +2,9 @@ const BLOCKS = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const
 const GAP = " ";
 
 /**
- * Values as a line of block letters, exactly `width` wide: each letter is the highest value of its stretch (a lower peak than
- * the real one is never drawn), scaled from 0 or from the lowest value where all lie close together; a stretch without a value
- * is a space. Empty when there is nothing finite.
+ * Values as a line of block letters, exactly `width` wide. Each letter is the highest value of its interval (a peak
+ * lower than the real one is never drawn), scaled from 0, or from the lowest value where all lie close together. An
+ * interval without a value is a space. Empty when there is nothing finite.
  */
 export function sparkline(values: ArrayLike<number>, width: number): string {
   const letters = Math.max(1, Math.floor(width));
@@ -22,13 +22,13 @@ export function sparkline(values: ArrayLike<number>, width: number): string {
     if (value > high) high = value;
   }
   if (high < low) return "";
-  const floor = low > high * 0.6 && low < high ? low : Math.min(0, low);
+  const bottom = low > high * 0.6 && low < high ? low : Math.min(0, low);
   // Halved before the difference, which could otherwise exceed the largest number there is.
-  const span = high / 2 - floor / 2;
+  const span = high / 2 - bottom / 2;
   let out = "";
   for (const value of highs) {
     if (Number.isNaN(value)) out += GAP;
-    else out += BLOCKS[span <= 0 ? 0 : Math.min(7, Math.floor(((value / 2 - floor / 2) / span) * 8))]!;
+    else out += BLOCKS[span <= 0 ? 0 : Math.min(7, Math.floor(((value / 2 - bottom / 2) / span) * 8))]!;
   }
   return out;
 }

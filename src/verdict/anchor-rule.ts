@@ -6,7 +6,7 @@ import type { Check } from "./judgement.ts";
 import { peaks } from "./peak-rule.ts";
 import { pairSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
 
-/** Anchor checks without a comparable anchor, one for each series that gates. */
+/** Unjudged anchor checks, one for each gating series, where the anchor cannot be compared. */
 export function anchorUnjudged(
   candidate: readonly SeriesHistory[],
   gates: (key: SeriesKey) => boolean,
@@ -27,8 +27,8 @@ export function anchorUnjudged(
 }
 
 /**
- * Slow creep: the peak against the last release's, with one margin for the sum of all changes since. Regressions too small
- * for the baseline's margin add up here. Two runs above make a breach.
+ * Slow creep: the peak against that of the last release, with one margin for the sum of all changes since. Regressions that are
+ * too small for the baseline's margin add up here. Two runs above the limit are a breach.
  */
 export function anchorRule(
   candidate: readonly SeriesHistory[],
@@ -51,7 +51,7 @@ export function anchorRule(
           baseline_bytes: anchors.length === 0 ? null : median(anchors),
           reason:
             first === undefined
-              ? "the anchor has this series, the candidate has not"
+              ? "the anchor has this series, but the candidate does not"
               : "the anchor does not have this series",
         }),
       ];
@@ -63,7 +63,7 @@ export function anchorRule(
     const clean = looked.find((value) => value <= threshold);
     const value = clean ?? median(looked);
     const missing = clean === undefined ? ANCHOR_CONFIRMATIONS - looked.length : 0;
-    const against = `peak ${formatBytes(value)} is ${formatBytesDelta(value - level)} against the release anchor's ${formatBytes(level)}`;
+    const against = `peak ${formatBytes(value)} is ${formatBytesDelta(value - level)} from the release anchor's ${formatBytes(level)} (limit ${formatBytes(threshold)})`;
     const sizes = {
       candidate_bytes: value,
       baseline_bytes: level,
@@ -77,7 +77,7 @@ export function anchorRule(
           ...sizes,
           verdict: "pass",
           improved: value < level - margin,
-          reason: `${against}, the limit is ${formatBytes(threshold)}`,
+          reason: against,
         }),
       ];
     }
@@ -88,7 +88,7 @@ export function anchorRule(
         verdict: base.gating ? "fail" : "warn",
         needs_more_runs: base.gating ? missing : 0,
         confirmed: base.gating && missing === 0,
-        reason: `${against}, the limit is ${formatBytes(threshold)} (${looked.length} of ${ANCHOR_CONFIRMATIONS} runs above it)`,
+        reason: `${against}, above it in ${looked.length} of ${ANCHOR_CONFIRMATIONS} runs`,
       }),
     ];
   });

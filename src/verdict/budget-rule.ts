@@ -8,7 +8,7 @@ import type { SeriesHistory } from "./series-index.ts";
 
 /**
  * Absolute budgets: the highest peak of any run of any rank counts, and one run above is enough. A budget on a metric that
- * was not measured is unjudged, never met.
+ * was not measured is unjudged, never passed.
  */
 export function budgetRule(
   policy: Policy,
@@ -34,10 +34,10 @@ export function budgetRule(
     }
     return series.map(({ key, runs }) => {
       const known = peaks(runs).map(({ value }) => value);
-      if (known.length === 0) return unknown(key, "no run knows its peak");
+      if (known.length === 0) return unknown(key, "no run has a known peak");
       const highest = Math.max(...known);
       const tight = budgetNoise(key, budget, policy, baseline);
-      const note = tight === null ? "" : `; ${tight}`;
+      const note = tight === null ? "" : ` (${tight})`;
       const over = highest > budget.bytes;
       const distance = formatBytes(Math.abs(highest - budget.bytes));
       return checkOf(key, {

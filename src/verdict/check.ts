@@ -1,12 +1,13 @@
-import type { Check } from "./judgement.ts";
+import type { Check, CheckDocument } from "./judgement.ts";
+import { readCheck } from "./judgement-document.ts";
 import type { SeriesKey } from "./series-index.ts";
 
-/** A check of one series: what most checks have in common, and what a rule states of its own. */
+/** A check of one series, from the fields that a rule sets; the others get their defaults. */
 export function checkOf(
   key: SeriesKey,
-  parts: Pick<Check, "aspect" | "limit" | "gating" | "verdict" | "reason"> & Partial<Check>,
+  parts: Pick<CheckDocument, "aspect" | "limit" | "gating" | "verdict" | "reason"> & Partial<CheckDocument>,
 ): Check {
-  const check: Check = {
+  const check: CheckDocument = {
     rank: key.rank,
     device: key.device,
     metric: key.metric,
@@ -22,13 +23,13 @@ export function checkOf(
     improved: false,
     ...parts,
   };
-  return {
+  return readCheck({
     ...check,
     candidate_bytes: wholeBytes(check.candidate_bytes),
     baseline_bytes: wholeBytes(check.baseline_bytes),
     threshold_bytes: wholeBytes(check.threshold_bytes),
     mde_bytes: wholeBytes(check.mde_bytes),
-  };
+  });
 }
 
 /** Bytes are whole; medians of two runs and projected growths need not be. */

@@ -1,11 +1,12 @@
 import type { MeasuredSeries } from "../analysis/measurements.ts";
 import { materialChange } from "../analysis/trend/materiality.ts";
+import type { Horizon } from "../core/horizon.ts";
 import { formatBytes } from "../core/units.ts";
 import { checkOf } from "./check.ts";
 import { CLASS_CONFIRMATIONS, HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION } from "./defaults.ts";
 import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.ts";
-import type { Check } from "./judgement.ts";
-import type { Horizon, Policy } from "./policy.ts";
+import type { Check, ClassCheck } from "./judgement.ts";
+import type { Policy } from "./policy.ts";
 import { commonClass, finite, type SeriesKey, type SeriesRun } from "./series-index.ts";
 
 export interface ClassContext {
@@ -19,7 +20,7 @@ export interface ClassContext {
   readonly growth: Check | null;
 }
 
-/** Growth that matters, and whether this run's does; null when its growth is not known. */
+/** The growth of a run and whether it is material; null when the growth is not known. */
 function materiality(series: MeasuredSeries, horizon: Horizon | null): { growth: number; material: boolean } | null {
   const growth = horizon === null ? finite(series.growth_bytes) : projectedGrowth(series, horizon);
   if (growth === null) return null;
@@ -31,8 +32,11 @@ function materiality(series: MeasuredSeries, horizon: Horizon | null): { growth:
   return { growth, material: growth > floor };
 }
 
-/** A leak with nothing to compare it to: red when it is material, and two runs agree. */
-function aloneRule(context: ClassContext, base: Pick<Check, "aspect" | "limit" | "gating" | "candidate_class">): Check {
+/** A leak without a baseline to compare with: it fails when it is material and two runs agree. */
+function aloneRule(
+  context: ClassContext,
+  base: Pick<ClassCheck, "aspect" | "limit" | "gating" | "candidate_class">,
+): Check {
   const { key, candidate, policy, gating } = context;
   const horizon = applicableHorizon(
     candidate.map(({ series }) => series),
@@ -40,7 +44,7 @@ function aloneRule(context: ClassContext, base: Pick<Check, "aspect" | "limit" |
   );
   const leaks = candidate.filter(({ series }) => series.class === "leak");
   const sizes = leaks.map(({ series }) => materiality(series, horizon));
-  // The class is only given to material growth, so a leak whose size was not passed on still counts.
+  // Only material growth is classified as a leak, so a leak of unknown size counts.
   const material = sizes.filter((size) => size === null || size.material).length;
   const growths = sizes.flatMap((size) => (size === null ? [] : [size.growth]));
   const largest = growths.length === 0 ? null : Math.max(...growths);
@@ -51,27 +55,28 @@ function aloneRule(context: ClassContext, base: Pick<Check, "aspect" | "limit" |
     return checkOf(key, {
       ...parts,
       verdict: "warn",
-      reason: `grows like a leak, but the growth${size} is below what matters`,
+      reason: `grows like a leak, but the growth${size} is not material`,
     });
   }
-  if (!gating) return checkOf(key, { ...parts, verdict: "warn", reason: `leak${size}; this metric does not gate` });
+  if (!gating)
+    return checkOf(key, { ...parts, verdict: "warn", reason: `leak${size}, in a metric that does not gate` });
   const missing = Math.max(0, CLASS_CONFIRMATIONS - candidate.length);
   const confirmed = material >= CLASS_CONFIRMATIONS;
   if (missing === 0 && !confirmed) {
-    return checkOf(key, { ...parts, verdict: "warn", reason: `leak${size} in one of ${candidate.length} runs only` });
+    return checkOf(key, { ...parts, verdict: "warn", reason: `leak${size} in only one of ${candidate.length} runs` });
   }
   return checkOf(key, {
     ...parts,
     verdict: "fail",
     needs_more_runs: missing,
     confirmed,
-    reason: `leak${size} in ${material} of ${candidate.length} runs, with no baseline to say that it was there before`,
+    reason: `leak${size} in ${material} of ${candidate.length} runs, without a baseline to compare with`,
   });
 }
 
 /**
- * The drift class. A series that turned into a leak is red only together with a growth breach; alone it warns, because a
- * class drawn from one series still errs on random walks. Null when the candidate is not a leak and there is nothing to say.
+ * The drift class. A series that became a leak fails only together with a growth breach. On its own it warns, because the class
+ * of a single series can be wrong on random walks. Null when the candidate is not a leak and nothing is compared.
  */
 export function classRule(context: ClassContext): Check | null {
   const { key, candidate, baseline, growth, gating } = context;
@@ -94,7 +99,7 @@ export function classRule(context: ClassContext): Check | null {
     return checkOf(key, {
       ...base,
       verdict: "pass",
-      reason: `class ${now}${before === null || before === now ? "" : `, ${before} in the baseline`}`,
+      reason: `class ${now}${before === null || before === now ? "" : ` (baseline: ${before})`}`,
     });
   if (growth.verdict === "fail") {
     return checkOf(key, {
@@ -103,15 +108,15 @@ export function classRule(context: ClassContext): Check | null {
       confirmed: growth.confirmed,
       needs_more_runs: growth.needs_more_runs,
       needs_base_runs: growth.needs_base_runs,
-      reason: `class leak, ${before ?? "unknown"} in the baseline, and the growth is above its limit`,
+      reason: `class leak (baseline: ${before ?? "unknown"}), and the growth is above its limit`,
     });
   }
   if (before === "leak") {
-    return checkOf(key, { ...base, verdict: "pass", reason: "leaks as the baseline does" });
+    return checkOf(key, { ...base, verdict: "pass", reason: "class leak, as in the baseline" });
   }
   return checkOf(key, {
     ...base,
     verdict: "warn",
-    reason: `class leak, ${before ?? "unknown"} in the baseline, but the growth is no larger than the baseline's`,
+    reason: `class leak (baseline: ${before ?? "unknown"}), but the growth is within its limit`,
   });
 }

@@ -1,14 +1,16 @@
+import { plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
 import type { Check, CheckVerdict, FingerprintDifference, Judgement } from "./judgement.ts";
+import { nextRuns } from "./judgement-document.ts";
 import { describeSeries } from "./series-index.ts";
 
-/** Fail over unjudged (any gating check) over warn over pass. Nothing checked at all is unjudged. */
+/** Fail before unjudged (any gating check) before warn before pass. Without any check the verdict is unjudged. */
 export function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): CheckVerdict {
   if (checks.some(({ verdict, gating }) => verdict === "fail" && gating)) return "fail";
   const gates = checks.filter(({ gating }) => gating);
   if (gates.some(({ verdict }) => verdict === "unjudged")) return "unjudged";
   if (checks.some(({ verdict }) => verdict === "warn")) return "warn";
-  // Only metrics that do not gate, and nothing to say about them: that is not a pass of what should have been measured.
+  // Metrics that do not gate cannot stand in for those that should have been measured.
   return gates.length === 0 ? "unjudged" : "pass";
 }
 
@@ -17,16 +19,16 @@ function sameSeries(a: Check, b: Check): boolean {
 }
 
 function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
-  // A rank above 0 tells that there are others, also where nothing is to be said of them.
+  // A rank above 0 shows that there are others, even where no check concerns them.
   const ranks = new Set([0, ...checks.map(({ rank }) => rank)]).size > 1 ? "many" : "one";
   const leaks = (check: Check) =>
-    checks.some((one) => one.aspect === "class" && one.verdict === "fail" && sameSeries(one, check));
-  // A leak explains the peak it causes, so it is told first and by its growth.
-  const order = (check: Check) => (check.aspect === "oom" ? 0 : check.aspect === "growth" && leaks(check) ? 1 : 2);
-  // One gate over several ranks counts the pages of them all to its own rank; the allocator's level is of one rank alone.
+    checks.some((one) => one.kind === "class" && one.verdict === "fail" && sameSeries(one, check));
+  // A leak explains the peak it causes, so its growth comes first.
+  const order = (check: Check) => (check.kind === "oom" ? 0 : check.kind === "growth" && leaks(check) ? 1 : 2);
+  // One gate over several ranks counts the pages of all of them to its own rank; an allocator's level belongs to one rank.
   const pages = (check: Check) => (check.metric === "allocated" ? 0 : 1);
   const named = (check: Check) =>
-    `${describeSeries(check, ranks)}${check.aspect === "growth" && leaks(check) ? " leaks" : ""}: ${check.reason}`;
+    `${describeSeries(check, ranks)}${check.kind === "growth" && leaks(check) ? " leaks" : ""}: ${check.reason}`;
   const worst = checks
     .filter((check) => check.verdict === verdict && (verdict === "warn" || check.gating))
     .sort((a, b) => Number(b.confirmed) - Number(a.confirmed) || order(a) - order(b) || pages(a) - pages(b));
@@ -45,29 +47,28 @@ function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
   const seen = gates.flatMap(({ mde_bytes, aspect, limit }) =>
     mde_bytes === null || aspect !== "peak" || limit !== "baseline" ? [] : [mde_bytes],
   );
-  const least = seen.length === 0 ? "" : `; a peak ${formatBytes(Math.max(...seen))} higher would have been seen`;
-  return `${gates.length} gating check${gates.length === 1 ? "" : "s"} within ${gates.length === 1 ? "its limit" : "their limits"}${least}`;
+  const least = seen.length === 0 ? "" : ` (a peak ${formatBytes(Math.max(...seen))} higher would have been detected)`;
+  return `${plural(gates.length, "gating check")} within ${gates.length === 1 ? "its limit" : "their limits"}${least}`;
 }
 
 /**
- * The judgement of all checks. Once one check has failed for good nothing more is asked for: further runs cost minutes and
- * change no verdict.
+ * The judgement of all checks. Once one check has failed for good, no more runs are asked for: they cost minutes and cannot
+ * change the verdict.
  */
 export function combine(given: readonly Check[], fingerprint: readonly FingerprintDifference[]): Judgement {
-  const settled = given.some(({ gating, verdict, confirmed }) => gating && verdict === "fail" && confirmed);
-  const checks = settled ? given.map((one) => ({ ...one, needs_more_runs: 0, needs_base_runs: 0 })) : given;
+  const failedForGood = given.some(({ gating, verdict, confirmed }) => gating && verdict === "fail" && confirmed);
+  const checks = failedForGood ? given.map((one) => ({ ...one, needs_more_runs: 0, needs_base_runs: 0 })) : given;
   const verdict = combineVerdicts(checks);
   const most = (need: (check: Check) => number) => checks.reduce((max, check) => Math.max(max, need(check)), 0);
-  const needsMore = most((check) => check.needs_more_runs);
-  const needsBase = most((check) => check.needs_base_runs);
   return {
     verdict,
-    final: needsMore === 0 && needsBase === 0,
-    confirmed: verdict === "fail" && settled,
+    next: nextRuns(
+      most((check) => check.needs_more_runs),
+      most((check) => check.needs_base_runs),
+    ),
+    confirmed: verdict === "fail" && failedForGood,
     checks,
     fingerprint,
-    needs_more_runs: needsMore,
-    needs_base_runs: needsBase,
     reason: sentence(verdict, checks),
   };
 }

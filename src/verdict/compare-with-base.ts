@@ -8,7 +8,7 @@ export interface BaseComparisonInput {
   readonly breaching: readonly number[];
   /** Runs of the base commit in the same session; at least one. */
   readonly here: readonly number[];
-  /** All that is known of the baseline, the runs of this session with it. */
+  /** All runs of the baseline, including those of this session. */
   readonly known: readonly number[];
   readonly baseline: readonly BaselineValue[];
   /** Spread of the runs the threshold came from. */
@@ -17,19 +17,19 @@ export interface BaseComparisonInput {
   readonly margin: Margin;
   /** Spreads, as the margin counts them, that a change must lie above everything known of the baseline. */
   readonly confirmedSpreads: number;
-  /** Values that near are the same level. */
+  /** Values closer than this are the same level. */
   readonly tolerance: number;
 }
 
-/** Why a breach does not hold: the base stands as high here, is as high now and then, or spreads that far anywhere. */
+/** Why a breach is dismissed: the base is as high in this session, reaches the level at times, or spreads that far overall. */
 export type Dismissal = "offset" | "reached" | "spread";
 
-/** What the base's runs in the session of the change say of its breach. */
+/** The breaching runs against runs of the base commit in the same session. */
 export interface BaseComparison {
   readonly inSession: Level;
-  /** Null when it holds: the change stands above the base here and above everything known of the baseline. */
+  /** Null when the breach is confirmed: the change is above the base here, and above all runs of the baseline. */
   readonly dismissal: Dismissal | null;
-  /** Three base runs are not enough to acquit: they disagree with each other. */
+  /** Three base runs are not enough for a dismissal: they disagree with each other. */
   readonly inconclusive: boolean;
 }
 
@@ -49,15 +49,15 @@ export function compareWithBase(input: BaseComparisonInput): BaseComparison {
   const middle = median(breaching);
   const lowest = Math.min(...breaching);
   const aboveEach = lowest > Math.min(...here) + inSession.margin;
-  // Two modes of the base and candidates just above the upper one: six runs of each, completely apart, settle that.
+  // The base may have two modes, with the candidates just above the upper one: six fully separated runs of each decide.
   const apart = here.length >= 2 * BASE_RERUNS && lowest > Math.max(...here) + tolerance;
   const centre = median(known);
   const overall = spread(known, quantum);
-  // Where sessions are known to differ, the spread of all runs says nothing of this session.
+  // Where sessions are known to differ, the spread of all runs does not describe this session.
   const offsets = within !== null && overall > 2 * within;
   const aboveAll = offsets || middle > centre + margin(centre, confirmedSpreads * overall);
   const aboveHere = aboveEach && (middle > inSession.threshold || apart);
-  // Base runs as high as the candidates, be it a second mode or a straggler: of six at most one may be.
+  // At most one base run of six may be as high as the candidates, whether a second mode or an outlier.
   const top = Math.max(...breaching) + inSession.margin;
   const reached = here.filter((value) => value >= lowest - tolerance && value <= top).length;
   const seldom = 2 * BASE_RERUNS * reached <= here.length;

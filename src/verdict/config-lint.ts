@@ -7,8 +7,8 @@ import type { Budget, Policy } from "./policy.ts";
 import { describeSeries, indexSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
 
 /**
- * Why a budget will be red by chance: it stands below the highest baseline peak and one margin. Null when it does not, or
- * when the baseline has too few runs to tell.
+ * Why a budget will fail by chance: it is below the highest baseline peak plus one margin. Null when it is not, or when the
+ * baseline has too few runs.
  */
 export function budgetNoise(
   key: SeriesKey,
@@ -24,7 +24,7 @@ export function budgetNoise(
   const margin = peakMargin(key, policy)(median(known), spread(known, METRIC_SCALES[key.metric].quantum));
   const needed = Math.max(...known) + margin;
   if (budget.bytes >= needed) return null;
-  return `the budget stands inside the noise of the baseline, ${formatBytes(Math.ceil(needed))} would be clear of it`;
+  return `the budget is inside the noise of the baseline; ${formatBytes(Math.ceil(needed))} would be above it`;
 }
 
 /** Warnings about a policy that the baseline shows to be unwise: budgets inside the noise band. One sentence each. */

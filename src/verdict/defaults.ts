@@ -2,17 +2,17 @@ import { MIB } from "../core/units.ts";
 import type { Metric } from "../telemetry/recording/model.ts";
 import type { Policy } from "./policy.ts";
 
-/** What a metric's counter can resolve and how far it moves without a cause, bytes. */
+/** The resolution of a metric's counter and the changes to ignore, bytes. */
 export interface MetricScale {
-  /** Smallest step of the counter; its uniform rounding error (quantum / sqrt 12) is the least spread ever assumed. */
+  /** Smallest step of the counter; its uniform rounding error (quantum / sqrt 12) is the smallest spread ever assumed. */
   readonly quantum: number;
-  /** Smallest absolute change of a peak worth a word. */
+  /** Smallest change of a peak that is judged. */
   readonly peakFloor: number;
 }
 
 /**
  * Allocated: blocks of 512 B; 2 MiB is one small allocator segment. Reserved: one large segment is 20 MiB. Device-used:
- * 2 MiB pages plus the driver's own jitter. Host: 4 KiB pages plus allocator trimming, thread stacks and page cache luck.
+ * 2 MiB pages plus the jitter of the driver. Host: 4 KiB pages plus allocator trimming, thread stacks and the page cache.
  */
 export const METRIC_SCALES: Readonly<Record<Metric, MetricScale>> = {
   allocated: { quantum: 512, peakFloor: 2 * MIB },
@@ -23,8 +23,8 @@ export const METRIC_SCALES: Readonly<Record<Metric, MetricScale>> = {
 
 /**
  * The policy when nothing is configured. `bench/verdict` measures these numbers together: false alarms, power and runs per
- * clean change in five noise worlds. A spread factor of 1 (with the efficient spread of `spread.ts`) finds a 5 % change
- * through 1 % noise more than 99.7 times in 100; larger factors lose that, smaller ones cost runs.
+ * clean change in five noise models. A spread factor of 1 (with the efficient spread of `spread.ts`) detects a 5 % change
+ * in 1 % noise in more than 99.7 % of cases. Larger factors miss more, smaller ones cost runs.
  */
 export const DEFAULT_POLICY: Policy = {
   budgets: [],
@@ -37,51 +37,51 @@ export const DEFAULT_POLICY: Policy = {
   minBaselineRuns: 5,
 };
 
-/** Fewest runs that may turn a breach red: one run alone never does. */
+/** Smallest number of runs for a fail: one run never suffices. */
 export const MIN_CONFIRMATIONS = 2;
 
-/** Base-commit runs asked for in the candidate's session before red: the fewest with a median that survives one bad run. */
+/** Base-commit runs asked for in the candidate's session before a fail: with three, the median tolerates one outlier. */
 export const BASE_RERUNS = 3;
 
-/** Sessions without which the baseline says nothing about how much sessions differ. */
+/** Smallest number of baseline sessions from which the spread between sessions is estimated. */
 export const MIN_SESSIONS = 3;
 
-/** Sessions from which one that lies far off is told from how far they differ, and how many Qn they differ by at most. */
+/** Number of sessions from which one outlier is excluded from their spread, which is then at most this many Qn. */
 export const STRAGGLER_SESSIONS = 8;
 export const STRAGGLER_FACTOR = 1.5;
 
-/** Degrees of freedom from which the baseline's own sessions say how far runs of one session differ. */
+/** Degrees of freedom from which the baseline's sessions give the spread within a session. */
 export const MIN_SESSION_FREEDOM = 5;
 
 /**
- * Spreads that the median candidate must lie above everything known of the baseline before red: of a peak times the policy's
- * spread factor, of growth as they are.
+ * Spreads by which the median candidate must exceed all runs of the baseline to fail: for a peak times the policy's spread
+ * factor, for growth unscaled.
  */
 export const CONFIRMED_SPREADS = 2.2;
 
-/** A red verdict must be this much less likely by chance than a breach, once the base commit ran in the same session. */
+/** A fail must have this share of a breach's false alarm probability, once the base commit ran in the same session. */
 export const CONFIRMED_ALPHA_SHARE = 0.2;
 
-/** A breach this many margins beyond the threshold needs no runs beyond the first confirmation. */
+/** A breach this many margins above the threshold needs no runs beyond the first confirmation. */
 export const CLEAR_MARGINS = 3;
 
-/** Share of the baseline's runs (and at least two of them) that makes a level one of the baseline's own. */
+/** Share of the baseline's runs (and at least two runs) that makes a level one of the baseline's. */
 export const OWN_LEVEL_SHARE = 0.15;
 
-/** Growth below which nothing is called growth in one run: differential gate, bytes and fraction of the level. */
+/** Smallest growth of a run that is judged against the baseline, bytes and fraction of the level. */
 export const GROWTH_FLOOR_BYTES = 8 * MIB;
 export const GROWTH_FLOOR_FRACTION = 0.01;
-/** Spreads of the baseline's growth that a run may grow more than its centre. */
+/** Spreads by which the growth of a run may exceed the centre of the baseline's growth. */
 export const GROWTH_SPREAD_FACTOR = 1.5;
 
-/** Growth projected to the horizon above which it matters there, with {@link LEAK_FLOOR_FRACTION}. */
+/** Smallest growth projected to the horizon that is judged, with {@link LEAK_FLOOR_FRACTION}. */
 export const HORIZON_FLOOR_BYTES = 128 * MIB;
 export const LEAK_FLOOR_FRACTION = 0.01;
 
 /** Slow creep against the release anchor, a fraction of its median peak. */
 export const ANCHOR_MARGIN = 0.05;
-/** Candidate runs an anchor breach takes: its margin lies beyond what runs of one program differ by. */
+/** Candidate runs that an anchor breach takes: its margin exceeds the spread of one program's runs. */
 export const ANCHOR_CONFIRMATIONS = 2;
 
-/** Runs whose series must be called `leak` before a missing baseline lets the class alone be red. */
+/** Runs with the class `leak` that fail without a baseline. */
 export const CLASS_CONFIRMATIONS = 2;

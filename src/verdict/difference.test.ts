@@ -4,7 +4,7 @@ import { GIB, MIB } from "../core/units.ts";
 import type { Acceptance } from "./acceptance.ts";
 import { checkOf } from "./check.ts";
 import { covers, differenceOf, isDifference, matchAcceptance, policyDifference } from "./difference.ts";
-import type { Aspect, Check, Judgement, Limit } from "./judgement.ts";
+import { type Aspect, type Check, DONE, type Judgement, type Limit } from "./judgement.ts";
 
 const HEAD = "a".repeat(40);
 const ENVIRONMENT = { backend: "cuda", device_model: "H200" };
@@ -39,12 +39,10 @@ function check(parts: CheckParts = {}): Check {
 function judgement(checks: readonly Check[], verdict: Judgement["verdict"] = "fail"): Judgement {
   return {
     verdict,
-    final: true,
+    next: DONE,
     confirmed: true,
     checks,
     fingerprint: [],
-    needs_more_runs: 0,
-    needs_base_runs: 0,
     reason: "",
   };
 }
@@ -60,13 +58,13 @@ function accept(difference: string, via: Acceptance["via"] = "comment", head: st
 }
 
 describe("the token of a difference", () => {
-  it("is short, can be copied, and says what failed", () => {
+  it("is short, can be copied, and names the failed checks", () => {
     const { token } = tokenOf([check(), check({ aspect: "growth", over: GIB })]);
     expect(token).toMatch(/^[0-9a-f]{12}-dagb\d+-dapb\d+$/);
     expect(isDifference(token)).toBe(true);
   });
 
-  it("is another one for another scenario and for another environment", () => {
+  it("differs between scenarios and between environments", () => {
     const tokens = [
       tokenOf([check()]),
       tokenOf([check()], "eval"),
@@ -75,7 +73,7 @@ describe("the token of a difference", () => {
     expect(new Set(tokens.map(({ token }) => token)).size).toBe(3);
   });
 
-  it("does not depend on what only describes the machine", () => {
+  it("does not depend on context fields of the fingerprint", () => {
     expect(tokenOf([check()], "train", { ...ENVIRONMENT, driver: "580.1" })).toEqual(tokenOf([check()]));
   });
 
@@ -88,7 +86,7 @@ describe("the token of a difference", () => {
     );
   });
 
-  it("does not exist for a pass, for an unjudged scenario, out of memory, and a size nobody knows", () => {
+  it("does not exist for a pass, an unjudged scenario, out of memory, or an unknown size", () => {
     expect(differenceOf("train", {}, judgement([check({ verdict: "pass" })], "pass"))).toBeNull();
     expect(differenceOf("train", {}, judgement([check()], "unjudged"))).toBeNull();
     expect(differenceOf("train", {}, judgement([check(), check({ aspect: "oom", limit: "budget" })]))).toBeNull();
@@ -101,7 +99,7 @@ describe("the token of a difference", () => {
     expect(tokenOf([check({ aspect: "class", threshold: null })]).token).toMatch(/-dacb\d+$/);
   });
 
-  it("of settings names exactly these changes, in any order", () => {
+  it("of changed settings names exactly these changes, in any order", () => {
     const a = { path: "policy.unjudged", base: "fail", head: "pass" };
     const b = { path: "scenarios.train.budget.host", base: "1GiB", head: null };
     expect(policyDifference([a, b])).toEqual(policyDifference([b, a]));
@@ -111,7 +109,7 @@ describe("the token of a difference", () => {
     expect(covers(accept(policyDifference([a]).token), policyDifference([a]))).toBe(true);
   });
 
-  it("is told from anything else a person may type", () => {
+  it("is distinguished from any other text", () => {
     for (const text of [
       "",
       "all",
@@ -130,7 +128,7 @@ describe("the token of a difference", () => {
 const size = fc.integer({ min: 0, max: 64 * GIB });
 
 describe("an acceptance", () => {
-  it("covers what was found when it was given, measured again with a twentieth of noise, and anything smaller", () => {
+  it("covers the accepted difference, the same with 5 % of noise, and anything smaller", () => {
     fc.assert(
       fc.property(
         size,
@@ -145,7 +143,7 @@ describe("an acceptance", () => {
     );
   });
 
-  it("covers a breach that lies barely beyond its limit, with noise of a thousandth of the limit", () => {
+  it("covers a breach barely above its limit, with noise of 0.1 % of the limit", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 64 * MIB, max: 64 * GIB }),
@@ -171,28 +169,28 @@ describe("an acceptance", () => {
     );
   });
 
-  it("of the very commit gives noise one bucket more", () => {
+  it("for the measured commit tolerates one bucket more of noise", () => {
     const accepted = tokenOf([check({ over: GIB })]);
     const found = tokenOf([check({ over: GIB * 1.2 })]);
     const kind = (head: string | null) => matchAcceptance(accept(accepted.token, "trailer", head), found, HEAD).kind;
     expect([kind(HEAD), kind(null), kind("b".repeat(40))]).toEqual(["covered", "larger", "larger"]);
   });
 
-  it("in a comment that names a commit is for that commit alone; in a trailer it is for what follows as well", () => {
+  it("covers one commit when a comment names it, and later commits when it is a trailer", () => {
     const found = tokenOf([check()]);
     expect(matchAcceptance(accept(found.token, "comment", "a".repeat(7)), found, HEAD).kind).toBe("covered");
     expect(matchAcceptance(accept(found.token, "comment", "b".repeat(7)), found, HEAD).kind).toBe("other-commit");
     expect(matchAcceptance(accept(found.token, "trailer", "b".repeat(40)), found, HEAD).kind).toBe("covered");
   });
 
-  it("covers fewer failed checks, and never one more", () => {
+  it("covers fewer failed checks, but not one more", () => {
     const both = tokenOf([check(), check({ aspect: "growth" })]);
     const one = tokenOf([check()]);
     expect(covers(accept(both.token), one)).toBe(true);
     expect(matchAcceptance(accept(one.token), both, null)).toEqual({ kind: "more" });
   });
 
-  it("holds every check to its own size", () => {
+  it("compares the size of every check", () => {
     const accepted = tokenOf([check({ over: 64 * MIB }), check({ aspect: "growth", over: 64 * GIB })]);
     const found = tokenOf([check({ over: 32 * GIB }), check({ aspect: "growth", over: 64 * GIB })]);
     expect(matchAcceptance(accept(accepted.token), found, null)).toEqual({ kind: "larger" });
@@ -215,7 +213,7 @@ describe("an acceptance", () => {
   });
 });
 
-describe("more failed checks than a line holds", () => {
+describe("more failed checks than fit on a line", () => {
   const places = ["cuda:0", "host"];
   const metrics = ["allocated", "reserved", "used", "host"] as const;
   const many = (over: number, left = 0): readonly Check[] =>
@@ -227,7 +225,7 @@ describe("more failed checks than a line holds", () => {
       )
       .slice(left);
 
-  it("are one difference that can still be copied, of exactly these checks up to the largest size", () => {
+  it("have one token that can be copied, of exactly these checks up to the largest size", () => {
     const accepted = tokenOf(many(64 * MIB));
     expect(accepted.token).toMatch(/^[0-9a-f]{12}-many\d+x[0-9a-f]{12}$/);
     expect(isDifference(accepted.token)).toBe(true);
@@ -237,22 +235,22 @@ describe("more failed checks than a line holds", () => {
     expect(matchAcceptance(accept(accepted.token), tokenOf([check()]), null)).toEqual({ kind: "more" });
   });
 
-  it("never make a token longer than a line", () => {
+  it("never have a token longer than a line", () => {
     const world = Array.from({ length: 512 }, (_, rank) => check({ rank, verdict: rank % 7 === 0 ? "fail" : "pass" }));
     for (const checks of [many(GIB), world]) expect(tokenOf(checks).token.length).toBeLessThanOrEqual(80);
     expect(isDifference(tokenOf(world).token)).toBe(true);
   });
 });
 
-describe("ranks", () => {
+describe("the difference of ranks", () => {
   const world = (failing: readonly number[], over = 64 * MIB): readonly Check[] =>
     Array.from({ length: 8 }, (_, rank) => check({ rank, over, verdict: failing.includes(rank) ? "fail" : "pass" }));
 
-  it("that fail alike are one difference, whichever of them stays just below its limit", () => {
+  it("is the same when a few of them stay just below the limit", () => {
     expect(tokenOf(world([0, 1, 2, 3, 4, 5, 6, 7]))).toEqual(tokenOf(world([1, 2, 3, 4, 5, 7])));
   });
 
-  it("that fail alone are told apart", () => {
+  it("names single ranks that fail", () => {
     const first = tokenOf(world([0]));
     expect(covers(accept(first.token), tokenOf(world([3])))).toBe(false);
     expect(matchAcceptance(accept(first.token), tokenOf(world([0, 3])), null)).toEqual({ kind: "more" });
@@ -263,7 +261,7 @@ describe("ranks", () => {
     expect(covers(accept(tokenOf(world([0, 1, 2, 3, 4])).token), first)).toBe(true);
   });
 
-  it("count with the worst of them", () => {
+  it("has the size of the worst rank", () => {
     const checks = [check({ rank: 0, over: 10 * MIB }), check({ rank: 1, over: GIB })];
     expect(
       covers(

@@ -31,7 +31,7 @@ describe("the metrics that gate", () => {
     expect([...gatingMetrics(DEFAULT_POLICY, measured(series("allocated", "cuda:0", null)))]).toContain("host");
   });
 
-  it("are what the policy names, when it names them", () => {
+  it("are those that the policy names, where it names any", () => {
     const policy = { ...DEFAULT_POLICY, gatingMetrics: ["used" as const] };
     expect([...gatingMetrics(policy, measured(series("allocated", "cuda:0")))]).toEqual(["used"]);
   });

@@ -32,17 +32,17 @@ const judged = (baselineSlope: number | null, perStep: number) =>
   });
 
 describe("growth at a horizon", () => {
-  it("fails 1,000 bytes a step that become a gigabyte in a million steps", () => {
+  it("fails 1,000 bytes a step, a gigabyte in a million steps", () => {
     expect(judged(0, 1000).checks.find(({ aspect }) => aspect === "growth")).toMatchObject({ verdict: "fail" });
   });
 
-  it("does so also when the baseline kept its growth but no slope", () => {
+  it("fails too when the baseline was stored without its slope", () => {
     const growth = judged(null, 1000).checks.find(({ aspect }) => aspect === "growth");
     expect(growth).toMatchObject({ verdict: "fail", baseline_bytes: 0 });
     expect(growth?.reason).toContain("1000000 steps");
   });
 
-  it("lets 100 bytes a step pass: 95 MiB then are below what matters", () => {
+  it("passes 100 bytes a step, 95 MiB at the horizon", () => {
     expect(judged(null, 100).verdict).toBe("pass");
   });
 });

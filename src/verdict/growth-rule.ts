@@ -1,4 +1,5 @@
 import type { MeasuredSeries } from "../analysis/measurements.ts";
+import type { Horizon } from "../core/horizon.ts";
 import { median } from "../stats/spread.ts";
 import {
   CONFIRMED_SPREADS,
@@ -12,12 +13,11 @@ import {
 import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.ts";
 import type { Check } from "./judgement.ts";
 import { peaks, type RelativeContext, subject } from "./peak-rule.ts";
-import type { Horizon } from "./policy.ts";
 import { relativeCheck } from "./relative-check.ts";
 import { judgeRelative } from "./relative-rule.ts";
 import { finite, knownValues, type SeriesRun } from "./series-index.ts";
 
-/** Growth of the floor of a run over its observed span, bytes. */
+/** Growth of the lower envelope of a run over its observed span, bytes. */
 export function observedGrowth(series: MeasuredSeries): number | null {
   return finite(series.growth_bytes);
 }
@@ -34,13 +34,13 @@ function observedLength(runs: readonly MeasuredSeries[], horizon: Horizon): numb
     const slope = finite(horizon.kind === "steps" ? series.slope_bytes_per_step : series.slope_bytes_per_s);
     const growth = observedGrowth(series);
     const length = slope === null || growth === null || slope === 0 ? Number.NaN : growth / slope;
-    // No run observes less than a millisecond: such a quotient is rounding of a growth that is none.
+    // No run is shorter than a millisecond: such a quotient is the rounding error of a growth of zero.
     return length >= 1e-3 ? [length] : [];
   });
   return lengths.length === 0 ? null : median(lengths);
 }
 
-/** A baseline run at the horizon. One that kept its growth but no slope observed as much as the candidate's runs did. */
+/** A baseline run at the horizon. A run stored with its growth but without a slope is taken to be as long as the candidate's. */
 function projectedBaseline(series: MeasuredSeries, horizon: Horizon, length: number | null): number | null {
   const known = projectedGrowth(series, horizon);
   const growth = observedGrowth(series);
@@ -49,8 +49,8 @@ function projectedBaseline(series: MeasuredSeries, horizon: Horizon, length: num
 }
 
 /**
- * Growth to compare: at the horizon where one is set and both sides can be projected to it, else over the observed span.
- * Runs of one comparison are never mixed between the two.
+ * The growths to compare: at the horizon, where one is set and both sides can be projected to it, otherwise over the observed
+ * span. One comparison never mixes the two.
  */
 function growths(context: RelativeContext): Growths {
   const wanted = applicableHorizon(
@@ -75,14 +75,14 @@ function growths(context: RelativeContext): Growths {
   };
 }
 
-/** Whether a growth of this series can be compared at all: at least one candidate run knows its growth. */
+/** Whether the growth of this series is known in at least one run. */
 export function hasGrowth(runs: readonly SeriesRun[]): boolean {
   return runs.some(({ series }) => observedGrowth(series) !== null);
 }
 
 /**
- * Growth of one series against the growth of the baseline's runs. Comparing runs with runs is what makes warm-up, caches
- * that fill and steps harmless: the baseline has them too.
+ * Growth of one series against the growth of the baseline's runs. Warm-up, filling caches and steps do no harm, because the
+ * baseline has them too.
  */
 export function growthRule(context: RelativeContext): Check {
   const { horizon, candidate, baseline } = growths(context);

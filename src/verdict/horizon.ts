@@ -1,5 +1,5 @@
 import type { MeasuredSeries } from "../analysis/measurements.ts";
-import type { Horizon } from "./policy.ts";
+import type { Horizon } from "../core/horizon.ts";
 import { finite } from "./series-index.ts";
 
 /** Growth over the whole production length at the measured slope, bytes; null without a slope in the horizon's unit. */
@@ -16,8 +16,8 @@ export function describeHorizon(horizon: Horizon): string {
 }
 
 /**
- * The horizon as far as it applies to this series: null without one, without a slope in its unit, or when it is shorter than
- * what was observed (then the observed growth is the larger and says it all).
+ * The horizon, where it applies to this series: null without one, without a slope in its unit, or when it is shorter than the
+ * observed span (the observed growth is then the larger).
  */
 export function applicableHorizon(series: readonly MeasuredSeries[], horizon: Horizon | null): Horizon | null {
   if (horizon === null || series.length === 0) return null;

@@ -4,28 +4,23 @@ import type { MeasuredRun } from "../analysis/measurements.ts";
 import { GIB, MIB } from "../core/units.ts";
 import { DEFAULT_POLICY } from "./defaults.ts";
 import { type JudgeInput, judge } from "./judge.ts";
-import type { Aspect, Judgement, Limit } from "./judgement.ts";
+import type { Aspect, Limit } from "./judgement.ts";
+import { type JudgementDocument, judgementDocument } from "./judgement-document.ts";
 import { measured, nights, runOf } from "./testing/measurements.ts";
 
 const BASE = measured(nights(10, { peak_bytes: GIB }));
 const GROWTHLESS = measured(nights(10, { peak_bytes: GIB, growth_bytes: 0, class: "flat" }));
 
-function ask(candidate: readonly MeasuredRun[], more: Partial<JudgeInput> = {}): Judgement {
-  return judge({
-    candidate: measured(candidate),
-    baseline: BASE,
-    anchor: null,
-    policy: DEFAULT_POLICY,
-    baseRunsPossible: true,
-    ...more,
-  });
+function ask(candidate: readonly MeasuredRun[], more: Partial<JudgeInput> = {}): JudgementDocument {
+  const input = { candidate: measured(candidate), baseline: BASE, anchor: null, policy: DEFAULT_POLICY };
+  return judgementDocument(judge({ ...input, baseRunsPossible: true, ...more }));
 }
 
-const check = (judgement: Judgement, aspect: Aspect, limit: Limit = "baseline") =>
+const check = (judgement: JudgementDocument, aspect: Aspect, limit: Limit = "baseline") =>
   judgement.checks.find((one) => one.aspect === aspect && one.limit === limit);
 
 /** Measure what is asked for, always the same, until the judgement is final. */
-function settle(candidate: MeasuredRun, base: MeasuredRun, more: Partial<JudgeInput> = {}): Judgement {
+function settle(candidate: MeasuredRun, base: MeasuredRun, more: Partial<JudgeInput> = {}): JudgementDocument {
   const runs = [candidate];
   const stored = [...(more.baseline ?? BASE).runs];
   for (let round = 0; round < 30; round += 1) {
@@ -38,13 +33,13 @@ function settle(candidate: MeasuredRun, base: MeasuredRun, more: Partial<JudgeIn
 }
 
 describe("peak against the baseline", () => {
-  it("passes a run equal to a constant baseline at once and says what it would have seen", () => {
+  it("passes a run equal to a constant baseline, with the detectable change", () => {
     const judgement = ask([runOf("pr", { peak_bytes: GIB })]);
     expect(judgement).toMatchObject({ verdict: "pass", final: true, confirmed: false });
     const peak = check(judgement, "peak");
     expect(peak?.mde_bytes).toBeGreaterThan(5 * MIB);
     expect(peak?.mde_bytes).toBeLessThan(6 * MIB);
-    expect(judgement.reason).toContain("would have been seen");
+    expect(judgement.reason).toContain("would have been detected");
   });
 
   it("does not alarm on noise below the floor over a baseline without any variance", () => {
@@ -58,7 +53,7 @@ describe("peak against the baseline", () => {
     expect(judgement.needs_more_runs).toBeGreaterThan(0);
   });
 
-  it("asks for three base runs in this session once the breach is repeated, and is red only after them", () => {
+  it("asks for three base runs in this session once the breach is repeated, and fails only after them", () => {
     const high = runOf("pr", { peak_bytes: GIB + 60 * MIB });
     const asked = ask([high, high, high]);
     expect(asked).toMatchObject({ verdict: "fail", final: false, confirmed: false, needs_base_runs: 3 });
@@ -76,7 +71,7 @@ describe("peak against the baseline", () => {
     expect(check(judgement, "peak")?.reason).toContain("so is the base commit");
   });
 
-  it("is a fail without confirmation when the base cannot be run", () => {
+  it("fails unconfirmed when the base cannot run", () => {
     const high = runOf("pr", { peak_bytes: GIB + 60 * MIB });
     const judgement = ask([high, high, high], { baseRunsPossible: false });
     expect(judgement).toMatchObject({ verdict: "fail", final: true, confirmed: false, needs_base_runs: 0 });
@@ -88,7 +83,7 @@ describe("peak against the baseline", () => {
     expect(judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true });
   });
 
-  it("takes a baseline that was measured in this very session as the base re-runs", () => {
+  it("uses baseline runs of the same session as base re-runs", () => {
     const here = measured(Array.from({ length: 5 }, () => runOf("pr", { peak_bytes: GIB })));
     const judgement = settle(runOf("pr", { peak_bytes: GIB + 60 * MIB }), runOf("pr", { peak_bytes: GIB }), {
       baseline: here,
@@ -96,19 +91,19 @@ describe("peak against the baseline", () => {
     expect(judgement).toMatchObject({ verdict: "fail", confirmed: true });
   });
 
-  it("ends with the first run at or below the limit", () => {
+  it("passes with the first run at or below the limit", () => {
     const judgement = ask([runOf("pr", { peak_bytes: GIB + 60 * MIB }), runOf("pr", { peak_bytes: GIB })]);
     expect(judgement).toMatchObject({ verdict: "pass", final: true });
   });
 
-  it("never fails an improvement and proposes to keep it", () => {
+  it("passes an improvement and proposes to refresh the baseline", () => {
     const judgement = ask([runOf("pr", { peak_bytes: GIB / 2 })]);
     expect(judgement.verdict).toBe("pass");
     expect(check(judgement, "peak")).toMatchObject({ improved: true });
     expect(judgement.reason).toContain("refresh the baseline");
   });
 
-  it("does not call a level that the baseline itself reaches a regression", () => {
+  it("passes a level that the baseline reaches too", () => {
     const modes = measured(
       Array.from({ length: 10 }, (_, i) => runOf(`night-${i}`, { peak_bytes: i < 7 ? GIB : GIB + 40 * MIB })),
     );
@@ -117,14 +112,14 @@ describe("peak against the baseline", () => {
     expect(ask([runOf("pr", { peak_bytes: GIB + 80 * MIB })], { baseline: modes }).verdict).toBe("fail");
   });
 
-  it("stops asking when no run can be had any more, and says what chance it reached", () => {
+  it("asks for nothing when no run is possible, and states the false alarm probability", () => {
     const judgement = ask([runOf("pr", { peak_bytes: 2 * GIB })], { moreRunsPossible: false });
     expect(judgement).toMatchObject({ verdict: "fail", final: true, confirmed: false, needs_more_runs: 0 });
-    expect(judgement.reason).toMatch(/chance of .* %/);
+    expect(judgement.reason).toMatch(/false alarm probability .* %/);
   });
 });
 
-describe("when nothing can be compared", () => {
+describe("a candidate without a comparable baseline is unjudged", () => {
   it.each([
     ["no baseline", null, "no baseline"],
     ["four baseline runs", measured(nights(4, { peak_bytes: GIB })), "4 runs"],
@@ -135,7 +130,7 @@ describe("when nothing can be compared", () => {
     expect(judgement.reason).toContain(words);
   });
 
-  it("names the identity field that differs, and shows context fields without minding them", () => {
+  it("names the identity field that differs, and only lists context fields", () => {
     const from = { device_model: "A100", driver: "550", world_size: 1, mig_profile: null };
     const to = { device_model: "H100", driver: "560", world_size: 1, mig_profile: "1g" };
     const judgement = judge({
@@ -178,7 +173,7 @@ describe("when nothing can be compared", () => {
     expect(judgement.reason).toContain("rank 1 allocated on cuda:1");
   });
 
-  it.each([[null], [Number.NaN], [Number.POSITIVE_INFINITY]])("does not take the peak %s for a value", (peak_bytes) => {
+  it.each([[null], [Number.NaN], [Number.POSITIVE_INFINITY]])("is unjudged with the peak %s", (peak_bytes) => {
     expect(ask([runOf("pr", { peak_bytes })]).verdict).toBe("unjudged");
   });
 
@@ -191,7 +186,7 @@ describe("growth and class", () => {
   const leaky = runOf("pr", { peak_bytes: GIB + 300 * MIB, growth_bytes: 300 * MIB, class: "leak" });
   const clean = runOf("pr", { peak_bytes: GIB, growth_bytes: 0, class: "flat" });
 
-  it("fails a leak by growth and class once the base is clean here", () => {
+  it("fails a leak by growth and class once the base runs are clean", () => {
     const judgement = settle(leaky, clean, { baseline: GROWTHLESS });
     expect(judgement).toMatchObject({ verdict: "fail", confirmed: true });
     expect(check(judgement, "growth")).toMatchObject({ verdict: "fail", gating: true });
@@ -202,14 +197,14 @@ describe("growth and class", () => {
     });
   });
 
-  it("is unjudged when the candidate does not know the growth that the baseline knows", () => {
+  it("is unjudged when the growth is known in the baseline only", () => {
     const judgement = ask([runOf("pr", { peak_bytes: GIB })], { baseline: GROWTHLESS });
     expect(judgement.verdict).toBe("unjudged");
     expect(check(judgement, "peak")?.verdict).toBe("pass");
     expect(check(judgement, "growth")?.verdict).toBe("unjudged");
   });
 
-  it("only warns of the class leak without a growth above its limit", () => {
+  it("warns of the class leak when the growth is within its limit", () => {
     const judgement = ask([runOf("pr", { peak_bytes: GIB, growth_bytes: 4 * MIB, class: "leak" })], {
       baseline: GROWTHLESS,
     });
@@ -229,7 +224,7 @@ describe("growth and class", () => {
     expect(ask([small], { baseline: null }).verdict).toBe("unjudged");
   });
 
-  it("judges growth by what it becomes at the horizon", () => {
+  it("judges growth projected to the horizon", () => {
     const slow = (perStep: number, session = "pr") =>
       runOf(session, { peak_bytes: GIB, growth_bytes: perStep * 400, slope_bytes_per_step: perStep, class: "flat" });
     const baseline = measured(Array.from({ length: 10 }, (_, i) => slow(0, `night-${i}`)));
@@ -242,17 +237,17 @@ describe("growth and class", () => {
   });
 });
 
-describe("limits of their own", () => {
+describe("budgets and anchors", () => {
   const budget = (bytes: number) => ({ ...DEFAULT_POLICY, budgets: [{ metric: "allocated" as const, bytes }] });
 
-  it("fails a breached budget for good, with or without a baseline, and asks for nothing", () => {
+  it("fails a breached budget with or without a baseline, without more runs", () => {
     for (const baseline of [BASE, null]) {
       const judgement = ask([runOf("pr", { peak_bytes: 2 * GIB })], { baseline, policy: budget(GIB) });
       expect(judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true, needs_more_runs: 0 });
     }
   });
 
-  it("warns in words of a budget inside the baseline's noise", () => {
+  it("mentions a budget inside the baseline's noise", () => {
     const judgement = ask([runOf("pr", { peak_bytes: GIB })], { policy: budget(GIB + MIB) });
     expect(judgement.verdict).toBe("pass");
     expect(check(judgement, "peak", "budget")?.reason).toContain("inside the noise");
@@ -263,7 +258,7 @@ describe("limits of their own", () => {
     expect(ask([runOf("pr", { peak_bytes: GIB })], { policy }).verdict).toBe("unjudged");
   });
 
-  it("fails slow creep against the anchor that the baseline followed", () => {
+  it("fails slow creep against the anchor although the baseline moved with it", () => {
     const anchor = measured(nights(5, { peak_bytes: 0.9 * GIB }));
     const run = runOf("pr", { peak_bytes: GIB });
     expect(ask([run], { anchor })).toMatchObject({ verdict: "fail", final: false, needs_more_runs: 1 });
@@ -282,12 +277,12 @@ describe("which metrics gate", () => {
     ]);
   const baseline = measured(Array.from({ length: 6 }, (_, i) => all(`night-${i}`, 2 * GIB, GIB)));
 
-  it("only warns of device-used and host memory while an allocator counter exists", () => {
+  it("warns of device-used and host memory where an allocator counter exists", () => {
     expect(ask([all("pr", 3 * GIB, GIB)], { baseline })).toMatchObject({ verdict: "warn", final: true });
     expect(ask([all("pr", 2 * GIB, 2 * GIB)], { baseline }).verdict).toBe("warn");
   });
 
-  it("lets host memory gate where no allocator counter exists", () => {
+  it("gates on host memory where no allocator counter exists", () => {
     const host = (session: string, peak_bytes: number) =>
       runOf(session, { metric: "host", device: "host", peak_bytes });
     const hosts = measured(Array.from({ length: 6 }, (_, i) => host(`night-${i}`, GIB)));
@@ -295,7 +290,7 @@ describe("which metrics gate", () => {
     expect(ask([host("pr", GIB)], { baseline: hosts }).verdict).toBe("pass");
   });
 
-  it("fails one bad rank among eight, whatever the median says", () => {
+  it("fails one bad rank of eight", () => {
     const ranks = (session: string, worst: number): MeasuredRun => ({
       session,
       commit: null,
@@ -327,7 +322,7 @@ describe("any input", () => {
       runOf(session, { peak_bytes: peak, growth_bytes: growth, slope_bytes_per_step: slope, class: "leak" }),
     );
 
-  it("gets a judgement whose needs and finality agree, twice the same", () => {
+  it("is judged the same twice", () => {
     fc.assert(
       fc.property(
         fc.array(run, { maxLength: 6 }),
@@ -347,7 +342,6 @@ describe("any input", () => {
           };
           const judgement = judge(input);
           expect(judge(input)).toEqual(judgement);
-          expect(judgement.final).toBe(judgement.needs_more_runs === 0 && judgement.needs_base_runs === 0);
           expect(judgement.confirmed && judgement.verdict !== "fail").toBe(false);
           expect(JSON.parse(JSON.stringify(judgement)).checks).toHaveLength(judgement.checks.length);
           for (const one of judgement.checks) {

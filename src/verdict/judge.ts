@@ -19,18 +19,18 @@ export interface JudgeInput {
   readonly candidate: Measurements;
   /** Accepted runs, and re-runs of the base commit (those that carry the candidate's session). */
   readonly baseline: Measurements | null;
-  /** Why there is no baseline and what to do about it, where that is known. */
+  /** Why there is no baseline, and what to do about it, where that is known. */
   readonly noBaseline?: string | null;
   /** The last release, against slow creep. */
   readonly anchor: Measurements | null;
   readonly policy: Policy;
-  /** Whether base runs in this session could still be had. */
+  /** Whether the base commit can still be run in this session. */
   readonly baseRunsPossible: boolean;
-  /** False once no candidate run can be had any more: none is asked for then; base runs still may be. Default true. */
+  /** False once no further candidate run is possible, so that none is asked for. Default true. */
   readonly moreRunsPossible?: boolean;
   /**
-   * False when the user wants no comparison with a baseline at all: then budgets, the anchor, out-of-memory and a leak that
-   * needs no comparison are checked. Default true.
+   * False when the user wants no comparison with a baseline: only budgets, the anchor, out-of-memory and a leak that needs no
+   * comparison are checked. Default true.
    */
   readonly baselineWanted?: boolean;
 }
@@ -48,13 +48,13 @@ function incomparable(input: JudgeInput, differences: readonly FingerprintDiffer
   return null;
 }
 
-/** Number of gating checks that share the alpha: peaks and growths that can be held against enough baseline runs. */
-function sharedBy(pairs: readonly Pair[], gates: (key: SeriesKey) => boolean, least: number): number {
+/** Number of gating checks that share the alpha: peaks and growths with enough baseline runs to compare with. */
+function sharedBy(pairs: readonly Pair[], gates: (key: SeriesKey) => boolean, minRuns: number): number {
   let count = 0;
   for (const { key, candidate, baseline } of pairs) {
     if (!gates(key)) continue;
-    if (peaks(candidate).length > 0 && peaks(baseline).length >= least) count += 1;
-    if (hasGrowth(candidate) && knownValues(baseline, observedGrowth).length >= least) count += 1;
+    if (peaks(candidate).length > 0 && peaks(baseline).length >= minRuns) count += 1;
+    if (hasGrowth(candidate) && knownValues(baseline, observedGrowth).length >= minRuns) count += 1;
   }
   return Math.max(1, count);
 }
@@ -66,7 +66,7 @@ function seriesChecks(pair: Pair, context: RelativeContext, why: string | null):
   const unjudged = (aspect: "peak" | "growth", reason: string, bytes: number | null = null) =>
     checkOf(key, { aspect, limit: "baseline", gating, verdict: "unjudged", candidate_bytes: bytes, reason });
   if (candidate.length === 0) {
-    return why === null ? [unjudged("peak", "the baseline has this series, the candidate has not")] : [];
+    return why === null ? [unjudged("peak", "the baseline has this series, but the candidate does not")] : [];
   }
   const first = peaks(candidate)[0]?.value ?? null;
   const grown = knownValues(candidate, observedGrowth)[0]?.value ?? null;
@@ -74,14 +74,14 @@ function seriesChecks(pair: Pair, context: RelativeContext, why: string | null):
   const usable = missing === null ? baseline : [];
   const checks: Check[] = [];
   if (missing !== null) checks.push(unjudged("peak", missing, first));
-  else if (first === null) checks.push(unjudged("peak", "no run of the candidate knows its peak"));
+  else if (first === null) checks.push(unjudged("peak", "no run of the candidate has a known peak"));
   else checks.push(peakRule(context));
 
   let growth: Check | null = null;
   if (missing === null) {
     if (grown !== null) growth = growthRule(context);
     else if (knownValues(baseline, observedGrowth).length >= policy.minBaselineRuns) {
-      growth = unjudged("growth", "the baseline knows its growth, no run of the candidate does");
+      growth = unjudged("growth", "the growth is known in the baseline, but in no run of the candidate");
     }
     if (growth !== null) checks.push(growth);
   }
@@ -90,7 +90,7 @@ function seriesChecks(pair: Pair, context: RelativeContext, why: string | null):
   return checks;
 }
 
-/** Needs that can no longer be met are not stated. */
+/** Removes needs that can no longer be met. */
 function withoutNeeds(checks: readonly Check[], input: JudgeInput): readonly Check[] {
   if (input.moreRunsPossible !== false && input.baseRunsPossible) return checks;
   return checks.map((one) => ({
@@ -118,8 +118,8 @@ function anchorChecks(
 }
 
 /**
- * The verdict on a candidate: out-of-memory, absolute budgets, the baseline, the release anchor, each on its own, for every
- * rank, device and metric. Total: unknown values make a check unjudged, never a pass.
+ * The verdict on a candidate: out-of-memory, absolute budgets, the baseline and the release anchor, each separately, for every
+ * rank, device and metric. An unknown value makes a check unjudged, never a pass.
  */
 export function judge(input: JudgeInput): Judgement {
   const { candidate, policy } = input;
@@ -133,7 +133,7 @@ export function judge(input: JudgeInput): Judgement {
   const alpha = policy.alpha / sharedBy(pairs, gates, policy.minBaselineRuns);
   const session = candidate.runs[0]?.session ?? "";
 
-  // What a run that ran out of memory needed, and how it would have gone on, is not known.
+  // How much memory a run needed that ran out of it is not known.
   const died = candidate.runs.some((run) => run.oom === true);
   const relative = died
     ? []

@@ -1,16 +1,17 @@
 import type { DriftClass } from "../analysis/document.ts";
+import { assertNever } from "../core/errors.ts";
 import type { Metric } from "../telemetry/recording/model.ts";
 
 export type CheckVerdict = "pass" | "warn" | "fail" | "unjudged";
 
-/** Which limit a check holds a value against; each is reported on its own. */
+/** Which limit a check compares a value with; each is reported separately. */
 export type Limit = "budget" | "baseline" | "anchor";
 
-/** What of the series is checked. */
+/** Which property of the series is checked. */
 export type Aspect = "peak" | "growth" | "class" | "oom";
 
-/** One check of one series against one limit. Sizes in bytes; null = not known or not applicable. */
-export interface Check {
+/** A check as documents contain it: one series against one limit. Sizes in bytes; null = not known or not applicable. */
+export interface CheckDocument {
   readonly rank: number;
   readonly device: string;
   readonly metric: Metric;
@@ -26,15 +27,79 @@ export interface Check {
   readonly mde_bytes: number | null;
   readonly candidate_class: DriftClass | null;
   readonly baseline_class: DriftClass | null;
-  /** Candidate runs still wanted before this check is final. */
+  /** Candidate runs that this check still needs to be final. */
   readonly needs_more_runs: number;
-  /** Base-commit runs in the candidate's session still wanted before a breach is red. */
+  /** Base-commit runs in the candidate's session that a breach still needs to fail. */
   readonly needs_base_runs: number;
   /** A fail that no further run could take back: confirmed by re-runs, or a limit that one run breaches for good. */
   readonly confirmed: boolean;
   readonly improved: boolean;
-  /** One sentence a person understands. */
+  /** One sentence for the user. */
   readonly reason: string;
+}
+
+/** A check of one kind: fields that do not apply to it are null. */
+type CheckOf<Kind extends string, Fields extends Partial<CheckDocument>> = Omit<CheckDocument, keyof Fields> &
+  Fields & { readonly kind: Kind };
+
+interface NoClass {
+  readonly candidate_class: null;
+  readonly baseline_class: null;
+}
+
+/** The peak against the peaks of the baseline, or of the release anchor. */
+export type PeakCheck = CheckOf<
+  "peak",
+  NoClass & { readonly aspect: "peak"; readonly limit: Exclude<Limit, "budget"> }
+>;
+
+/** The growth against the growth of the baseline's runs. */
+export type GrowthCheck = CheckOf<"growth", NoClass & { readonly aspect: "growth"; readonly limit: "baseline" }>;
+
+/** The drift class against the class of the baseline's runs; its sizes are growths. */
+export type ClassCheck = CheckOf<
+  "class",
+  { readonly aspect: "class"; readonly limit: "baseline"; readonly threshold_bytes: null; readonly mde_bytes: null }
+>;
+
+/** Whether a run of the candidate ran out of memory. */
+export type OutOfMemoryCheck = CheckOf<
+  "oom",
+  NoClass & {
+    readonly aspect: "oom";
+    readonly limit: "budget";
+    readonly baseline_bytes: null;
+    readonly threshold_bytes: null;
+    readonly mde_bytes: null;
+  }
+>;
+
+/** The peak against an absolute budget. */
+export type BudgetCheck = CheckOf<
+  "budget",
+  NoClass & {
+    readonly aspect: "peak";
+    readonly limit: "budget";
+    readonly baseline_bytes: null;
+    readonly mde_bytes: null;
+  }
+>;
+
+export type Check = PeakCheck | GrowthCheck | ClassCheck | OutOfMemoryCheck | BudgetCheck;
+
+/** Whether a failed check stands although the command failed as well: the run used too much before it failed. */
+export function isHardBreach({ kind, verdict }: Check): boolean {
+  switch (kind) {
+    case "oom":
+    case "budget":
+      return verdict === "fail";
+    case "peak":
+    case "growth":
+    case "class":
+      return false;
+    default:
+      return assertNever(kind);
+  }
 }
 
 /** A fingerprint field that differs. */
@@ -45,16 +110,24 @@ export interface FingerprintDifference {
   readonly candidate: string | number | null;
 }
 
-/** The answer of `judge`. */
+/** What a judgement needs before it is final. */
+export type NextRuns =
+  | { readonly kind: "done" }
+  /** Runs of the candidate, and the base runs that are known to be needed after them. */
+  | { readonly kind: "candidate-runs"; readonly runs: number; readonly baseRuns: number }
+  /** Runs of the base commit in the candidate's session. */
+  | { readonly kind: "base-runs"; readonly runs: number };
+
+export const DONE: NextRuns = { kind: "done" };
+
+/** The result of `judge`. */
 export interface Judgement {
   readonly verdict: CheckVerdict;
-  /** False while more runs are wanted; until then the verdict reads as if nothing more came. */
-  readonly final: boolean;
+  /** Until it is `done`, the verdict reads as if no more runs came. */
+  readonly next: NextRuns;
   /** True when a fail was confirmed by re-runs and, where it was wanted, by the base commit in this session. */
   readonly confirmed: boolean;
   readonly checks: readonly Check[];
   readonly fingerprint: readonly FingerprintDifference[];
-  readonly needs_more_runs: number;
-  readonly needs_base_runs: number;
   readonly reason: string;
 }

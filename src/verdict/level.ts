@@ -1,6 +1,6 @@
 import { median } from "../stats/spread.ts";
 
-/** Where runs of one kind lie, and how far above that a run may lie. Bytes. */
+/** Centre and spread of a set of runs, and the highest value that a run may have. Bytes. */
 export interface Level {
   readonly centre: number;
   readonly spread: number;
@@ -8,7 +8,7 @@ export interface Level {
   readonly threshold: number;
 }
 
-/** How far above `centre` a value may lie, given the spread of the runs it comes from; bytes. */
+/** By how much a value may exceed `centre`, given the spread of the runs it comes from; bytes. */
 export type Margin = (centre: number, spread: number) => number;
 
 /** Centre, spread, margin and threshold of a set of runs. */

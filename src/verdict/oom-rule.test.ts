@@ -3,12 +3,15 @@ import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
 import { GIB } from "../core/units.ts";
 import { DEFAULT_POLICY } from "./defaults.ts";
 import { judge } from "./judge.ts";
+import { judgementDocument } from "./judgement-document.ts";
 import { measured, nights, runOf } from "./testing/measurements.ts";
 
 const BASE = measured(nights(10, { peak_bytes: GIB }));
 
 const ask = (run: MeasuredRun, baseline: Measurements | null) =>
-  judge({ candidate: measured([run]), baseline, anchor: null, policy: DEFAULT_POLICY, baseRunsPossible: true });
+  judgementDocument(
+    judge({ candidate: measured([run]), baseline, anchor: null, policy: DEFAULT_POLICY, baseRunsPossible: true }),
+  );
 
 describe("a run that ran out of memory", () => {
   it("fails at once, whatever there is to compare with", () => {
@@ -24,13 +27,13 @@ describe("a run that ran out of memory", () => {
     expect(judgement.checks.map(({ aspect }) => aspect)).toEqual(["oom"]);
   });
 
-  it("fails also when nothing of it was sampled", () => {
+  it("fails when it has no samples", () => {
     const judgement = ask({ session: "pr", commit: null, series: [], oom: true }, BASE);
     expect(judgement.verdict).toBe("fail");
     expect(judgement.checks).toMatchObject([{ aspect: "oom", candidate_bytes: null }]);
   });
 
-  it("only warns where nothing but its own words say so, and is judged like any other", () => {
+  it("only warns when the output is the only evidence, and is judged like any other", () => {
     const judgement = ask({ ...runOf("pr", { peak_bytes: GIB }), oom_suspected: true }, BASE);
     expect(judgement).toMatchObject({ verdict: "warn", confirmed: false });
     expect(judgement.checks.map(({ aspect, verdict }) => [aspect, verdict])).toEqual([

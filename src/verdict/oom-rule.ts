@@ -1,4 +1,5 @@
 import type { Measurements } from "../analysis/measurements.ts";
+import { plural } from "../core/text.ts";
 import type { Metric } from "../telemetry/recording/model.ts";
 import { checkOf } from "./check.ts";
 import type { Check } from "./judgement.ts";
@@ -6,9 +7,8 @@ import { peaks } from "./peak-rule.ts";
 import { indexSeries } from "./series-index.ts";
 
 /**
- * Running out of memory is red at once: the limit it breached is the machine's own. A run that says so itself, and nothing else
- * does, is a warning: a program may print what it likes. Shown on the gating series with the highest peak of those runs. Empty
- * when there is none.
+ * Running out of memory fails at once, because the limit is the machine's. Output of the program alone is only a warning: a
+ * program may print anything. The check names the gating series with the highest peak of those runs. Empty when there is none.
  */
 export function oomRule(candidate: Measurements, gating: ReadonlySet<Metric>): readonly Check[] {
   const certain = candidate.runs.filter((run) => run.oom === true);
@@ -34,7 +34,7 @@ export function oomRule(candidate: Measurements, gating: ReadonlySet<Metric>): r
       verdict: established ? "fail" : "warn",
       confirmed: established,
       candidate_bytes: highest !== null && Number.isFinite(highest.peak) ? highest.peak : null,
-      reason: `${established ? "ran" : "may have run"} out of memory in ${died.length} of ${candidate.runs.length} run${candidate.runs.length === 1 ? "" : "s"}`,
+      reason: `${established ? "ran" : "may have run"} out of memory in ${died.length} of ${plural(candidate.runs.length, "run")}`,
     }),
   ];
 }

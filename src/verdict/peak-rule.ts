@@ -6,7 +6,7 @@ import { judgeRelative } from "./relative-rule.ts";
 import { finite, knownValues, type SeriesKey, type SeriesRun } from "./series-index.ts";
 import type { BaselineValue } from "./sessions.ts";
 
-/** One series of the candidate and the baseline, with what all relative checks of a judgement share. */
+/** One series of the candidate and the baseline, with what all relative checks share. */
 export interface RelativeContext {
   readonly key: SeriesKey;
   readonly candidate: readonly SeriesRun[];
@@ -19,7 +19,7 @@ export interface RelativeContext {
   readonly baseRunsPossible: boolean;
 }
 
-/** Peaks known of a series, bytes, in the order of the runs. */
+/** The known peaks of a series, bytes, in the order of the runs. */
 export function peaks(runs: readonly SeriesRun[]): readonly BaselineValue[] {
   return knownValues(runs, (series) => finite(series.peak_bytes));
 }
@@ -53,7 +53,7 @@ export function peakRule(context: RelativeContext): Check {
   });
 }
 
-/** What a relative check of this series needs to know besides the outcome. */
+/** The part of a relative check that does not depend on its outcome. */
 export function subject(context: RelativeContext) {
   return {
     key: context.key,

@@ -1,9 +1,5 @@
+import type { Horizon } from "../core/horizon.ts";
 import type { Metric } from "../telemetry/recording/model.ts";
-
-/** Production length at which growth is judged. */
-export type Horizon =
-  | { readonly kind: "steps"; readonly steps: number }
-  | { readonly kind: "seconds"; readonly seconds: number };
 
 /** Absolute limit on one metric's peak, bytes. `metric` may name any judged metric. */
 export interface Budget {
@@ -11,7 +7,7 @@ export interface Budget {
   readonly bytes: number;
 }
 
-/** Everything the verdict depends on besides the measurements. Defaults and their sources stand in `defaults.ts`. */
+/** Everything the verdict depends on besides the measurements. Defaults and their sources are in `defaults.ts`. */
 export interface Policy {
   readonly budgets: readonly Budget[];
   readonly horizon: Horizon | null;
@@ -21,10 +17,10 @@ export interface Policy {
   readonly relativeMargin: number;
   /** Multiplier of the robust spread. */
   readonly spreadFactor: number;
-  /** Family-wise error rate of an innocent breach, shared by all gating checks. */
+  /** Family-wise false alarm rate, shared by all gating checks. */
   readonly alpha: number;
-  /** Most candidate runs a confirmation may ask for. */
+  /** Maximum number of candidate runs that a confirmation may ask for. */
   readonly maxConfirmations: number;
-  /** Baseline runs without which relative checks are unjudged. */
+  /** Minimum number of baseline runs; with fewer, relative checks are unjudged. */
   readonly minBaselineRuns: number;
 }

@@ -1,4 +1,5 @@
 import { assertNever } from "../core/errors.ts";
+import { plural } from "../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../core/units.ts";
 import { checkOf } from "./check.ts";
 import type { Dismissal } from "./compare-with-base.ts";
@@ -7,11 +8,12 @@ import { minimalDetectableChange } from "./mde.ts";
 import type { RelativeOutcome } from "./relative-rule.ts";
 import type { SeriesKey } from "./series-index.ts";
 
-/** What is compared, in words: "peak", "growth", "growth at 1000000 steps". */
+/** What a relative check compares. */
 export interface RelativeSubject {
   readonly key: SeriesKey;
   readonly aspect: "peak" | "growth";
   readonly gating: boolean;
+  /** "peak", "growth", "growth at 1000000 steps". */
   readonly name: string;
   readonly baseRunsPossible: boolean;
   readonly minBaselineRuns: number;
@@ -19,29 +21,25 @@ export interface RelativeSubject {
   readonly first: number;
 }
 
-function chance(value: number): string {
+function percent(value: number): string {
   return value >= 0.0001 ? `${Number((100 * value).toPrecision(2))} %` : "under 0.01 %";
 }
 
-function times(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
-}
-
-/** Why the base commit's runs in this session acquit a change; `here` is their middle. */
+/** Why a breach is dismissed by the base commit's runs in this session; `here` is their median. */
 function dismissal(why: Dismissal, here: string): string {
   switch (why) {
     case "offset":
-      return `so is the base commit in this session (${here}): the machine moved, not the change; refresh the baseline`;
+      return `so is the base commit in this session (${here}): the machine changed, not the program (refresh the baseline)`;
     case "reached":
-      return "the base commit comes as high in this session: a level of its own that the baseline seldom met; refresh it";
+      return "the base commit reaches this level in this session too, and the baseline seldom does (refresh the baseline)";
     case "spread":
-      return `that is no more than runs of the baseline differ by (the base commit in this session: ${here})`;
+      return `runs of the baseline differ by as much (the base commit in this session: ${here})`;
     default:
       return assertNever(why);
   }
 }
 
-/** The published check of a relative outcome. Only a gating check asks for runs; the others warn on what is there. */
+/** The check of a relative outcome. Only a gating check asks for more runs; the others warn on the runs there are. */
 export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject): Check {
   const { key, aspect, gating, name } = subject;
   const base = { aspect, limit: "baseline", gating } as const;
@@ -52,7 +50,7 @@ export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject
       candidate_bytes: subject.first,
       baseline_bytes: Number.isFinite(outcome.centre) ? outcome.centre : null,
       reason:
-        `the baseline has ${times(outcome.runs, "run")} with a ${name}, ${subject.minBaselineRuns} are needed: ` +
+        `the baseline has ${plural(outcome.runs, "run")} with a ${name}, and ${subject.minBaselineRuns} are needed: ` +
         "refresh it with more runs",
     });
   }
@@ -61,7 +59,7 @@ export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject
     threshold_bytes: outcome.threshold,
     mde_bytes: minimalDetectableChange(outcome.margin, outcome.spread),
   };
-  const over = `${name} ${formatBytes(outcome.value)} is ${formatBytesDelta(outcome.value - outcome.centre)} against the baseline's ${formatBytes(outcome.centre)}`;
+  const over = `${name} ${formatBytes(outcome.value)} is ${formatBytes(outcome.value - outcome.centre)} above the baseline's ${formatBytes(outcome.centre)}`;
   switch (outcome.kind) {
     case "within": {
       const first = { ...base, ...level, candidate_bytes: outcome.value, improved: outcome.improved };
@@ -73,13 +71,13 @@ export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject
           reason: `${name} is ${formatBytes(lower)} below the baseline: refresh the baseline to keep the gain`,
         });
       }
-      const earlier = outcome.used > 1 ? ` (run ${outcome.used}; those before it were above)` : "";
+      const earlier = outcome.used > 1 ? ` (in run ${outcome.used}; the earlier runs were above)` : "";
       const reason = outcome.ownLevel
-        ? `${over}, a level that runs of the baseline reach too${earlier}`
+        ? `${over}, which runs of the baseline reach too${earlier}`
         : `${name} ${formatBytes(outcome.value)} is within ${formatBytes(outcome.margin)} of the baseline's ${formatBytes(outcome.centre)}${earlier}`;
       return checkOf(key, { ...first, verdict: "pass", reason });
     }
-    case "acquitted":
+    case "dismissed":
       return checkOf(key, {
         ...base,
         ...level,
@@ -97,24 +95,23 @@ export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject
         verdict: gating ? "warn" : "pass",
         candidate_bytes: outcome.value,
         reason:
-          `${over} in ${times(outcome.used, "run")}, but sessions of the baseline differ so much that one may reach ` +
-          `${formatBytes(outcome.limit)}, and the base commit was not run in this one`,
+          `${over} in ${plural(outcome.used, "run")}, but sessions of the baseline differ so much that one may reach ` +
+          `${formatBytes(outcome.limit)}, and the base commit did not run in this session`,
       });
     case "breach": {
       const needs = gating
         ? { needs_more_runs: outcome.needsMoreRuns, needs_base_runs: outcome.needsBaseRuns }
         : { needs_more_runs: 0, needs_base_runs: 0 };
-      const limit = `the limit is ${formatBytesDelta(outcome.margin)}`;
-      const runs = `${times(outcome.used, "run")} above it, an innocent breach has a chance of ${chance(outcome.bound)}`;
+      const runs = `(limit ${formatBytesDelta(outcome.margin)}) in ${plural(outcome.used, "run")}`;
       const open = !gating
         ? ""
         : outcome.needsMoreRuns > 0
-          ? "; not confirmed by enough runs"
+          ? ", not confirmed by enough runs"
           : outcome.needsBaseRuns > 0
-            ? "; the base commit has to be run in this session"
+            ? ", to be confirmed by a run of the base commit"
             : outcome.confirmed
-              ? "; confirmed"
-              : "; unconfirmed, as the base commit cannot be run in this session";
+              ? ", confirmed"
+              : ", unconfirmed because the base commit cannot run in this session";
       return checkOf(key, {
         ...base,
         ...level,
@@ -122,7 +119,7 @@ export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject
         verdict: gating ? "fail" : "warn",
         candidate_bytes: outcome.value,
         confirmed: gating && outcome.confirmed,
-        reason: `${over}; ${limit}, ${runs}${open}`,
+        reason: `${over} ${runs}${open} (false alarm probability ${percent(outcome.falseAlarm)})`,
       });
     }
     default:

@@ -1,6 +1,12 @@
 import { median, spread } from "../stats/spread.ts";
 import { compareWithBase, type Dismissal } from "./compare-with-base.ts";
-import { bound, confirmations, falseAlarmRate, predictiveChance, predictiveConfirmations } from "./confirmation.ts";
+import {
+  confirmations,
+  falseAlarmProbability,
+  falseAlarmRate,
+  predictiveConfirmations,
+  predictiveProbability,
+} from "./confirmation.ts";
 import { BASE_RERUNS, CLEAR_MARGINS, CONFIRMED_ALPHA_SHARE, MIN_SESSIONS, OWN_LEVEL_SHARE } from "./defaults.ts";
 import { type Level, levelOf, type Margin } from "./level.ts";
 import { type BaselineValue, sessionBound } from "./sessions.ts";
@@ -32,24 +38,24 @@ export type RelativeOutcome =
   | { readonly kind: "too-few"; readonly runs: number; readonly centre: number }
   | ({
       readonly kind: "within";
-      /** The candidate run that ended the matter. */
+      /** The candidate run that decided. */
       readonly value: number;
-      /** Candidate runs looked at. */
+      /** Candidate runs that were compared. */
       readonly used: number;
-      /** Runs above the threshold at a level the baseline itself reaches. */
+      /** The runs lie above the threshold at a level that the baseline reaches too. */
       readonly ownLevel: boolean;
       /** Every candidate run lies more than the margin below the centre. */
       readonly improved: boolean;
     } & Judged)
-  /** All runs exceed the historic threshold, but the base commit's runs in this session acquit the change. */
+  /** All runs exceed the historic threshold, but so do the base commit's runs in this session. */
   | ({
-      readonly kind: "acquitted";
+      readonly kind: "dismissed";
       readonly value: number;
       readonly why: Dismissal;
       readonly inSession: Level;
       readonly needsBaseRuns: number;
     } & Judged)
-  /** All runs exceed the historic threshold, but so may sessions of the baseline's program; the base was not run in this one. */
+  /** All runs exceed the historic threshold, but a session without a change may too, and the base did not run in this one. */
   | ({
       readonly kind: "session-unknown";
       readonly value: number;
@@ -63,9 +69,9 @@ export type RelativeOutcome =
       readonly kind: "breach";
       readonly value: number;
       readonly used: number;
-      /** Estimated chance of an innocent breach of this many runs. */
-      readonly bound: number;
-      /** One at a time: any of them may end the matter. */
+      /** Estimated false alarm probability of a breach by this many runs. */
+      readonly falseAlarm: number;
+      /** One at a time: each of them may decide. */
       readonly needsMoreRuns: number;
       readonly needsBaseRuns: number;
       /** Enough candidate runs and, where wanted, base runs of this session agree. */
@@ -73,8 +79,8 @@ export type RelativeOutcome =
     } & Judged);
 
 /**
- * Whether the baseline itself stands at this level often enough for the level to be its own: peaks of one program come in
- * a few modes, and a run in the upper one is no regression. Baseline runs up to `tolerance` below it count as there.
+ * Whether the baseline reaches this level often enough: the peaks of one program have a few modes, and a run in the upper one
+ * is not a regression. Baseline runs up to `tolerance` below the level count.
  */
 function isOwnLevel(value: number, baseline: readonly number[], margin: number, tolerance: number): boolean {
   const there = baseline.filter((b) => b >= value - tolerance && b <= value + margin).length;
@@ -82,8 +88,8 @@ function isOwnLevel(value: number, baseline: readonly number[], margin: number, 
 }
 
 /**
- * The runs the threshold comes from. Re-runs that a breach asked for stay out of the threshold the breach was found with,
- * so that asking for them cannot move it; more runs of this session than are ever asked for are the best comparison.
+ * The runs the threshold comes from. Re-runs that a breach asked for do not count, so that asking for them cannot move the
+ * threshold. More runs of this session than are ever asked for are the best comparison.
  */
 function thresholdRuns(here: readonly number[], elsewhere: readonly number[], least: number): readonly number[] {
   if (here.length >= least && here.length > 2 * BASE_RERUNS) return here;
@@ -91,10 +97,10 @@ function thresholdRuns(here: readonly number[], elsewhere: readonly number[], le
 }
 
 /**
- * Adaptive confirmation. A candidate run at or below the threshold ends the matter (pass); runs above it are repeated until
- * the estimated chance of an innocent breach is at most alpha. Before red, runs of the base commit in the same session are
- * held against the same candidate runs, because re-runs of the candidate alone all share their session's offset. While they
- * are missing, what sessions of the baseline differ by stands in for them.
+ * Adaptive confirmation. A candidate run at or below the threshold passes. Runs above it are repeated until the estimated
+ * false alarm probability is at most alpha. Before a fail, runs of the base commit in the same session are compared with the
+ * same candidate runs, because re-runs of the candidate share the offset of their session. Without such runs, the spread
+ * between sessions of the baseline is used instead.
  */
 export function judgeRelative(input: RelativeInput): RelativeOutcome {
   const { baseline, quantum, margin, confirmedSpreads, baseRunsPossible } = input;
@@ -127,12 +133,12 @@ export function judgeRelative(input: RelativeInput): RelativeOutcome {
     needsMoreRuns: number,
     needsBaseRuns: number,
     confirmed: boolean,
-    chance: number,
+    falseAlarm: number,
   ): RelativeOutcome => ({
     kind: "breach",
     value: median(breaching),
     used: breaching.length,
-    bound: chance,
+    falseAlarm,
     needsMoreRuns,
     needsBaseRuns,
     confirmed,
@@ -143,9 +149,9 @@ export function judgeRelative(input: RelativeInput): RelativeOutcome {
     if (within(value)) return passed(value);
     breaching.push(value);
   }
-  if (breaching.length < wanted) return breach(1, 0, false, bound(rate, breaching.length));
+  if (breaching.length < wanted) return breach(1, 0, false, falseAlarmProbability(rate, breaching.length));
 
-  // The breach stands. Red needs the base commit's word in this session, and runs enough for a level it seldom reaches.
+  // A fail needs runs of the base commit in this session, and enough runs to exclude a level that the base seldom reaches.
   const known = pool.length === elsewhere.length ? [...elsewhere, ...here] : pool;
   const lowestYet = Math.min(...breaching);
   const reaching = known.filter((b) => b >= lowestYet && b <= median(breaching) + level.margin).length;
@@ -162,8 +168,11 @@ export function judgeRelative(input: RelativeInput): RelativeOutcome {
   }
   const needsMoreRuns = breaching.length < needed ? 1 : 0;
   const value = median(breaching);
-  const chance = Math.min(bound(rate, breaching.length), predictiveChance(reaching, known.length, breaching.length));
-  // One base run is enough for a change that stands far above it; it takes more to acquit, or to condemn a near one.
+  const falseAlarm = Math.min(
+    falseAlarmProbability(rate, breaching.length),
+    predictiveProbability(reaching, known.length, breaching.length),
+  );
+  // One base run is enough for a change far above it. Dismissing a breach, or confirming a near one, takes more.
   const fewHere = here.length > 0 && judged.sessions >= MIN_SESSIONS && (clear || !baseRunsPossible);
   const missing = here.length >= BASE_RERUNS || fewHere ? 0 : BASE_RERUNS - here.length;
   const needsBaseRuns = baseRunsPossible ? missing : 0;
@@ -173,9 +182,9 @@ export function judgeRelative(input: RelativeInput): RelativeOutcome {
     if (limit !== null && value <= limit) {
       return { kind: "session-unknown", value, used: breaching.length, limit, needsMoreRuns, needsBaseRuns, ...judged };
     }
-    return breach(needsMoreRuns, needsBaseRuns, false, chance);
+    return breach(needsMoreRuns, needsBaseRuns, false, falseAlarm);
   }
-  const word = compareWithBase({
+  const comparison = compareWithBase({
     breaching,
     here,
     known,
@@ -186,11 +195,11 @@ export function judgeRelative(input: RelativeInput): RelativeOutcome {
     confirmedSpreads,
     tolerance,
   });
-  if (word.dismissal !== null) {
-    const inconclusive = word.inconclusive && baseRunsPossible ? 2 * BASE_RERUNS - here.length : 0;
+  if (comparison.dismissal !== null) {
+    const inconclusive = comparison.inconclusive && baseRunsPossible ? 2 * BASE_RERUNS - here.length : 0;
     const needs = Math.max(needsBaseRuns, inconclusive);
-    const { dismissal: why, inSession } = word;
-    return { kind: "acquitted", value, why, inSession, needsBaseRuns: needs, ...judged };
+    const { dismissal: why, inSession } = comparison;
+    return { kind: "dismissed", value, why, inSession, needsBaseRuns: needs, ...judged };
   }
-  return breach(needsMoreRuns, needsBaseRuns, needsMoreRuns === 0 && missing === 0, chance);
+  return breach(needsMoreRuns, needsBaseRuns, needsMoreRuns === 0 && missing === 0, falseAlarm);
 }

@@ -17,21 +17,21 @@ export interface QuietSeries {
   readonly metric: Metric;
   readonly peaks: readonly number[];
   readonly growths: readonly number[];
-  /** How far the peak lies above what the later half of a run comes to, bytes: a peak of the start hides what grows beneath it. */
+  /** By how much the peak exceeds the later half of a run, bytes: an early peak hides growth below it. */
   readonly headroom: number;
 }
 
-/** The smallest leak that one rule finds nine times in ten. */
+/** The smallest leak that one rule detects in nine of ten cases. */
 export interface Detectable {
   readonly aspect: "peak" | "growth";
-  /** What the leak has to add up to by the end of the run, bytes. */
+  /** Total size of the leak at the end of the run, bytes. */
   readonly bytes: number;
 }
 
 /**
- * What a leak must add up to before the gate is red, by the rules of peak and growth themselves (`peak-rule.ts`, `growth-rule.ts`,
- * `mde.ts`): their margin and two spreads. What leaks stays until the end, so it raises the peak by as much as it grows, once it has filled
- * the headroom; the rule that finds less decides. Without runs, the floors of the rules are what is known.
+ * The total size at which a leak fails, by the rules of peak and growth (`peak-rule.ts`, `growth-rule.ts`, `mde.ts`): their
+ * margin and two spreads. Leaked memory stays until the end, so once it has filled the headroom it raises the peak by as much as
+ * it grows. The rule with the smaller size decides. Without runs, only the floors of the rules are known.
  */
 export function detectable(series: QuietSeries, policy: Policy = DEFAULT_POLICY): Detectable {
   const { metric, peaks, growths } = series;
@@ -46,27 +46,27 @@ export function detectable(series: QuietSeries, policy: Policy = DEFAULT_POLICY)
   return byGrowth < byPeak ? { aspect: "growth", bytes: byGrowth } : { aspect: "peak", bytes: byPeak };
 }
 
-/** Bytes that a run of a size keeps: a part that does not depend on the size, and one that is proportional to it. */
+/** Bytes that a run leaks, in its size: a constant part and a proportional part. */
 export interface Kept {
   readonly constant: number;
   readonly perUnit: number;
 }
 
-/** The size at which what is kept becomes as much as is needed; null when it never does. 0 = it is at any size. */
+/** The size at which as many bytes are kept as needed; null when there is none. 0 = every size is enough. */
 export function guessedSize({ constant, perUnit }: Kept, needed: number): number | null {
   if (constant >= needed) return 0;
   return perUnit > 0 ? (needed - constant) / perUnit : null;
 }
 
-/** What one judged size said. */
+/** The result at one measured size. */
 export interface Excess {
   readonly value: number;
-  /** What the leaky state holds more than the fixed one, and what it would have to be for red, bytes. */
+  /** By how much the leaky state exceeds the fixed one, and the excess that would fail, bytes. */
   readonly excess: number;
   readonly needed: number;
 }
 
-/** The line through two sizes, where it comes to what is needed. */
+/** The size at which the line through two results reaches the needed excess. */
 function crossing(a: Excess, b: Excess): number | null {
   const [low, high] = a.value < b.value ? [a, b] : [b, a];
   const [from, to] = [low.excess / low.needed, high.excess / high.needed];
@@ -75,8 +75,8 @@ function crossing(a: Excess, b: Excess): number | null {
 }
 
 /**
- * Where the measured sizes place the answer: on the line through the two that came nearest to what is needed, or in proportion from
- * one alone. Null when nothing grows.
+ * The size estimated from the measured ones: on the line through the two nearest to the needed excess, or in proportion to a
+ * single one. Null when nothing grows.
  */
 export function measuredSize(seen: readonly Excess[]): number | null {
   const usable = seen.filter(({ excess, needed }) => Number.isFinite(excess) && needed > 0);
@@ -87,7 +87,7 @@ export function measuredSize(seen: readonly Excess[]): number | null {
   return (second === undefined ? null : crossing(nearest, second)) ?? alone;
 }
 
-/** A check that holds a change against the baseline, in bytes. */
+/** A check of a change against the baseline, in bytes. */
 export interface LeadingCheck {
   readonly aspect: "peak" | "growth";
   readonly metric: Metric;
@@ -98,9 +98,8 @@ export interface LeadingCheck {
 }
 
 /**
- * Of the checks that gate by the baseline, the one that tells most of a leak: one that is red before those that are not, what allocators
- * count before pages, of which a long run takes more without a leak, too, and then the one that came nearest to red or went farthest
- * beyond. Null when there is none.
+ * The check against the baseline that shows a leak best: failed checks first, then allocator counters before pages (a long run
+ * takes more pages without a leak), then the largest share of the limit. Null when there is none.
  */
 export function leadingCheck(checks: readonly Check[]): LeadingCheck | null {
   const known = checks.flatMap((check): readonly (LeadingCheck & { readonly weight: number })[] => {

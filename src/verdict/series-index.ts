@@ -53,7 +53,7 @@ export function indexSeries(measurements: Measurements | null): readonly SeriesH
   return [...found.values()].sort((a, b) => compareKeys(a.key, b.key));
 }
 
-/** The same series in both, and those only one side has, in the order of the keys. */
+/** The series of both sides, paired, with those of one side alone, in the order of the keys. */
 export function pairSeries(
   candidate: readonly SeriesHistory[],
   baseline: readonly SeriesHistory[],
@@ -73,7 +73,7 @@ export function pairSeries(
   return [...pairs, ...missing].sort((a, b) => compareKeys(a.key, b.key));
 }
 
-/** Known values of a quantity, with the session of each. */
+/** The known values of a quantity, each with its session. */
 export function knownValues(
   runs: readonly SeriesRun[],
   quantity: (series: MeasuredSeries) => number | null,
@@ -84,7 +84,7 @@ export function knownValues(
   });
 }
 
-/** The class most runs agree on; among equals the one seen last. Null when no run has a class. */
+/** The most frequent class; among equals the last one. Null when no run has a class. */
 export function commonClass(runs: readonly SeriesRun[]): DriftClass | null {
   const counts = new Map<DriftClass, number>();
   let best: DriftClass | null = null;

@@ -4,17 +4,17 @@ import { type BaselineValue, knownWithin, sessionBound } from "./sessions.ts";
 const runs = (...nights: readonly (readonly number[])[]): readonly BaselineValue[] =>
   nights.flatMap((values, night) => values.map((value) => ({ session: `night-${night}`, value })));
 
-describe("what sessions differ by", () => {
+describe("the spread between sessions", () => {
   it("bounds a new session by Student's t over the levels of those seen", () => {
     // Levels 0, 10, 20: standard deviation 10; t(0.999, 2) = 22.327; 10 + 22.327 * 10 * sqrt(1 + 1/3).
     expect(sessionBound(runs([0], [10], [20]), [15, 15], 0, 0.001)).toBeCloseTo(10 + 22.327 * 10 * Math.sqrt(4 / 3), 0);
   });
 
-  it("knows nothing from fewer than three sessions", () => {
+  it("is unknown with fewer than three sessions", () => {
     expect(sessionBound(runs([0, 1, 2, 3], [10, 11]), [15], 0, 0.001)).toBeNull();
   });
 
-  it("does not count what runs of one session differ by", () => {
+  it("excludes the spread within sessions", () => {
     // Pairs of runs 10 apart around levels that hardly differ: the sessions are alike.
     const alike = runs([0, 10], [1, 11], [0, 10], [2, 12], [1, 11]);
     const differ = runs([0, 1], [30, 31], [60, 61], [90, 91], [120, 121]);
@@ -23,13 +23,13 @@ describe("what sessions differ by", () => {
     expect(of(differ)).toBeGreaterThan(300);
   });
 
-  it("does not take one straggler of ten for a session", () => {
+  it("tolerates one outlier of ten sessions", () => {
     const calm = [[0], [1], [2], [3], [4], [5], [6], [7], [8]];
     const bound = (last: number) => sessionBound(runs(...calm, [last]), [9, 9], 0, 0.001) ?? Number.NaN;
     expect(bound(1000)).toBeLessThan(2 * bound(9));
   });
 
-  it("knows the spread within sessions from five degrees of freedom on", () => {
+  it("has a spread within sessions from five degrees of freedom on", () => {
     expect(knownWithin(runs([0, 1, 2, 3, 4], [7]), 0)).toBeNull();
     expect(knownWithin(runs([0, 1, 2], [1000, 1001, 1002], [5, 6]), 0)).toBeLessThan(3);
   });

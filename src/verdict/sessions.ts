@@ -2,7 +2,7 @@ import { studentQuantile } from "../stats/fit.ts";
 import { median, qn, spreadWithin, standardDeviation } from "../stats/spread.ts";
 import { MIN_SESSION_FREEDOM, MIN_SESSIONS, STRAGGLER_FACTOR, STRAGGLER_SESSIONS } from "./defaults.ts";
 
-/** A value of one baseline run, and the session it was measured in. */
+/** A value of one baseline run, with its session. */
 export interface BaselineValue {
   readonly session: string;
   readonly value: number;
@@ -19,7 +19,7 @@ function bySession(values: readonly BaselineValue[]): readonly (readonly number[
   return [...groups.values()];
 }
 
-/** Spread within the baseline's own sessions, bytes; null while they hold too few runs each. */
+/** Spread within the baseline's sessions, bytes; null while they have too few runs each. */
 export function knownWithin(baseline: readonly BaselineValue[], quantum: number): number | null {
   const groups = bySession(baseline);
   const freedom = groups.reduce((sum, group) => sum + group.length - 1, 0);
@@ -27,8 +27,8 @@ export function knownWithin(baseline: readonly BaselineValue[], quantum: number)
 }
 
 /**
- * How far the levels of sessions lie apart, bytes. The standard deviation, which is what Student's t is made for; from eight
- * sessions on no more than one and a half times the robust Qn, so that one straggling run is not taken for a session.
+ * The spread between the levels of sessions, bytes: the standard deviation, which Student's t assumes. From eight sessions on it
+ * is at most one and a half times the robust Qn, so that one outlier does not widen it.
  */
 function apart(levels: readonly number[]): number {
   const deviation = standardDeviation(levels);
@@ -36,10 +36,10 @@ function apart(levels: readonly number[]): number {
 }
 
 /**
- * The highest level that a new session of the baseline's own program may have, judged by how far its sessions lie apart: a
- * one-sided prediction bound (Student's t, sessions - 1 degrees of freedom) at `alpha`. Runs that differ within a session
- * make sessions look different that are not, so that part is taken off: what the baseline's sessions and the `candidate` runs,
- * which are of one session, show of it. Null when the baseline has too few sessions to know. Bytes.
+ * The highest level that a new session of the baseline's program may have: a one-sided prediction bound (Student's t, sessions - 1
+ * degrees of freedom) at `alpha` from the spread between its sessions. Runs that differ within a session make equal sessions look
+ * different, so the variance within sessions, of the baseline and of the `candidate` runs, is subtracted. Null when the baseline
+ * has too few sessions. Bytes.
  */
 export function sessionBound(
   baseline: readonly BaselineValue[],

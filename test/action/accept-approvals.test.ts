@@ -118,7 +118,7 @@ describe("a comment", () => {
     edits[`IC_${touched.id}`] = { lastEditedAt: null, editor: null };
     const { accepted, refused } = await read();
     expect(accepted.map(({ by }) => by)).toEqual(["write", "maintain"]);
-    expect(refused).toMatchObject([{ by: "admin", why: expect.stringContaining("edited by somebody else") }]);
+    expect(refused).toMatchObject([{ by: "admin", why: expect.stringContaining("someone else has edited") }]);
   });
 
   it("may name its commit, and says what is wrong with it", async () => {
@@ -129,7 +129,7 @@ describe("a comment", () => {
     expect(accepted).toMatchObject([{ head_sha: "aaaaaaa" }]);
     expect(refused.map(({ why }) => why)).toEqual([
       "it gives no reason",
-      "that is no difference; copy it from the gate's report",
+      "that is not a difference; copy it from the gate's report",
     ]);
   });
 });

@@ -248,7 +248,7 @@ describe("a comment that does not count", () => {
     actions.artifacts.length = 0;
     gateRun(LARGER);
     await comment("write", SAY);
-    expect(replies()[0]).toContain("larger than that by now");
+    expect(replies()[0]).toContain("the difference is larger now");
   });
 
   it("because the pull request is closed, starts nothing", async () => {

@@ -75,7 +75,7 @@ const CASES: readonly Case[] = [
   {
     name: "a page of HTML",
     failure: always({ kind: "text", text: "<html>", type: "text/html" }),
-    warning: /no JSON/,
+    warning: /not JSON/,
     waits: true,
   },
   { name: "no answer", failure: always({ kind: "hang" }), warning: /within 60 s/, waits: true },
@@ -83,7 +83,7 @@ const CASES: readonly Case[] = [
   {
     name: "an answer cut half-way",
     failure: always({ kind: "cut", late: true }),
-    warning: /within 60 s|reached|no JSON/,
+    warning: /within 60 s|reached|not JSON/,
     waits: true,
   },
   {
@@ -92,12 +92,12 @@ const CASES: readonly Case[] = [
       method === "FinalizeArtifact"
         ? refusal(400, "digest mismatch: the uploaded content does not match the hash")
         : null,
-    warning: /not what was sent/,
+    warning: /other bytes than were sent/,
   },
   {
     name: "an end that is not taken",
     failure: (method) => (method === "FinalizeArtifact" ? json({ ok: false }) : null),
-    warning: /did not take it/,
+    warning: /refused it without a reason/,
   },
   { name: "a store that refuses the upload", blobs: "refused", warning: /refused the upload \(AuthenticationFailed\)/ },
   { name: "a store that fails", blobs: "failing", warning: /InternalError/, waits: true },

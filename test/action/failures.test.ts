@@ -213,7 +213,7 @@ describe("when GitHub's API does not play along", () => {
         expect(told[0]?.message).toMatch(READABLE);
         expect(result.outputs["comment-url"]).toBe("");
         // Who reads only the summary learns it too.
-        expect(result.summary).toContain("Could not keep the pull request comment");
+        expect(result.summary).toContain("Could not update the pull request comment");
       }
       expect(result.commands.filter(({ command }) => command === "warning" || command === "error").length).toBeLessThan(
         12,

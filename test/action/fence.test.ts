@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { raiseCommandFence } from "../../src/actions/gate/command-fence.ts";
+import { raiseCommandFence } from "../../src/actions/command-fence.ts";
 import { parseCommands } from "./testing/mini-runner.ts";
 
 const OURS = "::notice::ours\n";

@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import { actionsArtifactStore, uploadRaw } from "../../src/github/artifacts/artifact.ts";
 import { uploadSection } from "../../src/github/artifacts/section-artifacts.ts";
 import { runContext } from "../../src/github/run-context.ts";
-import type { GateReport, Verdict } from "../../src/report/documents/model.ts";
+import { type GateReport, scenarioReport, type Verdict } from "../../src/report/documents/model.ts";
 import type { Section } from "../../src/report/documents/section.ts";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
 import { buildSteps } from "./testing/build-steps.ts";
@@ -108,28 +108,30 @@ function nodeReport(rank: number, word: Verdict): GateReport {
   const place = <T extends { readonly rank: number }>(one: T): T => ({ ...one, rank });
   return {
     ...report,
-    scenarios: report.scenarios.map((scenario) => ({
-      ...scenario,
-      judgement:
-        scenario.judgement === null ? null : { ...scenario.judgement, checks: scenario.judgement.checks.map(place) },
-      runs: scenario.runs.map((run) => ({
-        ...run,
-        info: { ...run.info, identity: { ...run.info.identity, rank, world_size: 2 } },
-        analysis:
-          run.analysis === null
-            ? null
-            : {
-                ...run.analysis,
-                series: run.analysis.series.map(place),
-                ranks: {
-                  ...run.analysis.ranks,
-                  world_size: 2,
-                  participating_ranks: [rank],
-                  missing_ranks: [1 - rank],
+    scenarios: report.scenarios.map((scenario) =>
+      scenarioReport({
+        ...scenario,
+        judgement:
+          scenario.judgement === null ? null : { ...scenario.judgement, checks: scenario.judgement.checks.map(place) },
+        runs: scenario.runs.map((run) => ({
+          ...run,
+          info: { ...run.info, identity: { ...run.info.identity, rank, world_size: 2 } },
+          analysis:
+            run.analysis === null
+              ? null
+              : {
+                  ...run.analysis,
+                  series: run.analysis.series.map(place),
+                  ranks: {
+                    ...run.analysis.ranks,
+                    world_size: 2,
+                    participating_ranks: [rank],
+                    missing_ranks: [1 - rank],
+                  },
                 },
-              },
-      })),
-    })),
+        })),
+      }),
+    ),
   };
 }
 
@@ -187,7 +189,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
   it("never passes when no leg has said anything", async () => {
     const result = await merge();
     expect(result, result.log).toMatchObject({ code: 6, outputs: { verdict: "unjudged", legs: "[]" } });
-    expect(github.comments[0]?.body).toContain("No leg has said anything");
+    expect(github.comments[0]?.body).toContain("No leg has reported");
   });
 
   it("does not take a pass for one when GitHub recorded another result of the legs' job", async () => {
@@ -246,7 +248,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     });
     const result = await merge();
     expect(result, result.log).toMatchObject({ code: 4, outputs: { verdict: "fail" } });
-    expect(github.comments[0]?.body).toContain("called itself better than its own checks");
+    expect(github.comments[0]?.body).toContain("better verdict than its own checks support");
   });
 
   it("says what is wrong with an input", async () => {
@@ -278,7 +280,7 @@ describe.skipIf(azurite === null)("the job after the nodes of one job", () => {
     await leave("n0", "pass", { report: nodeReport(0, "pass") });
     const result = await merge({ unjudged: "fail" });
     expect(result, result.log).toMatchObject({ code: 6, outputs: { verdict: "unjudged" } });
-    expect(github.comments[0]?.body).toContain("rank 1 of 2 is in none of the bundles");
+    expect(github.comments[0]?.body).toContain("rank 1 of 2 is missing from the bundles");
   });
 });
 

@@ -122,7 +122,7 @@ describe.skipIf(process.platform !== "linux")("a refresh that is not as usual", 
     expect(Object.keys(badge).sort()).toEqual(["color", "label", "message", "schemaVersion"]);
     expect(badge.message).toMatch(/^finds [12]\/[12], false alarms 0\/1$/);
     expect(here.onRef("self-test.md")).toContain("| injected peak");
-    expect(tested.summary).toContain("the unchanged program was no regression");
+    expect(tested.summary).toContain("the unchanged program was not reported as a regression");
     expect(tested.summary).toMatch(/an injected peak of [\d.]+ MiB was found/);
     const answer = await here.night({ "read-mode": "true", token: "readonly" }, { GITHUB_EVENT_NAME: "pull_request" });
     expect([answer.code, answer.outputs]).toEqual([0, { mode: "advisory", "fail-on": "never" }]);

@@ -3,11 +3,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
+import { scenarioReport } from "../../src/report/documents/model.ts";
 import { picturedSections, renderComment } from "../../src/report/markdown/comment-markdown.ts";
 import { BrowserPage, findChromium } from "../../src/report/testing/browser.ts";
 import { sampleJudgement, sampleReport, sampleScenario } from "../../src/report/testing/sample-report.ts";
-import { worstScenario } from "../../src/report/timeline/timeline-model.ts";
 import { renderTimelinePng } from "../../src/report/timeline/timeline-png.ts";
+import { worstScenario } from "../../src/report/urgency.ts";
 import { commentOptions, SAMPLE_COMMENTS, sampleSection } from "./testing/comment-samples.ts";
 import { elementsOf, gfm, hasGfm, tableShapes } from "./testing/gfm.ts";
 import { markdownStyle, mermaidScript } from "./testing/tools.ts";
@@ -29,7 +30,12 @@ function hostileSection() {
   const scenario = sampleScenario("fail", { scenario: HOSTILE, judgement, difference: "`<b>x</b>`" });
   return sampleSection("fail", {
     report: sampleReport("fail", {
-      scenarios: [{ ...scenario, error: { code: HOSTILE, message: HOSTILE, hint: HOSTILE, output_tail: HOSTILE } }],
+      scenarios: [
+        scenarioReport({
+          ...scenario,
+          error: { code: HOSTILE, message: HOSTILE, hint: HOSTILE, output_tail: HOSTILE },
+        }),
+      ],
       warnings: [HOSTILE],
       policy_changes: [{ path: HOSTILE, base: HOSTILE, head: HOSTILE }],
       commit: HOSTILE,

@@ -69,7 +69,7 @@ describe("after the run of a fork", () => {
     expect(warnings(result)).toEqual([]);
     const commit = git.git("rev-parse", IMAGES);
     expect(stage.comment).toContain(`https://github.com/octo/model/blob/${commit}/default.png?raw=true`);
-    expect(stage.comment).toContain("The numbers are what a run of the fork says of itself");
+    expect(stage.comment).toContain("The numbers were reported by a run of the fork");
     const { timeline } = sampleSection().report.scenarios[0]!;
     const size = Number(git.git("cat-file", "-s", `${IMAGES}:default.png`));
     expect(Math.abs(size - (await renderTimelinePng(timeline!)).byteLength)).toBeLessThan(3000);

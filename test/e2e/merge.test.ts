@@ -116,7 +116,7 @@ describe("merging the legs of a matrix", () => {
     expect(payload(counted).scenarios.at(-1)?.error).toMatchObject({ code: "LEG_MISSING" });
     const named = await merge("legs/linux", "--expect", "linux, mac", "--bundle", "m2");
     expect(named.code).toBe(6);
-    expect(named.stderr).toContain("Look at the job that should have measured it");
+    expect(named.stderr).toContain("Check the job that should have measured it");
     expect(payload(named).scenarios.at(-1)?.error?.message).toContain("mac");
     expect((await merge("legs/linux", "legs/windows", "--expect", "2", "--bundle", "m3")).code).toBe(0);
   });
@@ -256,7 +256,7 @@ describe("merging the nodes of one job", () => {
   it("names the ranks that nobody has, and is no pass without them", async () => {
     const result = await merge("nodes/n0", "--baseline", "none", "--budget", "host=1GiB", "--bundle", "half");
     expect([result.code, payload(result).verdict]).toEqual([6, "unjudged"]);
-    expect(payload(result).scenarios[0]?.judgement?.reason).toContain("rank 1 of 2 is in none of the bundles");
+    expect(payload(result).scenarios[0]?.judgement?.reason).toContain("rank 1 of 2 is missing from the bundles");
     const whole = await merge("nodes/n0", "nodes/n1", "--baseline", "none", "--budget", "host=1GiB", "--bundle", "all");
     expect([whole.code, payload(whole).verdict]).toEqual([0, "pass"]);
   });

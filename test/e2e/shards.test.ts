@@ -173,7 +173,7 @@ describe("merging recordings", () => {
   it("is never a pass while a rank is missing, and names it", async () => {
     const result = await merge(copyOf("three", [0, 1, 3]), "--budget", "host=1GiB");
     expect([result.code, payload(result).verdict]).toEqual([6, "unjudged"]);
-    expect(payload(result).scenarios[0]?.judgement?.reason).toContain("rank 2 of 4 is in none of the recordings");
+    expect(payload(result).scenarios[0]?.judgement?.reason).toContain("rank 2 of 4 is missing from the recordings");
     expect((await merge("three", "--budget", "host=1GiB", "--expect", "4", "--unjudged", "pass")).code).toBe(6);
   });
 
@@ -271,7 +271,7 @@ describe("recordings that cannot be counted", () => {
     const result = await merge(copy, "--budget", "host=1GiB");
     expect([result.code, payload(result).verdict]).toEqual([6, "unjudged"]);
     expect(payload(result).scenarios).toHaveLength(2);
-    expect(payload(result).warnings.join("\n")).toContain("recordings of 2 jobs, each judged by itself");
+    expect(payload(result).warnings.join("\n")).toContain("recordings of 2 jobs, each judged separately");
   });
 
   it("because nobody named their job are taken for one, and that is told", async () => {
@@ -281,7 +281,7 @@ describe("recordings that cannot be counted", () => {
     }
     const result = await merge(copy, "--budget", "host=1GiB");
     expect([result.code, payload(result).scenarios.length], result.stderr).toEqual([0, 1]);
-    expect(payload(result).warnings.join("\n")).toContain("set STORMLOG_GATE_SESSION");
+    expect(payload(result).warnings.join("\n")).toContain("Set STORMLOG_GATE_SESSION");
   });
 
   it("because there are none are told in one sentence, even of ten thousand empty directories", async () => {

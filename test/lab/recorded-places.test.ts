@@ -72,7 +72,7 @@ describe("where recordings of a pattern may lie", () => {
       options: {
         scenario: "My Net / große Läufe",
         bundle: path.join(place, "bundle"),
-        baseRun: "off",
+        "base-run": "off",
         attribute: "off",
       },
       command: { kind: "argv", argv: [process.execPath, "-e", program] },

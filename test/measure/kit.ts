@@ -29,7 +29,7 @@ export async function measured(argv: readonly string[], overrides: Partial<Measu
   const out: Uint8Array[] = [];
   const err: Uint8Array[] = [];
   const started = performance.now();
-  const info = await measure({
+  const { info } = await measure({
     scenario: "test",
     run: 1,
     session: "s",

@@ -120,7 +120,7 @@ describe("init", () => {
       expect(Object.values(workflow(name).jobs)[0]?.["runs-on"], name).toEqual(["self-hosted", "gpu"]);
     }
     expect(workflow("memory-gate.yml").jobs.report?.["runs-on"]).toBe("ubuntu-24.04");
-    expect(stdout).toContain("code of strangers");
+    expect(stdout).toContain("code of unknown people");
     expect(init(["--runner", "a: b"]).code).toBe(2);
   });
 

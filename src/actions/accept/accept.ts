@@ -16,10 +16,10 @@ import { type AcceptSettings, acceptSettings } from "./settings.ts";
 type Asked = Exclude<AcceptRequest, { kind: "none" }>;
 type Weighed = Pick<Acceptances, "accepted" | "refused">;
 
-/** Reasons told in one answer. */
+/** Maximum reasons in one answer. */
 const MAX_REPORTED = 5;
 
-/** What people said, as it stands now; null when it is gone. @throws what the client throws */
+/** The acceptances that exist now; null when they are gone. @throws what the client throws */
 async function weigh(action: SubAction, asked: Asked): Promise<Weighed | null> {
   const { octokit, context, warn } = action;
   const repository = { octokit, owner: context.owner, repo: context.repo };
@@ -50,7 +50,9 @@ async function weigh(action: SubAction, asked: Asked): Promise<Weighed | null> {
   }
 }
 
-/** Differences that the newest run of the gate told of; null when they cannot be read, and then any may be accepted. */
+/**
+ * Differences that the newest run of the gate reported; null when they cannot be read, and then any may be accepted.
+ */
 async function differencesOf(
   action: SubAction,
   settings: AcceptSettings,
@@ -74,7 +76,7 @@ async function differencesOf(
   }
 }
 
-/** Why an acceptance helps nothing in what the gate found; null when it does, or when that is not known. */
+/** Why an acceptance does not match what the gate found; null when it does, or when that is unknown. */
 function uselessReason(acceptance: Acceptance, differences: readonly string[] | null, headSha: string): string | null {
   const commit = acceptance.via === "comment" ? acceptance.head_sha : null;
   if (commit !== null && !headSha.startsWith(commit)) {
@@ -84,14 +86,14 @@ function uselessReason(acceptance: Acceptance, differences: readonly string[] | 
   const kinds = differences.map((token) => matchAcceptance(acceptance, { token }, headSha).kind);
   if (kinds.includes("covered")) return null;
   const open = [...new Set(differences)].slice(0, MAX_REPORTED).join(", ");
-  if (kinds.includes("larger")) return `the difference is larger than that by now: ${open}`;
-  if (kinds.includes("more")) return `more than that fails by now: ${open}`;
+  if (kinds.includes("larger")) return `the difference is larger now: ${open}`;
+  if (kinds.includes("more")) return `more fails now: ${open}`;
   return open === ""
     ? "the newest run of the gate has no difference that could be accepted"
     : `the newest run of the gate has another difference: ${open}`;
 }
 
-/** Log and answer: what somebody wrote is escaped for where it is read. */
+/** Log and answer: foreign text is escaped for the edge where it is read. */
 function refusalLines(refused: readonly RefusedAcceptance[], shown: (text: string) => string): readonly string[] {
   return refused.slice(0, MAX_REPORTED).map(({ difference, by, why }) => {
     const what = difference === "" ? "This acceptance" : `The acceptance of ${shown(difference)}`;
@@ -109,7 +111,7 @@ async function attempt(action: SubAction, what: string, permission: string, act:
   }
 }
 
-/** A reaction under the comment; for what does not count one reply, or for a label one comment that is kept. */
+/** A reaction under the comment. A refused acceptance gets one reply, a refused label one comment that is updated. */
 async function answer(action: SubAction, asked: Asked, refused: readonly RefusedAcceptance[]): Promise<void> {
   const { octokit, context } = action;
   const { owner, repo } = context;
@@ -129,32 +131,32 @@ async function answer(action: SubAction, asked: Asked, refused: readonly Refused
       comment_id: asked.comment,
       content: refused.length === 0 ? "+1" : "confused",
     });
-    // 200 instead of 201: this comment was answered before, and one answer is enough.
+    // 200 instead of 201: this comment was answered before.
     if (refused.length === 0 || (reaction.status as number) === 200) return;
     await octokit.rest.issues.createComment({ owner, repo, issue_number: asked.pullRequest, body: text });
   });
 }
 
-/** @returns the run that was started again; null when none was */
+/** @returns the run that was re-run; null when none was */
 async function runAgain(action: SubAction, settings: AcceptSettings, run: GateRun | null): Promise<number | null> {
   const { octokit, context, log } = action;
   if (!settings.rerun) return null;
   if (run === null) {
-    log("There is no run of the gate for this commit; its next one reads the acceptance.");
+    log("No run of the gate was found for this commit; its next run reads the acceptance.");
     return null;
   }
   if (!run.finished) {
-    log(`${run.url} is still under way; it reads the acceptance before it turns red.`);
+    log(`${run.url} is still under way; it reads the acceptance before it fails.`);
     return null;
   }
   if (!run.failed) {
-    log(`${run.url} did not fail; there is nothing to run again.`);
+    log(`${run.url} did not fail, so nothing is re-run.`);
     return null;
   }
   let started: number | null = null;
-  await attempt(action, "run the failed jobs again", "actions: write", async () => {
+  await attempt(action, "re-run the failed jobs", "actions: write", async () => {
     await runFailedJobsAgain({ octokit, owner: context.owner, repo: context.repo }, run);
-    log(`The failed jobs of ${run.url} run again.`);
+    log(`Re-running the failed jobs of ${run.url}.`);
     started = run.id;
   });
   return started;
@@ -167,13 +169,13 @@ async function findRun(action: SubAction, settings: AcceptSettings, headSha: str
     const asked = { octokit, owner, repo, apiUrl, signal, headSha, ownRun: runId };
     return await newestGateRun({ ...asked, gateId: settings.gateId, workflow: settings.workflow });
   } catch (error) {
-    const instead = "The acceptance counts; run the failed job again by hand.";
+    const instead = "The acceptance counts. Re-run the failed job by hand.";
     warn(degradedWarning({ what: "find the gate's run", permission: "actions: write", instead }, error));
     return null;
   }
 }
 
-/** A comment, a label or a person by hand accepts: check it against GitHub now, answer, and let the check run again. */
+/** Check an acceptance by comment, label or hand against GitHub, answer it, and re-run the check. */
 export async function accept(action: SubAction): Promise<number> {
   const { octokit, context, log, setOutput } = action;
   const settings = acceptSettings(action.input);
@@ -185,7 +187,7 @@ export async function accept(action: SubAction): Promise<number> {
   }
   const weighed = await weigh(action, asked);
   if (weighed === null || weighed.accepted.length + weighed.refused.length === 0) {
-    log("Nothing to do: what was said is not there any more.");
+    log("Nothing to do: the acceptance no longer exists.");
     setOutput("accepted", "false");
     return ExitCode.pass;
   }

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
+import type { Environment } from "../../core/environment.ts";
 import { ACCEPT_LABEL } from "../../github/pull-request/approvals.ts";
 import { commandsOf } from "../../github/pull-request/trailers.ts";
 
-/** What started this step: told by the event, which is a hint where to look and never a reason to believe anything. */
+/** What started this step, by its event: a hint where to look, never a reason to trust. */
 export type AcceptRequest =
   | { readonly kind: "comment"; readonly pullRequest: number; readonly comment: number }
   | { readonly kind: "label"; readonly pullRequest: number }
@@ -29,7 +30,7 @@ function ofComment(payload: unknown): AcceptRequest {
   const issue = property(payload, "issue");
   if (property(issue, "pull_request") === undefined) return none("the comment is on an issue");
   const body = property(payload, "comment", "body");
-  // A command that was edited in later has its own way to be told: write a new comment.
+  // A command that an edit added later is ignored: a new comment is needed.
   if (typeof body !== "string" || commandsOf(body).length === 0) return none("the comment accepts nothing");
   const [pullRequest, comment] = [positive(property(issue, "number")), positive(property(payload, "comment", "id"))];
   if (pullRequest === null || comment === null) return none("the event names no comment");
@@ -44,16 +45,13 @@ function ofLabel(payload: unknown): AcceptRequest {
 }
 
 /** Read the event; a number given by hand comes first. */
-export function readAcceptRequest(
-  env: Readonly<Record<string, string | undefined>>,
-  byHand: number | null,
-): AcceptRequest {
+export function readAcceptRequest(env: Environment, byHand: number | null): AcceptRequest {
   if (byHand !== null) return { kind: "by-hand", pullRequest: byHand };
   let payload: unknown;
   try {
     payload = JSON.parse(readFileSync(env.GITHUB_EVENT_PATH ?? "", "utf8"));
   } catch {
-    return { kind: "none", reason: "there is no event" };
+    return { kind: "none", reason: "the event is missing" };
   }
   switch (env.GITHUB_EVENT_NAME) {
     case "issue_comment":

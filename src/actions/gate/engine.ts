@@ -1,26 +1,114 @@
-import type { GateReport } from "../../report/documents/model.ts";
-import type { ActionInputs } from "./inputs.ts";
+import type { BaselineStore } from "../../baseline/store.ts";
+import { gateRequestFromInputs } from "../../config/from-action-inputs.ts";
+import type { Environment } from "../../core/environment.ts";
+import type { LiveAcceptances } from "../../gate/acceptance.ts";
+import type { GatePorts } from "../../gate/ports.ts";
+import { runGate } from "../../gate/run-gate.ts";
+import { openArtifactStore } from "../../github/artifacts/artifact-baselines.ts";
+import { withDeadline } from "../../github/deadline.ts";
+import { degradedWarning } from "../../github/degrade.ts";
+import { connect, type Octokit } from "../../github/octokit.ts";
+import { readAcceptances } from "../../github/pull-request/approvals.ts";
+import { readPullRequest } from "../../github/pull-request/pull-request.ts";
+import { openCommitHistory } from "../../github/repository/commit-history.ts";
+import { readFileAt } from "../../github/repository/file-at.ts";
+import { openGitData } from "../../github/repository/git-data-client.ts";
+import { openRefStore } from "../../github/repository/ref-store.ts";
+import { type Repository, type RunContext, runContext } from "../../github/run-context.ts";
+import type { Engine, EngineRun } from "./step.ts";
 
-/** What the engine may use of the step it runs in. */
-export interface EngineIo {
-  /** Absolute directory for the bundle; does not exist yet. */
-  readonly bundleDir: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Fires with a GateError as its reason; the engine then ends the measured tree and leaves a bundle within 5 s. */
-  readonly interrupt: AbortSignal;
-  /** One line of progress, without a newline. */
-  log(line: string): void;
-  stdout(chunk: Uint8Array): void;
-  stderr(chunk: Uint8Array): void;
+/** Longest wait that GitHub may ask for while a verdict is outstanding, seconds. */
+const MAX_WAIT_S = 15;
+/** Limit for reading acceptances: a pull request with thousands of comments still fits. */
+const DEADLINE_MS = 30_000;
+const AFTER_INTERRUPT_MS = 1000;
+
+/** Branches of NVIDIA's copy-pr-bot, and those of GitHub's merge queue, which name their pull request. */
+const COPIED = /^refs\/heads\/pull-request\/([1-9]\d{0,8})$/;
+const QUEUED = /^refs\/heads\/gh-readonly-queue\/.+\/pr-([1-9]\d{0,8})-[0-9a-f]{40,64}$/;
+
+/** A pull request that is measured here; the head is null where the measured commit is another one. */
+interface Measured {
+  readonly number: number;
+  readonly headSha: string | null;
 }
 
-export interface EngineOutcome {
-  readonly report: GateReport;
-  readonly bundleDir: string;
+/** The pull request this run measures; null when it measures none. */
+export function measuredPullRequest(
+  env: Environment,
+  { eventName, ref, sha }: Pick<RunContext, "eventName" | "ref" | "sha">,
+): Measured | null {
+  const pull = readPullRequest(env);
+  if (pull !== null) return { number: pull.number, headSha: pull.headSha };
+  const copied = eventName === "push" ? COPIED.exec(ref ?? "")?.[1] : undefined;
+  if (copied !== undefined) return { number: Number(copied), headSha: sha };
+  const queued = eventName === "merge_group" ? QUEUED.exec(ref ?? "")?.[1] : undefined;
+  return queued === undefined ? null : { number: Number(queued), headSha: null };
+}
+
+/** Reads the acceptances of a pull request from GitHub, within a deadline. Never throws. */
+export function acceptancesPort(
+  octokit: () => Promise<Octokit>,
+  repository: Repository,
+  { number, headSha }: Measured,
+  interrupt: AbortSignal,
+): () => Promise<LiveAcceptances> {
+  return async () => {
+    try {
+      const deadline = { ms: DEADLINE_MS, interrupt, msAfterInterrupt: AFTER_INTERRUPT_MS };
+      const read = await withDeadline(deadline, async () =>
+        readAcceptances({ octokit: await octokit(), ...repository }, number),
+      );
+      return { ...read, headSha };
+    } catch (error) {
+      const what = "read the acceptances of this pull request";
+      const instead = "No acceptance was applied; re-run the job once they can be read.";
+      return {
+        accepted: [],
+        refused: [],
+        warnings: [degradedWarning({ what, permission: "pull-requests: read", instead }, error)],
+        headSha,
+      };
+    }
+  };
 }
 
 /**
- * The gate itself, from inputs to bundle.
- * @throws GateError when there is nothing to report on (wrong inputs, broken configuration)
+ * What the gate may ask of GitHub: baselines on a ref of the repository, its history, and the acceptances of this pull
+ * request. Without a token or a repository the gate works with the local clone alone.
  */
-export type Engine = (inputs: ActionInputs, io: EngineIo) => Promise<EngineOutcome>;
+function gitHubPorts({ inputs, env, signal, ports: { log } }: EngineRun): Partial<GatePorts> {
+  const { token } = inputs;
+  const context = runContext(env);
+  const { owner, repo } = context;
+  if (token === undefined || owner === null || repo === null) return {};
+  let client: Promise<Octokit> | undefined;
+  const octokit = (): Promise<Octokit> => {
+    client ??= connect({ token, context, signal, longestWaitS: MAX_WAIT_S, log });
+    return client;
+  };
+  const repository = { owner, repo };
+  const stores = new Map<string, BaselineStore>();
+  const opened = (key: string, open: () => BaselineStore): BaselineStore => {
+    const store = stores.get(key) ?? open();
+    stores.set(key, store);
+    return store;
+  };
+  // The pull request is determined before the change's code runs, which could alter the event's file.
+  const measured = measuredPullRequest(env, context);
+  return {
+    openRef: (name, ref) => opened(ref, () => openRefStore(openGitData(octokit, repository, { log }), name, ref)),
+    openArtifact: (name, artifact) =>
+      opened(name, () => openArtifactStore({ octokit, ...repository, apiUrl: context.apiUrl, signal }, name, artifact)),
+    history: openCommitHistory(octokit, repository, context.ref),
+    fileAt: (commit, file) => readFileAt(octokit, repository, commit, file),
+    ...(measured === null ? {} : { acceptances: acceptancesPort(octokit, repository, measured, signal) }),
+  };
+}
+
+/** The command line's `run`, with what GitHub adds and the bundle where the post step looks for it. */
+export const measure: Engine = (run) =>
+  runGate(
+    { ...gateRequestFromInputs({ ...run.inputs }, run.env), bundle: run.bundleDir },
+    { ...run.ports, ...gitHubPorts(run) },
+  );

@@ -1,45 +1,37 @@
+import { RUN_OPTION_ENTRIES } from "../../config/run-options.ts";
+import type { Environment } from "../../core/environment.ts";
 import { matrixLeg, safeArtifactName } from "../../github/artifacts/artifact-name.ts";
 import type { ImageMode } from "../../github/comment/section-comment.ts";
 import { choice, gateIdInput, type Input, numberInput, wholeInput } from "../input-values.ts";
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Every input of `action.yml`. */
-export const INPUT_NAMES = [
+/** Inputs of `action.yml` that are not options of `run`. */
+const OWN_INPUTS = [
   "run",
   "config",
-  "scenario",
   "working-directory",
   "gate-id",
   "matrix",
-  "baseline",
-  "repeats",
-  "base-run",
-  "max-runs",
-  "max-minutes",
   "token",
   "fail-on",
-  "unjudged",
   "comment",
   "image",
   "artifact-name",
   "retention-days",
   "timeout-minutes",
-  "probe",
-  "attribute",
-  "interval-ms",
-  "budget",
-  "horizon",
-] as const;
+];
 
-export type InputName = (typeof INPUT_NAMES)[number];
+/** Every input of `action.yml`. */
+export const INPUT_NAMES: readonly string[] = [
+  ...OWN_INPUTS,
+  ...RUN_OPTION_ENTRIES.flatMap(([, { input }]) => (input === undefined ? [] : [input.name])),
+];
 
 /** Inputs as the workflow gave them, trimmed; an empty input is absent. */
-export type ActionInputs = Readonly<Partial<Record<InputName, string>>>;
+export type ActionInputs = Environment;
 
 /** Read the inputs from the variables the runner sets (`INPUT_<NAME>`, upper case, hyphens kept). */
 export function readInputs(env: Environment): ActionInputs {
-  const inputs: Partial<Record<InputName, string>> = {};
+  const inputs: Record<string, string> = {};
   for (const name of INPUT_NAMES) {
     const value = env[`INPUT_${name.toUpperCase()}`]?.trim();
     if (value !== undefined && value !== "") inputs[name] = value;
@@ -71,7 +63,7 @@ const DEFAULT_TIMEOUT_MINUTES = 60;
  * @throws GateError INPUT_INVALID (usage)
  */
 export function publishSettings(inputs: ActionInputs): PublishSettings {
-  const input: Input = (name) => inputs[name as InputName];
+  const input: Input = (name) => inputs[name];
   const gateId = gateIdInput(input);
   const leg = inputs.matrix === undefined ? null : matrixLeg(inputs.matrix);
   const minutes = numberInput(input, "timeout-minutes", 0.05, 35 * 24 * 60) ?? DEFAULT_TIMEOUT_MINUTES;

@@ -1,4 +1,5 @@
-import { runProcessStep } from "./process-step.ts";
+import { runGateStep } from "./step.ts";
 
-// The engine is loaded when it is wanted: a step with wrong inputs ends without it.
-await runProcessStep(async (inputs, io) => (await import("./gate-engine.ts")).gateEngine(inputs, io));
+// Loaded when measuring begins: a step with wrong inputs ends without the gate, its configuration's parser and its
+// sampler.
+await runGateStep(async (run) => (await import("./engine.ts")).measure(run));

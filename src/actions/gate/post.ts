@@ -1,25 +1,27 @@
 import { existsSync } from "node:fs";
+import { warning } from "@actions/core";
 import { actionsArtifactStore, uploadBundle } from "../../github/artifacts/artifact.ts";
 import { runContext } from "../../github/run-context.ts";
-import { actionsRunner } from "./actions-runner.ts";
+import { log } from "../log.ts";
 import { recallForPost } from "./state.ts";
 
 /** Runs after cancellation too; GitHub gives all post steps of a job five minutes together. */
 const DEADLINE_MS = 60_000;
 
-const left = recallForPost(actionsRunner);
+const left = recallForPost();
 if (left !== null && existsSync(left.bundleDir)) {
+  const { bundleDir, artifactName: name, retentionDays } = left;
   const upload = await uploadBundle(
     {
       store: actionsArtifactStore(),
       context: runContext(process.env),
-      name: left.artifactName,
-      retentionDays: left.retentionDays,
+      name,
+      retentionDays,
       deadline: { ms: DEADLINE_MS },
     },
-    left.bundleDir,
+    bundleDir,
   );
-  if (upload.ok) actionsRunner.info(`Uploaded the evidence bundle of the interrupted gate as ${upload.name}.`);
-  else actionsRunner.warning(upload.warning, { title: "Stormlog Gate" });
+  if (upload.ok) log(`Uploaded the evidence bundle of the interrupted gate as ${upload.name}.`);
+  else warning(upload.warning, { title: "Stormlog Gate" });
 }
 process.exit(0);

@@ -1,44 +1,158 @@
-import type { ArtifactStore } from "../../github/artifacts/artifact.ts";
+import { existsSync } from "node:fs";
+import { setOutput, setSecret, error as showError, warning } from "@actions/core";
+import type { Environment } from "../../core/environment.ts";
+import type { GateError } from "../../core/errors.ts";
+import { escapeTerminal } from "../../core/escape.ts";
+import { ExitCode } from "../../core/exit-codes.ts";
+import { plural } from "../../core/text.ts";
+import type { GatePorts } from "../../gate/ports.ts";
+import { annotationsOf } from "../../github/comment/annotations.ts";
+import { errorOutputs, type Outputs, outputsOf, type Published } from "../../github/outputs.ts";
 import type { GateReport } from "../../report/documents/model.ts";
-import type { Engine } from "./engine.ts";
-import type { StateStore } from "./state.ts";
+import { freeBundleDirectory } from "../bundle-directory.ts";
+import { fenced } from "../fenced.ts";
+import { asGateError } from "../gate-error.ts";
+import { watchInterruption } from "../interrupt.ts";
+import { log } from "../log.ts";
+import { type ActionInputs, type PublishSettings, publishSettings, readInputs } from "./inputs.ts";
+import { publishError, publishReport } from "./publish.ts";
+import { rememberForPost } from "./state.ts";
 
-/** How a message is shown; a file and line put it beside the code. */
-export interface AnnotationProperties {
-  readonly title?: string;
-  readonly file?: string;
-  readonly startLine?: number;
+const title = "Stormlog Gate";
+
+/** What the engine gets from the step. */
+export interface EngineRun {
+  readonly inputs: ActionInputs;
+  readonly env: Environment;
+  /** Absolute directory for the bundle; does not exist yet. */
+  readonly bundleDir: string;
+  /** Fires with a GateError as its reason: the step was cancelled or takes too long. */
+  readonly signal: AbortSignal;
+  readonly ports: GatePorts;
 }
 
-/** The runner's commands and files, as `@actions/core` offers them. */
-export interface RunnerCommands extends StateStore {
-  info(message: string): void;
-  warning(message: string, properties?: AnnotationProperties): void;
-  error(message: string, properties?: AnnotationProperties): void;
-  setOutput(name: string, value: string): void;
-  setSecret(secret: string): void;
-  startGroup(name: string): void;
-  endGroup(): void;
+export interface EngineOutcome {
+  readonly report: GateReport;
+  readonly bundleDir: string;
 }
 
-export interface MarkdownOptions {
-  readonly timelineImageUrl: string | null;
-  readonly bundleUrl: string | null;
-  readonly htmlUrl: string | null;
-  readonly mermaid: boolean;
-  readonly gate: string | null;
-  readonly maxChars: number;
+/**
+ * The gate itself, from inputs to bundle.
+ * @throws GateError when there is nothing to report on (wrong inputs, broken configuration)
+ */
+export type Engine = (run: EngineRun) => Promise<EngineOutcome>;
+
+/** A step whose inputs are checked. */
+export interface GateStep {
+  readonly env: Environment;
+  readonly settings: PublishSettings;
+  readonly bundleDir: string;
+  /** Fires with a GateError as its reason: the step was cancelled or takes too long. */
+  readonly signal: AbortSignal;
 }
 
-/** What one step of a job works with; the entry gives the real ones. */
-export interface Step {
-  readonly runner: RunnerCommands;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly engine: Engine;
-  readonly artifacts: ArtifactStore;
-  readonly markdown: (report: GateReport, options: MarkdownOptions) => Promise<string>;
-  /** Raw standard output, for what must not be taken for a command of ours. */
-  readonly write: (chunk: Uint8Array | string) => void;
-  /** Fires when the step is cancelled or takes too long; its reason is a GateError. */
-  readonly interrupt: AbortSignal;
+/** The step of this process, from its inputs to its exit status: check the inputs, measure, publish. Never returns. */
+export async function runGateStep(engine: Engine): Promise<never> {
+  // The runner may close our output before us; that is not a reason to end with a stack trace.
+  process.stdout.on("error", () => {});
+  const { env } = process;
+  const inputs = readInputs(env);
+  if (inputs.token !== undefined) setSecret(inputs.token);
+  let code: number;
+  try {
+    const settings = publishSettings(inputs);
+    // The runner kills this process soon after; the post step uploads what is on disk.
+    const { signal } = watchInterruption(settings.timeoutMs, () => process.exit(ExitCode.interrupted));
+    const { artifactName, retentionDays } = settings;
+    const bundleDir = freeBundleDirectory(env, artifactName);
+    rememberForPost({ bundleDir, artifactName, retentionDays });
+    code = await measureAndPublish(engine, inputs, { env, settings, bundleDir, signal });
+  } catch (cause) {
+    const error = asGateError(cause);
+    annotateError(env, error);
+    setOutputs(errorOutputs(error.exitCode, nothingPublished("", null)));
+    code = error.exitCode;
+  }
+  // An upload that missed its deadline may still be open; the process does not wait for it.
+  process.exit(code);
+}
+
+async function measureAndPublish(engine: Engine, inputs: ActionInputs, step: GateStep): Promise<number> {
+  const { env, bundleDir, signal } = step;
+  const warn = (message: string): void => warning(message, { title });
+  let outcome: EngineOutcome;
+  try {
+    outcome = await fenced(`${title}: measuring`, { env, signal, warn }, (ports) =>
+      engine({ inputs, env, bundleDir, signal, ports }),
+    );
+  } catch (cause) {
+    const error = asGateError(signal.aborted ? signal.reason : cause);
+    // Before publishing, which may not end in the time that a cancelled step has.
+    annotateError(env, error);
+    const { commentUrl, warnings } = await publishError(step, error, inputs.scenario);
+    for (const message of warnings) warn(message);
+    setOutputs(errorOutputs(error.exitCode, nothingPublished(existsSync(bundleDir) ? bundleDir : "", commentUrl)));
+    return error.exitCode;
+  }
+  return reportOutcome(step, outcome);
+}
+
+/** Publish the report, then annotate the run, set the outputs and decide the exit status. */
+async function reportOutcome(step: GateStep, { report, bundleDir }: EngineOutcome): Promise<number> {
+  const { published, warnings } = await publishReport(step, report, bundleDir);
+  // The engine reports an interruption as such; only the step knows that it was its own timeout.
+  const stopped = step.signal.aborted ? asGateError(step.signal.reason) : null;
+  const exitCode = stopped === null ? report.exit_code : stoppedExitCode(stopped, report.exit_code);
+  if (stopped !== null) annotateError(step.env, stopped);
+  const shown = { ...report, scenarios: stopped === null ? report.scenarios : [] };
+  for (const annotation of annotationsOf({ ...shown, warnings: [...report.warnings, ...warnings] })) {
+    const { level, title, message, place } = annotation;
+    const show = level === "error" ? showError : warning;
+    show(message, { title, ...(place === undefined ? {} : { file: place.file, startLine: place.line }) });
+  }
+  setOutputs({ ...outputsOf(report, published), "exit-code": String(exitCode) });
+  const { runs, minutes } = report.cost;
+  log(`${title}: ${report.word} (${plural(runs, "run")}, ${minutes.toFixed(1)} min)`);
+  return stepExitCode(exitCode, step.settings.verdictFails);
+}
+
+/** A breach that was found before the time was over remains one; otherwise the interruption decides. */
+function stoppedExitCode(stopped: GateError, reported: number): number {
+  return stopped.code === "STEP_TIMEOUT" && reported === ExitCode.gateFailed ? reported : stopped.exitCode;
+}
+
+/**
+ * Exit status of the step. `fail-on: never` exempts the verdict; a command that could not be measured, wrong input and
+ * an interruption stay failures.
+ */
+function stepExitCode(exitCode: number, verdictFails: boolean): number {
+  switch (exitCode) {
+    case ExitCode.pass:
+    case ExitCode.findings:
+      return ExitCode.pass;
+    case ExitCode.gateFailed:
+    case ExitCode.unjudged:
+      return verdictFails ? exitCode : ExitCode.pass;
+    default:
+      return exitCode;
+  }
+}
+
+function annotateError(env: Environment, error: GateError): void {
+  const where = error.where === undefined || error.message.includes(error.where) ? "" : ` (${error.where})`;
+  const hint = error.hint === undefined ? "" : ` ${error.hint}`;
+  showError(`${error.message}${where}.${hint}`, { title: `${title}: ${error.code}` });
+  const stack = error.cause instanceof Error ? error.cause.stack : error.stack;
+  if (env.RUNNER_DEBUG === "1" && stack) {
+    // The runner takes an indented `::error::` for a command too, and a message may contain untrusted text.
+    process.stdout.write(`${escapeTerminal(stack).replace(/^/gm, "| ")}\n`);
+  }
+}
+
+function setOutputs(outputs: Outputs): void {
+  for (const [name, value] of Object.entries(outputs)) setOutput(name, value);
+}
+
+function nothingPublished(bundlePath: string, commentUrl: string | null): Published {
+  return { bundlePath, reportPath: "", artifactId: null, artifactUrl: null, timelineUrl: null, commentUrl };
 }

@@ -8,31 +8,29 @@ import { callsItselfAccepted, type Ground, holdClaims } from "../report/claims.t
 import type { SubAction } from "../sub-action.ts";
 import type { MergeSettings } from "./settings.ts";
 
-/** The artifact service has this long for everything the legs left. */
+/** Limit for reading all sections. */
 const READ_DEADLINE_MS = 120_000;
 const AFTER_INTERRUPT_MS = 1000;
 
-/** What the legs of this run said, as it is now. */
+/** The sections of this run's legs, as they are now. */
 export interface LegsNow {
   /** As the comment shows them. */
   readonly sections: readonly Section[];
   readonly answer: SectionsAnswer;
-  /** Sentences about sections that were not taken at their word. */
+  /** Notes about sections whose claims were corrected. */
   readonly notes: readonly string[];
 }
 
 function notesOf(unaccepted: number, embellished: number): readonly string[] {
   const notes: string[] = [];
   if (unaccepted > 0) {
-    notes.push(
-      "A difference is called accepted that nobody with write permission has accepted: it counts as it was judged.",
-    );
+    notes.push("Ignored an acceptance by someone without write permission; the original verdict stands.");
   }
-  if (embellished > 0) notes.push("A leg called itself better than its own checks: the checks count.");
+  if (embellished > 0) notes.push("A leg reported a better verdict than its own checks support; the checks were used.");
   return notes;
 }
 
-/** The sections of this run's legs through the job's own artifact service, read anew at every call. */
+/** The sections of this run's legs through the job's own artifact service, read at every call. */
 export class Legs {
   readonly #action: SubAction;
   readonly #settings: MergeSettings;
@@ -44,12 +42,12 @@ export class Legs {
     this.#reader = sectionReader(store, settings.gateId);
   }
 
-  /** Whether a leg says that somebody accepted its difference: then it is worth asking GitHub. */
+  /** Whether a leg reports an accepted difference, which has to be checked with GitHub. */
   async callThemselvesAccepted(): Promise<boolean> {
     return callsItselfAccepted(await this.#sections());
   }
 
-  /** @throws GateError SECTIONS_UNREADABLE: without what the legs said there is no verdict */
+  /** @throws GateError SECTIONS_UNREADABLE: a verdict needs the legs' sections */
   async read(ground: Ground): Promise<LegsNow> {
     const given = await this.#sections();
     const held = holdClaims(given, ground);
@@ -66,14 +64,16 @@ export class Legs {
     return { sections: answer.sections, answer, notes };
   }
 
-  /** A leg that was to run again and left nothing this time looks like one that was not to: only GitHub's own record tells. */
+  /**
+   * A leg that ran again and left nothing looks like one that did not run. Only GitHub's own record distinguishes them.
+   */
   #older(given: readonly Section[]): readonly string[] {
     const { runAttempt } = this.#action.context;
     const older = given.filter((section) => section.runAttempt < runAttempt).map(({ leg }) => leg ?? "job");
     if (older.length === 0 || this.#settings.result !== null) return [];
     const shown = older.length > 5 ? `${older.slice(0, 5).join(", ")} and ${older.length - 5} more` : older.join(", ");
     return [
-      `Measured in an earlier attempt of this run: ${shown}. With the input result a leg that then failed would show.`,
+      `Measured in an earlier attempt of this run: ${shown}. Set the input result to detect a leg that has failed since.`,
     ];
   }
 
@@ -82,14 +82,14 @@ export class Legs {
     try {
       const deadline = { ms: READ_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
       const sections = await withDeadline(deadline, () => this.#reader.read());
-      for (const line of this.#reader.refused()) log(`Not taken for a section: ${line}`);
+      for (const line of this.#reader.refused()) log(`Not a section: ${line}`);
       return sections;
     } catch (cause) {
       if (signal.aborted) throw signal.reason;
       const why = cause instanceof Error ? cause.message : String(cause);
-      throw new GateError("SECTIONS_UNREADABLE", `what the legs left cannot be read: ${why}`, {
+      throw new GateError("SECTIONS_UNREADABLE", `the sections of the legs cannot be read: ${why}`, {
         kind: "error",
-        hint: "Run this job again: what the legs measured is kept.",
+        hint: "Re-run this job. The measurements of the legs are kept.",
         cause,
       });
     }

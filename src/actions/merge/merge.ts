@@ -1,5 +1,6 @@
 import { error } from "@actions/core";
 import { ExitCode } from "../../core/exit-codes.ts";
+import { plural } from "../../core/text.ts";
 import { upsertSectionComment } from "../../github/comment/section-comment.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
 import { withDeadline } from "../../github/deadline.ts";
@@ -9,7 +10,7 @@ import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
 import type { Section } from "../../report/documents/section.ts";
 import { renderComment } from "../../report/markdown/comment-markdown.ts";
-import { worstScenario } from "../../report/timeline/timeline-model.ts";
+import { worstScenario } from "../../report/urgency.ts";
 import { headlineOf } from "../../report/wording.ts";
 import type { Ground } from "../report/claims.ts";
 import { openSource } from "../report/source.ts";
@@ -22,16 +23,16 @@ const LOOK_DEADLINE_MS = 60_000;
 const COMMENT_DEADLINE_MS = 120_000;
 const AFTER_INTERRUPT_MS = 1000;
 
-/** What is known of the pull request. */
+/** The pull request and its acceptances. */
 interface Known {
-  /** Null where this run is about none, or GitHub did not tell. */
+  /** Null where this run has none, or GitHub did not answer. */
   readonly pullRequest: { readonly number: number; readonly headSha: string | null } | null;
   readonly ground: Ground;
 }
 
 /**
- * The verdict of a whole matrix, or of all nodes of a job: what its legs left in this run, as one comment, one summary and the exit
- * status of the one check that a branch needs. Runs no code of the change.
+ * The verdict of a whole matrix, or of all nodes of a job, from the sections of this run: as one comment, one summary
+ * and the exit status of the one check that a branch needs. Runs no code of the change.
  */
 export async function merge(action: SubAction): Promise<number> {
   const settings = mergeSettings(action.input);
@@ -46,30 +47,33 @@ export async function merge(action: SubAction): Promise<number> {
     return now;
   });
   if (commentUrl !== null) action.setOutput("comment-url", commentUrl);
-  // What came while the comment was written counts too.
-  return tell(action, settings, now);
+  // Sections that arrived while the comment was written count too.
+  return report(action, settings, now);
 }
 
-/** The pull request and what was accepted of it; GitHub may be silent, and then the legs' own word stands, but not a fork's. */
+/**
+ * The pull request and its acceptances. Where GitHub does not answer, the legs' own acceptances count, but not a
+ * fork's.
+ */
 async function lookUp(action: SubAction, settings: MergeSettings, accepted: boolean): Promise<Known> {
   const { context, signal, warn } = action;
   const deadline = { ms: LOOK_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };
   try {
     return await withDeadline(deadline, async () => {
       const source = await openSource(action, settings.gateId, context.runId);
-      const { stranger } = source.record;
+      const { untrusted } = source.record;
       if (source.pullRequest.kind === "none")
-        return { pullRequest: null, ground: { live: null, headSha: null, stranger } };
+        return { pullRequest: null, ground: { live: null, headSha: null, untrusted } };
       const { pullRequest } = source;
       const live = accepted ? await source.acceptances(pullRequest) : null;
-      return { pullRequest, ground: { live, headSha: pullRequest.headSha, stranger } };
+      return { pullRequest, ground: { live, headSha: pullRequest.headSha, untrusted } };
     });
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
-    const instead = "There is no comment; the job summary has the verdict.";
+    const instead = "No comment was written. The job summary has the verdict.";
     warn(degradedWarning({ what: "look up the pull request", permission: "pull-requests: read", instead }, cause));
-    const stranger = readPullRequest(action.env)?.fromFork ?? false;
-    return { pullRequest: null, ground: { live: null, headSha: null, stranger } };
+    const untrusted = readPullRequest(action.env)?.fromFork ?? false;
+    return { pullRequest: null, ground: { live: null, headSha: null, untrusted } };
   }
 }
 
@@ -115,8 +119,8 @@ async function keepComment(
     }
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
-    const instead = "The verdict is this job's own result; its summary has everything.";
-    const what = "keep the pull request comment";
+    const instead = "The verdict is the result of this job. Its summary has the details.";
+    const what = "update the pull request comment";
     warn(degradedWarning({ what, permission: "pull-requests: write", instead }, cause));
   }
   return null;
@@ -126,7 +130,7 @@ function notesOf({ answer, notes }: LegsNow): readonly string[] {
   return [...answer.missing.map(({ message }) => `${message}.`), ...notes];
 }
 
-/** Exit status by `fail-on`: it exempts what the gate thinks of the memory, not errors, and not what is missing. */
+/** Exit status by `fail-on`: it exempts the verdict, but neither errors nor missing legs. */
 function stepStatus(code: number, { verdictFails }: MergeSettings, missing: boolean): number {
   if (code === ExitCode.gateFailed) return verdictFails || missing ? code : ExitCode.pass;
   return code === ExitCode.unjudged && !verdictFails && !missing ? ExitCode.pass : code;
@@ -149,7 +153,7 @@ const NOT_PUBLISHED = {
   ...{ bundlePath: "", reportPath: "", artifactId: null, artifactUrl: null, timelineUrl: null, commentUrl: null },
 };
 
-function tell(action: SubAction, settings: MergeSettings, now: LegsNow): number {
+function report(action: SubAction, settings: MergeSettings, now: LegsNow): number {
   const { context, setOutput, env, log, warn } = action;
   const { sections, answer } = now;
   const { report } = answer;
@@ -170,15 +174,15 @@ function tell(action: SubAction, settings: MergeSettings, now: LegsNow): number 
     maxChars: MAX_SUMMARY_BYTES,
   });
   if (!writeSummary(env.GITHUB_STEP_SUMMARY, summary) && env.GITHUB_STEP_SUMMARY) {
-    warn("Could not write the job summary: its file is full or cannot be written.");
+    warn("Could not write the job summary: its file is full or not writable.");
   }
-  for (const { message } of answer.missing) warn(`${message}; what is missing is no pass.`);
+  for (const { message } of answer.missing) warn(`${message}; a missing leg is not a pass.`);
   const { runs, minutes } = report.cost;
   const status = stepStatus(code, settings, answer.missing.length > 0);
   const worst = worstScenario(report);
   if (status !== ExitCode.pass && worst !== null) {
     error(`${word}: ${worst.scenario}: ${headlineOf(worst)}`, { title: TITLE });
   }
-  log(`${sections.length} legs: ${word} (${runs} ${runs === 1 ? "run" : "runs"}, ${minutes.toFixed(1)} min)`);
+  log(`${sections.length} legs: ${word} (${plural(runs, "run")}, ${minutes.toFixed(1)} min)`);
   return status;
 }

@@ -3,7 +3,7 @@ import type { ImageMode } from "../../github/comment/section-comment.ts";
 import { type ExpectedLegs, parseExpected } from "../../merge/merge-legs.ts";
 import { choice, gateIdInput, type Input } from "../input-values.ts";
 
-/** What GitHub recorded of the jobs that measured, as `needs.<job>.result` says it. */
+/** GitHub's record of the jobs that measured, as `needs.<job>.result` has it. */
 export type NeedsResult = "success" | "failure" | "cancelled" | "skipped";
 
 /** Inputs of `merge/action.yml`, checked. */

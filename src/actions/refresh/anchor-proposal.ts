@@ -1,6 +1,7 @@
 import { git } from "../../baseline/git.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
 import { escapeTerminal } from "../../core/escape.ts";
+import { oneLine } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import {
   ANCHORS_FILE,
@@ -21,7 +22,7 @@ import { ANCHOR_MARGIN } from "../../verdict/defaults.ts";
 import { levelLine, nightsOf, nightTable } from "./session-text.ts";
 import { keyName, type RefreshSettings } from "./settings.ts";
 
-/** An anchor that a night's level has left behind. */
+/** An anchor that the level of a nightly session exceeds. */
 export interface AnchorMove {
   readonly night: NightlyScenario;
   /** Null = there is none yet. */
@@ -30,8 +31,8 @@ export interface AnchorMove {
 }
 
 /**
- * Anchors that tonight's sessions exceed by more than the margin; with `propose` also those that are not there yet. A session that was
- * held back proposes nothing: its level is not accepted by anybody.
+ * Anchors that these sessions exceed by more than the margin; with `propose` also anchors that do not exist yet. A
+ * session that was held back proposes nothing, because its level is not accepted.
  */
 export function anchorMoves(
   request: GateRequest,
@@ -81,9 +82,9 @@ function movePart({ night, from, to }: AnchorMove, nights: readonly NightlyEntry
     ...(from === null
       ? []
       : [`Anchored ${md(from.set, 30)}${from.commit === null ? "" : ` at \`${from.commit.slice(0, 10)}\``}.`, ""]),
-    table(["rank", "device", "metric", "anchor", "tonight", "change"], ["r", "l", "l", "r", "r", "r"], rows),
+    table(["rank", "device", "metric", "anchor", "now", "change"], ["r", "l", "l", "r", "r", "r"], rows),
     "",
-    ...(spark === "" ? [] : [`Peak, night by night: \`${spark}\``, ""]),
+    ...(spark === "" ? [] : [`Peak per night: \`${spark}\``, ""]),
     nightTable(own),
   ].join("\n");
 }
@@ -94,12 +95,12 @@ function moveText(moves: readonly AnchorMove[], nights: readonly NightlyEntry[])
   return [
     ...(creeps
       ? [
-          `The main branch lies more than ${percent} above its release anchor: no single change was large enough to be stopped, their sum is.`,
-          "Moving the anchor accepts that sum. If it is not wanted, look through the nights below for where it came from, and close this.",
+          `The main branch is more than ${percent} above its release anchor. No single change was large enough to be stopped; their sum is.`,
+          "Moving the anchor accepts that sum. Otherwise find its origin in the nights below and close this.",
         ]
       : [
-          `These scenarios have no release anchor yet. With one, the sum of many small increases is stopped ${percent} above it, which the comparison`,
-          "with the newest baseline cannot do.",
+          `These scenarios have no release anchor yet. An anchor stops the sum of many small increases at ${percent} above it, which a comparison`,
+          "with the newest baseline cannot.",
         ]),
     "",
     ...moves.flatMap((move) => [movePart(move, nights), ""]),
@@ -108,7 +109,7 @@ function moveText(moves: readonly AnchorMove[], nights: readonly NightlyEntry[])
 
 const titleOf = (moves: readonly AnchorMove[], key: string): string => {
   const verb = moves.every(({ from }) => from === null) ? "Set" : "Move";
-  const names = moves.map(({ night }) => escapeTerminal(night.report.scenario.replace(/[\r\n]+/g, " "))).join(", ");
+  const names = moves.map(({ night }) => escapeTerminal(oneLine(night.report.scenario))).join(", ");
   const title = `${verb} the memory anchor of ${names}${key === "default" ? "" : ` (${key})`}`;
   return title.length > 200 ? `${title.slice(0, 199)}…` : title;
 };
@@ -132,7 +133,7 @@ export async function anchorProposal(
     files: [{ path: `${prefix.ok ? prefix.stdout : ""}${ANCHORS_FILE}`, content: serializeAnchors(moved) }],
     body: [
       ...moveText(moves, nights),
-      "Merging this is the decision; the nightly run keeps it up to date until then, unless somebody pushes to its branch.",
+      "Merging this moves the anchor. Until then the nightly run keeps it up to date, unless its branch receives other commits.",
       "",
     ].join("\n"),
   };
@@ -149,7 +150,7 @@ export function anchorIssue(
     title: proposal.title,
     body: [
       ...moveText(moves, nights),
-      "This token may not open pull requests, so the file stands here. To accept it:",
+      "This token may not open pull requests. To accept the anchor, commit this file:",
       "",
       `\`${md(file?.path ?? "", 200)}\``,
       "",

@@ -2,7 +2,10 @@ import { withDeadline } from "../../github/deadline.ts";
 import { type Attempt, degradedWarning } from "../../github/degrade.ts";
 import type { SubAction } from "../sub-action.ts";
 
-/** Something that a night can do without: done within its time, or one warning says why not. @returns null when it was not done */
+/**
+ * An optional step of the nightly run: done within its time, or one warning gives the reason. @returns null when it was
+ * not done
+ */
 export async function attempted<T>(
   action: Pick<SubAction, "signal" | "warn">,
   ms: number,

@@ -29,14 +29,14 @@ describe("where baselines are made", () => {
     [{ fork: null }, "it is not known whether this is a fork"],
     [{ isProtected: false }, '"main" is not protected'],
     [{ isProtected: null }, 'it is not known whether "main" is protected'],
-  ])("not where %j, and it says why", (over, why) => {
+  ])("cannot be made on %j, and the error gives the reason", (over, why) => {
     const error = refusal({ ...HERE, ...over }, true);
     expect(error).toMatchObject({ code: "REFRESH_REFUSED", exitCode: 2 });
     expect(error?.message).toContain(why);
     expect(error?.hint).toBeTruthy();
   });
 
-  it("an unprotected branch only where the workflow says so itself", () => {
+  it("can be made on an unprotected branch only where the workflow allows it", () => {
     expect(refusal({ ...HERE, isProtected: false }, false)).toBeNull();
     expect(refusal({ ...HERE, isProtected: false, fork: true }, false)).not.toBeNull();
   });

@@ -15,15 +15,16 @@ export interface GitLocation {
   readonly isProtected: boolean | null;
 }
 
-/** Longest wait for what the event tells as well, milliseconds. */
+/** Longest wait for what the event also contains, milliseconds. */
 const DEADLINE_MS = 30_000;
 
-/** Events whose code is that of the branch they name, started by nobody who could not push to it. */
+/** Events that run the code of the branch they name, and that only accounts with push access can start. */
 const EVENTS: ReadonlySet<string> = new Set(["schedule", "push", "workflow_dispatch"]);
 
 /**
- * Why baselines cannot be made here; null when they can. A baseline is what everybody is judged by: only a protected default
- * branch's own code may make one, never a pull request's or a fork's. What is not known does not count in favour.
+ * Why baselines cannot be made here; null when they can. Every pull request is judged by the baseline: only a protected
+ * default branch's own code may make one, never a pull request's or a fork's. What is not known does not count in
+ * favour.
  */
 export function refusal(place: GitLocation, requireProtected: boolean): GateError | null {
   const { eventName, ref, defaultBranch, fork, isProtected } = place;
@@ -52,7 +53,7 @@ export function refusal(place: GitLocation, requireProtected: boolean): GateErro
       isProtected === null
         ? `it is not known whether "${defaultBranch}" is protected`
         : `"${defaultBranch}" is not protected`,
-      "Protect the branch, or set require-protected: false and know that whoever can push can move the baseline.",
+      "Protect the branch, or set require-protected: false. Everyone with push access can then move the baseline.",
     );
   }
   return null;
@@ -63,7 +64,7 @@ interface EventRepository {
   readonly fork?: unknown;
 }
 
-/** What the event says of the repository: written by GitHub when the run began, and good enough when its API is away. */
+/** The repository in the event: written by GitHub when the run began, and sufficient when its API is unreachable. */
 function eventRepository(file: string | undefined): EventRepository {
   if (!file) return {};
   try {
@@ -74,7 +75,10 @@ function eventRepository(file: string | undefined): EventRepository {
   }
 }
 
-/** Ask GitHub where this runs; where it does not answer, the event and the runner's variables say it, with one warning. */
+/**
+ * Ask GitHub where this runs. Where it does not answer, the event and the runner's variables are used, with one
+ * warning.
+ */
 export async function readGitLocation(action: SubAction): Promise<GitLocation> {
   const { context, octokit, env } = action;
   const { owner, repo, eventName, ref } = context;
@@ -94,7 +98,7 @@ export async function readGitLocation(action: SubAction): Promise<GitLocation> {
     const attempt = {
       what: "ask for the default branch",
       permission: "contents: read",
-      instead: "The event that started this run says which it is.",
+      instead: "The event that started this run was used.",
     };
     action.warn(degradedWarning(attempt, error));
     const { default_branch, fork } = eventRepository(env.GITHUB_EVENT_PATH);

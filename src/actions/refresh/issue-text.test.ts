@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NightlyScenario, Settlement } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
-import type { ScenarioReport } from "../../report/documents/model.ts";
+import { type ScenarioReport, scenarioReport } from "../../report/documents/model.ts";
 import { sampleReport } from "../../report/testing/sample-report.ts";
 import { closedIssueText, type IssueContext, isReported, openIssueText } from "./issue-text.ts";
 
@@ -25,7 +25,7 @@ const entry = (over: Partial<NightlyEntry> = {}): NightlyEntry => ({
 });
 
 function night(settlement: Settlement, over: Partial<ScenarioReport> = {}): NightlyScenario {
-  const report = { ...(sampleReport("fail").scenarios[0] as ScenarioReport), ...over };
+  const report = scenarioReport({ ...(sampleReport("fail").scenarios[0] as ScenarioReport), ...over });
   return {
     scenario: {
       name: report.scenario,
@@ -69,7 +69,7 @@ describe("the issue about the main branch", () => {
     expect(body).toContain("accept: <reason>");
     expect(body).toContain("git push origin refs/stormlog/baselines");
     expect(body).toContain("+1.00 MiB");
-    expect(body).toMatch(/night by night: `[▁▂▃▄▅▆▇█]{2}`/u);
+    expect(body).toMatch(/per night: `[▁▂▃▄▅▆▇█]{2}`/u);
     expect(body).toContain("https://github.com/octo/model/actions/runs/7");
   });
 

@@ -1,11 +1,12 @@
 import { escapeTerminal } from "../../core/escape.ts";
+import { oneLine } from "../../core/text.ts";
 import type { IssueText } from "../../github/repository/issue-upsert.ts";
 import type { NightlyScenario } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { codeBlock, linkTarget, md } from "../../report/markdown/markdown-text.ts";
 import { breachLines, levelLine, nightsOf, nightTable, settlementText } from "./session-text.ts";
 
-/** What the issue's text needs beside the night. */
+/** What the issue's text needs beside the nightly run. */
 export interface IssueContext {
   readonly key: string;
   /** Page of the repository; null where it is not known. */
@@ -14,13 +15,16 @@ export interface IssueContext {
   readonly bundleUrl: string | null;
   /** The store as written in the workflow. */
   readonly baseline: string;
-  /** Everything remembered, tonight included. */
+  /** All recorded nights, this one included. */
   readonly nights: readonly NightlyEntry[];
 }
 
 const named = (key: string): string => (key === "default" ? "" : ` (${key})`);
 
-/** Whether a night has to be told to people: what is held back, and what exceeds a budget. The release anchor is told by its own proposal. */
+/**
+ * Whether the issue lists a scenario: its session is held back, or exceeds a budget. The release anchor has its own
+ * proposal.
+ */
 export function isReported({ settlement, report }: NightlyScenario): boolean {
   if (settlement.kind === "held") return true;
   if (settlement.kind === "epoch") return false;
@@ -53,18 +57,18 @@ function scenarioPart(night: NightlyScenario, context: IssueContext): string {
   return [
     `### ${md(night.report.scenario, 80)}`,
     "",
-    `MeasuredSession's session ${md(settlementText(night.settlement), 300)}.`,
+    `The nightly session ${md(settlementText(night.settlement), 300)}.`,
     "",
     ...breachLines(night),
-    ...(lines.length === 0 ? [] : ["", "What was seen:", "", ...lines]),
+    ...(lines.length === 0 ? [] : ["", "Findings:", "", ...lines]),
     "",
     ...[range(night, context.repositoryUrl)].flatMap((text) => (text === null ? [] : [text, ""])),
-    ...(spark === "" ? [] : [`Peak, night by night: \`${spark}\``, ""]),
+    ...(spark === "" ? [] : [`Peak per night: \`${spark}\``, ""]),
     nightTable(nights),
   ].join("\n");
 }
 
-/** How the level of tonight becomes the new normal; without one of these the baseline stays where it is. */
+/** How this level becomes the new normal; without one of these steps the baseline stays as it is. */
 function wayOut({ baseline }: IssueContext): readonly string[] {
   const ref = baseline.startsWith("ref:") ? baseline.slice("ref:".length) : null;
   const commands =
@@ -78,38 +82,38 @@ function wayOut({ baseline }: IssueContext): readonly string[] {
   return [
     "### What to do",
     "",
-    "- **It was not wanted:** mend it. The next night within the limits closes this issue, and its session joins the baseline again.",
-    "- **It is wanted:** run the nightly workflow by hand with the input `accept: <reason>`; what it measures then becomes the new level. Or accept",
-    "  tonight's bundle from a clone:",
+    "- **Not intended:** fix it. The next nightly session within the limits closes this issue and joins the baseline again.",
+    "- **Intended:** run the nightly workflow by hand with the input `accept: <reason>`. What it measures becomes the new level. Or accept this",
+    "  run's bundle from a clone:",
     "",
     codeBlock(commands.join("\n")),
     "",
-    "- **It was accepted in its pull request** (`/stormlog accept …`): then the first night after the merge opened the new level by itself, and this is",
-    "  something else, or larger.",
+    "- **Accepted in its pull request** (`/stormlog accept …`): the first nightly run after the merge opened the new level. This breach is another one,",
+    "  or larger.",
     "",
-    "Until then the baseline stays at the old level. Pull requests are not blocked by what the main branch itself does where their base commit can",
-    "be run (`base-run: auto`): it is run in the same session before they are red.",
+    "Until then the baseline stays at the old level. It does not block pull requests whose base commit can be run (`base-run: auto`): the base commit",
+    "is re-run in the same session before a pull request fails.",
   ];
 }
 
 /** The issue while something is above its limit. */
 export function openIssueText(nights: readonly NightlyScenario[], context: IssueContext): IssueText {
-  const told = nights.filter(isReported);
-  const scenarios = told.map(({ report }) => escapeTerminal(report.scenario.replace(/[\r\n]+/g, " "))).join(", ");
+  const reported = nights.filter(isReported);
+  const scenarios = reported.map(({ report }) => escapeTerminal(oneLine(report.scenario))).join(", ");
   const title = `Memory: ${scenarios} above its limits on the main branch${named(context.key)}`;
-  const [first] = told;
+  const [first] = reported;
   const commit = first?.report.runs[0]?.info.commit?.slice(0, 10).replace(/[^0-9a-f]/g, "") ?? "";
   return {
     title: title.length > 200 ? `${title.slice(0, 199)}…` : title,
     body: [
       `The nightly memory gate${named(context.key)} found the main branch above its limits${commit === "" ? "" : ` at \`${commit}\``}.`,
       "",
-      `${link("The night's run", context.runUrl)} · ${link("evidence bundle", context.bundleUrl)}`,
+      `${link("Nightly run", context.runUrl)} · ${link("evidence bundle", context.bundleUrl)}`,
       "",
-      ...told.flatMap((night) => [scenarioPart(night, context), ""]),
+      ...reported.flatMap((night) => [scenarioPart(night, context), ""]),
       ...wayOut(context),
       "",
-      "This text is kept up to date by the nightly run; what is written below it stays.",
+      "The nightly run keeps this text up to date and leaves comments alone.",
       "",
     ].join("\n"),
   };
@@ -124,7 +128,7 @@ export function closedIssueText(nights: readonly NightlyScenario[], context: Iss
   return {
     title: `Memory: the main branch is within its limits again${named(context.key)}`,
     body: [
-      `Within its limits again with ${link("this night's run", context.runUrl)}.`,
+      `Within its limits again in ${link("this nightly run", context.runUrl)}.`,
       "",
       ...lines,
       "",

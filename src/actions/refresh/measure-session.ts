@@ -1,20 +1,15 @@
-import { endGroup, startGroup } from "@actions/core";
 import { parseBaselineSpec } from "../../baseline/spec.ts";
 import type { BaselineStore } from "../../baseline/store.ts";
 import { gateRequestFromInputs } from "../../config/from-action-inputs.ts";
 import type { GateRequest } from "../../config/gate-request.ts";
 import { usageError } from "../../core/errors.ts";
-import type { GatePorts } from "../../gate/ports.ts";
 import type { GitData } from "../../github/repository/git-data.ts";
 import { openRefStore } from "../../github/repository/ref-store.ts";
 import { freeBundleDirectory } from "../bundle-directory.ts";
-import { engineInterrupt } from "../engine-interrupt.ts";
-import { raiseCommandFence } from "../gate/command-fence.ts";
-import { guardFileCommands, writtenWarning } from "../gate/file-commands.ts";
 import type { SubAction } from "../sub-action.ts";
 import type { RefreshSettings } from "./settings.ts";
 
-/** Inputs that say what is measured and how; the same words as the gate's. */
+/** Inputs about what is measured and how; the same as the gate's. */
 export const MEASURED = [
   "run",
   "config",
@@ -30,10 +25,10 @@ export const MEASURED = [
   "horizon",
 ] as const;
 
-/** A first session of five runs, its confirmation and three base runs, when nobody set a limit. */
+/** Enough for a first session of five runs, its confirmation and three base runs. */
 const DEFAULT_MAX_RUNS = "16";
 
-/** The request of a night: what the gate would measure, with its limits for a session. */
+/** The request of a nightly session: what the gate would measure, with the limits of a session. */
 export function nightRequest(action: SubAction, settings: RefreshSettings): GateRequest {
   const inputs = Object.fromEntries(MEASURED.map((name) => [name, action.input(name)]));
   const request = gateRequestFromInputs(
@@ -53,35 +48,4 @@ export function nightStore(settings: RefreshSettings, request: GateRequest, gitD
     throw usageError("BASELINE_SPEC_INVALID", `"${settings.baseline}" is not a store that can be written`);
   if (spec.store.kind === "file") return spec.store;
   return openRefStore(gitData, settings.baseline, settings.baseline.slice("ref:".length));
-}
-
-/** Measure behind the fence: nothing that the command prints or writes acts as this step. */
-export async function fenced<T>(
-  action: SubAction,
-  store: BaselineStore,
-  work: (ports: GatePorts) => Promise<T>,
-): Promise<T> {
-  startGroup("Stormlog Gate: measuring the night");
-  const files = guardFileCommands(action.env);
-  const fence = raiseCommandFence((chunk) => process.stdout.write(chunk));
-  const onExit = (): void => fence.close();
-  process.once("exit", onExit);
-  try {
-    return await work({
-      log: (line) => fence.write(`${line}\n`),
-      stdout: (chunk) => fence.write(chunk),
-      stderr: (chunk) => fence.write(chunk),
-      progress: null,
-      interrupt: engineInterrupt(action.signal),
-      now: () => new Date(),
-      // The very store that is written, so that what was read is not asked for twice.
-      ...(store.kind === "ref" ? { openRef: () => store } : {}),
-    });
-  } finally {
-    process.off("exit", onExit);
-    fence.close();
-    endGroup();
-    const written = writtenWarning(files.restore());
-    if (written !== null) action.warn(written);
-  }
 }

@@ -21,7 +21,7 @@ function bounded(text: IssueText): IssueText {
   return text.body.length <= MAX_TEXT ? text : { ...text, body: `${text.body.slice(0, MAX_TEXT)}\n\n…` };
 }
 
-/** Tell people of what exceeds its limits, in one issue; close it once nothing does. Its page, or null. */
+/** Report what exceeds its limits in one issue, and close it once nothing does. @returns its page, or null */
 export async function reportBreach(
   action: SubAction,
   settings: RefreshSettings,
@@ -32,20 +32,20 @@ export async function reportBreach(
   const { octokit } = action;
   const { owner, repo } = action.context;
   const target = { owner, repo, key: settings.key };
-  const told = night.scenarios.some(isReported);
-  // A night that failed or could not be judged is no reason to call anything green again.
+  const breached = night.scenarios.some(isReported);
+  // A session that failed or could not be judged does not close the issue.
   const green =
-    !told &&
+    !breached &&
     night.scenarios.length > 0 &&
     night.scenarios.every(({ settlement }) => ["approved", "seed", "epoch"].includes(settlement.kind));
-  if (!told && !green) return null;
+  if (!breached && !green) return null;
   const attempt = {
-    what: told ? "keep the issue about the main branch" : "close the issue about the main branch",
+    what: breached ? "keep the issue about the main branch" : "close the issue about the main branch",
     permission: "issues: write",
-    instead: "The job summary shows what it would have said.",
+    instead: "The job summary shows its text.",
   };
   return attempted(action, DEADLINE_MS, attempt, async () => {
-    const result = told
+    const result = breached
       ? await upsertIssue(octokit, target, bounded(openIssueText(night.scenarios, context)))
       : await closeIssue(octokit, target, bounded(closedIssueText(night.scenarios, context)));
     if (result.action === "none") return null;
@@ -60,7 +60,10 @@ export interface AnchorTarget {
   readonly defaultBranch: string;
 }
 
-/** Propose release anchors that tonight's level has left behind: one pull request, or one issue where those are not allowed. Its page, or null. */
+/**
+ * Propose to move exceeded release anchors: one pull request, or one issue where those are not allowed. @returns its
+ * page, or null
+ */
 export async function proposeAnchors(
   action: SubAction,
   settings: RefreshSettings,
@@ -82,7 +85,7 @@ export async function proposeAnchors(
   const attempt = {
     what: "propose the release anchor",
     permission: "contents: write, pull-requests: write",
-    instead: "The anchor stays where it is; the next night tries again.",
+    instead: "The anchor is unchanged. The next nightly run tries again.",
   };
   return attempted(action, 2 * DEADLINE_MS, attempt, async () => {
     try {

@@ -14,8 +14,9 @@ export function failOn(mode: "advisory" | "blocking"): "never" | "regression" {
 }
 
 /**
- * Tell a gate's job whether it blocks: read-only, allowed for every event. Where that cannot be read the gate is as strict as the
- * workflow's own `mode` says without promotion, so that no failure of the network loosens or tightens it silently.
+ * Set the outputs that decide whether a gate's job blocks: read-only, allowed for every event. Where the state cannot
+ * be read, the workflow's own `mode` counts without promotion, so that no failure of the network loosens or tightens
+ * the gate silently.
  */
 export async function readMode(
   action: SubAction,

@@ -20,8 +20,8 @@ async function storeDirectory(request: GateRequest, baseline: string): Promise<s
 }
 
 /**
- * A pull request with tonight's sessions of a `file:` store. It builds on what earlier nights put on its branch, so that a request that
- * waits for a week holds a week of nights.
+ * A pull request with the new sessions of a `file:` store. It builds on the earlier commits of its branch, so that a
+ * request that waits for a week contains a week of sessions.
  * @returns null when nothing was stored, or the store lies outside the repository
  */
 export async function recordsProposal(
@@ -48,7 +48,7 @@ export async function recordsProposal(
   const parts = night.scenarios.flatMap(({ report, settlement, entry }) => [
     `### ${md(report.scenario, 80)}`,
     "",
-    `Verdict **${report.word}**; tonight's session ${md(settlementText(settlement), 300)}.`,
+    `Verdict **${report.word}**; the session ${md(settlementText(settlement), 300)}.`,
     "",
     nightTable(nightsOf(place.nights, entry)),
     "",
@@ -59,7 +59,7 @@ export async function recordsProposal(
     title: `Memory baselines of the main branch${named}`,
     message: `Memory baselines of the main branch${named}`,
     body: [
-      "Sessions that the nightly run measured. Later nights are added here until this is merged.",
+      "Sessions that the nightly run measured. Later sessions are added until this is merged.",
       "GitHub starts no checks for a pull request that a job has opened: close it and open it again to start them.",
       "",
       ...parts,

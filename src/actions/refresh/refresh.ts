@@ -1,7 +1,8 @@
-import { getState, saveState } from "@actions/core";
 import { GateError, usageError } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
+import { oneLine } from "../../core/text.ts";
 import { readAnchors } from "../../gate/anchor-file.ts";
+import type { GatePorts } from "../../gate/ports.ts";
 import { actionsArtifactStore, uploadBundle } from "../../github/artifacts/artifact.ts";
 import { MAX_SUMMARY_BYTES, writeSummary } from "../../github/comment/summary.ts";
 import { withDeadline } from "../../github/deadline.ts";
@@ -13,11 +14,12 @@ import { selfTest } from "../../nightly/self-test.ts";
 import type { NightlyEntry, Trial } from "../../nightly/state.ts";
 import { renderSummary } from "../../report/markdown/summary-markdown.ts";
 import { covers } from "../../verdict/difference.ts";
+import { fenced } from "../fenced.ts";
 import { rememberForPost, rememberUploaded } from "../gate/state.ts";
 import type { SubAction } from "../sub-action.ts";
 import { attempted } from "./attempted.ts";
 import { readGitLocation, refusal } from "./eligible.ts";
-import { fenced, nightRequest, nightStore } from "./measure-session.ts";
+import { nightRequest, nightStore } from "./measure-session.ts";
 import { proposeAnchors, proposeRecords, reportBreach } from "./publish-session.ts";
 import { failOn, readMode } from "./read-mode.ts";
 import { type SavedSession, saveSession } from "./session-files.ts";
@@ -52,12 +54,12 @@ async function acceptedReason(action: SubAction, breach: Breach): Promise<string
   return `${match.acceptance.reason} (accepted by ${match.acceptance.by} in #${match.pullRequest})`;
 }
 
-/** What tomorrow's gate would compare with: the approved runs, tonight's among them when they were approved. */
-function tomorrowsBaseline({ settlement, older, night }: NightlyScenario) {
-  const tonight = ["approved", "seed", "epoch"].includes(settlement.kind) ? night.runs : null;
-  if (tonight === null) return null;
+/** What the next gate compares with: the approved runs, including the new ones when they were approved. */
+function nextBaseline({ settlement, older, night }: NightlyScenario) {
+  const added = ["approved", "seed", "epoch"].includes(settlement.kind) ? night.runs : null;
+  if (added === null) return null;
   const before = settlement.kind === "epoch" ? [] : (older?.runs ?? []);
-  return { ...night, runs: [...before, ...tonight] };
+  return { ...night, runs: [...before, ...added] };
 }
 
 interface Tests {
@@ -69,7 +71,7 @@ interface Measured extends Tests {
   readonly night: NightlyRun;
 }
 
-/** Exit status of the step: what could not be done first, then a breach where the gate blocks. */
+/** Exit status of the step: failures first, then a breach where the gate blocks. */
 function exitCode(night: NightlyRun, mode: GateMode): number {
   const { report } = night.outcome;
   if (report.exit_code === ExitCode.interrupted) return ExitCode.interrupted;
@@ -94,14 +96,14 @@ async function upload(action: SubAction, settings: RefreshSettings, bundle: stri
     action.warn(answer.warning);
     return null;
   }
-  rememberUploaded({ saveState, getState });
+  rememberUploaded();
   return answer.url;
 }
 
-function sayNight(action: SubAction, night: NightlyRun, code: number): void {
+function logOutcome(action: SubAction, night: NightlyRun, code: number): void {
   for (const warning of night.outcome.report.warnings) action.warn(warning);
   for (const { report, settlement } of night.scenarios) {
-    const name = report.scenario.replace(/[\r\n]+/g, " ");
+    const name = oneLine(report.scenario);
     if (report.error !== null) {
       const hint = report.error.hint === null ? "" : ` ${report.error.hint}`;
       action.warn(`${name}: ${report.error.message}.${hint} Nothing was stored as a baseline.`);
@@ -124,7 +126,9 @@ async function measure(
   gitData: ReturnType<typeof openGitData>,
 ): Promise<Measured> {
   const store = nightStore(settings, request, gitData);
-  return fenced(action, store, async (ports) => {
+  return fenced("Stormlog Gate: measuring the nightly session", action, async (base) => {
+    // The store that is written is also the one that is read, so that nothing is fetched twice.
+    const ports: GatePorts = { ...base, ...(store.kind === "ref" ? { openRef: () => store } : {}) };
     const night = await runNightly(
       request,
       {
@@ -141,9 +145,9 @@ async function measure(
     const notes: string[] = [];
     for (const one of settings.selfTest ? night.scenarios : []) {
       if (ports.interrupt.aborted) break;
-      const baseline = tomorrowsBaseline(one);
+      const baseline = nextBaseline(one);
       if (baseline === null) {
-        notes.push(`${one.report.scenario}: no self-test, tonight's session did not join the baseline`);
+        notes.push(`${one.report.scenario}: no self-test, because the session did not join the baseline`);
         continue;
       }
       const { session, commit } = night.outcome.report;
@@ -163,7 +167,7 @@ async function save(
   { night, trials }: Measured,
 ): Promise<SavedSession | null> {
   const { report } = night.outcome;
-  const tonight = {
+  const session = {
     word: report.word,
     entries: night.scenarios.map(({ entry }) => entry),
     trials,
@@ -176,12 +180,12 @@ async function save(
     instead: "The baselines are stored on their own.",
   };
   return attempted(action, SAVE_DEADLINE_MS, attempt, () =>
-    saveSession(gitData, ref, settings.key, tonight, action.warn),
+    saveSession(gitData, ref, settings.key, session, action.warn),
   );
 }
 
 /**
- * The refresh: one session more for every scenario, stored before it is judged; then whatever the night came to is told.
+ * The refresh: one more session for every scenario, stored before it is judged and then reported.
  * @returns the step's exit status
  * @throws GateError REFRESH_REFUSED, INPUT_INVALID and those of the configuration, before anything is measured
  */
@@ -195,7 +199,7 @@ export async function refresh(action: SubAction): Promise<number> {
     throw usageError(
       "INPUT_INVALID",
       "input accept is for a run by hand (workflow_dispatch)",
-      "Left in a workflow it would accept whatever any night measures.",
+      "In a scheduled workflow it would accept every measurement.",
     );
   }
   const place = await readGitLocation(action);
@@ -204,7 +208,7 @@ export async function refresh(action: SubAction): Promise<number> {
   const request = nightRequest(action, settings);
   const { anchors } = await readAnchors(request.root, request.env);
   const { artifactName, retentionDays } = settings;
-  rememberForPost({ saveState, getState }, { bundleDir: request.bundle, artifactName, retentionDays });
+  rememberForPost({ bundleDir: request.bundle, artifactName, retentionDays });
 
   const measured = await measure(action, settings, request, gitData);
   const { night } = measured;
@@ -212,7 +216,7 @@ export async function refresh(action: SubAction): Promise<number> {
   const cancelled =
     action.signal.aborted &&
     !(action.signal.reason instanceof GateError && action.signal.reason.code === "STEP_TIMEOUT");
-  // A cancelled step has seconds left: the post step uploads, and nobody waits for the rest.
+  // A cancelled step has seconds left: the post step uploads, the rest is skipped.
   const bundleUrl = cancelled ? null : await upload(action, settings, request.bundle);
   const saved = cancelled ? null : await save(action, settings, gitData, ref, measured);
   const nights: readonly NightlyEntry[] = saved?.state.nights ?? night.scenarios.map(({ entry }) => entry);
@@ -258,7 +262,7 @@ export async function refresh(action: SubAction): Promise<number> {
       maxChars: MAX_SUMMARY_BYTES / 2,
     }),
   );
-  sayNight(action, night, code);
+  logOutcome(action, night, code);
   const next = saved?.state.promotion.mode ?? mode;
   const approved = night.scenarios.every(({ settlement }) => ["approved", "seed", "epoch"].includes(settlement.kind));
   const outputs = {

@@ -14,10 +14,10 @@ import {
 import { nightlyBadge } from "../../report/documents/badge.ts";
 import type { Verdict } from "../../report/documents/model.ts";
 import { selfTestBadge } from "../../report/documents/self-test-badge.ts";
-import { selfTestPage, tallyOf } from "../../report/documents/self-test-page.ts";
+import { selfTestPage, tallyOf } from "../../report/markdown/self-test-page.ts";
 import { keyName } from "./settings.ts";
 
-/** What a night adds to what is remembered of a gate. */
+/** What a nightly run adds to the state of a gate. */
 export interface MeasuredSession {
   readonly word: Verdict;
   readonly entries: readonly NightlyEntry[];
@@ -27,7 +27,7 @@ export interface MeasuredSession {
 }
 
 export interface SavedSession {
-  /** The mode that held before tonight was counted. */
+  /** The mode before this session was counted. */
   readonly mode: GateMode;
   readonly state: NightlyState;
 }
@@ -65,33 +65,33 @@ async function readState(gitData: GitData, snapshot: RefSnapshot | null, file: s
 }
 
 /**
- * Add a night to what is remembered on the ref, in one commit with the badges and pages made of it.
+ * Add a session to the state on the ref, in one commit with the badges and pages made from it.
  * @throws GateError NIGHTLY_STATE_NEWER, and what the client throws
  */
 export async function saveSession(
   gitData: GitData,
   ref: string,
   key: string,
-  tonight: MeasuredSession,
+  session: MeasuredSession,
   warn: (message: string) => void,
 ): Promise<SavedSession> {
   const files = nightFiles(key);
   let saved: SavedSession | null = null;
-  await gitData.commit(ref, `NightlyRun of ${keyName(key)}: ${tonight.word}`, async (current) => {
+  await gitData.commit(ref, `Nightly run of ${keyName(key)}: ${session.word}`, async (current) => {
     let before = await readState(gitData, current, files.state);
     if (typeof before === "string") {
-      warn(`${files.state} cannot be read (${before}); what the nights came to begins anew.`);
+      warn(`${files.state} cannot be read (${before}); the history of the nightly runs starts again.`);
       before = emptyState();
     }
-    const promotion = afterSession(before.promotion, tonight.word, tonight.policy, `${tonight.nowIso.slice(0, 19)}Z`);
+    const promotion = afterSession(before.promotion, session.word, session.policy, `${session.nowIso.slice(0, 19)}Z`);
     const state: NightlyState = {
-      ...withTrials(withSessions(before, tonight.entries), tonight.trials),
+      ...withTrials(withSessions(before, session.entries), session.trials),
       promotion: { ...promotion },
     };
-    saved = { mode: currentMode(before.promotion, tonight.policy), state };
+    saved = { mode: currentMode(before.promotion, session.policy), state };
     const text = new Map([
       [files.state, serializeState(state)],
-      [files.badge, nightlyBadge(tonight.word, promotion.mode === "advisory")],
+      [files.badge, nightlyBadge(session.word, promotion.mode === "advisory")],
       ...(state.trials.length === 0
         ? []
         : ([
@@ -107,7 +107,7 @@ export async function saveSession(
     ]);
     return new Map([...text].map(([name, content]) => [name, Buffer.from(content)]));
   });
-  if (saved === null) throw new Error("the night was not written");
+  if (saved === null) throw new Error("the session was not written");
   return saved;
 }
 

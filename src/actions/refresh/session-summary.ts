@@ -7,14 +7,14 @@ import { levelLine, nightsOf, nightTable, settlementText } from "./session-text.
 
 export interface SummaryContext {
   readonly nights: readonly NightlyEntry[];
-  /** Null when what the nights came to could not be read. */
+  /** Null when the state could not be read. */
   readonly promotion: Promotion | null;
   readonly policy: PromotionPolicy;
   readonly trials: readonly Trial[];
   readonly notes: readonly string[];
 }
 
-/** What the night came to, for the job's page: before the gate's own summary. */
+/** The outcome of the nightly run for the job's page, above the gate's own summary. */
 export function nightSummary(night: NightlyRun, context: SummaryContext): string {
   const rows = night.scenarios.map(({ report, settlement, entry }) => [
     md(report.scenario, 80),
@@ -26,12 +26,12 @@ export function nightSummary(night: NightlyRun, context: SummaryContext): string
     ({ scenario, kind, failed, injected_bytes }) =>
       `- ${md(scenario, 80)}: ${
         kind === "canary"
-          ? `the unchanged program was ${failed ? "**called a regression**" : "no regression"}`
+          ? `the unchanged program was ${failed ? "**reported as a regression**" : "not reported as a regression"}`
           : `an injected ${kind} of ${formatBytes(injected_bytes)} was ${failed ? "found" : "**missed**"}`
       }`,
   );
   return [
-    "## Memory baselines: tonight",
+    "## Memory baselines: nightly session",
     "",
     table(["scenario", "verdict", "peak", "session"], ["l", "l", "r", "l"], rows),
     "",

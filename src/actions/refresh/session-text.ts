@@ -9,7 +9,7 @@ import { sparkline } from "../../report/sparkline.ts";
 const SHOWN_NIGHTS = 14;
 const SPARK_NIGHTS = 60;
 
-/** What became of a session, in words for people. */
+/** The settlement of a session as the end of a sentence. */
 export function settlementText(settlement: Settlement): string {
   switch (settlement.kind) {
     case "approved":
@@ -21,11 +21,11 @@ export function settlementText(settlement: Settlement): string {
     case "held":
       return settlement.why === "hold-breach"
         ? "exceeds the baseline: recorded, not approved"
-        : "lacks what the baseline knows: recorded, not approved";
+        : "lacks series of the baseline: recorded, not approved";
     case "unsaved":
       return `was not saved: ${settlement.reason}`;
     case "failed":
-      return "was not measured to the end";
+      return "was not measured completely";
     default:
       return assertNever(settlement);
   }
@@ -67,11 +67,11 @@ export function nightTable(nights: readonly NightlyEntry[]): string {
 /** The checks that keep a session from the baseline, one line each. */
 export function breachLines({ report }: NightlyScenario): readonly string[] {
   const checks = report.judgement?.checks ?? [];
-  const telling = checks.filter(
+  const decisive = checks.filter(
     ({ gating, verdict, candidate_bytes }) =>
       gating && (verdict === "fail" || (verdict === "unjudged" && candidate_bytes === null)),
   );
-  return telling.slice(0, 12).map(({ device, metric, rank, aspect, limit, reason }) => {
+  return decisive.slice(0, 12).map(({ device, metric, rank, aspect, limit, reason }) => {
     const where = rank === 0 && device === metric ? metric : `rank ${rank}, ${device}, ${metric}`;
     return `- **${md(where, 80)}** (${aspect}, ${limit}): ${md(reason, 400)}`;
   });

@@ -19,16 +19,16 @@ export interface RefreshSettings {
   /** Where a `file:` store's new records go: left in the working tree, or proposed. */
   readonly save: "tree" | "pull-request";
   readonly requireProtected: boolean;
-  /** Only tell what the gate's mode is. */
+  /** Only set the outputs with the gate's mode. */
   readonly readMode: boolean;
   readonly artifactName: string;
   readonly retentionDays: number | null;
 }
 
-/** Ref that holds the baselines, and beside them what the nights came to. */
+/** Ref with the baselines and the state of the nightly runs. */
 export const BASELINES_REF = "refs/stormlog/baselines";
 
-/** Most runs of one session. */
+/** Maximum runs per session. */
 const MAX_RUNS = 50;
 
 function yes(input: Input, name: string, fallback: "true" | "false"): boolean {

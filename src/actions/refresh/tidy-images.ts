@@ -4,14 +4,14 @@ import { degradedWarning } from "../../github/degrade.ts";
 import type { GitData } from "../../github/repository/git-data.ts";
 import type { SubAction } from "../sub-action.ts";
 
-/** Longest time the night spends on what earlier days left behind, milliseconds. */
+/** Maximum time for removing old pictures, milliseconds. */
 const TIDY_MS = 60_000;
 
-/** Remove pictures of closed and of forgotten pull requests. Never throws: what is left is there the next night. */
+/** Remove pictures of closed and of inactive pull requests. Never throws: the next nightly run removes what is left. */
 export async function tidyImages({ octokit, context, signal, log, warn }: SubAction, gitData: GitData): Promise<void> {
   const { owner, repo } = context;
   const permission = "contents: write, pull-requests: read";
-  const attempt = { what: "remove old pictures", permission, instead: "The next night tries again." };
+  const attempt = { what: "remove old pictures", permission, instead: "The next nightly run tries again." };
   try {
     const { deleted, failed } = await withDeadline({ ms: TIDY_MS, interrupt: signal }, () =>
       expireImages({ octokit, gitData, repository: { owner, repo } }),

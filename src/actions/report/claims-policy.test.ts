@@ -29,21 +29,21 @@ const section = (over: Partial<Section["report"]>): Section => ({
 });
 
 const CLAIM = section({
-  policy_accepted: accepted({ by: "somebody famous" }),
+  policy_accepted: accepted({ by: "someone famous" }),
   policy_difference: "000000000000-policy",
 });
 
-describe("a section that calls changes of its own gate accepted", () => {
+describe("a section with accepted changes of its own gate", () => {
   it("is worth asking about", () => {
     expect(callsItselfAccepted([CLAIM])).toBe(true);
     expect(callsItselfAccepted([section({})])).toBe(false);
   });
 
   it.each([
-    ["nobody accepted anything", []],
+    ["nothing was accepted", []],
     ["something else was accepted", [accepted({ difference: "000000000000-policy" })]],
-  ])("is not believed of a stranger where %s, and is no pass", (_what, live) => {
-    const held = holdClaims([CLAIM], { live, headSha: null, stranger: true });
+  ])("is not trusted from an untrusted run where %s, and is not a pass", (_what, live) => {
+    const held = holdClaims([CLAIM], { live, headSha: null, untrusted: true });
     expect(held).toMatchObject({
       unaccepted: 1,
       embellished: 1,
@@ -52,13 +52,13 @@ describe("a section that calls changes of its own gate accepted", () => {
     expect(held.sections[0]?.report.policy_accepted).toBeUndefined();
   });
 
-  it("is not believed of a stranger where nobody can be asked", () => {
-    const held = holdClaims([CLAIM], { live: null, headSha: null, stranger: true });
+  it("is not trusted from an untrusted run where GitHub cannot be asked", () => {
+    const held = holdClaims([CLAIM], { live: null, headSha: null, untrusted: true });
     expect(held.sections[0]?.report.policy_accepted).toBeUndefined();
   });
 
   it("names who accepted it in truth", () => {
-    const held = holdClaims([CLAIM], { live: [accepted()], headSha: null, stranger: true });
+    const held = holdClaims([CLAIM], { live: [accepted()], headSha: null, untrusted: true });
     expect(held).toMatchObject({
       unaccepted: 0,
       embellished: 0,
@@ -66,9 +66,9 @@ describe("a section that calls changes of its own gate accepted", () => {
     });
   });
 
-  it("of this repository is taken at its word where nobody can be asked", () => {
+  it("is trusted from a run of this repository where GitHub cannot be asked", () => {
     const own = section({ policy_accepted: accepted(), policy_difference: TOKEN });
-    const held = holdClaims([own], { live: null, headSha: null, stranger: false });
+    const held = holdClaims([own], { live: null, headSha: null, untrusted: false });
     expect(held).toMatchObject({
       unaccepted: 0,
       sections: [{ report: { word: "pass", policy_accepted: { by: "ann" } } }],

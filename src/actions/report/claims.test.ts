@@ -29,12 +29,12 @@ const held = (word: Verdict, scenario: ScenarioReport, ground: Partial<Ground> =
     timelineArtifact: 6,
     report: sampleReport(word, { scenarios: [scenario] }),
   };
-  return holdClaims([section], { live: null, headSha: HEAD, stranger: true, ...ground });
+  return holdClaims([section], { live: null, headSha: HEAD, untrusted: true, ...ground });
 };
 
 describe("a section held against itself", () => {
   it.each(["pass", "warn", "fail", "unjudged", "error"] as const)(
-    "that says %s and means it stays as it is",
+    "with the verdict %s that its checks support stays as it is",
     (word) => {
       const { sections, embellished } = held(word, sampleScenario(word));
       expect(sections[0]?.report.word).toBe(word);
@@ -48,34 +48,34 @@ describe("a section held against itself", () => {
     expect(better).toMatchObject({ embellished: 1, sections: [{ report: { word: "fail" } }] });
   });
 
-  it("keeps no page of a stranger, and keeps its download", () => {
+  it("does not link the page of an untrusted run, but its download", () => {
     expect(held("fail", failed).sections[0]).toMatchObject({ timelineArtifact: null, bundleArtifact: 5 });
-    expect(held("fail", failed, { stranger: false }).sections[0]).toMatchObject({ timelineArtifact: 6 });
+    expect(held("fail", failed, { untrusted: false }).sections[0]).toMatchObject({ timelineArtifact: 6 });
   });
 });
 
 describe("an acceptance that a section claims", () => {
   const claimed: ScenarioReport = { ...failed, word: "warn", difference: token, accepted: { ...acceptance, by: "me" } };
 
-  it("counts as the person said it, when one with the right to did", () => {
+  it("counts an acceptance by an account with write permission", () => {
     const [section] = held("warn", claimed, { live: [acceptance] }).sections;
     expect(section?.report).toMatchObject({ word: "warn", scenarios: [{ accepted: { by: "ann" } }] });
   });
 
   it.each([
-    ["nobody did", []],
-    ["somebody accepted something else", [{ ...acceptance, difference: "000000000000-dapb1" }]],
+    ["there is none", []],
+    ["another difference was accepted", [{ ...acceptance, difference: "000000000000-dapb1" }]],
     ["it was accepted for another commit", [{ ...acceptance, head_sha: "b".repeat(40) }]],
   ])("does not count when %s", (_why, live) => {
     expect(held("warn", claimed, { live })).toMatchObject({ unaccepted: 1, sections: [{ report: { word: "fail" } }] });
   });
 
-  it("of a stranger does not count where nobody can be asked; of this repository's own run it does", () => {
+  it("does not trust an untrusted run's acceptance where GitHub cannot be asked, but one of this repository", () => {
     expect(held("warn", claimed).sections[0]?.report.word).toBe("fail");
-    expect(held("warn", claimed, { stranger: false }).sections[0]?.report.word).toBe("warn");
+    expect(held("warn", claimed, { untrusted: false }).sections[0]?.report.word).toBe("warn");
   });
 
-  it("covers what the checks say, not what the section calls it", () => {
+  it("checks the acceptance against the checks, not against the section's own token", () => {
     const renamed = { ...claimed, difference: "000000000000-dapb1" };
     const live = [{ ...acceptance, difference: "000000000000-dapb1" }];
     expect(held("warn", renamed, { live }).sections[0]?.report).toMatchObject({

@@ -5,21 +5,21 @@ import type { Acceptance } from "../../verdict/acceptance.ts";
 import { covers, differenceOf, policyDifference } from "../../verdict/difference.ts";
 
 /**
- * A section is a claim of the run that left it. Here it is held against itself and against what people said on GitHub, before
- * anything is rendered: it may be worse than its parts, never better.
+ * A section is a claim of the run that left it. It is checked against itself and against the acceptances on GitHub,
+ * before anything is rendered: it may be worse than its parts, never better.
  */
 
-/** What claims are held against. */
+/** What claims are checked against. */
 export interface Ground {
-  /** What people with write permission have accepted of the pull request, read just now; null where that could not be read. */
+  /** Acceptances of the pull request by accounts with write permission, read now; null where they could not be read. */
   readonly live: readonly Acceptance[] | null;
   /** Commit the run measured, as GitHub recorded it. */
   readonly headSha: string | null;
-  /** Whether the run's workflow was under the control of somebody who may not write here. */
-  readonly stranger: boolean;
+  /** Whether the run's workflow was controlled by someone without write permission. */
+  readonly untrusted: boolean;
 }
 
-/** The worst that the parts of a scenario say. */
+/** The worst verdict among the parts of a scenario. */
 function floorOf(scenario: ScenarioReport): Verdict {
   if (scenario.error !== null) return "error";
   if (scenario.judgement === null) return "unjudged";
@@ -27,21 +27,21 @@ function floorOf(scenario: ScenarioReport): Verdict {
   return overallVerdict([scenario.judgement.verdict, ...gating]);
 }
 
-/** The token of what failed, made from the checks themselves: nobody shall accept one thing and be shown another. */
+/** The token of what failed, made from the checks themselves: what is accepted is what is shown. */
 function tokenOf({ scenario, fingerprint, judgement }: ScenarioReport): string | null {
   return judgement === null ? null : (differenceOf(scenario, fingerprint, judgement)?.token ?? null);
 }
 
-function heldScenario(scenario: ScenarioReport, { live, headSha, stranger }: Ground): ScenarioReport {
+function heldScenario(scenario: ScenarioReport, { live, headSha, untrusted }: Ground): ScenarioReport {
   const { accepted, difference, ...rest } = scenario;
   const floor = floorOf(scenario);
-  const token = stranger ? tokenOf(scenario) : (difference ?? null);
+  const token = untrusted ? tokenOf(scenario) : (difference ?? null);
   const named: ScenarioReport = token === null ? rest : { ...rest, difference: token };
   if (accepted !== undefined && floor === "fail") {
-    // Where nobody can be asked, a run of this repository is taken at its word, and a stranger's is not.
+    // Where GitHub cannot be asked, a run of this repository is trusted and a fork's is not.
     const by =
       live === null
-        ? stranger
+        ? untrusted
           ? undefined
           : accepted
         : live.find((one) => token !== null && covers(one, { token }, headSha));
@@ -53,25 +53,25 @@ function heldScenario(scenario: ScenarioReport, { live, headSha, stranger }: Gro
 /** Changes of the gate's own settings, with the acceptance of exactly these, if there is one. */
 function heldPolicy(
   { policy_changes, policy_accepted, policy_difference }: GateReport,
-  { live, stranger }: Ground,
+  { live, untrusted }: Ground,
 ): Pick<GateReport, "policy_changes" | "policy_difference" | "policy_accepted"> {
   if (policy_changes === undefined || policy_changes.length === 0) return {};
   const found =
-    stranger || policy_difference === undefined ? policyDifference(policy_changes) : { token: policy_difference };
-  const asked = live === null ? (stranger ? undefined : policy_accepted) : live.find((one) => covers(one, found));
+    untrusted || policy_difference === undefined ? policyDifference(policy_changes) : { token: policy_difference };
+  const asked = live === null ? (untrusted ? undefined : policy_accepted) : live.find((one) => covers(one, found));
   const by = policy_accepted === undefined ? undefined : asked;
   return { policy_changes, policy_difference: found.token, ...(by === undefined ? {} : { policy_accepted: by }) };
 }
 
 export interface HeldClaims {
   readonly sections: readonly Section[];
-  /** Differences that a section calls accepted and nobody with the right to has accepted. */
+  /** Differences that a section reports as accepted without an acceptance by someone with write permission. */
   readonly unaccepted: number;
-  /** Sections that called themselves better than their own checks. */
+  /** Sections that reported a better verdict than their own checks support. */
   readonly embellished: number;
 }
 
-/** Whether anything in these sections needs {@link Ground.live}: asking costs a request for every person who said something. */
+/** Whether these sections need {@link Ground.live}, which costs a request for every author of an acceptance. */
 export function callsItselfAccepted(sections: readonly Section[]): boolean {
   return sections.some(
     ({ report }) =>
@@ -79,7 +79,10 @@ export function callsItselfAccepted(sections: readonly Section[]): boolean {
   );
 }
 
-/** Sections as far as they can be believed. Of a stranger's no page is linked that would open and run in the reader's browser. */
+/**
+ * Sections as far as they can be trusted. An untrusted one's page is not linked: it would open and run in the reader's
+ * browser.
+ */
 export function holdClaims(sections: readonly Section[], ground: Ground): HeldClaims {
   let unaccepted = 0;
   let embellished = 0;
@@ -94,14 +97,14 @@ export function holdClaims(sections: readonly Section[], ground: Ground): HeldCl
     if (policy_accepted !== undefined && policy.policy_accepted === undefined) unaccepted += 1;
     const word = overallVerdict([report.word, reportVerdict({ ...policy, scenarios })]);
     if (word !== report.word) embellished += 1;
-    // No scenario at all is no pass either.
+    // A section without a scenario is not a pass either.
     const checked: GateReport = {
       ...rest,
       ...policy,
       word: scenarios.length === 0 ? overallVerdict([word, "unjudged"]) : word,
       scenarios,
     };
-    return { ...section, report: checked, timelineArtifact: ground.stranger ? null : section.timelineArtifact };
+    return { ...section, report: checked, timelineArtifact: ground.untrusted ? null : section.timelineArtifact };
   });
   return { sections: held, unaccepted, embellished };
 }

@@ -28,7 +28,7 @@ describe("the event of a report", () => {
     "{",
   ])("names no run in %s", (payload) => expect(event("workflow_run", payload).workflowRunId).toBeNull());
 
-  it("tells a pull request that was closed from everything else that was", () => {
+  it("distinguishes a closed pull request from a closed issue", () => {
     expect(event("pull_request", '{"action": "closed"}').closed).toBe(true);
     expect(event("pull_request_target", '{"action": "closed"}').closed).toBe(true);
     expect(event("pull_request", '{"action": "synchronize"}').closed).toBe(false);

@@ -1,10 +1,14 @@
 import { readFileSync } from "node:fs";
+import type { Environment } from "../../core/environment.ts";
 
-/** What of the triggering event matters here. The runner writes it from what GitHub sent; no code of a change has touched it. */
+/**
+ * What of the triggering event matters here. The runner writes it from what GitHub sent; no code of a change has
+ * touched it.
+ */
 export interface ReportEvent {
   /** The finished run that a `workflow_run` event is about. */
   readonly workflowRunId: number | null;
-  /** True when the event says that its pull request was closed. */
+  /** True for the event of a pull request that was closed. */
   readonly closed: boolean;
 }
 
@@ -14,8 +18,8 @@ function property(value: unknown, key: string): unknown {
     : undefined;
 }
 
-/** Read the event named by `GITHUB_EVENT_PATH`; a missing or broken file says nothing. */
-export function readReportEvent(env: Readonly<Record<string, string | undefined>>): ReportEvent {
+/** Read the event named by `GITHUB_EVENT_PATH`; a missing or broken file contains nothing. */
+export function readReportEvent(env: Environment): ReportEvent {
   let payload: unknown;
   try {
     payload = JSON.parse(readFileSync(env.GITHUB_EVENT_PATH ?? "", "utf8"));

@@ -1,12 +1,13 @@
+import { plural } from "../../core/text.ts";
 import { stickyComment } from "../../github/comment/comment.ts";
 import type { SubAction } from "../sub-action.ts";
 import type { FoundPullRequest, ReportSource } from "./source.ts";
 
-/** Runs that nobody wanted leave nothing, and nothing needs to be said of them. */
+/** Runs that were skipped leave nothing, and nothing is reported. */
 const QUIET: readonly (string | null)[] = ["skipped", "action_required", "stale", "neutral"];
 
 /**
- * A run that left no section of the gate says so where its verdict would stand: what an older commit was told must not seem to hold
+ * A run without a section of the gate is reported in the comment: the verdict of an older commit must not seem to hold
  * for this one. Returns the comment's page, or null when there is none.
  */
 export async function upsertMissingComment(
@@ -16,19 +17,19 @@ export async function upsertMissingComment(
   pullRequest: FoundPullRequest,
 ): Promise<string | null> {
   if (QUIET.includes(record.conclusion)) {
-    log("The run measured nothing and says so; there is no comment.");
+    log("The run measured nothing and reported so; no comment is written.");
     return null;
   }
   const { owner, repo, serverUrl } = context;
   const refused = reader.refused().length;
   const why =
     refused === 0
-      ? "The run left nothing that could be judged"
-      : `${refused} artifact${refused === 1 ? "" : "s"} of the run looked like measurements and could not be believed`;
+      ? "The run left no measurements"
+      : `${plural(refused, "artifact")} of the run looked like measurements and could not be trusted`;
   const recorded =
     record.conclusion === null ? "" : ` GitHub recorded it as ${record.conclusion.replace(/[^a-z]/g, " ")}.`;
   const run = `[the run](${serverUrl}/${owner}/${repo}/actions/runs/${record.runId})`;
-  const text = `## ❔ Memory gate: unjudged\n\n**${why}.**${recorded} What happened is in the log of ${run}.\n`;
+  const text = `## ❔ Memory gate: unjudged\n\n**${why}.**${recorded} See the log of ${run}.\n`;
   const target = { owner, repo, pullRequest: pullRequest.number, headSha: pullRequest.headSha, key: gateId };
   const result = await stickyComment(octokit, target, text);
   if (result.action === "failed") warn(result.warning);

@@ -5,35 +5,35 @@ const record = (over: Partial<RunRecord> = {}): RunRecord => ({
   runId: 7,
   conclusion: "success",
   jobs: { failed: 0, all: 2 },
-  stranger: false,
+  untrusted: false,
   ...over,
 });
 
 describe("where a verdict comes from", () => {
-  it("is not said of a run of this repository that ended as its verdict says", () => {
+  it("is absent for a run of this repository whose record matches its verdict", () => {
     expect(recordNotes(record(), "pass")).toEqual([]);
     expect(recordNotes(record({ conclusion: "failure" }), "fail")).toEqual([]);
   });
 
-  it("is said when GitHub recorded something else", () => {
+  it("is present when GitHub's record contradicts the verdict", () => {
     expect(recordNotes(record({ conclusion: "failure" }), "pass")).toEqual([
-      "The measurements say pass, but GitHub recorded run 7 as failure.",
+      "The measurements result in pass, but GitHub recorded run 7 as failure.",
     ]);
     expect(recordNotes(record({ jobs: { failed: 1, all: 2 } }), "warn")[0]).toContain(
       "1 of its 2 jobs did not succeed",
     );
   });
 
-  it("is always said of a stranger's run", () => {
-    expect(recordNotes(record({ stranger: true }), "pass")).toEqual([
-      "The numbers are what a run of the fork says of itself. GitHub recorded run 7 as success.",
+  it("is always present for an untrusted run", () => {
+    expect(recordNotes(record({ untrusted: true }), "pass")).toEqual([
+      "The numbers were reported by a run of the fork. GitHub recorded run 7 as success.",
     ]);
-    expect(recordNotes(record({ stranger: true, conclusion: "timed_out" }), "pass")[0]).toContain("does not fit");
-    expect(recordNotes(record({ stranger: true, conclusion: null }), "fail")[0]).toContain("not finished");
+    expect(recordNotes(record({ untrusted: true, conclusion: "timed_out" }), "pass")[0]).toContain("does not fit");
+    expect(recordNotes(record({ untrusted: true, conclusion: null }), "fail")[0]).toContain("not finished");
   });
 
   it("repeats no word of a conclusion that is none", () => {
-    expect(recordNotes(record({ stranger: true, conclusion: "<b>@x" }), "fail")[0]).toContain("as unknown");
+    expect(recordNotes(record({ untrusted: true, conclusion: "<b>@x" }), "fail")[0]).toContain("as unknown");
   });
 });
 

@@ -1,14 +1,14 @@
 import type { Verdict } from "../../report/documents/model.ts";
 
-/** What GitHub itself recorded of a run that measured. */
+/** GitHub's own record of a run that measured. */
 export interface RunRecord {
   readonly runId: number;
   /** `success`, `failure`, …; null while it runs. */
   readonly conclusion: string | null;
-  /** Jobs that did not succeed, and all; null when GitHub did not tell. */
+  /** Jobs that did not succeed, and all; null when GitHub did not report them. */
   readonly jobs: { readonly failed: number; readonly all: number } | null;
-  /** True when its workflow file was under the control of somebody who may not write here. */
-  readonly stranger: boolean;
+  /** True when its workflow file was controlled by someone without write permission. */
+  readonly untrusted: boolean;
 }
 
 const GOOD: readonly (string | null)[] = ["success"];
@@ -20,22 +20,22 @@ function recorded({ runId, conclusion, jobs }: RunRecord): string {
 }
 
 /**
- * Sentences below the verdict that tell where it comes from: always for a stranger's run, whose word for it this is; for one of this
- * repository only when GitHub recorded something else than the verdict says.
+ * Notes below the verdict about its origin: always for an untrusted run, which reports about itself; for one of this
+ * repository only when GitHub's record contradicts the verdict.
  */
 export function recordNotes(record: RunRecord, word: Verdict): readonly string[] {
   const contradicted = (word === "pass" || word === "warn") && !GOOD.includes(record.conclusion);
   const failedJobs = (word === "pass" || word === "warn") && (record.jobs?.failed ?? 0) > 0;
-  if (record.stranger) {
-    const claim = "The numbers are what a run of the fork says of itself.";
-    const doubt = contradicted || failedJobs ? ` It says ${word}, which does not fit: look at the run.` : "";
+  if (record.untrusted) {
+    const claim = "The numbers were reported by a run of the fork.";
+    const doubt = contradicted || failedJobs ? ` It reports ${word}, which does not fit: look at the run.` : "";
     return [`${claim} ${recorded(record)}.${doubt}`];
   }
-  if (contradicted || failedJobs) return [`The measurements say ${word}, but ${recorded(record)}.`];
+  if (contradicted || failedJobs) return [`The measurements result in ${word}, but ${recorded(record)}.`];
   return [];
 }
 
-/** One sentence for all that was not believed; what exactly is in the job's log. */
+/** One note per kind of distrusted claim; the job's log has the details. */
 export function doubtNotes(doubts: {
   readonly refused: number;
   readonly unaccepted: number;
@@ -50,10 +50,8 @@ export function doubtNotes(doubts: {
     );
   }
   if (unaccepted > 0) {
-    notes.push(
-      "A difference is called accepted that nobody with write permission has accepted: it counts as it was judged.",
-    );
+    notes.push("Ignored an acceptance by someone without write permission; the original verdict stands.");
   }
-  if (embellished > 0) notes.push("A section called itself better than its own checks: the checks count.");
+  if (embellished > 0) notes.push("A job reported a better verdict than its own checks support; the checks were used.");
   return notes;
 }

@@ -14,17 +14,17 @@ import { doubtNotes, recordNotes } from "./notes.ts";
 import { type ReportSettings, reportSettings } from "./settings.ts";
 import { openSource, type ReportSource } from "./source.ts";
 
-/** What the step came to. */
+/** The outcome of the step. */
 interface Answer {
-  /** Null when the run left nothing that could be believed. */
+  /** Null when the run left no section that could be trusted. */
   readonly word: Verdict | null;
-  /** False when GitHub recorded a failure whatever the sections say. */
+  /** False when GitHub recorded a failure, whatever the sections contain. */
   readonly succeeded: boolean;
 }
 
 /**
- * Post what a gate's jobs measured: after them in the same run, or in `workflow_run` after the run of a fork. Nothing here runs or
- * repeats anything of the change; sections are read, checked and rendered.
+ * Post the report of a gate's jobs: after them in the same run, or in `workflow_run` after the run of a fork. No code
+ * of the change runs here; sections are read, checked and rendered.
  */
 export async function report(action: SubAction): Promise<number> {
   const settings = reportSettings(action.input);
@@ -42,9 +42,9 @@ export async function report(action: SubAction): Promise<number> {
     action.warn(
       degradedWarning(
         {
-          what: "read what the run measured",
+          what: "read the sections of the run",
           permission: settings.runId === null && event.workflowRunId === null ? null : "actions: read",
-          instead: "The verdict is the gate job's own result; its summary and artifact have everything.",
+          instead: "The verdict is the result of the gate's job. Its summary and artifact have the details.",
         },
         error,
       ),
@@ -59,7 +59,7 @@ function exitCode({ word, succeeded }: Answer): number {
   return word === "error" || !succeeded ? ExitCode.error : ExitCode.pass;
 }
 
-/** A closed pull request shows its pictures no longer to anybody who works on it; the refresh removes what is missed here. */
+/** Pictures of a closed pull request are removed; the refresh removes those that are missed here. */
 async function forgetImages({ octokit, context, env, log, warn, setOutput }: SubAction): Promise<void> {
   const pullRequest = readPullRequest(env);
   if (pullRequest === null) return;
@@ -69,7 +69,7 @@ async function forgetImages({ octokit, context, env, log, warn, setOutput }: Sub
     await openGitData(octokit, { owner: context.owner, repo: context.repo }).deleteRef(ref);
     log(`Pull request ${pullRequest.number} is closed: ${ref} is gone`);
   } catch (error) {
-    const instead = "The nightly refresh removes what is left of closed pull requests.";
+    const instead = "The nightly refresh removes the pictures of closed pull requests.";
     warn(degradedWarning({ what: `remove ${ref}`, permission: "contents: write", instead }, error));
   }
 }
@@ -79,7 +79,7 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
   const runId = settings.runId ?? event.workflowRunId ?? context.runId;
   const source = await openSource(action, settings.gateId, runId);
   const { pullRequest, record } = source;
-  const { stranger } = record;
+  const { untrusted } = record;
   const headSha = pullRequest.kind === "found" ? pullRequest.headSha : null;
   let live: Ground["live"] | undefined;
   const read = async (): Promise<HeldClaims> => {
@@ -87,11 +87,11 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
     if (live === undefined && pullRequest.kind === "found" && callsItselfAccepted(sections)) {
       live = await source.acceptances(pullRequest);
     }
-    return holdClaims(sections, { live: live ?? null, headSha, stranger });
+    return holdClaims(sections, { live: live ?? null, headSha, untrusted });
   };
   let held = await read();
-  for (const line of source.reader.refused()) log(`Not believed: ${line}`);
-  // What was refused may be the leg that failed: it counts as one that is missing, which is never a pass.
+  for (const line of source.reader.refused()) log(`Not trusted: ${line}`);
+  // A refused section may be that of the failed leg: it counts as a missing leg, which is never a pass.
   const refused = source.reader.refused().length;
   const expected = refused === 0 ? null : held.sections.length + refused;
   const word = held.sections.length === 0 ? null : verdictOfSections(held.sections, expected).word;
@@ -99,7 +99,7 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
   const answer = { word, succeeded: record.conclusion === null || record.conclusion === "success" };
 
   if (pullRequest.kind === "none") {
-    const line = `There is no comment: ${pullRequest.reason}`;
+    const line = `No comment was written: ${pullRequest.reason}`;
     if (pullRequest.odd) warn(line);
     else log(line);
     return answer;
@@ -145,8 +145,11 @@ async function post(action: SubAction, settings: ReportSettings, event: ReportEv
 }
 
 function commentProblem(error: unknown): string {
-  const instead = "The verdict is the gate job's own result; its summary and artifact have everything.";
-  return degradedWarning({ what: "keep the pull request comment", permission: "pull-requests: write", instead }, error);
+  const instead = "The verdict is the result of the gate's job. Its summary and artifact have the details.";
+  return degradedWarning(
+    { what: "update the pull request comment", permission: "pull-requests: write", instead },
+    error,
+  );
 }
 
 function notesOf({ record, reader }: ReportSource, held: HeldClaims): readonly string[] {

@@ -9,7 +9,7 @@ export interface ReportSettings {
   readonly comment: boolean;
   /** The run to report; null = that of the event, else this one. */
   readonly runId: number | null;
-  /** Whether this job fails when the gate did. It never passes what the gate failed: it has no say in it. */
+  /** Whether this job fails when the gate did. It never passes what the gate failed. */
   readonly verdictFails: boolean;
 }
 

@@ -19,17 +19,18 @@ import type { RunRecord } from "./notes.ts";
 
 export type FoundPullRequest = Extract<Resolved, { kind: "found" }>;
 
-/** Where a report comes from and whom it is for. */
+/** The run that a report is about, and its pull request. */
 export interface ReportSource {
   readonly reader: SectionReader;
   readonly pullRequest: Resolved;
   readonly record: RunRecord;
-  /** What people with write permission have accepted of the pull request; null where that cannot be read. */
+  /** Acceptances of the pull request by accounts with write permission; null where they cannot be read. */
   readonly acceptances: (pullRequest: FoundPullRequest) => Promise<readonly Acceptance[] | null>;
 }
 
 /**
- * The sections of a run and its pull request: of this run through its own artifact service, of another one over the REST API.
+ * The sections of a run and its pull request: of this run through its own artifact service, of another one over the
+ * REST API.
  * @throws GateError NO_RUN, and what the client throws
  */
 export function openSource(
@@ -38,7 +39,7 @@ export function openSource(
   runId: number | null,
   store: ArtifactStore = actionsArtifactStore(),
 ): Promise<ReportSource> {
-  if (runId === null) throw usageError("NO_RUN", "GITHUB_RUN_ID names no run", "Run this as a step of a workflow.");
+  if (runId === null) throw usageError("NO_RUN", "GITHUB_RUN_ID is not set", "Run this as a step of a workflow.");
   return runId === action.context.runId ? sameRun(action, gateId, runId, store) : otherRun(action, gateId, runId);
 }
 
@@ -53,14 +54,14 @@ async function sameRun(action: SubAction, gateId: string, runId: number, store: 
     const number = context.eventName === "push" ? copiedPullRequest(context.ref) : null;
     pullRequest =
       number === null || context.sha === null
-        ? { kind: "none", reason: "this run is about no pull request", odd: false }
+        ? { kind: "none", reason: "this run has no pull request", odd: false }
         : await pullRequestAt(octokit, context, number, context.sha);
   }
-  const stranger = pullRequest.kind === "found" && pullRequest.fromFork && context.eventName !== "push";
+  const untrusted = pullRequest.kind === "found" && pullRequest.fromFork && context.eventName !== "push";
   return {
     reader: sectionReader(store, gateId),
     pullRequest,
-    record: { runId, conclusion: null, jobs: null, stranger },
+    record: { runId, conclusion: null, jobs: null, untrusted },
     acceptances: acceptancesOf(action),
   };
 }
@@ -83,14 +84,14 @@ async function otherRun(action: SubAction, gateId: string, runId: number): Promi
       runId,
       conclusion: run.conclusion,
       jobs: await jobsOf(action, run),
-      stranger: isStrangers(run, owner, repo),
+      untrusted: isUntrusted(run, owner, repo),
     },
     acceptances: acceptancesOf(action),
   };
 }
 
-/** On `pull_request` the workflow file is the head's: who owns the head decides what the run does. */
-function isStrangers(run: RecordedRun, owner: string, repo: string): boolean {
+/** On `pull_request` the workflow file is the head's, so the owner of the head controls the run. */
+function isUntrusted(run: RecordedRun, owner: string, repo: string): boolean {
   return run.headRepository?.toLowerCase() !== `${owner}/${repo}`.toLowerCase();
 }
 
@@ -104,12 +105,12 @@ async function jobsOf({ octokit, context }: SubAction, run: RecordedRun): Promis
     );
     return { failed: bad.length, all: data.total_count };
   } catch {
-    // The run's own conclusion is known; this would only say it in more detail.
+    // The run's own conclusion is known; this would only add detail.
     return null;
   }
 }
 
-/** One warning at most: whoever cannot ask believes nobody, and says so. */
+/** One warning at most. Where GitHub cannot be asked, nothing is trusted, which is reported. */
 function acceptancesOf({ octokit, context, warn, log }: SubAction): ReportSource["acceptances"] {
   const { owner, repo } = context;
   return async ({ number }) => {
@@ -118,8 +119,13 @@ function acceptancesOf({ octokit, context, warn, log }: SubAction): ReportSource
       for (const line of warnings) log(line);
       return accepted;
     } catch (error) {
-      const instead = "What a fork calls accepted does not count until it can be read.";
-      warn(degradedWarning({ what: "read what people accepted", permission: "pull-requests: read", instead }, error));
+      const instead = "Acceptances that a fork reports do not count until they can be read.";
+      warn(
+        degradedWarning(
+          { what: "read the acceptances of this pull request", permission: "pull-requests: read", instead },
+          error,
+        ),
+      );
       return null;
     }
   };

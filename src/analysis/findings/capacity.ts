@@ -1,3 +1,4 @@
+import { plural } from "../../core/text.ts";
 import { formatBytes, GIB } from "../../core/units.ts";
 import type { Finding, SeriesAnalysis } from "../document.ts";
 import type { AnalysedSeries } from "../series-analysis.ts";
@@ -69,7 +70,7 @@ export function slackFindings(all: readonly AnalysedSeries[]): Finding[] {
     const hidden = Math.floor(slack / speed.bytes);
     // Out in the open within one step or second: nothing is hidden.
     if (hidden === 0) return [];
-    const count = `${hidden} ${speed.unit}${hidden === 1 ? "" : "s"}`;
+    const count = plural(hidden, speed.unit);
     const leak = speed.kind === "measured" ? "The growth measured here," : "A leak of";
     return [
       {

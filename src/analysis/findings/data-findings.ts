@@ -1,6 +1,7 @@
+import type { Horizon } from "../../core/horizon.ts";
+import { plural } from "../../core/text.ts";
 import type { Metric } from "../../telemetry/recording/model.ts";
 import type { Finding } from "../document.ts";
-import type { Horizon } from "../horizon.ts";
 import type { MetricSeries } from "../series.ts";
 import { type AnalysedSeries, MIN_SAMPLES } from "../series-analysis.ts";
 
@@ -64,7 +65,7 @@ function unjudged(series: SeriesShape, { analysis }: AnalysedSeries): Finding[] 
     ];
   }
   if (analysis.class !== "insufficient") return [];
-  const rows = `${analysis.samples} usable sample${analysis.samples === 1 ? "" : "s"}`;
+  const rows = `${plural(analysis.samples, "usable sample")}`;
   return [
     said(
       "insufficient_data",

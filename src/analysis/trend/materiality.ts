@@ -1,6 +1,6 @@
+import type { Horizon } from "../../core/horizon.ts";
 import { MIB } from "../../core/units.ts";
 import type { Metric } from "../../telemetry/recording/model.ts";
-import type { Horizon } from "../horizon.ts";
 
 /**
  * Healthy allocated memory is mostly bit-constant, so noise can be exactly zero and 512 bytes "infinitely significant":

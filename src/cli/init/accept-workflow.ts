@@ -1,8 +1,8 @@
 import type { Choices } from "./choices.ts";
 
-/** `/stormlog accept …` in a comment: somebody who may write takes a difference, and the check runs again. */
+/** `/stormlog accept …` in a comment: someone with write permission accepts a difference, and the check runs again. */
 export function acceptWorkflow(choices: Choices): string {
-  return `# Memory accept: a comment \`/stormlog accept <difference> <reason>\` by somebody who may write accepts what the gate found,
+  return `# Memory accept: a comment \`/stormlog accept <difference> <reason>\` by someone with write permission accepts what the gate found,
 # and the failed check is run again. It runs no code of the change.
 name: Memory accept
 
@@ -12,7 +12,7 @@ on:
 
 permissions: {}
 
-# Of each comment its own: a run that waits in a group is dropped when another comes.
+# One group per comment: a run that waits in a group is dropped when another arrives.
 concurrency:
   group: memory-accept-\${{ github.event.comment.id }}
   cancel-in-progress: false

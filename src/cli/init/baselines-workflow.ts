@@ -2,7 +2,7 @@ import type { Choices } from "./choices.ts";
 import { CHECKOUT } from "./pins.ts";
 import { branchPattern, inputs, quoted } from "./yaml.ts";
 
-/** The main branch, every night: one more session of baseline. */
+/** Every night one more session of the main branch for the baseline. */
 export function baselinesWorkflow(choices: Choices): string {
   const config = choices.directory === "" ? "stormlog-gate.yml" : `${choices.directory}/stormlog-gate.yml`;
   const where = choices.directory === "" ? null : quoted(choices.directory);
@@ -15,12 +15,12 @@ on:
     - cron: "17 3 * * *"               # UTC; not on the hour, when many start
   push:
     branches: [${branchPattern(choices.defaultBranch)}]
-    # A new scenario need not wait for the night.
+    # A new scenario need not wait for the nightly run.
     paths: [${quoted(config)}]
   workflow_dispatch:                   # for the first baseline, and to accept a new level
     inputs:
       accept:
-        description: Why the level that is measured now is the new normal. Empty = it is judged.
+        description: Reason for accepting what is measured now as the new level. Empty = it is judged.
         type: string
 
 permissions: {}

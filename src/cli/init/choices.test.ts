@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import { runner, visibility } from "./choices.ts";
 
 describe("runner", () => {
-  it("is GitHub's own Linux machine when nothing is said", () => {
+  it("is GitHub's own Linux machine by default", () => {
     expect(runner(undefined)).toEqual({ runsOn: "ubuntu-24.04", ownRunner: false });
   });
 
-  it("writes one label as a word and several as a list", () => {
+  it("writes one label as a string and several as a list", () => {
     expect(runner("gpu-a100")).toEqual({ runsOn: "gpu-a100", ownRunner: true });
     expect(runner("self-hosted, linux,gpu")).toEqual({ runsOn: "[self-hosted, linux, gpu]", ownRunner: true });
     expect(runner("ubuntu-22.04").ownRunner).toBe(false);
@@ -23,7 +23,7 @@ describe("runner", () => {
 });
 
 describe("visibility", () => {
-  it("is unknown until somebody says it", () => {
+  it("is unknown unless it is given", () => {
     expect([visibility(undefined), visibility("public"), visibility("private")]).toEqual([
       "unknown",
       "public",

@@ -1,17 +1,19 @@
 import { usageError } from "../../core/errors.ts";
 
-/** Who can open pull requests: it decides what is written about forks and pictures. */
+/** Who can open pull requests, which decides what the files contain about forks and pictures. */
 export type Visibility = "public" | "private" | "unknown";
 
 /** What the written files depend on. */
 export interface Choices {
   /** Value of `runs-on` for the job that measures, as YAML. */
   readonly runsOn: string;
-  /** Whether that is a machine of the user's own. */
+  /** Whether that is a self-hosted machine. */
   readonly ownRunner: boolean;
   readonly defaultBranch: string;
   readonly visibility: Visibility;
-  /** Where `stormlog-gate.yml` is, from the top of the repository; empty at the top, else without a slash at the end. */
+  /**
+   * Where `stormlog-gate.yml` is, from the top of the repository; empty at the top, else without a slash at the end.
+   */
   readonly directory: string;
   /** What follows `stormlog/gate…@`, a comment included. */
   readonly pin: string;
@@ -19,9 +21,9 @@ export interface Choices {
 
 /** Runs where nothing has to be installed; what is measured there is host memory. */
 const HOSTED_RUNNER = "ubuntu-24.04";
-/** Labels are names; anything else could write YAML of its own. */
+/** Labels are names; anything else could inject YAML. */
 const LABEL = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
-/** Labels that are texts in YAML without quotes; `on` and `24` are not. */
+/** Labels that YAML reads as strings without quotes; `on` and `24` are not. */
 const PLAIN = /^(?!(?:on|off|yes|no|y|n|true|false|null)$)[A-Za-z][A-Za-z0-9_.-]*$/i;
 const HOSTED = /^(ubuntu|windows|macos)-/;
 
@@ -36,7 +38,7 @@ export function runner(text: string | undefined): Pick<Choices, "runsOn" | "ownR
   if (wrong !== undefined) {
     throw usageError(
       "OPTION_INVALID",
-      `--runner has "${wrong}", which is no label of a runner`,
+      `--runner has "${wrong}", which is not a runner label`,
       "Give a label as in --runner gpu, or several as in --runner self-hosted,gpu.",
     );
   }

@@ -1,4 +1,4 @@
-/** The commented configuration. Everything that is not commented out is valid as it stands. */
+/** The commented configuration. Everything that is not commented out is valid. */
 export const CONFIG = `# Stormlog Gate: what is measured and how it is judged (schema stormlog.config/1).
 schema: stormlog.config/1
 
@@ -8,7 +8,7 @@ scenarios:
     # cwd: .
     # env: { CUDA_VISIBLE_DEVICES: "0" }
     # timeout: 900                   # seconds for one run
-    # horizon: 1000000               # steps (or "72h") of a production run: growth is judged by what it becomes there
+    # horizon: 1000000               # steps (or "72h") of a production run: growth is extrapolated to it
     # budget: { allocated: 12GiB }   # absolute limits on peaks: allocated, reserved, used or host
     # repeats: auto                  # one run, more only to confirm a breach
 
@@ -17,8 +17,8 @@ scenarios:
 # baseline: file:baselines
 
 # policy:
-#   unjudged: warn                   # when there is nothing comparable: fail, warn or pass (it never reads as a pass)
-#   base-run: auto                   # run the base commit here before red: auto, off, or a command
+#   unjudged: warn                   # exit status when nothing is comparable: fail, warn or pass
+#   base-run: auto                   # re-run the base commit before failing: auto, off, or a command
 #   max-runs: 10
 #   max-minutes: 30
 `;

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { git } from "../../baseline/git.ts";
 
-/** What is known of the repository that the files are written into. */
-export interface Surroundings {
+/** The repository that the files are written into. */
+export interface RepositoryLayout {
   /** Top of the repository, or the current directory where there is none. */
   readonly top: string;
   /** The current directory from there, without a slash at the end. */
@@ -17,7 +17,7 @@ export interface Surroundings {
 const WORKFLOWS = ".github/workflows";
 
 /**
- * The main branch: what the remote says it is, else the usual name that exists, else the branch that is checked out (a
+ * The main branch: the remote's default, else the usual name that exists, else the branch that is checked out (a
  * repository without a commit has only that).
  */
 async function defaultBranch(cwd: string): Promise<string> {
@@ -32,7 +32,7 @@ async function defaultBranch(cwd: string): Promise<string> {
   return current.ok && current.stdout !== "" ? current.stdout : "main";
 }
 
-/** Workflows whose steps use the gate or one of its parts; a comment that names it does not count. */
+/** Workflows whose steps use the gate or one of its sub-actions; a comment that names it does not count. */
 function gatedWorkflows(top: string): readonly string[] {
   let names: readonly string[];
   try {
@@ -53,8 +53,8 @@ function gatedWorkflows(top: string): readonly string[] {
     .sort();
 }
 
-/** Look at the repository around a directory; asks nothing of the network. */
-export async function surroundings(cwd: string): Promise<Surroundings> {
+/** Detect the repository around a directory, without the network. */
+export async function detectRepository(cwd: string): Promise<RepositoryLayout> {
   const found = await git(cwd, ["rev-parse", "--show-toplevel", "--show-prefix"]);
   // The prefix is an empty line at the top, which the trimmed answer no longer has.
   const [toplevel, prefix = ""] = found.stdout.split("\n");

@@ -9,7 +9,7 @@ const GPU_NOTE = `    # One job per GPU at a time: a neighbour on the same card 
     # runner per card is enough; docs/gpu-runners.md has containers and Kubernetes.
 `;
 
-const PUBLIC_NOTE = `    # Anybody can open a pull request here, and its code runs on this machine: let pull requests of outside contributors
+const PUBLIC_NOTE = `    # Anyone can open a pull request here, and its code runs on this machine: let pull requests of outside contributors
     # wait for approval (Settings, Actions), and use runners that are thrown away after one job.
 `;
 

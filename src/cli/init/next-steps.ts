@@ -10,13 +10,13 @@ export function nextSteps(facts: {
   const { choices, inRepository, others } = facts;
   const steps = [
     "Put your command into stormlog-gate.yml and try it: stormlog-gate run",
-    `Add what it needs (Python, data) to memory-gate.yml and memory-baselines.yml where they say so.`,
+    `Add what the scenarios need (Python, data) to memory-gate.yml and memory-baselines.yml where they are marked.`,
     `Commit and merge into ${choices.defaultBranch}: schedules, reports on forks and comments run from there only.`,
     `Protect ${choices.defaultBranch} and start "Memory baselines" once by hand (Actions, Run workflow): the first five runs.`,
   ];
   const notes: string[] = [];
   if (!inRepository) {
-    notes.push("This is no git repository; put .github/workflows at the top of the one this directory goes into.");
+    notes.push("This is not a git repository: put .github/workflows at the top of the one this directory goes into.");
   }
   if (others.length > 0) {
     notes.push(`${others.join(", ")} uses the gate already; keep one of the two, or give them different gate-ids.`);
@@ -26,7 +26,7 @@ export function nextSteps(facts: {
   }
   if (choices.ownRunner && choices.visibility !== "private") {
     notes.push(
-      "If the repository is public, code of strangers runs on your runner: ask for approval of outside contributors first.",
+      "If the repository is public, code of unknown people runs on your runner: require approval for outside contributors first.",
     );
   }
   if (choices.visibility === "unknown") {

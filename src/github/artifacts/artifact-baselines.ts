@@ -10,6 +10,7 @@ import { GateError } from "../../core/errors.ts";
 import { withDeadline } from "../deadline.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 import { downloadRunArtifact, listRunArtifacts, type RunArtifact } from "./artifact-download.ts";
 
 /** Longest wait for the whole search and download, milliseconds. */
@@ -21,10 +22,8 @@ const MAX_RUNS = 30;
 /** Events whose runs execute what is on the branch itself; a pull request's head may be called like it. */
 const OWN_EVENTS: ReadonlySet<string> = new Set(["push", "schedule", "workflow_dispatch"]);
 
-export interface ArtifactBaselineSource {
+export interface ArtifactBaselineSource extends Repository {
   readonly octokit: () => Promise<Octokit>;
-  readonly owner: string;
-  readonly repo: string;
   readonly apiUrl: string;
   readonly signal: AbortSignal;
 }
@@ -108,14 +107,16 @@ class ArtifactStore implements BaselineStore {
       import("./zip-records.ts"),
     ]);
     if (looksZipped(bytes)) return contentOf(await readRecords(bytes, `artifact ${id}`));
-    // A single record, uploaded as it is: its place in a store follows from what it says.
+    // A single record, uploaded as it is: its path in a store follows from its content.
     const { records, skipped } = contentOf([{ name: this.#artifact, text: bytes.toString("utf8") }]);
     const placed = records.map(({ record }) => ({ name: recordName(record.scenario, record.fingerprint), record }));
     return { exists: true, records: placed, skipped };
   }
 }
 
-/** `artifact:NAME`: records in the newest artifact of this name of a successful run on the default branch. Read only. */
+/**
+ * `artifact:NAME`: records in the newest artifact of this name of a successful run on the default branch. Read only.
+ */
 export function openArtifactStore(source: ArtifactBaselineSource, name: string, artifact: string): BaselineStore {
   return new ArtifactStore(source, name, artifact);
 }

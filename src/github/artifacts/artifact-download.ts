@@ -1,21 +1,20 @@
 import { createHash } from "node:crypto";
 import { invalidInput } from "../../core/errors.ts";
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 
 /** An artifact as GitHub lists it. Its name is whatever the run chose; everything else is GitHub's own. */
 export interface RunArtifact {
   readonly id: number;
   readonly name: string;
   readonly bytes: number;
-  /** `sha256:…` of the stored bytes; null where GitHub does not say. */
+  /** `sha256:…` of the stored bytes; null where GitHub does not report it. */
   readonly digest: string | null;
   readonly expired: boolean;
 }
 
-export interface ArtifactSource {
+export interface ArtifactSource extends Repository {
   readonly octokit: Octokit;
-  readonly owner: string;
-  readonly repo: string;
   /** Only artifacts of this run are looked at, whatever they are called. */
   readonly runId: number;
   /** Address of the API: stored bytes are never fetched over a weaker protocol than it has. */
@@ -23,7 +22,7 @@ export interface ArtifactSource {
   readonly signal: AbortSignal;
 }
 
-/** GitHub keeps 500 artifacts of a job; a listing beyond this is somebody's game. */
+/** GitHub keeps 500 artifacts of a job; a listing beyond this is an attack. */
 const MAX_LISTED = 5000;
 const PER_PAGE = 100;
 
@@ -39,7 +38,7 @@ export async function listRunArtifacts(source: ArtifactSource): Promise<readonly
   });
   for await (const { data } of pages) {
     for (const artifact of data) {
-      // Asked for one run, told of another: not ours.
+      // An artifact of another run in the listing of this one is not used.
       if (artifact.workflow_run?.id !== undefined && artifact.workflow_run.id !== runId) continue;
       listed.set(artifact.id, {
         id: artifact.id,
@@ -84,7 +83,7 @@ function fetchOf(octokit: Octokit): typeof fetch {
   return request?.fetch ?? fetch;
 }
 
-/** A body that may be longer than it said, read up to a limit. */
+/** A body that may be longer than announced, read up to a limit. */
 async function boundedBody(response: Response, artifact: RunArtifact, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -99,8 +98,8 @@ async function boundedBody(response: Response, artifact: RunArtifact, maxBytes: 
 }
 
 /**
- * The stored bytes of an artifact: a zip archive, or the file itself where it was uploaded as it is. They are those GitHub recorded
- * when they were uploaded, or nothing.
+ * The stored bytes of an artifact: a zip archive, or the file itself where it was uploaded as it is. They are those
+ * GitHub recorded when they were uploaded, or nothing.
  * @throws GateError ARTIFACT_REFUSED, and what the client throws
  */
 export async function downloadRunArtifact(

@@ -21,7 +21,7 @@ describe("artifact names", () => {
     );
   });
 
-  it("tell long names apart", () => {
+  it("distinguishes long names", () => {
     expect(safeArtifactName(`${"x".repeat(200)}1`)).not.toBe(safeArtifactName(`${"x".repeat(200)}2`));
   });
 
@@ -36,7 +36,7 @@ describe("matrixLeg", () => {
     expect(matrixLeg('{"os":"ubuntu-24.04","torch":2.5,"cfg":{"a":1}}')).toBe("ubuntu-24.04-2.5-a-1");
   });
 
-  it("tells two long legs apart", () => {
+  it("distinguishes two long legs", () => {
     const leg = (end: string) => matrixLeg(JSON.stringify({ image: `${"nvcr-io-nvidia-pytorch-".repeat(8)}${end}` }));
     expect(leg("a")).toMatch(/^[A-Za-z0-9._-]{60}$/);
     expect(leg("a")).not.toBe(leg("b"));

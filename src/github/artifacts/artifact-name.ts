@@ -12,15 +12,17 @@ function shorten(name: string, most: number): string {
   return `${name.slice(0, most - 9)}-${hash}`;
 }
 
-/** A name the artifact service takes: forbidden characters become `-`, long names are cut and told apart by a hash. */
+/**
+ * A name the artifact service takes: forbidden characters become `-`, long names are cut and distinguished by a hash.
+ */
 export function safeArtifactName(name: string): string {
   const safe = name.replace(FORBIDDEN, "-").replace(/\s+/g, " ").trim();
   return shorten(safe === "" || /^\.+$/.test(safe) ? "stormlog" : safe, MAX_NAME);
 }
 
 /**
- * The leg of a matrix as one word, from `toJSON(matrix)`: `{"os": "linux", "torch": "2.5"}` is `linux-2.5`. Null when there is
- * no matrix (`null`, `{}` or not an object).
+ * The leg of a matrix as one word, from `toJSON(matrix)`: `{"os": "linux", "torch": "2.5"}` is `linux-2.5`. Null when
+ * there is no matrix (`null`, `{}` or not an object).
  */
 export function matrixLeg(json: string): string | null {
   let matrix: unknown;
@@ -40,8 +42,8 @@ export function matrixLeg(json: string): string | null {
 }
 
 /**
- * Names to try, in order: artifacts of a run are immutable and shared by its attempts, so a re-run, or a second job that
- * forgot the `matrix` input, meets its own name.
+ * Names to try, in order: artifacts of a run are immutable and shared by its attempts, so a re-run, or a second job
+ * that forgot the `matrix` input, meets its own name.
  */
 export function artifactNames(name: string, runAttempt: number): readonly string[] {
   const safe = safeArtifactName(name);

@@ -2,15 +2,23 @@ import { lstat, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { invalidInput } from "../../core/errors.ts";
-import type { ListedArtifact } from "./artifact.ts";
+
+export interface ListedArtifact {
+  readonly id: number;
+  readonly name: string;
+  /** Stored bytes. */
+  readonly size: number;
+  /** `sha256:…` of the stored bytes; null where the service did not report it. */
+  readonly digest: string | null;
+}
 
 function tooLarge(name: string, bytes: number, maxBytes: number): never {
   throw invalidInput("ARTIFACT_TOO_LARGE", `the artifact ${name} has ${bytes} bytes, more than ${maxBytes}`, name);
 }
 
 /**
- * The stored bytes of an artifact of this workflow run, never unpacked. The client only writes files, so they pass through a
- * directory of their own that is removed again.
+ * The stored bytes of an artifact of this workflow run, never unpacked. The client only writes files, so they pass
+ * through a directory of their own that is removed again.
  * @param maxBytes larger ones are refused before anything is fetched, and again by what arrived
  * @throws GateError ARTIFACT_TOO_LARGE, ARTIFACT_DIGEST (exit 5), and what the client throws
  */

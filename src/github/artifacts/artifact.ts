@@ -4,13 +4,14 @@ import { type Deadline, withDeadline } from "../deadline.ts";
 import { degradedWarning } from "../degrade.ts";
 import { artifactUrl, type RunContext } from "../run-context.ts";
 import { artifactNames } from "./artifact-name.ts";
+import type { ListedArtifact } from "./artifact-read.ts";
 import { explainUpload } from "./upload-failure.ts";
 
 /** The artifact service of the running job, as little of it as the gate needs. */
 export interface ArtifactStore {
   /**
-   * Store files under a name, zipped; returns the artifact's id. With `raw` a single file is stored as it is, under its own
-   * basename, and opens in the browser.
+   * Store files under a name, zipped; returns the artifact's id. With `raw` a single file is stored as it is, under its
+   * own basename, and opens in the browser.
    */
   upload(name: string, files: readonly string[], root: string, options: UploadOptions): Promise<number>;
   /** Artifacts of this workflow run, of all its jobs and attempts. */
@@ -20,15 +21,6 @@ export interface ArtifactStore {
    * @throws GateError ARTIFACT_TOO_LARGE, ARTIFACT_DIGEST
    */
   read(artifact: ListedArtifact, maxBytes: number): Promise<Uint8Array>;
-}
-
-export interface ListedArtifact {
-  readonly id: number;
-  readonly name: string;
-  /** Stored bytes. */
-  readonly size: number;
-  /** `sha256:…` of the stored bytes; null where the service did not say. */
-  readonly digest: string | null;
 }
 
 export interface UploadOptions {
@@ -70,8 +62,8 @@ export function actionsArtifactStore(): ArtifactStore {
 }
 
 /**
- * Regular files under a directory, absolute and sorted. Links are neither taken nor followed: the measured command could have
- * left one that points anywhere on the machine.
+ * Regular files under a directory, absolute and sorted. Links are neither taken nor followed: the measured command
+ * could have left one that points anywhere on the machine.
  */
 export function filesUnder(root: string): readonly string[] {
   const files: string[] = [];
@@ -115,7 +107,7 @@ async function uploadUnderFreeName(job: ArtifactJob, put: (name: string) => Prom
 export async function uploadBundle(job: ArtifactJob, bundleDir: string): Promise<Upload> {
   try {
     const files = filesUnder(bundleDir);
-    if (files.length === 0) return { ok: false, warning: `There is no evidence to upload: ${bundleDir} is empty.` };
+    if (files.length === 0) return { ok: false, warning: `No evidence to upload: ${bundleDir} is empty.` };
     return await withDeadline(job.deadline, () =>
       uploadUnderFreeName(job, (name) =>
         job.store.upload(name, files, bundleDir, { retentionDays: job.retentionDays, raw: false }),
@@ -135,9 +127,10 @@ export async function uploadBundle(job: ArtifactJob, bundleDir: string): Promise
 const UPLOAD_ATTEMPT = { what: "upload the evidence bundle", permission: null } as const;
 
 /**
- * Upload one file as an artifact that is not zipped. The service names such an artifact after its file, which is therefore
- * written under a name of this gate's first.
- * @param scratch existing directory for the file; it stays, because an upload that missed its deadline may still read it
+ * Upload one file as an artifact that is not zipped. The service names such an artifact after its file, which is
+ * therefore written under a name of this gate's first.
+ * @param scratch existing directory for the file; it stays, because an upload that missed its deadline may still read
+ * it
  * @throws what `write` and the artifact service's client throw, DeadlineError
  */
 export async function uploadRaw(
@@ -155,7 +148,7 @@ export async function uploadRaw(
   );
 }
 
-/** Upload the interactive timeline as an artifact of its own, so that one click opens it. */
+/** Upload the interactive timeline as a separate artifact, so that one click opens it. */
 export async function uploadTimeline(job: ArtifactJob, htmlFile: string, scratch: string): Promise<Upload> {
   try {
     return await uploadRaw(job, ".html", scratch, (file) => copyFileSync(htmlFile, file));

@@ -37,7 +37,7 @@ describe("boundedFetch", () => {
     expect((await bounded(url, ASKS_JSON)).status).toBe(204);
   });
 
-  it("stops reading at the limit, whatever the answer said of its length", async () => {
+  it("stops reading at the limit, whatever length the answer announces", async () => {
     let written = 0;
     const url = await serving((response) => {
       response.writeHead(200, { "content-type": "application/json" });

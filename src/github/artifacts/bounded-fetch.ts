@@ -1,4 +1,7 @@
-/** An answer of GitHub is read to its end before it is looked at, and none that the gate asks for comes near this size, bytes. */
+/**
+ * An answer of GitHub is read to its end before it is looked at, and none that the gate asks for comes near this size,
+ * bytes.
+ */
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /** What the client gives to a fetch, as much of it as is looked at here. */
@@ -8,7 +11,7 @@ export interface FetchOptions {
 
 export type Fetch<Options extends FetchOptions = FetchOptions> = (url: string, options?: Options) => Promise<Response>;
 
-/** GitHub, or what stands between it and the runner, gave an answer that cannot be used. */
+/** GitHub, or a proxy between it and the runner, gave an answer that cannot be used. */
 export class BadAnswerError extends Error {
   override readonly name = "BadAnswerError";
 }
@@ -28,19 +31,19 @@ async function bodyOf(response: Response, maxBytes: number): Promise<Buffer> {
 function checkJson(body: Buffer, type: string): void {
   if (!/\bjson\b/i.test(type)) {
     throw new BadAnswerError(
-      `the answer is no JSON but ${type.slice(0, 40) || "of no type"}; is a proxy or a login page between?`,
+      `the answer is not JSON but ${type.slice(0, 40) || "untyped"}. Is there a proxy or a login page in between?`,
     );
   }
   try {
     JSON.parse(body.toString("utf8"));
   } catch {
-    throw new BadAnswerError("the answer is no valid JSON");
+    throw new BadAnswerError("the answer is not valid JSON");
   }
 }
 
 /**
- * A fetch whose answers are whole when they come: bounded in size, and JSON where JSON was asked for. The client by itself reads
- * without a limit, takes a body that was cut for an empty one, and hands on what it cannot parse as a text.
+ * A fetch whose answers are whole when they come: bounded in size, and JSON where JSON was asked for. The client alone
+ * reads without a limit, takes a body that was cut for an empty one, and hands on what it cannot parse as a text.
  * @returns a fetch that throws BadAnswerError besides what the given one throws
  */
 export function boundedFetch<Options extends FetchOptions>(

@@ -7,7 +7,7 @@ import { artifactNames } from "./artifact-name.ts";
 import { MAX_SECTIONS, newestSections, type SectionReader, sectionName } from "./section-artifacts.ts";
 import { looksZipped, readOnlyEntry } from "./zip-entry.ts";
 
-/** All sections of a gate together, bytes: they are held in memory, and a stranger chooses their number. */
+/** All sections of a gate together, bytes: they are kept in memory, and an untrusted author chooses their number. */
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Downloads at a time. */
 const AT_ONCE = 4;
@@ -19,11 +19,11 @@ function shown(error: GateError): string {
   return line.length > MAX_SHOWN ? `${line.slice(0, MAX_SHOWN)}…` : line;
 }
 
-/** Everything a section says of itself is a label, and has to be the label of the artifact it came in. */
+/** The labels inside a section have to match the name of the artifact it came in. */
 function mislabelled(section: Section, artifact: RunArtifact, run: RecordedRun): string | null {
   const base = sectionName(section.gateId, section.leg);
   if (!artifactNames(base, section.runAttempt).some((name) => artifact.name === `${name}${SUFFIX}`)) {
-    return "says that it belongs to another gate, leg or attempt than its name does";
+    return "is labelled for another gate, leg or attempt than its name";
   }
   if (section.headSha !== null && section.headSha !== run.headSha) {
     return `is about ${section.headSha.slice(0, 10)}, and the run was about ${run.headSha.slice(0, 10)}`;
@@ -55,9 +55,9 @@ function withOwnEvidence(section: Section, ids: ReadonlySet<number>): Section {
 }
 
 /**
- * Sections of one gate in another workflow run, over the REST API (`actions: read`). The run may be a stranger's: every artifact is
- * checked against what GitHub recorded of it, unpacked in memory within limits, and parsed; what does not fit is refused with a
- * sentence and none of its text.
+ * Sections of one gate in another workflow run, over the REST API (`actions: read`). The run may be untrusted: every
+ * artifact is checked against what GitHub recorded of it, unpacked in memory within limits, and parsed; what does not
+ * fit is refused with a sentence and none of its text.
  */
 export function runSectionReader(source: ArtifactSource, run: RecordedRun, gateId: string): SectionReader {
   const known = new Map<number, Section | null>();

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MAX_SECTION_BYTES, type Section, sectionText } from "../../report/documents/section.ts";
 import { sampleReport } from "../../report/testing/sample-report.ts";
 import { runContext } from "../run-context.ts";
-import type { ArtifactStore, ListedArtifact } from "./artifact.ts";
+import type { ArtifactStore } from "./artifact.ts";
+import type { ListedArtifact } from "./artifact-read.ts";
 import { MAX_SECTIONS, newestSections, sectionReader, uploadSection } from "./section-artifacts.ts";
 
 const BASE: Section = {
@@ -98,7 +99,7 @@ describe("sections as artifacts", () => {
     ]);
   });
 
-  it("of jobs that were not told apart are all there: none hides another", async () => {
+  it("are all kept for jobs of the same name: none hides another", async () => {
     await upload(section({ report: sampleReport("fail") }));
     await upload(section());
     expect(legs(await sectionReader(shelf, "default").read())).toEqual([
@@ -107,7 +108,7 @@ describe("sections as artifacts", () => {
     ]);
   });
 
-  it("belong to the gate that stands in them, whatever their name could also mean", async () => {
+  it("belong to the gate in their content, whatever their name could also mean", async () => {
     await upload(section({ gateId: "gpu", leg: "big-a" }));
     await upload(section({ gateId: "gpu-big", leg: "a" }));
     expect(shelf.names).toEqual(["stormlog-section-gpu-big-a.json", "stormlog-section-gpu-big-a-2.json"]);
@@ -139,7 +140,7 @@ describe("sections as artifacts", () => {
     ]);
   });
 
-  it("cannot be told when the service cannot be asked", async () => {
+  it("are unknown when the service cannot be asked", async () => {
     await upload(section());
     const reader = sectionReader(shelf, "default");
     shelf.failure = new Error("no answer");

@@ -2,8 +2,9 @@ import { writeFileSync } from "node:fs";
 import { GateError } from "../../core/errors.ts";
 import { MAX_SECTION_BYTES, parseSection, type Section, sectionText } from "../../report/documents/section.ts";
 import { degradedWarning } from "../degrade.ts";
-import type { ArtifactJob, ArtifactStore, ListedArtifact, Upload } from "./artifact.ts";
+import type { ArtifactJob, ArtifactStore, Upload } from "./artifact.ts";
 import { uploadRaw } from "./artifact.ts";
+import type { ListedArtifact } from "./artifact-read.ts";
 
 /** More legs than GitHub allows a matrix to have. */
 export const MAX_SECTIONS = 256;
@@ -19,8 +20,9 @@ export function sectionName(gateId: string, leg: string | null): string {
 }
 
 /**
- * Upload what this job says as an artifact of its own that is not zipped.
- * @param scratch existing directory for the file; it stays, because an upload that missed its deadline may still read it
+ * Upload the section of this job as a separate artifact that is not zipped.
+ * @param scratch existing directory for the file; it stays, because an upload that missed its deadline may still read
+ * it
  */
 export async function uploadSection(
   job: Omit<ArtifactJob, "name">,
@@ -40,8 +42,8 @@ export async function uploadSection(
 
 export interface SectionReader {
   /**
-   * Every section of the gate in this workflow run, in the order of their legs; of a leg that ran again only its newest attempt.
-   * What was read before is not fetched again.
+   * Every section of the gate in this workflow run, in the order of their legs; of a leg that ran again only its newest
+   * attempt. What was read before is not fetched again.
    * @throws what the artifact service's client throws when the service cannot be asked
    */
   read(): Promise<readonly Section[]>;
@@ -57,10 +59,10 @@ export function sectionReader(store: ArtifactStore, gateId: string): SectionRead
   const take = async (artifact: ListedArtifact): Promise<void> => {
     try {
       const section = parseSection(await store.read(artifact, MAX_SECTION_BYTES), artifact.name);
-      // "a" with the leg "b-c" and "a-b" with the leg "c" have the same name; what stands inside decides.
+      // "a" with the leg "b-c" and "a-b" with the leg "c" have the same name; the content decides.
       read.set(artifact.id, section.gateId === gateId ? section : null);
     } catch (error) {
-      // What cannot be fetched now may be had in the next round; what is no section will never be one.
+      // What cannot be fetched now may be fetched in the next round. What is not a section will never be one.
       if (!(error instanceof GateError)) throw error;
       read.set(artifact.id, null);
       refused.set(artifact.id, error.message);
@@ -90,8 +92,8 @@ function isNamedLike(name: string, gateId: string): boolean {
 }
 
 /**
- * Of every leg its newest attempt. Several sections of one leg and attempt are different jobs that were given the same name;
- * all of them stay, so that none hides what another one says.
+ * Of every leg its newest attempt. Several sections of one leg and attempt are different jobs that were given the same
+ * name; all of them stay, so that none hides another one.
  * @param sections newest first
  */
 export function newestSections(sections: readonly Section[]): readonly Section[] {

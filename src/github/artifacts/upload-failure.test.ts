@@ -4,7 +4,7 @@ import { degradedWarning } from "../degrade.ts";
 import { explainUpload } from "./upload-failure.ts";
 
 const ATTEMPT = { what: "upload", permission: null, instead: "It is there." };
-const said = (message: string): string => degradedWarning(ATTEMPT, explainUpload(new Error(message)));
+const explained = (message: string): string => degradedWarning(ATTEMPT, explainUpload(new Error(message)));
 
 describe("explainUpload", () => {
   it.each([
@@ -26,8 +26,8 @@ describe("explainUpload", () => {
       "Received non-retryable error: Failed request: (403) Forbidden: not allowed",
       /refused it: \(403\) Forbidden: not allowed/,
     ],
-  ])("says what to make of %j", (message, words) => {
-    expect(said(message)).toMatch(words);
+  ])("explains %j", (message, words) => {
+    expect(explained(message)).toMatch(words);
   });
 
   it("leaves a deadline and what it does not know as they are", () => {

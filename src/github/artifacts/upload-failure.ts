@@ -1,6 +1,9 @@
 import { DeadlineError } from "../deadline.ts";
 
-/** Text of an upload's failure -> what it means and what to do. The client throws plain errors: their words are all there is. */
+/**
+ * Text of an upload's failure -> what it means and what to do. The client throws plain errors: their words are all
+ * there is.
+ */
 const MEANINGS: readonly (readonly [RegExp, (found: RegExpExecArray) => string])[] = [
   [
     /unable to get the (ACTIONS_RUNTIME_TOKEN|ACTIONS_RESULTS_URL)/i,
@@ -33,7 +36,7 @@ const MEANINGS: readonly (readonly [RegExp, (found: RegExpExecArray) => string])
   [/\((5\d\d)\)/, ([, status]) => `the artifact service failed (${status}), five times. Run the job again later.`],
   [
     /is not valid JSON|Unexpected (token|end of JSON)/i,
-    () => "the artifact service's answer is no JSON. Is a proxy between?",
+    () => "the artifact service's answer is not JSON. Is there a proxy in between?",
   ],
   [
     /\b(E[A-Z]{4,}|UND_ERR_\w+)\b/,
@@ -46,17 +49,14 @@ const MEANINGS: readonly (readonly [RegExp, (found: RegExpExecArray) => string])
   ],
   [
     /FinalizeArtifact.*?(?:: )?(?:\(\d+\) )?([^:()]*(?:mismatch|digest|hash)[^:]*)/i,
-    ([, said]) => `what arrived is not what was sent (${said?.trim()}). Run the job again.`,
+    ([, detail]) => `the artifact service received other bytes than were sent (${detail?.trim()}). Run the job again.`,
   ],
-  [
-    /response from backend was not ok/i,
-    () => "the artifact service did not take it, and said nothing more. Run the job again.",
-  ],
-  [/non-retryable error: Failed request: (\(\d+\) .*)$/, ([, said]) => `the artifact service refused it: ${said}.`],
+  [/response from backend was not ok/i, () => "the artifact service refused it without a reason. Run the job again."],
+  [/non-retryable error: Failed request: (\(\d+\) .*)$/, ([, detail]) => `the artifact service refused it: ${detail}.`],
 ];
 
 /**
- * The same failure in words that say what it means and what to do, where the client's own do not.
+ * The same failure with its meaning and what to do, where the client's message has neither.
  * @returns an error for {@link degradedWarning}; the given one when nothing is known of it
  */
 export function explainUpload(error: unknown): unknown {

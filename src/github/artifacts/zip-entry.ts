@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import { type Entry, fromBufferPromise, type ZipFile } from "yauzl";
 import { invalidInput } from "../../core/errors.ts";
 
-/** What an archive of a stranger may cost before it is refused. */
+/** Limits for an untrusted archive. */
 export interface EntryLimits {
   /** Most bytes of the one entry, unpacked. */
   readonly maxBytes: number;
@@ -36,7 +36,7 @@ export function objection(entry: Entry, name: string, limits: EntryLimits): stri
   if (entry.isEncrypted()) return "is encrypted";
   if (entry.compressionMethod !== STORED && entry.compressionMethod !== DEFLATED) return "is packed in an unknown way";
   const type = entry.versionMadeBy >> 8 === MADE_BY_UNIX ? (entry.externalFileAttributes >>> 16) & TYPE_MASK : 0;
-  if (type !== 0 && type !== REGULAR) return "holds something that is no plain file";
+  if (type !== 0 && type !== REGULAR) return "contains something other than a plain file";
   if (entry.uncompressedSize > limits.maxBytes) return `holds more than ${limits.maxBytes} bytes`;
   const packed = Math.max(1, entry.compressedSize);
   const ratio = entry.uncompressedSize / packed;
@@ -47,8 +47,8 @@ export function objection(entry: Entry, name: string, limits: EntryLimits): stri
 }
 
 /**
- * The content of an entry. What comes out is counted by the reader of archives: not a byte more or less than the entry says, so say
- * `validateEntrySizes`, and look at what it says first.
+ * The content of an entry. The reader of archives counts what it unpacks against the size of the entry, so set
+ * `validateEntrySizes` and check that size first.
  * @throws what the reader throws
  */
 export async function unpack(archive: ZipFile, entry: Entry): Promise<Buffer> {
@@ -59,7 +59,7 @@ export async function unpack(archive: ZipFile, entry: Entry): Promise<Buffer> {
 }
 
 /**
- * The one file in an archive that a stranger may have made, read in memory: nothing is written to disk, so that no name in it can
+ * The one file in an untrusted archive, read in memory: nothing is written to disk, so that no name in it can
  * lead anywhere. Anything but exactly one plain file of the expected name is refused.
  * @throws GateError ARCHIVE_REFUSED (exit 5)
  */
@@ -88,7 +88,7 @@ export async function readOnlyEntry(
     throw refused(where, "holds no file");
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ARCHIVE_REFUSED") throw error;
-    throw invalidInput("ARCHIVE_REFUSED", `${where} is no archive that can be read`, where);
+    throw invalidInput("ARCHIVE_REFUSED", `${where} is not a readable archive`, where);
   } finally {
     archive?.close();
   }

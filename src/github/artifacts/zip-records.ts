@@ -20,8 +20,8 @@ function recordNameOf(path: string): string | null {
 }
 
 /**
- * The baseline records in an archive, read in memory; other files are passed over. A record that cannot be unpacked as it should be has
- * the text null.
+ * The baseline records in an archive, read in memory; other files are passed over. A record that cannot be unpacked as
+ * it should be has the text null.
  * @throws GateError ARCHIVE_REFUSED (exit 5)
  */
 export async function readRecords(bytes: Buffer, where: string): Promise<readonly NamedText[]> {
@@ -44,7 +44,7 @@ export async function readRecords(bytes: Buffer, where: string): Promise<readonl
       records.set(name, crc32(content) === entry.crc32 ? content.toString("utf8") : null);
     }
   } catch {
-    throw invalidInput("ARCHIVE_REFUSED", `${where} is no archive of baselines that can be read`, where);
+    throw invalidInput("ARCHIVE_REFUSED", `${where} is not a readable archive of baselines`, where);
   } finally {
     archive?.close();
   }

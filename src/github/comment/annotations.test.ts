@@ -11,7 +11,7 @@ describe("annotations", () => {
     expect(all.some(({ level, title }) => level === "warning" && title.includes("reserved"))).toBe(true);
   });
 
-  it("say nothing about a pass", () => {
+  it("are absent for a pass", () => {
     expect(annotationsOf(sampleReport("pass")).filter(({ level }) => level === "error")).toEqual([]);
   });
 

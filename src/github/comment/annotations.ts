@@ -1,6 +1,6 @@
 import { escapeTerminal } from "../../core/escape.ts";
 import type { GateReport, ScenarioReport } from "../../report/documents/model.ts";
-import { LEAK_LINE, placeOf, type SourceLocation } from "../../report/source-line.ts";
+import { LEAK_LINE, type SourceLocation, sourceLocationOf } from "../../report/source-line.ts";
 
 /** GitHub keeps 10 errors and 10 warnings of a step and cuts a message at 4,096 characters. */
 const MAX_PER_LEVEL = 10;
@@ -52,7 +52,7 @@ function ofScenario(scenario: ScenarioReport): readonly Annotation[] {
   }
   for (const finding of scenario.findings) {
     if (finding.severity === "info") continue;
-    const place = placeOf(finding);
+    const place = sourceLocationOf(finding);
     const hint = finding.remediation[0] === undefined ? "" : ` ${finding.remediation[0]}`;
     all.push({
       // A line that leaks in a failing scenario is what has to be mended: it is shown as the error it is.

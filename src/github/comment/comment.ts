@@ -2,22 +2,23 @@ import { isStatus } from "../api-error.ts";
 import { BadAnswerError } from "../artifacts/bounded-fetch.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 import { markerKey, OwnAuthor, sameText } from "./own-texts.ts";
 
-/** GitHub stores 262,144 bytes; its documented limit of 65,536 characters, less room for the marker, is what is used. */
+/**
+ * GitHub stores 262,144 bytes; its documented limit of 65,536 characters, less room for the marker, is what is used.
+ */
 export const MAX_COMMENT_CHARS = 60_000;
 
-export interface CommentTarget {
-  readonly owner: string;
-  readonly repo: string;
+export interface CommentTarget extends Repository {
   readonly pullRequest: number;
-  /** Commit the text is about: an older run must not overwrite what a newer one said. Null = do not check. */
+  /** Commit the text is about: an older run must not overwrite the text of a newer one. Null = do not check. */
   readonly headSha: string | null;
   /** Gate id, with the leg of a matrix behind a slash. */
   readonly key: string;
   /**
-   * Longest wait before a comment is created, milliseconds, drawn at random: jobs that end together then find that one of them has
-   * made it, instead of notifying people once each. Default is no wait.
+   * Longest wait before a comment is created, milliseconds, drawn at random: jobs that end together then find that one
+   * of them has made it, instead of notifying people once each. Default is not to wait.
    */
   readonly settleMs?: number;
 }
@@ -43,7 +44,7 @@ interface Marked {
   readonly url: string;
 }
 
-/** What stands between the runner and GitHub can answer for it; a comment without a page was not written. */
+/** A proxy between the runner and GitHub can answer instead. A comment without a page was not written. */
 function pageOf(comment: { readonly html_url?: unknown }): string {
   if (typeof comment.html_url !== "string")
     throw new BadAnswerError("GitHub's answer is something else than a comment");
@@ -55,7 +56,10 @@ class GoneError extends Error {
   override readonly name = "GoneError";
 }
 
-/** Anybody can paste a marker, so a comment counts as ours only when its first line is the marker and its author is us. */
+/**
+ * A marker can be pasted by anyone, so a comment counts as ours only when its first line is the marker and its author
+ * is us.
+ */
 class StickyComments {
   readonly #octokit: Octokit;
   readonly #target: CommentTarget;
@@ -103,13 +107,13 @@ class StickyComments {
     }
   }
 
-  /** Another run may have deleted it already; a duplicate that stays is no reason to fail. */
+  /** Another run may have deleted it already; a duplicate that remains is not an error. */
   async remove(id: number): Promise<void> {
     const { owner, repo } = this.#target;
     await this.#octokit.rest.issues.deleteComment({ owner, repo, comment_id: id }).catch(() => {});
   }
 
-  /** False only when GitHub says so; a token that cannot read pull requests is no reason to stay silent. */
+  /** False only on GitHub's answer; a token that cannot read pull requests does not suppress the comment. */
   async isOutdated(): Promise<boolean> {
     const { owner, repo, pullRequest, headSha } = this.#target;
     if (headSha === null) return false;
@@ -128,8 +132,8 @@ class StickyComments {
 }
 
 /**
- * Keep exactly one comment of this gate on the pull request, with this text: created once (which notifies), then updated
- * (which does not), left alone when nothing changed. Of duplicates the oldest stays.
+ * Keep exactly one comment of this gate on the pull request, with this text: created once (which notifies), then
+ * updated (which does not), left alone when nothing changed. Of duplicates the oldest stays.
  * @param text markdown without the marker
  * @throws whatever the client throws; see {@link stickyComment}
  */
@@ -157,7 +161,7 @@ async function write(comments: StickyComments, body: string, settleMs: number): 
   let createdUrl: string | null = null;
   if (kept === undefined) {
     createdUrl = await comments.create(body);
-    // Two runs can find nothing at the same moment and both create; whoever looks last cleans up.
+    // Two runs can find nothing at the same time and both create. The one that looks last cleans up.
     [kept, ...duplicates] = await comments.find();
     if (kept === undefined) return { action: "created", url: createdUrl };
   }
@@ -179,9 +183,9 @@ export async function stickyComment(octokit: Octokit, target: CommentTarget, tex
 export function commentWarning(error: unknown): string {
   return degradedWarning(
     {
-      what: "keep the pull request comment",
+      what: "update the pull request comment",
       permission: "pull-requests: write",
-      instead: "The verdict stands; the job summary shows what the comment would have said.",
+      instead: "The verdict is unaffected. The job summary shows the text of the comment.",
     },
     error,
   );

@@ -6,7 +6,7 @@ import { IMAGES, type ImageRepository, imageAddress } from "./image-ref.ts";
 /** Whether readers of a comment see a picture that is stored in the repository. */
 export type ImageCheck = { readonly kind: "shown" } | { readonly kind: "hidden"; readonly reason: string };
 
-/** The question is asked once; its answer stands beside the picture it was asked with. */
+/** The question is asked once; its answer is stored beside the picture it was asked with. */
 const REF = `${IMAGES}check`;
 const PICTURE = "check.png";
 const ANSWER = "check.json";
@@ -29,9 +29,9 @@ export interface ImageCheckInput {
 }
 
 /**
- * Ask once whether a picture in this repository is shown in a comment: one pixel is stored, GitHub renders a link to it, and the address
- * in the rendered page tells who will fetch it. On GitHub's own host it is the reader, signed in; on its image proxy it is somebody who
- * is not, and so is this question then.
+ * Ask once whether a picture in this repository is shown in a comment: one pixel is stored, GitHub renders a link to
+ * it, and the address in the rendered page shows who will fetch it. On GitHub's own host it is the signed-in reader.
+ * Its image proxy is not signed in, so the question is then asked without a token, too.
  * @throws what the client throws
  */
 export async function checkImages(input: ImageCheckInput): Promise<ImageCheck> {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { isStatus } from "../api-error.ts";
 import type { Octokit } from "../octokit.ts";
 import type { GitData } from "../repository/git-data.ts";
+import type { Repository } from "../run-context.ts";
 
 /** Where all picture refs live. */
 export const IMAGES = "refs/stormlog/images/";
@@ -12,11 +13,9 @@ export interface ReportImage {
   readonly png: Uint8Array;
 }
 
-export interface ImageRepository {
+export interface ImageRepository extends Repository {
   /** `https://github.com`, without a slash at its end. */
   readonly serverUrl: string;
-  readonly owner: string;
-  readonly repo: string;
 }
 
 /** Hidden ref that holds the pictures of a pull request. */
@@ -25,8 +24,8 @@ export function imageRef(pullRequest: number): string {
 }
 
 /**
- * Put pictures of a pull request on its hidden ref, in one commit, and give the address of each, pinned to that commit. Pictures of
- * other keys stay.
+ * Put pictures of a pull request on its hidden ref, in one commit, and give the address of each, pinned to that commit.
+ * Pictures of other keys stay.
  * @returns addresses by key
  * @throws GateError BASELINE_STORE_BUSY, and what the client throws
  */
@@ -47,7 +46,10 @@ export async function publishImages(
   return new Map(images.map(({ key }) => [key, imageAddress(repository, commit, imagePath(key))]));
 }
 
-/** File of a picture on the ref: the key where it is plain, else its plain letters and a hash, so that two keys never share a file. */
+/**
+ * File of a picture on the ref: the key where it is plain, else its plain letters and a hash, so that two keys never
+ * share a file.
+ */
 export function imagePath(key: string): string {
   const parts = key.split("/").map((part) => part.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^\.+/, "") || "-");
   const plain = parts.join("/");
@@ -60,10 +62,10 @@ export function imageAddress({ serverUrl, owner, repo }: ImageRepository, commit
   return `${serverUrl}/${owner}/${repo}/blob/${commit}/${path.split("/").map(encodeURIComponent).join("/")}?raw=true`;
 }
 
-/** Pictures of a pull request nobody pushes to any more are kept so long, days. */
+/** Days that pictures of an inactive pull request are kept. */
 const KEEP_DAYS = 30;
 const DAY_MS = 86_400_000;
-/** Refs looked at in one go; a nightly job comes to the others the next night. */
+/** Refs checked in one go; a nightly job reaches the others in its next runs. */
 const MAX_REFS = 200;
 
 export interface ExpiredImages {
@@ -76,15 +78,15 @@ export interface ExpiredImages {
 export interface ExpiryInput {
   readonly octokit: Octokit;
   readonly gitData: GitData;
-  readonly repository: { readonly owner: string; readonly repo: string };
+  readonly repository: Repository;
   readonly now?: Date;
   /** Default {@link KEEP_DAYS}. */
   readonly maxAgeDays?: number;
 }
 
 /**
- * Delete the picture refs of pull requests that are closed or gone, and those whose last picture is older than `maxAgeDays`. One that
- * fails does not keep the others.
+ * Delete the picture refs of pull requests that are closed or gone, and those whose last picture is older than
+ * `maxAgeDays`. One that fails does not keep the others.
  * @throws what the client throws when the refs cannot be listed
  */
 export async function expireImages(input: ExpiryInput): Promise<ExpiredImages> {

@@ -3,7 +3,7 @@ import type { Octokit } from "../octokit.ts";
 /** The login of what is written with the job's own token. */
 const ACTIONS_BOT = "github-actions[bot]";
 
-/** Anybody can paste a marker: what counts as ours is also written by us. */
+/** A marker can be pasted by anyone: what counts as ours is also written by us. */
 export class OwnAuthor {
   readonly #octokit: Octokit;
   #viewer: Promise<string> | undefined;
@@ -24,7 +24,7 @@ export class OwnAuthor {
   }
 }
 
-/** The key of a marker: nothing in it can end the HTML comment that it stands in. */
+/** The key of a marker: nothing in it can end the HTML comment around it. */
 export function markerKey(key: string): string {
   return key.replace(/[^A-Za-z0-9._/-]/g, "-").replace(/-{2,}/g, "-");
 }

@@ -2,17 +2,18 @@ import type { Section } from "../../report/documents/section.ts";
 import { renderComment } from "../../report/markdown/comment-markdown.ts";
 import type { Octokit } from "../octokit.ts";
 import type { GitData } from "../repository/git-data.ts";
+import type { Repository } from "../run-context.ts";
 import { type CommentResult, MAX_COMMENT_CHARS, upsertComment } from "./comment.ts";
 import { SectionPictures } from "./section-pictures.ts";
 
-/** Input `image`: a picture where it can be shown, or what stands for it. */
+/** Input `image`: a picture where it can be shown, or its replacement. */
 export type ImageMode = "auto" | "ref" | "mermaid" | "none";
 
 export interface SectionComment {
   readonly octokit: Octokit;
   /** Where pictures go; null = nowhere, the comment then draws with mermaid. */
   readonly gitData: GitData | null;
-  readonly context: { readonly serverUrl: string; readonly owner: string; readonly repo: string };
+  readonly context: Repository & { readonly serverUrl: string };
   readonly pullRequest: {
     readonly number: number;
     /** A newer head keeps this comment from being written; null = do not look. */
@@ -25,7 +26,7 @@ export interface SectionComment {
   readonly sections: () => Promise<readonly Section[]>;
   readonly runId: number | null;
   readonly image: ImageMode;
-  /** How many legs there have to be; fewer are no pass. Null = whoever came. */
+  /** Number of legs that are required; fewer are not a pass. Null = as many as report. */
   readonly expected?: number | null;
   /** Sentences for a box below the verdict, asked at every writing; plain text, escaped here. */
   readonly notes?: () => readonly string[];
@@ -33,13 +34,13 @@ export interface SectionComment {
 }
 
 export type SectionCommentResult = CommentResult & {
-  /** What could not be done beside the text; the comment stands without it. */
+  /** What could not be done beside the text; the comment is written without it. */
   readonly warnings: readonly string[];
   /** What the last text was made of. */
   readonly sections: readonly Section[];
 };
 
-/** A matrix has at most 256 legs, each of which may run again; whatever changes more often is no set of legs. */
+/** A matrix has at most 256 legs, each of which may run again. More changes than that are not a set of legs. */
 const MAX_ROUNDS = 500;
 /** Longest wait before the first leg's comment is made. */
 const SETTLE_MS = 3000;
@@ -47,8 +48,8 @@ const PAUSE_PER_SECTION_MS = 100;
 const MAX_PAUSE_MS = 2000;
 
 /**
- * Keep the one comment of a gate as its sections say: read them, write, and read again until nothing new has come. Every job
- * uploads its section before it comes here, so whoever writes last has seen all of them, in whatever order they write.
+ * Write the one comment of a gate from its sections: read them, write, and read again until nothing new appears. Every
+ * job uploads its section first, so the last writer has read all of them, in any order.
  * @throws what reading the sections throws the first time, and what the client throws
  */
 export async function upsertSectionComment(given: SectionComment): Promise<SectionCommentResult> {
@@ -80,7 +81,7 @@ export async function upsertSectionComment(given: SectionComment): Promise<Secti
     try {
       again = await given.sections();
     } catch (error) {
-      // What was written stands; a job that came in between writes it itself.
+      // The written text remains; a job that came in between writes its own.
       log(`Could not look again for other sections: ${error instanceof Error ? error.message : String(error)}`);
       break;
     }

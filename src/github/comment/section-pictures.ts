@@ -1,11 +1,12 @@
 import type { Section } from "../../report/documents/section.ts";
 import { picturedSections } from "../../report/markdown/comment-markdown.ts";
-import { worstScenario } from "../../report/timeline/timeline-model.ts";
 import { renderTimelinePng } from "../../report/timeline/timeline-png.ts";
+import { worstScenario } from "../../report/urgency.ts";
 import { withDeadline } from "../deadline.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
 import type { GitData } from "../repository/git-data.ts";
+import type { Repository } from "../run-context.ts";
 import { checkImages } from "./image-check.ts";
 import { publishImages, type ReportImage } from "./image-ref.ts";
 
@@ -15,9 +16,9 @@ const PICTURES_DEADLINE_MS = 20_000;
 export interface PicturesInput {
   readonly octokit: Octokit;
   readonly gitData: GitData;
-  readonly repository: { readonly serverUrl: string; readonly owner: string; readonly repo: string };
+  readonly repository: Repository & { readonly serverUrl: string };
   readonly pullRequest: number;
-  /** With `ref` a refusal is told; with `auto` the comment is drawn without a word. */
+  /** With `ref` a refusal is a warning; with `auto` the comment is drawn without one. */
   readonly image: "auto" | "ref";
   readonly log: (line: string) => void;
 }
@@ -25,7 +26,7 @@ export interface PicturesInput {
 /** Pictures of the sections that a comment shows, on the hidden ref of the pull request. */
 export class SectionPictures {
   readonly #input: PicturesInput;
-  /** By what the section says; what was published once is not published again. */
+  /** By the content of the section; what was published once is not published again. */
   readonly #addresses = new Map<string, string>();
   readonly warnings: string[] = [];
   #off = false;
@@ -74,7 +75,10 @@ export class SectionPictures {
     }
   }
 
-  /** GitHub's image proxy is nobody's reader: what a private repository holds it cannot see unless it was told how. */
+  /**
+   * GitHub's image proxy is not signed in: it cannot see the content of a private repository without a token in the
+   * address.
+   */
   async #isShown(): Promise<boolean> {
     const { octokit, gitData, repository, image, log } = this.#input;
     const { owner, repo } = repository;
@@ -109,7 +113,7 @@ function identity({ gateId, leg, runAttempt, bundleArtifact, report }: Section):
   return JSON.stringify([gateId, leg, runAttempt, bundleArtifact, report.session, report.generated_at_utc]);
 }
 
-/** `<gate-id>[/<leg>]`, with a number where jobs were not told apart. */
+/** `<gate-id>[/<leg>]`, with a number where jobs have the same name. */
 function keyOf({ gateId, leg }: Section, before: readonly Section[]): string {
   const same = before.filter((other) => other.leg === leg).length;
   const key = leg === null ? gateId : `${gateId}/${leg}`;

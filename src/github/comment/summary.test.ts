@@ -12,7 +12,7 @@ describe("boundSummary", () => {
     expect(boundSummary("# a\n", 100)).toBe("# a\n");
   });
 
-  it("cuts at a line end, counts bytes, and says so", () => {
+  it("cuts at a line end by bytes, with a notice", () => {
     const cut = boundSummary("größer\n".repeat(1000), 500);
     expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(500);
     expect(cut).toMatch(/größer\n\n…the rest is in the evidence bundle\.\n$/);
@@ -33,7 +33,7 @@ describe("writeSummary", () => {
     expect(readFileSync(file, "utf8")).toContain("line 1");
   });
 
-  it("says false where there is nothing to write to", () => {
+  it("returns false without a summary file", () => {
     expect(writeSummary(undefined, "x")).toBe(false);
     expect(writeSummary(path.join(directory, "no", "such", "directory"), "x")).toBe(false);
   });

@@ -1,11 +1,11 @@
 import { appendFileSync, statSync } from "node:fs";
 
-/** GitHub drops a step's summary above 1 MiB, and can drop one just under it without a word. */
+/** GitHub drops a step's summary above 1 MiB, and can silently drop one just under it. */
 export const MAX_SUMMARY_BYTES = 900_000;
 
 const CUT_NOTICE = "\n\n…the rest is in the evidence bundle.\n";
 
-/** Cut to a number of UTF-8 bytes at a line end, never inside a character, and say so. */
+/** Cut to a number of UTF-8 bytes at a line end, never inside a character, with a notice. */
 export function boundSummary(markdown: string, maxBytes: number): string {
   if (Buffer.byteLength(markdown) <= maxBytes) return markdown;
   const room = maxBytes - Buffer.byteLength(CUT_NOTICE);
@@ -20,7 +20,7 @@ export function boundSummary(markdown: string, maxBytes: number): string {
 
 /**
  * Append to the job summary of this step, in what is left of its size limit (several gates may share one step).
- * Returns false when there is no summary file or it cannot be written.
+ * @returns false when the summary file is absent or cannot be written
  */
 export function writeSummary(file: string | undefined, markdown: string): boolean {
   if (!file) return false;

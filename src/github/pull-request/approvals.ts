@@ -2,13 +2,14 @@ import type { Acceptance, Acceptances, AcceptanceWay, RefusedAcceptance } from "
 import { isStatus } from "../api-error.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 import { type Account, type RepositoryClient, WritePermission } from "./permission.ts";
 import { commandsOf, descriptionLinesOf, type ReadLine, trailersOf } from "./trailers.ts";
 
 /** The label that makes lines of a pull request's description count. */
 export const ACCEPT_LABEL = "stormlog-accept";
 
-/** Something a person wrote that accepts differences, with what GitHub says of who wrote it. */
+/** A text that accepts differences, with GitHub's data about its author. */
 interface Statement {
   readonly via: AcceptanceWay;
   readonly by: Account | null;
@@ -17,7 +18,7 @@ interface Statement {
   readonly url: string | null;
   /** Commit it is bound to when its line names none. */
   readonly headSha: string | null;
-  /** Why nothing of it counts, known before anybody is asked for permissions; null = nothing speaks against it. */
+  /** Why it does not count, known before permissions are read; null = nothing excludes it. */
   readonly objection: string | null;
 }
 
@@ -33,7 +34,10 @@ export interface ReadComment {
   readonly html_url: string;
 }
 
-/** Reads acceptances of one pull request live. Nothing is taken from the event of a workflow run: that is as old as the event. */
+/**
+ * Reads acceptances of one pull request live. Nothing is taken from the event of a workflow run: that is as old as the
+ * event.
+ */
 class ApprovalReader {
   readonly #repository: RepositoryClient;
   readonly #number: number;
@@ -70,7 +74,7 @@ class ApprovalReader {
   }
 
   /**
-   * Everybody with write permission can edit everybody's comment, and then it still bears its author's name. What its author edited
+   * Everyone with write permission can edit every comment, which keeps its author's name. What its author edited
    * last counts as it is now.
    */
   async #editedByAnother(comment: ReadComment): Promise<string | null> {
@@ -83,10 +87,10 @@ class ApprovalReader {
     const { lastEditedAt = null, editor = null } = answer.node ?? {};
     if (answer.node !== null && lastEditedAt === null) return null;
     if (editor !== null && editor.login === comment.user?.login) return null;
-    return "the comment was edited by somebody else since; write a new one";
+    return "someone else has edited the comment since; write a new one";
   }
 
-  /** The label says who accepts, the description what: whoever set the label last answers for what stands there. */
+  /** The label's last setter accepts, the description names the differences: that account answers for its content. */
   async label(pull: PullRequestData): Promise<readonly Statement[]> {
     const lines = descriptionLinesOf(pull.body ?? "");
     const set = pull.labels.some(({ name }) => name === ACCEPT_LABEL);
@@ -129,7 +133,7 @@ class ApprovalReader {
     );
   }
 
-  /** When the description was last edited, ISO 8601; null = never. Only GraphQL tells it. */
+  /** When the description was last edited, ISO 8601; null = never. Only GraphQL reports it. */
   async #descriptionEdited(): Promise<string | null> {
     const { octokit, owner, repo } = this.#repository;
     const answer = await octokit.graphql<{ repository: { pullRequest: { lastEditedAt: string | null } } }>(
@@ -140,8 +144,8 @@ class ApprovalReader {
   }
 
   /**
-   * Trailers of the pull request's commits. Anybody can write anybody's address into a commit, so of a branch that not only people
-   * with write permission can push to, a commit counts when its author signed it, or GitHub did for them.
+   * Trailers of the pull request's commits. A commit can carry any address as its author, so of a branch that not only
+   * people with write permission can push to, a commit counts when its author signed it, or GitHub did for them.
    */
   async trailers(pull: PullRequestData): Promise<readonly Statement[]> {
     const { octokit, owner, repo } = this.#repository;
@@ -169,7 +173,9 @@ class ApprovalReader {
           url: html_url,
           headSha: sha,
           objection:
-            own || signed ? null : "the commit comes from a fork and is not signed by its author, who could be anybody",
+            own || signed
+              ? null
+              : "the commit comes from a fork and is not signed by its author, whose identity is unverified",
         },
       ];
     });
@@ -223,8 +229,9 @@ function cannotRead(error: unknown): string {
 }
 
 /**
- * What people accepted of a pull request, asked of GitHub now: comments, the label with its lines in the description, trailers of its
- * commits, each with the permission of who said it. Never throws: what cannot be read becomes one warning, and the rest counts.
+ * What people accepted of a pull request, asked of GitHub now: comments, the label with its lines in the description,
+ * trailers of its commits, each with the permission of its author. Never throws: what cannot be read becomes one
+ * warning, and the rest counts.
  */
 export async function readAcceptances(repository: RepositoryClient, pullRequest: number): Promise<Acceptances> {
   const reader = new ApprovalReader(repository, pullRequest);
@@ -263,7 +270,7 @@ export interface AcceptedOnMain {
   readonly acceptance: Acceptance;
 }
 
-/** Commits of one night looked at; a repository that merges more has more than one night's answer to give. */
+/** Maximum commits of one nightly run that are checked for acceptances. */
 const MAX_COMMITS = 100;
 
 async function commitsSince(
@@ -284,15 +291,15 @@ async function commitsSince(
 }
 
 /**
- * What people accepted in the pull requests by which commits came to the main branch: of `commit` alone, or of every commit
- * since `since` (the newest commit the baseline knows; at most 100 are looked at, the newest first). Read live: only a merged
- * pull request counts, and only who may write now. Hold a night's breach against it with `covers(acceptance, difference)` of
- * `verdict/difference.ts`.
+ * Acceptances in the pull requests by which commits reached the main branch: of `commit` alone, or of every commit
+ * since `since` (the newest commit the baseline knows; at most 100 are looked at, the newest first). Read live: only a
+ * merged pull request counts, and only of accounts that may write now. Compare a nightly breach with it by
+ * `covers(acceptance, difference)` of `verdict/difference.ts`.
  * @throws what the client throws; the caller degrades
  */
 export async function acceptedOnMain(
   octokit: Octokit,
-  { owner, repo }: { readonly owner: string; readonly repo: string },
+  { owner, repo }: Repository,
   commit: string,
   since: string | null = null,
 ): Promise<readonly AcceptedOnMain[]> {
@@ -307,7 +314,7 @@ export async function acceptedOnMain(
   const found: AcceptedOnMain[] = [];
   for (const [pullRequest, { url, headSha }] of merged) {
     const { accepted, warnings } = await readAcceptances(repository, pullRequest);
-    // An acceptance that could not be read would make a red night of a wanted change: let the caller say so.
+    // An unreadable acceptance would fail the nightly run for an intended change: the caller reports it.
     if (warnings[0] !== undefined && accepted.length === 0) throw new Error(warnings[0]);
     for (const acceptance of accepted) {
       const named = acceptance.via === "comment" ? acceptance.head_sha : null;

@@ -1,10 +1,9 @@
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 
 /** A repository, and the client that asks about it. */
-export interface RepositoryClient {
+export interface RepositoryClient extends Repository {
   readonly octokit: Octokit;
-  readonly owner: string;
-  readonly repo: string;
 }
 
 /** An account as GitHub's answers name it. */
@@ -16,14 +15,14 @@ export interface Account {
 /** Roles that may push. GitHub reports `maintain` as "write" here and custom roles as the base role they extend. */
 const WRITING: ReadonlySet<string> = new Set(["write", "maintain", "admin"]);
 
-/** Whether somebody may accept, or the reason why not. */
+/** Whether an account may accept, or the reason why not. */
 export type PermissionAnswer = { readonly allowed: true } | { readonly allowed: false; readonly why: string };
 
 function isBot({ login, type }: Account): boolean {
   return type === "Bot" || type === "Mannequin" || login.endsWith("[bot]");
 }
 
-/** Asks GitHub, each time this object is made anew, who may write; within its life everybody is asked about once. */
+/** Asks GitHub who may write: each account about once in the lifetime of the object. */
 export class WritePermission {
   readonly #repository: RepositoryClient;
   readonly #asked = new Map<string, Promise<PermissionAnswer>>();
@@ -56,7 +55,7 @@ export class WritePermission {
     });
     try {
       const { data } = await octokit.rest.repos.getCollaboratorPermissionLevel({ owner, repo, username });
-      // A name that somebody else took over since is told by the account that comes with the answer.
+      // A name that was taken over since is recognised by the account in the answer.
       if (data.user !== null && data.user.login.toLowerCase() !== username.toLowerCase()) return no("no permission");
       return WRITING.has(data.permission) ? { allowed: true } : no(`${data.permission} permission`);
     } catch (error) {

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { Environment } from "../../core/environment.ts";
 
 /** The pull request an event is about. */
 export interface PullRequest {
@@ -41,8 +42,8 @@ export function pullRequestOf(payload: unknown): PullRequest | null {
   };
 }
 
-/** {@link pullRequestOf} the file named by `GITHUB_EVENT_PATH`; a missing or broken file is no pull request. */
-export function readPullRequest(env: Readonly<Record<string, string | undefined>>): PullRequest | null {
+/** {@link pullRequestOf} the file named by `GITHUB_EVENT_PATH`; a missing or broken file counts as none. */
+export function readPullRequest(env: Environment): PullRequest | null {
   if (!env.GITHUB_EVENT_PATH) return null;
   try {
     return pullRequestOf(JSON.parse(readFileSync(env.GITHUB_EVENT_PATH, "utf8")));

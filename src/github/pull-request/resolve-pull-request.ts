@@ -1,11 +1,7 @@
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 
-interface Repository {
-  readonly owner: string;
-  readonly repo: string;
-}
-
-/** What GitHub itself says of a workflow run. Nothing of it was written by the code the run was about, but its names. */
+/** GitHub's own record of a workflow run. The code of the run controls none of it but the names. */
 export interface RecordedRun {
   readonly id: number;
   readonly attempt: number;
@@ -25,13 +21,13 @@ export interface RecordedRun {
 /** The pull request a run is about, found without asking anything that the run has written. */
 export type Resolved =
   | { readonly kind: "found"; readonly number: number; readonly headSha: string; readonly fromFork: boolean }
-  /** Nobody to tell. `odd` where that is not the ordinary course of things (a push, a newer commit) and somebody should look. */
+  /** No pull request to report to. `odd` where that is unusual (unlike a push or a newer commit) and worth a look. */
   | { readonly kind: "none"; readonly reason: string; readonly odd: boolean };
 
 const SHA = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
 /** Branches to which NVIDIA's copy-pr-bot pushes what a maintainer has looked at. */
 const COPIED_BRANCH = /^pull-request\/([1-9][0-9]{0,8})$/;
-/** More open pull requests from one branch than anybody has. */
+/** More open pull requests from one branch than occur in practice. */
 const MAX_PAGES = 3;
 
 function sameName(a: string | null | undefined, b: string | null | undefined): boolean {
@@ -112,7 +108,7 @@ async function fromBranch(octokit: Octokit, { owner, repo }: Repository, run: Re
   if (others.length > 0) {
     const all = found.map((one) => `#${one}`).join(", ");
     return none(
-      `several pull requests (${all}) have its commit at their head, and GitHub does not say which one it was for`,
+      `several pull requests (${all}) have its commit at their head, and GitHub does not record which one it was for`,
       true,
     );
   }
@@ -120,8 +116,8 @@ async function fromBranch(octokit: Octokit, { owner, repo }: Repository, run: Re
 }
 
 /**
- * The open pull request whose head a workflow run measured. The listing by commit knows no forks, so open pull requests are listed
- * by branch and told apart by commit; a branch that copy-pr-bot made is taken by its number **and** its commit.
+ * The open pull request whose head a workflow run measured. The listing by commit knows no forks, so open pull requests
+ * are listed by branch and distinguished by commit; a branch of copy-pr-bot is found by its number **and** its commit.
  * @throws what the client throws
  */
 export async function resolvePullRequest(
@@ -136,7 +132,7 @@ export async function resolvePullRequest(
       return fromBranch(octokit, repository, run);
     case "push": {
       const number = COPIED_BRANCH.exec(run.headBranch ?? "")?.[1];
-      if (number === undefined) return none("it was started by a push, which is about no pull request");
+      if (number === undefined) return none("it was started by a push, which has no pull request");
       if (!sameName(run.headRepository, `${repository.owner}/${repository.repo}`)) {
         return none("its branch is not one of this repository", true);
       }
@@ -144,7 +140,7 @@ export async function resolvePullRequest(
     }
     default:
       return none(
-        `runs started by ${/^[a-z_]{1,40}$/.test(run.event) ? run.event : "that event"} are about no pull request`,
+        `runs started by ${/^[a-z_]{1,40}$/.test(run.event) ? run.event : "that event"} have no pull request`,
       );
   }
 }

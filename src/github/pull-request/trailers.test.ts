@@ -8,7 +8,7 @@ const taken = (lines: readonly ReadLine[]) => lines.flatMap((one) => (one.kind =
 const complaints = (lines: readonly ReadLine[]) => lines.flatMap((one) => (one.kind === "malformed" ? [one.why] : []));
 
 describe("a command in a comment", () => {
-  it("is a line of its own, among other lines", () => {
+  it("is a separate line, among other lines", () => {
     expect(
       taken(commandsOf(`Looks right.\r\n/stormlog accept ${TOKEN} larger cache, see the design\r\nThanks!`)),
     ).toEqual([{ difference: TOKEN, reason: "larger cache, see the design", headSha: null }]);
@@ -36,7 +36,7 @@ describe("a command in a comment", () => {
     [`${TOKEN} @abcdef1`, /no reason/],
     [`${TOKEN} …!`, /no reason/],
     ["<img src=x> y", /copy it/],
-  ])("that says %j is refused with the reason", (rest, why) => {
+  ])("is refused with the reason for %j", (rest, why) => {
     const read = commandsOf(`/stormlog accept ${rest}`);
     expect(taken(read)).toEqual([]);
     expect(complaints(read)).toMatchObject([expect.stringMatching(why)]);
@@ -62,7 +62,7 @@ describe("a command in a comment", () => {
     expect(taken(commandsOf(text))).toHaveLength(1);
   });
 
-  it("never takes long or throws, whatever stands there", () => {
+  it("never takes long or throws, for any text", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 2000 }), (text) => {
         commandsOf(text);
@@ -85,7 +85,7 @@ describe("a line of the description", () => {
 });
 
 describe("a trailer of a commit", () => {
-  it("stands in the last paragraph", () => {
+  it("is found in the last paragraph only", () => {
     expect(
       taken(trailersOf(`Larger cache\n\nWhy.\n\nStormlog-Accept: ${TOKEN} larger cache\nSigned-off-by: A <a@b>`)),
     ).toEqual([{ difference: TOKEN, reason: "larger cache", headSha: null }]);

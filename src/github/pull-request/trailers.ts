@@ -1,6 +1,6 @@
 import { isDifference } from "../../verdict/difference.ts";
 
-/** What a line says that accepts a difference. */
+/** A line that accepts a difference, or tries to. */
 export interface AcceptanceLine {
   readonly difference: string;
   readonly reason: string;
@@ -13,7 +13,7 @@ export type ReadLine =
   | { readonly kind: "acceptance"; readonly line: AcceptanceLine }
   | { readonly kind: "malformed"; readonly difference: string; readonly why: string };
 
-/** Longer reasons are cut; a page of text is no reason. */
+/** Longer reasons are cut; a page of text is not a reason. */
 const MAX_REASON_CHARS = 500;
 /** More lines than this in one text are not looked at. */
 const MAX_LINES = 50;
@@ -33,7 +33,7 @@ function readWords(text: string): ReadLine {
   if (difference === "") return { kind: "malformed", difference: "", why: "it names no difference" };
   if (!isDifference(difference)) {
     const named = difference.slice(0, 80);
-    return { kind: "malformed", difference: named, why: "that is no difference; copy it from the gate's report" };
+    return { kind: "malformed", difference: named, why: "that is not a difference; copy it from the gate's report" };
   }
   const commit = /^@([0-9a-f]{7,64})$/i.exec(withoutTicks(words[1] ?? ""))?.[1]?.toLowerCase() ?? null;
   const reason = words
@@ -80,7 +80,7 @@ function readLines(text: string, pattern: RegExp): readonly ReadLine[] {
   return found;
 }
 
-/** `/stormlog accept <difference> [@commit] <reason>` in a comment, each on a line of its own. */
+/** `/stormlog accept <difference> [@commit] <reason>` in a comment, each on a separate line. */
 export function commandsOf(comment: string): readonly ReadLine[] {
   return readLines(comment, COMMAND);
 }
@@ -91,8 +91,8 @@ export function descriptionLinesOf(description: string): readonly ReadLine[] {
 }
 
 /**
- * `Stormlog-Accept: <difference> <reason>` among the trailers of a commit message: its last paragraph, every line of it a trailer
- * or the continuation of one, as `git interpret-trailers` reads them.
+ * `Stormlog-Accept: <difference> <reason>` among the trailers of a commit message: its last paragraph, every line of it
+ * a trailer or the continuation of one, as `git interpret-trailers` reads them.
  */
 export function trailersOf(message: string): readonly ReadLine[] {
   const paragraphs = message

@@ -1,7 +1,8 @@
 import { isStatus } from "../api-error.ts";
 import { sameText } from "../comment/own-texts.ts";
 import type { Octokit } from "../octokit.ts";
-import { type Repository, shortRef, tipOf } from "./ref-move.ts";
+import type { Repository } from "../run-context.ts";
+import { shortRef, tipOf } from "./ref-move.ts";
 
 /** A change to files of the main branch that a person shall decide on. */
 export interface Proposal {
@@ -11,7 +12,7 @@ export interface Proposal {
   readonly base: string;
   readonly title: string;
   readonly body: string;
-  /** First line of the commit; also how a commit of ours is told from one that a person pushed onto the branch. */
+  /** First line of the commit; it also distinguishes our commits from those that a person pushed onto the branch. */
   readonly message: string;
   readonly files: readonly ProposedFile[] | ((read: ReadFile) => Promise<readonly ProposedFile[]>);
 }
@@ -21,19 +22,19 @@ export interface ProposedFile {
   readonly content: string;
 }
 
-/** A file as it stands on the open pull request's branch, else on the base; null = it is not there. */
+/** A file on the open pull request's branch, else on the base; null = it does not exist. */
 export type ReadFile = (path: string) => Promise<string | null>;
 
 export type ProposalResult =
   | { readonly action: "created" | "updated" | "unchanged"; readonly number: number; readonly url: string }
-  /** Somebody works on the branch: its files are theirs now. */
+  /** A person works on the branch: its files are theirs now. */
   | { readonly action: "left"; readonly number: number; readonly url: string }
   /** A person closed it unmerged and kept the branch: that was a no. */
   | { readonly action: "declined"; readonly number: number; readonly url: string }
   /** The files are as proposed already. */
   | { readonly action: "nothing" };
 
-/** Line of a commit message that says whose it is. */
+/** Line of a commit message that marks it as ours. */
 const OURS = "Proposed-By: stormlog-gate";
 
 interface Tip {
@@ -143,8 +144,9 @@ class ProposalBranch {
 }
 
 /**
- * Keep one pull request that proposes these files: opened once, then brought up to date on the same branch. A branch that a person
- * pushed to is left to them, and one whose pull request was closed unmerged is not proposed again until the branch is deleted.
+ * Keep one pull request that proposes these files: opened once, then brought up to date on the same branch. A branch
+ * that a person pushed to is left to them, and one whose pull request was closed unmerged is not proposed again until
+ * the branch is deleted.
  * @throws what the client throws; a repository may forbid pull requests by Actions (403)
  */
 export async function upsertProposal(
@@ -154,7 +156,7 @@ export async function upsertProposal(
 ): Promise<ProposalResult> {
   const branch = new ProposalBranch(octokit, repository, proposal);
   const base = await branch.tip(proposal.base);
-  if (base === null) throw new Error(`there is no branch ${proposal.base}`);
+  if (base === null) throw new Error(`the branch ${proposal.base} does not exist`);
   const existing = await branch.tip(proposal.branch);
   const newest = await branch.newestPull();
   if (existing !== null && newest?.fate === "declined") {
@@ -167,7 +169,7 @@ export async function upsertProposal(
   if (existing !== null && pull !== null && !existing.message.includes(OURS)) {
     return { action: "left", number: pull.number, url: pull.url };
   }
-  // The same files on an older base need no new commit: each would be a push that everybody sees.
+  // The same files on an older base need no new commit: each push notifies the subscribers.
   const upToDate = existing !== null && pull !== null && (await branch.treeOn(existing.tree)) === existing.tree;
   if (!upToDate) await branch.put(base, wanted, existing);
   if (pull === null) return { action: "created", ...(await branch.create()) };
@@ -177,7 +179,10 @@ export async function upsertProposal(
   return { action: upToDate && sameWords ? "unchanged" : "updated", number, url };
 }
 
-/** Whether GitHub refuses pull requests by this token: by its permissions, or by the setting that keeps Actions from opening any. */
+/**
+ * Whether GitHub refuses pull requests by this token: by its permissions, or by the setting that keeps Actions from
+ * opening any.
+ */
 export function pullRequestsRefused(error: unknown): boolean {
   return isStatus(error, 403, 404, 422);
 }

@@ -4,7 +4,7 @@ import { isStatus } from "../api-error.ts";
 import { withDeadline } from "../deadline.ts";
 import { type Attempt, degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
-import type { Repository } from "./ref-move.ts";
+import type { Repository } from "../run-context.ts";
 
 /** Longest wait for one answer about the history, milliseconds. */
 const WAIT_MS = 45_000;
@@ -118,7 +118,8 @@ class CommitHistory implements HistoryPort {
 }
 
 /**
- * The history as GitHub knows it, for clones that do not reach far enough and for branches that are copies of pull requests.
+ * The history as GitHub knows it, for clones that do not reach far enough and for branches that are copies of pull
+ * requests.
  * @param ref full ref that triggered the run
  */
 export function openCommitHistory(

@@ -2,11 +2,12 @@ import { isStatus } from "../api-error.ts";
 import { withDeadline } from "../deadline.ts";
 import { degradedWarning } from "../degrade.ts";
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 
 const WAIT_MS = 20_000;
 const MAX_CHARS = 1024 * 1024;
 
-/** What stands at a path of a commit; null when the commit has nothing there. */
+/** Content at a path of a commit; null when the commit has none. */
 async function contentAt(octokit: Octokit, owner: string, repo: string, commit: string, path: string) {
   try {
     return (await octokit.rest.repos.getContent({ owner, repo, path, ref: commit })).data;
@@ -21,11 +22,11 @@ async function contentAt(octokit: Octokit, owner: string, repo: string, commit: 
 /**
  * A text file of a commit, read over the contents API: for clones that do not reach back to it.
  * @returns the text; null when the commit has no such file
- * @throws Error in one readable sentence when GitHub cannot be asked, or what stands there is no text file
+ * @throws Error in one readable sentence when GitHub cannot be asked, or the path is not a text file
  */
 export async function readFileAt(
   client: () => Promise<Octokit>,
-  { owner, repo }: { readonly owner: string; readonly repo: string },
+  { owner, repo }: Repository,
   commit: string,
   path: string,
 ): Promise<string | null> {
@@ -33,7 +34,7 @@ export async function readFileAt(
     const data = await withDeadline({ ms: WAIT_MS }, async () => contentAt(await client(), owner, repo, commit, path));
     if (data === null) return null;
     if (Array.isArray(data) || data.type !== "file" || !("content" in data) || data.encoding !== "base64") {
-      throw new Error(`${path} at ${commit.slice(0, 12)} is no text file`);
+      throw new Error(`${path} at ${commit.slice(0, 12)} is not a text file`);
     }
     return Buffer.from(data.content, "base64").toString("utf8").slice(0, MAX_CHARS);
   } catch (error) {

@@ -5,8 +5,9 @@ import { GateError } from "../../core/errors.ts";
 import { escapeTerminal } from "../../core/escape.ts";
 import { apiFailure, isAmbiguous, isStatus } from "../api-error.ts";
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 import type { FileChanges, GitData, RefSnapshot, TreeFile } from "./git-data.ts";
-import { advance, type Repository, replace, shortRef, tipOf } from "./ref-move.ts";
+import { advance, replace, shortRef, tipOf } from "./ref-move.ts";
 
 export interface GitDataOptions {
   /** Longest time that one commit may take with all its attempts, milliseconds. */
@@ -19,9 +20,12 @@ export interface GitDataOptions {
 /** Thirty writers that each need three writes a second apart take a minute and a half in the worst order. */
 const DEFAULT_BUDGET_MS = 240_000;
 const MAX_ATTEMPTS = 200;
-/** Answers of the kind "that object is not there (yet)", and lost answers, taken for passing at most so often in one commit. */
+/**
+ * Answers of the kind "that object is not there (yet)", and lost answers, taken for passing at most so often in one
+ * commit.
+ */
 const MAX_HICCUPS = 3;
-/** Text up to this size goes along with the tree and needs no request of its own, bytes. */
+/** Text up to this size is sent with the tree instead of in a separate request, bytes. */
 const MAX_INLINE_BYTES = 256 * 1024;
 /** A tip read longer ago than this is looked at again before more is written on top of it, milliseconds. */
 const FRESH_MS = 250;
@@ -183,7 +187,7 @@ class GitDataClient implements GitData {
     return this.#move(ref, message, tip, tree.data.sha);
   }
 
-  /** Whether somebody was faster while this attempt took its time: then nothing more needs to be written for it. */
+  /** Whether another writer was faster during this attempt: then nothing more needs to be written for it. */
   async #isStale(ref: string, tip: Tip | null, readMs: number): Promise<boolean> {
     if (Date.now() - readMs < FRESH_MS) return false;
     return (await tipOf(await this.#client(), this.#repository, ref)) !== (tip?.commit ?? null);

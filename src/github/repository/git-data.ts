@@ -3,7 +3,7 @@ export interface TreeFile {
   readonly path: string;
   /** Blob id. */
   readonly sha: string;
-  /** Bytes; null where GitHub did not say. */
+  /** Bytes; null where GitHub did not report it. */
   readonly size: number | null;
 }
 
@@ -17,16 +17,16 @@ export interface RefSnapshot {
 export type FileChanges = ReadonlyMap<string, Uint8Array | null>;
 
 /**
- * Files on a ref of a repository through the Git Data API: no clone, no working tree, no branch that anybody sees. Refs are full
+ * Files on a ref of a repository through the Git Data API: no clone, no working tree, no visible branch. Refs are full
  * names (`refs/stormlog/baselines`).
  */
 export interface GitData {
-  /** Tip of a ref; null when there is no such ref. */
+  /** Tip of a ref; null when the ref does not exist. */
   snapshot(ref: string): Promise<RefSnapshot | null>;
   blob(sha: string): Promise<Uint8Array>;
   /**
-   * Put one commit on a ref as a compare-and-swap, tried again when somebody else was faster: `change` sees the newest tip
-   * each time and may be called often. Returns the commit, or null when `change` wanted nothing.
+   * Put one commit on a ref as a compare-and-swap, tried again when another writer was faster: `change` sees the newest
+   * tip each time and may be called often. Returns the commit, or null when `change` wanted nothing.
    * @throws GateError BASELINE_STORE_BUSY when others were faster at every attempt, and what the client throws
    */
   commit(

@@ -1,13 +1,12 @@
 import { markerKey, OwnAuthor, sameText } from "../comment/own-texts.ts";
 import type { Octokit } from "../octokit.ts";
+import type { Repository } from "../run-context.ts";
 
 /** GitHub's documented limit of 65,536 characters, less room for the marker. */
 const MAX_BODY_CHARS = 60_000;
 /** Open issues that are looked through, in pages of 100: a repository with more has ours among the newest. */
 const MAX_PAGES = 10;
-export interface IssueTarget {
-  readonly owner: string;
-  readonly repo: string;
+export interface IssueTarget extends Repository {
   /** What the issue is about; one issue is open per key. */
   readonly key: string;
 }
@@ -47,7 +46,7 @@ class KeptIssue {
     this.#us = new OwnAuthor(octokit);
   }
 
-  /** Our open issues of this key, the oldest first. Anybody can paste a marker, so the author has to be us. */
+  /** Our open issues of this key, the oldest first. A marker can be pasted by anyone, so the author has to be us. */
   async find(): Promise<readonly Known[]> {
     const { owner, repo } = this.#target;
     const found: Known[] = [];
@@ -99,8 +98,8 @@ class KeptIssue {
 }
 
 /**
- * Keep exactly one open issue for a key with this text: created once (which notifies), then updated in place (which does not).
- * Of duplicates the oldest stays.
+ * Keep exactly one open issue for a key with this text: created once (which notifies), then updated in place (which
+ * does not). Of duplicates the oldest stays.
  * @throws what the client throws; the caller degrades
  */
 export async function upsertIssue(octokit: Octokit, target: IssueTarget, text: IssueText): Promise<IssueResult> {

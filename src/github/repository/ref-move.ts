@@ -1,10 +1,6 @@
 import { apiFailure, isAmbiguous, isStatus } from "../api-error.ts";
 import type { Octokit } from "../octokit.ts";
-
-export interface Repository {
-  readonly owner: string;
-  readonly repo: string;
-}
+import type { Repository } from "../run-context.ts";
 
 /** A ref that shall go from one commit to another, and only from that one. Null = the ref must not exist yet. */
 export interface RefMove {
@@ -19,7 +15,7 @@ export function shortRef(ref: string): string {
   return ref.replace(/^refs\//, "");
 }
 
-/** Commit a ref points to; null when there is no such ref. */
+/** Commit a ref points to; null when the ref does not exist. */
 export async function tipOf(octokit: Octokit, repository: Repository, ref: string): Promise<string | null> {
   try {
     const { data } = await octokit.rest.git.getRef({ ...repository, ref: shortRef(ref) });
@@ -40,8 +36,9 @@ async function holds(octokit: Octokit, repository: Repository, ref: string, comm
 }
 
 /**
- * Move a ref forward. GitHub refuses a move that is no fast-forward, and a new ref that is there already: so it is a compare-and-swap as
- * long as `to` has `from` as its parent. False = somebody else was faster. An answer that got lost is looked up, never assumed.
+ * Move a ref forward. GitHub refuses a move that is not a fast-forward, and a new ref that exists already: so it is a
+ * compare-and-swap as long as `to` has `from` as its parent. False = another writer was faster. A lost answer is looked
+ * up, never assumed.
  * @throws what the client throws
  */
 export async function advance(octokit: Octokit, repository: Repository, { ref, from, to }: RefMove): Promise<boolean> {
@@ -69,8 +66,8 @@ const REPLACE = `mutation($repositoryId: ID!, $name: GitRefname!, $before: GitOb
 export type Replacement = "moved" | "lost" | { readonly refused: unknown };
 
 /**
- * Move a ref to a commit that does not descend from the old one, as a compare-and-swap. REST's forced update would drop a commit that
- * came meanwhile; GraphQL's names the commit that must still be there.
+ * Move a ref to a commit that does not descend from the old one, as a compare-and-swap. REST's forced update would drop
+ * a commit that came meanwhile; GraphQL's names the commit that must still be there.
  */
 export async function replace(
   octokit: Octokit,

@@ -1,5 +1,5 @@
 import { escapeHtml } from "../../core/escape.ts";
-import { fitText, textWidth } from "../../report/terminal/text-width.ts";
+import { fitText, textWidth } from "../../report/timeline/text-width.ts";
 import { INK } from "../../report/timeline/palette.ts";
 import type { LabCurve } from "./curve.ts";
 import { placeNames } from "./dampening.ts";

@@ -1,5 +1,5 @@
 import { escapeHtml } from "../../core/escape.ts";
-import { fitText, textWidth } from "../../report/terminal/text-width.ts";
+import { fitText, textWidth } from "../../report/timeline/text-width.ts";
 import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/timeline/palette.ts";
 import { byteTicks } from "../../report/timeline/scale.ts";
 import type { LabCurve } from "./curve.ts";

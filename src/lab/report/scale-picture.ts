@@ -1,6 +1,6 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes } from "../../core/units.ts";
-import { fitText, textWidth } from "../../report/terminal/text-width.ts";
+import { fitText, textWidth } from "../../report/timeline/text-width.ts";
 import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/timeline/palette.ts";
 import { type ScaleDocument, type ScaleProbe, sightOf } from "./scale-document.ts";
 import { answerWords, sizeWords } from "./scale-table.ts";

@@ -1,4 +1,5 @@
 import { assertNever } from "../../core/errors.ts";
+import { plural } from "../../core/text.ts";
 import { formatBytes, formatDuration } from "../../core/units.ts";
 import { md, table } from "../../report/markdown/markdown-text.ts";
 import { type ScaleAxis, type ScaleDocument, type ScaleProbe, sightOf } from "./scale-document.ts";
@@ -75,7 +76,7 @@ export function probeWords(by: ScaleAxis, probe: ScaleProbe): string {
     excess === null || mde === null
       ? "no check could say by how much"
       : `${excess > 0 ? `${formatBytes(excess)} more` : "no more"} than the fixed state (${checkWords(probe)}), ${formatBytes(mde)} can be seen`;
-  return `${sizeWords(by, value)}: ${seenWords(probe)}; ${size}; ${runs} run${runs === 1 ? "" : "s"}, ${formatDuration(seconds)}`;
+  return `${sizeWords(by, value)}: ${seenWords(probe)}; ${size}; ${plural(runs, "run")}, ${formatDuration(seconds)}`;
 }
 
 /** The answer in one sentence. */

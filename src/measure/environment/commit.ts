@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import type { Environment } from "../../core/environment.ts";
 
 const GIT_TIMEOUT_MS = 5000;
 const COMMIT = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
@@ -8,10 +9,7 @@ const COMMIT = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
  * The commit that is checked out in `cwd`, else the workflow's `GITHUB_SHA`, else null. Git is asked first: what is
  * checked out is what is measured, whatever the event names.
  */
-export async function currentCommit(
-  cwd: string,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<string | null> {
+export async function currentCommit(cwd: string, env: Environment): Promise<string | null> {
   try {
     const { stdout } = await promisify(execFile)("git", ["rev-parse", "--verify", "HEAD"], {
       cwd,

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
+import type { Environment } from "../../core/environment.ts";
 import { PROBE_FOLDER, readProbeInfos } from "../../telemetry/recording/probe-files.ts";
 import { probeEnvironment } from "./probe-environment.ts";
 
@@ -17,7 +18,7 @@ export type ProbeTrial =
   | { readonly kind: "no-python" };
 
 /** Start a Python for a moment, as a measured command would be, and see whether the probe in it says a word. */
-export async function tryProbe(env: Readonly<Record<string, string | undefined>>): Promise<ProbeTrial> {
+export async function tryProbe(env: Environment): Promise<ProbeTrial> {
   const parent = await mkdtemp(path.join(tmpdir(), "stormlog-gate-probe-"));
   try {
     const directory = path.join(parent, PROBE_FOLDER);

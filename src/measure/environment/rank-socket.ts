@@ -1,4 +1,5 @@
 import { fstatSync } from "node:fs";
+import type { Environment } from "../../core/environment.ts";
 
 /**
  * MPICH's `mpiexec` and the PMI-2 of Slurm give each rank an open socket to its launcher and name its number here. Node closes
@@ -12,7 +13,7 @@ export const SOCKET_FD = 5;
 const LOWEST_FD = 3;
 
 /** Number of the rank's socket in this process; null where the launcher gave none. */
-export function rankSocket(env: Readonly<Record<string, string | undefined>>): number | null {
+export function rankSocket(env: Environment): number | null {
   const text = env[SOCKET_VARIABLE];
   if (text === undefined || !/^\d{1,9}$/.test(text)) return null;
   const fd = Number(text);

@@ -1,3 +1,5 @@
+import type { Environment } from "../../core/environment.ts";
+
 /** Variables of a GitHub step that hold secrets or let a process act as the step; a plain `run:` step has none of the first three families. */
 const DROPPED_PREFIXES = ["ACTIONS_", "INPUT_", "STATE_"];
 const DROPPED_NAMES = new Set([
@@ -31,7 +33,7 @@ function isDropped(name: string): boolean {
 const MIN_TOKEN = 16;
 
 /** The step's tokens themselves: a job may hand the same one on under a name of its own. */
-function tokensOf(caller: Readonly<Record<string, string | undefined>>): readonly string[] {
+function tokensOf(caller: Environment): readonly string[] {
   return Object.entries(caller)
     .filter(([name]) => isDropped(name) && /TOKEN/i.test(name))
     .map(([, value]) => value?.trim() ?? "")
@@ -45,7 +47,7 @@ function tokensOf(caller: Readonly<Record<string, string | undefined>>): readonl
  * by it the runner ends whatever a crashed gate left behind.
  */
 export function scrubEnvironment(
-  caller: Readonly<Record<string, string | undefined>>,
+  caller: Environment,
   extra: Readonly<Record<string, string>>,
   marker: string,
 ): ScrubbedEnvironment {

@@ -1,23 +1,15 @@
-import { closeSync, constants, openSync, readFileSync, readSync } from "node:fs";
-import { type KernelFacts, machineOomKills, NO_KERNEL_FACTS, victimsIn } from "../../telemetry/oom/kernel.ts";
+import { closeSync, constants, openSync, readSync } from "node:fs";
+import { type KernelFacts, NO_KERNEL_FACTS, victimsIn } from "../../telemetry/oom/kernel.ts";
 import { DEDICATED_CGROUP } from "../../telemetry/recording/host-peak.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
 import { kernelKills } from "../../telemetry/recording/record-recording.ts";
+import { machineKillsNow } from "./machine-kills.ts";
 
 /** A record of the kernel's log is at most this long; a shorter buffer makes the read fail. */
 const KMSG_RECORD_BYTES = 8192;
 /** Records read of the kernel's log; its ring holds some thousands. */
 const MAX_RECORDS = 100_000;
-
-/** Kills of this machine's kernel so far; null where it does not count them. */
-export function machineKillsNow(): number | null {
-  try {
-    return machineOomKills(readFileSync("/proc/vmstat", "latin1"));
-  } catch {
-    return null;
-  }
-}
 
 /** The kernel's log, one record each; empty where it may not be read (most containers). */
 function kernelLog(): string[] {

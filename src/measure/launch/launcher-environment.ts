@@ -1,5 +1,4 @@
-/** What launchers of distributed jobs leave in the environment, beyond the rank itself. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from "../../core/environment.ts";
 
 /** Numbers from here on are no steps that somebody launched: Slurm numbers its batch script and its other own steps so. */
 const FIRST_SPECIAL_STEP = 4_294_967_280;

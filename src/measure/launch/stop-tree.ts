@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { plural } from "../../core/text.ts";
 import type { Launched } from "./launch.ts";
 import type { LauncherOrder } from "./launcher-protocol.ts";
 import { type Member, type ProcessTree, processName, signalMember } from "./process-tree.ts";
@@ -47,8 +48,6 @@ export async function stopTree(launched: Launched, tree: ProcessTree): Promise<v
   }
 }
 
-const plural = (count: number): string => (count === 1 ? "1 process" : `${count} processes`);
-
 function named(members: readonly Member[]): string {
   const names = members.slice(0, 5).map(({ pid }) => `${processName(pid)} (${pid})`);
   return names.join(", ") + (members.length > names.length ? ", …" : "");
@@ -62,7 +61,8 @@ export async function endLeftovers(launched: Launched, tree: ProcessTree): Promi
   const notes: string[] = [];
   if (!(await emptied(tree, LEFTOVER_GRACE_MS))) {
     const left = tree.members();
-    if (left.length > 0) notes.push(`ended ${plural(left.length)} that outlived the command: ${named(left)}`);
+    if (left.length > 0)
+      notes.push(`ended ${plural(left.length, "process", "processes")} that outlived the command: ${named(left)}`);
     launched.send("t");
     await emptied(tree, LEFTOVER_TERM_MS);
   }

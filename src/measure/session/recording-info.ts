@@ -1,7 +1,7 @@
 import os from "node:os";
 import { hideSecrets } from "../../core/hide-secrets.ts";
 import type { Sampler, SamplerStats } from "../../sampler/sampler.ts";
-import { startedDevice } from "../../telemetry/devices/recorded-devices.ts";
+import { startedDevice } from "../../telemetry/devices/recorded-device.ts";
 import type { ExitState, Fingerprint, KnownPeak, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { RankIdentity } from "../environment/identity.ts";
 import type { OutputTotals } from "../launch/output-log.ts";

@@ -1,9 +1,6 @@
+import type { Command } from "../../core/command.ts";
+import type { Environment } from "../../core/environment.ts";
 import type { LiveView } from "../../sampler/sampler.ts";
-
-/** What to start: an argument vector without a shell, or one string for `sh -c`. */
-export type MeasuredCommand =
-  | { readonly kind: "argv"; readonly argv: readonly string[] }
-  | { readonly kind: "shell"; readonly script: string };
 
 /** One run to measure. */
 export interface MeasureRequest {
@@ -12,11 +9,11 @@ export interface MeasureRequest {
   readonly run: number;
   readonly session: string;
   readonly commit: string | null;
-  readonly command: MeasuredCommand;
+  readonly command: Command;
   /** Absolute working directory of the command. */
   readonly cwd: string;
   /** The caller's environment; what belongs to the step alone is dropped before the command sees it. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   /** What the scenario sets on top. */
   readonly extraEnv: Readonly<Record<string, string>>;
   /** Run directory to create, absolute. */
@@ -43,7 +40,7 @@ export interface MeasureRequest {
 }
 
 /** The argument vector that is started. */
-export function argvOf(command: MeasuredCommand): readonly string[] {
+export function argvOf(command: Command): readonly string[] {
   return command.kind === "argv" ? command.argv : ["sh", "-c", command.script];
 }
 

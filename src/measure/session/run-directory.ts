@@ -1,6 +1,7 @@
-import { existsSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
+import { writeAtomicallySync } from "../../core/files.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
 import { makeDirectories } from "./make-directories.ts";
 
@@ -73,12 +74,9 @@ export function checkWorkingDirectory(cwd: string): void {
  */
 export function writeRecordingInfo(directory: string, info: RecordingInfo): void {
   const file = path.join(directory, RECORDING_FILE);
-  const temporary = `${file}.${process.pid}.tmp`;
   try {
-    writeFileSync(temporary, `${JSON.stringify(info, null, 2)}\n`);
-    renameSync(temporary, file);
+    writeAtomicallySync(file, `${JSON.stringify(info, null, 2)}\n`);
   } catch (error) {
-    rmSync(temporary, { force: true });
     throw unwritable(file, error);
   }
 }

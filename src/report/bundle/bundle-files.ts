@@ -1,49 +1,32 @@
 import { createHash } from "node:crypto";
-import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
+import { open, readdir } from "node:fs/promises";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
-
-const PARTIAL = ".partial";
+import { PARTIAL, writeAtomically } from "../../core/files.ts";
 
 /**
- * Write a file so that a reader sees all of it or nothing: into a neighbour first, flushed to disk, then renamed.
+ * Write a file of the bundle, all of it or nothing.
  * @throws GateError DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED
  */
-export async function writeAtomically(file: string, content: string | Uint8Array): Promise<void> {
-  const partial = `${file}${PARTIAL}`;
-  try {
-    let handle: FileHandle | undefined;
-    try {
-      handle = await open(partial, "w");
-      await handle.writeFile(content);
-      await handle.sync();
-    } finally {
-      await handle?.close();
-    }
-    await rename(partial, file);
-  } catch (cause) {
-    await rm(partial, { force: true }).catch(() => {});
+export async function writeBundleFile(file: string, content: string | Uint8Array): Promise<void> {
+  await writeAtomically(file, content).catch((cause: unknown) => {
     throw writeError(cause, file);
-  }
+  });
 }
 
-/** What a failed write means to a user. */
+/** The error for a failed write. */
 export function writeError(cause: unknown, where: string): GateError {
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
   const full = code === "ENOSPC" || code === "EDQUOT";
   const denied = code === "EACCES" || code === "EPERM" || code === "EROFS";
   return new GateError(
     full ? "DISK_FULL" : denied ? "NO_PERMISSION" : "BUNDLE_WRITE_FAILED",
-    full
-      ? "the disk is full"
-      : denied
-        ? "writing is not allowed here"
-        : `could not write (${code ?? "unknown reason"})`,
+    full ? "the disk is full" : denied ? "permission denied" : `could not write (${code ?? "unknown reason"})`,
     {
       kind: "error",
       where,
       hint: full
-        ? "Free some space and run again; what could be written is in the bundle."
+        ? "Free some space and run again. The bundle contains what was written before."
         : "Choose another directory with --bundle, or change its permissions.",
       cause,
     },
@@ -58,8 +41,8 @@ export interface ListedFile {
 }
 
 /**
- * Every regular file below a directory, by path, with its digest. Links are not followed; leftovers of a write are skipped.
- * @param listed files whose digests are known; one that is not there is not listed
+ * Every regular file below a directory, by path, with its digest. Links and remains of an interrupted write are skipped.
+ * @param listed files with known digests, which are not read again
  */
 export async function listFiles(
   directory: string,
@@ -77,7 +60,7 @@ export async function listFiles(
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** Read at a time. A stream would cost more than the few kilobytes that most files of a bundle have. */
+/** Read at once. Most files of a bundle have a few kilobytes, and a stream would cost more than reading them. */
 const PIECE_BYTES = 1 << 18;
 
 async function digest(file: string): Promise<{ bytes: number; sha256: string }> {

@@ -18,12 +18,12 @@ afterAll(() => {
 const START = { argv: ["stormlog-gate", "run"], createdIso: "2026-01-01T00:00:00Z" };
 
 describe("the lock of a bundle", () => {
-  it("keeps a second gate from deleting what the first one measures", async () => {
+  it("prevents a second gate from deleting the runs of the first one", async () => {
     const directory = fresh();
     await prepareBundle(directory, START);
     mkdirSync(path.join(directory, "runs", "a", "1"), { recursive: true });
     writeFileSync(path.join(directory, "runs", "a", "1", "samples.rec"), "x");
-    // The parent of this process stands for the other gate: it is alive and is not this one.
+    // The parent of this process acts as the other gate: it is alive and is not this process.
     const text = readFileSync(path.join(directory, LOCK_FILE), "utf8");
     writeFileSync(path.join(directory, LOCK_FILE), text.replace(/ .*/s, ` ${process.ppid} -\n`));
     await expect(prepareBundle(directory, START)).rejects.toMatchObject({ code: "BUNDLE_IN_USE", exitCode: 1 });
@@ -41,7 +41,7 @@ describe("the lock of a bundle", () => {
     }
   });
 
-  it("is not put into a directory that holds something else", async () => {
+  it("is not written into a directory with other files", async () => {
     const directory = fresh();
     writeFileSync(path.join(directory, "thesis.tex"), "x");
     await expect(prepareBundle(directory, START)).rejects.toMatchObject({ code: "BUNDLE_NOT_EMPTY" });

@@ -4,14 +4,17 @@ import { hostname } from "node:os";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 
-/** Names the gate that is writing the bundle; gone when it has ended. */
+/** Contains the process of the gate that writes the bundle; deleted when it ends. */
 export const LOCK_FILE = ".writing";
 
-/** Start of a process in clock ticks since boot, which tells a reused pid from its first owner; null where it cannot be read. */
+/**
+ * Start of a process in clock ticks since boot, which distinguishes owners of a reused pid; null where it cannot be
+ * read.
+ */
 function startTicks(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The name in parentheses may hold blanks and parentheses itself; field 22 is the 20th behind it.
+    // The name in parentheses may contain spaces and parentheses; field 22 is the 20th after it.
     return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null;
   } catch {
     return null;
@@ -27,7 +30,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The pid of another gate of this machine that is still writing; null when the lock is ours or was left by a dead one. */
+/** The pid of another live gate of this machine; null when the lock is this process's or its owner is dead. */
 function ownerOf(text: string): number | null {
   const [host, pidText, ticks] = text.trimEnd().split(" ");
   const pid = Number(pidText);
@@ -37,8 +40,8 @@ function ownerOf(text: string): number | null {
 }
 
 /**
- * Take a bundle's directory for this process: a second gate in the same place would delete the runs of the first one while
- * it measures. A lock of a killed gate is taken over.
+ * Lock a bundle's directory for this process: a second gate in it would delete the runs of the first one while that
+ * measures. The lock of a killed gate is taken over.
  * @throws GateError BUNDLE_IN_USE, and the system's error when the file cannot be written
  */
 export async function lockBundle(directory: string): Promise<void> {
@@ -66,6 +69,6 @@ function inUse(directory: string, message: string): GateError {
   return new GateError("BUNDLE_IN_USE", message, {
     kind: "error",
     where: directory,
-    hint: "Wait for it, or choose another directory with --bundle.",
+    hint: "Wait until it ends, or choose another directory with --bundle.",
   });
 }

@@ -1,11 +1,10 @@
-import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import * as v from "valibot";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { parseMeasurements } from "../../analysis/measured-run.ts";
+import { parseMeasurements } from "../../analysis/parse-measurements.ts";
 import { parseStormlogReport, StormlogReportSchema, stormlogReport } from "../documents/envelope.ts";
 import { renderTerminal } from "../terminal/terminal.ts";
 import { sampleRecordingInfo, sampleReport, sampleScenario } from "../testing/sample-report.ts";
@@ -23,7 +22,7 @@ const START = { argv: ["run"], createdIso: "2026-11-20T09:41:12.000Z" };
 const json = async (name: string) => JSON.parse(await readFile(path.join(directory, name), "utf8"));
 
 describe("a bundle", () => {
-  it("holds every report, and a manifest with the size and digest of every file, runs included", async () => {
+  it("contains every report, and a manifest with the size and digest of every file, runs included", async () => {
     await prepareBundle(directory, START);
     await mkdir(path.join(directory, "runs/train-mlp/1"), { recursive: true });
     await writeFile(path.join(directory, "runs/train-mlp/1/output.log"), "hello\n");
@@ -47,9 +46,9 @@ describe("a bundle", () => {
     expect(names.filter((name) => /event|track|telemetry|\.partial$/.test(name))).toEqual([]);
   });
 
-  it("comes back as the same report, whose picture and text can be made again from it alone", async () => {
-    for (const word of ["pass", "warn", "fail", "unjudged", "error"] as const) {
-      const report = sampleReport(word);
+  it("reads back as the same report, from which picture and text can be rendered again", async () => {
+    for (const verdict of ["pass", "warn", "fail", "unjudged", "error"] as const) {
+      const report = sampleReport(verdict);
       await prepareBundle(directory, START);
       await writeBundle(directory, report);
       const read = await readBundle(directory);
@@ -67,7 +66,7 @@ describe("a bundle", () => {
     }
   });
 
-  it("has measurements that can be judged, without base runs and runs whose command failed", async () => {
+  it("has measurements of the candidate runs that succeeded", async () => {
     const good = sampleScenario("fail").runs[0]!;
     const failed = { ...good, info: sampleRecordingInfo({ exit: { kind: "exited", code: 7 } }) };
     await writeBundle(
@@ -85,7 +84,7 @@ describe("a bundle", () => {
     });
   });
 
-  it("gives each of several scenarios its own measurements", async () => {
+  it("has a measurements file for each of several scenarios", async () => {
     const other = sampleScenario("pass", { scenario: "serve" });
     const runs = [{ ...other.runs[0]!, directory: "runs/serve/1" }];
     await mkdir(path.join(directory, "runs/serve"), { recursive: true });
@@ -95,7 +94,7 @@ describe("a bundle", () => {
     expect((await json("runs/serve/measurements.json")).scenario).toBe("serve");
   });
 
-  it("says what is missing when nothing could be measured", async () => {
+  it("lists what is missing when nothing was measured", async () => {
     const scenario = sampleScenario("error", { timeline: null, runs: [] });
     const manifest = await writeBundle(directory, sampleReport("error", { scenarios: [scenario] }));
     expect(manifest.complete).toBe(false);
@@ -103,7 +102,7 @@ describe("a bundle", () => {
     expect((await readBundle(directory)).report.word).toBe("error");
   });
 
-  it("explains itself when the gate was killed before its end", async () => {
+  it("is marked incomplete when the gate was killed", async () => {
     await prepareBundle(directory, START);
     const manifest = v.parse(BundleManifestSchema, await json("manifest.json"));
     expect(manifest).toMatchObject({ exit_code: null, complete: false });
@@ -111,7 +110,7 @@ describe("a bundle", () => {
     await expect(readBundle(directory)).rejects.toMatchObject({ code: "BUNDLE_INCOMPLETE", exitCode: 5 });
   });
 
-  it("replaces an earlier bundle, but never touches a directory with other files", async () => {
+  it("replaces an earlier bundle, but never a directory with other files", async () => {
     await prepareBundle(directory, START);
     await writeBundle(directory, sampleReport("fail"));
     await mkdir(path.join(directory, "runs/old/1"), { recursive: true });
@@ -127,13 +126,13 @@ describe("a bundle", () => {
     expect((await readdir(foreign)).sort()).toEqual(["manifest.json", "thesis.tex"]);
   });
 
-  it.skipIf(process.getuid?.() === 0)("says so when writing is not allowed", async () => {
+  it.skipIf(process.getuid?.() === 0)("reports missing permission to write", async () => {
     await mkdir(directory);
     await chmod(directory, 0o555);
     await expect(prepareBundle(directory, START)).rejects.toMatchObject({ code: "NO_PERMISSION", exitCode: 1 });
   });
 
-  it("writes everything else when one file cannot be written, and then says which", async () => {
+  it("writes all other files when one cannot be written, and lists that one as missing", async () => {
     await mkdir(path.join(directory, "report.json"), { recursive: true });
     await expect(writeBundle(directory, sampleReport("fail"))).rejects.toMatchObject({
       code: "BUNDLE_WRITE_FAILED",
@@ -145,25 +144,19 @@ describe("a bundle", () => {
     expect(manifest.files.map((file) => file.path)).toContain("timeline.png");
   });
 
-  it("says that the disk is full, and keeps what was there", async () => {
-    const { writeAtomically } = await import("./bundle-files.ts");
-    // The one file system that is always full.
-    await expect(writeFile("/dev/full", "x")).rejects.toMatchObject({ code: "ENOSPC" });
-    await mkdir(directory);
-    execFileSync("ln", ["-s", "/dev/full", path.join(directory, "report.json.partial")]);
-    await expect(writeAtomically(path.join(directory, "report.json"), "x")).rejects.toMatchObject({
-      code: "DISK_FULL",
-      exitCode: 1,
-    });
-    expect(await readdir(directory)).toEqual([]);
+  it("reports a full disk as such", async () => {
+    const { writeError } = await import("./bundle-files.ts");
+    // A file system that is always full.
+    const failure = await writeFile("/dev/full", "x").catch((error: unknown) => error);
+    expect(writeError(failure, "report.json")).toMatchObject({ code: "DISK_FULL", exitCode: 1 });
   });
 });
 
 describe("reading a bundle", () => {
   it.each([
     ["no directory", null, "INPUT_NOT_FOUND"],
-    ["a cut manifest", '{"version": 1, "cre', "INPUT_TRUNCATED"],
-    ["somebody else's manifest", '{"name": "web app"}', "BUNDLE_INVALID"],
+    ["a truncated manifest", '{"version": 1, "cre', "INPUT_TRUNCATED"],
+    ["a manifest of another program", '{"name": "web app"}', "BUNDLE_INVALID"],
   ])("refuses %s", async (_, manifest, code) => {
     if (manifest !== null) {
       await mkdir(directory);
@@ -176,24 +169,24 @@ describe("reading a bundle", () => {
     ["a future schema", "schema_version", 2, "INPUT_SCHEMA_VERSION"],
     ["another kind of report", "report_kind", "diagnose", "REPORT_INVALID"],
     ["an extra key in the closed envelope", "extra", 1, "REPORT_INVALID"],
-    ["a status that does not go with its exit code", "verdict.exit_code", 0, "REPORT_INVALID"],
-    ["a verdict of an unknown word", "payload.verdict", "great", "REPORT_INVALID"],
+    ["a status that contradicts its exit code", "verdict.exit_code", 0, "REPORT_INVALID"],
+    ["an unknown verdict", "payload.verdict", "great", "REPORT_INVALID"],
     ["text where bytes belong", "payload.scenarios.0.judgement.checks.0.candidate_bytes", "1 GiB", "REPORT_INVALID"],
     ["a timeline of a million points", "payload.scenarios.0.timeline.marks", new Array(1e6).fill(0), "REPORT_INVALID"],
     ["no payload", "payload", undefined, "REPORT_INVALID"],
-  ])("refuses a report with %s", (_, place, value, code) => {
+  ])("refuses a report with %s", (_, location, value, code) => {
     const report = JSON.parse(JSON.stringify(stormlogReport(sampleReport("fail"))));
     expect(() => parseStormlogReport(report, "report.json")).not.toThrow();
-    const keys = place.split(".");
+    const keys = location.split(".");
     const parent = keys.slice(0, -1).reduce((at, key) => at[key], report);
     parent[keys.at(-1)!] = value;
     expect(() => parseStormlogReport(report, "report.json")).toThrow(expect.objectContaining({ code, exitCode: 5 }));
   });
 
   it("pairs every verdict with the status and exit code of Stormlog's contract", () => {
-    const pairs = (["pass", "warn", "fail", "unjudged", "error"] as const).map((word) => {
-      const { verdict, payload } = stormlogReport(sampleReport(word));
-      return [word, verdict.status, verdict.exit_code, payload?.verdict];
+    const pairs = (["pass", "warn", "fail", "unjudged", "error"] as const).map((given) => {
+      const { verdict, payload } = stormlogReport(sampleReport(given));
+      return [given, verdict.status, verdict.exit_code, payload?.verdict];
     });
     expect(pairs).toEqual([
       ["pass", "pass", 0, "pass"],

@@ -1,29 +1,30 @@
-import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import * as v from "valibot";
 import { GateError, invalidInput, usageError } from "../../core/errors.ts";
+import { type JsonProblem, PARTIAL, readJson } from "../../core/files.ts";
 import { parseStormlogReport, type StormlogReport, stormlogReport } from "../documents/envelope.ts";
 import { measurementDocuments } from "../documents/measurements-document.ts";
 import type { GateReport } from "../documents/model.ts";
 import { renderSummary } from "../markdown/summary-markdown.ts";
 import { renderTimelineHtml } from "../timeline/timeline-html.ts";
-import { worstScenario } from "../timeline/timeline-model.ts";
 import { renderTimelinePng } from "../timeline/timeline-png.ts";
-import { type ListedFile, listFiles, writeAtomically, writeError } from "./bundle-files.ts";
+import { worstScenario } from "../urgency.ts";
+import { type ListedFile, listFiles, writeBundleFile, writeError } from "./bundle-files.ts";
 import { LOCK_FILE, lockBundle, unlockBundle } from "./bundle-lock.ts";
 import { type BundleManifest, BundleManifestSchema, MANIFEST_FILE } from "./manifest.ts";
 
-/** What the reports of a bundle are called; none of the names is one that a telemetry loader picks up. */
+/** The reports of a bundle. A telemetry loader must not pick up any of these names. */
 const REPORT_FILES = ["report.json", "measurements.json", "summary.md", "timeline.png", "timeline.html"] as const;
 
-export interface BundleStart {
+interface BundleStart {
   readonly argv: readonly string[];
   readonly createdIso: string;
 }
 
 /**
- * Make the bundle's directory and leave a manifest that says it is not complete, so that even a killed gate leaves a bundle that
- * explains itself. An earlier bundle in the same place is replaced; a directory with anything else in it is left alone.
+ * Make the bundle's directory with the manifest of an incomplete bundle, which remains if the gate is killed. An
+ * earlier bundle in the directory is replaced; a directory with other files is refused.
  * @throws GateError BUNDLE_NOT_EMPTY (usage), BUNDLE_IN_USE, DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED
  */
 export async function prepareBundle(directory: string, start: BundleStart): Promise<void> {
@@ -38,7 +39,8 @@ export async function prepareBundle(directory: string, start: BundleStart): Prom
     }
     await lockBundle(directory);
     if (entries.length > 0) {
-      for (const name of [MANIFEST_FILE, ...REPORT_FILES, "runs"]) {
+      const partial = entries.filter((name) => name.endsWith(PARTIAL));
+      for (const name of [MANIFEST_FILE, ...REPORT_FILES, "runs", ...partial]) {
         await rm(path.join(directory, name), { recursive: true, force: true });
       }
     }
@@ -55,17 +57,17 @@ export async function prepareBundle(directory: string, start: BundleStart): Prom
     complete: false,
     missing: REPORT_FILES.map((name) => ({
       path: name,
-      reason: "the gate has not ended, or was killed before it could",
+      reason: "the gate is still running, or was killed before it finished",
     })),
   };
-  await writeAtomically(path.join(directory, MANIFEST_FILE), json(manifest));
+  await writeBundleFile(path.join(directory, MANIFEST_FILE), json(manifest));
 }
 
 /**
- * Write the reports into a bundle whose `runs/` are there already, and the manifest last. One report that cannot be made does
- * not keep the others from being written; it is listed as missing.
- * @param listed files of it whose digests are known, and need not be read again
- * @throws GateError DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED after everything that could be written was
+ * Write the reports into a bundle that has its `runs/`, and the manifest last. A report that cannot be written is
+ * listed as missing, and the others are still written.
+ * @param listed files with known digests, which are not read again
+ * @throws GateError DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED after writing everything that could be written
  */
 export async function writeBundle(
   directory: string,
@@ -76,7 +78,7 @@ export async function writeBundle(
   let failure: unknown;
   const produce = async (name: string, make: () => string | Uint8Array | Promise<Uint8Array>) => {
     try {
-      await writeAtomically(path.join(directory, name), await make());
+      await writeBundleFile(path.join(directory, name), await make());
     } catch (cause) {
       failure ??= cause;
       missing.push({ path: name, reason: cause instanceof Error ? cause.message : String(cause) });
@@ -99,14 +101,15 @@ export async function writeBundle(
     await produce("timeline.png", () => renderTimelinePng(shown));
   }
   await produce("timeline.html", () => renderTimelineHtml(report));
-  for (const run of report.scenarios.flatMap((scenario) => scenario.runs)) {
-    if (!run.info.complete)
-      missing.push({ path: `${run.directory}/recording.json`, reason: "the recording was cut short" });
+  const runs = report.scenarios.flatMap((scenario) => scenario.runs);
+  for (const { info, directory: runDirectory } of runs) {
+    if (!info.complete) missing.push({ path: `${runDirectory}/recording.json`, reason: "the recording is incomplete" });
   }
-  // A note of what a run lost (late samples, a daemon that was ended) is listed too, but the bundle is whole all the same.
+  // Notes about a run's losses (late samples, a daemon that ended) are listed too, but do not make the bundle
+  // incomplete.
   const complete = missing.length === 0;
-  for (const run of report.scenarios.flatMap((scenario) => scenario.runs)) {
-    for (const reason of run.info.lost) missing.push({ path: run.directory, reason });
+  for (const { info, directory: runDirectory } of runs) {
+    for (const reason of info.lost) missing.push({ path: runDirectory, reason });
   }
 
   const manifest: BundleManifest = {
@@ -119,22 +122,23 @@ export async function writeBundle(
     complete,
     missing,
   };
-  await writeAtomically(path.join(directory, MANIFEST_FILE), json(manifest));
+  await writeBundleFile(path.join(directory, MANIFEST_FILE), json(manifest));
   await unlockBundle(directory);
   if (failure !== undefined) throw failure;
   return manifest;
 }
 
-export interface ReadBundle {
+interface ReadBundle {
   readonly manifest: BundleManifest;
   readonly envelope: StormlogReport;
-  /** The whole answer; its timelines are thinned. */
+  /** The whole report, with thinned timelines. */
   readonly report: GateReport;
 }
 
 /**
- * Read a bundle back. Every value is checked: the bundle may come from a stranger.
- * @throws GateError INPUT_NOT_FOUND, INPUT_TRUNCATED, INPUT_TOO_LARGE, BUNDLE_INVALID, BUNDLE_INCOMPLETE, REPORT_INVALID, INPUT_SCHEMA_VERSION
+ * Read a bundle back. Every value is checked, because the bundle may be untrusted.
+ * @throws GateError INPUT_NOT_FOUND, INPUT_TRUNCATED, INPUT_TOO_LARGE, BUNDLE_INVALID, BUNDLE_INCOMPLETE,
+ * REPORT_INVALID, INPUT_SCHEMA_VERSION
  */
 export async function readBundle(directory: string): Promise<ReadBundle> {
   const manifest = await readManifest(directory);
@@ -142,68 +146,62 @@ export async function readBundle(directory: string): Promise<ReadBundle> {
   if (manifest.exit_code === null) {
     throw invalidInput(
       "BUNDLE_INCOMPLETE",
-      "the gate was ended before it could write its report",
+      "the gate ended before it wrote its report",
       directory,
-      "What was measured is under runs/; `stormlog-gate analyze` reads it.",
+      "The recordings are under runs/. Read them with `stormlog-gate analyze`.",
     );
   }
-  const { envelope, report } = parseStormlogReport(await readJson(file), file);
+  const { envelope, report } = parseStormlogReport(readJson(file, refused(file), MAX_BYTES), file);
   return { manifest, envelope, report: { ...report, exit_code: manifest.exit_code } };
 }
 
 async function readManifest(directory: string): Promise<BundleManifest> {
   const file = path.join(directory, MANIFEST_FILE);
-  const parsed = v.safeParse(BundleManifestSchema, await readJson(file));
+  const parsed = v.safeParse(BundleManifestSchema, readJson(file, refused(file), MAX_BYTES));
   if (parsed.success) return parsed.output;
   const issue = parsed.issues[0];
   throw invalidInput(
     "BUNDLE_INVALID",
     `${v.getDotPath(issue) ?? "manifest"}: ${issue.message}`,
     file,
-    "Give the directory that `stormlog-gate run --bundle` wrote.",
+    "Pass the directory that `stormlog-gate run --bundle` wrote.",
   );
 }
 
-/** A report of the largest allowed timelines is a tenth of this. */
+/** Ten times a report with the largest timelines. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
-async function readJson(file: string): Promise<unknown> {
-  let text: string;
-  try {
-    const { size } = await stat(file);
-    if (size > MAX_BYTES) throw invalidInput("INPUT_TOO_LARGE", `${size} bytes are more than any report has`, file);
-    text = await readFile(file, "utf8");
-  } catch (cause) {
-    if (cause instanceof GateError) throw cause;
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
-    const absent = code === "ENOENT" || code === "ENOTDIR";
+const refused =
+  (file: string) =>
+  (problem: JsonProblem): GateError => {
     const name = path.basename(file);
-    throw new GateError(
-      absent ? "INPUT_NOT_FOUND" : "INPUT_UNREADABLE",
-      absent ? `this is no bundle: it has no ${name}` : `${name} of the bundle cannot be read (${code})`,
-      {
-        kind: "invalid-input",
-        where: path.dirname(file),
-        hint: "Give the directory that `stormlog-gate run` wrote (default stormlog-bundle).",
-        cause,
-      },
-    );
-  }
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new GateError("INPUT_TRUNCATED", "not valid JSON, cut or damaged", {
-      kind: "invalid-input",
-      where: file,
-      cause,
-    });
-  }
-}
+    const hint = "Pass the directory that `stormlog-gate run` wrote (default stormlog-bundle).";
+    const directory = path.dirname(file);
+    switch (problem.kind) {
+      case "too-large":
+        return invalidInput(
+          "INPUT_TOO_LARGE",
+          `the file has ${problem.bytes} bytes, and a report has at most ${MAX_BYTES}`,
+          file,
+        );
+      case "absent":
+        return invalidInput("INPUT_NOT_FOUND", `not a bundle: ${name} is missing`, directory, hint);
+      case "unreadable":
+        return invalidInput(
+          "INPUT_UNREADABLE",
+          `${name} of the bundle cannot be read (${problem.cause.code})`,
+          directory,
+          hint,
+        );
+      default:
+        return invalidInput("INPUT_TRUNCATED", "not valid JSON: truncated or damaged", file);
+    }
+  };
 
 function notEmpty(directory: string): GateError {
   return usageError(
     "BUNDLE_NOT_EMPTY",
-    `${directory} holds files that are no bundle`,
+    `${directory} contains files that do not belong to a bundle`,
     "Choose an empty or new directory with --bundle.",
   );
 }

@@ -3,8 +3,8 @@ import * as v from "valibot";
 export const MANIFEST_FILE = "manifest.json";
 
 /**
- * What a bundle holds, written last. The keys follow Stormlog's own diagnostic manifests, with sizes and digests added;
- * `risk_detected` is true when the gate found something (warn or fail).
+ * The contents of a bundle, written last. The keys are those of Stormlog's diagnostic manifests, with sizes and digests
+ * added; `risk_detected` is true for warn and fail.
  */
 export const BundleManifestSchema = v.object({
   version: v.literal(1),
@@ -13,10 +13,10 @@ export const BundleManifestSchema = v.object({
   files: v.array(
     v.object({ path: v.string(), bytes: v.pipe(v.number(), v.integer(), v.minValue(0)), sha256: v.string() }),
   ),
-  /** Null while the gate has not ended. */
+  /** Null until the gate has ended. */
   exit_code: v.nullable(v.pipe(v.number(), v.integer())),
   risk_detected: v.boolean(),
-  /** False when something is missing, or when the gate was ended before it could finish. */
+  /** False when files are missing, or when the gate was killed. */
   complete: v.boolean(),
   missing: v.array(v.object({ path: v.string(), reason: v.string() })),
 });

@@ -1,4 +1,4 @@
-import type { GateReport, Verdict } from "./model.ts";
+import type { Verdict } from "./model.ts";
 
 const COLOR: Readonly<Record<Verdict, string>> = {
   pass: "brightgreen",
@@ -8,24 +8,19 @@ const COLOR: Readonly<Record<Verdict, string>> = {
   error: "purple",
 };
 
-/** What a shields.io endpoint badge reads; it takes no other keys. */
-export interface Badge {
+/** The only keys that a shields.io endpoint badge accepts. */
+interface Badge {
   readonly label: string;
   readonly message: string;
   readonly color: string;
 }
 
-/** The document behind a shields.io endpoint badge. */
+/** The JSON document of a shields.io endpoint badge. */
 export function badgeJson({ label, message, color }: Badge): string {
   return `${JSON.stringify({ schemaVersion: 1, label, message, color })}\n`;
 }
 
-/** The JSON that a shields.io endpoint badge reads. */
-export function renderBadge(report: GateReport): string {
-  return badgeJson({ label: "memory", message: report.word, color: COLOR[report.word] });
-}
-
-/** The same of a nightly gate; one that only advises says so, and that it does not block is no green. */
-export function nightlyBadge(word: Verdict, advisory: boolean): string {
-  return badgeJson({ label: "memory", message: advisory ? `${word} (advisory)` : word, color: COLOR[word] });
+/** The badge of a nightly gate, marked where the gate only advises. */
+export function nightlyBadge(verdict: Verdict, advisory: boolean): string {
+  return badgeJson({ label: "memory", message: advisory ? `${verdict} (advisory)` : verdict, color: COLOR[verdict] });
 }

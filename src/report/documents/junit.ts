@@ -4,8 +4,9 @@ import { checkName, headlineOf } from "../wording.ts";
 import type { GateReport, ScenarioReport } from "./model.ts";
 
 /**
- * The report as JUnit XML: one suite per scenario, one case per check. A failed check is a failure, a command that could not be
- * measured an error, what was not judged is skipped; a warning passes with its reason in `system-out`.
+ * The report as JUnit XML: one suite per scenario, one case per check. A failed check is a failure, a command that
+ * could not be measured is an error, an unjudged check is skipped, and a warning passes with its reason in
+ * `system-out`.
  */
 export function renderJUnit(report: GateReport): string {
   const suites = report.scenarios.map(suite);
@@ -29,7 +30,9 @@ interface Suite {
 
 function suite(scenario: ScenarioReport): Suite {
   const checks = scenario.judgement?.checks ?? [];
-  const cases = checks.map((check) => checkCase(scenario, check, checks));
+  const cases = checks.map((check) =>
+    testCase(scenario, `${checkName(check, checks)} against ${check.limit}`, 0, checkBody(check)),
+  );
   const failures = checks.filter((check) => check.verdict === "fail" && check.gating).length;
   let skipped = checks.filter((check) => check.verdict === "unjudged").length;
   let errors = 0;
@@ -45,25 +48,20 @@ function suite(scenario: ScenarioReport): Suite {
   return { xml: [open, ...cases, "</testsuite>"].join("\n"), tests: cases.length, failures, errors, skipped };
 }
 
-function checkCase(scenario: ScenarioReport, check: Check, all: readonly Check[]): string {
-  const name = `${checkName(check, all)} against ${check.limit}`;
+function checkBody(check: Check): string {
+  const reason = xml(check.reason);
   switch (check.verdict) {
     case "fail":
-      // A check that only explains must not turn a test report red.
+      // An advisory check must not turn a test report red.
       return check.gating
-        ? testCase(
-            scenario,
-            name,
-            0,
-            `<failure type="${check.aspect}" message="${xml(check.reason)}">${xml(numbers(check))}</failure>`,
-          )
-        : testCase(scenario, name, 0, `<system-out>${xml(check.reason)}</system-out>`);
+        ? `<failure type="${check.aspect}" message="${reason}">${xml(numbers(check))}</failure>`
+        : `<system-out>${reason}</system-out>`;
     case "unjudged":
-      return testCase(scenario, name, 0, `<skipped message="${xml(check.reason)}"/>`);
+      return `<skipped message="${reason}"/>`;
     case "warn":
-      return testCase(scenario, name, 0, `<system-out>${xml(`warning: ${check.reason}`)}</system-out>`);
+      return `<system-out>warning: ${reason}</system-out>`;
     case "pass":
-      return testCase(scenario, name, 0, "");
+      return "";
   }
 }
 
@@ -80,7 +78,7 @@ function seconds(scenario: ScenarioReport): number {
   return scenario.runs.reduce((total, run) => total + (run.info.clock.duration_s ?? 0), 0);
 }
 
-/** XML 1.0 has no way to write most control characters, not even as entities; lone surrogates are no characters at all. */
+/** Text for XML 1.0, which cannot represent most control characters, not even as entities, nor lone surrogates. */
 function xml(text: string): string {
   return text
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")

@@ -1,12 +1,12 @@
 import { measuredRun } from "../../analysis/measured-run.ts";
 import type { MeasurementsInput } from "../../analysis/measurements.ts";
-import { worstScenario } from "../timeline/timeline-model.ts";
+import { worstScenario } from "../urgency.ts";
 import type { GateReport, ScenarioReport } from "./model.ts";
 
 /**
- * The measurement files of a bundle: `measurements.json` is the scenario the picture shows (the worst); with several scenarios each
- * also gets its own beside its runs, because a file holds one scenario. Runs whose command failed are left out: they are never
- * judged. Base re-runs are left out too: they belong to the baseline's side.
+ * The measurement files of a bundle. `measurements.json` contains the scenario that the picture shows (the worst); with
+ * several scenarios, each also gets a file beside its runs, because a file contains one scenario. Runs whose command
+ * failed are omitted because they are never judged. Base re-runs are omitted because they belong to the baseline.
  */
 export function measurementDocuments(
   report: GateReport,

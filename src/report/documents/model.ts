@@ -61,29 +61,47 @@ export interface BaselineSummary {
   readonly commit: string | null;
 }
 
-/** What one scenario came to. */
-export interface ScenarioReport {
+/** Why a command could not be measured or judged: stable code and message. */
+export interface ScenarioError {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string | null;
+  /** Last lines the command printed, unescaped. */
+  readonly output_tail?: string;
+}
+
+interface ScenarioFacts {
   readonly scenario: string;
   readonly word: Verdict;
-  /** Null when the command failed: a failed run is never judged. */
-  readonly judgement: Judgement | null;
-  /** Set when `word` is "error": stable code and message. */
-  readonly error: {
-    readonly code: string;
-    readonly message: string;
-    readonly hint: string | null;
-    /** Last lines the command printed, unescaped. */
-    readonly output_tail?: string;
-  } | null;
   readonly runs: readonly RunReport[];
   readonly baseline: BaselineSummary | null;
   readonly fingerprint: Fingerprint;
   readonly findings: readonly Finding[];
   readonly timeline: Timeline | null;
-  /** Fingerprint of what failed, by which a person can accept it; absent when nothing did that could be accepted. */
+  /** Token of what failed, by which a person can accept it; absent when nothing failed that could be accepted. */
   readonly difference?: string;
   /** Who accepted the difference; the word is then "warn", the judgement stays as it was. */
   readonly accepted?: Acceptance;
+}
+
+/** The result of one scenario. */
+export type ScenarioReport = ScenarioFacts &
+  (
+    | { readonly kind: "judged"; readonly judgement: Judgement; readonly error: null }
+    /** A command failed, or the scenario was ended. The judgement has what counts against it all the same, if anything does. */
+    | { readonly kind: "failed"; readonly judgement: Judgement | null; readonly error: ScenarioError }
+    /** Without runs: removed from the configuration, not reached, of a leg without a report, or shortened to fit a section. */
+    | { readonly kind: "missing"; readonly judgement: Judgement | null; readonly error: ScenarioError | null }
+  );
+
+/** A scenario's report, with its kind. */
+export function scenarioReport(
+  facts: ScenarioFacts & { readonly judgement: Judgement | null; readonly error: ScenarioError | null },
+): ScenarioReport {
+  const { judgement, error } = facts;
+  if (facts.runs.length > 0 && error !== null) return { ...facts, kind: "failed", judgement, error };
+  if (facts.runs.length > 0 && judgement !== null) return { ...facts, kind: "judged", judgement, error: null };
+  return { ...facts, kind: "missing", judgement, error };
 }
 
 /** A setting that a pull request changes in its own gate. It has no effect on the verdict until somebody accepts it. */

@@ -1,5 +1,7 @@
+import { DONE } from "../../verdict/judgement.ts";
+import { judgementDocument, readJudgement } from "../../verdict/judgement-document.ts";
 import { decimate } from "../timeline/decimate.ts";
-import type { GateReport, ScenarioReport, Timeline } from "./model.ts";
+import { type GateReport, type ScenarioReport, scenarioReport, type Timeline } from "./model.ts";
 import type { Payload } from "./report-schema.ts";
 
 /** Columns a stored timeline is thinned to: enough to draw every picture again, little enough for a report. */
@@ -13,7 +15,7 @@ export function payloadOf(report: GateReport): Payload {
   return {
     verdict: report.word,
     exit_code: report.exit_code,
-    final: report.scenarios.every((scenario) => scenario.judgement?.final ?? true),
+    final: report.scenarios.every((scenario) => (scenario.judgement?.next ?? DONE).kind === "done"),
     confirmed: report.confirmed,
     session: report.session,
     commit: report.commit,
@@ -33,7 +35,7 @@ function scenarioPayload(scenario: ScenarioReport): Payload["scenarios"][number]
   return copy({
     scenario: rest.scenario,
     verdict: word,
-    judgement: rest.judgement,
+    judgement: rest.judgement && judgementDocument(rest.judgement),
     error:
       error === null
         ? null
@@ -91,21 +93,24 @@ export function reportOf(payload: Payload, tool: GateReport["tool"], generatedAt
     ...(payload.policy_changes === undefined ? {} : { policy_changes: payload.policy_changes }),
     ...(payload.policy_difference === undefined ? {} : { policy_difference: payload.policy_difference }),
     ...(payload.policy_accepted === undefined ? {} : { policy_accepted: payload.policy_accepted }),
-    scenarios: payload.scenarios.map(({ verdict, timeline, ...rest }) => ({
-      ...rest,
-      word: verdict,
-      timeline:
-        timeline === null
-          ? null
-          : {
-              ...timeline,
-              series: timeline.series.map((series) => ({
-                ...series,
-                time_s: Float64Array.from(series.time_s),
-                bytes: Float64Array.from(series.bytes, (value) => value ?? Number.NaN),
-              })),
-            },
-    })),
+    scenarios: payload.scenarios.map(({ verdict, timeline, judgement, ...rest }) =>
+      scenarioReport({
+        ...rest,
+        word: verdict,
+        judgement: judgement && readJudgement(judgement),
+        timeline:
+          timeline === null
+            ? null
+            : {
+                ...timeline,
+                series: timeline.series.map((series) => ({
+                  ...series,
+                  time_s: Float64Array.from(series.time_s),
+                  bytes: Float64Array.from(series.bytes, (value) => value ?? Number.NaN),
+                })),
+              },
+      }),
+    ),
   };
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { escapeTerminal } from "../../core/escape.ts";
-import { locationKey, placeOf, type SourceLocation } from "../source-line.ts";
+import { locationKey, type SourceLocation, sourceLocationOf } from "../source-line.ts";
 import { checkName } from "../wording.ts";
 import type { GateReport, ScenarioReport } from "./model.ts";
 
@@ -12,19 +12,19 @@ interface Result {
   readonly level: "error" | "warning" | "note";
   readonly message: string;
   readonly scenario: string;
-  readonly place: SourceLocation | null;
-  /** What of the place survives lines coming and going above it; "" without a place. */
+  readonly location: SourceLocation | null;
+  /** A key of the line that survives edits above it; "" without a location. */
   readonly identity: string;
 }
 
-/** Fingerprints are compared, not read: a hash keeps outside text out of them. */
+/** A hash, which keeps outside text out of the fingerprint. */
 function fingerprintOf({ scenario, rule, identity }: Result): string {
   return createHash("sha256").update([scenario, rule, identity].join("\0")).digest("hex").slice(0, 32);
 }
 
 /**
- * The report as SARIF 2.1.0. Results that know their source line (evidence `line`, "train.py:48") point there; the others at
- * the gate's config file, because code scanning shows nothing without a place.
+ * The report as SARIF 2.1.0. Results with a source line (evidence `line`, "train.py:48") point there; the others point
+ * at the gate's config file, because code scanning shows no result without a location.
  */
 export function renderSarif(report: GateReport): string {
   const results = report.scenarios.flatMap(resultsOf).slice(0, MAX_RESULTS);
@@ -50,8 +50,8 @@ export function renderSarif(report: GateReport): string {
           locations: [
             {
               physicalLocation: {
-                artifactLocation: { uri: uriOf(result.place?.file ?? "stormlog-gate.yml") },
-                region: { startLine: result.place?.line ?? 1 },
+                artifactLocation: { uri: uriOf(result.location?.file ?? "stormlog-gate.yml") },
+                region: { startLine: result.location?.line ?? 1 },
               },
             },
           ],
@@ -69,11 +69,11 @@ function resultsOf(scenario: ScenarioReport): Result[] {
     rule: string,
     level: Result["level"],
     text: string,
-    place: SourceLocation | null = null,
+    location: SourceLocation | null = null,
     identity = "",
   ) => {
     const message = `${scenario.scenario}: ${text}`;
-    results.push({ rule: plain(rule), level, message, scenario: scenario.scenario, place, identity });
+    results.push({ rule: plain(rule), level, message, scenario: scenario.scenario, location, identity });
   };
   if (scenario.error !== null) add("command_error", "error", scenario.error.message);
   const checks = scenario.judgement?.checks ?? [];
@@ -87,12 +87,18 @@ function resultsOf(scenario: ScenarioReport): Result[] {
   for (const finding of scenario.findings) {
     const level = finding.severity === "critical" ? "error" : finding.severity === "warning" ? "warning" : "note";
     const hint = finding.remediation[0] === undefined ? "" : ` ${finding.remediation[0]}`;
-    add(finding.classification, level, `${finding.description}.${hint}`, placeOf(finding), locationKey(finding));
+    add(
+      finding.classification,
+      level,
+      `${finding.description}.${hint}`,
+      sourceLocationOf(finding),
+      locationKey(finding),
+    );
   }
   return results;
 }
 
-/** Text without what a viewer would act on: "[text](address)" is a link in a message. */
+/** Text without links: a viewer makes one of "[text](address)" in a message. */
 function plain(text: string): string {
   return escapeTerminal(text).replace(/\](?=\()/g, "] ");
 }

@@ -1,31 +1,24 @@
 import type { Check } from "../../verdict/judgement.ts";
+import { VERDICTS_BY_URGENCY, verdictUrgency } from "../urgency.ts";
 import type { Verdict } from "./model.ts";
 import type { Section } from "./section.ts";
-
-/** Worst first. */
-const BY_URGENCY: readonly Verdict[] = ["fail", "error", "unjudged", "warn", "pass"];
-
-/** Smaller is more urgent. */
-export function verdictUrgency(word: Verdict): number {
-  return BY_URGENCY.indexOf(word);
-}
 
 export interface SectionsVerdict {
   readonly word: Verdict;
   /** False when a failed section was not confirmed. */
   readonly confirmed: boolean;
-  /** How many sections say what, the worst first; words that none says are not there. */
+  /** Sections per verdict, the worst first, without verdicts that no section has. */
   readonly counts: readonly { readonly word: Verdict; readonly count: number }[];
-  /** Sections that should be there and are not; 0 where it is not known how many there have to be. */
+  /** Sections that are expected and missing; 0 where their number is unknown. */
   readonly missing: number;
 }
 
 /**
- * What the sections of one gate come to together: the worst of them, and never a pass while one of them is missing.
- * @param expected how many there have to be; null = as many as there are
+ * The verdict over all sections of one gate: the worst of them, and never a pass while one is missing.
+ * @param expected number of sections; null = as many as there are
  */
 export function verdictOfSections(sections: readonly Section[], expected: number | null): SectionsVerdict {
-  const counts = BY_URGENCY.map((word) => ({
+  const counts = VERDICTS_BY_URGENCY.map((word) => ({
     word,
     count: sections.filter(({ report }) => report.word === word).length,
   })).filter(({ count }) => count > 0);
@@ -36,7 +29,7 @@ export function verdictOfSections(sections: readonly Section[], expected: number
   return { word, confirmed: failed.every(({ report }) => report.confirmed), counts, missing };
 }
 
-/** The section that came nearest to one of its gating limits; the first one where nothing is known of limits. */
+/** The section nearest to one of its gating limits; the first one where no limit is known. */
 export function tightestSection(sections: readonly Section[]): Section | null {
   let tightest: Section | null = null;
   let most = -1;
@@ -50,7 +43,7 @@ export function tightestSection(sections: readonly Section[]): Section | null {
   return tightest;
 }
 
-/** Largest share of a limit that a gating peak of the section uses; 0 where nothing is known of limits. */
+/** The largest share of its limit that a gating peak of the section uses; 0 where no limit is known. */
 export function loadOfSection({ report }: Section): number {
   let most = 0;
   for (const { judgement } of report.scenarios) {
@@ -59,7 +52,6 @@ export function loadOfSection({ report }: Section): number {
   return most;
 }
 
-/** Share of a peak's limit that is used. */
 function loadOf({ gating, aspect, candidate_bytes: bytes, threshold_bytes: limit }: Check): number {
   return !gating || aspect !== "peak" || bytes === null || limit === null || limit <= 0 ? 0 : bytes / limit;
 }

@@ -22,7 +22,7 @@ const section = (overrides: Partial<Section> = {}): Section => ({
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 
 describe("a section", () => {
-  it("reads back as what was said, with thinned timelines", () => {
+  it("reads back with thinned timelines and otherwise unchanged", () => {
     const read = parseSection(bytes(sectionText(section())), "here");
     const { report, ...rest } = read;
     expect(rest).toEqual({
@@ -38,17 +38,17 @@ describe("a section", () => {
     expect(report.scenarios[0]?.timeline?.series).toHaveLength(2);
   });
 
-  it("says the same when it is written again", () => {
+  it("keeps its content when it is written again", () => {
     const text = sectionText(section());
     const again = parseSection(bytes(text), "here");
-    const word = ({ report }: Section) => [report.word, report.session, report.generated_at_utc, report.cost];
-    expect(word(again)).toEqual(word(section()));
+    const content = ({ report }: Section) => [report.word, report.session, report.generated_at_utc, report.cost];
+    expect(content(again)).toEqual(content(section()));
   });
 
-  it("fits its limit however much was found, and keeps every scenario's verdict and reason", () => {
+  it("fits its limit with any number of findings, and keeps every scenario's verdict and reason", () => {
     const long = "very long ".repeat(3000);
-    const checks = Array.from({ length: 300 }, (_, rank) => sampleCheck({ rank, verdict: "fail", reason: long }));
-    const findings = Array.from({ length: 100 }, () => ({ ...SAMPLE_FINDING, description: long }));
+    const checks = Array.from({ length: 60 }, (_, rank) => sampleCheck({ rank, verdict: "fail", reason: long }));
+    const findings = Array.from({ length: 30 }, () => ({ ...SAMPLE_FINDING, description: long }));
     const scenarios = Array.from({ length: 12 }, (_, n) =>
       sampleScenario("fail", { scenario: `s${n}`, judgement: sampleJudgement("fail", { checks }), findings }),
     );
@@ -62,11 +62,11 @@ describe("a section", () => {
     expect(parseSection(bytes(text), "here").report.word).toBe("fail");
   });
 
-  it("fits its limit with thousands of scenarios, those that failed before the others", () => {
-    const words = Array.from({ length: 3000 }, (_, n) => (n % 10 === 9 ? "fail" : "pass"));
+  it("fits its limit with thousands of scenarios, and keeps failed ones before the others", () => {
+    const verdicts = Array.from({ length: 3000 }, (_, n) => (n % 10 === 9 ? "fail" : "pass"));
     const [pass, fail] = [sampleScenario("pass"), sampleScenario("fail")];
-    const scenarios = words.map((word, n) => ({
-      ...(word === "fail" ? fail : pass),
+    const scenarios = verdicts.map((verdict, n) => ({
+      ...(verdict === "fail" ? fail : pass),
       scenario: `s${n}`,
       timeline: null,
     }));
@@ -76,7 +76,7 @@ describe("a section", () => {
     expect(read.filter(({ word }) => word === "fail")).toHaveLength(300);
   });
 
-  it("takes texts and lists longer than its schema by cutting them", () => {
+  it("cuts texts and lists that are longer than its schema allows", () => {
     const report = sampleReport("error", {
       tool: {
         name: "stormlog-gate",
@@ -91,7 +91,7 @@ describe("a section", () => {
   });
 
   it.each([
-    ["no JSON", "{"],
+    ["truncated JSON", "{"],
     ["another schema", sectionText(section()).replace("stormlog.section/1", "stormlog.section/2")],
     ["a gate id with markup", sectionText(section()).replace('"default"', '"<b>"')],
     ["a leg with a slash", sectionText(section({ leg: "a" })).replace('"leg":"a"', '"leg":"../a"')],
@@ -102,7 +102,7 @@ describe("a section", () => {
     expect(() => parseSection(bytes(text), "here")).toThrow(expect.objectContaining({ code: "SECTION_INVALID" }));
   });
 
-  it("is refused unread when it is too large", () => {
+  it("is refused without parsing when it is too large", () => {
     expect(() => parseSection(new Uint8Array(MAX_SECTION_BYTES + 1), "here")).toThrow(
       expect.objectContaining({ code: "SECTION_TOO_LARGE" }),
     );

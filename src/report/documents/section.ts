@@ -5,25 +5,26 @@ import { payloadOf, reportOf } from "./payload.ts";
 import { PayloadSchema } from "./report-schema.ts";
 
 /**
- * A section is what one job of a gate says, as one small document: the leg of a matrix, a node, or the only job there is. The
- * comment, its pictures and a merged verdict are rendered from sections and from nothing else, so that whoever posts needs to
- * run no code of the change and to trust none of its text. Sections of a fork are hostile until {@link parseSection} took them.
+ * A section is the report of one job of a gate as one small document: a leg of a matrix, a node, or the only job. The
+ * comment, its pictures and a merged verdict are rendered from sections alone, so that the job that posts them runs no
+ * code of the change and trusts none of its text. A section of a fork is untrusted until {@link parseSection} has
+ * accepted it.
  */
 export interface Section {
-  /** Which gate: one comment is kept per gate. */
+  /** Each gate has one comment. */
   readonly gateId: string;
-  /** Leg of the matrix; null where there is none. Unique within a gate and workflow run. */
+  /** Leg of the matrix, unique within a gate and workflow run; null without a matrix. */
   readonly leg: string | null;
-  /** Head commit of the pull request that was measured; null outside one. Never a reason to believe it: see the reader. */
+  /** Head commit of the measured pull request; null outside one. A claim of the section, which its reader checks. */
   readonly headSha: string | null;
   readonly runAttempt: number;
-  /** Ids of the evidence within the same workflow run; addresses are made by who renders. */
+  /** Ids of the evidence within the same workflow run; the renderer makes addresses of them. */
   readonly bundleArtifact: number | null;
   readonly timelineArtifact: number | null;
   readonly report: GateReport;
 }
 
-/** Larger documents are no section: the timelines in it are thinned. */
+/** Upper bound of a section, whose timelines are thinned. */
 export const MAX_SECTION_BYTES = 4 * 1024 * 1024;
 
 const id = v.nullable(v.pipe(v.number(), v.safeInteger(), v.minValue(1)));
@@ -44,7 +45,9 @@ const SectionSchema = v.object({
 
 type Document = v.InferInput<typeof SectionSchema>;
 
-/** The document of a section, at most {@link MAX_SECTION_BYTES} long: of a very large report what explains goes first. */
+/**
+ * The document of a section, at most {@link MAX_SECTION_BYTES} long. A very large report loses its explanations first.
+ */
 export function sectionText(section: Section): string {
   const { report } = section;
   let document: Document = clipped({
@@ -75,7 +78,7 @@ const each =
   (shorten: (scenario: ScenarioDocument) => ScenarioDocument) =>
   (report: ReportDocument): ReportDocument => ({ ...report, scenarios: report.scenarios.map(shorten) });
 
-/** What a section too large goes without, one after the other; the verdicts and why stay longest. */
+/** Reductions of a section that is too large, in their order; verdicts and reasons are kept longest. */
 const SHORTER: readonly ((report: ReportDocument) => ReportDocument)[] = [
   each((scenario) => ({ ...scenario, runs: scenario.runs.map((run) => ({ ...run, analysis: null })) })),
   each((scenario) => (scenario.verdict === "pass" ? { ...scenario, timeline: null } : scenario)),
@@ -92,7 +95,7 @@ const SHORTER: readonly ((report: ReportDocument) => ReportDocument)[] = [
     findings: scenario.findings.slice(0, 3),
     judgement: scenario.judgement && { ...scenario.judgement, checks: worst(scenario.judgement.checks, 5) },
   })),
-  // Some 3 KiB each are left: this is the last resort of a report with thousands of scenarios.
+  // About 3 KiB remain of each: the last resort for a report with thousands of scenarios.
   (report) => ({ ...clipped(report, 100), warnings: [], scenarios: worst(report.scenarios, 500).map(bare) }),
 ];
 
@@ -109,7 +112,7 @@ function bare(scenario: ScenarioDocument): ScenarioDocument {
   );
 }
 
-/** The first of them, those that did not pass before the others. */
+/** The first items, those that did not pass before the others. */
 function worst<T extends { readonly verdict: string }>(items: readonly T[], most: number): T[] {
   const passed = (item: T): boolean => item.verdict === "pass";
   return [...items.filter((item) => !passed(item)), ...items.filter(passed)].slice(0, most);
@@ -118,7 +121,7 @@ function worst<T extends { readonly verdict: string }>(items: readonly T[], most
 const MAX_CHARS = 20_000;
 const MAX_ITEMS = 10_000;
 
-/** A value whose texts and lists are no longer than the schema takes, or than is asked. */
+/** A value with its texts and lists cut to the bounds of the schema, or to a smaller bound. */
 function clipped<T>(value: T, mostChars?: number): T;
 function clipped(value: unknown, mostChars = MAX_CHARS): unknown {
   if (typeof value === "string") return value.length > mostChars ? value.slice(0, mostChars) : value;
@@ -130,7 +133,7 @@ function clipped(value: unknown, mostChars = MAX_CHARS): unknown {
 }
 
 /**
- * Read a section that a stranger may have written.
+ * Read an untrusted section.
  * @throws GateError SECTION_TOO_LARGE, SECTION_INVALID (exit 5)
  */
 export function parseSection(bytes: Uint8Array, where: string): Section {
@@ -141,7 +144,7 @@ export function parseSection(bytes: Uint8Array, where: string): Section {
   try {
     json = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (cause) {
-    throw new GateError("SECTION_INVALID", `${where} is not complete JSON`, { kind: "invalid-input", where, cause });
+    throw new GateError("SECTION_INVALID", `${where} is not valid JSON`, { kind: "invalid-input", where, cause });
   }
   const parsed = v.safeParse(SectionSchema, json, { abortEarly: true });
   if (!parsed.success) {

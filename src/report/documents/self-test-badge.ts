@@ -1,19 +1,18 @@
 import { type Tally, wilsonInterval } from "../../stats/wilson.ts";
 import { badgeJson } from "./badge.ts";
 
-/** What the self-tests of a gate came to. */
-export interface SelfTestRates {
-  /** Unchanged programs that were called a regression. */
+interface SelfTestRates {
+  /** Unchanged programs that the gate failed. */
   readonly falseAlarms: Tally;
-  /** Injected regressions that were found. */
+  /** Injected regressions that the gate failed. */
   readonly detections: Tally;
 }
 
-/** Shares that a gate has to show to be green: the interval's far end, so that few tries are not enough. */
+/** Bounds of a green badge. They apply to the far end of the interval, so that few tries are not enough. */
 const MAX_FALSE_ALARMS = 0.1;
 const MIN_DETECTIONS = 0.9;
 
-/** Green when the counts prove it, yellow as long as they are too few to, red when they speak against it. */
+/** Green when the intervals are within the bounds, red when one is outside, yellow when one contains a bound. */
 function color({ falseAlarms, detections }: SelfTestRates): string {
   if (falseAlarms.tries === 0 && detections.tries === 0) return "lightgrey";
   const [alarmsLow, alarmsHigh] = wilsonInterval(falseAlarms);
@@ -22,7 +21,7 @@ function color({ falseAlarms, detections }: SelfTestRates): string {
   return alarmsHigh <= MAX_FALSE_ALARMS && foundLow >= MIN_DETECTIONS ? "brightgreen" : "yellow";
 }
 
-/** Badge of the gate's self-test: how many injected regressions it found, and how often it cried wolf. */
+/** The badge of the gate's self-test: injected regressions found, and false alarms. */
 export function selfTestBadge(rates: SelfTestRates): string {
   const { falseAlarms, detections } = rates;
   const message =

@@ -1,4 +1,4 @@
-/** What a part of a comment says, the most important first: where room runs out, the last of these goes first. */
+/** Kinds of parts, the most important first. Where room runs out, the last of these is dropped first. */
 const IMPORTANCE = [
   "title",
   "footer",
@@ -20,9 +20,9 @@ const IMPORTANCE = [
   "details",
 ] as const;
 
-export type PartKind = (typeof IMPORTANCE)[number];
+type PartKind = (typeof IMPORTANCE)[number];
 
-/** How a part that did not fit is called. */
+/** Names of dropped parts in the notice. */
 const NAMES: Readonly<Record<PartKind, string>> = {
   title: "the title",
   footer: "links",
@@ -30,39 +30,40 @@ const NAMES: Readonly<Record<PartKind, string>> = {
   reason: "reasons",
   notes: "notices",
   error: "output of failed commands",
-  line: "lines that grow",
+  line: "growing lines",
   image: "timelines",
   next: "next steps",
   accepted: "accepted differences",
-  policy: "changes of the policy",
+  policy: "policy changes",
   checks: "tables of checks",
   environment: "environment differences",
   findings: "findings",
-  warnings: "warnings",
+  warnings: "notes",
   chart: "charts",
-  passed: "what passed",
+  passed: "passed legs",
   details: "environment and runs",
 };
 
 /** A part of the text. */
 export interface Part {
   readonly kind: PartKind;
-  /** Of two parts of a kind the one with the larger number goes first. */
+  /** Of two parts of a kind, the one with the larger number is dropped first. */
   readonly at: number;
   readonly text: string;
-  /** What stays of it where the text itself does not fit. */
+  /** Replaces the text where that does not fit. */
   readonly short?: string;
 }
 
 const BREAK = "\n\n";
-/** Room for the line that says what was left out, whatever it was. */
+/** Room for the longest notice. */
 const NOTICE_CHARS = 500;
 
 /**
- * Join the parts, in the order they come, within `most` characters: the least important of them are left out, and a line says which.
+ * The parts in their order within `most` characters. The least important parts are dropped, and a notice lists their
+ * kinds.
  */
 export function fitParts(parts: readonly Part[], most: number): string {
-  const whole = join(parts);
+  const whole = `${parts.map(({ text }) => text).join(BREAK)}\n`;
   if (whole.length <= most) return whole;
   const dropped = new Set<Part>();
   let length = whole.length + NOTICE_CHARS + BREAK.length;
@@ -78,14 +79,10 @@ export function fitParts(parts: readonly Part[], most: number): string {
   return `${[...kept, notice([...dropped])].join(BREAK)}\n`.slice(0, Math.max(0, most));
 }
 
-function join(parts: readonly Part[]): string {
-  return `${parts.map(({ text }) => text).join(BREAK)}\n`;
-}
-
 function notice(dropped: readonly Part[]): string {
   const names = IMPORTANCE.flatMap((kind) => {
     const count = dropped.filter((part) => part.kind === kind).length;
     return count === 0 ? [] : [count === 1 ? NAMES[kind] : `${NAMES[kind]} (${count}×)`];
   });
-  return `…some parts did not fit here: ${names.join(", ")}. The evidence bundle has everything.`;
+  return `Left out for length: ${names.join(", ")}. The evidence bundle has everything.`;
 }

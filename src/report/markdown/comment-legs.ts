@@ -1,22 +1,22 @@
 import type { Section } from "../documents/section.ts";
-import { worstScenario } from "../timeline/timeline-model.ts";
+import { worstScenario } from "../urgency.ts";
 import { capital, headlineOf } from "../wording.ts";
-import { evidenceUrls } from "./comment-links.ts";
-import { linkTarget, md, table } from "./markdown-text.ts";
-import { SIGN } from "./summary-markdown-checks.ts";
-import { spark } from "./summary-markdown-scenario.ts";
+import { SIGN } from "./checks.ts";
+import { evidenceLinks, evidenceUrls, type RunPages } from "./comment-links.ts";
+import { md, table } from "./markdown-text.ts";
+import { spark } from "./scenario.ts";
 
-/** Rows of one table; more legs are named below it. */
+/** Rows of one table; further legs are named below it. */
 const MAX_ROWS = 80;
 
-/** A section with the name it goes by. */
+/** A section with the name of its leg. */
 export interface Leg {
   readonly section: Section;
   /** Plain text, unique within the comment. */
   readonly name: string;
 }
 
-/** Name the sections by their legs; several of one name (jobs that were not told apart) get a number. */
+/** Sections with the names of their legs; jobs that share a name are numbered. */
 export function nameLegs(sections: readonly Section[]): readonly Leg[] {
   const seen = new Map<string, number>();
   const several = (leg: string | null) => sections.filter((other) => other.leg === leg).length > 1;
@@ -28,13 +28,8 @@ export function nameLegs(sections: readonly Section[]): readonly Leg[] {
   });
 }
 
-export interface LegLinks {
-  readonly repositoryUrl: string;
-  readonly runId: number | null;
-}
-
-/** Legs one per line: what each says, its memory as a line of block letters, why, and its evidence. */
-export function legTable(legs: readonly Leg[], links: LegLinks): string {
+/** A row per leg: its verdict, its memory as a line of block letters, the reason, and its evidence. */
+export function legTable(legs: readonly Leg[], links: RunPages): string {
   const shown = legs.slice(0, MAX_ROWS);
   const rows = shown.map(({ section, name }) => {
     const { report } = section;
@@ -47,18 +42,10 @@ export function legTable(legs: readonly Leg[], links: LegLinks): string {
       md(name, 80),
       line === "" ? "" : `\`${line}\``,
       md(capital(why), 140),
-      evidenceCell(section, links),
+      evidenceLinks(evidenceUrls(section, links), { html: "timeline", bundle: "bundle" }).join(" · "),
     ];
   });
   const text = table(["", "Leg", "Memory", "Why", "Evidence"], ["l", "l", "l", "l", "l"], rows);
   const more = legs.slice(MAX_ROWS).map(({ section, name }) => `${SIGN[section.report.word]} ${md(name, 80)}`);
   return more.length === 0 ? text : `${text}\n\nAnd ${more.length} more: ${more.join(", ")}.`;
-}
-
-function evidenceCell(section: Section, links: LegLinks): string {
-  const { htmlUrl, bundleUrl } = evidenceUrls(section, links);
-  const html = linkTarget(htmlUrl);
-  const bundle = linkTarget(bundleUrl);
-  const cells = [html === null ? null : `[timeline](${html})`, bundle === null ? null : `[bundle](${bundle})`];
-  return cells.filter((cell) => cell !== null).join(" · ");
 }

@@ -1,11 +1,35 @@
 import type { Section } from "../documents/section.ts";
+import { linkTarget } from "./markdown-text.ts";
 
-/** Pages of what a section's job uploaded, made from ids alone; null where nothing was, or where its run is not known. */
+/** The pages of a workflow run; null = unknown run. */
+export interface RunPages {
+  readonly repositoryUrl: string;
+  readonly runId: number | null;
+}
+
+interface EvidenceUrls {
+  readonly bundleUrl?: string | null;
+  readonly htmlUrl?: string | null;
+}
+
+/**
+ * Addresses of what a section's job uploaded, made from ids alone; null where it uploaded nothing or its run is
+ * unknown.
+ */
 export function evidenceUrls(
   section: Pick<Section, "bundleArtifact" | "timelineArtifact">,
-  { repositoryUrl, runId }: { readonly repositoryUrl: string; readonly runId: number | null },
-): { readonly bundleUrl: string | null; readonly htmlUrl: string | null } {
+  { repositoryUrl, runId }: RunPages,
+): Required<EvidenceUrls> {
   const page = (id: number | null) =>
     id === null || runId === null ? null : `${repositoryUrl}/actions/runs/${runId}/artifacts/${id}`;
   return { bundleUrl: page(section.bundleArtifact), htmlUrl: page(section.timelineArtifact) };
+}
+
+/** Links to the uploaded evidence. */
+export function evidenceLinks(
+  { htmlUrl, bundleUrl }: EvidenceUrls,
+  names: { readonly html: string; readonly bundle: string },
+): string[] {
+  const link = (name: string, target: string | null) => (target === null ? [] : [`[${name}](${target})`]);
+  return [...link(names.html, linkTarget(htmlUrl)), ...link(names.bundle, linkTarget(bundleUrl))];
 }

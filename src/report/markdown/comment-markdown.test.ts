@@ -21,7 +21,7 @@ const OPTIONS: CommentOptions = {
   maxChars: 60_000,
 };
 
-function leg(n: number, word: Verdict, overrides: Partial<Section> = {}): Section {
+function leg(n: number, verdict: Verdict, overrides: Partial<Section> = {}): Section {
   return {
     gateId: "default",
     leg: `leg-${String(n).padStart(3, "0")}`,
@@ -29,18 +29,18 @@ function leg(n: number, word: Verdict, overrides: Partial<Section> = {}): Sectio
     runAttempt: 1,
     bundleArtifact: 500 + n,
     timelineArtifact: null,
-    report: sampleReport(word),
+    report: sampleReport(verdict),
     ...overrides,
   };
 }
 
-const alone = (word: Verdict, overrides: Partial<Section> = {}) => leg(1, word, { leg: null, ...overrides });
+const alone = (verdict: Verdict, overrides: Partial<Section> = {}) => leg(1, verdict, { leg: null, ...overrides });
 const render = (sections: readonly Section[], options: Partial<CommentOptions> = {}) =>
   renderComment(sections, { ...OPTIONS, ...options });
 const titleOf = (text: string) => text.split("\n")[0];
 
 describe("the comment of a single job", () => {
-  it("is what the job itself says, with links made of its artifact ids", () => {
+  it("is the job's summary, with links made from its artifact ids", () => {
     const text = render([alone("fail", { timelineArtifact: 9 })]);
     expect(titleOf(text)).toBe("## ❌ Memory gate: fail · train-mlp");
     expect(text).toContain("[Interactive timeline](https://github.com/octo/model/actions/runs/77/artifacts/9)");
@@ -48,7 +48,7 @@ describe("the comment of a single job", () => {
     expect(text).not.toContain("leg");
   });
 
-  it("names its gate where that is not the only one, and shows its picture", () => {
+  it("names a gate other than the default one, and shows its picture", () => {
     const section = alone("pass", { gateId: "gpu" });
     const text = render([section], {
       gateId: "gpu",
@@ -59,7 +59,7 @@ describe("the comment of a single job", () => {
     expect(text).not.toContain("mermaid");
   });
 
-  it("tells how to accept the difference, and links to an acceptance only within the repository", () => {
+  it("shows how to accept the difference, and links to an acceptance only within the repository", () => {
     const failed = sampleScenario("fail", { difference: "3f9a2c1d-183" });
     expect(render([alone("fail", { report: sampleReport("fail", { scenarios: [failed] }) })])).toContain(
       "`/stormlog accept 3f9a2c1d-183 <reason>`",
@@ -93,19 +93,19 @@ describe("the comment of a single job", () => {
     }
   });
 
-  it("does not offer a difference that is no token", () => {
+  it("does not offer to accept a difference that is not a valid token", () => {
     const failed = sampleScenario("fail", { difference: "x` **y**" });
     const text = render([alone("fail", { report: sampleReport("fail", { scenarios: [failed] }) })]);
     expect(text).not.toContain("/stormlog accept");
   });
 
-  it("lists what the pull request changes in its own gate", () => {
+  it("lists the pull request's changes to the gate's own settings", () => {
     const report = sampleReport("pass", { policy_changes: [{ path: "policy.unjudged", base: null, head: "pass" }] });
     const text = render([alone("pass", { report })]);
     expect(text.slice(0, text.indexOf("<details>"))).toContain("| policy.unjudged | – | pass |");
   });
 
-  it("is no pass while another job is expected", () => {
+  it("is unjudged while another job is expected", () => {
     const text = render([alone("pass")], { expected: 2 });
     expect(titleOf(text)).toBe("## ❔ Memory gate: unjudged (1 of 2 legs)");
     expect(text).toContain("1 leg has not reported");
@@ -113,7 +113,7 @@ describe("the comment of a single job", () => {
 });
 
 describe("the comment of several jobs", () => {
-  it("says the verdict of all, then the legs, then each that is not green, the worst first", () => {
+  it("shows the overall verdict, then the legs, then each leg that did not pass, the worst first", () => {
     const text = render([leg(1, "pass"), leg(2, "unjudged"), leg(3, "fail"), leg(4, "pass")]);
     expect(titleOf(text)).toBe("## ❌ Memory gate: fail (1 of 4 legs)");
     expect(text).toContain("**1 fail, 1 unjudged, 2 pass.**");
@@ -130,7 +130,7 @@ describe("the comment of several jobs", () => {
     expect(text).not.toContain("### ✅");
   });
 
-  it("keeps a pass to a line and the picture of the leg nearest to its limit", () => {
+  it("reduces a pass to one line and the picture of the leg nearest to its limit", () => {
     const near = sampleReport("pass", {
       scenarios: [
         sampleScenario("pass", {
@@ -143,13 +143,13 @@ describe("the comment of several jobs", () => {
     const sections = [leg(1, "pass"), leg(2, "pass", { report: near }), leg(3, "pass")];
     const text = render(sections);
     expect(titleOf(text)).toBe("## ✅ Memory gate: pass (3 legs)");
-    expect(text).toContain("Nearest to one: leg-002, whose peak is at 99 % of its limit.");
+    expect(text).toContain("Nearest to its limit: leg-002, with a peak at 99 % of it.");
     expect(picturedSections(sections)).toEqual([sections[1]]);
     const open = text.replace(/<details>[\s\S]*?<\/details>/g, "").replace(/```mermaid[\s\S]*?```/, "");
     expect(open).not.toContain("|");
   });
 
-  it("is no pass while legs are missing, and none at all is no pass either", () => {
+  it("is unjudged while legs are missing, also when all of them are", () => {
     expect(titleOf(render([leg(1, "pass"), leg(2, "warn")], { expected: 3 }))).toBe(
       "## ❔ Memory gate: unjudged (2 of 3 legs)",
     );
@@ -157,7 +157,7 @@ describe("the comment of several jobs", () => {
     expect(titleOf(render([], { expected: null }))).toContain("unjudged");
   });
 
-  it("tells jobs apart that were given the same name", () => {
+  it("numbers jobs that have the same name", () => {
     const text = render([alone("pass"), alone("fail")]);
     expect(text).toContain("job (1)");
     expect(text).toContain("### ❌ job (2)");
@@ -173,7 +173,7 @@ describe("the comment of several jobs", () => {
     expect(text.match(/^`[▁-█ ]+`$/gm)).toHaveLength(10);
   });
 
-  it("fits 65 legs with everything wrong into its room, keeps all of their names, and says what was dropped", () => {
+  it("fits 65 failing legs into its limit, keeps all of their names, and lists what was left out", () => {
     const long = "very long ".repeat(300);
     const checks = Array.from({ length: 100 }, (_, rank) => sampleCheck({ rank, verdict: "fail", reason: long }));
     const findings = Array.from({ length: 50 }, () => ({ ...SAMPLE_FINDING, description: long }));
@@ -188,14 +188,21 @@ describe("the comment of several jobs", () => {
     );
     expect(text.length).toBeLessThanOrEqual(60_000);
     for (let n = 0; n < 65; n += 1) expect(text).toContain(`leg-${String(n).padStart(3, "0")}`);
-    expect(text).toMatch(/…some parts did not fit here: .*tables of checks \(\d+×\).*environment and runs \(130×\)/);
-    // The most urgent leg says more than the last.
+    expect(text).toMatch(/Left out for length: .*tables of checks \(\d+×\).*environment and runs \(130×\)/);
+    // The most urgent leg keeps more than the last.
     expect(text.indexOf("### ❌ leg-000")).toBeGreaterThan(0);
   });
 
-  it("names all of 256 legs, whatever they say", () => {
-    const words = ["fail", "pass", "error", "unjudged"] as const;
-    const sections = Array.from({ length: 256 }, (_, n) => leg(n, words[n % 4] ?? "fail"));
+  it("prints a note that several legs report once, with a count, and other notes with their leg", () => {
+    const noted = (n: number, ...warnings: string[]) => leg(n, "fail", { report: sampleReport("fail", { warnings }) });
+    const text = render([noted(1, "slow disk", "token is read-only"), noted(2, "slow disk"), noted(3, "slow disk")]);
+    expect(text.match(/slow disk.*/g)).toEqual(["slow disk (3 times)"]);
+    expect(text.indexOf("token is read-only")).toBeLessThan(text.indexOf("### ❌ leg-002"));
+  });
+
+  it("names all of 256 legs with mixed verdicts", () => {
+    const verdicts = ["fail", "pass", "error", "unjudged"] as const;
+    const sections = Array.from({ length: 256 }, (_, n) => leg(n, verdicts[n % 4] ?? "fail"));
     const text = render(sections);
     expect(text.length).toBeLessThanOrEqual(60_000);
     for (const { leg: name } of sections) expect(text).toContain(name);

@@ -1,36 +1,38 @@
+import { groupBy } from "../../core/group-by.ts";
+import { plural } from "../../core/text.ts";
 import type { Section } from "../documents/section.ts";
 import {
   loadOfSection,
   type SectionsVerdict,
   tightestSection,
   verdictOfSections,
-  verdictUrgency,
 } from "../documents/section-verdict.ts";
-import { worstScenario } from "../timeline/timeline-model.ts";
-import { runsText } from "../wording.ts";
+import { verdictUrgency, worstScenario } from "../urgency.ts";
+import { costText } from "../wording.ts";
+import { SIGN } from "./checks.ts";
 import { fitParts, type Part } from "./comment-fit.ts";
 import { type Leg, legTable, nameLegs } from "./comment-legs.ts";
 import { evidenceUrls } from "./comment-links.ts";
+import { folded } from "./details.ts";
 import { md } from "./markdown-text.ts";
-import { gateName, notesPart, qualifier, renderSummary, reportParts } from "./summary-markdown.ts";
-import { SIGN } from "./summary-markdown-checks.ts";
-import { pictureParts } from "./summary-markdown-scenario.ts";
+import { pictureParts } from "./scenario.ts";
+import { gateName, notesParts, qualifier, renderSummary, reportParts, warningParts } from "./summary-markdown.ts";
 
 export interface CommentOptions {
   readonly gateId: string;
-  /** `https://github.com/octo/model`: links lead there and nowhere else. */
+  /** `https://github.com/octo/model`: every link leads below it. */
   readonly repositoryUrl: string;
-  /** Workflow run the artifact ids of the sections belong to; null = no links to artifacts. */
+  /** Workflow run of the sections' artifact ids; null = no links to artifacts. */
   readonly runId: number | null;
-  /** Addresses of pictures that can be shown. */
+  /** Addresses of the published pictures. */
   readonly images: ReadonlyMap<Section, string>;
-  /** Draw a mermaid chart where there is no picture; otherwise a sparkline. */
+  /** Draw a mermaid chart where the picture is missing; otherwise a sparkline. */
   readonly mermaid: boolean;
-  /** How many sections there have to be; with fewer the whole is no pass. Null = as many as there are. */
+  /** Number of sections that a pass needs; null = as many as there are. */
   readonly expected: number | null;
   /** Sentences for a box below the verdict; plain text. */
   readonly notes: readonly string[];
-  /** Characters of the whole text; the least important parts go first. */
+  /** Maximum characters of the whole text; the least important parts are dropped first. */
   readonly maxChars: number;
 }
 
@@ -38,19 +40,19 @@ export interface CommentOptions {
 const MAX_PICTURES = 6;
 /** Charts in one comment: each is drawn by the reader's browser. */
 const MAX_CHARTS = 4;
-/** Scenarios of one leg, for the order of what goes first. */
-const PLACES_PER_LEG = 1000;
+/** Distance between the positions of two legs; more than a leg has scenarios. */
+const POSITIONS_PER_LEG = 1000;
 
 /**
- * What the one comment of a gate says. Of a single job that is what the job itself says; of several first the verdict of all, then
- * a table of the legs, then every leg that is not green.
+ * The comment of a gate. For a single job it is the job's own summary. For several it is the overall verdict, a table
+ * of the legs, and a part for every leg that did not pass.
  */
 export function renderComment(sections: readonly Section[], options: CommentOptions): string {
   const [first] = sections;
   const verdict = verdictOfSections(sections, options.expected);
   if (first !== undefined && sections.length === 1 && first.leg === null && verdict.missing === 0) {
     return renderSummary(first.report, {
-      ...placeOf(first, options),
+      ...summaryOptions(first, options),
       gate: nameOf(options),
       maxChars: options.maxChars,
     });
@@ -58,7 +60,7 @@ export function renderComment(sections: readonly Section[], options: CommentOpti
   return fitParts(partsOfLegs(nameLegs(sections), verdict, options), options.maxChars);
 }
 
-/** The sections whose timeline the comment shows, the most important first. */
+/** The sections whose timeline the comment shows, the most urgent first. */
 export function picturedSections(sections: readonly Section[]): readonly Section[] {
   const red = sections.filter(({ report }) => report.word !== "pass").sort(byUrgency);
   const shown = red.length > 0 ? red : [tightestSection(sections)].filter((section) => section !== null);
@@ -73,7 +75,7 @@ function nameOf({ gateId }: CommentOptions): string | null {
   return gateId === "default" ? null : gateId;
 }
 
-function placeOf(section: Section, options: CommentOptions) {
+function summaryOptions(section: Section, options: CommentOptions) {
   return {
     ...evidenceUrls(section, options),
     timelineImageUrl: options.images.get(section) ?? null,
@@ -90,7 +92,7 @@ function partsOfLegs(legs: readonly Leg[], verdict: SectionsVerdict, options: Co
   const green = legs.filter(({ section }) => section.report.word === "pass");
   const parts: Part[] = [{ kind: "title", at: 0, text: title(legs, verdict, options) }];
   parts.push({ kind: "reason", at: 0, text: countsText(legs, verdict) });
-  if (options.notes.length > 0) parts.push(notesPart(options.notes));
+  parts.push(...notesParts(options.notes));
   if (red.length === 0) parts.push(...tightestParts(legs, options));
   if (red.length > 0) parts.push({ kind: "overview", at: 0, text: legTable(red, options) });
   if (green.length > 0) {
@@ -99,20 +101,31 @@ function partsOfLegs(legs: readonly Leg[], verdict: SectionsVerdict, options: Co
     const short = folded(passed, green.map(({ name }) => md(name, 80)).join(", "));
     parts.push({ kind: "passed", at: 0, text, short });
   }
+  const shared = sharedWarnings(red);
+  const isShared = new Set(shared);
   let charts = 0;
   red.forEach(({ section, name }, index) => {
-    const { report } = section;
-    const place = placeOf(section, options);
-    const at = index * PLACES_PER_LEG;
-    const mermaid = place.mermaid && charts < MAX_CHARTS;
-    parts.push(...headed(name, section, reportParts(report, { ...place, mermaid, at, heading: "####" })));
-    if (place.timelineImageUrl === null) charts += 1;
+    const report = { ...section.report, warnings: section.report.warnings.filter((note) => !isShared.has(note)) };
+    const summary = summaryOptions(section, options);
+    const at = index * POSITIONS_PER_LEG;
+    const mermaid = summary.mermaid && charts < MAX_CHARTS;
+    parts.push(...headed(name, section, reportParts(report, { ...summary, mermaid, at, heading: "####" })));
+    if (summary.timelineImageUrl === null) charts += 1;
   });
+  parts.push(...warningParts({ word: verdict.word, warnings: shared }, 0));
   parts.push({ kind: "footer", at: 0, text: footer(legs) });
   return parts;
 }
 
-/** The parts of a leg, with its name over the first of those that stay longest. */
+/** Every occurrence of the notes that several legs report; they are printed once, below the legs. */
+function sharedWarnings(legs: readonly Leg[]): readonly string[] {
+  const all = legs.flatMap(({ section, name }) => section.report.warnings.map((note) => ({ note, name })));
+  return [...groupBy(all, ({ note }) => note).values()]
+    .filter((own) => own.some(({ name }) => name !== own[0]?.name))
+    .flatMap((own) => own.map(({ note }) => note));
+}
+
+/** The parts of a leg, with its name above the part that is dropped last. */
 function headed(name: string, { report }: Section, parts: readonly Part[]): Part[] {
   const heading = `### ${SIGN[report.word]} ${md(name, 80)}`;
   const at = parts.findIndex(({ kind }) => kind === "reason");
@@ -133,35 +146,28 @@ function title(legs: readonly Leg[], verdict: SectionsVerdict, options: CommentO
 function countsText(legs: readonly Leg[], { counts, missing }: SectionsVerdict): string {
   const [only, another] = counts;
   if (only?.word === "pass" && another === undefined && missing === 0) return nearestText(legs);
-  const words = counts.map(({ word, count }) => `${count} ${word}`);
-  const said = legs.length === 0 ? "No leg has said anything" : words.join(", ");
+  const reported = counts.map(({ word, count }) => `${count} ${word}`).join(", ");
   const gone =
-    missing === 0
-      ? ""
-      : ` ${missing} ${missing === 1 ? "leg has" : "legs have"} not reported, and what is missing is no pass.`;
-  return `**${said}.**${gone}`;
+    missing === 0 ? "" : ` ${plural(missing, "leg has", "legs have")} not reported. A missing leg is never a pass.`;
+  return `**${legs.length === 0 ? "No leg has reported" : reported}.**${gone}`;
 }
 
-/** Of legs that all passed, the one that came nearest to a limit: the picture is its own. */
+/** Where all legs passed, the one nearest to its limit, which the picture shows. */
 function nearestText(legs: readonly Leg[]): string {
-  const said = "**Every leg is within its limits.**";
+  const passed = "**Every leg is within its limits.**";
   const section = tightestSection(legs.map((leg) => leg.section));
   const name = legs.find((leg) => leg.section === section)?.name;
   const share = section === null ? 0 : loadOfSection(section);
-  if (name === undefined || legs.length === 1 || share <= 0) return said;
-  return `${said} Nearest to one: ${md(name, 80)}, whose peak is at ${Math.round(100 * share)} % of its limit.`;
+  if (name === undefined || legs.length === 1 || share <= 0) return passed;
+  return `${passed} Nearest to its limit: ${md(name, 80)}, with a peak at ${Math.round(100 * share)} % of it.`;
 }
 
-/** The timeline of the leg that came nearest to its limit, where all passed. */
+/** The timeline of the leg nearest to its limit. */
 function tightestParts(legs: readonly Leg[], options: CommentOptions): Part[] {
   const section = tightestSection(legs.map((leg) => leg.section));
   const scenario = section === null ? null : worstScenario(section.report);
   if (section === null || scenario === null) return [];
-  return pictureParts(scenario, { ...placeOf(section, options), at: 0 });
-}
-
-function folded(summary: string, text: string): string {
-  return `<details><summary>${summary}</summary>\n\n${text}\n\n</details>`;
+  return pictureParts(scenario, { ...summaryOptions(section, options), at: 0 });
 }
 
 function footer(legs: readonly Leg[]): string {
@@ -172,10 +178,10 @@ function footer(legs: readonly Leg[]): string {
     runs: reports.reduce((sum, report) => sum + report.cost.runs, 0),
     minutes: reports.reduce((sum, report) => sum + report.cost.minutes, 0),
   };
-  const words = [
+  const items = [
     ...versions.map((version) => `stormlog-gate ${md(version, 30)}`),
     ...commits.map((commit) => md(commit.slice(0, 10))),
-    runsText(cost),
+    costText(cost),
   ];
-  return `<sub>${words.join(" · ")}</sub>`;
+  return `<sub>${items.join(" · ")}</sub>`;
 }

@@ -2,15 +2,15 @@ import { markdownTable } from "markdown-table";
 import { escapeMarkdown, HIDDEN_CHARACTERS } from "../../core/escape.ts";
 
 /**
- * Outside text on one line of markdown, at most `most` characters before escaping. Signs that cannot act where they stand (a
- * decimal point, a hyphen inside a word) are put back, so that the source reads well too.
+ * Outside text on one line of markdown, at most `most` characters before escaping. Characters that cannot act in their
+ * position (a decimal point, a hyphen inside a word) stay unescaped, so that the source is readable too.
  */
 export function md(text: string, most = 300): string {
   // Four spaces at the start of a block would make it code.
   return relax(escapeMarkdown(cut(text.trim(), most)));
 }
 
-/** Pairs of an escaped sign in a harmless place and the sign. */
+/** Pairs of an escaped character in a harmless position and the character. */
 const HARMLESS: readonly (readonly [RegExp, string])[] = [
   [/&#34;/g, '"'],
   [/&#39;/g, "'"],
@@ -36,7 +36,7 @@ function relax(escaped: string): string {
 function cut(text: string, most: number): string {
   if (text.length <= most) return text;
   const end = text.charCodeAt(most - 2);
-  // Never half of a surrogate pair.
+  // Half a surrogate pair is not a character.
   return `${text.slice(0, end >= 0xd800 && end <= 0xdbff ? most - 2 : most - 1)}…`;
 }
 
@@ -51,7 +51,7 @@ export function table(
 
 const ANSI = /\u001b\[[0-9;:?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)/g;
 
-/** Outside text as a code block; its fence is longer than any run of backticks inside, so nothing breaks out. */
+/** Outside text as a code block. Its fence is longer than any run of backticks inside, so the text cannot close it. */
 export function codeBlock(text: string): string {
   const clean = text.replace(/\r\n?/g, "\n").replace(ANSI, "").replace(HIDDEN_CHARACTERS, "\ufffd").replace(/\n+$/, "");
   const longest = Math.max(2, ...[...clean.matchAll(/`+/g)].map((run) => run[0].length));
@@ -59,7 +59,7 @@ export function codeBlock(text: string): string {
   return `${fence}text\n${clean}\n${fence}`;
 }
 
-/** The last `most` characters of a text, from the start of a line. */
+/** At most the last `most` characters of a text, from the start of a line. */
 export function tail(text: string, most: number): string {
   const trimmed = text.trimEnd();
   if (trimmed.length <= most) return trimmed;
@@ -68,7 +68,10 @@ export function tail(text: string, most: number): string {
   return `…\n${line >= 0 && line < most - 1 ? end.slice(line + 1) : end}`;
 }
 
-/** A link target that cannot leave its parentheses: an http(s) address, or a plain relative path; else null. */
+/**
+ * A link target that cannot close its parentheses: an http(s) address or a plain relative path; null for any other
+ * text.
+ */
 export function linkTarget(url: string | null | undefined): string | null {
   if (!url) return null;
   if (/^[A-Za-z0-9_][A-Za-z0-9_./-]*$/.test(url)) return url;

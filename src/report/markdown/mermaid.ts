@@ -1,7 +1,7 @@
 import { escapeMermaid } from "../../core/escape.ts";
 import { GIB, KIB, MIB } from "../../core/units.ts";
 import type { Timeline } from "../documents/model.ts";
-import { domainOf } from "../timeline/timeline-domain.ts";
+import { domainOf } from "../timeline/domain.ts";
 import { rankSeries, seriesLabel, withUsableLimits } from "../timeline/timeline-model.ts";
 
 const POINTS = 60;
@@ -9,14 +9,15 @@ const MAX_OTHERS = 1;
 
 interface Plot {
   readonly name: string;
-  readonly color: { readonly word: string; readonly hex: string };
+  readonly color: { readonly name: string; readonly hex: string };
   readonly values: readonly number[];
 }
 
 /**
- * A timeline as a mermaid chart for places that show no picture: at most {@link POINTS} points a line, each the lowest or the
- * highest of its stretch by turns, so that neither a peak nor a valley is lost. The colours stand in the title because older
- * mermaid versions draw no legend; all of them can be told from a white and from a dark page. Null when there is nothing to draw. Without the surrounding code fence.
+ * A timeline as a mermaid chart for where no picture can be shown: at most {@link POINTS} points per line, alternating
+ * between the lowest and the highest of an interval, so that neither a peak nor a valley is lost. The title names the
+ * colours because older mermaid versions draw no legend; each contrasts with a white and with a dark page. Null when
+ * there is nothing to draw. The code fence is the caller's.
  */
 export function renderMermaid(given: Timeline): string | null {
   const timeline = withUsableLimits(given);
@@ -35,24 +36,24 @@ export function renderMermaid(given: Timeline): string | null {
   if (timeline.envelope !== null) {
     add(
       "baseline",
-      { word: "light grey", hex: "#8c959f" },
-      stretch(timeline.envelope.time_s, timeline.envelope.mid_bytes, grid),
+      { name: "light grey", hex: "#8c959f" },
+      alternatingExtremes(timeline.envelope.time_s, timeline.envelope.mid_bytes, grid),
     );
   }
   if (domain.showsThreshold && timeline.threshold_bytes !== null) {
-    add("limit", { word: "orange", hex: "#d55e00" }, flat(timeline.threshold_bytes));
+    add("limit", { name: "orange", hex: "#d55e00" }, flat(timeline.threshold_bytes));
   }
   if (domain.showsBudget && timeline.budget_bytes !== null) {
-    add("budget", { word: "purple", hex: "#8250df" }, flat(timeline.budget_bytes));
+    add("budget", { name: "purple", hex: "#8250df" }, flat(timeline.budget_bytes));
   }
   for (const other of ranked.others.slice(0, MAX_OTHERS)) {
     const label = seriesLabel(other.series, timeline);
-    add(label, { word: "pink", hex: "#cc79a7" }, stretch(other.series.time_s, other.series.bytes, grid));
+    add(label, { name: "pink", hex: "#cc79a7" }, alternatingExtremes(other.series.time_s, other.series.bytes, grid));
   }
   const label = seriesLabel(main.series, timeline);
-  add(label, { word: "blue", hex: "#1f8fd6" }, stretch(main.series.time_s, main.series.bytes, grid));
+  add(label, { name: "blue", hex: "#1f8fd6" }, alternatingExtremes(main.series.time_s, main.series.bytes, grid));
 
-  const legend = [...plots].reverse().map((plot) => `${plot.name} (${plot.color.word})`);
+  const legend = [...plots].reverse().map((plot) => `${plot.name} (${plot.color.name})`);
   return [
     "---",
     "config:",
@@ -69,10 +70,11 @@ export function renderMermaid(given: Timeline): string | null {
 }
 
 /**
- * Exactly `points` values evenly over the time: lowest and highest of each pair of stretches by turns (in their order of
- * appearance), a stretch without samples repeats its neighbour because the chart knows no gaps. Null when nothing is finite.
+ * Exactly `points` values evenly over the time: the lowest and the highest of each interval in their order of
+ * appearance. An interval without samples repeats its neighbour because mermaid draws no gaps. Null when nothing is
+ * finite.
  */
-function stretch(
+function alternatingExtremes(
   time_s: ArrayLike<number>,
   bytes: ArrayLike<number>,
   grid: { readonly to: number; readonly points: number },

@@ -58,14 +58,14 @@ function outsideCode(markdown: string): string {
 }
 
 describe("renderSummary", () => {
-  it("starts with the verdict and says what gated, its numbers, the finding and what to do", () => {
+  it("starts with the verdict and contains the checks, the finding and the next steps", () => {
     const text = renderSummary(sampleReport("fail"), { timelineImageUrl: "https://example.org/t.png?raw=true" });
     expect(text.split("\n")[0]).toBe("## ❌ Memory gate: fail · train-mlp");
     for (const part of [
       "](https://example.org/t.png?raw=true)",
       "| ❌ allocated growth | **451.00&nbsp;MiB** | 96.00&nbsp;KiB | 12.00&nbsp;MiB | 9.50&nbsp;MiB |",
       "plateau",
-      "This run would have noticed a peak 11.00 MiB higher or a growth of 9.50 MiB.",
+      "This run would have detected a peak 11.00 MiB higher or a growth of 9.50 MiB.",
       "losses.append(loss.item())",
       "`stormlog-gate baseline accept`",
       "driver: 570.86.15 in the baseline, 575.51.03 here",
@@ -74,7 +74,7 @@ describe("renderSummary", () => {
     }
   });
 
-  it("keeps a pass to the verdict and the picture, with the rest folded", () => {
+  it("reduces a pass to the verdict and the picture, with the rest folded", () => {
     const text = renderSummary(sampleReport("pass"), { timelineImageUrl: "timeline.png" });
     const open = text.slice(0, text.indexOf("<details>"));
     expect(open.split("\n").filter((line) => line !== "")).toHaveLength(3);
@@ -82,7 +82,7 @@ describe("renderSummary", () => {
     expect(text.slice(text.indexOf("<details>"))).toContain("✅ allocated peak");
   });
 
-  it("says of an unjudged run why, and how to get a baseline", () => {
+  it("explains an unjudged run and how to record a baseline", () => {
     const text = renderSummary(sampleReport("unjudged"));
     expect(text).toContain("❔ Memory gate: unjudged");
     expect(text).toContain("a relative check needs 5");
@@ -90,13 +90,13 @@ describe("renderSummary", () => {
     expect(text).toContain("```mermaid");
   });
 
-  it("shows of a failed command its exit and the end of its output", () => {
+  it("shows the exit status of a failed command and the end of its output", () => {
     const text = renderSummary(sampleReport("error"));
     expect(text).toContain("`COMMAND_FAILED` · exit status 7");
     expect(text).toContain("ValueError: bad shape");
   });
 
-  it("names every scenario, the worst first, and tells only of those that did not pass", () => {
+  it("lists every scenario, the worst first, and details only those that did not pass", () => {
     const scenarios = [sampleScenario("pass", { scenario: "good" }), sampleScenario("fail", { scenario: "bad" })];
     const text = renderSummary(sampleReport("fail", { scenarios }));
     expect(text.indexOf("| ❌&nbsp;fail")).toBeLessThan(text.indexOf("| ✅&nbsp;pass"));
@@ -104,7 +104,7 @@ describe("renderSummary", () => {
     expect(text).not.toContain("### ✅ good");
   });
 
-  it("lets no outside text become markup, a mention, a link or a marker", () => {
+  it("never renders outside text as markup, a mention, a link or a marker", () => {
     const text = renderSummary(hostile());
     const outside = outsideCode(text);
     expect(outside).not.toContain("<!--");
@@ -118,14 +118,21 @@ describe("renderSummary", () => {
     }
   });
 
-  it("drops the least important parts first when there is little room, and keeps within it", () => {
+  it("prints equal notes once, with a count", () => {
+    const notes = ["the job is slow", "the job is slow"];
+    const text = renderSummary(sampleReport("fail", { warnings: ["no swap", "slow disk", "no swap"] }), { notes });
+    expect(text.match(/^> (?!\[).+/gm)).toEqual(["> the job is slow (2 times)", "> no swap (2 times)", "> slow disk"]);
+    expect(renderSummary(sampleReport("pass", { warnings: ["no swap", "no swap"] }))).toContain("<summary>1 note<");
+  });
+
+  it("drops the least important parts first to stay within its limit", () => {
     const full = renderSummary(sampleReport("fail"), { timelineImageUrl: "t.png" });
     const less = renderSummary(sampleReport("fail"), { timelineImageUrl: "t.png", maxChars: full.length - 1 });
     expect(less).not.toContain("<details>");
     expect(less).toContain("allocated growth");
     const least = renderSummary(sampleReport("fail"), { timelineImageUrl: "t.png", maxChars: 800 });
     expect(least).toContain("Memory gate: fail");
-    expect(least).toContain("some parts did not fit here");
+    expect(least).toContain("Left out for length");
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 4000 }), (maxChars) => {
         expect(renderSummary(hostile(), { maxChars }).length).toBeLessThanOrEqual(maxChars);
@@ -148,13 +155,13 @@ describe("renderSummary", () => {
 });
 
 describe("md", () => {
-  it("leaves ordinary sentences readable in the source", () => {
+  it("leaves ordinary sentences unescaped", () => {
     expect(md("peak +1.5 GiB/s (class=leak) in train-mlp_v2, cuda:0, train.py.")).toBe(
       "peak +1.5 GiB/s (class=leak) in train-mlp_v2, cuda:0, train.py.",
     );
   });
 
-  it("keeps everything apart that could act", () => {
+  it("escapes every character that could act as markup", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(..."ahtps:/.w@#-_*`[]()<>!|\\ \n1+="), maxLength: 40 }), (text) => {
         const out = md(text);
@@ -166,7 +173,7 @@ describe("md", () => {
 });
 
 describe("codeBlock", () => {
-  it("cannot be closed from inside, and shows no control sequence", () => {
+  it("cannot be closed from inside, and contains no control sequence", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom("`", "\n", " ", "a", "\u001b", "[", "m") }), (text) => {
         const lines = codeBlock(text).split("\n");
@@ -183,7 +190,7 @@ describe("codeBlock", () => {
 });
 
 describe("linkTarget", () => {
-  it("takes web addresses and plain relative paths, nothing else", () => {
+  it("accepts only web addresses and plain relative paths", () => {
     expect(linkTarget("timeline.png")).toBe("timeline.png");
     expect(linkTarget("https://x.org/a b(c)")).toBe("https://x.org/a%20b%28c%29");
     for (const bad of ["javascript:alert(1)", "data:text/html,x", "a b", "//evil", "x)](y", null, undefined, ""]) {

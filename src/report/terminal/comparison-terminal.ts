@@ -1,47 +1,39 @@
 import type { MeasuredSeries, Measurements } from "../../analysis/measurements.ts";
 import { escapeTerminal } from "../../core/escape.ts";
+import { plural } from "../../core/text.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
+import { median } from "../../stats/order-statistics.ts";
 import type { Judgement } from "../../verdict/judgement.ts";
 import { renderJudgementTerminal } from "./terminal.ts";
 
-export interface ComparisonSide {
+interface ComparisonSide {
   readonly name: string;
   readonly measurements: Measurements;
 }
 
-type Key = "peak_bytes" | "growth_bytes";
-
-function median(values: readonly number[]): number | null {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  if (sorted.length === 0) return null;
-  return sorted.length % 2 === 1
-    ? (sorted[middle] as number)
-    : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2;
-}
+type Feature = "peak_bytes" | "growth_bytes";
 
 function seriesKey({ rank, device, metric }: MeasuredSeries): string {
   return `rank ${rank}  ${device}  ${metric}`;
 }
 
-/** The median of one feature over a side's runs; null when no run knows it. */
-function middle(side: Measurements, key: string, feature: Key): number | null {
+/** The median of one feature over a side's runs; null when no run has it. */
+function medianOf(side: Measurements, key: string, feature: Feature): number | null {
   const values = side.runs.flatMap(({ series }) =>
     series.filter((one) => seriesKey(one) === key).map((one) => one[feature]),
   );
-  return median(values.filter((value): value is number => typeof value === "number"));
+  const known = values.filter((value) => typeof value === "number");
+  return known.length === 0 ? null : median(known);
 }
 
-function runsText({ measurements }: ComparisonSide): string {
-  const count = measurements.runs.length;
-  return `${count} run${count === 1 ? "" : "s"}`;
-}
+const sideText = ({ name, measurements }: ComparisonSide): string =>
+  `${escapeTerminal(name)} (${plural(measurements.runs.length, "run")})`;
 
 function cell(value: number | null): string {
   return value === null ? "unknown" : formatBytes(value);
 }
 
-/** Two sides in one small table (medians over their runs), then the judgement. */
+/** Both sides in one small table (medians over their runs), then the judgement. */
 export function renderComparisonTerminal(
   sides: { readonly a: ComparisonSide; readonly b: ComparisonSide },
   judgement: Judgement,
@@ -53,8 +45,8 @@ export function renderComparisonTerminal(
   ].sort();
   const rows = keys.flatMap((key) =>
     (["peak_bytes", "growth_bytes"] as const).map((feature) => {
-      const left = middle(a.measurements, key, feature);
-      const right = middle(b.measurements, key, feature);
+      const left = medianOf(a.measurements, key, feature);
+      const right = medianOf(b.measurements, key, feature);
       const delta = left === null || right === null ? "" : formatBytesDelta(right - left);
       return [escapeTerminal(key), feature === "peak_bytes" ? "peak" : "growth", cell(left), cell(right), delta];
     }),
@@ -66,6 +58,7 @@ export function renderComparisonTerminal(
       .map((text, column) => (column < 2 ? text.padEnd(widths[column] ?? 0) : text.padStart(widths[column] ?? 0)))
       .join("  "),
   );
-  const head = [`A  ${escapeTerminal(a.name)} (${runsText(a)})`, `B  ${escapeTerminal(b.name)} (${runsText(b)})`];
-  return [...head, "", ...lines, "", renderJudgementTerminal(judgement, options)].join("\n");
+  return [`A  ${sideText(a)}`, `B  ${sideText(b)}`, "", ...lines, "", renderJudgementTerminal(judgement, options)].join(
+    "\n",
+  );
 }

@@ -1,4 +1,3 @@
-import { escapeTerminal } from "../../core/escape.ts";
 import { formatBytes, formatBytesDelta, formatDuration } from "../../core/units.ts";
 import type {
   GrowthRow,
@@ -8,23 +7,21 @@ import type {
   SourceLocation,
   SurvivorRow,
 } from "../../snapshot/tables.ts";
+import { sizeCell } from "../wording.ts";
 import { type Paint, painter } from "./ansi.ts";
-import { alignRows, type Cell, cell, clip, wrapText } from "./terminal-table.ts";
+import { alignRows, type Cell, cell, clip, safe, usableWidth, wrapText } from "./terminal-table.ts";
 
 const MAX_ROWS = 12;
 const MAX_DISCARDED = 4;
 /** Callers shown under the first growing line. */
 const SHOWN_CALLERS = 4;
 
-const safe = (text: string): string => escapeTerminal(text.replace(/[\r\n\t]+/g, " "));
-
-/** "train.py:48", or what stands for a line nobody recorded. */
-export function placeText({ file, line }: SourceLocation): string {
+/** "train.py:48", or the file alone where the line is unknown. */
+function locationText({ file, line }: SourceLocation): string {
   return safe(line > 0 ? `${file}:${line}` : file);
 }
 
 const count = (n: number, one: string): string => `${n.toLocaleString("en-US")} ${one}${n === 1 ? "" : "s"}`;
-const optional = (bytes: number | null): string => (bytes === null ? "–" : formatBytes(bytes));
 const percent = (share: number | null): string => (share === null ? "–" : `${Math.round(100 * share)} %`);
 
 interface View {
@@ -35,13 +32,13 @@ interface View {
   readonly whereNames: readonly string[];
 }
 
-/** What `snapshot` prints: what grows first, then what is there, how it is packed, and what survives. */
+/** The output of `snapshot`: growing lines, survivors of the trace, live memory by line, and pools. */
 export function renderSnapshotTerminal(
   document: SnapshotDocument,
   options: { readonly color: boolean; readonly width: number },
 ): string {
   const paint = painter(options.color);
-  const width = Math.min(140, Math.max(40, Number.isFinite(options.width) ? Math.floor(options.width) : 80));
+  const width = usableWidth(options.width, 140);
   const rows = [...document.live, ...document.pools];
   const ranks = new Set(rows.map(({ rank }) => rank)).size > 1;
   const devices = new Set(rows.map(({ device }) => device)).size > 1;
@@ -80,13 +77,13 @@ function heading({ snapshots, root }: SnapshotDocument, paint: Paint): string[] 
   });
   const out = snapshots.flatMap((one) =>
     one.out_of_memory.map(({ requested_bytes, free_bytes }) =>
-      paint.red(`  out of memory: ${optional(requested_bytes)} asked for, ${optional(free_bytes)} free on the device`),
+      paint.red(`  out of memory: ${sizeCell(requested_bytes)} requested, ${sizeCell(free_bytes)} free on the device`),
     ),
   );
   return [...lines, ...out, ...(root === null ? [] : [paint.dim(`  files below ${safe(root)}`)])];
 }
 
-/** A title, a table with its header, and how much was left out. */
+/** A title, a table with its header, and the number of rows left out. */
 function tableSection(
   title: string,
   names: readonly string[],
@@ -125,7 +122,7 @@ function growthSection({ growth, discarded, snapshots }: SnapshotDocument, view:
     const callers = callersOf(growth[0]);
     if (callers.length > 0) {
       lines.push(
-        ...wrapText(`first line called from ${callers.map(placeText).join(" ← ")}`, width - 2, "  ").map((line) =>
+        ...wrapText(`first line called from ${callers.map(locationText).join(" ← ")}`, width - 2, "  ").map((line) =>
           paint.dim(`  ${line}`),
         ),
       );
@@ -133,8 +130,8 @@ function growthSection({ growth, discarded, snapshots }: SnapshotDocument, view:
   }
   if (discarded.length > 0) {
     const listed = discarded.slice(0, MAX_DISCARDED).map((row) => {
-      const why = row.trend === "once" ? "came once and stayed" : "comes and goes";
-      return `${placeText(row)} ${formatBytesDelta(row.growth_bytes)} (${why})`;
+      const why = row.trend === "once" ? "allocated once" : "fluctuates";
+      return `${locationText(row)} ${formatBytesDelta(row.growth_bytes)} (${why})`;
     });
     const more = discarded.length - listed.length;
     const text = `higher, but not growing: ${listed.join(", ")}${more > 0 ? `, and ${more} more` : ""}`;
@@ -159,7 +156,7 @@ function growthCells(row: GrowthRow, { where, paint }: View): Cell[] {
     cell(row.bytes_per_step === null ? "–" : formatBytesDelta(row.bytes_per_step)),
     cell(percent(row.share)),
     cell(row.blocks_growth > 0 ? `+${row.blocks_growth}` : String(row.blocks_growth)),
-    cell(clip(placeText(row), 60), color),
+    cell(clip(locationText(row), 60), color),
     cell(clip(label, 40), paint.dim),
   ];
 }
@@ -173,12 +170,12 @@ function survivorSection({ survivors }: SnapshotDocument, view: View): string[] 
     cell(`${row.survivors} of ${row.allocations}`),
     cell(ageText(row)),
     cell(row.surviving_bytes_by_age.map((bytes) => bar(bytes, row.surviving_bytes_by_age)).join("")),
-    cell(clip(placeText(row), 60)),
-    cell(row.trend === "grows" ? "keeps adding" : "", paint.red),
+    cell(clip(locationText(row), 60)),
+    cell(row.trend === "grows" ? "keeps growing" : "", paint.red),
   ]);
   if (rows.length === 0) return [];
   return tableSection(
-    "Still alive of what the trace saw allocated",
+    "Allocated during the trace and still alive",
     ["size", "alive", "oldest", "by age", "line", ""],
     [true, true, true, false, false, false],
     rows,
@@ -193,7 +190,7 @@ function ageText({ oldest_s, oldest_steps }: SurvivorRow): string {
 
 const BARS = "▁▂▃▄▅▆▇█";
 
-/** Height of one value among its fellows; a space for none. */
+/** One value as a block letter relative to the largest; a space for zero. */
 function bar(value: number, all: readonly number[]): string {
   const most = Math.max(...all);
   return value <= 0 ? " " : (BARS[Math.min(BARS.length - 1, Math.floor((value / most) * BARS.length))] ?? " ");
@@ -208,7 +205,7 @@ function liveSection(live: readonly LiveRow[], view: View): string[] {
     cell(String(row.blocks)),
     cell(formatBytes(row.largest_block_bytes)),
     ...(pending ? [cell(row.pending_free_bytes > 0 ? formatBytes(row.pending_free_bytes) : "")] : []),
-    cell(`← ${clip(placeText(row), 60)}`),
+    cell(`← ${clip(locationText(row), 60)}`),
     cell(clip(safe(row.function), 40), view.paint.dim),
   ]);
   return tableSection(
@@ -227,7 +224,7 @@ function poolSection(pools: readonly PoolRow[], view: View): string[] {
     cell(row.pool === "0:0" ? "default" : safe(row.pool)),
     cell(formatBytes(row.reserved_bytes)),
     cell(formatBytes(row.allocated_bytes)),
-    cell(optional(row.rounding_bytes)),
+    cell(sizeCell(row.rounding_bytes)),
     cell(formatBytes(row.pending_free_bytes)),
     cell(formatBytes(row.inactive_bytes)),
     cell(formatBytes(row.largest_inactive_bytes)),

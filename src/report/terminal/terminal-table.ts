@@ -1,3 +1,5 @@
+import { escapeTerminal } from "../../core/escape.ts";
+
 /** A cell: what is printed, and how wide it is without colours. */
 export interface Cell {
   readonly text: string;
@@ -6,6 +8,16 @@ export interface Cell {
 
 export function cell(text: string, paint: (text: string) => string = (plain) => plain): Cell {
   return { text: paint(text), width: displayWidth(text) };
+}
+
+/** Outside text on one line. */
+export function safe(text: string): string {
+  return escapeTerminal(text.replace(/[\r\n\t]+/g, " "));
+}
+
+/** Columns of a terminal that a report uses: enough for whole words, and few enough for readable lines. */
+export function usableWidth(width: number, most: number): number {
+  return Math.min(most, Math.max(40, Number.isFinite(width) ? Math.floor(width) : 80));
 }
 
 /** Columns a text takes on a terminal: East Asian wide letters and emoji take two, combining marks none. */
@@ -41,7 +53,7 @@ export function alignRows(rows: readonly (readonly Cell[])[], right: readonly bo
   );
 }
 
-/** A text cut to `width` columns, with an ellipsis where something was cut. */
+/** A text cut to `width` columns, with an ellipsis where it was cut. */
 export function clip(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let out = "";

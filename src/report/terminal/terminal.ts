@@ -1,62 +1,67 @@
-import { escapeTerminal } from "../../core/escape.ts";
+import { plural } from "../../core/text.ts";
 import { formatBytes, formatDuration } from "../../core/units.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
-import type { GateReport, ScenarioReport } from "../documents/model.ts";
+import { judgementDocument } from "../../verdict/judgement-document.ts";
+import type { GateReport, ScenarioReport, Verdict } from "../documents/model.ts";
+import { ACCEPT, nextSteps, REFRESH } from "../next-steps.ts";
 import { moreText, shownChecks } from "../shown-checks.ts";
 import { sparkline } from "../sparkline.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
-import { rankSeries, seriesLabel, urgency } from "../timeline/timeline-model.ts";
+import { rankSeries, seriesLabel } from "../timeline/timeline-model.ts";
+import { urgency } from "../urgency.ts";
 import {
-  ACCEPT,
   baselineText,
   checkCells,
   checkName,
   costText,
+  countedNotes,
   differenceText,
   exitText,
+  failedExit,
   headlineOf,
-  nextSteps,
-  REFRESH,
   sensitivity,
 } from "../wording.ts";
+import { acceptedNote, policyNotes } from "./acceptance.ts";
 import { type Paint, painter, paintVerdict } from "./ansi.ts";
-import { findingLines } from "./terminal-findings.ts";
-import { acceptedNote, policyNotes } from "./terminal-people.ts";
-import { phaseLines } from "./terminal-phases.ts";
-import { alignRows, cell, clip, wrapText } from "./terminal-table.ts";
+import { findingLines } from "./findings.ts";
+import { phaseLines } from "./phases.ts";
+import { alignRows, cell, clip, safe, usableWidth, wrapText } from "./terminal-table.ts";
 
-export { renderAnalysisTerminal } from "./terminal-analysis.ts";
-
-export interface TerminalOptions {
+interface TerminalOptions {
   readonly color: boolean;
   /** Columns of the terminal. */
   readonly width: number;
-  /** The commands to copy, where bundle, baseline or command are not the default ones. */
+  /** The commands to copy, where bundle, baseline or command differ from the defaults. */
   readonly commands?: { readonly accept: string; readonly refresh: string };
 }
 
 const MAX_CHECKS = 16;
 const TAIL_LINES = 12;
+const MAX_WIDTH = 120;
 
-/** What `run` and `show` print: per scenario a verdict line, a small table, the memory over time, and what to do next. */
+/**
+ * The output of `run` and `show`: for each scenario its verdict, its checks, its memory over time, and what to do next.
+ */
 export function renderTerminal(report: GateReport, options: TerminalOptions): string {
   const paint = painter(options.color);
-  const width = usableWidth(options);
-  // The worst last: that is where a terminal's reader looks first.
+  const width = usableWidth(options.width, MAX_WIDTH);
+  // The worst comes last because the end of the output is what a terminal shows.
   const scenarios = [...report.scenarios].sort((a, b) => urgency(b) - urgency(a));
   const blocks = scenarios.map((scenario) => scenarioBlock(scenario, paint, width, options.commands).join("\n"));
   const end: string[] = policyNotes(report).flatMap((note) => wrapText(safe(note), width, "    "));
-  for (const warning of report.warnings) end.push(...wrapText(`note: ${safe(warning)}`, width, "  ").map(paint.dim));
+  for (const note of countedNotes(report.warnings)) {
+    end.push(...wrapText(`note: ${safe(note)}`, width, "  ").map(paint.dim));
+  }
   if (report.scenarios.length !== 1) {
-    end.push(`${verdictMark(report.word, paint)}  ${report.scenarios.length} scenarios, ${costText(report)}`);
+    end.push(`${verdictMark(report.word, paint)}  ${report.scenarios.length} scenarios, ${costText(report.cost)}`);
   }
   return [...blocks, ...(end.length > 0 ? [end.join("\n")] : [])].join("\n\n");
 }
 
-/** What `judge` and `compare` print. */
+/** The output of `judge` and `compare`. */
 export function renderJudgementTerminal(judgement: Judgement, options: TerminalOptions): string {
   const paint = painter(options.color);
-  const width = usableWidth(options);
+  const width = usableWidth(options.width, MAX_WIDTH);
   const lines = [verdictLine(judgement.verdict, "", judgement.reason, paint, width), ""];
   lines.push(...checkLines(judgement, paint, width));
   lines.push("", ...judgementNotes(judgement, paint, width));
@@ -95,13 +100,13 @@ function scenarioBlock(
   return lines;
 }
 
-function verdictMark(word: GateReport["word"], paint: Paint): string {
-  const look = VERDICT_LOOK[word];
-  return paintVerdict(paint, word, `${look.sign} ${look.label}`);
+function verdictMark(verdict: Verdict, paint: Paint): string {
+  const look = VERDICT_LOOK[verdict];
+  return paintVerdict(paint, verdict, `${look.sign} ${look.label}`);
 }
 
-function verdictLine(word: GateReport["word"], name: string, reason: string, paint: Paint, width: number): string {
-  const mark = verdictMark(word, paint);
+function verdictLine(verdict: Verdict, name: string, reason: string, paint: Paint, width: number): string {
+  const mark = verdictMark(verdict, paint);
   const head = name === "" ? mark : `${mark}  ${paint.bold(clip(safe(name), 60))}`;
   return [head, ...wrapText(safe(reason), width - 2, "").map((line) => `  ${line}`)].join("\n");
 }
@@ -150,18 +155,20 @@ function checkRow(check: Check, all: readonly Check[], paint: Paint, width: numb
 function judgementNotes(judgement: Judgement, paint: Paint, width: number): string[] {
   const notes: string[] = [];
   const sees = sensitivity(judgement);
-  if (sees !== null) notes.push(`This run would have noticed ${sees}.`);
-  if (!judgement.final) {
-    const wants = [
-      judgement.needs_more_runs > 0 ? `${judgement.needs_more_runs} more of the candidate` : null,
-      judgement.needs_base_runs > 0 ? `${judgement.needs_base_runs} of the base commit` : null,
-    ].filter((part) => part !== null);
-    notes.push(`Not final: wants ${wants.length === 0 ? "more runs" : wants.join(" and ")}.`);
+  if (sees !== null) notes.push(`This run would have detected ${sees}.`);
+  const { needs_more_runs: candidate, needs_base_runs: base, final } = judgementDocument(judgement);
+  if (!final) {
+    const needs = [
+      ...(candidate > 0 ? [plural(candidate, "more candidate run")] : []),
+      ...(base > 0 ? [`${plural(base, "run")} of the base commit`] : []),
+    ];
+    notes.push(`Not final: needs ${needs.join(" and ") || "more runs"}.`);
   }
-  if (judgement.verdict === "fail" && judgement.final && !judgement.confirmed)
-    notes.push("Not confirmed: it wants more runs, or the base commit in this session, than there could be.");
+  if (judgement.verdict === "fail" && final && !judgement.confirmed) {
+    notes.push("Unconfirmed: confirming this needs more runs, or a run of the base commit, than the limits allow.");
+  }
   for (const difference of judgement.fingerprint) {
-    const prefix = difference.kind === "identity" ? "Another environment: " : "Context differs: ";
+    const prefix = difference.kind === "identity" ? "Environment differs: " : "Context differs: ";
     notes.push(prefix + differenceText(difference));
   }
   return notes.flatMap((note) =>
@@ -172,10 +179,9 @@ function judgementNotes(judgement: Judgement, paint: Paint, width: number): stri
 function errorLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
   const { error } = scenario;
   if (error === null) return [];
-  const failed = scenario.runs.findLast((run) => run.info.exit.kind !== "exited" || run.info.exit.code !== 0);
-  // The headline says why it did not start.
-  const exit = failed === undefined || failed.info.exit.kind === "not-started" ? "" : exitText(failed.info.exit);
-  const state = exit === "" ? "" : `  ${safe(exit)}`;
+  const exit = failedExit(scenario);
+  // The headline contains why a command did not start.
+  const state = exit === null || exit.kind === "not-started" ? "" : `  ${safe(exitText(exit))}`;
   const lines = [clip(`  ${safe(error.code)}${state}`, width)];
   const output = (error.output_tail ?? "").trimEnd().split("\n").slice(-TAIL_LINES);
   if (output.some((line) => line.trim() !== "")) {
@@ -184,14 +190,4 @@ function errorLines(scenario: ScenarioReport, paint: Paint, width: number): stri
     );
   }
   return lines;
-}
-
-/** Outside text on one line. */
-function safe(text: string): string {
-  return escapeTerminal(text.replace(/[\r\n]+/g, " "));
-}
-
-/** Narrow windows still get whole words; very wide ones no lines too long to read. */
-function usableWidth(options: TerminalOptions): number {
-  return Math.min(120, Math.max(40, Number.isFinite(options.width) ? Math.floor(options.width) : 80));
 }

@@ -22,7 +22,7 @@ export function findChromium(): string | null {
       execFileSync(name, ["--version"], { stdio: "ignore" });
       return name;
     } catch {
-      // Not this one.
+      // The next name may exist.
     }
   }
   return null;
@@ -36,7 +36,7 @@ interface Message {
   readonly error?: { readonly message: string };
 }
 
-/** A page in a real browser, driven over the DevTools pipe; needs nothing but the browser itself. */
+/** A page in a browser, controlled over the DevTools pipe without any library. */
 export class BrowserPage {
   /** Console messages, uncaught errors and policy violations of the page. */
   readonly complaints: string[] = [];
@@ -69,7 +69,7 @@ export class BrowserPage {
     });
   }
 
-  /** The value of an expression in the page, as JSON. */
+  /** The value of an expression in the page. */
   async evaluate(expression: string): Promise<unknown> {
     const answer = await this.send("Runtime.evaluate", { expression, returnByValue: true, awaitPromise: true });
     return (answer.result as { value?: unknown }).value;

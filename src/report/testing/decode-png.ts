@@ -7,7 +7,7 @@ export interface Picture {
   at(x: number, y: number): readonly [number, number, number];
 }
 
-/** Read back an 8-bit indexed PNG without row filters, checking every checksum; throws on anything else. */
+/** Read an 8-bit indexed PNG without row filters, with all checksums verified; throws on any other file. */
 export function decodeIndexedPng(png: Uint8Array): Picture {
   const bytes = Buffer.from(png);
   if (bytes.toString("latin1", 1, 4) !== "PNG") throw new Error("not a PNG");

@@ -1,42 +1,39 @@
 import type { AnalysisDocument, Finding, SeriesAnalysis } from "../../analysis/document.ts";
 import { GIB, KIB, MIB } from "../../core/units.ts";
+import { prng } from "../../stats/testing/prng.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
-import type { Check, CheckVerdict, Judgement } from "../../verdict/judgement.ts";
-import type { GateReport, ScenarioReport, Timeline, TimelineSeries, Verdict } from "../documents/model.ts";
+import { type Check, type CheckDocument, type CheckVerdict, DONE, type Judgement } from "../../verdict/judgement.ts";
+import { readCheck } from "../../verdict/judgement-document.ts";
+import {
+  type GateReport,
+  type ScenarioReport,
+  scenarioReport,
+  type Timeline,
+  type TimelineSeries,
+  type Verdict,
+} from "../documents/model.ts";
 
 /**
- * Reports with the numbers of a real-looking run, for the tests of the renderers: a small training script on a GPU whose change
- * keeps one activation per step. Same seed, same bytes.
+ * Reports with the numbers of a realistic run, for the tests of the renderers: a small training script on a GPU whose
+ * change keeps one activation per step. Same seed, same bytes.
  */
 
-/** A small deterministic generator (mulberry32), values in [0, 1). */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
-export interface CurveOptions {
+interface CurveOptions {
   readonly seed?: number;
   readonly seconds?: number;
   readonly hz?: number;
   /** Level after loading, bytes. */
   readonly level?: number;
-  /** Saw of forward and backward, bytes. */
+  /** Amplitude of the saw-tooth of forward and backward, bytes. */
   readonly swing?: number;
   /** Growth after loading, bytes per second. */
   readonly growth?: number;
 }
 
-/** Memory of a training loop: start-up, loading, then a saw of steps over a level that may grow. */
-export function trainingCurve(options: CurveOptions = {}): { time_s: Float64Array; bytes: Float64Array } {
+/** Memory of a training loop: start-up, loading, then a saw-tooth of steps over a level that may grow. */
+function trainingCurve(options: CurveOptions = {}): { time_s: Float64Array; bytes: Float64Array } {
   const { seed = 1, seconds = 42, hz = 50, level = 1.24 * GIB, swing = 190 * MIB, growth = 0 } = options;
-  const random = seededRandom(seed);
+  const random = prng(seed).uniform;
   const count = Math.max(1, Math.round(seconds * hz));
   const time_s = new Float64Array(count);
   const bytes = new Float64Array(count);
@@ -85,8 +82,8 @@ export function sampleTimeline(overrides: Partial<Timeline> = {}, growth = 11.8 
   };
 }
 
-export function sampleCheck(overrides: Partial<Check> = {}): Check {
-  return {
+export function sampleCheck(overrides: Partial<CheckDocument> = {}): Check {
+  return readCheck({
     rank: 0,
     device: "cuda:0",
     metric: "allocated",
@@ -106,7 +103,7 @@ export function sampleCheck(overrides: Partial<Check> = {}): Check {
     confirmed: false,
     reason: "1.43 GiB is within 1.45 GiB, the baseline's middle plus its spread",
     ...overrides,
-  };
+  });
 }
 
 const FAILED_CHECKS: readonly Check[] = [
@@ -180,12 +177,10 @@ export function sampleJudgement(verdict: CheckVerdict = "fail", overrides: Parti
           ];
   return {
     verdict,
-    final: true,
+    next: DONE,
     confirmed: verdict === "fail",
     checks,
     fingerprint: [{ field: "driver", kind: "context", baseline: "570.86.15", candidate: "575.51.03" }],
-    needs_more_runs: 0,
-    needs_base_runs: 0,
     reason: {
       fail: "allocated on cuda:0 grows 11.80 MiB/s and is a leak; the peak is 462.00 MiB over the baseline",
       warn: "reserved memory rose, allocated did not",
@@ -297,7 +292,7 @@ export function sampleRecordingInfo(overrides: Partial<RecordingInfo> = {}): Rec
   };
 }
 
-export const SAMPLE_FINGERPRINT = {
+const SAMPLE_FINGERPRINT = {
   backend: "cuda",
   device_model: "NVIDIA H100 80GB HBM3",
   device_memory: 85520809984,
@@ -306,12 +301,12 @@ export const SAMPLE_FINGERPRINT = {
   driver: "575.51.03",
 } as const;
 
-export function sampleScenario(word: Verdict = "fail", overrides: Partial<ScenarioReport> = {}): ScenarioReport {
-  const failed = word === "error";
-  return {
+export function sampleScenario(verdict: Verdict = "fail", overrides: Partial<ScenarioReport> = {}): ScenarioReport {
+  const failed = verdict === "error";
+  return scenarioReport({
     scenario: "train-mlp",
-    word,
-    judgement: word === "error" ? null : sampleJudgement(word),
+    word: verdict,
+    judgement: verdict === "error" ? null : sampleJudgement(verdict),
     error: failed
       ? {
           code: "COMMAND_FAILED",
@@ -326,31 +321,31 @@ export function sampleScenario(word: Verdict = "fail", overrides: Partial<Scenar
         role: "candidate",
         directory: "runs/train-mlp/1",
         info: sampleRecordingInfo(failed ? { exit: { kind: "exited", code: 7 } } : {}),
-        analysis: failed ? null : sampleAnalysis(word === "fail" ? {} : { findings: [], diagnosis: [] }),
+        analysis: failed ? null : sampleAnalysis(verdict === "fail" ? {} : { findings: [], diagnosis: [] }),
       },
     ],
     baseline: {
       source: "file:baselines",
-      runs: word === "unjudged" ? 2 : 12,
-      sessions: word === "unjudged" ? 1 : 4,
+      runs: verdict === "unjudged" ? 2 : 12,
+      sessions: verdict === "unjudged" ? 1 : 4,
       newest_iso: "2026-11-18T02:14:07Z",
       commit: "5d2a7c18f4e0b6a9d3c2f1e0a9b8c7d6e5f40312",
     },
     fingerprint: SAMPLE_FINGERPRINT,
-    findings: word === "fail" ? [SAMPLE_FINDING] : [],
+    findings: verdict === "fail" ? [SAMPLE_FINDING] : [],
     timeline:
-      word === "fail"
+      verdict === "fail"
         ? sampleTimeline()
         : sampleTimeline(
             {
-              verdict: word,
-              subtitle: SUBTITLES[word],
-              ...(word === "unjudged" ? { envelope: null, threshold_bytes: null } : {}),
+              verdict,
+              subtitle: SUBTITLES[verdict],
+              ...(verdict === "unjudged" ? { envelope: null, threshold_bytes: null } : {}),
             },
             0,
           ),
     ...overrides,
-  };
+  });
 }
 
 const SUBTITLES: Readonly<Record<Verdict, string>> = {
@@ -361,7 +356,7 @@ const SUBTITLES: Readonly<Record<Verdict, string>> = {
   error: "the measured command exited with status 7; a failed run is not judged",
 };
 
-export function sampleReport(word: Verdict = "fail", overrides: Partial<GateReport> = {}): GateReport {
+export function sampleReport(verdict: Verdict = "fail", overrides: Partial<GateReport> = {}): GateReport {
   return {
     tool: {
       name: "stormlog-gate",
@@ -369,13 +364,13 @@ export function sampleReport(word: Verdict = "fail", overrides: Partial<GateRepo
       argv: ["stormlog-gate", "run", "--scenario", "train-mlp", "--", "python", "train.py"],
     },
     generated_at_utc: "2026-11-20T09:41:12.000Z",
-    word,
-    exit_code: { pass: 0, warn: 0, fail: 4, unjudged: 6, error: 1 }[word],
-    confirmed: word === "fail",
+    word: verdict,
+    exit_code: { pass: 0, warn: 0, fail: 4, unjudged: 6, error: 1 }[verdict],
+    confirmed: verdict === "fail",
     session: "s-4f1c",
     commit: "9c1f0e7d52a84b3d9e6f7a1b2c3d4e5f60718293",
-    scenarios: [sampleScenario(word)],
-    cost: { runs: word === "fail" ? 4 : 1, minutes: word === "fail" ? 3.1 : 0.8 },
+    scenarios: [sampleScenario(verdict)],
+    cost: { runs: verdict === "fail" ? 4 : 1, minutes: verdict === "fail" ? 3.1 : 0.8 },
     warnings: [],
     ...overrides,
   };

@@ -23,7 +23,7 @@ const series = fc
   });
 
 describe("decimate", () => {
-  it("keeps the lowest and highest sample of every pixel column, at their own times", () => {
+  it("keeps the lowest and highest sample of every pixel column at their times", () => {
     fc.assert(
       fc.property(series, fc.integer({ min: 1, max: 60 }), (line, columns) => {
         const to = line.time_s[line.time_s.length - 1]!;
@@ -48,7 +48,7 @@ describe("decimate", () => {
     );
   });
 
-  it("invents no sample: every point it returns is one of the input, in order", () => {
+  it("returns only samples of the input, in their order", () => {
     fc.assert(
       fc.property(series, (line) => {
         const thin = decimate(line, 0, line.time_s[line.time_s.length - 1]!, 20);
@@ -72,14 +72,14 @@ describe("decimate", () => {
     expect(thin.time_s[thin.bytes.findIndex(Number.isNaN)]).toBeCloseTo(40);
   });
 
-  it("stays within its bound when every other value is missing", () => {
+  it("stays within 5 points per column when every other value is missing", () => {
     const n = 200_000;
     const time_s = Float64Array.from({ length: n }, (_, i) => i);
     const bytes = Float64Array.from({ length: n }, (_, i) => (i % 2 ? Number.NaN : i % 977));
     expect(decimate({ time_s, bytes }, 0, n, 500).bytes.length).toBeLessThanOrEqual(2500);
   });
 
-  it("survives an empty series, one sample and a span of nothing", () => {
+  it("accepts an empty series, one sample and an empty span", () => {
     const none = new Float64Array(0);
     expect(decimate({ time_s: none, bytes: none }, 0, 0, 10).bytes).toHaveLength(0);
     expect([...decimate({ time_s: Float64Array.of(0), bytes: Float64Array.of(5) }, 0, 0, 10).bytes]).toEqual([5]);

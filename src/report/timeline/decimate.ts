@@ -5,10 +5,10 @@ export interface Line {
 }
 
 /**
- * Thin a series to what `columns` pixel columns can show. Of every column the first, lowest, highest and last sample stay,
- * in their own order and at their own times, so that no extreme is ever lost and the line looks the same as the full one
- * (the M4 aggregation of Jugel et al., VLDB 2014). A gap (NaN) narrower than a column cannot be seen and is bridged, a wider
- * one stays. At most `5 * columns` points for ascending times.
+ * Thin a series to `columns` pixel columns. The first, lowest, highest and last sample of every column are kept in
+ * their order and at their times, so that no extreme is lost and the line looks like the full one (the M4 aggregation
+ * of Jugel et al., VLDB 2014). A gap (NaN) narrower than a column is invisible and is bridged; a wider one is kept. At
+ * most `5 * columns` points for ascending times.
  *
  * @param from seconds at the left edge of the first column
  * @param to seconds at the right edge of the last column

@@ -11,9 +11,10 @@ interface Bucket {
 }
 
 /**
- * Encode opaque RGBA pixels (4 bytes each, rows from the top) as an 8-bit indexed PNG: pixels are grouped by the upper four bits
- * of their channels, the 256 largest groups become the palette with their mean colour, the rest takes the nearest of them. A
- * chart has fewer groups than that, so no colour is lost that an eye could tell apart, at a third of the size of true colour.
+ * Encode opaque RGBA pixels (4 bytes each, rows from the top) as an 8-bit indexed PNG. Pixels are grouped by the upper
+ * four bits of their channels. The 256 largest groups become the palette with their mean colours; the other groups use
+ * the nearest of these. A chart has fewer groups, so no visible difference is lost, at a third of the size of true
+ * colour.
  */
 export function encodeIndexedPng(rgba: Uint8Array, width: number, height: number): Uint8Array {
   const buckets = new Map<number, Bucket>();

@@ -1,15 +1,15 @@
 import type { ScenarioReport } from "../documents/model.ts";
-import { urgency } from "./timeline-model.ts";
+import { urgency } from "../urgency.ts";
 
-/** Points of all stored timelines together: some 20 MB of JSON, a third of what a report may have. */
+/** Points of all stored timelines together: about 20 MB of JSON, a third of the size limit of a report. */
 const MAX_POINTS = 1_000_000;
 
 /** A stored series has at most this many points. */
 const STORED_POINTS = 800;
 
 /**
- * Scenarios with the timelines of the worst of them: a report of hundreds of legs must stay one that can be read again. The
- * others' samples are in the runs.
+ * The scenarios, the least urgent without their timelines where all together have more than `most` points, so that a
+ * report of hundreds of legs can be read back. The run directories still contain the samples.
  */
 export function withBoundedTimelines(
   scenarios: readonly ScenarioReport[],

@@ -1,8 +1,8 @@
 import type { Verdict } from "../documents/model.ts";
 
 /**
- * Colours of every picture. The lines are from Okabe and Ito's set, which stays apart under all common kinds of colour
- * blindness; every line also differs in width or dash, so that none depends on colour alone.
+ * Colours of every picture. The line colours are Okabe and Ito's set, which all common kinds of colour blindness can
+ * distinguish. Every line also differs in width or dash, so that none depends on colour alone.
  */
 export const LINE_STYLES = [
   { color: "#0072b2", width: 3, dash: "" },
@@ -20,7 +20,7 @@ export const BUDGET_LINE = { color: "#1f2328", dash: "14 5 3 5" } as const;
 export const LIMIT_LINE = { color: "#d55e00", dash: "8 5" } as const;
 export const INK = { text: "#1f2328", soft: "#59636e", grid: "#e6e9ec", axis: "#8c959f", paper: "#ffffff" } as const;
 
-/** Word, sign and colour of a verdict; white text on the colour has a contrast of at least 4.5. */
+/** Label, sign and colour of a verdict; white text on the colour has a contrast of at least 4.5. */
 export const VERDICT_LOOK: Readonly<
   Record<Verdict, { readonly label: string; readonly sign: string; readonly color: string }>
 > = {

@@ -18,7 +18,7 @@ describe("byteTicks", () => {
     ]);
   });
 
-  it("has between two ticks and one more than asked for, all inside the range and all different", () => {
+  it("returns at least two and at most `count` + 1 ticks, all inside the range and all different", () => {
     fc.assert(
       fc.property(fc.integer({ min: 16, max: 2 ** 50 }), fc.integer({ min: 3, max: 12 }), (high, count) => {
         const ticks = byteTicks(0, high, count);
@@ -32,7 +32,7 @@ describe("byteTicks", () => {
 });
 
 describe("timeTicks", () => {
-  it("keeps to one unit that fits the span", () => {
+  it("uses one unit that fits the span", () => {
     expect(timeTicks(1.2, 6).labels).toEqual(["0", "200 ms", "400 ms", "600 ms", "800 ms", "1000 ms", "1200 ms"]);
     expect(timeTicks(42, 5).labels).toEqual(["0", "10 s", "20 s", "30 s", "40 s"]);
     expect(timeTicks(600, 5).labels).toEqual(["0", "2 min", "4 min", "6 min", "8 min", "10 min"]);
@@ -40,7 +40,7 @@ describe("timeTicks", () => {
     expect(timeTicks(9 * 86400, 5).labels).toEqual(["0", "2 d", "4 d", "6 d", "8 d"]);
   });
 
-  it("never asks for more intervals than there is room for", () => {
+  it("never returns more intervals than `count`", () => {
     fc.assert(
       fc.property(fc.double({ min: 0.01, max: 1e9, noNaN: true }), fc.integer({ min: 3, max: 12 }), (high, count) => {
         const ticks = timeTicks(high, count);

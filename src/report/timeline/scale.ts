@@ -11,15 +11,15 @@ export interface Ticks {
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
 
 /**
- * Ticks on a binary byte axis from `low` to `high`: the step is a power of two (512 MiB, 1 GiB, 2 GiB), so that every label is
- * short. Between half of `count` and `count` intervals.
+ * Ticks on a binary byte axis from `low` to `high`. The step is a power of two (512 MiB, 1 GiB, 2 GiB), so that every
+ * label is short. There are between half of `count` and `count` intervals.
  */
 export function byteTicks(low: number, high: number, count: number): Ticks {
   const raw = Math.max((high - low) / count, 1 / 1024);
   const step = Math.max(2 ** Math.ceil(Math.log2(raw)), 1);
   const values = multiples(low, high, step, 0); // division by a power of two is exact
-  // The largest unit in which the step still needs at most two decimals: "0.25 GiB" rather than "256 MiB" next to "1 GiB",
-  // but "38920 MiB" when 4 MiB steps are looked at near 38 GiB.
+  // The largest unit in which the step needs at most two decimals: "0.25 GiB" rather than "256 MiB" next to "1 GiB",
+  // but "38920 MiB" for 4 MiB steps near 38 GiB.
   let unit = unitOf(Math.max(Math.abs(low), Math.abs(high)));
   while (unit > 0 && decimalsFor(step / KIB ** unit) > 2) unit -= 1;
   const decimals = decimalsFor(step / KIB ** unit);
@@ -38,7 +38,9 @@ const TIME_UNITS = [
   { name: "d", seconds: 86400, upTo: Number.POSITIVE_INFINITY, steps: [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
 ] as const;
 
-/** Ticks on a time axis from 0 to `high` seconds, in one unit throughout ("20 s", "0.5 h"); at most `count` intervals. */
+/**
+ * Ticks on a time axis from 0 to `high` seconds, in one unit throughout ("20 s", "0.5 h"); at most `count` intervals.
+ */
 export function timeTicks(high: number, count: number): Ticks {
   const unit = TIME_UNITS.find((candidate) => high <= candidate.upTo) ?? TIME_UNITS[4];
   const raw = high / unit.seconds / count;

@@ -29,7 +29,7 @@ function hostileReport() {
 const chromium = findChromium();
 
 describe("renderTimelineHtml", () => {
-  it("allows by digest exactly the scripts and styles it holds, and loads nothing", () => {
+  it("allows by digest exactly the scripts and styles it contains, and loads nothing", () => {
     const page = renderTimelineHtml(sampleReport("fail"));
     const policy = /Content-Security-Policy" content="([^"]*)"/.exec(page)![1]!;
     const digests = (tag: string) =>
@@ -85,7 +85,7 @@ describe.skipIf(chromium === null)("the page in a browser", () => {
     return page;
   }
 
-  it("draws every line without breaking its own policy, hostile names included", async () => {
+  it("draws every line without violating its content security policy, hostile names included", async () => {
     const shown = await open(renderTimelineHtml(hostileReport()));
     await shown.until('document.documentElement.dataset.ready === "true"');
     // Two series, three lines of the baseline, limit and budget.
@@ -95,7 +95,7 @@ describe.skipIf(chromium === null)("the page in a browser", () => {
     expect(shown.complaints).toEqual([]);
   });
 
-  it("would be caught breaking its policy: a script that was slipped in is refused and reported", async () => {
+  it("blocks an injected script by its content security policy and reports it", async () => {
     const shown = await open(
       renderTimelineHtml(sampleReport("pass")).replace("</main>", "<script>window.slipped = 1</script></main>"),
     );
@@ -104,7 +104,7 @@ describe.skipIf(chromium === null)("the page in a browser", () => {
     expect(shown.complaints.join()).toContain("Content Security Policy");
   });
 
-  it("shows values under the pointer, zooms by dragging, goes back on a double click, hides a line on a click", async () => {
+  it("shows values under the pointer, zooms by dragging, resets on a double click, hides a line on a click", async () => {
     const shown = await open(renderTimelineHtml(sampleReport("fail")));
     await shown.until('document.documentElement.dataset.ready === "true"');
     await shown.evaluate("document.querySelector('.chart').scrollIntoView()");
@@ -142,7 +142,7 @@ describe.skipIf(chromium === null)("the page in a browser", () => {
     expect(shown.complaints).toEqual([]);
   });
 
-  it("switches between scenarios, and says so where one has no samples", async () => {
+  it("switches between scenarios, and shows a message where one has no samples", async () => {
     const shown = await open(renderTimelineHtml(hostileReport()));
     await shown.until('document.documentElement.dataset.ready === "true"');
     const visible = "[...document.querySelectorAll('section')].filter((one) => one.checkVisibility()).length";

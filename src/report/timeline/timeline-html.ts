@@ -2,28 +2,31 @@ import { createHash } from "node:crypto";
 import { escapeHtml } from "../../core/escape.ts";
 import { readAsset } from "../assets.ts";
 import type { GateReport, ScenarioReport } from "../documents/model.ts";
+import { nextSteps } from "../next-steps.ts";
+import { urgency } from "../urgency.ts";
 import {
   baselineText,
   checkCells,
   checkName,
   costText,
+  countedNotes,
   differenceText,
+  findingName,
+  findingSeries,
   headlineOf,
-  nextSteps,
   sensitivity,
   sortChecks,
 } from "../wording.ts";
+import { pageData } from "./page-data.ts";
 import { VERDICT_LOOK } from "./palette.ts";
-import { urgency } from "./timeline-model.ts";
-import { pageData } from "./timeline-page-data.ts";
 
 const MAX_CHECKS = 200;
 const MAX_FINDINGS = 50;
 
 /**
- * The whole report as one HTML page that works offline: interactive charts (drag to zoom, double click to go back, values under the
- * pointer, series to switch off), checks and findings. Nothing is loaded; the policy in its head allows its own two scripts
- * and two styles by their digests and nothing else.
+ * The whole report as one HTML page that works offline: interactive charts (drag to zoom, double-click to reset, values
+ * under the pointer, series to hide), checks and findings. The page loads nothing: its content security policy allows
+ * only its two scripts and two styles, by their digests.
  */
 export function renderTimelineHtml(report: GateReport): string {
   const scenarios = [...report.scenarios].sort((a, b) => urgency(a) - urgency(b));
@@ -54,10 +57,10 @@ export function renderTimelineHtml(report: GateReport): string {
 </head>
 <body>
 <main>
-<header><span class="word ${report.word}">${look.sign} ${look.label}</span><h1>${escapeHtml(name)}</h1></header>
+<header><span class="verdict ${report.word}">${look.sign} ${look.label}</span><h1>${escapeHtml(name)}</h1></header>
 ${scenarios.length > 1 ? switcher(scenarios) : ""}
 ${scenarios.map((scenario, index) => section(scenario, index, scenarios.length > 1)).join("\n")}
-${report.warnings.length > 0 ? `<h2>Notes</h2>${list(report.warnings)}` : ""}
+${report.warnings.length > 0 ? `<h2>Notes</h2>${list(countedNotes(report.warnings))}` : ""}
 <footer class="soft">${footer(report)}</footer>
 </main>
 <script type="application/json" id="data">${json}</script>
@@ -80,12 +83,12 @@ function section(scenario: ScenarioReport, index: number, named: boolean): strin
   const { judgement } = scenario;
   const parts = [`<p class="reason">${escapeHtml(headlineOf(scenario))}</p>`];
   const sees = judgement === null ? null : sensitivity(judgement);
-  if (sees !== null) parts.push(`<p class="soft">${escapeHtml(`This run would have noticed ${sees}.`)}</p>`);
+  if (sees !== null) parts.push(`<p class="soft">${escapeHtml(`This run would have detected ${sees}.`)}</p>`);
   if (scenario.timeline === null) {
     parts.push(`<p class="soft">No memory samples were recorded.</p>`);
   } else {
     parts.push(
-      `<div class="chart"></div><p class="soft">Drag to zoom, double click to see everything again, click a name to hide its line.</p>`,
+      `<div class="chart"></div><p class="soft">Drag to zoom, double-click to reset, click a name to hide its line.</p>`,
     );
   }
   if (judgement !== null && judgement.checks.length > 0) parts.push(`<h2>Checks</h2>${checksTable(scenario)}`);
@@ -114,24 +117,22 @@ function checksTable(scenario: ScenarioReport): string {
       const numbers = [cells.candidate, cells.baseline, cells.limit, cells.sees];
       return `<tr><td>${name}</td>${numbers.map((value) => `<td>${escapeHtml(value)}</td>`).join("")}<td>${escapeHtml(check.reason)}</td></tr>`;
     });
-  const head = ["Check", "Candidate", "Baseline", "Limit", "Sees changes ≥", "Why"];
+  const head = ["Check", "Candidate", "Baseline", "Limit", "Detects changes ≥", "Why"];
   return `<div class="scroll"><table class="checks"><thead><tr>${head.map((text) => `<th>${text}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
 }
 
 function findings(scenario: ScenarioReport): string {
   const items = scenario.findings.slice(0, MAX_FINDINGS).map((finding) => {
-    const where = [finding.rank === null ? null : `rank ${finding.rank}`, finding.device].filter(
-      (part) => part !== null,
-    );
-    const place = where.length === 0 ? "" : ` (${where.join(", ")})`;
+    const series = findingSeries(finding);
+    const where = series === "" ? "" : ` (${series})`;
     const hint = finding.remediation.map((text) => `<br><span class="soft">${escapeHtml(text)}</span>`).join("");
-    return `<li><strong>${escapeHtml(finding.classification.replaceAll("_", " "))}</strong>${escapeHtml(place)}: ${escapeHtml(finding.description)}${hint}</li>`;
+    return `<li><strong>${escapeHtml(findingName(finding))}</strong>${escapeHtml(where)}: ${escapeHtml(finding.description)}${hint}</li>`;
   });
   return `<ul>${items.join("")}</ul>`;
 }
 
 function footer(report: GateReport): string {
-  const parts = [`stormlog-gate ${report.tool.version}`, costText(report), report.generated_at_utc];
+  const parts = [`stormlog-gate ${report.tool.version}`, costText(report.cost), report.generated_at_utc];
   if (report.commit !== null) parts.splice(1, 0, `commit ${report.commit.slice(0, 10)}`);
   return parts.map(escapeHtml).join(" · ");
 }

@@ -25,7 +25,7 @@ describe("renderTimelinePng", () => {
     expect(picture.at(2, 2)).toEqual([255, 255, 255]);
   });
 
-  it("inks the column of a single highest sample among hundred thousand", async () => {
+  it("draws the column of a single highest sample among a hundred thousand", async () => {
     const series = sampleSeries({ seconds: 2000, swing: 0 });
     const at = 61_803;
     const bytes = Float64Array.from(series.bytes);
@@ -47,7 +47,7 @@ describe("renderTimelinePng", () => {
     expect(Math.abs(columns[Math.floor(columns.length / 2)]! - expected)).toBeLessThan(12);
   });
 
-  it("draws text: the verdict's plate has white letters on its colour", async () => {
+  it("draws the verdict in white letters on its colour", async () => {
     const picture = decodeIndexedPng(await renderTimelinePng(sampleTimeline()));
     let white = 0;
     let red = 0;
@@ -64,7 +64,7 @@ describe("renderTimelinePng", () => {
 });
 
 describe("encodeIndexedPng", () => {
-  it("keeps up to 256 well separated colours exactly, and maps more to the nearest", () => {
+  it("keeps up to 256 well separated colours exactly and maps others to the nearest", () => {
     const width = 64;
     const height = 64;
     const rgba = new Uint8Array(width * height * 4);

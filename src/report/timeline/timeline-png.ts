@@ -5,7 +5,7 @@ import { renderTimelineSvg } from "./timeline-svg.ts";
 
 let engine: Promise<typeof import("@resvg/resvg-wasm")> | undefined;
 
-/** The renderer starts once per process; loading its WebAssembly takes longer than a picture. */
+/** Loaded once per process, because that takes longer than drawing a picture. */
 async function loadEngine(): Promise<typeof import("@resvg/resvg-wasm")> {
   const resvg = await import("@resvg/resvg-wasm");
   await resvg.initWasm(Uint8Array.from(readAsset("index_bg.wasm")));
@@ -21,7 +21,7 @@ export async function renderTimelinePng(timeline: Timeline): Promise<Uint8Array>
 }
 
 /**
- * An SVG document as an indexed PNG of its own size, in the shipped font.
+ * An SVG document as an indexed PNG of the same size, in the shipped font.
  * @throws GateError ASSET_MISSING when the installation is incomplete
  */
 export async function svgToPng(svg: string): Promise<Uint8Array> {

@@ -14,7 +14,7 @@ function texts(svg: string): string[] {
   );
 }
 
-function noNonsense(svg: string): void {
+function expectWellFormed(svg: string): void {
   expect(/.{0,60}(NaN|undefined|Infinity|null).{0,20}/.exec(svg)?.[0]).toBeUndefined();
   const open = svg.match(/<(g|svg|text|defs|clipPath)\b/g)?.length;
   const close = svg.match(/<\/(g|svg|text|defs|clipPath)>/g)?.length;
@@ -22,10 +22,10 @@ function noNonsense(svg: string): void {
 }
 
 describe("renderTimelineSvg", () => {
-  it("says the verdict, the scenario, the reason, the peak and every line of the legend", () => {
+  it("contains the verdict, the scenario, the reason, the peak and every entry of the legend", () => {
     const svg = renderTimelineSvg(sampleTimeline());
-    noNonsense(svg);
-    const words = texts(svg);
+    expectWellFormed(svg);
+    const labels = texts(svg);
     for (const text of [
       "✗ FAIL",
       "train-mlp",
@@ -35,12 +35,12 @@ describe("renderTimelineSvg", () => {
       "limit",
       "budget",
     ]) {
-      expect(words).toContain(text);
+      expect(labels).toContain(text);
     }
-    expect(words).toContain("budget 2.00 GiB");
-    expect(words).toContain("limit 1.45 GiB");
-    expect(words.join(" ")).toContain("grows 11.80 MiB/s and is a leak");
-    expect(words).toContain("allocated peak 1.86 GiB");
+    expect(labels).toContain("budget 2.00 GiB");
+    expect(labels).toContain("limit 1.45 GiB");
+    expect(labels.join(" ")).toContain("grows 11.80 MiB/s and is a leak");
+    expect(labels).toContain("allocated peak 1.86 GiB");
   });
 
   it("is the same text for the same data", () => {
@@ -49,7 +49,7 @@ describe("renderTimelineSvg", () => {
     expect(again === once).toBe(true);
   });
 
-  it("escapes everything that comes from outside and draws only letters the font has", () => {
+  it("escapes outside text and draws only letters that the font has", () => {
     const svg = renderTimelineSvg(
       sampleTimeline({
         scenario: HOSTILE,
@@ -58,7 +58,7 @@ describe("renderTimelineSvg", () => {
         marks: [{ time_s: 5, text: HOSTILE }],
       }),
     );
-    noNonsense(svg);
+    expectWellFormed(svg);
     expect(svg.includes("<script")).toBe(false);
     for (const text of texts(svg)) for (const letter of text) expect(LETTER_WIDTHS.has(letter), letter).toBe(true);
   });
@@ -68,7 +68,7 @@ describe("renderTimelineSvg", () => {
     ["only gaps", { series: [{ ...sampleSeries(), bytes: new Float64Array(2100).fill(Number.NaN) }] }],
     ["one sample", { series: [sampleSeries({ seconds: 0.02 })], envelope: null }],
     [
-      "zero all along",
+      "zero throughout",
       {
         series: [{ ...sampleSeries(), bytes: new Float64Array(2100) }],
         envelope: null,
@@ -77,7 +77,7 @@ describe("renderTimelineSvg", () => {
       },
     ],
     [
-      "one value all along",
+      "one value throughout",
       { series: [{ ...sampleSeries(), bytes: new Float64Array(2100).fill(GIB) }], envelope: null },
     ],
     ["petabytes", { series: [{ ...sampleSeries(), bytes: new Float64Array(2100).fill(2 ** 53) }], envelope: null }],
@@ -113,27 +113,27 @@ describe("renderTimelineSvg", () => {
         },
       },
     ],
-    ["a limit that is no number", { threshold_bytes: Number.NaN, budget_bytes: Number.POSITIVE_INFINITY }],
+    ["a limit that is not a number", { threshold_bytes: Number.NaN, budget_bytes: Number.POSITIVE_INFINITY }],
   ])("draws a valid picture of %s", (_, overrides) => {
-    noNonsense(renderTimelineSvg(sampleTimeline(overrides)));
+    expectWellFormed(renderTimelineSvg(sampleTimeline(overrides)));
   });
 
-  it("draws at most eight series and names the worst of the others", () => {
+  it("draws at most eight series and names the highest of the others", () => {
     const series = Array.from({ length: 16 }, (_, rank) =>
       sampleSeries({ rank, device: `cuda:${rank}`, level: (1 + rank / 50) * GIB }),
     );
-    const words = texts(renderTimelineSvg(sampleTimeline({ series, envelope: null })));
-    expect(words.filter((text) => /^rank \d+ cuda:\d+ allocated$/.test(text))).toHaveLength(8);
-    expect(words).toContain("rank 15 cuda:15 allocated");
-    expect(words.find((text) => text.startsWith("+8 more, highest"))).toContain("rank 7 cuda:7");
+    const labels = texts(renderTimelineSvg(sampleTimeline({ series, envelope: null })));
+    expect(labels.filter((text) => /^rank \d+ cuda:\d+ allocated$/.test(text))).toHaveLength(8);
+    expect(labels).toContain("rank 15 cuda:15 allocated");
+    expect(labels.find((text) => text.startsWith("+8 more, highest"))).toContain("rank 7 cuda:7");
   });
 
-  it("says that there is no baseline, and where a far budget lies, instead of drawing them", () => {
-    const words = texts(
+  it("names a missing baseline and a distant budget in the legend", () => {
+    const labels = texts(
       renderTimelineSvg(sampleTimeline({ ...sampleScenario("unjudged").timeline!, budget_bytes: 80 * GIB })),
     );
-    expect(words).toContain("no baseline");
-    expect(words).toContain("budget 80.00 GiB ↑");
-    expect(words).toContain("? UNJUDGED");
+    expect(labels).toContain("no baseline");
+    expect(labels).toContain("budget 80.00 GiB ↑");
+    expect(labels).toContain("? UNJUDGED");
   });
 });

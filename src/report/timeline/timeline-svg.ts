@@ -1,21 +1,16 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes } from "../../core/units.ts";
 import type { Timeline } from "../documents/model.ts";
-import { fitText, textWidth } from "../terminal/text-width.ts";
+import { domainOf } from "./domain.ts";
+import { layoutLegend } from "./legend.ts";
 import { INK, VERDICT_LOOK } from "./palette.ts";
+import { drawPlot, type Plane } from "./plot.ts";
 import { byteTicks, timeTicks } from "./scale.ts";
-import { domainOf } from "./timeline-domain.ts";
-import { layoutLegend } from "./timeline-legend.ts";
+import { fitText, textWidth } from "./text-width.ts";
 import { rankSeries, seriesLabel, withUsableLimits } from "./timeline-model.ts";
-import { drawPlot, type Plane } from "./timeline-plot.ts";
 
-export interface PictureSize {
-  readonly width: number;
-  readonly height: number;
-}
-
-/** Letters of 17 px stay readable when a comment shows the picture 760 px wide (then 11 px). */
-export const PICTURE_SIZE: PictureSize = { width: 1200, height: 500 };
+/** Letters of 17 px stay readable where a comment shows the picture 760 px wide (then 11 px). */
+const SIZE = { width: 1200, height: 500 } as const;
 
 const MARGIN = 28;
 const TICK_SIZE = 17;
@@ -23,52 +18,47 @@ const SUBTITLE_SIZE = 19;
 const SUBTITLE_LINE = 26;
 
 /**
- * A timeline as an SVG document: candidate over the baseline's range, limits, verdict and peak. Self-contained; needs the font
- * family "DejaVu Sans" (or any other) where it is drawn. Every outside text is escaped and cut to its room.
+ * A timeline as a self-contained SVG document in the font family "DejaVu Sans": candidate, baseline band, limits,
+ * verdict and peak. Outside text is escaped and cut to its room.
  */
-export function renderTimelineSvg(given: Timeline, size: PictureSize = PICTURE_SIZE): string {
+export function renderTimelineSvg(given: Timeline): string {
   const timeline = withUsableLimits(given);
   const ranked = rankSeries(timeline);
   const domain = domainOf(timeline, ranked);
-  const inner = size.width - 2 * MARGIN;
+  const inner = SIZE.width - 2 * MARGIN;
   const subtitle = wrap(timeline.subtitle, SUBTITLE_SIZE, inner);
   const legend = layoutLegend(timeline, ranked, domain, inner);
 
   const top = 84 + subtitle.length * SUBTITLE_LINE;
-  const bottom = size.height - 46 - legend.height;
+  const bottom = SIZE.height - 46 - legend.height;
   const bytes = byteTicks(domain.low, domain.high, Math.max(3, Math.floor((bottom - top) / 44)));
   const tickRoom = Math.max(...bytes.labels.map((label) => textWidth(label, TICK_SIZE)), 60);
   const left = MARGIN + tickRoom + 12;
-  const right = size.width - MARGIN - 8;
+  const right = SIZE.width - MARGIN - 8;
   const time = timeTicks(domain.timeTo_s, Math.max(3, Math.floor((right - left) / 110)));
   const plane: Plane = { left, right, top, bottom, domain };
 
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${size.width}" height="${size.height}" viewBox="0 0 ${size.width} ${size.height}" font-family="DejaVu Sans, sans-serif">`,
-    `<rect width="${size.width}" height="${size.height}" fill="${INK.paper}"/>`,
-    header(timeline, ranked, size, subtitle),
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${SIZE.width}" height="${SIZE.height}" viewBox="0 0 ${SIZE.width} ${SIZE.height}" font-family="DejaVu Sans, sans-serif">`,
+    `<rect width="${SIZE.width}" height="${SIZE.height}" fill="${INK.paper}"/>`,
+    header(timeline, ranked, subtitle),
     grid(plane, bytes, time),
     drawPlot(timeline, ranked, plane),
-    `<g transform="translate(${MARGIN} ${size.height - 14 - legend.height})">${legend.svg}</g>`,
+    `<g transform="translate(${MARGIN} ${SIZE.height - 14 - legend.height})">${legend.svg}</g>`,
     "</svg>",
   ].join("\n");
 }
 
-function header(
-  timeline: Timeline,
-  ranked: ReturnType<typeof rankSeries>,
-  size: PictureSize,
-  subtitle: readonly string[],
-): string {
+function header(timeline: Timeline, ranked: ReturnType<typeof rankSeries>, subtitle: readonly string[]): string {
   const look = VERDICT_LOOK[timeline.verdict];
-  const word = `${look.sign} ${look.label}`;
-  const pill = textWidth(word, 23) + 30;
+  const verdict = `${look.sign} ${look.label}`;
+  const pill = textWidth(verdict, 23) + 30;
   const peak = ranked.main?.peak;
   const summary =
     ranked.main && peak
       ? fitText(`${seriesLabel(ranked.main.series, timeline)} peak ${formatBytes(peak.bytes)}`, 20, 420)
       : "";
-  const titleRoom = size.width - 2 * MARGIN - pill - 16 - (summary === "" ? 0 : textWidth(summary, 20) + 24);
+  const titleRoom = SIZE.width - 2 * MARGIN - pill - 16 - (summary === "" ? 0 : textWidth(summary, 20) + 24);
   const title = fitText(timeline.scenario, 26, titleRoom);
   const lines = subtitle.map(
     (line, i) =>
@@ -76,9 +66,9 @@ function header(
   );
   return [
     `<rect x="${MARGIN}" y="20" width="${pill.toFixed(1)}" height="42" rx="8" fill="${look.color}"/>`,
-    `<text x="${MARGIN + 15}" y="49" font-size="23" fill="#ffffff">${escapeHtml(word)}</text>`,
+    `<text x="${MARGIN + 15}" y="49" font-size="23" fill="#ffffff">${escapeHtml(verdict)}</text>`,
     `<text x="${(MARGIN + pill + 16).toFixed(1)}" y="50" font-size="26" fill="${INK.text}">${escapeHtml(title)}</text>`,
-    `<text x="${size.width - MARGIN - 8}" y="49" font-size="20" fill="${INK.soft}" text-anchor="end">${escapeHtml(summary)}</text>`,
+    `<text x="${SIZE.width - MARGIN - 8}" y="49" font-size="20" fill="${INK.soft}" text-anchor="end">${escapeHtml(summary)}</text>`,
     ...lines,
   ].join("\n");
 }
@@ -96,7 +86,7 @@ function grid(plane: Plane, bytes: ReturnType<typeof byteTicks>, time: ReturnTyp
   time.values.forEach((value, i) => {
     const x = plane.left + (value / domain.timeTo_s) * (plane.right - plane.left);
     const label = time.labels[i]!;
-    // The last label must not be cut by the edge of the picture.
+    // The edge of the picture would cut the last label.
     const anchor = x + textWidth(label, TICK_SIZE) / 2 > plane.right + 30 ? "end" : "middle";
     out.push(`<path d="M${x.toFixed(1)} ${plane.bottom}v6" stroke="${INK.axis}" stroke-width="1.5"/>`);
     out.push(

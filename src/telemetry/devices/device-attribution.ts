@@ -3,9 +3,6 @@ import type { DeviceColumns, DeviceLists } from "../recording/record-columns.ts"
 import { WHOLE_JOB } from "./device-records.ts";
 import type { Attribution, RecordedDevice } from "./recorded-device.ts";
 
-/** Capability of a device whose lists show pids that this machine's process tree may not: the gate runs in a pid namespace. */
-export const NAMESPACED_PIDS = "pids:namespaced";
-
 /** Capability of a device whose lists hold nobody but the job's processes: what others hold of it is not known. */
 const JOB_ONLY = "processes:job";
 

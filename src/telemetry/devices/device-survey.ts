@@ -8,11 +8,11 @@ import {
   listParts,
   listsJobOnly,
   listsSeen,
-  NAMESPACED_PIDS,
 } from "./device-attribution.ts";
 import { type DeviceLocation, type DeviceUsers, deviceLocations } from "./device-locations.ts";
 import { rankOfPid } from "./device-ranks.ts";
 import type { RecordedDevice } from "./recorded-device.ts";
+import { NAMESPACED_PIDS } from "./recorded-device.ts";
 
 /** Everything a record file and the run's text say of one device. */
 export interface SurveyedDevice {

@@ -1,4 +1,6 @@
 import * as v from "valibot";
+import { vendorOf } from "../../sampler/device-backend.ts";
+import type { DeviceReport } from "../../sampler/sampler.ts";
 import { DEVICE_BACKENDS } from "../../sampler/sampler.ts";
 
 /**
@@ -97,4 +99,39 @@ export interface DeviceHealth {
   readonly code: number | null;
   /** How often it was seen. */
   readonly count: number;
+}
+
+/** Capability of a device whose lists show pids that this machine's process tree may not: the gate runs in a pid namespace. */
+export const NAMESPACED_PIDS = "pids:namespaced";
+
+const UNJUDGED = "the run was not finished: nobody looked at who used the device";
+
+/** What is known of a device once it is sampled, before the command ran. */
+export function startedDevice(report: DeviceReport, rank: number, namespaced: boolean): RecordedDevice {
+  return {
+    index: report.index,
+    rank,
+    name: report.name,
+    backend: vendorOf(report),
+    model: report.model,
+    uuid: report.uuid,
+    pci_bus_id: report.pci_bus_id ?? null,
+    total_bytes: report.total_bytes,
+    driver: report.driver,
+    parent: report.parent ?? null,
+    mig_profile: report.mig_profile ?? null,
+    unified: report.unified ?? false,
+    capabilities: [...(report.capabilities ?? []), ...(namespaced ? [NAMESPACED_PIDS] : [])],
+    reason: report.reason ?? null,
+    attribution: "none",
+    attribution_reason: UNJUDGED,
+    baseline_used_bytes: null,
+    job_peak_bytes: null,
+    job_peak_kind: null,
+    others_first_bytes: null,
+    others_peak_bytes: null,
+    rate_hz: null,
+    process_lists: 0,
+    gap: null,
+  };
 }

@@ -1,44 +1,10 @@
-import { vendorOf } from "../../sampler/device-backend.ts";
-import type { DeviceReport } from "../../sampler/sampler.ts";
 import type { RecordingInfo } from "../recording/model.ts";
 import type { DeviceColumns, RecordFile } from "../recording/record-columns.ts";
-import { knownRange, NAMESPACED_PIDS } from "./device-attribution.ts";
+import { knownRange } from "./device-attribution.ts";
 import { type GapMarks, gapShares } from "./device-gap.ts";
 import { jobPeak } from "./device-peaks.ts";
 import { type SurveyedDevice, surveyDevices } from "./device-survey.ts";
 import type { RecordedDevice } from "./recorded-device.ts";
-
-const UNJUDGED = "the run was not finished: nobody looked at who used the device";
-
-/** What is known of a device once it is sampled, before the command ran. */
-export function startedDevice(report: DeviceReport, rank: number, namespaced: boolean): RecordedDevice {
-  return {
-    index: report.index,
-    rank,
-    name: report.name,
-    backend: vendorOf(report),
-    model: report.model,
-    uuid: report.uuid,
-    pci_bus_id: report.pci_bus_id ?? null,
-    total_bytes: report.total_bytes,
-    driver: report.driver,
-    parent: report.parent ?? null,
-    mig_profile: report.mig_profile ?? null,
-    unified: report.unified ?? false,
-    capabilities: [...(report.capabilities ?? []), ...(namespaced ? [NAMESPACED_PIDS] : [])],
-    reason: report.reason ?? null,
-    attribution: "none",
-    attribution_reason: UNJUDGED,
-    baseline_used_bytes: null,
-    job_peak_bytes: null,
-    job_peak_kind: null,
-    others_first_bytes: null,
-    others_peak_bytes: null,
-    rate_hz: null,
-    process_lists: 0,
-    gap: null,
-  };
-}
 
 /** Readings per second, over the time from the first to the last. */
 function rateOf(samples: DeviceColumns | null): number | null {

@@ -16,9 +16,6 @@ import { StreamsBuilder } from "./recorded-streams.ts";
 
 export type { RecordFile } from "./record-columns.ts";
 
-/** Name of the record file in a run directory; removed once its samples stand in Parquet. */
-export const RAW_RECORD_FILE = "samples.rec";
-
 /** Lists of single happenings (errors, rates) are kept up to this many; beyond, they are only counted. */
 const MAX_LISTED = 20_000;
 /** Times are doubles, exact below 2^53: a larger time is a damaged record. */

@@ -15,7 +15,7 @@ import { sampleRows } from "../formats/stormlog/sample-rows.ts";
 import { eventsCsv, eventsJson } from "../formats/stormlog/serialize.ts";
 import { readTelemetry } from "../read.ts";
 import { recording, recordingInfo, series, table } from "../testing/recordings.ts";
-import { RAW_RECORD_FILE } from "./record-file.ts";
+import { RAW_RECORD_FILE } from "./record-columns.ts";
 import { readRecordingInfo, SAMPLES_FILE, writeRunFiles } from "./run-directory.ts";
 import { parseRecordingInfo } from "./run-info.ts";
 
@@ -296,7 +296,7 @@ describe("writeRunFiles", () => {
         { rank: 0, device: "host", metric: "host" as const, bytes: 901 * MIB, kind: "exact" as const, source: "VmHWM" },
       ],
     };
-    const written = await writeRunFiles(directory, run);
+    const written = [...(await writeRunFiles(directory, run)).files];
     expect(written.sort()).toEqual(
       [
         "alerts.json",
@@ -320,7 +320,8 @@ describe("writeRunFiles", () => {
   });
 
   it("leaves no file a telemetry loader would pick up for a run that is no candidate", async () => {
-    expect(await writeRunFiles(directory, { ...hostRun(), info: null }, { telemetry: false })).toEqual([SAMPLES_FILE]);
+    const { files } = await writeRunFiles(directory, { ...hostRun(), info: null }, { telemetry: false });
+    expect(files).toEqual([SAMPLES_FILE]);
   });
 
   it("keeps the sampler's file when the samples cannot be written", async () => {

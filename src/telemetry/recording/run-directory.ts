@@ -1,14 +1,15 @@
-import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../../core/errors.ts";
+import { writeAtomicallySync } from "../../core/files.ts";
 import { readParquet, writeParquet } from "../formats/parquet.ts";
 import { alertEvents, statisticsDocument, timelineDocument } from "../formats/stormlog/artifacts.ts";
 import { type EventOptions, telemetryEvents } from "../formats/stormlog/sample-events.ts";
 import { eventsCsv, eventsJson } from "../formats/stormlog/serialize.ts";
 import { writeOomEvidence } from "../oom/evidence-files.ts";
-import type { Recording, TelemetryEvent } from "./model.ts";
+import type { Recording, RecordingInfo, TelemetryEvent } from "./model.ts";
 import { clearProbeFiles } from "./probe-files.ts";
-import { RAW_RECORD_FILE } from "./record-file.ts";
+import { RAW_RECORD_FILE } from "./record-columns.ts";
 import { RECORDING_FILE } from "./run-info.ts";
 
 export { readRecordingInfo } from "./run-info.ts";
@@ -22,16 +23,21 @@ export interface RunFilesOptions extends EventOptions {
    * must not take them for one.
    */
   readonly telemetry?: boolean;
+  /** `recording.json` has been written with the recording's information: it is written again only with a further loss. */
+  readonly infoWritten?: boolean;
 }
 
-/** Write a file under a temporary name and rename it, so that a reader never sees half of it. */
-function writeWhole(file: string, text: string): void {
-  const part = `${file}.part`;
+export interface WrittenRunFiles {
+  /** Names of the files. */
+  readonly files: readonly string[];
+  /** What `recording.json` contains; null when the recording has no information on its run. */
+  readonly info: RecordingInfo | null;
+}
+
+function writeRunFile(file: string, text: string): void {
   try {
-    writeFileSync(part, text);
-    renameSync(part, file);
+    writeAtomicallySync(file, text);
   } catch (error) {
-    rmSync(part, { force: true });
     throw new GateError(
       "RUN_FILE_WRITE_FAILED",
       `the file cannot be written (${error instanceof Error ? error.message : String(error)})`,
@@ -74,17 +80,17 @@ function sameSamples(a: Recording, b: Recording): boolean {
  * Stormlog files `events.json`, `events.csv`, `timeline.json`, `stats.json` and `alerts.json`. `recording.json` is brought up
  * to date with the recording's peaks. The sampler's own file and the rings of the probes are removed last, and only when the
  * Parquet file was read back with every value the same. A run that ran out of memory gets its `oom/` too; what of that cannot be written is told in
- * `lost`. Returns the names written.
+ * `lost`.
  * @throws GateError RUN_FILE_WRITE_FAILED, PARQUET_WRITE_FAILED, PARQUET_VERIFY_FAILED
  */
 export async function writeRunFiles(
   directory: string,
   recording: Recording,
   options: RunFilesOptions = {},
-): Promise<string[]> {
+): Promise<WrittenRunFiles> {
   const written: string[] = [];
   const write = (name: string, text: string): void => {
-    writeWhole(path.join(directory, name), text);
+    writeRunFile(path.join(directory, name), text);
     written.push(name);
   };
   const telemetry = options.telemetry ?? true;
@@ -96,9 +102,10 @@ export async function writeRunFiles(
           dumps: telemetry && info.oom.certainty === "established",
         });
   written.push(...(oom?.files ?? []));
-  if (info !== null) {
-    const lost = [...info.lost, ...(oom?.notes ?? [])];
-    write(RECORDING_FILE, `${JSON.stringify({ ...info, peaks: recording.peaks, lost }, null, 2)}\n`);
+  const notes = oom?.notes ?? [];
+  const completed = info && { ...info, peaks: recording.peaks, lost: [...info.lost, ...notes] };
+  if (completed !== null && (options.infoWritten !== true || notes.length > 0)) {
+    write(RECORDING_FILE, `${JSON.stringify(completed, null, 2)}\n`);
   }
   if (telemetry) {
     const events = telemetryEvents(recording, options);
@@ -117,7 +124,7 @@ export async function writeRunFiles(
   const raw = path.join(directory, RAW_RECORD_FILE);
   if (existsSync(raw)) rmSync(raw);
   clearProbeFiles(directory);
-  return written;
+  return { files: written, info: completed };
 }
 
 function telemetryFiles(

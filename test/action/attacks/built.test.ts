@@ -107,7 +107,7 @@ describe("the built report", () => {
     stage.fork();
     left(zip([{ name: SECTION, content: Buffer.alloc(200 << 20, "0"), saysBytes: 1000 }]));
     const result = await post();
-    expect(result.log).toMatch(/no archive that can be read|more than|more tightly/);
+    expect(result.log).toMatch(/not a readable archive|more than|more tightly/);
     expect(stage.comment).toContain("unjudged");
   });
 

@@ -97,7 +97,7 @@ describe("a pull request is found by what GitHub recorded", () => {
     leave();
     const posted = await stage.post();
     expect(posted.outputs.verdict).toBe("fail");
-    expect(posted.logs.join()).not.toContain("Not believed");
+    expect(posted.logs.join()).not.toContain("Not trusted");
   });
 });
 

@@ -1,0 +1,69 @@
+// Writes the options of `run` into action.yml and the tables of the documentation. `npm run options` writes; a test compares.
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { stringify } from "yaml";
+import { RUN_OPTION_ENTRIES, type RunOption } from "../src/config/run-options.ts";
+import { packageRoot } from "../src/core/package-root.ts";
+
+const cell = (text: string): string => text.replaceAll("|", "\\|");
+
+function commandRow(name: string, { value, description, details, default: standard, multiple }: RunOption): string {
+  const text = [`${description}.`, multiple && "Repeatable.", details].filter((part) => part).join(" ");
+  return `| \`--${name} ${cell(value)}\` | ${standard ?? "–"} | ${cell(text)} |`;
+}
+
+function inputRow({ description, default: standard, input }: RunOption): readonly string[] {
+  if (input === undefined) return [];
+  return [`| \`${input.name}\` | ${input.default ?? standard ?? "–"} | ${cell(description)}. |`];
+}
+
+function inputYaml({ value, description, default: standard, input }: RunOption): string {
+  if (input === undefined) return "";
+  const choices = /^[a-z].*\|/.test(value) ? ` (\`${value}\`)` : "";
+  const shown = input.default ?? standard;
+  const text = `${description}${choices}.${shown === undefined || input.given !== undefined ? "" : ` Default is ${shown}.`}`;
+  const given = input.given === undefined ? {} : { default: input.given };
+  return stringify({ [input.name]: { description: text, ...given } }, { lineWidth: 0 });
+}
+
+const options = RUN_OPTION_ENTRIES.map(([, option]) => option);
+const head = (first: string): string => `| ${first} | default | meaning |\n|---|---|---|\n`;
+
+/** By file: the lines around the generated text, and the text. */
+const GENERATED: Readonly<Record<string, { readonly begin: string; readonly end: string; readonly text: string }>> = {
+  "action.yml": {
+    begin: "  # Options of `run`, from src/config/run-options.ts by `npm run options`.\n",
+    end: "  # End of the options of `run`.\n",
+    text: options
+      .map(inputYaml)
+      .join("")
+      .replace(/^(?=.)/gm, "  "),
+  },
+  "docs/commands.md": {
+    begin: "<!-- options of run: npm run options -->\n",
+    end: "<!-- end of the options -->\n",
+    text: `${head("option")}${RUN_OPTION_ENTRIES.map(([name, option]) => `${commandRow(name, option)}\n`).join("")}`,
+  },
+  "docs/github-action.md": {
+    begin: "<!-- options of run: npm run options -->\n",
+    end: "<!-- end of the options -->\n",
+    text: `${head("input")}${options.flatMap(inputRow).join("\n")}\n`,
+  },
+};
+
+/** The files with their generated parts as they should be. @throws where a file has lost the lines around its part */
+export function optionFiles(): Readonly<Record<string, string>> {
+  const files = Object.entries(GENERATED).map(([file, { begin, end, text }]) => {
+    const whole = readFileSync(path.join(packageRoot(), file), "utf8");
+    const [from, to] = [whole.indexOf(begin) + begin.length, whole.indexOf(end)];
+    if (!whole.includes(begin) || to < from)
+      throw new Error(`${file} needs the lines "${begin.trim()}" and "${end.trim()}"`);
+    return [file, `${whole.slice(0, from)}${text}${whole.slice(to)}`];
+  });
+  return Object.fromEntries(files);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const [file, text] of Object.entries(optionFiles())) writeFileSync(path.join(packageRoot(), file), text);
+}

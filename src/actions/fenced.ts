@@ -1,0 +1,59 @@
+import { endGroup, startGroup } from "@actions/core";
+import type { Environment } from "../core/environment.ts";
+import { GateError } from "../core/errors.ts";
+import { OUT_OF_TIME } from "../gate/cost.ts";
+import type { GatePorts } from "../gate/ports.ts";
+import { raiseCommandFence } from "./command-fence.ts";
+import { guardFileCommands, writtenWarning } from "./file-commands.ts";
+
+/** The gate names an interruption by its signal, or as the end of the step's own time. */
+function gateInterrupt(signal: AbortSignal): AbortSignal {
+  const controller = new AbortController();
+  const pass = (): void => {
+    const { reason } = signal;
+    controller.abort(reason instanceof GateError && reason.code === "STEP_TIMEOUT" ? OUT_OF_TIME : "SIGINT");
+  };
+  if (signal.aborted) pass();
+  else signal.addEventListener("abort", pass, { once: true });
+  return controller.signal;
+}
+
+export interface FencedStep {
+  readonly env: Environment;
+  /** Fires with a GateError as its reason. */
+  readonly signal: AbortSignal;
+  readonly warn: (message: string) => void;
+}
+
+/** Measure behind the fence: nothing that the measured command prints or writes acts as this step. */
+export async function fenced<T>(
+  title: string,
+  { env, signal, warn }: FencedStep,
+  work: (ports: GatePorts) => Promise<T>,
+): Promise<T> {
+  startGroup(title);
+  const fence = raiseCommandFence((chunk) => process.stdout.write(chunk));
+  const files = guardFileCommands(env);
+  // The process may end before the work does, when the gate does not stop.
+  const onExit = (): void => {
+    fence.close();
+    files.restore();
+  };
+  process.once("exit", onExit);
+  try {
+    return await work({
+      log: (line) => fence.write(`${line}\n`),
+      stdout: (chunk) => fence.write(chunk),
+      stderr: (chunk) => fence.write(chunk),
+      progress: null,
+      interrupt: gateInterrupt(signal),
+      now: () => new Date(),
+    });
+  } finally {
+    process.off("exit", onExit);
+    fence.close();
+    endGroup();
+    const written = writtenWarning(files.restore());
+    if (written !== null) warn(written);
+  }
+}

@@ -1,0 +1,71 @@
+import { lstatSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { Environment } from "../core/environment.ts";
+
+/** Files by which a step gives commands to the runner, and the one that describes the event. */
+const KEPT = [
+  "GITHUB_ENV",
+  "GITHUB_EVENT_PATH",
+  "GITHUB_OUTPUT",
+  "GITHUB_PATH",
+  "GITHUB_STATE",
+  "GITHUB_STEP_SUMMARY",
+] as const;
+
+/** Larger ones are not the runner's. */
+const MAX_BYTES = 32 * 1024 * 1024;
+
+type Content = Buffer | "absent" | "unknown";
+
+function contentOf(file: string): Content {
+  try {
+    const entry = lstatSync(file, { throwIfNoEntry: false });
+    if (entry === undefined) return "absent";
+    return entry.isFile() && entry.size <= MAX_BYTES ? readFileSync(file) : "unknown";
+  } catch {
+    return "unknown";
+  }
+}
+
+function isSame(a: Content, b: Content): boolean {
+  return typeof a === "string" || typeof b === "string" ? a === b : a.equals(b);
+}
+
+export interface KeptFiles {
+  /**
+   * Make the files what they were.
+   * @returns names of those that had been changed
+   */
+  restore(): readonly string[];
+}
+
+/**
+ * Remember the step's files while the measured command runs. Their names are kept from it, but not their directory: it
+ * runs under our user, and what it writes there would set outputs, variables and PATH as if we had.
+ */
+export function guardFileCommands(env: Environment): KeptFiles {
+  const kept = KEPT.flatMap((name) => {
+    const file = env[name];
+    return file ? [{ name, file, before: contentOf(file) }] : [];
+  });
+  return {
+    restore() {
+      const changed = kept.filter(({ file, before }) => before !== "unknown" && !isSame(contentOf(file), before));
+      for (const { file, before } of changed) {
+        try {
+          // It may be a link or a directory now; neither is written through.
+          if (contentOf(file) === "unknown" || before === "absent") rmSync(file, { recursive: true, force: true });
+          if (before !== "absent" && before !== "unknown") writeFileSync(file, before);
+        } catch {
+          // A file that cannot be restored is reported all the same.
+        }
+      }
+      return changed.map(({ name }) => name);
+    },
+  };
+}
+
+/** The one warning about it, or null. */
+export function writtenWarning(names: readonly string[]): string | null {
+  if (names.length === 0) return null;
+  return `The measured command wrote to files of this step (${names.join(", ")}). What it wrote was dropped.`;
+}

@@ -1,0 +1,71 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { Octokit } from "../../github/octokit.ts";
+import { acceptancesPort, measuredPullRequest } from "./engine.ts";
+
+const SHA = "a".repeat(40);
+const directory = mkdtempSync(path.join(tmpdir(), "stormlog-port-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const of = (eventName: string, ref: string | null) => measuredPullRequest({}, { eventName, ref, sha: SHA });
+
+describe("the pull request that a run measures", () => {
+  it("is that of its event", () => {
+    const file = path.join(directory, "event.json");
+    writeFileSync(file, JSON.stringify({ pull_request: { number: 7, head: { sha: "b".repeat(40) } } }));
+    const env = { GITHUB_EVENT_PATH: file };
+    const found = measuredPullRequest(env, { eventName: "pull_request", ref: "refs/pull/7/merge", sha: SHA });
+    expect(found).toEqual({ number: 7, headSha: "b".repeat(40) });
+  });
+
+  it("is that of a branch which copy-pr-bot pushed, at the pushed commit", () => {
+    expect(of("push", "refs/heads/pull-request/12")).toEqual({ number: 12, headSha: SHA });
+  });
+
+  it("is that of the merge queue, at no commit of its own", () => {
+    expect(of("merge_group", `refs/heads/gh-readonly-queue/main/pr-12-${SHA}`)).toEqual({ number: 12, headSha: null });
+    expect(of("merge_group", `refs/heads/gh-readonly-queue/release/1.2/pr-3-${SHA}`)).toMatchObject({ number: 3 });
+  });
+
+  it.each([
+    ["push", "refs/heads/main"],
+    ["push", "refs/heads/pull-request/0"],
+    ["push", "refs/heads/pull-request/12/extra"],
+    ["push", "refs/tags/pull-request/12"],
+    ["push", `refs/heads/gh-readonly-queue/main/pr-12-${SHA}`],
+    ["merge_group", "refs/heads/pull-request/12"],
+    ["schedule", "refs/heads/pull-request/12"],
+    ["push", null],
+  ])("is none for %s on %s", (event, ref) => {
+    expect(of(event, ref)).toBeNull();
+  });
+});
+
+describe("asking what people accepted", () => {
+  it("ends with one warning and without acceptances when the client cannot be made", async () => {
+    const ask = acceptancesPort(
+      (): Promise<Octokit> => Promise.reject(new Error("no module")),
+      { owner: "octo", repo: "model" },
+      { number: 7, headSha: SHA },
+      new AbortController().signal,
+    );
+    expect(await ask()).toEqual({
+      accepted: [],
+      refused: [],
+      warnings: [expect.stringContaining("no module")],
+      headSha: SHA,
+    });
+  });
+
+  it("does not outlive a cancelled step", async () => {
+    const cancelled = new AbortController();
+    const hanging = (): Promise<Octokit> => new Promise<never>(() => {});
+    const ask = acceptancesPort(hanging, { owner: "o", repo: "r" }, { number: 7, headSha: SHA }, cancelled.signal);
+    cancelled.abort("SIGINT");
+    const started = performance.now();
+    expect((await ask()).warnings).toHaveLength(1);
+    expect(performance.now() - started).toBeLessThan(5000);
+  });
+});

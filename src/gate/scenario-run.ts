@@ -1,0 +1,222 @@
+import path from "node:path";
+import type { Finding } from "../analysis/document.ts";
+import type { Measurements } from "../analysis/measurements.ts";
+import { absent, type BaselineAnswer } from "../baseline/answer.ts";
+import { scenarioDirectory } from "../baseline/scenario-name.ts";
+import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { probeDirectory } from "../core/probe-directory.ts";
+import { lintPolicy } from "../verdict/config-lint.ts";
+import { judge } from "../verdict/judge.ts";
+import type { Judgement } from "../verdict/judgement.ts";
+import type { Policy } from "../verdict/policy.ts";
+import { attributionEnvironment, attributionTimes, attributionWanted } from "./attribution-plan.ts";
+import { type BaseCheckout, checkOutBase, planBaseRun } from "./base-run.ts";
+import { Cost, outOfTime } from "./cost.ts";
+import { type FinishedRun, oneRun, type RunPlan } from "./one-run.ts";
+import { policyOf } from "./policy.ts";
+import type { GatePorts } from "./ports.ts";
+import type { ScenarioFacts } from "./scenario-report.ts";
+
+export interface GateIdentity {
+  readonly session: string;
+  readonly commit: string | null;
+}
+
+/** A run that ended itself, or one that a limit or a cancellation ended, which is evidence and is never judged. */
+type Ran =
+  | { readonly kind: "whole"; readonly finished: FinishedRun }
+  | { readonly kind: "stopped"; readonly finished: FinishedRun | null; readonly reason: string };
+
+const TIME_IS_OVER = "timeout-minutes is over";
+
+/** One scenario while it is being judged: what was measured so far, and what it may still cost. */
+export class ScenarioRun implements ScenarioFacts {
+  readonly request: GateRequest;
+  readonly scenario: ScenarioRequest;
+  readonly #identity: GateIdentity;
+  readonly #ports: GatePorts;
+  readonly #policy: Policy;
+  readonly cost: Cost;
+  readonly candidate: FinishedRun[] = [];
+  readonly base: FinishedRun[] = [];
+  readonly attribution: FinishedRun[] = [];
+  readonly stopped: FinishedRun[] = [];
+  readonly warnings: string[] = [];
+  /** Null before the first base run; then the checkout, or why there is none. */
+  #checkout: BaseCheckout | { readonly reason: string } | null = null;
+  /** The release anchor of this environment; null where there is none. */
+  anchor: Measurements | null = null;
+  baseline: BaselineAnswer = absent("no baseline was read");
+
+  constructor(request: GateRequest, scenario: ScenarioRequest, identity: GateIdentity, ports: GatePorts) {
+    this.request = request;
+    this.scenario = scenario;
+    this.#identity = identity;
+    this.#ports = ports;
+    this.#policy = policyOf(request, scenario);
+    this.cost = new Cost(request, ports.now().getTime());
+  }
+
+  #directory(name: string): string {
+    return path.join(this.request.bundle, "runs", scenarioDirectory(this.scenario.name), name);
+  }
+
+  /** Why no run may begin now; null when one may. */
+  noMore(): string | null {
+    if (this.#ports.interrupt.aborted)
+      return outOfTime(this.#ports.interrupt) ? TIME_IS_OVER : "the gate was cancelled";
+    return this.cost.exhausted(this.#ports.now().getTime());
+  }
+
+  async #run(plan: RunPlan, keep: FinishedRun[]): Promise<Ran> {
+    const limitS = this.cost.remainingS(this.#ports.now().getTime());
+    this.cost.add();
+    const finished = await oneRun(this.request, this.scenario, { ...plan, limitS }, this.#ports);
+    this.warnings.push(...finished.warnings);
+    const { exit } = finished.info;
+    const cut = exit.kind === "timeout" && exit.after_s === limitS && limitS !== this.scenario.timeoutS;
+    if (!cut && finished.ending.kind !== "interrupted") {
+      keep.push(finished);
+      return { kind: "whole", finished };
+    }
+    this.stopped.push(finished);
+    const reason = cut ? `the limit of ${this.request.maxMinutes} minutes is reached` : this.noMore();
+    return { kind: "stopped", finished, reason: reason ?? "the run was interrupted" };
+  }
+
+  async runCandidate(): Promise<Ran> {
+    const number = this.candidate.length + 1;
+    const { command, cwd } = this.scenario;
+    const directory = this.#directory(String(number));
+    return this.#run({ role: "candidate", number, directory, command, cwd, ...this.#identity }, this.candidate);
+  }
+
+  /** Run the base commit once in this session; null, with a warning, where that is not possible. */
+  async runBase(): Promise<Ran | null> {
+    if (this.#checkout === null) {
+      const known = this.baseline.kind === "found" ? this.baseline.summary.commit : null;
+      const { baseRun, env } = this.request;
+      const plan = await planBaseRun(baseRun, this.scenario, env, known, this.#ports.history);
+      this.#checkout = await checkOutBase(plan, this.scenario);
+    }
+    if ("reason" in this.#checkout) return this.#noBase(this.#checkout.reason);
+    // The checkout may have used up the time.
+    const stop = this.noMore();
+    if (stop !== null) return { kind: "stopped", finished: null, reason: stop };
+    const number = this.base.length + 1;
+    const { command, cwd, commit } = this.#checkout;
+    const directory = this.#directory(`base-${number}`);
+    const { session } = this.#identity;
+    const ran = await this.#run({ role: "base", number, directory, command, cwd, session, commit }, this.base);
+    if (ran.kind === "stopped") return ran;
+    if (ran.finished.ending.kind === "failed") return this.#noBase(`on the base commit ${ran.finished.ending.message}`);
+    return ran.finished.measured === null ? null : ran;
+  }
+
+  /**
+   * Run the candidate once more with attribution on, when the judgement asks for it and the cost limits allow it.
+   * @returns findings that name lines, the largest growth first; empty when no line was looked for or found
+   */
+  async attribute(judgement: Judgement): Promise<readonly Finding[]> {
+    const newest = this.candidate.at(-1);
+    // The probe attributes memory to lines.
+    if (this.request.probe === "off" || newest === undefined) return [];
+    if (!attributionWanted(this.request.attribute, judgement, newest.analysis)) return [];
+    const name = this.scenario.name;
+    const stop = this.noMore();
+    if (stop !== null) {
+      this.warnings.push(`${name}: ${stop}, so no line was looked for`);
+      return [];
+    }
+    const times = newest.recording === null ? null : attributionTimes(newest.recording, newest.info.clock.duration_s);
+    if (times === null) {
+      this.warnings.push(`${name}: the run is too short to find the line that grows`);
+      return [];
+    }
+    this.#ports.log(`${name}: running once more to find the line that grows`);
+    const ran = await this.#run(
+      {
+        role: "attribution",
+        number: 1,
+        directory: this.#directory("attribution-1"),
+        command: this.scenario.command,
+        cwd: this.scenario.cwd,
+        ...this.#identity,
+        env: attributionEnvironment(
+          times,
+          path.join(probeDirectory(), "node", "attribute.cjs"),
+          this.scenario.env.NODE_OPTIONS ?? this.request.env.NODE_OPTIONS,
+        ),
+      },
+      this.attribution,
+    );
+    if (ran.kind === "stopped") {
+      this.warnings.push(`${name}: ${ran.reason}, so the search for the line was ended`);
+      return [];
+    }
+    const { finished } = ran;
+    if (finished.ending.kind === "failed")
+      this.warnings.push(`${name}: with attribution on ${finished.ending.message}`);
+    const { growingLines } = await import("./growing-lines.ts");
+    const found = await growingLines({
+      directory: finished.directory,
+      cwd: this.scenario.cwd,
+      probe: finished.info.probe,
+      severity: judgement.verdict === "fail" ? "critical" : "warning",
+    });
+    this.warnings.push(...found.notes.map((note) => `${name}: ${note}`));
+    return found.findings;
+  }
+
+  #noBase(reason: string): null {
+    this.warnings.push(
+      `${this.scenario.name}: the base could not be run here (${reason}), so a breach stays unconfirmed`,
+    );
+    return null;
+  }
+
+  /** All runs, in the order of a report. */
+  runs(): readonly FinishedRun[] {
+    return [...this.candidate, ...this.base, ...this.attribution, ...this.stopped];
+  }
+
+  async dispose(): Promise<void> {
+    if (this.#checkout !== null && "dispose" in this.#checkout) await this.#checkout.dispose();
+  }
+
+  candidateMeasurements(): Measurements {
+    return {
+      scenario: this.scenario.name,
+      fingerprint: this.candidate[0]?.info.fingerprint ?? null,
+      runs: this.candidate.flatMap(({ measured }) => (measured === null ? [] : [measured])),
+    };
+  }
+
+  /** Baseline runs, and the base re-runs of this session among them. */
+  #baselineMeasurements(): Measurements | null {
+    if (this.baseline.kind !== "found") return null;
+    const reruns = this.base.flatMap((run) =>
+      run.measured === null || run.ending.kind !== "ok" ? [] : [run.measured],
+    );
+    return { ...this.baseline.measurements, runs: [...this.baseline.measurements.runs, ...reruns] };
+  }
+
+  /** Warnings about the policy: a budget inside the noise of the baseline. */
+  lint(): readonly string[] {
+    const known = this.baseline.kind === "found" ? this.baseline.measurements : null;
+    return lintPolicy(this.#policy, known).map((note) => `${this.scenario.name}: ${note}`);
+  }
+
+  judge(possible: { readonly baseRuns: boolean; readonly moreRuns: boolean }): Judgement {
+    return judge({
+      candidate: this.candidateMeasurements(),
+      baseline: this.#baselineMeasurements(),
+      noBaseline: this.baseline.kind === "absent" ? `${this.baseline.reason}: ${this.baseline.nextStep}` : null,
+      anchor: this.anchor,
+      policy: this.#policy,
+      baseRunsPossible: possible.baseRuns,
+      moreRunsPossible: possible.moreRuns,
+      baselineWanted: this.request.baselines.length > 0,
+    });
+  }
+}

@@ -1,0 +1,98 @@
+import { execFileSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { sampleCheck, sampleJudgement, sampleReport, sampleScenario } from "../testing/sample-report.ts";
+import { nightlyBadge } from "./badge.ts";
+import { renderJUnit } from "./junit.ts";
+import { type GateReport, scenarioReport } from "./model.ts";
+import { renderSarif } from "./sarif.ts";
+
+const HOSTILE = `]]></testcase><x a="'&\u0000\u001b\ud800\uffff`;
+
+function hostile(): GateReport {
+  const check = sampleCheck({ verdict: "fail", reason: HOSTILE, device: HOSTILE });
+  return sampleReport("fail", {
+    scenarios: [
+      sampleScenario("fail", {
+        scenario: HOSTILE,
+        judgement: sampleJudgement("fail", { checks: [check, sampleCheck()] }),
+      }),
+    ],
+  });
+}
+
+function python(): boolean {
+  try {
+    execFileSync("python3", ["-c", "import xml.etree.ElementTree"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe("renderJUnit", () => {
+  it("counts failures, errors and skipped checks", () => {
+    expect(renderJUnit(sampleReport("fail"))).toContain('tests="5" failures="3" errors="0" skipped="0"');
+    expect(renderJUnit(sampleReport("error"))).toContain('tests="1" failures="0" errors="1" skipped="0"');
+    expect(renderJUnit(sampleReport("unjudged"))).toContain('failures="0" errors="0" skipped="1"');
+  });
+
+  it.skipIf(!python())("is well-formed XML for hostile names, and keeps their text", () => {
+    const script =
+      "import sys,xml.etree.ElementTree as e; r=e.fromstring(sys.stdin.buffer.read()); print(len(r.findall('.//failure')), r[0].get('name'))";
+    const out = execFileSync("python3", ["-c", script], { input: renderJUnit(hostile()), encoding: "utf8" });
+    expect(out.startsWith("1 ]]></testcase><x a=\"'&")).toBe(true);
+  });
+});
+
+describe("renderSarif", () => {
+  it("points a finding at its source line and everything else at the config file", () => {
+    const sarif = JSON.parse(renderSarif(sampleReport("fail")));
+    const run = sarif.runs[0];
+    const locations = run.results.map((r: { ruleId: string; locations: { physicalLocation: object }[] }) => [
+      r.ruleId,
+      r.locations[0]!.physicalLocation,
+    ]);
+    expect(locations).toContainEqual(["leak", { artifactLocation: { uri: "train.py" }, region: { startLine: 48 } }]);
+    expect(locations).toContainEqual([
+      "memory_growth",
+      { artifactLocation: { uri: "stormlog-gate.yml" }, region: { startLine: 1 } },
+    ]);
+    for (const result of run.results) expect(run.tool.driver.rules[result.ruleIndex].id).toBe(result.ruleId);
+  });
+
+  it("has no results for a pass, and no location outside the repository", () => {
+    expect(JSON.parse(renderSarif(sampleReport("pass"))).runs[0].results).toEqual([]);
+    const report = hostile();
+    const finding = { ...sampleScenario("fail").findings[0]!, evidence: { line: "../../etc/passwd:1" } };
+    const sarif = JSON.parse(renderSarif({ ...report, scenarios: [{ ...report.scenarios[0]!, findings: [finding] }] }));
+    for (const result of sarif.runs[0].results) {
+      expect(result.locations[0].physicalLocation.artifactLocation.uri).toBe("stormlog-gate.yml");
+    }
+  });
+});
+
+describe("the fingerprint of a line", () => {
+  const report = sampleReport("fail");
+  const print = (line: string, code: string): string => {
+    const finding = { ...sampleScenario("fail").findings[0]!, evidence: { line, function: "train", code } };
+    const scenarios = [scenarioReport({ ...report.scenarios[0]!, judgement: null, findings: [finding] })];
+    return JSON.parse(renderSarif({ ...report, scenarios })).runs[0].results[0].partialFingerprints["stormlogGate/v1"];
+  };
+
+  it("is unchanged by edits above the line and by its indentation", () => {
+    expect(print("train.py:61", "    kept.append(loss)")).toBe(print("train.py:48", "kept.append(loss)"));
+  });
+
+  it("differs for another line of the same file", () => {
+    expect(print("train.py:48", "seen.append(batch)")).not.toBe(print("train.py:48", "kept.append(loss)"));
+    expect(print("train.py:48", "")).not.toBe(print("train.py:49", ""));
+  });
+});
+
+describe("nightlyBadge", () => {
+  it("contains the verdict in the form of a shields.io endpoint", () => {
+    const badge = { schemaVersion: 1, label: "memory", message: "fail", color: "red" };
+    expect(JSON.parse(nightlyBadge("fail", false))).toEqual(badge);
+    expect(JSON.parse(nightlyBadge("fail", true))).toEqual({ ...badge, message: "fail (advisory)" });
+  });
+});

@@ -1,0 +1,90 @@
+import type { FingerprintDifference } from "../../verdict/judgement.ts";
+import type { ScenarioReport } from "../documents/model.ts";
+import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "../phase-text.ts";
+import { baselineText, capital, countedNotes, differenceText, exitText } from "../wording.ts";
+import { checksText, findingsText, nextText } from "./checks.ts";
+import { md, table } from "./markdown-text.ts";
+
+const MAX_DIFFERENCES = 12;
+const MAX_FIELDS = 30;
+const MAX_RUNS = 20;
+const MAX_LOST = 8;
+const MAX_PHASES = 24;
+
+/**
+ * The folded part of a scenario: everything about a pass, and what explains any other verdict.
+ * @param named whether the summary line names the scenario
+ */
+export function scenarioDetails(scenario: ScenarioReport, named: boolean): string {
+  const passed = scenario.word === "pass";
+  const blocks = [
+    passed && (scenario.judgement?.checks.length ?? 0) > 0 ? checksText(scenario) : null,
+    passed ? findingsText(scenario.findings) : null,
+    passed ? nextText(scenario) : null,
+    `Baseline: ${md(baselineText(scenario), 200)}`,
+    differencesText(scenario, "context", "These fields differ, which does not prevent a comparison:"),
+    environmentText(scenario),
+    scenario.runs.length > 0 ? runsTable(scenario) : null,
+    phasesText(scenario),
+    lostText(scenario),
+  ].filter((block) => block !== null);
+  const name = named ? `${md(scenario.scenario, 80)}: ` : "";
+  const label = passed ? "checks, environment and runs" : "environment and runs";
+  return folded(named ? `${name}${label}` : capital(label), blocks.join("\n\n"));
+}
+
+/** A block that opens on a click. */
+export function folded(summary: string, text: string): string {
+  return `<details><summary>${summary}</summary>\n\n${text}\n\n</details>`;
+}
+
+/** Environment fields of one kind that differ from the baseline's, below a title; null when none do. */
+export function differencesText(
+  { judgement }: ScenarioReport,
+  kind: FingerprintDifference["kind"],
+  title: string,
+): string | null {
+  const differences = judgement?.fingerprint.filter((one) => one.kind === kind) ?? [];
+  if (differences.length === 0) return null;
+  const lines = differences.slice(0, MAX_DIFFERENCES).map((difference) => `- ${md(differenceText(difference))}`);
+  return `${title}\n\n${lines.join("\n")}`;
+}
+
+function environmentText({ fingerprint }: ScenarioReport): string | null {
+  const fields = Object.entries(fingerprint).filter(([, value]) => value !== null);
+  if (fields.length === 0) return null;
+  return fields
+    .slice(0, MAX_FIELDS)
+    .map(([field, value]) => `${md(field, 60)} **${md(String(value), 120)}**`)
+    .join(" · ");
+}
+
+function runsTable(scenario: ScenarioReport): string {
+  const rows = scenario.runs.slice(0, MAX_RUNS).map((run) => {
+    const { clock, sampler, exit } = run.info;
+    const rate = sampler.host_rate_hz === null ? "–" : `${Math.round(sampler.host_rate_hz)} Hz, ${sampler.kind}`;
+    return [
+      `${run.role} ${run.info.run}`,
+      clock.duration_s === null ? "–" : `${clock.duration_s.toFixed(1)} s`,
+      md(exitText(exit), 120),
+      rate,
+    ];
+  });
+  return table(["Run", "Time", "Ended", "Sampled"], ["l", "r", "l", "r"], rows);
+}
+
+/** Memory by the phases that the program names; null where it names none. */
+function phasesText(scenario: ScenarioReport): string | null {
+  const memory = shownPhases(scenario);
+  if (memory === null) return null;
+  const shown = memory.phases.slice(0, MAX_PHASES);
+  const rows = shown.map((phase) => [md(phase.name, 80), ...phaseCells(phase)]);
+  const notes = phaseNotes(memory, memory.phases.length - shown.length).map((note) => md(note));
+  const align = PHASE_RIGHT.map((right) => (right ? "r" : "l"));
+  return `${table(PHASE_COLUMNS.map(capital), align, rows)}\n\n${notes.join(" ")}`;
+}
+
+function lostText({ runs }: ScenarioReport): string | null {
+  const lost = countedNotes(runs.flatMap((run) => run.info.lost)).slice(0, MAX_LOST);
+  return lost.length === 0 ? null : `Not recorded:\n\n${lost.map((text) => `- ${md(text)}`).join("\n")}`;
+}

@@ -1,0 +1,106 @@
+import type { ScenarioReport } from "../documents/model.ts";
+import { sparkline } from "../sparkline.ts";
+import { VERDICT_LOOK } from "../timeline/palette.ts";
+import { rankSeries } from "../timeline/timeline-model.ts";
+import { capital, exitText, failedExit, headlineOf, sensitivity } from "../wording.ts";
+import { acceptedText } from "./acceptance.ts";
+import { checksText, findingsText, nextText, SIGN } from "./checks.ts";
+import type { Part } from "./comment-fit.ts";
+import { differencesText } from "./details.ts";
+import { linesMarkdown, splitLines } from "./leak-lines.ts";
+import { codeBlock, linkTarget, md, table, tail } from "./markdown-text.ts";
+import { renderMermaid } from "./mermaid.ts";
+
+const MAX_SCENARIOS = 60;
+const TAIL_CHARS = 3000;
+
+export interface PictureOptions {
+  /** Address (or relative path) of the timeline picture of the worst scenario. */
+  readonly timelineImageUrl?: string | null;
+  readonly htmlUrl?: string | null;
+  /** Draw a mermaid chart where the picture is missing (default true); otherwise a sparkline. */
+  readonly mermaid?: boolean;
+}
+
+/** The verdict in one sentence, and the smallest changes the run could detect. */
+export function leadText(scenario: ScenarioReport): string {
+  const { accepted } = scenario;
+  const lines = accepted === undefined ? [] : [`Accepted by **${md(accepted.by, 60)}**, so it does not block:`];
+  lines.push(`**${capital(md(headlineOf(scenario), 600))}.**`);
+  if (scenario.judgement !== null) {
+    const sees = sensitivity(scenario.judgement);
+    const run = scenario.word === "unjudged" ? "With a baseline this run" : "This run";
+    if (sees !== null) lines.push(`${run} would have detected ${sees}.`);
+  }
+  return lines.join(" ");
+}
+
+/** The timeline: its picture where there is one, else a mermaid chart, else a line of block letters. */
+export function pictureParts(scenario: ScenarioReport, picture: PictureOptions & { readonly at: number }): Part[] {
+  const { timeline } = scenario;
+  if (timeline === null) return [];
+  const { at } = picture;
+  const address = linkTarget(picture.timelineImageUrl);
+  if (address !== null) {
+    const alt = md(`Memory over time, ${VERDICT_LOOK[timeline.verdict].label}: ${timeline.subtitle}`, 250);
+    const html = linkTarget(picture.htmlUrl);
+    const image = `![${alt}](${address})`;
+    return [{ kind: "image", at, text: html === null ? image : `[${image}](${html})` }];
+  }
+  const chart = picture.mermaid === false ? null : renderMermaid(timeline);
+  if (chart !== null) return [{ kind: "chart", at, text: `\`\`\`mermaid\n${chart}\n\`\`\`` }];
+  const line = spark(scenario, 48);
+  return line === "" ? [] : [{ kind: "chart", at, text: `\`${line}\`` }];
+}
+
+/** The memory of a scenario as a line of block letters; empty when nothing was measured. */
+export function spark(scenario: ScenarioReport, width: number): string {
+  const main = scenario.timeline === null ? null : rankSeries(scenario.timeline).main;
+  return main === null ? "" : sparkline(main.series.bytes, width);
+}
+
+/** All scenarios of a report, one line each. */
+export function scenarioTable(scenarios: readonly ScenarioReport[]): string {
+  const rows = scenarios.slice(0, MAX_SCENARIOS).map((scenario) => {
+    const line = spark(scenario, 16);
+    return [
+      `${SIGN[scenario.word]}&nbsp;${scenario.word}`,
+      md(scenario.scenario, 80),
+      line === "" ? "" : `\`${line}\``,
+      md(headlineOf(scenario), 160),
+    ];
+  });
+  const more = scenarios.length - rows.length;
+  const text = table(["", "Scenario", "Memory", "Why"], ["l", "l", "l", "l"], rows);
+  return more > 0 ? `${text}\n\n…and ${more} more in the bundle.` : text;
+}
+
+/** Everything about one scenario that is not folded, except its lead, its error and its picture. */
+export function scenarioParts(scenario: ScenarioReport, at: number, repositoryUrl: string | null): Part[] {
+  if (scenario.word === "pass") return [];
+  const { lines, others } = splitLines(scenario.findings);
+  const hasChecks = (scenario.judgement?.checks.length ?? 0) > 0;
+  const texts = [
+    { kind: "checks", text: hasChecks ? checksText(scenario) : null },
+    { kind: "line", text: linesMarkdown(lines) },
+    { kind: "findings", text: findingsText(others) },
+    {
+      kind: "environment",
+      text: differencesText(scenario, "identity", "**The environment differs from the baseline's:**"),
+    },
+    { kind: "accepted", text: acceptedText(scenario, repositoryUrl) },
+    { kind: "next", text: nextText(scenario) },
+  ] as const;
+  return texts.flatMap(({ kind, text }) => (text === null ? [] : [{ kind, at, text }]));
+}
+
+/** How the command failed and the end of its output; null when it did not fail. */
+export function errorText(scenario: ScenarioReport): string | null {
+  const { error } = scenario;
+  if (error === null) return null;
+  const exit = failedExit(scenario);
+  const state = exit === null ? "" : ` · ${md(exitText(exit), 200)}`;
+  const lines = [`\`${error.code.replace(/[^A-Z0-9_]/g, "")}\`${state}`];
+  if (error.output_tail) lines.push(`Last lines of its output:\n\n${codeBlock(tail(error.output_tail, TAIL_CHARS))}`);
+  return lines.join("\n\n");
+}

@@ -1,0 +1,115 @@
+import type { AnalysisDocument, DriftClass, RanksAnalysis, SeriesAnalysis } from "../../analysis/document.ts";
+import { plural } from "../../core/text.ts";
+import { formatBytesDelta, formatDuration } from "../../core/units.ts";
+import { sizeCell } from "../wording.ts";
+import { type Paint, painter } from "./ansi.ts";
+import { findingLines } from "./findings.ts";
+import { alignRows, type Cell, cell, clip, safe, usableWidth } from "./terminal-table.ts";
+
+const MAX_SERIES = 40;
+
+/** The output of `analyze`: one row per series, then the findings, diagnosis, ranks and missing values. */
+export function renderAnalysisTerminal(
+  document: AnalysisDocument,
+  options: { readonly color: boolean; readonly width: number },
+): string {
+  const paint = painter(options.color);
+  const width = usableWidth(options.width, 140);
+  const lines: string[] = [];
+  if (document.series.length === 0) {
+    lines.push("No memory series in this input.");
+  } else {
+    const several = new Set(document.series.map((series) => series.rank)).size > 1;
+    const names = ["series", "class", "peak", "growth", "slope", "sees ≥", "until OOM"];
+    const shown = document.series.slice(0, MAX_SERIES);
+    const rows = shown.map((series) => seriesRow(series, several, paint));
+    lines.push(
+      ...alignRows([names.map((name) => cell(name, paint.dim)), ...rows], [false, false, true, true, true, true, true]),
+    );
+    const more = document.series.length - shown.length;
+    if (more > 0) lines.push(paint.dim(`and ${more} more series (--json has them all)`));
+  }
+  const found = findingLines(document.findings, paint, width);
+  lines.push("", ...(found.length > 0 ? found : [paint.green("  no findings")]));
+  const notes = noteLines(document, width);
+  if (notes.length > 0) lines.push("", ...notes.map(paint.dim));
+  return lines.join("\n");
+}
+
+function seriesRow(series: SeriesAnalysis, several: boolean, paint: Paint): Cell[] {
+  const rank = several ? `rank ${series.rank} ` : "";
+  const name = safe(`${rank}${series.device === series.metric ? "" : `${series.device} `}${series.metric}`);
+  return [
+    cell(clip(name, 40)),
+    cell(series.class, classColor(series.class, paint)),
+    cell(sizeCell(series.peak_bytes)),
+    cell(series.growth_bytes === null ? "–" : formatBytesDelta(series.growth_bytes)),
+    cell(slope(series)),
+    cell(sizeCell(series.mde_bytes), paint.dim),
+    cell(untilOom(series), series.steps_to_oom !== null || series.seconds_to_oom !== null ? paint.red : paint.dim),
+  ];
+}
+
+function classColor(name: DriftClass, paint: Paint): (text: string) => string {
+  switch (name) {
+    case "leak":
+      return (text) => paint.bold(paint.red(text));
+    case "rising":
+    case "step":
+    case "spike":
+      return paint.yellow;
+    case "insufficient":
+    case "unavailable":
+      return paint.dim;
+    case "flat":
+    case "plateau":
+    case "sawtooth":
+    case "shrink":
+      return paint.green;
+  }
+}
+
+/** Ranks listed on one line. */
+const MAX_NAMED = 20;
+
+function slope(series: SeriesAnalysis): string {
+  if (series.slope_bytes_per_step !== null) return `${formatBytesDelta(series.slope_bytes_per_step)}/step`;
+  return series.slope_bytes_per_s === null ? "–" : `${formatBytesDelta(series.slope_bytes_per_s)}/s`;
+}
+
+function untilOom(series: SeriesAnalysis): string {
+  if (series.steps_to_oom !== null) return `${Math.round(series.steps_to_oom).toLocaleString("en-US")} steps`;
+  return series.seconds_to_oom === null ? "–" : formatDuration(series.seconds_to_oom);
+}
+
+function ranksWithData({ participating_ranks: present, world_size: size }: RanksAnalysis): string {
+  const named = present.slice(0, MAX_NAMED).join(", ");
+  return `ranks with data: ${named}${present.length > MAX_NAMED ? ", …" : ""} (${present.length} of ${size})`;
+}
+
+/** When device memory of several ranks jumped, and which rank was first. */
+function jumpNotes({ cluster_onset_timestamp_ns: onset, first_cause_suspects: [suspect] }: RanksAnalysis): string[] {
+  const began = onset === null ? [] : [`device memory of several ranks jumps, starting at ${onset} (Unix nanoseconds)`];
+  if (suspect === undefined) return began;
+  const ahead = Number(suspect.lead_over_cluster_onset_ns) / 1e6;
+  const lead = ahead > 0 ? `, ${ahead} ms ahead` : "";
+  return [...began, `first to rise: rank ${suspect.rank} (${suspect.confidence} confidence${lead})`];
+}
+
+function noteLines(document: AnalysisDocument, width: number): string[] {
+  const notes: string[] = [];
+  for (const diagnosis of document.diagnosis) {
+    // Without steps or a device there is nothing to diagnose; the JSON document lists it.
+    if (diagnosis.kind === "NO_DATA" || diagnosis.kind === "NO_GPU") continue;
+    const worst = diagnosis.worst_rank === null ? "" : ` (worst rank ${diagnosis.worst_rank})`;
+    notes.push(`diagnosis: ${diagnosis.status}${worst}`);
+  }
+  const { ranks } = document;
+  if (ranks.missing_ranks.length > 0)
+    notes.push(`ranks without data: ${ranks.missing_ranks.slice(0, MAX_NAMED).join(", ")}`);
+  if (ranks.participating_ranks.length > 1) notes.push(ranksWithData(ranks), ...jumpNotes(ranks));
+  for (const [column, count] of Object.entries(document.missing)) {
+    if (count > 0) notes.push(`${column}: ${plural(count, "value")} missing`);
+  }
+  return notes.map((note) => clip(`  ${safe(note)}`, width));
+}

@@ -1,0 +1,45 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import type { Measurements } from "../../src/analysis/measurements.ts";
+import { DEFAULT_POLICY } from "../../src/verdict/defaults.ts";
+import { type JudgeInput, judge } from "../../src/verdict/judge.ts";
+import { judgementDocument } from "../../src/verdict/judgement-document.ts";
+
+interface Case {
+  readonly name: string;
+  readonly input: Omit<JudgeInput, "baseline"> & { readonly baseline: number };
+  readonly output: unknown;
+}
+
+const read = (name: string) => JSON.parse(readFileSync(new URL(`fixtures/${name}`, import.meta.url), "utf8"));
+
+/** A judgement as JSON without its sentences, whose wording may change. */
+function facts(judgement: unknown): unknown {
+  return JSON.parse(JSON.stringify(judgement), (key, value) => (key === "reason" ? undefined : value));
+}
+
+const { baselines, cases }: { baselines: readonly (Measurements | null)[]; cases: readonly Case[] } =
+  read("judgements.json");
+
+describe("measurements that an earlier version judged are judged alike in every field but the sentences", () => {
+  test.each(cases)("$name", ({ input, output }) => {
+    const judgement = judge({
+      ...input,
+      baseline: baselines[input.baseline] ?? null,
+      policy: { ...DEFAULT_POLICY, ...input.policy },
+    });
+    expect(facts(judgementDocument(judgement))).toEqual(facts(output));
+  });
+
+  test("two bundles that were compared", () => {
+    const { a, b, ...output } = read("compare.json");
+    const judgement = judge({
+      candidate: b,
+      baseline: a,
+      anchor: null,
+      policy: DEFAULT_POLICY,
+      baseRunsPossible: false,
+    });
+    expect(facts(judgementDocument(judgement))).toEqual(facts(output));
+  });
+});

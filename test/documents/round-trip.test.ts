@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import * as v from "valibot";
+import { describe, expect, test } from "vitest";
+import { MeasurementsSchema } from "../../src/analysis/measurements.ts";
+import { parseState, serializeState } from "../../src/nightly/state.ts";
+import { BundleManifestSchema } from "../../src/report/bundle/manifest.ts";
+import { parseStormlogReport, stormlogReport } from "../../src/report/documents/envelope.ts";
+import { payloadOf } from "../../src/report/documents/payload.ts";
+import { JudgementSchema } from "../../src/report/documents/report-schema.ts";
+import { parseSection, sectionText } from "../../src/report/documents/section.ts";
+import { parseRecordingInfo } from "../../src/telemetry/recording/run-info.ts";
+
+/** Documents that an earlier version of the gate wrote, with their timelines thinned. */
+const FIXTURES = fileURLToPath(new URL("fixtures", import.meta.url));
+
+const textOf = (name: string): string => readFileSync(path.join(FIXTURES, name), "utf8");
+const named = (prefix: string): string[] => readdirSync(FIXTURES).filter((name) => name.startsWith(prefix));
+
+/** The sentences of an envelope: an envelope is made of the payload each time it is written, and its wording may change. */
+function withoutSentences(envelope: ReturnType<typeof stormlogReport>): unknown {
+  return {
+    ...envelope,
+    verdict: { ...envelope.verdict, summary: "" },
+    findings: envelope.findings.map((finding) => ({ ...finding, title: "", message: "" })),
+  };
+}
+
+describe("a document of an earlier version is read and written again without a change", () => {
+  test.each(named("report-"))("%s: every field of the payload", (name) => {
+    const document = JSON.parse(textOf(name));
+    const { report } = parseStormlogReport(document, name);
+    expect(JSON.parse(JSON.stringify(payloadOf(report)))).toEqual(document.payload);
+    expect(withoutSentences(JSON.parse(JSON.stringify(stormlogReport(report))))).toEqual(withoutSentences(document));
+  });
+
+  test.each(named("report-"))("%s: the same report as the section of a job", (name) => {
+    const { report } = parseStormlogReport(JSON.parse(textOf(name)), name);
+    const none = { leg: null, headSha: null, bundleArtifact: null, timelineArtifact: null };
+    const text = sectionText({ gateId: "gate", runAttempt: 1, ...none, report });
+    expect(JSON.parse(text).report).toEqual(JSON.parse(textOf(name)).payload);
+    expect(parseSection(Buffer.from(text), name).report.scenarios).toEqual(report.scenarios);
+  });
+
+  test.each(named("measurements-"))("%s", (name) => {
+    const document = JSON.parse(textOf(name));
+    expect(v.parse(MeasurementsSchema, document)).toEqual(document);
+  });
+
+  test.each(named("recording"))("%s", (name) => {
+    expect(parseRecordingInfo(textOf(name), name)).toEqual(JSON.parse(textOf(name)));
+  });
+
+  test("manifest.json", () => {
+    const document = JSON.parse(textOf("manifest.json"));
+    expect(v.parse(BundleManifestSchema, document)).toEqual(document);
+  });
+
+  test("the state of nightly runs", () => {
+    const read = parseState(textOf("nightly-state.json"));
+    if (read.kind !== "state") throw new Error(`the state is ${read.kind}`);
+    expect(JSON.parse(serializeState(read.state))).toEqual(JSON.parse(textOf("nightly-state.json")));
+  });
+
+  test.each(["judge.json", "compare.json"])("%s", (name) => {
+    const { a: _a, b: _b, ...judgement } = JSON.parse(textOf(name));
+    expect(v.parse(JudgementSchema, judgement)).toEqual(judgement);
+  });
+});

@@ -1,0 +1,44 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import { optionFiles } from "../scripts/generate-options.ts";
+import { gateRequestFromInputs } from "../src/config/from-action-inputs.ts";
+import { RUN_OPTION_ENTRIES } from "../src/config/run-options.ts";
+import { packageRoot } from "../src/core/package-root.ts";
+
+const read = (file: string): string => readFileSync(path.join(packageRoot(), file), "utf8");
+
+describe("the options of run", () => {
+  it.each(Object.entries(optionFiles()))(
+    "are in %s as they are defined; otherwise `npm run options` writes them",
+    (file, text) => {
+      const present = new Set(read(file).split("\n"));
+      expect(text.split("\n").filter((line) => !present.has(line))).toEqual([]);
+      expect(read(file)).toBe(text);
+    },
+  );
+
+  it("are each read by the gate's request", () => {
+    const source = read("src/config/options.ts");
+    const unread = RUN_OPTION_ENTRIES.map(([name]) => name).filter(
+      (name) => !source.includes(`options.${name}`) && !source.includes(`options["${name}"]`),
+    );
+    expect(unread).toEqual([]);
+  });
+
+  it("reach the gate's request as inputs of the Action", () => {
+    const inputs = {
+      run: "true",
+      "max-runs": "7",
+      budget: "host=1GiB\nused=2GiB",
+      baseline: "none",
+      "interval-ms": "9",
+    };
+    expect(gateRequestFromInputs(inputs, {})).toMatchObject({
+      maxRuns: 7,
+      baselines: [],
+      hostPeriodNs: 9e6,
+      scenarios: [{ budgets: [{ metric: "host" }, { metric: "used" }] }],
+    });
+  });
+});
