@@ -39,7 +39,7 @@ export interface ScenarioRequest {
 }
 
 /** What a request takes from the policy part of a config file, so that another version of the file can replace it. */
-export type JudgedBy = Pick<
+type JudgedBy = Pick<
   GateRequest,
   "scenarios" | "baselines" | "baseRun" | "maxRuns" | "maxMinutes" | "unjudged" | "gatingMetrics" | "relativeMargin"
 >;

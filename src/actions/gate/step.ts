@@ -31,7 +31,7 @@ export interface EngineRun {
   readonly ports: GatePorts;
 }
 
-export interface EngineOutcome {
+interface EngineOutcome {
   readonly report: GateReport;
   readonly bundleDir: string;
 }

@@ -22,7 +22,7 @@ export function safeArtifactName(name: string): string {
 
 /**
  * The leg of a matrix as one word, from `toJSON(matrix)`: `{"os": "linux", "torch": "2.5"}` is `linux-2.5`. Null when
- * there is no matrix (`null`, `{}` or not an object).
+ * the job has none (`null`, `{}` or not an object).
  */
 export function matrixLeg(json: string): string | null {
   let matrix: unknown;

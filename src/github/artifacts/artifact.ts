@@ -23,7 +23,7 @@ export interface ArtifactStore {
   read(artifact: ListedArtifact, maxBytes: number): Promise<Uint8Array>;
 }
 
-export interface UploadOptions {
+interface UploadOptions {
   /** 1 to 90; null = the repository's setting. */
   readonly retentionDays: number | null;
   readonly raw: boolean;

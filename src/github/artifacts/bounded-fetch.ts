@@ -2,7 +2,7 @@
  * An answer of GitHub is read to its end before it is looked at, and none that the gate asks for comes near this size,
  * bytes.
  */
-export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /** What the client gives to a fetch, as much of it as is looked at here. */
 export interface FetchOptions {

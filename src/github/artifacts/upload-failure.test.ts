@@ -14,14 +14,14 @@ describe("explainUpload", () => {
     ["Received non-retryable error: Failed request: (409) Conflict: exists", /artifact-name/],
     ["Failed request: (401) Unauthorized", /token \(401\)/],
     ["Failed to make request after 5 attempts: Failed request: (503) Unavailable", /\(503\), five times/],
-    ["Unexpected token '<', \"<html>\" is not valid JSON", /no JSON/],
+    ["Unexpected token '<', \"<html>\" is not valid JSON", /not JSON/],
     ["Unable to make request: ECONNRESET\nIf you are using self-hosted runners", /reached \(ECONNRESET\)/],
     ["<Error><Code>AuthenticationFailed</Code></Error>", /refused the upload \(AuthenticationFailed\)/],
     [
       "Failed to FinalizeArtifact: Failed request: (400) Bad Request: digest mismatch",
-      /not what was sent \(.*digest mismatch\)/,
+      /other bytes than were sent \(.*digest mismatch\)/,
     ],
-    ["FinalizeArtifact: response from backend was not ok", /did not take it/],
+    ["FinalizeArtifact: response from backend was not ok", /refused it without a reason/],
     [
       "Received non-retryable error: Failed request: (403) Forbidden: not allowed",
       /refused it: \(403\) Forbidden: not allowed/,

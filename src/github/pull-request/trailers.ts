@@ -1,7 +1,7 @@
 import { isDifference } from "../../verdict/difference.ts";
 
 /** A line that accepts a difference, or tries to. */
-export interface AcceptanceLine {
+interface AcceptanceLine {
   readonly difference: string;
   readonly reason: string;
   /** Commit the line is for (at least 7 hex digits); null = none named. */
