@@ -34,8 +34,8 @@ function onPullRequest(env: Environment): boolean {
 }
 
 /**
- * The anchors in force for the code in `root`. On a pull request they are those of the commit it branched off: a change cannot
- * move its own limit. Where that commit is not available, those of the working tree are used, with a warning.
+ * The anchors in force for the code in `root`. On a pull request they are those of the commit it branched off: a change
+ * cannot move its own limit. Where that commit is not available, those of the working tree are used, with a warning.
  * @throws GateError ANCHORS_INVALID, ANCHORS_UNREADABLE, INPUT_SCHEMA_VERSION (exit 5)
  */
 export async function readAnchors(root: string, env: Environment): Promise<AnchorBook> {

@@ -57,8 +57,8 @@ function readLines(file: string): LinesMoment {
 }
 
 /**
- * Read the files that the processes of an attribution run wrote into its probe directory, and move them to the run's `snapshots/`.
- * A file that cannot be read is a note.
+ * Read the files that the processes of an attribution run wrote into its probe directory, and move them to the run's
+ * `snapshots/`. A file that cannot be read is a note.
  * @throws Error when the files cannot be moved (no space, no permission)
  */
 export function attributionEvidence(directory: string, isUserFrame: (frame: Frame) => boolean): AttributionEvidence {

@@ -34,9 +34,9 @@ async function ancestor(cwd: string, commit: string): Promise<string | null> {
 }
 
 /**
- * Find out how to run the base. A worktree of the merge base helps only when its code differs from the measured code: on the
- * unchanged merge base it would run the candidate again and dismiss every breach. There (a nightly run of the main branch) the base
- * is `knownGood`, the commit of the baseline's newest run, where that is another one.
+ * Find out how to run the base. A worktree of the merge base helps only when its code differs from the measured code:
+ * on the unchanged merge base it would run the candidate again and dismiss every breach. There (a nightly run of the
+ * main branch) the base is `knownGood`, the commit of the baseline's newest run, where that is another one.
  */
 export async function planBaseRun(
   mode: BaseRun,

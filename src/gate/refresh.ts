@@ -50,7 +50,9 @@ const TAIL_LINES = 12;
 const PRINTED_LAST = "It printed last:";
 const MARGIN = "\n  │ ";
 
-/** The last line that the failed run of a refresh printed; null where it printed nothing, or the error is another one. */
+/**
+ * The last line that the failed run of a refresh printed; null where it printed nothing, or the error is another one.
+ */
 export function lastPrinted({ hint }: GateError): string | null {
   return hint?.startsWith(PRINTED_LAST) ? (hint.split(MARGIN).at(-1)?.trim() ?? null) : null;
 }
@@ -63,8 +65,8 @@ function failureHint(directory: string, hint: string | null): string {
 }
 
 /**
- * Measure a scenario `runs` times and add them to the store as one session. Nothing is stored unless all runs ended well: a
- * baseline with a failed run in it would be compared with.
+ * Measure a scenario `runs` times and add them to the store as one session. Nothing is stored unless all runs ended
+ * well: a baseline with a failed run in it would be compared with.
  * @throws GateError of the failed command, INTERRUPTED, and those of the store
  */
 export async function refreshScenario(

@@ -49,11 +49,11 @@ export interface MeasuredRecording {
 
 /**
  * Run a command under the sampler and leave a run directory in `request.directory`: `recording.json`, `samples.rec` and
- * `output.log`. A failure of the command, a timeout and an interruption are results (`info.exit`), not errors. No process of
- * the command is alive when this resolves.
+ * `output.log`. A failure of the command, a timeout and an interruption are results (`info.exit`), not errors. No
+ * process of the command is alive when this resolves.
  *
- * The command gets no stdin, its own session, `STORMLOG_GATE_RUN` in its environment and, unless `request.probe` is off, what
- * makes its Python processes load the probe, whose files go to `probe/` of the directory.
+ * The command gets no stdin, its own session, `STORMLOG_GATE_RUN` in its environment and, unless `request.probe` is
+ * off, what makes its Python processes load the probe, whose files go to `probe/` of the directory.
  *
  * @throws GateError COMMAND_MISSING, CWD_NOT_FOUND, CWD_NOT_DIRECTORY, RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE,
  *   RECORD_FILE_UNWRITABLE, LAUNCH_FAILED, RANK_INVALID, INTERRUPTED (before anything was started)
@@ -294,8 +294,8 @@ async function usedPython(
 }
 
 /**
- * Read the record file, once, and complete the run's information with it: the reports of the probes, whether memory ran out, and
- * the peaks. A record file that cannot be read back costs the recording and its peaks, not the run.
+ * Read the record file, once, and complete the run's information with it: the reports of the probes, whether memory ran
+ * out, and the peaks. A record file that cannot be read back costs the recording and its peaks, not the run.
  */
 async function recordingOf(prepared: Prepared, { info, devices, beganNs }: Ran): Promise<MeasuredRecording> {
   const { request, setup, killsBefore } = prepared;

@@ -37,8 +37,8 @@ export type Try =
   | { readonly kind: "none"; readonly reason: string };
 
 /**
- * Judge a change whose verdict is known by the whole procedure of the gate: first run, confirmation runs, base runs in the same
- * session, cost limits. Its runs are deleted.
+ * Judge a change whose verdict is known by the whole procedure of the gate: first run, confirmation runs, base runs in
+ * the same session, cost limits. Its runs are deleted.
  */
 export async function judgeKnownChange(
   request: GateRequest,

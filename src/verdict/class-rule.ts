@@ -74,8 +74,9 @@ function aloneRule(
 }
 
 /**
- * The drift class. A series that became a leak fails only together with a growth breach. On its own it warns, because the class
- * of a single series can be wrong on random walks. Null when the candidate is not a leak and nothing is compared.
+ * The drift class. A series that became a leak fails only together with a growth breach. On its own it warns, because
+ * the class of a single series can be wrong on random walks. Null when the candidate is not a leak and nothing is
+ * compared.
  */
 export function classRule(context: ClassContext): Check | null {
   const { key, candidate, baseline, growth, gating } = context;

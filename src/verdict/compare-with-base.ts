@@ -21,7 +21,10 @@ export interface BaseComparisonInput {
   readonly tolerance: number;
 }
 
-/** Why a breach is dismissed: the base is as high in this session, reaches the level at times, or spreads that far overall. */
+/**
+ * Why a breach is dismissed: the base is as high in this session, reaches the level at times, or spreads that far
+ * overall.
+ */
 export type Dismissal = "offset" | "reached" | "spread";
 
 /** The breaching runs against runs of the base commit in the same session. */
@@ -34,9 +37,9 @@ export interface BaseComparison {
 }
 
 /**
- * Spread of runs within one session. From the baseline's own sessions where they hold enough pairs; else from the runs of
- * this session, doubled because they are few (and the candidate's are there for being high), and never above the spread of
- * the whole baseline, which an offset between sessions only widens.
+ * Spread of runs within one session. From the baseline's own sessions where they hold enough pairs; else from the runs
+ * of this session, doubled because they are few (and the candidate's are there for being high), and never above the
+ * spread of the whole baseline, which an offset between sessions only widens.
  */
 function sessionSpread(within: number | null, overall: number, here: readonly (readonly number[])[]): number {
   return within ?? Math.min(overall, 2 * (pooledDeviation(here) ?? overall));

@@ -29,8 +29,8 @@ export interface JudgeInput {
   /** False once no further candidate run is possible, so that none is asked for. Default true. */
   readonly moreRunsPossible?: boolean;
   /**
-   * False when the user wants no comparison with a baseline: only budgets, the anchor, out-of-memory and a leak that needs no
-   * comparison are checked. Default true.
+   * False when the user wants no comparison with a baseline: only budgets, the anchor, out-of-memory and a leak that
+   * needs no comparison are checked. Default true.
    */
   readonly baselineWanted?: boolean;
 }
@@ -118,8 +118,8 @@ function anchorChecks(
 }
 
 /**
- * The verdict on a candidate: out-of-memory, absolute budgets, the baseline and the release anchor, each separately, for every
- * rank, device and metric. An unknown value makes a check unjudged, never a pass.
+ * The verdict on a candidate: out-of-memory, absolute budgets, the baseline and the release anchor, each separately,
+ * for every rank, device and metric. An unknown value makes a check unjudged, never a pass.
  */
 export function judge(input: JudgeInput): Judgement {
   const { candidate, policy } = input;

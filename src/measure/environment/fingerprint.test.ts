@@ -68,7 +68,7 @@ describe("collectFingerprint", () => {
     });
   });
 
-  it("takes the image from whoever knows it", async () => {
+  it("takes the image from the first source that has it", async () => {
     const hosted = { ImageOS: "ubuntu24", ImageVersion: "20260901.1" };
     expect((await collectFingerprint({ ...inputs, env: hosted })).container_image).toBe("ubuntu24 20260901.1");
     const named = { ...hosted, STORMLOG_GATE_IMAGE: "ghcr.io/x@sha256:1" };
@@ -96,7 +96,7 @@ describe("definitionHash", () => {
 });
 
 describe("pythonVersion", () => {
-  it("is null where there is no Python", async () => {
+  it("is null without Python", async () => {
     expect(await pythonVersion("sh", "/", { PATH: "/nowhere" })).toBeNull();
     expect(await pythonVersion("/nowhere/python3", "/", {})).toBeNull();
   });

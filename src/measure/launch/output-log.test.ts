@@ -26,7 +26,7 @@ describe("OutputLog", () => {
     expect(log.totals()).toEqual({ bytes: 20, kept_bytes: 20 });
   });
 
-  it("says how much it left out, and starts the tail with a whole line", () => {
+  it("states how much it left out, and starts the tail with a whole line", () => {
     const log = new OutputLog(file, 10);
     log.write(Buffer.from("0123456789, then much\nthat is lost\nlast\n"));
     log.close();
@@ -82,7 +82,7 @@ describe("OutputLog", () => {
     expect(readFileSync(file, "utf8")).toBe("a");
   });
 
-  it.skipIf(!existsSync("/dev/full"))("says why it stopped when the disk is full, and throws nothing", () => {
+  it.skipIf(!existsSync("/dev/full"))("has the reason when the disk is full, and does not throw", () => {
     const log = new OutputLog("/dev/full");
     log.write(Buffer.from("a"));
     expect(log.error).toMatch(/ENOSPC/);

@@ -14,8 +14,8 @@ export interface OutputPipe {
 }
 
 /**
- * Real pipes for a child's stdout and stderr. The "pipes" Node itself makes are socket pairs, on which a script's
- * `echo … > /dev/stderr` fails with ENXIO; named pipes opened at both ends and unlinked behave as a shell's do. Null where
+ * Real pipes for a child's stdout and stderr. The "pipes" Node itself makes are socket pairs, on which a script's `echo
+ * … > /dev/stderr` fails with ENXIO; named pipes opened at both ends and unlinked behave as a shell's do. Null where
  * they cannot be made; the caller then takes Node's own.
  */
 export async function openOutputPipes(): Promise<readonly [OutputPipe, OutputPipe] | null> {

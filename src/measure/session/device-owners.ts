@@ -49,8 +49,8 @@ function listedOn({ lists }: Pick<RecordFile, "lists">): ReadonlyMap<number, Rea
 }
 
 /**
- * Devices that their processes do not tell apart, found by where the driver lists the process: a process with one such device
- * that is listed on one device beyond those it is known to use, uses that.
+ * Devices that their processes cannot distinguish, found by the driver's lists: a process with one such device that is
+ * listed on exactly one further device uses that one.
  */
 export function withListedDevices(
   processes: readonly ProbeProcess[],

@@ -17,7 +17,7 @@ it("makes a directory with those above it, and again", () => {
   expect(existsSync(deep)).toBe(true);
 });
 
-it("says why it cannot, not that the directory which it was to make is missing", () => {
+it("reports why a directory cannot be made, not that it is missing", () => {
   const file = path.join(directory(), "file");
   writeFileSync(file, "");
   expect(() => makeDirectories(path.join(file, "a"))).toThrow(/ENOTDIR/);

@@ -15,7 +15,7 @@ export interface MeasureRequest {
   readonly command: MeasuredCommand;
   /** Absolute working directory of the command. */
   readonly cwd: string;
-  /** The caller's environment; what belongs to the step alone is dropped before the command sees it. */
+  /** The caller's environment; variables of the step are dropped before the command gets it. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** What the scenario sets on top. */
   readonly extraEnv: Readonly<Record<string, string>>;
@@ -34,7 +34,7 @@ export interface MeasureRequest {
   readonly interrupt: AbortSignal;
   /** Called at most ten times a second. */
   readonly onProgress?: (view: LiveView) => void;
-  /** Whether processes of the command are looked at from inside; that one must be is for the caller to ask for. */
+  /** Whether processes of the command load the probe. The caller checks that one did. */
   readonly probe: "auto" | "off" | "require";
   /** The probe may write to the command's stderr. */
   readonly debug?: boolean;

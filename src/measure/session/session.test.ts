@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { isNamedSession, keptSession, randomId, sessionId } from "./session.ts";
 
 describe("sessionId", () => {
-  it("is what the variable says", () => {
+  it("is the value of the variable", () => {
     expect(sessionId({ STORMLOG_GATE_SESSION: "night-7", GITHUB_RUN_ID: "1" })).toBe("night-7");
   });
 
@@ -33,7 +33,7 @@ describe("sessionId", () => {
     expect(sessionId({ PMIX_NAMESPACE: "77", GITHUB_RUN_ID: "99" })).toBe("mpi-77");
   });
 
-  it("is a name also where somebody's name looks like one that nobody gave", () => {
+  it("is a given name even where it looks like a drawn one", () => {
     const drawn = "0123456789abcdef0123456789abcdef";
     expect(sessionId({ STORMLOG_GATE_SESSION: drawn })).toBe(`named-${drawn}`);
   });
@@ -45,7 +45,7 @@ describe("sessionId", () => {
     for (const own of ["slurm-812.0", "mpi-77", "github-99-1-gate", "mine"]) expect(keptSession(own, time)).toBe(own);
   });
 
-  it("tells two MPI jobs of one number apart by the launcher's address", () => {
+  it("distinguishes two MPI jobs of one number by the launcher's address", () => {
     const job = (uri: string) => sessionId({ OMPI_MCA_ess_base_jobid: "3131", OMPI_MCA_orte_hnp_uri: uri });
     expect(job("3131.0;tcp://10.0.0.1:4444")).not.toBe(job("3131.0;tcp://10.0.0.1:5555"));
     expect(job("a")).toBe(job("a"));
@@ -74,7 +74,7 @@ describe("sessionId", () => {
     expect(randomId()).not.toBe(randomId());
   });
 
-  it.each(["two words", "line\nbreak", "ü", "x".repeat(201)])("refuses %j", (name) => {
+  it.each(["two parts", "line\nbreak", "ü", "x".repeat(201)])("rejects %j", (name) => {
     expect(() => sessionId({ STORMLOG_GATE_SESSION: name })).toThrow(/STORMLOG_GATE_SESSION/);
   });
 });
