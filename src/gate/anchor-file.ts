@@ -51,7 +51,7 @@ export async function readAnchors(root: string, env: Environment): Promise<Ancho
   const shown = await git(root, ["cat-file", "blob", name]);
   const text = shown.ok ? shown.stdout : null;
   const changed = (own?.trim() ?? null) !== (text?.trim() ?? null);
-  // Without anchors at the base there is no limit to loosen, so those of the change are used.
+  // Without anchors at the base no limit can be loosened, so those of the change are used.
   if (text === null) return book(own, ANCHORS_FILE, []);
   return book(
     text,

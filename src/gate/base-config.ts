@@ -5,7 +5,7 @@ import type { HistoryPort } from "../baseline/history-port.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads a file of a commit where the clone does not have it; null = there is no such file. */
+/** Reads a file of a commit where the clone does not have it; null = the file does not exist. */
 export type FileAt = (commit: string, path: string) => Promise<string | null>;
 
 /** The configuration of the commit that a pull request branched off. */

@@ -10,7 +10,7 @@ import { AcceptanceMatcher } from "./acceptance.ts";
 import { readBaseConfig } from "./base-config.ts";
 import type { GatePorts } from "./ports.ts";
 
-/** The policy a run is judged by, and the parts of its own configuration that a change cannot set. */
+/** The policy a run is judged by, and the parts of the configuration that a change cannot set. */
 export interface PolicyInForce {
   readonly request: GateRequest;
   readonly warnings: readonly string[];

@@ -9,6 +9,7 @@ import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
 import { currentCommit } from "../measure/environment/commit.ts";
 import { keptSession, sessionId } from "../measure/session/session.ts";
+import { countedNotes } from "./counted-notes.ts";
 import { type FinishedRun, oneRun } from "./one-run.ts";
 import { outputTail } from "./output-tail.ts";
 import type { GatePorts } from "./ports.ts";
@@ -107,7 +108,7 @@ export async function refreshScenario(
       ports.log(`${scenario.name.replace(/[\r\n]+/g, " ")}: baseline run ${number} of ${options.runs}`);
       finished.push(run);
     }
-    for (const warning of new Set(finished.flatMap(({ warnings }) => warnings))) ports.log(`note: ${warning}`);
+    for (const note of countedNotes(finished.flatMap(({ warnings }) => warnings))) ports.log(`note: ${note}`);
     return await store(options.store, scenario.name, finished, ports);
   } finally {
     await rm(parent, { recursive: true, force: true });

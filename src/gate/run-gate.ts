@@ -11,6 +11,7 @@ import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
 import { AcceptanceMatcher } from "./acceptance.ts";
 import { checkBaselines } from "./baseline-preflight.ts";
 import { cancelled, outOfTime } from "./cost.ts";
+import { countedNotes } from "./counted-notes.ts";
 import { exitCodeOf, reportVerdict } from "./exit-code.ts";
 import { policyInForce, removedScenario, withoutUnverifiablePass } from "./policy-in-force.ts";
 import type { GatePorts } from "./ports.ts";
@@ -80,7 +81,7 @@ export async function runGate(
     commit,
     scenarios,
     cost: { runs, minutes: (ports.now().getTime() - started.getTime()) / 60_000 },
-    warnings: [...new Set(warnings)],
+    warnings: countedNotes(warnings),
     ...policy.reported,
   };
   try {

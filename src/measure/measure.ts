@@ -89,7 +89,7 @@ async function prepare(request: MeasureRequest): Promise<Prepared> {
   if (argv0 === undefined || argv0 === "") {
     throw usageError(
       "COMMAND_MISSING",
-      "there is no command to measure",
+      "no command to measure was given",
       "Give one after --, or in the scenario's run.",
     );
   }

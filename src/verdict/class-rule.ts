@@ -11,7 +11,7 @@ import { commonClass, finite, type SeriesKey, type SeriesRun } from "./series-in
 export interface ClassContext {
   readonly key: SeriesKey;
   readonly candidate: readonly SeriesRun[];
-  /** Runs of the baseline; empty when there is no usable one. */
+  /** Runs of the baseline; empty when none is usable. */
   readonly baseline: readonly SeriesRun[];
   readonly gating: boolean;
   readonly policy: Policy;

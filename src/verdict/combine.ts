@@ -9,7 +9,7 @@ export function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating
   const gates = checks.filter(({ gating }) => gating);
   if (gates.some(({ verdict }) => verdict === "unjudged")) return "unjudged";
   if (checks.some(({ verdict }) => verdict === "warn")) return "warn";
-  // Metrics that do not gate cannot stand in for those that should have been measured.
+  // Metrics that do not gate cannot replace those that should have been measured.
   return gates.length === 0 ? "unjudged" : "pass";
 }
 

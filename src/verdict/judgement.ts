@@ -89,7 +89,7 @@ export type BudgetCheck = CheckOf<
 
 export type Check = PeakCheck | GrowthCheck | ClassCheck | OutOfMemoryCheck | BudgetCheck;
 
-/** Whether a failed check stands although the command failed as well: the run used too much before it failed. */
+/** Whether a check fails a scenario even when the command failed too: the run used too much before it failed. */
 export function isHardBreach({ kind, verdict }: Check): boolean {
   switch (kind) {
     case "oom":

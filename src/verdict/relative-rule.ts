@@ -99,6 +99,15 @@ function thresholdRuns(here: readonly number[], elsewhere: readonly number[], le
   return elsewhere.length >= least ? elsewhere : [...elsewhere, ...here];
 }
 
+/** The values of the baseline: all of them, those of the candidate's session, and the others. */
+function runsBySession({ baseline, session }: RelativeInput) {
+  return {
+    all: baseline.map(({ value }) => value),
+    here: baseline.flatMap((run) => (run.session === session ? [run.value] : [])),
+    elsewhere: baseline.flatMap((run) => (run.session === session ? [] : [run.value])),
+  };
+}
+
 /**
  * Adaptive confirmation. A candidate run at or below the threshold passes. Runs above it are repeated until the
  * estimated false alarm probability is at most alpha. Before a fail, runs of the base commit in the same session are
@@ -107,9 +116,7 @@ function thresholdRuns(here: readonly number[], elsewhere: readonly number[], le
  */
 export function judgeRelative(input: RelativeInput): RelativeOutcome {
   const { baseline, quantum, margin, confirmedSpreads, baseRunsPossible } = input;
-  const all = baseline.map((b) => b.value);
-  const here = baseline.filter((b) => b.session === input.session).map((b) => b.value);
-  const elsewhere = baseline.filter((b) => b.session !== input.session).map((b) => b.value);
+  const { all, here, elsewhere } = runsBySession(input);
   const first = input.candidate[0];
   if (all.length < input.minBaselineRuns || first === undefined) {
     return { kind: "too-few", runs: all.length, centre: median(all) };

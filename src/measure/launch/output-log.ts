@@ -13,7 +13,7 @@ export interface OutputTotals {
 }
 
 /**
- * A log file of bounded size: the head of the output, one line that says how much was left out, and the tail. Writing
+ * A log file of bounded size: the head of the output, one line with how much was left out, and the tail. Writing
  * costs a copy; it never waits and never throws: after a failed write (disk full) `error` has the reason and the log
  * does not change.
  */

@@ -15,7 +15,7 @@ type Sink = ((chunk: Uint8Array) => void) | null;
 export class OutputTee {
   readonly #stream: Readable;
   readonly #finished: Promise<void>;
-  /** Why the caller's sink is no longer called; null while it is. */
+  /** Why the caller's sink is not called any more; null while it is. */
   sinkError: string | null = null;
 
   constructor(stream: Readable, log: (chunk: Uint8Array) => void, sink: Sink) {
