@@ -8,7 +8,7 @@ import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { ANCHORS_FILE, type Anchor, anchorMeasurements, findAnchor, parseAnchors } from "./anchor.ts";
 
 /** The release anchors of a gate, with warnings. */
-export interface AnchorBook {
+interface AnchorBook {
   readonly anchors: readonly Anchor[];
   readonly warnings: readonly string[];
 }

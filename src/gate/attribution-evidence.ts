@@ -11,7 +11,7 @@ import { growthOverSnapshots } from "../snapshot/snapshot-growth.ts";
 import { PROBE_FOLDER } from "../telemetry/recording/probe-files.ts";
 
 /** Directory in a run directory with the files of an attribution run. */
-export const SNAPSHOTS_FOLDER = "snapshots";
+const SNAPSHOTS_FOLDER = "snapshots";
 
 const LINES_FILE = /^(\d{1,10}\.\d{1,9})\.lines\.\d{1,6}(?:\.[a-z0-9-]{1,40})?\.json$/;
 const SNAPSHOT_FILE = /^(\d{1,10}\.\d{1,9})\.snapshot\.\d{1,6}\.pickle$/;

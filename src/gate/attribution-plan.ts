@@ -9,7 +9,7 @@ export type AttributionTimes =
   | { readonly kind: "seconds"; readonly at: readonly number[] };
 
 /** With two snapshots churn looks like a leak; three at the same phase show that a line keeps growing. */
-export const MIN_SNAPSHOTS = 3;
+const MIN_SNAPSHOTS = 3;
 
 /**
  * Fractions of the run at which the live memory is recorded: after the warm-up, and early enough for a run with a few

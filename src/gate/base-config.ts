@@ -9,7 +9,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export type FileAt = (commit: string, path: string) => Promise<string | null>;
 
 /** The configuration of the commit that a pull request branched off. */
-export type BaseConfig =
+type BaseConfig =
   | { readonly kind: "found"; readonly text: string; readonly commit: string }
   /** The base commit has no such file. */
   | { readonly kind: "new"; readonly commit: string }
@@ -18,7 +18,7 @@ export type BaseConfig =
   /** No pull request is measured. */
   | { readonly kind: "not-asked" };
 
-export interface BaseConfigPorts {
+interface BaseConfigPorts {
   readonly history?: HistoryPort | undefined;
   readonly fileAt?: FileAt | undefined;
 }

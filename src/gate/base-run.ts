@@ -8,7 +8,7 @@ import type { HistoryPort } from "../baseline/history-port.ts";
 import type { BaseRun, Command, ScenarioRequest } from "../config/gate-request.ts";
 
 /** How the base commit can be run here, or why not. */
-export type BasePlan =
+type BasePlan =
   | { readonly kind: "worktree"; readonly commit: string; readonly top: string }
   | { readonly kind: "command"; readonly command: Command }
   | { readonly kind: "impossible"; readonly reason: string };

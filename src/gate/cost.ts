@@ -1,5 +1,5 @@
 /** Limits of one invocation, for candidate, confirmation and base runs together. */
-export interface CostLimits {
+interface CostLimits {
   readonly maxRuns: number;
   readonly maxMinutes: number | null;
 }

@@ -29,7 +29,7 @@ export function decidingCheck(checks: readonly Check[]): Check | null {
 }
 
 /** The series of a check. */
-export function seriesOfCheck(analysis: AnalysisDocument | null, check: Check | null): SeriesAnalysis | null {
+function seriesOfCheck(analysis: AnalysisDocument | null, check: Check | null): SeriesAnalysis | null {
   if (analysis === null || check === null) return null;
   return (
     analysis.series.find(
@@ -39,7 +39,7 @@ export function seriesOfCheck(analysis: AnalysisDocument | null, check: Check | 
 }
 
 /** "24.9 MiB/s", or per step where steps exist; null when nothing is known. */
-export function slopeText(series: SeriesAnalysis): string | null {
+function slopeText(series: SeriesAnalysis): string | null {
   if (series.slope_bytes_per_step !== null) return `${formatBytesDelta(series.slope_bytes_per_step)} per step`;
   if (series.slope_bytes_per_s !== null) return `${formatBytesDelta(series.slope_bytes_per_s)}/s`;
   return null;

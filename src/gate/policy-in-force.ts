@@ -11,7 +11,7 @@ import { readBaseConfig } from "./base-config.ts";
 import type { GatePorts } from "./ports.ts";
 
 /** The policy a run is judged by, and the parts of the configuration that a change cannot set. */
-export interface PolicyInForce {
+interface PolicyInForce {
   readonly request: GateRequest;
   readonly warnings: readonly string[];
   /** Fields of the report; empty when the change does not touch the settings of its gate. */

@@ -11,7 +11,7 @@ import { isNamedSession } from "../measure/session/session.ts";
 import { RECORDING_FILE, readRecordingInfo } from "../telemetry/recording/run-info.ts";
 
 /** Which part of its job this process records. */
-export type ShardOrigin =
+type ShardOrigin =
   /** The only recording, as far as is known. */
   | { readonly kind: "alone" }
   /** One rank. */
@@ -123,7 +123,7 @@ export function shardOrigin(command: Command, env: Environment, host: string): S
 }
 
 /** A shard's directory, made for this process alone. */
-export interface ClaimedDirectory {
+interface ClaimedDirectory {
   readonly directory: string;
   /** Remove the directory if it is empty. */
   readonly release: () => void;

@@ -41,7 +41,7 @@ const PROGRESS_MS = 100;
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** A finished run: the content of its `recording.json`, and the recording made from its record file. */
-export interface MeasuredRecording {
+interface MeasuredRecording {
   readonly info: RecordingInfo;
   /** Null when the record file cannot be read back; `info.lost` has the reason. */
   readonly recording: Recording | null;

@@ -11,7 +11,7 @@ import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 
 /** A change whose correct verdict is known, judged like any other. */
-export interface KnownChange {
+interface KnownChange {
   /** The command of the candidate. */
   readonly command: Command;
   /** The command of the baseline's commit, for base re-runs. */

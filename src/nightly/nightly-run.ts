@@ -61,7 +61,7 @@ export interface Breach {
   readonly since: string | null;
 }
 
-export interface NightlyOptions {
+interface NightlyOptions {
   readonly store: BaselineStore;
   /** The store as a baseline spec. */
   readonly spec: string;

@@ -22,7 +22,7 @@ export interface PromotionPolicy {
 }
 
 /** The verdict of one nightly run. */
-export type NightlyVerdict = Verdict;
+type NightlyVerdict = Verdict;
 
 /**
  * The state after a nightly run. Only a night with a verdict counts: one that could not be judged or measured changes

@@ -8,7 +8,7 @@ import type { Check, ClassCheck } from "./judgement.ts";
 import type { Horizon, Policy } from "./policy.ts";
 import { commonClass, finite, type SeriesKey, type SeriesRun } from "./series-index.ts";
 
-export interface ClassContext {
+interface ClassContext {
   readonly key: SeriesKey;
   readonly candidate: readonly SeriesRun[];
   /** Runs of the baseline; empty when none is usable. */

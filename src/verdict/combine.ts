@@ -4,7 +4,7 @@ import { nextRuns } from "./judgement-document.ts";
 import { describeSeries } from "./series-index.ts";
 
 /** Fail before unjudged (any gating check) before warn before pass. Without any check the verdict is unjudged. */
-export function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): CheckVerdict {
+function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): CheckVerdict {
   if (checks.some(({ verdict, gating }) => verdict === "fail" && gating)) return "fail";
   const gates = checks.filter(({ gating }) => gating);
   if (gates.some(({ verdict }) => verdict === "unjudged")) return "unjudged";

@@ -3,7 +3,7 @@ import { BASE_RERUNS } from "./defaults.ts";
 import { type Level, levelOf, type Margin } from "./level.ts";
 import { type BaselineValue, knownWithin } from "./sessions.ts";
 
-export interface BaseComparisonInput {
+interface BaseComparisonInput {
   /** Runs of the change that all lie above the threshold; at least two. */
   readonly breaching: readonly number[];
   /** Runs of the base commit in the same session; at least one. */
@@ -28,7 +28,7 @@ export interface BaseComparisonInput {
 export type Dismissal = "offset" | "reached" | "spread";
 
 /** The breaching runs against runs of the base commit in the same session. */
-export interface BaseComparison {
+interface BaseComparison {
   readonly inSession: Level;
   /** Null when the breach is confirmed: the change is above the base here, and above all runs of the baseline. */
   readonly dismissal: Dismissal | null;

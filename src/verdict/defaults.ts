@@ -3,7 +3,7 @@ import type { Metric } from "../telemetry/recording/model.ts";
 import type { Policy } from "./policy.ts";
 
 /** The resolution of a metric's counter and the changes to ignore, bytes. */
-export interface MetricScale {
+interface MetricScale {
   /**
    * Smallest step of the counter; its uniform rounding error (quantum / sqrt 12) is the smallest spread ever assumed.
    */

@@ -50,13 +50,10 @@ interface NoClass {
 }
 
 /** The peak against the peaks of the baseline, or of the release anchor. */
-export type PeakCheck = CheckOf<
-  "peak",
-  NoClass & { readonly aspect: "peak"; readonly limit: Exclude<Limit, "budget"> }
->;
+type PeakCheck = CheckOf<"peak", NoClass & { readonly aspect: "peak"; readonly limit: Exclude<Limit, "budget"> }>;
 
 /** The growth against the growth of the baseline's runs. */
-export type GrowthCheck = CheckOf<"growth", NoClass & { readonly aspect: "growth"; readonly limit: "baseline" }>;
+type GrowthCheck = CheckOf<"growth", NoClass & { readonly aspect: "growth"; readonly limit: "baseline" }>;
 
 /** The drift class against the class of the baseline's runs; its sizes are growths. */
 export type ClassCheck = CheckOf<
@@ -65,7 +62,7 @@ export type ClassCheck = CheckOf<
 >;
 
 /** Whether a run of the candidate ran out of memory. */
-export type OutOfMemoryCheck = CheckOf<
+type OutOfMemoryCheck = CheckOf<
   "oom",
   NoClass & {
     readonly aspect: "oom";
@@ -77,7 +74,7 @@ export type OutOfMemoryCheck = CheckOf<
 >;
 
 /** The peak against an absolute budget. */
-export type BudgetCheck = CheckOf<
+type BudgetCheck = CheckOf<
   "budget",
   NoClass & {
     readonly aspect: "peak";

@@ -12,7 +12,7 @@ import { type Level, levelOf, type Margin } from "./level.ts";
 import { type BaselineValue, sessionBound } from "./sessions.ts";
 
 /** One quantity of one series: candidate runs in order against baseline runs. All values finite. */
-export interface RelativeInput {
+interface RelativeInput {
   readonly candidate: readonly number[];
   readonly baseline: readonly BaselineValue[];
   /** Baseline runs of this session are re-runs of the base commit. */

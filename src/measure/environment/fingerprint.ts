@@ -11,7 +11,7 @@ import { findExecutable } from "../launch/find-executable.ts";
 
 const PYTHON_TIMEOUT_MS = 5000;
 
-export interface FingerprintInputs {
+interface FingerprintInputs {
   readonly devices: readonly DeviceReport[];
   /** Environment of the measured command. */
   readonly env: Readonly<Record<string, string>>;

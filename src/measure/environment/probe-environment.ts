@@ -5,7 +5,7 @@ import { findPrebuild } from "../../sampler/prebuild.ts";
 import { PUT_ASIDE_PRELOAD } from "../guard/environment.ts";
 
 /** Set by the user in the scenario's environment: `preload` loads the heap library into every program. */
-export const HEAP_VARIABLE = "STORMLOG_GATE_HEAP";
+const HEAP_VARIABLE = "STORMLOG_GATE_HEAP";
 
 const DEFAULT_POLL_MS = "20";
 

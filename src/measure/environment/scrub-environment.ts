@@ -19,7 +19,7 @@ const DROPPED_NAMES = new Set([
 /** Every process of a measured tree carries this variable; its value is one run's. */
 export const MARKER_VARIABLE = "STORMLOG_GATE_RUN";
 
-export interface ScrubbedEnvironment {
+interface ScrubbedEnvironment {
   readonly env: Record<string, string>;
   /** Names that were dropped, sorted. */
   readonly dropped: readonly string[];

@@ -35,7 +35,7 @@ export interface Launched {
   readonly closed: Promise<void>;
 }
 
-export interface LaunchRequest {
+interface LaunchRequest {
   readonly argv: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
@@ -56,7 +56,7 @@ const STATUS_FD = 4;
 const READY_TIMEOUT_MS = 10_000;
 
 /** Forces the launcher in JavaScript; for tests and for a machine where the native one misbehaves. */
-export const LAUNCHER_VARIABLE = "STORMLOG_GATE_LAUNCHER";
+const LAUNCHER_VARIABLE = "STORMLOG_GATE_LAUNCHER";
 
 function nativeProgram(request: LaunchRequest): Program | { readonly reason: string } {
   if (process.env[LAUNCHER_VARIABLE] === "fallback") return { reason: `${LAUNCHER_VARIABLE} asks for it` };

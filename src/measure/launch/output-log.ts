@@ -1,7 +1,7 @@
 import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
 
 /** Kept of the beginning and of the end of what a command prints, bytes each. */
-export const OUTPUT_PART_BYTES = 256 * 1024;
+const OUTPUT_PART_BYTES = 256 * 1024;
 /** The end is brought to disk this often, so that a killed gate leaves nearly all of it. */
 const FLUSH_MS = 500;
 /** A cut tail starts at a line's start when one begins this early, bytes. */

@@ -8,7 +8,7 @@ import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 
 /** Both ends of a pipe: the child gets `writeFd`, this process reads `reader`. */
-export interface OutputPipe {
+interface OutputPipe {
   readonly reader: Readable;
   readonly writeFd: number;
 }

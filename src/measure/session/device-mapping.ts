@@ -3,7 +3,7 @@ import type { DeviceBackend, DeviceReport } from "../../sampler/sampler.ts";
 import type { Visibility } from "../../telemetry/recording/probe-info.ts";
 
 /** A device as a process sees it. */
-export interface OwnDevice {
+interface OwnDevice {
   /** Its number as the process counts. */
   readonly index: number;
   readonly uuid: string | null;

@@ -8,7 +8,7 @@ import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
 import { driverIndex } from "./device-mapping.ts";
 
 /** Whose device it is, by its name in the recording; null for what no driver here counts. */
-export function backendOfDevice({ name }: ProbeDevice, { versions }: ProbeProcess): DeviceBackend | null {
+function backendOfDevice({ name }: ProbeDevice, { versions }: ProbeProcess): DeviceBackend | null {
   if (name.startsWith("cuda:")) return versions.hip === undefined ? "nvml" : "amd";
   if (name.startsWith("xpu:")) return "intel";
   return name.startsWith("mps:") ? "apple" : null;

@@ -9,7 +9,7 @@ import { inPidNamespace } from "../launch/pid-namespace.ts";
 import { argvOf, type MeasureRequest } from "./request.ts";
 
 /** What is known before anything runs. */
-export interface RunFacts {
+interface RunFacts {
   readonly request: MeasureRequest;
   readonly identity: RankIdentity;
   readonly fingerprint: Fingerprint;
@@ -82,7 +82,7 @@ function seenSources({ sources, devices }: Sampler, rank: number): Pick<Recordin
   return { sources, devices: devices.map((device) => startedDevice(device, rank, inPidNamespace())) };
 }
 
-export interface RunResult {
+interface RunResult {
   readonly exit: ExitState;
   readonly pid: number;
   readonly stats: SamplerStats;
