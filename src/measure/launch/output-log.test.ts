@@ -39,7 +39,7 @@ describe("OutputLog", () => {
     expect(kept_bytes).toBe(10 + "last\n".length);
   });
 
-  it("keeps head and tail whatever the sizes of the chunks", () => {
+  it("keeps head and tail with chunks of any size", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(40), { maxLength: 20 }), (sizes) => {
         const text = sizes.map((size, i) => String.fromCharCode(97 + i).repeat(size)).join("");
@@ -73,7 +73,7 @@ describe("OutputLog", () => {
     expect(readFileSync(file, "utf8")).toMatch(/f{10}$/);
   });
 
-  it("ignores what comes after it was closed", () => {
+  it("ignores output after it was closed", () => {
     const log = new OutputLog(file);
     log.write(Buffer.from("a"));
     log.close();

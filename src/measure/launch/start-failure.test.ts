@@ -23,7 +23,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const searchPath = (): string => `${directory}/first:${directory}/second`;
 
 describe("findExecutable", () => {
-  it("passes over files that cannot be executed, as the system does", async () => {
+  it("skips files that cannot be executed, as the system does", async () => {
     expect(await findExecutable("tool", "/", searchPath())).toEqual({
       kind: "found",
       path: `${directory}/second/tool`,

@@ -121,7 +121,7 @@ describe("the driver's number of a device of another vendor", () => {
     expect(driverIndex(device, "amd", visible(env), amds)).toBe(index);
   });
 
-  it("is not guessed among unlike cards, or beside a processor's own graphics", () => {
+  it("is not guessed among different cards, or next to integrated graphics", () => {
     const unlike = [card(4096, "amd", { model: "Radeon" }), card(4097, "amd", { unified: true, model: "Radeon" })];
     expect(driverIndex(own(0), "amd", visible(), unlike)).toBeNull();
     expect(driverIndex(own(0), "amd", visible(), [amds[0]!, card(4097, "amd", { model: "MI50" })])).toBeNull();
@@ -143,7 +143,7 @@ describe("the driver's number of a device of another vendor", () => {
 });
 
 describe("processes and devices", () => {
-  it("meet by what the probe wrote down", () => {
+  it("are matched by the reports of the probe", () => {
     const info = parseProbeInfo(
       "pid=5\nframework=torch\ncuda_visible_devices=1\ndevice.cuda:0.name=NVIDIA H200\ndevice.cuda:0.pci=0000:3b:00.0",
     )!;

@@ -10,7 +10,7 @@ function directory(): string {
   return made;
 }
 
-it("makes a directory with those above it, and again", () => {
+it("makes a directory with its parents, and accepts an existing one", () => {
   const deep = path.join(directory(), "a", "b", "c");
   makeDirectories(deep);
   makeDirectories(deep);

@@ -119,7 +119,7 @@ describe("the fingerprint", () => {
     });
   });
 
-  it("names the profile of the instance in use, not of those beside it", () => {
+  it("names the profile of the instance in use only", () => {
     const drivers = ["1g.10gb", "3g.40gb"].map((profile, i) => ({
       ...driver(256 + i, `MIG-${i}`),
       parent: 0,
@@ -134,7 +134,7 @@ describe("the fingerprint", () => {
     expect(completedFingerprint(both, [main], used, drivers).mig_profile).toBe("3g.40gb");
   });
 
-  it("of a framework that uses no device is that of a CPU, whatever the machine has", () => {
+  it("of a framework without a device is that of a CPU, on any machine", () => {
     const main = processOf("framework=torch\ntorch=1.13.0a0\ndevice.cuda:0.uuid=BBBB-1");
     expect(completedFingerprint(outside, [main], [streamOf()], DRIVERS)).toMatchObject({
       backend: "cpu",
@@ -153,7 +153,7 @@ describe("the fingerprint", () => {
     expect(completedFingerprint(outside, [processOf(lines)], [streamOf({ kind })], []).backend).toBe(backend);
   });
 
-  it("stays as seen from outside without a framework, and for a launcher of ranks", () => {
+  it("does not change without a framework, or for a launcher of ranks", () => {
     expect(completedFingerprint(outside, [processOf("heap=mallinfo2")], [streamOf()], DRIVERS)).toBe(outside);
     expect(completedFingerprint(outside, [processOf("framework=torch\nrole=agent")], [], DRIVERS)).toBe(outside);
   });
@@ -169,7 +169,7 @@ describe("the fingerprint", () => {
     );
   });
 
-  it("keeps of a version what decides about compatibility", () => {
+  it("keeps the part of a version that decides about compatibility", () => {
     expect([majorMinor("2.13.0+cpu"), majorMinor("0.5.1"), majorMinor("2"), majorMinor(undefined)]).toEqual([
       "2.13",
       "0.5",

@@ -26,7 +26,7 @@ describe("sessionId", () => {
     expect(sessionId({ ...env, STORMLOG_GATE_SESSION: "mine" })).toBe("mine");
   });
 
-  it("is of one run of a workflow each, where a runner lives within one job of a cluster", () => {
+  it("differs between workflow runs whose runner is one job of a cluster", () => {
     const env = { SLURM_JOB_ID: "812", GITHUB_RUN_ID: "99", GITHUB_RUN_ATTEMPT: "2" };
     expect(sessionId(env)).toBe("slurm-812-github-99-2");
     expect(sessionId({ ...env, GITHUB_RUN_ID: "100" })).not.toBe(sessionId(env));
@@ -38,7 +38,7 @@ describe("sessionId", () => {
     expect(sessionId({ STORMLOG_GATE_SESSION: drawn })).toBe(`named-${drawn}`);
   });
 
-  it("is kept with its time where the launcher's name comes again with the next job", () => {
+  it("is stored with its time where the launcher repeats its name for the next job", () => {
     const time = "2026-01-02T03:04:05.000Z";
     expect(keptSession("torchrun-night", time)).toBe(`torchrun-night@${time}`);
     expect(keptSession("kubernetes-train", time)).toBe(`kubernetes-train@${time}`);
@@ -60,12 +60,12 @@ describe("sessionId", () => {
     );
   });
 
-  it("does not believe torchrun's name for a job without one, nor a pod that is not called after its job", () => {
+  it("ignores torchrun's default id, and a pod without the name of its job", () => {
     expect(isNamedSession(sessionId({ TORCHELASTIC_RUN_ID: "none" }))).toBe(false);
     expect(isNamedSession(sessionId({ JOB_COMPLETION_INDEX: "1", HOSTNAME: "box" }))).toBe(false);
   });
 
-  it("stays usable whatever a launcher calls its job", () => {
+  it("is usable with any job name of a launcher", () => {
     expect(sessionId({ TORCHELASTIC_RUN_ID: "ü".repeat(500) })).toMatch(/^[\x21-\x7e]{1,200}$/);
   });
 
