@@ -9,7 +9,10 @@ import { keptSession } from "../measure/session/session.ts";
 import { readBundle } from "../report/bundle/bundle.ts";
 import type { ScenarioReport } from "../report/documents/model.ts";
 
-/** The successful candidate runs of a scenario, as they are judged; ranks that were measured separately are runs of their job. */
+/**
+ * The successful candidate runs of a scenario, as they are judged; ranks that were measured separately are runs of
+ * their job.
+ */
 function acceptedRuns(scenario: ScenarioReport, timeIso: string): readonly NewRun[] {
   const measured = scenario.runs.flatMap(({ role, info, analysis }) => {
     const ok = info.exit.kind === "exited" && info.exit.code === 0;
@@ -39,8 +42,8 @@ async function acceptedScenarios(bundle: string): Promise<readonly Accepted[]> {
 }
 
 /**
- * Accept the measurements of bundles as the new baseline: each scenario, in each environment, opens a new epoch with its runs of
- * all bundles. All bundles are read before the first record is changed.
+ * Accept the measurements of bundles as the new baseline: each scenario, in each environment, opens a new epoch with
+ * its runs of all bundles. All bundles are read before the first record is changed.
  * @throws GateError BUNDLE_… (exit 5), NOTHING_TO_ACCEPT when a scenario has no successful run, and those of the store
  */
 export async function acceptBundles(

@@ -23,7 +23,10 @@ function refusedReason({ difference, by, via, url, why }: RefusedAcceptance): st
   return `Ignored ${who}${of}: ${why}${url === null ? "" : ` (${url})`}`;
 }
 
-/** Why an acceptance of the same scenario and environment does not cover a difference; null where it does, or is of another one. */
+/**
+ * Why an acceptance of the same scenario and environment does not cover a difference; null where it does, or is of
+ * another one.
+ */
 function mismatchReason(scenario: string, found: Difference, acceptance: Acceptance, match: Match): string | null {
   const what = `${scenario}: the acceptance by ${acceptance.by} (${acceptance.difference})`;
   switch (match.kind) {
@@ -42,8 +45,8 @@ function mismatchReason(scenario: string, found: Difference, acceptance: Accepta
 }
 
 /**
- * Applies acceptances to failed scenarios. GitHub is asked at most once, and only when a scenario fails. An error is a warning, and
- * nothing is accepted then.
+ * Applies acceptances to failed scenarios. GitHub is asked at most once, and only when a scenario fails. An error is a
+ * warning, and nothing is accepted then.
  */
 export class AcceptanceMatcher {
   readonly #ask: (() => Promise<LiveAcceptances>) | undefined;
@@ -80,8 +83,8 @@ export class AcceptanceMatcher {
   }
 
   /**
-   * A failed scenario gets the token of its difference. An acceptance that covers it makes the verdict `warn`; the judgement does
-   * not change. A failed command and running out of memory have no token: they cannot be accepted.
+   * A failed scenario gets the token of its difference. An acceptance that covers it makes the verdict `warn`; the
+   * judgement does not change. A failed command and running out of memory have no token: they cannot be accepted.
    */
   async apply(report: ScenarioReport): Promise<ScenarioReport> {
     if (report.kind !== "judged" || report.word !== "fail") return report;

@@ -9,7 +9,7 @@ import type { Fingerprint } from "../telemetry/recording/model.ts";
 import { ANCHORS_FILE, type Anchor, anchorMeasurements, findAnchor, parseAnchors } from "./anchor.ts";
 
 /** The release anchors of a gate, with warnings. */
-export interface AnchorBook {
+interface AnchorBook {
   readonly anchors: readonly Anchor[];
   readonly warnings: readonly string[];
 }
@@ -33,8 +33,8 @@ function onPullRequest(env: Environment): boolean {
 }
 
 /**
- * The anchors in force for the code in `root`. On a pull request they are those of the commit it branched off: a change cannot
- * move its own limit. Where that commit is not available, those of the working tree are used, with a warning.
+ * The anchors in force for the code in `root`. On a pull request they are those of the commit it branched off: a change
+ * cannot move its own limit. Where that commit is not available, those of the working tree are used, with a warning.
  * @throws GateError ANCHORS_INVALID, ANCHORS_UNREADABLE, INPUT_SCHEMA_VERSION (exit 5)
  */
 export async function readAnchors(root: string, env: Environment): Promise<AnchorBook> {
@@ -50,7 +50,7 @@ export async function readAnchors(root: string, env: Environment): Promise<Ancho
   const shown = await git(root, ["cat-file", "blob", name]);
   const text = shown.ok ? shown.stdout : null;
   const changed = (own?.trim() ?? null) !== (text?.trim() ?? null);
-  // Without anchors at the base there is no limit to loosen, so those of the change are used.
+  // Without anchors at the base no limit can be loosened, so those of the change are used.
   if (text === null) return book(own, ANCHORS_FILE, []);
   return book(
     text,

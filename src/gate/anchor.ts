@@ -9,7 +9,7 @@ import { judge } from "../verdict/judge.ts";
 import type { Check } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 
-export const ANCHORS_SCHEMA = "stormlog.anchors/1";
+const ANCHORS_SCHEMA = "stormlog.anchors/1";
 
 /** The file of a repository with its release anchors, next to `stormlog-gate.yml`. */
 export const ANCHORS_FILE = "stormlog-anchors.json";

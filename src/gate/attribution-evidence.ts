@@ -11,7 +11,7 @@ import { growthOverSnapshots } from "../snapshot/snapshot-growth.ts";
 import { PROBE_FOLDER } from "../telemetry/recording/probe-files.ts";
 
 /** Directory in a run directory with the files of an attribution run. */
-export const SNAPSHOTS_FOLDER = "snapshots";
+const SNAPSHOTS_FOLDER = "snapshots";
 
 const LINES_FILE = /^(\d{1,10}\.\d{1,9})\.lines\.\d{1,6}(?:\.[a-z0-9-]{1,40})?\.json$/;
 const SNAPSHOT_FILE = /^(\d{1,10}\.\d{1,9})\.snapshot\.\d{1,6}\.pickle$/;
@@ -57,8 +57,8 @@ function readLines(file: string): LinesMoment {
 }
 
 /**
- * Read the files that the processes of an attribution run wrote into its probe directory, and move them to the run's `snapshots/`.
- * A file that cannot be read is a note.
+ * Read the files that the processes of an attribution run wrote into its probe directory, and move them to the run's
+ * `snapshots/`. A file that cannot be read is a note.
  * @throws Error when the files cannot be moved (no space, no permission)
  */
 export function attributionEvidence(directory: string, isUserFrame: (frame: Frame) => boolean): AttributionEvidence {

@@ -9,17 +9,17 @@ export type AttributionTimes =
   | { readonly kind: "seconds"; readonly at: readonly number[] };
 
 /** With two snapshots churn looks like a leak; three at the same phase show that a line keeps growing. */
-export const MIN_SNAPSHOTS = 3;
+const MIN_SNAPSHOTS = 3;
 
 /**
- * Fractions of the run at which the live memory is recorded: after the warm-up, and early enough for a run with a few steps less
- * than the last one.
+ * Fractions of the run at which the live memory is recorded: after the warm-up, and early enough for a run with a few
+ * steps less than the last one.
  */
 const FRACTIONS = [0.35, 0.5, 0.65, 0.8, 0.92] as const;
 
 /**
- * Whether a run is repeated to find the line that grows: after a breach of growth or class, and after any other breach while a
- * series grows. A higher, flat peak is not growth; its lines are in a snapshot, not in a difference.
+ * Whether a run is repeated to find the line that grows: after a breach of growth or class, and after any other breach
+ * while a series grows. A higher, flat peak is not growth; its lines are in a snapshot, not in a difference.
  */
 export function attributionWanted(
   mode: AttributeMode,
@@ -46,8 +46,8 @@ function lastStep(recording: Recording): number | null {
 }
 
 /**
- * The snapshot times for a repetition of `recording`: at fixed fractions of its steps when it has enough of them, otherwise of its
- * `durationS` seconds; null when the run is too short for either.
+ * The snapshot times for a repetition of `recording`: at fixed fractions of its steps when it has enough of them,
+ * otherwise of its `durationS` seconds; null when the run is too short for either.
  */
 export function attributionTimes(recording: Recording, durationS: number | null): AttributionTimes | null {
   const last = lastStep(recording);

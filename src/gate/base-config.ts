@@ -4,11 +4,11 @@ import { git } from "../baseline/git.ts";
 import type { HistoryPort } from "../baseline/history-port.ts";
 import type { Environment } from "../core/environment.ts";
 
-/** Reads a file of a commit where the clone does not have it; null = there is no such file. */
+/** Reads a file of a commit where the clone does not have it; null = the file does not exist. */
 export type FileAt = (commit: string, path: string) => Promise<string | null>;
 
 /** The configuration of the commit that a pull request branched off. */
-export type BaseConfig =
+type BaseConfig =
   | { readonly kind: "found"; readonly text: string; readonly commit: string }
   /** The base commit has no such file. */
   | { readonly kind: "new"; readonly commit: string }
@@ -17,7 +17,7 @@ export type BaseConfig =
   /** No pull request is measured. */
   | { readonly kind: "not-asked" };
 
-export interface BaseConfigPorts {
+interface BaseConfigPorts {
   readonly history?: HistoryPort | undefined;
   readonly fileAt?: FileAt | undefined;
 }

@@ -10,7 +10,7 @@ import type { Command } from "../core/command.ts";
 import type { Environment } from "../core/environment.ts";
 
 /** How the base commit can be run here, or why not. */
-export type BasePlan =
+type BasePlan =
   | { readonly kind: "worktree"; readonly commit: string; readonly top: string }
   | { readonly kind: "command"; readonly command: Command }
   | { readonly kind: "impossible"; readonly reason: string };
@@ -36,9 +36,9 @@ async function ancestor(cwd: string, commit: string): Promise<string | null> {
 }
 
 /**
- * Find out how to run the base. A worktree of the merge base helps only when its code differs from the measured code: on the
- * unchanged merge base it would run the candidate again and dismiss every breach. There (a nightly run of the main branch) the base
- * is `knownGood`, the commit of the baseline's newest run, where that is another one.
+ * Find out how to run the base. A worktree of the merge base helps only when its code differs from the measured code:
+ * on the unchanged merge base it would run the candidate again and dismiss every breach. There (a nightly run of the
+ * main branch) the base is `knownGood`, the commit of the baseline's newest run, where that is another one.
  */
 export async function planBaseRun(
   mode: BaseRun,

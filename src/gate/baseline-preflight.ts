@@ -10,9 +10,10 @@ const isWithin = (directory: string, file: string): boolean => {
 };
 
 /**
- * Check the named baselines before an hour is spent on measuring. Which record of a store fits is known only after the first run,
- * but whether one exists, and whether a file can be read, does not depend on the environment.
- * @throws GateError BASELINE_SPEC_INVALID, BASELINE_IN_BUNDLE (usage), and those of a baseline file named directly (exit 5)
+ * Check the named baselines before an hour is spent on measuring. Which record of a store fits is known only after the
+ * first run, but whether one exists, and whether a file can be read, does not depend on the environment.
+ * @throws GateError BASELINE_SPEC_INVALID, BASELINE_IN_BUNDLE (usage), and those of a baseline file named directly
+ *   (exit 5)
  */
 export async function checkBaselines(request: GateRequest): Promise<void> {
   for (const text of request.baselines) {

@@ -1,5 +1,5 @@
 /** Limits of one invocation, for candidate, confirmation and base runs together. */
-export interface CostLimits {
+interface CostLimits {
   readonly maxRuns: number;
   readonly maxMinutes: number | null;
 }
@@ -28,7 +28,8 @@ export class Cost {
   }
 
   /**
-   * Maximum duration of another run, seconds; null = no limit. The first run is not limited: without it there is no verdict.
+   * Maximum duration of another run, seconds; null = no limit. The first run is not limited: a verdict
+   * needs it.
    */
   remainingS(nowMs: number): number | null {
     const { maxMinutes } = this.#limits;

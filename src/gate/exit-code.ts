@@ -13,7 +13,8 @@ export function overallVerdict(verdicts: readonly Verdict[]): Verdict {
 }
 
 /**
- * The verdict of a report: that of its scenarios, and at most a warning while a change of the gate's own settings is not accepted.
+ * The verdict of a report: that of its scenarios, and at most a warning while a change of the gate's own settings is
+ * not accepted.
  */
 export function reportVerdict(
   report: Pick<GateReport, "policy_changes" | "policy_accepted"> & {
@@ -26,8 +27,8 @@ export function reportVerdict(
 }
 
 /**
- * Whether a scenario fails by out of memory or a breached budget. These come before a command error in the order of exit codes,
- * and a relative breach comes after it. An accepted difference is not a fail.
+ * Whether a scenario fails by out of memory or a breached budget. These come before a command error in the order of
+ * exit codes, and a relative breach comes after it. An accepted difference is not a fail.
  */
 export function failsByBudgetOrOom(report: ScenarioReport): boolean {
   if (report.accepted !== undefined) return false;
@@ -35,8 +36,8 @@ export function failsByBudgetOrOom(report: ScenarioReport): boolean {
 }
 
 /**
- * Exit status of `run` by the contract's order: 130, 4 by OOM or breached budget, 1, 4, 6, 0. A warning is shown and passes: a
- * job must not fail because of it.
+ * Exit status of `run` by the contract's order: 130, 4 by OOM or breached budget, 1, 4, 6, 0. A warning is shown and
+ * passes: a job must not fail because of it.
  */
 export function exitCodeOf(
   scenarios: readonly ScenarioReport[],

@@ -10,12 +10,12 @@ import { type AttributionEvidence, attributionEvidence } from "./attribution-evi
 import { lineFinding } from "./line-finding.ts";
 
 /** The result of an attribution run: findings that name lines, and notes on what is missing. */
-export interface GrowingLines {
+interface GrowingLines {
   readonly findings: readonly Finding[];
   readonly notes: readonly string[];
 }
 
-export interface AttributionRun {
+interface AttributionRun {
   /** Absolute run directory. */
   readonly directory: string;
   /** Working directory of the command; lines are named relative to its repository. */

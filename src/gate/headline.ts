@@ -7,7 +7,9 @@ const SEVERITY = { fail: 0, unjudged: 1, warn: 2, pass: 3 } as const;
 /** Growth comes before the peak that it causes. */
 const KIND = { oom: 0, growth: 1, class: 2, peak: 3, budget: 3 } as const;
 
-/** The check that decided: the worst verdict first, gating before advisory, growth before peak, allocator before pages. */
+/**
+ * The check that decided: the worst verdict first, gating before advisory, growth before peak, allocator before pages.
+ */
 export function decidingCheck(checks: readonly Check[]): Check | null {
   const order = (check: Check): readonly number[] => [
     SEVERITY[check.verdict],
@@ -27,7 +29,7 @@ export function decidingCheck(checks: readonly Check[]): Check | null {
 }
 
 /** The series of a check. */
-export function seriesOfCheck(analysis: AnalysisDocument | null, check: Check | null): SeriesAnalysis | null {
+function seriesOfCheck(analysis: AnalysisDocument | null, check: Check | null): SeriesAnalysis | null {
   if (analysis === null || check === null) return null;
   return (
     analysis.series.find(
@@ -37,7 +39,7 @@ export function seriesOfCheck(analysis: AnalysisDocument | null, check: Check | 
 }
 
 /** "24.9 MiB/s", or per step where steps exist; null when nothing is known. */
-export function slopeText(series: SeriesAnalysis): string | null {
+function slopeText(series: SeriesAnalysis): string | null {
   if (series.slope_bytes_per_step !== null) return `${formatBytesDelta(series.slope_bytes_per_step)} per step`;
   if (series.slope_bytes_per_s !== null) return `${formatBytesDelta(series.slope_bytes_per_s)}/s`;
   return null;

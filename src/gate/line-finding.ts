@@ -5,7 +5,7 @@ import type { AttributedLine } from "../snapshot/attribution.ts";
 import { relativePath } from "../snapshot/frames.ts";
 
 /** What a finding needs besides the line. */
-export interface LineContext {
+interface LineContext {
   /** Directory of the repository; null when the command does not run in one. */
   readonly root: string | null;
   readonly severity: Severity;

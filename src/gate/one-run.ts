@@ -58,9 +58,10 @@ function shorter(one: number | null, other: number | null): number | null {
 }
 
 /**
- * Measure one run, write everything its directory holds, and analyse it. Base and attribution runs leave no telemetry-named
- * files: a loader that reads the whole bundle must not mistake one for the candidate.
- * @throws GateError when the run directory itself cannot be made; everything later is a warning, since no evidence may be lost
+ * Measure one run, write everything its directory holds, and analyse it. Base and attribution runs leave no
+ * telemetry-named files: a loader that reads the whole bundle must not mistake one for the candidate.
+ * @throws GateError when the run directory itself cannot be made; everything later is a warning, since no evidence may
+ *   be lost
  */
 export async function oneRun(
   request: GateRequest,

@@ -10,8 +10,8 @@ import { AcceptanceMatcher } from "./acceptance.ts";
 import { readBaseConfig } from "./base-config.ts";
 import type { GatePorts } from "./ports.ts";
 
-/** The policy a run is judged by, and the parts of its own configuration that a change cannot set. */
-export interface PolicyInForce {
+/** The policy a run is judged by, and the parts of the configuration that a change cannot set. */
+interface PolicyInForce {
   readonly request: GateRequest;
   readonly warnings: readonly string[];
   /** Fields of the report; empty when the change does not touch the settings of its gate. */
@@ -30,9 +30,9 @@ function names(changes: readonly ConfigChange[]): string {
 }
 
 /**
- * On a pull request budgets, horizon, repeats, baseline and policy are those of the commit it branched off: a change cannot loosen
- * its own gate. Its changes are reported, and in force once a person with write permission accepted exactly these. Where the base
- * commit's file cannot be read, that of the change is used, with one warning.
+ * On a pull request budgets, horizon, repeats, baseline and policy are those of the commit it branched off: a change
+ * cannot loosen its own gate. Its changes are reported, and in force once a person with write permission accepted
+ * exactly these. Where the base commit's file cannot be read, that of the change is used, with one warning.
  */
 export async function policyInForce(request: GateRequest, ports: GatePorts): Promise<PolicyInForce> {
   const { source } = request;
@@ -84,7 +84,10 @@ export async function policyInForce(request: GateRequest, ports: GatePorts): Pro
   };
 }
 
-/** A scenario that is defined differently in the base commit cannot be verified, so it does not pass. A fail stays a fail. */
+/**
+ * A scenario that is defined differently in the base commit cannot be verified, so it does not pass. A fail stays a
+ * fail.
+ */
 export function withoutUnverifiablePass(report: ScenarioReport, { redefined }: PolicyInForce): ScenarioReport {
   if (!redefined.has(report.scenario) || report.judgement === null) return report;
   if (report.word !== "pass" && report.word !== "warn") return report;

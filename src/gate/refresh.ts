@@ -10,6 +10,7 @@ import { GateError } from "../core/errors.ts";
 import { oneLine } from "../core/text.ts";
 import { currentCommit } from "../measure/environment/commit.ts";
 import { keptSession, sessionId } from "../measure/session/session.ts";
+import { countedNotes } from "./counted-notes.ts";
 import { type FinishedRun, oneRun } from "./one-run.ts";
 import { outputTail } from "./output-tail.ts";
 import type { GatePorts } from "./ports.ts";
@@ -51,7 +52,9 @@ const TAIL_LINES = 12;
 const PRINTED_LAST = "It printed last:";
 const MARGIN = "\n  │ ";
 
-/** The last line that the failed run of a refresh printed; null where it printed nothing, or the error is another one. */
+/**
+ * The last line that the failed run of a refresh printed; null where it printed nothing, or the error is another one.
+ */
 export function lastPrinted({ hint }: GateError): string | null {
   return hint?.startsWith(PRINTED_LAST) ? (hint.split(MARGIN).at(-1)?.trim() ?? null) : null;
 }
@@ -64,8 +67,8 @@ function failureHint(directory: string, hint: string | null): string {
 }
 
 /**
- * Measure a scenario `runs` times and add them to the store as one session. Nothing is stored unless all runs ended well: a
- * baseline with a failed run in it would be compared with.
+ * Measure a scenario `runs` times and add them to the store as one session. Nothing is stored unless all runs ended
+ * well: a baseline with a failed run in it would be compared with.
  * @throws GateError of the failed command, INTERRUPTED, and those of the store
  */
 export async function refreshScenario(
@@ -106,7 +109,7 @@ export async function refreshScenario(
       ports.log(`${oneLine(scenario.name)}: baseline run ${number} of ${options.runs}`);
       finished.push(run);
     }
-    for (const warning of new Set(finished.flatMap(({ warnings }) => warnings))) ports.log(`note: ${warning}`);
+    for (const note of countedNotes(finished.flatMap(({ warnings }) => warnings))) ports.log(`note: ${note}`);
     return await store(options.store, scenario.name, finished, ports);
   } finally {
     await rm(parent, { recursive: true, force: true });

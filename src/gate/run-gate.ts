@@ -11,6 +11,7 @@ import type { GateReport, ScenarioReport } from "../report/documents/model.ts";
 import { AcceptanceMatcher } from "./acceptance.ts";
 import { checkBaselines } from "./baseline-preflight.ts";
 import { cancelled, outOfTime } from "./cost.ts";
+import { countedNotes } from "./counted-notes.ts";
 import { exitCodeOf, reportVerdict } from "./exit-code.ts";
 import { policyInForce, removedScenario, withoutUnverifiablePass } from "./policy-in-force.ts";
 import type { GatePorts } from "./ports.ts";
@@ -28,7 +29,8 @@ export interface GateOutcome {
 
 /**
  * The gate: measure and judge every scenario, one after the other, and write one bundle.
- * @throws GateError for what is wrong before anything was measured (usage, baseline file named directly, bundle directory)
+ * @throws GateError for what is wrong before anything was measured (usage, baseline file named directly, bundle
+ *   directory)
  */
 export async function runGate(
   asked: GateRequest,
@@ -79,7 +81,7 @@ export async function runGate(
     commit,
     scenarios,
     cost: { runs, minutes: (ports.now().getTime() - started.getTime()) / 60_000 },
-    warnings: [...new Set(warnings)],
+    warnings: countedNotes(warnings),
     ...policy.reported,
   };
   try {

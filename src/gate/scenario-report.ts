@@ -115,8 +115,8 @@ export function judgedScenario(
 }
 
 /**
- * A scenario whose command failed or was interrupted: never judged on peak or growth. What it used before it failed still
- * counts against absolute budgets and out-of-memory.
+ * A scenario whose command failed or was interrupted: never judged on peak or growth. What it used before it failed
+ * still counts against absolute budgets and out-of-memory.
  */
 export function failedScenario(run: ScenarioFacts, last: FinishedRun): ReportedScenario {
   const error =
@@ -152,8 +152,8 @@ export function failedScenario(run: ScenarioFacts, last: FinishedRun): ReportedS
 }
 
 /**
- * A scenario that was ended from outside before it could be judged. A cancelled one is an error; one whose time was over still
- * counts against absolute budgets.
+ * A scenario that was ended from outside before it could be judged. A cancelled one is an error; one whose time was
+ * over still counts against absolute budgets.
  */
 export function stoppedScenario(
   run: ScenarioFacts,

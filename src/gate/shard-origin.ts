@@ -13,12 +13,14 @@ import { isNamedSession } from "../measure/session/session.ts";
 import { RECORDING_FILE, readRecordingInfo } from "../telemetry/recording/run-info.ts";
 
 /** Which part of its job this process records. */
-export type ShardOrigin =
+type ShardOrigin =
   /** The only recording, as far as is known. */
   | { readonly kind: "alone" }
   /** One rank. */
   | { readonly kind: "rank"; readonly directory: string }
-  /** One of several nodes, with several ranks under one gate; `number` is null where the launcher does not provide it. */
+  /**
+   * One of several nodes, with several ranks under one gate; `number` is null where the launcher does not provide it.
+   */
   | { readonly kind: "node"; readonly directory: string; readonly number: number | null };
 
 /** Programs that start the ranks of one node (or of all) themselves. */
@@ -123,7 +125,7 @@ export function shardOrigin(command: Command, env: Environment, host: string): S
 }
 
 /** A shard's directory, made for this process alone. */
-export interface ClaimedDirectory {
+interface ClaimedDirectory {
   readonly directory: string;
   /** Remove the directory if it is empty. */
   readonly release: () => void;
@@ -190,8 +192,8 @@ function shardOfOtherJob(parent: string, prefix: string, session: string): strin
 }
 
 /**
- * The directory of this process's recording below `output`, made atomically: no two processes get the same one. The only recording
- * of a job gets `output`, which is not made here.
+ * The directory of this process's recording below `output`, made atomically: no two processes get the same one. The
+ * only recording of a job gets `output`, which is not made here.
  * @throws GateError RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE
  */
 export function claimShardDirectory(output: string, origin: ShardOrigin, session: string): ClaimedDirectory {
@@ -212,8 +214,8 @@ export function claimShardDirectory(output: string, origin: ShardOrigin, session
 }
 
 /**
- * The request with a separate bundle below the requested one, where several processes of a job are judged at once and merged
- * afterwards.
+ * The request with a separate bundle below the requested one, where several processes of a job are judged at once and
+ * merged afterwards.
  */
 export function ownBundle(request: GateRequest): GateRequest {
   const [scenario] = request.scenarios;

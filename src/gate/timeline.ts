@@ -10,7 +10,7 @@ import { decidingCheck } from "./headline.ts";
 /** Marks that a chart shows as a line. */
 const SHOWN_MARKS = new Set(["phase", "oom", "source-error"]);
 
-export interface TimelineInput {
+interface TimelineInput {
   readonly scenario: string;
   readonly verdict: Verdict;
   readonly subtitle: string;

@@ -40,11 +40,11 @@ const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /**
  * Run a command under the sampler and leave a run directory in `request.directory`: `recording.json`, `samples.rec` and
- * `output.log`. A failure of the command, a timeout and an interruption are results (`info.exit`), not errors. No process of
- * the command is alive when this resolves.
+ * `output.log`. A failure of the command, a timeout and an interruption are results (`info.exit`), not errors. No
+ * process of the command is alive when this resolves.
  *
- * The command gets no stdin, its own session, `STORMLOG_GATE_RUN` in its environment and, unless `request.probe` is off, what
- * makes its Python processes load the probe, whose files go to `probe/` of the directory.
+ * The command gets no stdin, its own session, `STORMLOG_GATE_RUN` in its environment and, unless `request.probe` is
+ * off, what makes its Python processes load the probe, whose files go to `probe/` of the directory.
  *
  * @throws GateError COMMAND_MISSING, CWD_NOT_FOUND, CWD_NOT_DIRECTORY, RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE,
  *   RECORD_FILE_UNWRITABLE, LAUNCH_FAILED, RANK_INVALID, INTERRUPTED (before anything was started)
@@ -82,7 +82,7 @@ async function prepare(request: MeasureRequest): Promise<Prepared> {
   if (argv0 === undefined || argv0 === "") {
     throw usageError(
       "COMMAND_MISSING",
-      "there is no command to measure",
+      "no command to measure was given",
       "Give one after --, or in the scenario's run.",
     );
   }

@@ -12,7 +12,7 @@ import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 
 /** A change whose correct verdict is known, judged like any other. */
-export interface KnownChange {
+interface KnownChange {
   /** The command of the candidate. */
   readonly command: Command;
   /** The command of the baseline's commit, for base re-runs. */
@@ -38,8 +38,8 @@ export type Try =
   | { readonly kind: "none"; readonly reason: string };
 
 /**
- * Judge a change whose verdict is known by the whole procedure of the gate: first run, confirmation runs, base runs in the same
- * session, cost limits. Its runs are deleted.
+ * Judge a change whose verdict is known by the whole procedure of the gate: first run, confirmation runs, base runs in
+ * the same session, cost limits. Its runs are deleted.
  */
 export async function judgeKnownChange(
   request: GateRequest,

@@ -10,9 +10,9 @@ export type Decision =
   | "hold-unjudged";
 
 /**
- * Decide by the checks against the baseline alone. A session above a budget or the release anchor is reported and can still join
- * the baseline: it is not higher than those before it. A baseline with too few runs takes every session without a breach of its
- * own (out of memory, a leak), since it could not start otherwise.
+ * Decide by the checks against the baseline alone. A session above a budget or the release anchor is reported and can
+ * still join the baseline: it is not higher than those before it. A baseline with too few runs takes every session
+ * without an absolute breach (out of memory, a leak), since it could not start otherwise.
  * @param olderRuns approved runs that the session was compared with
  */
 export function decide(judgement: Judgement, olderRuns: number, minBaselineRuns: number): Decision {

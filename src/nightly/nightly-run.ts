@@ -40,7 +40,10 @@ export interface NightlyScenario {
   /** The runs of this session. */
   readonly night: Measurements;
   readonly entry: NightlyEntry;
-  /** The session's own change of a record, for a copy of the store that is written elsewhere; null when nothing was stored. */
+  /**
+   * The session's own change of a record, for a copy of the store that is written elsewhere; null when nothing was
+   * stored.
+   */
   readonly change: ((current: BaselineRecord | null) => BaselineRecord) | null;
 }
 
@@ -59,7 +62,7 @@ export interface Breach {
   readonly since: string | null;
 }
 
-export interface NightlyOptions {
+interface NightlyOptions {
   readonly store: BaselineStore;
   /** The store as a baseline spec. */
   readonly spec: string;
@@ -71,7 +74,9 @@ export interface NightlyOptions {
   readonly warn: (message: string) => void;
 }
 
-/** Runs of the first session, enough for a baseline, and of each further one: more sessions are better than more runs. */
+/**
+ * Runs of the first session, enough for a baseline, and of each further one: more sessions are better than more runs.
+ */
 const FIRST_SESSION_RUNS = 5;
 const SESSION_RUNS = 2;
 
@@ -94,7 +99,10 @@ interface Session {
 class Sessions implements ScenarioHooks {
   readonly #options: NightlyOptions;
   readonly #ports: GatePorts;
-  /** Whether a session joins the baseline depends on the comparison with it, which a breach of the anchor must not cut short. */
+  /**
+   * Whether a session joins the baseline depends on the comparison with it, which a breach of the anchor must not cut
+   * short.
+   */
   readonly anchorAsksForRuns = false;
   readonly all = new Map<string, Session>();
 
@@ -162,8 +170,9 @@ function candidateRuns(report: ScenarioReport, timeIso: string): readonly NewRun
 }
 
 /**
- * Where the gate found no baseline although the store has runs of this environment (the newest is too old, or the commits are gone),
- * the session is compared with these runs: a higher level must not slip in because a week of nightly runs is missing.
+ * Where the gate found no baseline although the store has runs of this environment (the newest is too old, or the
+ * commits are gone), the session is compared with these runs: a higher level must not slip in because a week of nightly
+ * runs is missing.
  */
 function judgedByStore(
   request: GateRequest,
@@ -274,8 +283,8 @@ function entryOf(report: ScenarioReport, settlement: Settlement, timeIso: string
 }
 
 /**
- * One nightly run: every scenario is measured as a session, which is stored before it is judged. The gate judges it against earlier
- * sessions, and it joins them unless it breaches.
+ * One nightly run: every scenario is measured as a session, which is stored before it is judged. The gate judges it
+ * against earlier sessions, and it joins them unless it breaches.
  * @throws GateError as {@link runGate} does, for what is wrong before anything was measured
  */
 export async function runNightly(request: GateRequest, options: NightlyOptions, ports: GatePorts): Promise<NightlyRun> {

@@ -23,12 +23,12 @@ export interface PromotionPolicy {
 }
 
 /** The verdict of one nightly run. */
-export type NightlyVerdict = Verdict;
+type NightlyVerdict = Verdict;
 
 /**
- * The state after a nightly run. Only a night with a verdict counts: one that could not be judged or measured changes nothing. A
- * failed night resets the count. A promotion lasts until the workflow no longer asks for it, and `mode: blocking` is blocking at
- * once.
+ * The state after a nightly run. Only a night with a verdict counts: one that could not be judged or measured changes
+ * nothing. A failed night resets the count. A promotion lasts until the workflow no longer asks for it, and `mode:
+ * blocking` is blocking at once.
  */
 export function afterSession(
   before: Promotion,

@@ -31,7 +31,9 @@ function withoutSession(record: BaselineRecord, session: string): BaselineRecord
 /** Maximum number of sessions that wait for approval in a record, whose size is limited. */
 const MAX_HELD_SESSIONS = 3;
 
-/** The record with only the newest sessions without approval: a month of failing nights must not push the baseline out. */
+/**
+ * The record with only the newest sessions without approval: a month of failing nights must not push the baseline out.
+ */
 function withFewHeld(record: BaselineRecord): BaselineRecord {
   const current = record.epochs.at(-1);
   if (current === undefined) return record;
@@ -43,8 +45,9 @@ function withFewHeld(record: BaselineRecord): BaselineRecord {
 }
 
 /**
- * Put a session's runs into the current epoch without approval: recorded, but not used for comparisons. A session that is there
- * already (of this very job, before it was cut off or ran more) is replaced, so that saving again changes nothing.
+ * Put a session's runs into the current epoch without approval: recorded, but not used for comparisons. A session that
+ * is there already (of this very job, before it was cut off or ran more) is replaced, so that saving again changes
+ * nothing.
  */
 export function recordSession(current: BaselineRecord | null, session: SessionRuns): BaselineRecord {
   const before = withoutSession(current ?? emptyRecord(session.scenario, { ...session.fingerprint }), session.session);

@@ -20,9 +20,9 @@ const HOLDER_BYTES = 112 * KIB;
 const MIN_PIECE_BYTES = 256 * KIB;
 
 /**
- * The script around the command. A piece of memory is the buffer of a `dd` that has filled it and cannot write it: its pipe is open
- * and never read. The shell has the only reading end, so that every `dd` ends with the shell. Neither the environment nor the open
- * files of the command change.
+ * The script around the command. A piece of memory is the buffer of a `dd` that has filled it and cannot write it: its
+ * pipe is open and never read. The shell has the only reading end, so that every `dd` ends with the shell. Neither the
+ * environment nor the open files of the command change.
  */
 const SCRIPT = `chunk=$1; count=$2; pause=$3; shift 3
 dir=$(mktemp -d) || exit 125
@@ -53,8 +53,8 @@ function pieces(injection: Injection): { readonly chunk: number; readonly count:
 }
 
 /**
- * The same command with that much memory allocated next to it, in processes that the sampler counts: a regression of a known
- * size, for any command, without a change to it. Needs a POSIX shell, `mkfifo` and `dd`.
+ * The same command with that much memory allocated next to it, in processes that the sampler counts: a regression of a
+ * known size, for any command, without a change to it. Needs a POSIX shell, `mkfifo` and `dd`.
  */
 export function withInjection(command: Command, injection: Injection): Command {
   const { chunk, count, pauseS } = pieces(injection);

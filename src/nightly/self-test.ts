@@ -12,8 +12,8 @@ import { type Injection, withInjection } from "./self-test-injection.ts";
 import type { Trial } from "./state.ts";
 
 /**
- * Injected size, in multiples of the smallest detectable change. That change is detected in about nine of ten cases; with 1.5 times
- * as much, a miss shows a fault of the gate.
+ * Injected size, in multiples of the smallest detectable change. That change is detected in about nine of ten cases;
+ * with 1.5 times as much, a miss shows a fault of the gate.
  */
 export const INJECTED_MINIMA = 1.5;
 
@@ -53,9 +53,9 @@ function found(verdict: KnownChangeVerdict, shape: Injection["shape"]): boolean 
 }
 
 /**
- * Test the gate with known verdicts: the unchanged program passes, and the same program with the smallest regression that the gate
- * claims to detect fails, in peak and in growth. Procedure and policy are those of the gate, except that an injection is judged on
- * host memory: nothing outside a program can allocate from its device allocator.
+ * Test the gate with known verdicts: the unchanged program passes, and the same program with the smallest regression
+ * that the gate claims to detect fails, in peak and in growth. Procedure and policy are those of the gate, except that
+ * an injection is judged on host memory: nothing outside a program can allocate from its device allocator.
  */
 export async function selfTest(
   request: GateRequest,

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { FIRST_NIGHT } from "./promotion.ts";
 
-export const NIGHTLY_SCHEMA = "stormlog.nightly/1";
+const NIGHTLY_SCHEMA = "stormlog.nightly/1";
 
 /** Maximum number of stored nights over all scenarios; 600 of five scenarios are four months. */
 const MAX_NIGHTS = 600;
@@ -13,7 +13,7 @@ const count = v.pipe(whole, v.minValue(0));
 const bytes = v.nullable(v.pipe(v.number(), v.finite()));
 const verdict = v.picklist(["pass", "warn", "fail", "unjudged", "error"]);
 
-export const NIGHT_OUTCOMES = ["approved", "seed", "epoch", "held", "unsaved", "failed"] as const;
+const NIGHT_OUTCOMES = ["approved", "seed", "epoch", "held", "unsaved", "failed"] as const;
 
 /** The result of one scenario in one nightly run; a drift below every limit shows only in a series of these. */
 const NightlyEntrySchema = v.object({
@@ -69,7 +69,7 @@ export function emptyState(): NightlyState {
 }
 
 /** A state read back: usable, of a newer version (which must not be written over), or broken (which may). */
-export type ReadState =
+type ReadState =
   | { readonly kind: "state"; readonly state: NightlyState }
   | { readonly kind: "newer"; readonly schema: string }
   | { readonly kind: "broken"; readonly reason: string };
@@ -90,7 +90,10 @@ export function parseState(text: string): ReadState {
   return { kind: "broken", reason: `${v.getDotPath(issue) ?? "document"}: ${issue.message}` };
 }
 
-/** The state with the entries of a session appended; entries of the same session (a second attempt to write) are replaced. */
+/**
+ * The state with the entries of a session appended; entries of the same session (a second attempt to write) are
+ * replaced.
+ */
 export function withSessions(state: NightlyState, nights: readonly NightlyEntry[]): NightlyState {
   const name = ({ session, scenario, environment }: NightlyEntry): string =>
     JSON.stringify([session, scenario, environment]);

@@ -27,8 +27,8 @@ export function anchorUnjudged(
 }
 
 /**
- * Slow creep: the peak against that of the last release, with one margin for the sum of all changes since. Regressions that are
- * too small for the baseline's margin add up here. Two runs above the limit are a breach.
+ * Slow creep: the peak against that of the last release, with one margin for the sum of all changes since. Regressions
+ * that are too small for the baseline's margin add up here. Two runs above the limit are a breach.
  */
 export function anchorRule(
   candidate: readonly SeriesHistory[],

@@ -9,10 +9,10 @@ import type { Check, ClassCheck } from "./judgement.ts";
 import type { Policy } from "./policy.ts";
 import { commonClass, finite, type SeriesKey, type SeriesRun } from "./series-index.ts";
 
-export interface ClassContext {
+interface ClassContext {
   readonly key: SeriesKey;
   readonly candidate: readonly SeriesRun[];
-  /** Runs of the baseline; empty when there is no usable one. */
+  /** Runs of the baseline; empty when none is usable. */
   readonly baseline: readonly SeriesRun[];
   readonly gating: boolean;
   readonly policy: Policy;
@@ -75,8 +75,9 @@ function aloneRule(
 }
 
 /**
- * The drift class. A series that became a leak fails only together with a growth breach. On its own it warns, because the class
- * of a single series can be wrong on random walks. Null when the candidate is not a leak and nothing is compared.
+ * The drift class. A series that became a leak fails only together with a growth breach. On its own it warns, because
+ * the class of a single series can be wrong on random walks. Null when the candidate is not a leak and nothing is
+ * compared.
  */
 export function classRule(context: ClassContext): Check | null {
   const { key, candidate, baseline, growth, gating } = context;

@@ -5,12 +5,12 @@ import { nextRuns } from "./judgement-document.ts";
 import { describeSeries } from "./series-index.ts";
 
 /** Fail before unjudged (any gating check) before warn before pass. Without any check the verdict is unjudged. */
-export function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): CheckVerdict {
+function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): CheckVerdict {
   if (checks.some(({ verdict, gating }) => verdict === "fail" && gating)) return "fail";
   const gates = checks.filter(({ gating }) => gating);
   if (gates.some(({ verdict }) => verdict === "unjudged")) return "unjudged";
   if (checks.some(({ verdict }) => verdict === "warn")) return "warn";
-  // Metrics that do not gate cannot stand in for those that should have been measured.
+  // Metrics that do not gate cannot replace those that should have been measured.
   return gates.length === 0 ? "unjudged" : "pass";
 }
 
@@ -25,7 +25,8 @@ function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
     checks.some((one) => one.kind === "class" && one.verdict === "fail" && sameSeries(one, check));
   // A leak explains the peak it causes, so its growth comes first.
   const order = (check: Check) => (check.kind === "oom" ? 0 : check.kind === "growth" && leaks(check) ? 1 : 2);
-  // One gate over several ranks counts the pages of all of them to its own rank; an allocator's level belongs to one rank.
+  // One gate over several ranks counts the pages of all of them to its own rank; an allocator's level belongs to one
+  // rank.
   const pages = (check: Check) => (check.metric === "allocated" ? 0 : 1);
   const named = (check: Check) =>
     `${describeSeries(check, ranks)}${check.kind === "growth" && leaks(check) ? " leaks" : ""}: ${check.reason}`;
@@ -52,8 +53,8 @@ function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
 }
 
 /**
- * The judgement of all checks. Once one check has failed for good, no more runs are asked for: they cost minutes and cannot
- * change the verdict.
+ * The judgement of all checks. Once one check has failed for good, no more runs are asked for: they cost minutes and
+ * cannot change the verdict.
  */
 export function combine(given: readonly Check[], fingerprint: readonly FingerprintDifference[]): Judgement {
   const failedForGood = given.some(({ gating, verdict, confirmed }) => gating && verdict === "fail" && confirmed);

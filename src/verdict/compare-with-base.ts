@@ -3,7 +3,7 @@ import { BASE_RERUNS } from "./defaults.ts";
 import { type Level, levelOf, type Margin } from "./level.ts";
 import { type BaselineValue, knownWithin } from "./sessions.ts";
 
-export interface BaseComparisonInput {
+interface BaseComparisonInput {
   /** Runs of the change that all lie above the threshold; at least two. */
   readonly breaching: readonly number[];
   /** Runs of the base commit in the same session; at least one. */
@@ -21,11 +21,14 @@ export interface BaseComparisonInput {
   readonly tolerance: number;
 }
 
-/** Why a breach is dismissed: the base is as high in this session, reaches the level at times, or spreads that far overall. */
+/**
+ * Why a breach is dismissed: the base is as high in this session, reaches the level at times, or spreads that far
+ * overall.
+ */
 export type Dismissal = "offset" | "reached" | "spread";
 
 /** The breaching runs against runs of the base commit in the same session. */
-export interface BaseComparison {
+interface BaseComparison {
   readonly inSession: Level;
   /** Null when the breach is confirmed: the change is above the base here, and above all runs of the baseline. */
   readonly dismissal: Dismissal | null;
@@ -34,9 +37,9 @@ export interface BaseComparison {
 }
 
 /**
- * Spread of runs within one session. From the baseline's own sessions where they hold enough pairs; else from the runs of
- * this session, doubled because they are few (and the candidate's are there for being high), and never above the spread of
- * the whole baseline, which an offset between sessions only widens.
+ * Spread of runs within one session. From the baseline's own sessions where they hold enough pairs; else from the runs
+ * of this session, doubled because they are few (and the candidate's are there for being high), and never above the
+ * spread of the whole baseline, which an offset between sessions only widens.
  */
 function sessionSpread(within: number | null, overall: number, here: readonly (readonly number[])[]): number {
   return within ?? Math.min(overall, 2 * (pooledDeviation(here) ?? overall));

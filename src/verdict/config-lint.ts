@@ -7,8 +7,8 @@ import type { Budget, Policy } from "./policy.ts";
 import { describeSeries, indexSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
 
 /**
- * Why a budget will fail by chance: it is below the highest baseline peak plus one margin. Null when it is not, or when the
- * baseline has too few runs.
+ * Why a budget will fail by chance: it is below the highest baseline peak plus one margin. Null when it is not, or when
+ * the baseline has too few runs.
  */
 export function budgetNoise(
   key: SeriesKey,

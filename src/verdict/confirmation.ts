@@ -1,15 +1,17 @@
 import { MIN_CONFIRMATIONS } from "./defaults.ts";
 
 /**
- * Estimated probability that a run without a regression exceeds the threshold, from `above` of `runs` baseline runs that did.
- * The count of a rare event is known to about its square root, which is added: an upper mode that was seen once in ten runs may
- * well be that of one run in four.
+ * Estimated probability that a run without a regression exceeds the threshold, from `above` of `runs` baseline runs
+ * that did. The count of a rare event is known to about its square root, which is added: an upper mode that was seen
+ * once in ten runs may well be that of one run in four.
  */
 export function falseAlarmRate(above: number, runs: number): number {
   return (above + Math.sqrt(above) + 1) / (runs + 2);
 }
 
-/** Consecutive candidate runs above the threshold that are a breach with a false alarm probability of at most `alpha`. */
+/**
+ * Consecutive candidate runs above the threshold that are a breach with a false alarm probability of at most `alpha`.
+ */
 export function confirmations(rate: number, alpha: number, max: number): number {
   const wanted = rate >= 1 ? max : Math.ceil(Math.log(alpha) / Math.log(rate));
   return Math.max(MIN_CONFIRMATIONS, Math.min(max, wanted));
@@ -21,8 +23,8 @@ export function falseAlarmProbability(rate: number, candidates: number): number 
 }
 
 /**
- * Probability that the next `candidates` runs all exceed a level that `above` of `runs` earlier ones did, when nothing else is
- * known of the rate (Laplace's rule of succession, repeated).
+ * Probability that the next `candidates` runs all exceed a level that `above` of `runs` earlier ones did, when nothing
+ * else is known of the rate (Laplace's rule of succession, repeated).
  */
 export function predictiveProbability(above: number, runs: number, candidates: number): number {
   let probability = 1;

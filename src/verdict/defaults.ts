@@ -3,8 +3,10 @@ import type { Metric } from "../telemetry/recording/model.ts";
 import type { Policy } from "./policy.ts";
 
 /** The resolution of a metric's counter and the changes to ignore, bytes. */
-export interface MetricScale {
-  /** Smallest step of the counter; its uniform rounding error (quantum / sqrt 12) is the smallest spread ever assumed. */
+interface MetricScale {
+  /**
+   * Smallest step of the counter; its uniform rounding error (quantum / sqrt 12) is the smallest spread ever assumed.
+   */
   readonly quantum: number;
   /** Smallest change of a peak that is judged. */
   readonly peakFloor: number;
@@ -12,7 +14,8 @@ export interface MetricScale {
 
 /**
  * Allocated: blocks of 512 B; 2 MiB is one small allocator segment. Reserved: one large segment is 20 MiB. Device-used:
- * 2 MiB pages plus the jitter of the driver. Host: 4 KiB pages plus allocator trimming, thread stacks and the page cache.
+ * 2 MiB pages plus the jitter of the driver. Host: 4 KiB pages plus allocator trimming, thread stacks and the page
+ * cache.
  */
 export const METRIC_SCALES: Readonly<Record<Metric, MetricScale>> = {
   allocated: { quantum: 512, peakFloor: 2 * MIB },
@@ -22,9 +25,9 @@ export const METRIC_SCALES: Readonly<Record<Metric, MetricScale>> = {
 };
 
 /**
- * The policy when nothing is configured. `bench/verdict` measures these numbers together: false alarms, power and runs per
- * clean change in five noise models. A spread factor of 1 (with the efficient spread of `spread.ts`) detects a 5 % change
- * in 1 % noise in more than 99.7 % of cases. Larger factors miss more, smaller ones cost runs.
+ * The policy when nothing is configured. `bench/verdict` measures these numbers together: false alarms, power and runs
+ * per clean change in five noise models. A spread factor of 1 (with the efficient spread of `spread.ts`) detects a 5 %
+ * change in 1 % noise in more than 99.7 % of cases. Larger factors miss more, smaller ones cost runs.
  */
 export const DEFAULT_POLICY: Policy = {
   budgets: [],
@@ -40,7 +43,9 @@ export const DEFAULT_POLICY: Policy = {
 /** Smallest number of runs for a fail: one run never suffices. */
 export const MIN_CONFIRMATIONS = 2;
 
-/** Base-commit runs asked for in the candidate's session before a fail: with three, the median tolerates one outlier. */
+/**
+ * Base-commit runs asked for in the candidate's session before a fail: with three, the median tolerates one outlier.
+ */
 export const BASE_RERUNS = 3;
 
 /** Smallest number of baseline sessions from which the spread between sessions is estimated. */
@@ -54,8 +59,8 @@ export const STRAGGLER_FACTOR = 1.5;
 export const MIN_SESSION_FREEDOM = 5;
 
 /**
- * Spreads by which the median candidate must exceed all runs of the baseline to fail: for a peak times the policy's spread
- * factor, for growth unscaled.
+ * Spreads by which the median candidate must exceed all runs of the baseline to fail: for a peak times the policy's
+ * spread factor, for growth unscaled.
  */
 export const CONFIRMED_SPREADS = 2.2;
 

@@ -49,7 +49,7 @@ function judgement(checks: readonly Check[], verdict: Judgement["verdict"] = "fa
 
 function tokenOf(checks: readonly Check[], scenario = "train", environment: Record<string, string> = ENVIRONMENT) {
   const found = differenceOf(scenario, environment, judgement(checks));
-  if (found === null) throw new Error("there is no difference");
+  if (found === null) throw new Error("the checks have no difference");
   return found;
 }
 

@@ -6,23 +6,23 @@ import type { Acceptance } from "./acceptance.ts";
 import type { Aspect, Check, Judgement, Limit } from "./judgement.ts";
 
 /**
- * What failed, as a token that a person can copy into an acceptance: `3f9a2c1d04be-dapb187`. It begins with a hash of scenario and
- * environment. Each failed check follows: device (`d`) or host (`h`), metric, aspect, limit, and its size as a coarse ceiling.
- * Where only some of the ranks fail a check, `x` and a bit for each of them follow.
+ * What failed, as a token that a person can copy into an acceptance: `3f9a2c1d04be-dapb187`. It begins with a hash of
+ * scenario and environment. Each failed check follows: device (`d`) or host (`h`), metric, aspect, limit, and its size
+ * as a coarse ceiling. Where only some of the ranks fail a check, `x` and a bit for each of them follow.
  */
 export interface Difference {
   readonly token: string;
 }
 
 /**
- * Sizes are counted in eighths of an octave (9 %): coarse enough that measuring again changes little, and fine enough that a
- * regression a fifth larger is another difference.
+ * Sizes are counted in eighths of an octave (9 %): coarse enough that measuring again changes little, and fine enough
+ * that a regression a fifth larger is another difference.
  */
 const BUCKETS_PER_OCTAVE = 8;
 
 /**
- * Added to a size before its bucket is chosen, bytes and share of the limit. A value barely above a limit of 2 GiB varies by
- * more than its excess from run to run; a fraction of the limit does not.
+ * Added to a size before its bucket is chosen, bytes and share of the limit. A value barely above a limit of 2 GiB
+ * varies by more than its excess from run to run; a fraction of the limit does not.
  */
 const STEADY_BYTES = MIB;
 const STEADY_SHARE = 1 / 64;
@@ -69,8 +69,8 @@ function bucketOf({ candidate_bytes, threshold_bytes, baseline_bytes }: Check): 
 }
 
 /**
- * Which of the ranks and devices fail; empty when most do, because ranks of one program fail alike, and chance decides which
- * of them stays just below its limit.
+ * Which of the ranks and devices fail; empty when most do, because ranks of one program fail alike, and chance decides
+ * which of them stays just below its limit.
  */
 function mask(checks: readonly Check[]): string {
   const ordered = [...checks].sort((a, b) => a.rank - b.rank || (a.device < b.device ? -1 : 1));
@@ -98,8 +98,8 @@ function isCoveredByGrowth(check: Check, checks: readonly Check[]): boolean {
 }
 
 /**
- * The difference of one failed scenario. Null when nothing failed, or when it cannot be accepted: out of memory (the limit is the
- * machine's) and a failed check of unknown size.
+ * The difference of one failed scenario. Null when nothing failed, or when it cannot be accepted: out of memory (the
+ * limit is the machine's) and a failed check of unknown size.
  */
 export function differenceOf(scenario: string, fingerprint: Fingerprint, judgement: Judgement): Difference | null {
   const checks = judgement.checks.filter((check) => check.gating && !isCoveredByGrowth(check, judgement.checks));
@@ -162,8 +162,8 @@ export type Match =
 export type Accepted = Pick<Acceptance, "difference" | "head_sha" | "via">;
 
 /**
- * Compare an acceptance with a difference. A comment that names a commit covers that commit alone; a trailer in a commit covers
- * later commits too.
+ * Compare an acceptance with a difference. A comment that names a commit covers that commit alone; a trailer in a
+ * commit covers later commits too.
  * @param headSha commit that was measured; null where it is not known, which gives no extra tolerance
  */
 export function matchAcceptance(accepted: Accepted, found: Difference, headSha: string | null): Match {

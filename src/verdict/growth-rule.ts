@@ -40,7 +40,10 @@ function observedLength(runs: readonly MeasuredSeries[], horizon: Horizon): numb
   return lengths.length === 0 ? null : median(lengths);
 }
 
-/** A baseline run at the horizon. A run stored with its growth but without a slope is taken to be as long as the candidate's. */
+/**
+ * A baseline run at the horizon. A run stored with its growth but without a slope is taken to be as long as the
+ * candidate's.
+ */
 function projectedBaseline(series: MeasuredSeries, horizon: Horizon, length: number | null): number | null {
   const known = projectedGrowth(series, horizon);
   const growth = observedGrowth(series);
@@ -49,8 +52,8 @@ function projectedBaseline(series: MeasuredSeries, horizon: Horizon, length: num
 }
 
 /**
- * The growths to compare: at the horizon, where one is set and both sides can be projected to it, otherwise over the observed
- * span. One comparison never mixes the two.
+ * The growths to compare: at the horizon, where one is set and both sides can be projected to it, otherwise over the
+ * observed span. One comparison never mixes the two.
  */
 function growths(context: RelativeContext): Growths {
   const wanted = applicableHorizon(
@@ -81,8 +84,8 @@ export function hasGrowth(runs: readonly SeriesRun[]): boolean {
 }
 
 /**
- * Growth of one series against the growth of the baseline's runs. Warm-up, filling caches and steps do no harm, because the
- * baseline has them too.
+ * Growth of one series against the growth of the baseline's runs. Warm-up, filling caches and steps do no harm, because
+ * the baseline has them too.
  */
 export function growthRule(context: RelativeContext): Check {
   const { horizon, candidate, baseline } = growths(context);

@@ -16,8 +16,8 @@ export function describeHorizon(horizon: Horizon): string {
 }
 
 /**
- * The horizon, where it applies to this series: null without one, without a slope in its unit, or when it is shorter than the
- * observed span (the observed growth is then the larger).
+ * The horizon, where it applies to this series: null without one, without a slope in its unit, or when it is shorter
+ * than the observed span (the observed growth is then the larger).
  */
 export function applicableHorizon(series: readonly MeasuredSeries[], horizon: Horizon | null): Horizon | null {
   if (horizon === null || series.length === 0) return null;

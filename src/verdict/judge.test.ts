@@ -20,7 +20,11 @@ const check = (judgement: JudgementDocument, aspect: Aspect, limit: Limit = "bas
   judgement.checks.find((one) => one.aspect === aspect && one.limit === limit);
 
 /** Measure what is asked for, always the same, until the judgement is final. */
-function settle(candidate: MeasuredRun, base: MeasuredRun, more: Partial<JudgeInput> = {}): JudgementDocument {
+function measureUntilFinal(
+  candidate: MeasuredRun,
+  base: MeasuredRun,
+  more: Partial<JudgeInput> = {},
+): JudgementDocument {
   const runs = [candidate];
   const stored = [...(more.baseline ?? BASE).runs];
   for (let round = 0; round < 30; round += 1) {
@@ -57,7 +61,7 @@ describe("peak against the baseline", () => {
     const high = runOf("pr", { peak_bytes: GIB + 60 * MIB });
     const asked = ask([high, high, high]);
     expect(asked).toMatchObject({ verdict: "fail", final: false, confirmed: false, needs_base_runs: 3 });
-    expect(settle(high, runOf("pr", { peak_bytes: GIB }))).toMatchObject({
+    expect(measureUntilFinal(high, runOf("pr", { peak_bytes: GIB }))).toMatchObject({
       verdict: "fail",
       final: true,
       confirmed: true,
@@ -66,7 +70,7 @@ describe("peak against the baseline", () => {
 
   it("passes when the base commit peaks as high in this session", () => {
     const high = runOf("pr", { peak_bytes: GIB + 60 * MIB });
-    const judgement = settle(high, high);
+    const judgement = measureUntilFinal(high, high);
     expect(judgement).toMatchObject({ verdict: "pass", final: true });
     expect(check(judgement, "peak")?.reason).toContain("so is the base commit");
   });
@@ -85,7 +89,7 @@ describe("peak against the baseline", () => {
 
   it("uses baseline runs of the same session as base re-runs", () => {
     const here = measured(Array.from({ length: 5 }, () => runOf("pr", { peak_bytes: GIB })));
-    const judgement = settle(runOf("pr", { peak_bytes: GIB + 60 * MIB }), runOf("pr", { peak_bytes: GIB }), {
+    const judgement = measureUntilFinal(runOf("pr", { peak_bytes: GIB + 60 * MIB }), runOf("pr", { peak_bytes: GIB }), {
       baseline: here,
     });
     expect(judgement).toMatchObject({ verdict: "fail", confirmed: true });
@@ -187,7 +191,7 @@ describe("growth and class", () => {
   const clean = runOf("pr", { peak_bytes: GIB, growth_bytes: 0, class: "flat" });
 
   it("fails a leak by growth and class once the base runs are clean", () => {
-    const judgement = settle(leaky, clean, { baseline: GROWTHLESS });
+    const judgement = measureUntilFinal(leaky, clean, { baseline: GROWTHLESS });
     expect(judgement).toMatchObject({ verdict: "fail", confirmed: true });
     expect(check(judgement, "growth")).toMatchObject({ verdict: "fail", gating: true });
     expect(check(judgement, "class")).toMatchObject({

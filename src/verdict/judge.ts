@@ -19,7 +19,7 @@ export interface JudgeInput {
   readonly candidate: Measurements;
   /** Accepted runs, and re-runs of the base commit (those that carry the candidate's session). */
   readonly baseline: Measurements | null;
-  /** Why there is no baseline, and what to do about it, where that is known. */
+  /** Why the baseline is missing, and what to do about it, where that is known. */
   readonly noBaseline?: string | null;
   /** The last release, against slow creep. */
   readonly anchor: Measurements | null;
@@ -29,8 +29,8 @@ export interface JudgeInput {
   /** False once no further candidate run is possible, so that none is asked for. Default true. */
   readonly moreRunsPossible?: boolean;
   /**
-   * False when the user wants no comparison with a baseline: only budgets, the anchor, out-of-memory and a leak that needs no
-   * comparison are checked. Default true.
+   * False when the user wants no comparison with a baseline: only budgets, the anchor, out-of-memory and a leak that
+   * needs no comparison are checked. Default true.
    */
   readonly baselineWanted?: boolean;
 }
@@ -40,7 +40,7 @@ type Pair = ReturnType<typeof pairSeries>[number];
 /** Why nothing can be compared with the baseline; null when something can. */
 function incomparable(input: JudgeInput, differences: readonly FingerprintDifference[]): string | null {
   if (input.baseline === null)
-    return input.noBaseline ?? "there is no baseline to compare with: create one with `baseline refresh`";
+    return input.noBaseline ?? "no baseline to compare with: create one with `baseline refresh`";
   const differing = mismatches(differences);
   if (differing.length > 0) {
     return `the baseline comes from another environment: ${describeMismatches(differing)}`;
@@ -118,8 +118,8 @@ function anchorChecks(
 }
 
 /**
- * The verdict on a candidate: out-of-memory, absolute budgets, the baseline and the release anchor, each separately, for every
- * rank, device and metric. An unknown value makes a check unjudged, never a pass.
+ * The verdict on a candidate: out-of-memory, absolute budgets, the baseline and the release anchor, each separately,
+ * for every rank, device and metric. An unknown value makes a check unjudged, never a pass.
  */
 export function judge(input: JudgeInput): Judgement {
   const { candidate, policy } = input;

@@ -10,7 +10,9 @@ export type Limit = "budget" | "baseline" | "anchor";
 /** Which property of the series is checked. */
 export type Aspect = "peak" | "growth" | "class" | "oom";
 
-/** A check as documents contain it: one series against one limit. Sizes in bytes; null = not known or not applicable. */
+/**
+ * A check as documents contain it: one series against one limit. Sizes in bytes; null = not known or not applicable.
+ */
 export interface CheckDocument {
   readonly rank: number;
   readonly device: string;
@@ -48,13 +50,10 @@ interface NoClass {
 }
 
 /** The peak against the peaks of the baseline, or of the release anchor. */
-export type PeakCheck = CheckOf<
-  "peak",
-  NoClass & { readonly aspect: "peak"; readonly limit: Exclude<Limit, "budget"> }
->;
+type PeakCheck = CheckOf<"peak", NoClass & { readonly aspect: "peak"; readonly limit: Exclude<Limit, "budget"> }>;
 
 /** The growth against the growth of the baseline's runs. */
-export type GrowthCheck = CheckOf<"growth", NoClass & { readonly aspect: "growth"; readonly limit: "baseline" }>;
+type GrowthCheck = CheckOf<"growth", NoClass & { readonly aspect: "growth"; readonly limit: "baseline" }>;
 
 /** The drift class against the class of the baseline's runs; its sizes are growths. */
 export type ClassCheck = CheckOf<
@@ -63,7 +62,7 @@ export type ClassCheck = CheckOf<
 >;
 
 /** Whether a run of the candidate ran out of memory. */
-export type OutOfMemoryCheck = CheckOf<
+type OutOfMemoryCheck = CheckOf<
   "oom",
   NoClass & {
     readonly aspect: "oom";
@@ -75,7 +74,7 @@ export type OutOfMemoryCheck = CheckOf<
 >;
 
 /** The peak against an absolute budget. */
-export type BudgetCheck = CheckOf<
+type BudgetCheck = CheckOf<
   "budget",
   NoClass & {
     readonly aspect: "peak";
@@ -87,7 +86,7 @@ export type BudgetCheck = CheckOf<
 
 export type Check = PeakCheck | GrowthCheck | ClassCheck | OutOfMemoryCheck | BudgetCheck;
 
-/** Whether a failed check stands although the command failed as well: the run used too much before it failed. */
+/** Whether a check fails a scenario even when the command failed too: the run used too much before it failed. */
 export function isHardBreach({ kind, verdict }: Check): boolean {
   switch (kind) {
     case "oom":

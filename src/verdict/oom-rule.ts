@@ -7,8 +7,9 @@ import { peaks } from "./peak-rule.ts";
 import { indexSeries } from "./series-index.ts";
 
 /**
- * Running out of memory fails at once, because the limit is the machine's. Output of the program alone is only a warning: a
- * program may print anything. The check names the gating series with the highest peak of those runs. Empty when there is none.
+ * Running out of memory fails at once, because the limit is the machine's. Output of the program alone is only a
+ * warning: a program may print anything. The check names the gating series with the highest peak of those runs. Empty
+ * when there is none.
  */
 export function oomRule(candidate: Measurements, gating: ReadonlySet<Metric>): readonly Check[] {
   const certain = candidate.runs.filter((run) => run.oom === true);

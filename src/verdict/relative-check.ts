@@ -9,7 +9,7 @@ import type { RelativeOutcome } from "./relative-rule.ts";
 import type { SeriesKey } from "./series-index.ts";
 
 /** What a relative check compares. */
-export interface RelativeSubject {
+interface RelativeSubject {
   readonly key: SeriesKey;
   readonly aspect: "peak" | "growth";
   readonly gating: boolean;

@@ -12,7 +12,7 @@ import { type Level, levelOf, type Margin } from "./level.ts";
 import { type BaselineValue, sessionBound } from "./sessions.ts";
 
 /** One quantity of one series: candidate runs in order against baseline runs. All values finite. */
-export interface RelativeInput {
+interface RelativeInput {
   readonly candidate: readonly number[];
   readonly baseline: readonly BaselineValue[];
   /** Baseline runs of this session are re-runs of the base commit. */
@@ -55,7 +55,10 @@ export type RelativeOutcome =
       readonly inSession: Level;
       readonly needsBaseRuns: number;
     } & Judged)
-  /** All runs exceed the historic threshold, but a session without a change may too, and the base did not run in this one. */
+  /**
+   * All runs exceed the historic threshold, but a session without a change may too, and the base did not run in this
+   * one.
+   */
   | ({
       readonly kind: "session-unknown";
       readonly value: number;
@@ -79,8 +82,8 @@ export type RelativeOutcome =
     } & Judged);
 
 /**
- * Whether the baseline reaches this level often enough: the peaks of one program have a few modes, and a run in the upper one
- * is not a regression. Baseline runs up to `tolerance` below the level count.
+ * Whether the baseline reaches this level often enough: the peaks of one program have a few modes, and a run in the
+ * upper one is not a regression. Baseline runs up to `tolerance` below the level count.
  */
 function isOwnLevel(value: number, baseline: readonly number[], margin: number, tolerance: number): boolean {
   const there = baseline.filter((b) => b >= value - tolerance && b <= value + margin).length;
@@ -88,25 +91,32 @@ function isOwnLevel(value: number, baseline: readonly number[], margin: number, 
 }
 
 /**
- * The runs the threshold comes from. Re-runs that a breach asked for do not count, so that asking for them cannot move the
- * threshold. More runs of this session than are ever asked for are the best comparison.
+ * The runs the threshold comes from. Re-runs that a breach asked for do not count, so that asking for them cannot move
+ * the threshold. More runs of this session than are ever asked for are the best comparison.
  */
 function thresholdRuns(here: readonly number[], elsewhere: readonly number[], least: number): readonly number[] {
   if (here.length >= least && here.length > 2 * BASE_RERUNS) return here;
   return elsewhere.length >= least ? elsewhere : [...elsewhere, ...here];
 }
 
+/** The values of the baseline: all of them, those of the candidate's session, and the others. */
+function runsBySession({ baseline, session }: RelativeInput) {
+  return {
+    all: baseline.map(({ value }) => value),
+    here: baseline.flatMap((run) => (run.session === session ? [run.value] : [])),
+    elsewhere: baseline.flatMap((run) => (run.session === session ? [] : [run.value])),
+  };
+}
+
 /**
- * Adaptive confirmation. A candidate run at or below the threshold passes. Runs above it are repeated until the estimated
- * false alarm probability is at most alpha. Before a fail, runs of the base commit in the same session are compared with the
- * same candidate runs, because re-runs of the candidate share the offset of their session. Without such runs, the spread
- * between sessions of the baseline is used instead.
+ * Adaptive confirmation. A candidate run at or below the threshold passes. Runs above it are repeated until the
+ * estimated false alarm probability is at most alpha. Before a fail, runs of the base commit in the same session are
+ * compared with the same candidate runs, because re-runs of the candidate share the offset of their session. Without
+ * such runs, the spread between sessions of the baseline is used instead.
  */
 export function judgeRelative(input: RelativeInput): RelativeOutcome {
   const { baseline, quantum, margin, confirmedSpreads, baseRunsPossible } = input;
-  const all = baseline.map((b) => b.value);
-  const here = baseline.filter((b) => b.session === input.session).map((b) => b.value);
-  const elsewhere = baseline.filter((b) => b.session !== input.session).map((b) => b.value);
+  const { all, here, elsewhere } = runsBySession(input);
   const first = input.candidate[0];
   if (all.length < input.minBaselineRuns || first === undefined) {
     return { kind: "too-few", runs: all.length, centre: median(all) };
@@ -151,7 +161,8 @@ export function judgeRelative(input: RelativeInput): RelativeOutcome {
   }
   if (breaching.length < wanted) return breach(1, 0, false, falseAlarmProbability(rate, breaching.length));
 
-  // A fail needs runs of the base commit in this session, and enough runs to exclude a level that the base seldom reaches.
+  // A fail needs runs of the base commit in this session, and enough runs to exclude a level that the base seldom
+  // reaches.
   const known = pool.length === elsewhere.length ? [...elsewhere, ...here] : pool;
   const lowestYet = Math.min(...breaching);
   const reaching = known.filter((b) => b >= lowestYet && b <= median(breaching) + level.margin).length;

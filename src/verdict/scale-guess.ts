@@ -29,9 +29,10 @@ export interface Detectable {
 }
 
 /**
- * The total size at which a leak fails, by the rules of peak and growth (`peak-rule.ts`, `growth-rule.ts`, `mde.ts`): their
- * margin and two spreads. Leaked memory stays until the end, so once it has filled the headroom it raises the peak by as much as
- * it grows. The rule with the smaller size decides. Without runs, only the floors of the rules are known.
+ * The total size at which a leak fails, by the rules of peak and growth (`peak-rule.ts`, `growth-rule.ts`, `mde.ts`):
+ * their margin and two spreads. Leaked memory stays until the end, so once it has filled the headroom it raises the
+ * peak by as much as it grows. The rule with the smaller size decides. Without runs, only the floors of the rules are
+ * known.
  */
 export function detectable(series: QuietSeries, policy: Policy = DEFAULT_POLICY): Detectable {
   const { metric, peaks, growths } = series;
@@ -75,8 +76,8 @@ function crossing(a: Excess, b: Excess): number | null {
 }
 
 /**
- * The size estimated from the measured ones: on the line through the two nearest to the needed excess, or in proportion to a
- * single one. Null when nothing grows.
+ * The size estimated from the measured ones: on the line through the two nearest to the needed excess, or in proportion
+ * to a single one. Null when nothing grows.
  */
 export function measuredSize(seen: readonly Excess[]): number | null {
   const usable = seen.filter(({ excess, needed }) => Number.isFinite(excess) && needed > 0);
@@ -98,8 +99,8 @@ export interface LeadingCheck {
 }
 
 /**
- * The check against the baseline that shows a leak best: failed checks first, then allocator counters before pages (a long run
- * takes more pages without a leak), then the largest share of the limit. Null when there is none.
+ * The check against the baseline that shows a leak best: failed checks first, then allocator counters before pages (a
+ * long run takes more pages without a leak), then the largest share of the limit. Null when there is none.
  */
 export function leadingCheck(checks: readonly Check[]): LeadingCheck | null {
   const known = checks.flatMap((check): readonly (LeadingCheck & { readonly weight: number })[] => {

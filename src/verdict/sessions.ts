@@ -27,8 +27,8 @@ export function knownWithin(baseline: readonly BaselineValue[], quantum: number)
 }
 
 /**
- * The spread between the levels of sessions, bytes: the standard deviation, which Student's t assumes. From eight sessions on it
- * is at most one and a half times the robust Qn, so that one outlier does not widen it.
+ * The spread between the levels of sessions, bytes: the standard deviation, which Student's t assumes. From eight
+ * sessions on it is at most one and a half times the robust Qn, so that one outlier does not widen it.
  */
 function apart(levels: readonly number[]): number {
   const deviation = standardDeviation(levels);
@@ -36,10 +36,10 @@ function apart(levels: readonly number[]): number {
 }
 
 /**
- * The highest level that a new session of the baseline's program may have: a one-sided prediction bound (Student's t, sessions - 1
- * degrees of freedom) at `alpha` from the spread between its sessions. Runs that differ within a session make equal sessions look
- * different, so the variance within sessions, of the baseline and of the `candidate` runs, is subtracted. Null when the baseline
- * has too few sessions. Bytes.
+ * The highest level that a new session of the baseline's program may have: a one-sided prediction bound (Student's t,
+ * sessions - 1 degrees of freedom) at `alpha` from the spread between its sessions. Runs that differ within a session
+ * make equal sessions look different, so the variance within sessions, of the baseline and of the `candidate` runs, is
+ * subtracted. Null when the baseline has too few sessions. Bytes.
  */
 export function sessionBound(
   baseline: readonly BaselineValue[],

@@ -125,7 +125,9 @@ describe("a red scenario", { timeout: 90_000 }, () => {
     const larger = await gate();
     expect(larger.code).toBe(4);
     expect(
-      larger.warnings.filter((one) => /what ann accepted .* was smaller than what is found now/.test(one)),
+      larger.warnings.filter((one) =>
+        /the acceptance by ann .* is for a smaller difference than the one found now/.test(one),
+      ),
     ).toHaveLength(1);
   });
 

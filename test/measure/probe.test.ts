@@ -80,7 +80,7 @@ describe.skipIf(!hasPython).each(kinds)("a Python process under the %s sampler",
     const run = await measured(python(LIVE));
     expect(probeOf(run)).toMatchObject({
       available: true,
-      reason: "no framework was imported: the heap alone is told",
+      reason: "no framework was imported, so only the heap is recorded",
     });
     expect(run.info.probe).toMatchObject({
       processes_total: 1,

@@ -21,7 +21,7 @@ describe("currentCommit", () => {
     expect(await currentCommit(directory, { ...process.env, GITHUB_SHA: SHA })).toBe(git("rev-parse", "HEAD"));
   });
 
-  it("is the event's commit outside a repository, and null when nobody knows", async () => {
+  it("is the event's commit outside a repository, and null without one", async () => {
     const env = { ...process.env, GIT_CEILING_DIRECTORIES: path.dirname(directory) };
     expect(await currentCommit(directory, { ...env, GITHUB_SHA: SHA })).toBe(SHA);
     expect(await currentCommit(directory, { ...env, GITHUB_SHA: undefined })).toBeNull();

@@ -19,7 +19,7 @@ export async function currentCommit(cwd: string, env: Environment): Promise<stri
     const commit = stdout.trim();
     if (COMMIT.test(commit)) return commit;
   } catch {
-    // No git, no repository, or one that git does not trust: the workflow may still know.
+    // Without git, without a repository, or without git's trust in it, the workflow may have the commit.
   }
   const named = env.GITHUB_SHA ?? "";
   return COMMIT.test(named) ? named : null;

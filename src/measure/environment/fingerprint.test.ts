@@ -14,7 +14,7 @@ const device = (index: number, model: string): DeviceReport => ({
 const inputs = { devices: [], env: {}, worldSize: 1, scenarioDefinition: null, python: null };
 
 describe("collectFingerprint", () => {
-  it("of a machine without devices is that of a CPU, with null for what is not known", async () => {
+  it("of a machine without devices is that of a CPU, with null for unknown fields", async () => {
     const fingerprint = await collectFingerprint(inputs);
     expect(fingerprint).toMatchObject({
       backend: "cpu",
@@ -48,7 +48,7 @@ describe("collectFingerprint", () => {
     });
   });
 
-  it("is that of the vendor whose devices there are, but not of a processor's own graphics", async () => {
+  it("is that of the vendor of the devices, and ignores integrated graphics", async () => {
     const made = (backend: DeviceReport["backend"], unified: boolean) =>
       collectFingerprint({ ...inputs, devices: [{ ...device(0, "card"), ...(backend ? { backend } : {}), unified }] });
     expect((await made("amd", false)).backend).toBe("rocm");
@@ -59,7 +59,7 @@ describe("collectFingerprint", () => {
     expect(await made("intel", true)).toMatchObject({ backend: "cpu", device_model: null });
   });
 
-  it("of a GPU that is split is that of its instances", async () => {
+  it("of a partitioned GPU is that of its instances", async () => {
     const instance = { ...device(256, "NVIDIA A100"), parent: 0, mig_profile: "1g.10gb", total_bytes: 10 * 2 ** 30 };
     expect(await collectFingerprint({ ...inputs, devices: [device(0, "NVIDIA A100"), instance] })).toMatchObject({
       device_model: "NVIDIA A100",
@@ -68,7 +68,7 @@ describe("collectFingerprint", () => {
     });
   });
 
-  it("takes the image from whoever knows it", async () => {
+  it("takes the image from the first source that has it", async () => {
     const hosted = { ImageOS: "ubuntu24", ImageVersion: "20260901.1" };
     expect((await collectFingerprint({ ...inputs, env: hosted })).container_image).toBe("ubuntu24 20260901.1");
     const named = { ...hosted, STORMLOG_GATE_IMAGE: "ghcr.io/x@sha256:1" };
@@ -96,7 +96,7 @@ describe("definitionHash", () => {
 });
 
 describe("pythonVersion", () => {
-  it("is null where there is no Python", async () => {
+  it("is null without Python", async () => {
     expect(await pythonVersion("sh", "/", { PATH: "/nowhere" })).toBeNull();
     expect(await pythonVersion("/nowhere/python3", "/", {})).toBeNull();
   });

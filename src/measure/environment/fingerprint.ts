@@ -11,7 +11,7 @@ import { findExecutable } from "../launch/find-executable.ts";
 
 const PYTHON_TIMEOUT_MS = 5000;
 
-export interface FingerprintInputs {
+interface FingerprintInputs {
   readonly devices: readonly DeviceReport[];
   /** Environment of the measured command. */
   readonly env: Readonly<Record<string, string>>;
@@ -60,15 +60,15 @@ async function osName(): Promise<string> {
   return (text === null ? null : /^PRETTY_NAME="?([^"\n]+)"?$/m.exec(text)?.[1]) ?? `${os.type()} ${os.release()}`;
 }
 
-/** The image a job runs in: told by whoever starts the container, else the hosted runner's own image. */
+/** The image of the job: from the variable of the container, otherwise that of the hosted runner. */
 function image(env: Readonly<Record<string, string>>): string | null {
   if (env.STORMLOG_GATE_IMAGE) return env.STORMLOG_GATE_IMAGE;
   return env.ImageOS && env.ImageVersion ? `${env.ImageOS} ${env.ImageVersion}` : null;
 }
 
 /**
- * Version of the Python the command would start: of `argv[0]` when that is a Python, else of `python3` on its PATH. Null
- * when there is none or it does not answer.
+ * Version of the Python the command would start: of `argv[0]` when that is a Python, else of `python3` on its PATH.
+ * Null when there is none or it does not answer.
  */
 export async function pythonVersion(
   argv0: string,
@@ -97,10 +97,10 @@ export async function pythonVersion(
 const BACKENDS = { nvml: "cuda", amd: "rocm", intel: "xpu", apple: "mps" } as const;
 
 /**
- * The devices that say what a machine is: instances rather than the GPU they are part of, and no graphics part of a processor,
- * which every laptop has and hardly any job uses (Apple's are what its jobs use).
+ * The devices that identify a machine: instances rather than the GPU they are part of, and no integrated graphics,
+ * which every laptop has and hardly any job uses (except Apple's).
  */
-function tellingDevices(devices: readonly DeviceReport[]): readonly DeviceReport[] {
+function identifyingDevices(devices: readonly DeviceReport[]): readonly DeviceReport[] {
   const split = new Set(devices.map(({ parent }) => parent ?? null));
   return devices.filter((device) => {
     const vendor = vendorOf(device);
@@ -114,14 +114,14 @@ function backendOf(devices: readonly DeviceReport[]): string {
   return first === undefined ? "cpu" : BACKENDS[first];
 }
 
-/** The profile of an instance: as its driver tells it, else as its name does. */
+/** The profile of an instance: from its driver, otherwise from its name. */
 export const migProfileOf = ({ mig_profile: profile, model }: DeviceReport): string | null =>
   profile ?? /\bMIG (\S+)/.exec(model ?? "")?.[1] ?? null;
 
-/** The environment a recording was made in, flat. Unknown is null. Which fields decide is for the comparison to know. */
+/** The environment a recording was made in, flat. Unknown is null. The comparison decides which fields matter. */
 export async function collectFingerprint(inputs: FingerprintInputs): Promise<Fingerprint> {
   const { env } = inputs;
-  const devices = tellingDevices(inputs.devices);
+  const devices = identifyingDevices(inputs.devices);
   const models = common(devices.map(({ model }) => model));
   const memory = common(devices.map(({ total_bytes }) => (total_bytes === null ? null : String(total_bytes))));
   return {

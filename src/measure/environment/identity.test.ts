@@ -36,7 +36,7 @@ describe("rankIdentity", () => {
     ],
     ["MPICH", { PMI_RANK: "1", MPI_LOCALRANKID: "0", PMI_SIZE: "2" }, 1, 0, 2, null],
     ["an indexed Kubernetes job", { JOB_COMPLETION_INDEX: "2", WORLD_SIZE: "4" }, 2, 0, 4, null],
-    ["one that does not say how many there are", { JOB_COMPLETION_INDEX: "2" }, 2, 0, 3, null],
+    ["one without the number of pods", { JOB_COMPLETION_INDEX: "2" }, 2, 0, 3, null],
   ])("reads the variables of %s", (_, env, rank, local_rank, world_size, job_id) => {
     expect(rankIdentity(env)).toEqual({ rank, local_rank, world_size, job_id });
   });
@@ -52,7 +52,7 @@ describe("rankIdentity", () => {
     expect(rankIdentity({ RANK: "", WORLD_SIZE: "2" })).toEqual(alone);
   });
 
-  it("does not take a batch script for a rank, whatever Slurm tells it of the job", () => {
+  it("does not take a batch script for a rank, although Slurm sets its variables", () => {
     // As a batch script of four tasks has them.
     const batch = {
       SLURM_PROCID: "0",

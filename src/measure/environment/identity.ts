@@ -18,9 +18,9 @@ interface RankVariables {
 }
 
 /**
- * Launchers' variables for rank, local rank and world size, in the order Stormlog tries them, then those of MPICH and Intel MPI.
- * Slurm's count only inside a step, and the step's own number of tasks goes before the job's: a batch script is given
- * SLURM_PROCID 0 and the job's SLURM_NTASKS although nobody launched ranks.
+ * Launchers' variables for rank, local rank and world size, in the order Stormlog tries them, then those of MPICH and
+ * Intel MPI. Slurm's count only inside a step, and the step's number of tasks comes before the job's: a batch script is
+ * given SLURM_PROCID 0 and the job's SLURM_NTASKS although no ranks were launched.
  */
 const GROUPS: readonly RankVariables[] = [
   { rank: "RANK", local: "LOCAL_RANK", world: ["WORLD_SIZE"] },
@@ -43,7 +43,7 @@ function integer(env: Environment, name: string): number | null {
   return Number(text);
 }
 
-/** A pod of an indexed job knows its own number; how many there are, only where somebody wrote it into WORLD_SIZE. */
+/** A pod of an indexed job has its number; the number of pods is known only from WORLD_SIZE. */
 function indexedPod(env: Environment): Omit<RankIdentity, "job_id"> | null {
   const rank = integer(env, "JOB_COMPLETION_INDEX");
   if (rank === null) return null;
@@ -59,10 +59,10 @@ function indexedPod(env: Environment): Omit<RankIdentity, "job_id"> | null {
 }
 
 /**
- * Which rank of which job this is, by the rules of Stormlog: a group counts only with both rank and world size; a missing
- * local rank is the rank; `job_id` is taken even when no group counts. A pod of an indexed Kubernetes job without any of them is
- * the rank that its index says.
- * @throws GateError RANK_INVALID (usage) for a value that is no integer or a rank outside its world
+ * Which rank of which job this is, by the rules of Stormlog: a group counts only with both rank and world size; a
+ * missing local rank is the rank; `job_id` is taken even when no group counts. For a pod of an indexed Kubernetes job
+ * without any of them, the rank is its index.
+ * @throws GateError RANK_INVALID (usage) for a value that is not an integer, or a rank outside its world
  */
 export function rankIdentity(env: Environment): RankIdentity {
   const job_id = env.TORCHELASTIC_RUN_ID?.trim() || env.SLURM_JOB_ID?.trim() || null;

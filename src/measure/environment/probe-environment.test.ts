@@ -7,7 +7,7 @@ import { probeEnvironment } from "./probe-environment.ts";
 
 const inject = path.join(probeDirectory(), "inject");
 
-describe("the environment that brings the probe", () => {
+describe("the environment of the probe", () => {
   it("puts its directory before the user's path and names the directory and the step file", () => {
     const { env, lost, missing } = probeEnvironment({ PATH: "/bin", PYTHONPATH: "/mine" }, "/run/probe", false);
     expect(env).toEqual({
@@ -26,7 +26,7 @@ describe("the environment that brings the probe", () => {
     }
   });
 
-  it("lets the user set the pace, and only --debug lets the probe speak", () => {
+  it("lets the user set the polling interval, and prints probe messages only with --debug", () => {
     const { env } = probeEnvironment({ STORMLOG_GATE_PROBE_MS: "5" }, "/run/probe", true);
     expect(env).toMatchObject({ STORMLOG_GATE_PROBE_MS: "5", STORMLOG_GATE_DEBUG: "1" });
   });

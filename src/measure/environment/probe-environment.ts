@@ -4,8 +4,8 @@ import { probeDirectory } from "../../core/probe-directory.ts";
 import { findPrebuild } from "../../sampler/prebuild.ts";
 import { PUT_ASIDE_PRELOAD } from "../guard/environment.ts";
 
-/** Asked for by the user, in the scenario's environment: `preload` brings the heap library into every program. */
-export const HEAP_VARIABLE = "STORMLOG_GATE_HEAP";
+/** Set by the user in the scenario's environment: `preload` loads the heap library into every program. */
+const HEAP_VARIABLE = "STORMLOG_GATE_HEAP";
 
 const DEFAULT_POLL_MS = "20";
 
@@ -14,25 +14,25 @@ export const STEP_FILE = "step";
 
 export interface ProbeEnvironment {
   readonly env: Readonly<Record<string, string>>;
-  /** What of it could not be set up, in words. */
+  /** What could not be set up, with the reasons. */
   readonly lost: readonly string[];
-  /** Why no Python process can load the probe; null when nothing stands in the way here. */
+  /** Why no Python process can load the probe; null when it can. */
   readonly missing: string | null;
 }
 
-/** The library that tells the heap of any glibc program, or why it cannot be preloaded. */
+/** The library that records the heap of any glibc program, or why it cannot be preloaded. */
 function heapLibrary(): { readonly file: string } | { readonly reason: string } {
   const prebuild = findPrebuild();
   if ("reason" in prebuild) return prebuild;
   if (!existsSync(prebuild.heapLibrary)) return { reason: "it is not built for this platform" };
-  // The loader takes both for separators, and knows no quoting.
+  // The loader treats both as separators and has no quoting.
   if (/[\s:]/.test(prebuild.heapLibrary)) return { reason: `its path has a blank or a colon: ${prebuild.heapLibrary}` };
   return { file: prebuild.heapLibrary };
 }
 
 /**
- * The environment in which the measured command loads the probe: its directory before the user's PYTHONPATH, the directory for
- * its files, and where it was asked for the heap library. Nothing else of the user's is touched.
+ * The environment in which the measured command loads the probe: its directory before the user's PYTHONPATH, the
+ * directory for its files, and where it was asked for the heap library. Nothing else of the user's is touched.
  * @param env environment of the command  @param directory where probes leave their files, absolute
  */
 export function probeEnvironment(
@@ -47,14 +47,14 @@ export function probeEnvironment(
     STORMLOG_GATE_PROBE_MS: env.STORMLOG_GATE_PROBE_MS ?? DEFAULT_POLL_MS,
     STORMLOG_GATE_STEP_FILE: path.join(directory, STEP_FILE),
   };
-  // An empty entry would put the working directory on the path, which the user did not.
+  // An empty entry would add the working directory to the path.
   if (missing === null) added.PYTHONPATH = env.PYTHONPATH ? `${inject}${path.delimiter}${env.PYTHONPATH}` : inject;
   if (debug) added.STORMLOG_GATE_DEBUG = "1";
   const lost: string[] = [];
   if (env[HEAP_VARIABLE] === "preload") {
     const library = heapLibrary();
     if ("reason" in library) lost.push(`the heap library is not preloaded: ${library.reason}`);
-    // Put aside: it is meant for the command, not for what starts it.
+    // Stored under another name: it is for the command, not for its launcher.
     else added[PUT_ASIDE_PRELOAD] = env.LD_PRELOAD ? `${library.file}:${env.LD_PRELOAD}` : library.file;
   }
   return { env: { ...env, ...added }, lost, missing };

@@ -70,8 +70,8 @@ function allocatorSettings(fromEnvironment: Fingerprint[string], own: string | n
 }
 
 /**
- * The environment completed by what processes told from inside: framework, backend in use, its devices, allocator settings, world
- * size. Without a framework in any process everything stays as it was seen from outside.
+ * The fingerprint completed with the reports of the probes: framework, backend in use, its devices, allocator settings,
+ * world size. Without a framework in any process, nothing changes.
  */
 export function completedFingerprint(
   fingerprint: Fingerprint,

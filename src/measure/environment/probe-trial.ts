@@ -8,7 +8,7 @@ import { PROBE_FOLDER, readProbeInfos } from "../../telemetry/recording/probe-fi
 import { probeEnvironment } from "./probe-environment.ts";
 
 const TIMEOUT_MS = 10_000;
-/** The probe shows itself once a process has lived for a moment. */
+/** The probe leaves its first file after a fraction of a second. */
 const LIVES = "import time; time.sleep(0.4)";
 
 /** Whether the probe works here. */
@@ -17,7 +17,7 @@ export type ProbeTrial =
   | { readonly kind: "not-attached"; readonly reason: string }
   | { readonly kind: "no-python" };
 
-/** Start a Python for a moment, as a measured command would be, and see whether the probe in it says a word. */
+/** Start a short Python process like a measured command, and check whether the probe attaches. */
 export async function tryProbe(env: Environment): Promise<ProbeTrial> {
   const parent = await mkdtemp(path.join(tmpdir(), "stormlog-gate-probe-"));
   try {

@@ -4,7 +4,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { isolatingFlag, pythonUse } from "./python-flags.ts";
 
-describe("the flag that keeps the probe out", () => {
+describe("the Python flag that excludes the probe", () => {
   it.each([
     [["python3", "-I", "train.py"], "-I"],
     [["/usr/bin/python3.11", "-u", "-sE", "train.py"], "-E"],
@@ -37,7 +37,7 @@ describe("how a command starts Python", () => {
     expect(pythonUse(argv, null)).toEqual(use);
   });
 
-  it("is read off the first line of a script, too", () => {
+  it("is found on the first line of a script", () => {
     const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
     try {
       const script = path.join(directory, "train");

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { rankSocket } from "./rank-socket.ts";
 
 describe("the socket of a rank", () => {
-  it("is the one its launcher names, when it is an open socket", async () => {
+  it("is the one named by its launcher, when it is an open socket", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => server.once("listening", resolve));
     const address = server.address();

@@ -2,12 +2,14 @@ import { fstatSync } from "node:fs";
 import type { Environment } from "../../core/environment.ts";
 
 /**
- * MPICH's `mpiexec` and the PMI-2 of Slurm give each rank an open socket to its launcher and name its number here. Node closes
- * what it inherited in the programs it starts, and a rank without this socket ends in `MPI_Init`.
+ * MPICH's `mpiexec` and the PMI-2 of Slurm give each rank an open socket to its launcher and name its number here. Node
+ * closes what it inherited in the programs it starts, and a rank without this socket ends in `MPI_Init`.
  */
 export const SOCKET_VARIABLE = "PMI_FD";
 
-/** The number the command gets, whatever it was before: the first after those that the launcher of the gate uses itself. */
+/**
+ * The number the command gets, whatever it was before: the first after those that the launcher of the gate uses itself.
+ */
 export const SOCKET_FD = 5;
 
 const LOWEST_FD = 3;

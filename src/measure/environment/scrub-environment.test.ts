@@ -22,7 +22,7 @@ describe("scrubEnvironment", () => {
     UNSET: undefined,
   };
 
-  it("drops what belongs to the step alone, and keeps the rest", () => {
+  it("drops the variables of the step and keeps the others", () => {
     const { env, dropped } = scrubEnvironment(caller, {}, "m");
     expect(env).toEqual({
       PATH: "/bin",
@@ -37,7 +37,7 @@ describe("scrubEnvironment", () => {
     expect(dropped).toEqual([...dropped].sort());
   });
 
-  it("drops a token of the step also under another name, or within another value", () => {
+  it("drops a token of the step under another name, or within another value", () => {
     const token = "ghs_0123456789abcdef";
     const { env, dropped } = scrubEnvironment(
       { INPUT_TOKEN: token, MY_TOKEN: token, URL: `https://x:${token}@example.org`, HF_TOKEN: "hf_0123456789abcdef" },
@@ -48,11 +48,11 @@ describe("scrubEnvironment", () => {
     expect(env.HF_TOKEN).toBe("hf_0123456789abcdef");
   });
 
-  it("takes no short value for a token", () => {
+  it("does not take a short value for a token", () => {
     expect(scrubEnvironment({ INPUT_TOKEN: "a", PATH: "/a/b", GH_TOKEN: "" }, {}, "m").env.PATH).toBe("/a/b");
   });
 
-  it("lets the scenario set a dropped name on purpose, but not the marker", () => {
+  it("lets the scenario set a dropped name, but not the marker", () => {
     const { env } = scrubEnvironment(caller, { GH_TOKEN: "mine", [MARKER_VARIABLE]: "forged" }, "m");
     expect(env).toMatchObject({ GH_TOKEN: "mine", [MARKER_VARIABLE]: "m" });
   });

@@ -1,13 +1,16 @@
 import type { Environment } from "../../core/environment.ts";
 
-/** Variables of a GitHub step that hold secrets or let a process act as the step; a plain `run:` step has none of the first three families. */
+/**
+ * Variables of a GitHub step that hold secrets or let a process act as the step; a plain `run:` step has none of the
+ * first three families.
+ */
 const DROPPED_PREFIXES = ["ACTIONS_", "INPUT_", "STATE_"];
 const DROPPED_NAMES = new Set([
   "GITHUB_TOKEN",
   "GH_TOKEN",
   "GITHUB_ENTERPRISE_TOKEN",
   "GH_ENTERPRISE_TOKEN",
-  // File commands: whoever can write these files sets outputs, variables, PATH and the summary of the step.
+  // File commands: a process that can write these files sets outputs, variables, PATH and the summary of the step.
   "GITHUB_ENV",
   "GITHUB_OUTPUT",
   "GITHUB_PATH",
@@ -18,7 +21,7 @@ const DROPPED_NAMES = new Set([
 /** Every process of a measured tree carries this variable; its value is one run's. */
 export const MARKER_VARIABLE = "STORMLOG_GATE_RUN";
 
-export interface ScrubbedEnvironment {
+interface ScrubbedEnvironment {
   readonly env: Record<string, string>;
   /** Names that were dropped, sorted. */
   readonly dropped: readonly string[];
@@ -29,10 +32,10 @@ function isDropped(name: string): boolean {
   return DROPPED_NAMES.has(upper) || DROPPED_PREFIXES.some((prefix) => upper.startsWith(prefix));
 }
 
-/** Shorter values are no tokens of GitHub, and could be part of anything. */
+/** GitHub's tokens are longer; a shorter value could be part of any other value. */
 const MIN_TOKEN = 16;
 
-/** The step's tokens themselves: a job may hand the same one on under a name of its own. */
+/** The values of the step's tokens: a job may pass one on under another name. */
 function tokensOf(caller: Environment): readonly string[] {
   return Object.entries(caller)
     .filter(([name]) => isDropped(name) && /TOKEN/i.test(name))
@@ -41,10 +44,9 @@ function tokensOf(caller: Environment): readonly string[] {
 }
 
 /**
- * The environment of the measured command: the caller's without what belongs to the step alone, by name and, for its tokens, by
- * value; plus what the scenario
- * sets (which may bring a dropped name back, since it was asked for by name), plus the marker. `RUNNER_TRACKING_ID` stays:
- * by it the runner ends whatever a crashed gate left behind.
+ * The environment of the measured command: the caller's without the variables of the step (by name, and for tokens by
+ * value), with those of the scenario (which may set a dropped name again) and the marker. `RUNNER_TRACKING_ID` stays,
+ * because the runner uses it to end processes that a crashed gate left.
  */
 export function scrubEnvironment(
   caller: Environment,

@@ -19,8 +19,8 @@ const SIGNAL_OF = { i: "SIGINT", t: "SIGTERM", k: "SIGKILL" } as const;
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * The launcher's work without native code: start the command when told, pass signals to its whole tree, and end the tree
- * when the gate dies. It is no subreaper, so it finds daemons by the marker and by having seen them before.
+ * The launcher without native code: start the command on request, pass signals to its whole tree, and end the tree when
+ * the gate dies. It is not a subreaper, so it finds daemons by the marker and from earlier scans.
  */
 export class Guard {
   readonly #argv: readonly string[];
@@ -57,7 +57,7 @@ export class Guard {
     if (!this.#quitting) await this.#endAll();
   }
 
-  #say(line: string): void {
+  #report(line: string): void {
     this.#status.write(`${line}\n`);
   }
 
@@ -74,14 +74,14 @@ export class Guard {
     const child = spawn(file, args, { env, stdio });
     this.#child = child;
     child.once("spawn", () => {
-      this.#say(`pid ${child.pid}`);
-      this.#say("started");
+      this.#report(`pid ${child.pid}`);
+      this.#report("started");
     });
     child.once("error", (error: NodeJS.ErrnoException) => {
-      this.#say(`exec-failed ${Math.abs(error.errno ?? 0)} ${error.code ?? "UNKNOWN"}`);
+      this.#report(`exec-failed ${Math.abs(error.errno ?? 0)} ${error.code ?? "UNKNOWN"}`);
     });
     child.once("exit", (code, signal) => {
-      this.#say(signal === null ? `exit ${code}` : `signal ${constants.signals[signal]} 0`);
+      this.#report(signal === null ? `exit ${code}` : `signal ${constants.signals[signal]} 0`);
     });
   }
 
@@ -106,7 +106,7 @@ export class Guard {
     await this.#killAll();
   }
 
-  /** A process that forks while it is killed leaves a child behind: kill until a look finds nobody. */
+  /** A process that forks while it is killed leaves a child: kill until a scan finds no process. */
   async #killAll(): Promise<void> {
     this.#quitting = true;
     for (let round = 0; round < KILL_ROUNDS; round++) {

@@ -14,11 +14,14 @@ describe("a command that ended by a signal", () => {
     { kind: "signaled", signal: "SIGTERM" },
     { kind: "signaled", signal: "SIGINT" },
     { kind: "exited", code: 143 },
-  ] as const)("was ended together with the gate when that hears of it a moment later: $kind", async (end) => {
-    expect(await endedTogether(end, interruptedSoon())).toBe(true);
-    expect(await endedTogether(end, AbortSignal.abort("SIGTERM"))).toBe(true);
-    expect(await endedTogether(end, new AbortController().signal)).toBe(false);
-  });
+  ] as const)(
+    "was ended together with the gate when the signal reaches the gate slightly later: $kind",
+    async (end) => {
+      expect(await endedTogether(end, interruptedSoon())).toBe(true);
+      expect(await endedTogether(end, AbortSignal.abort("SIGTERM"))).toBe(true);
+      expect(await endedTogether(end, new AbortController().signal)).toBe(false);
+    },
+  );
 
   it.each([
     { kind: "signaled", signal: "SIGSEGV" },

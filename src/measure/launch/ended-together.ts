@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CommandEnd } from "./launch.ts";
 
-/** Signals that end the gate in order, with the exit status by which a command often says that one of them ended it. */
+/** Signals that end the gate in order, with the exit status that a command often has after one of them. */
 const ENDING = new Map([
   ["SIGHUP", 129],
   ["SIGINT", 130],
   ["SIGTERM", 143],
 ]);
 
-/** A signal to a whole process group or job step reaches its processes within milliseconds; a busy machine takes longer. */
+/**
+ * A signal to a whole process group or job step reaches its processes within milliseconds; a busy machine takes longer.
+ */
 const TOGETHER_MS = 300;
 
 function endedBySignal(end: CommandEnd): boolean {
@@ -17,8 +19,8 @@ function endedBySignal(end: CommandEnd): boolean {
 }
 
 /**
- * Whether a command that ended by a signal was ended together with the gate: schedulers signal every process of a job, and which
- * of them hears it first is chance. It is then the job that was ended, not the command that failed.
+ * Whether a command that ended by a signal was ended together with the gate: schedulers signal every process of a job,
+ * and which of them hears it first is chance. It is then the job that was ended, not the command that failed.
  */
 export async function endedTogether(end: CommandEnd, interrupt: AbortSignal): Promise<boolean> {
   if (!endedBySignal(end)) return false;

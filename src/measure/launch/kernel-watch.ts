@@ -47,8 +47,8 @@ function jobPids(file: RecordFile | null, info: RecordingInfo): ReadonlySet<numb
 }
 
 /**
- * What the kernel says of its kills between the run's start and now. Its log is read only when something died as the kernel
- * kills, or a counter rose.
+ * Evidence of kills by the kernel between the run's start and now. Its log is read only after a SIGKILL, or when a
+ * counter rose.
  * @param before {@link machineKillsNow} from before the command began
  */
 export function kernelFacts(info: RecordingInfo, file: RecordFile | null, before: number | null): KernelFacts {

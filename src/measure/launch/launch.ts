@@ -12,7 +12,7 @@ import { GUARD_NODE_OPTIONS } from "../guard/environment.ts";
 import { type LauncherOrder, type LauncherStatus, parseStatusLine } from "./launcher-protocol.ts";
 import { openOutputPipes } from "./output-pipes.ts";
 
-/** How the command ended; "lost" when the launcher itself went away before it could say. */
+/** How the command ended; "lost" when the launcher ended without reporting it. */
 export type CommandEnd =
   | Extract<LauncherStatus, { kind: "exited" | "signaled" | "exec-failed" }>
   | { readonly kind: "lost" };
@@ -25,9 +25,9 @@ export interface Launched {
   readonly reason: string | null;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** The command's pid as soon as the launcher told it. */
+  /** The command's pid as soon as the launcher reported it. */
   commandPid(): number | null;
-  /** Resolves with it; the JavaScript guard tells it only after `g`, and never when the command does not start. */
+  /** Resolves with it; the JavaScript guard reports it only after `g`, and never when the command does not start. */
   readonly pidKnown: Promise<number>;
   send(order: LauncherOrder): void;
   readonly ended: Promise<CommandEnd>;
@@ -35,7 +35,7 @@ export interface Launched {
   readonly closed: Promise<void>;
 }
 
-export interface LaunchRequest {
+interface LaunchRequest {
   readonly argv: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
@@ -46,17 +46,17 @@ interface Program {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly reason: string | null;
-  /** The command exists, held, before it is told to go. */
+  /** The process of the command exists, held, before `g`. */
   readonly holds: boolean;
 }
 
 const CONTROL_FD = 3;
 const STATUS_FD = 4;
-/** A launcher answers within milliseconds; this long means that the machine cannot run it. */
+/** A launcher answers within milliseconds; after this time the machine cannot run it. */
 const READY_TIMEOUT_MS = 10_000;
 
 /** Forces the launcher in JavaScript; for tests and for a machine where the native one misbehaves. */
-export const LAUNCHER_VARIABLE = "STORMLOG_GATE_LAUNCHER";
+const LAUNCHER_VARIABLE = "STORMLOG_GATE_LAUNCHER";
 
 function nativeProgram(request: LaunchRequest): Program | { readonly reason: string } {
   if (process.env[LAUNCHER_VARIABLE] === "fallback") return { reason: `${LAUNCHER_VARIABLE} asks for it` };
@@ -82,8 +82,8 @@ function guardProgram(request: LaunchRequest, cause: string): Program {
 const sourceOfGuard = (): string => fileURLToPath(new URL("../guard/main.ts", import.meta.url));
 
 /**
- * Start the launcher around a command that is not running yet. With the native one the command's process exists when this
- * resolves, so that its first moment can be sampled.
+ * Start the launcher around a command that is not running yet. With the native one the command's process exists when
+ * this resolves, so that it is sampled from its start.
  * @throws GateError LAUNCH_FAILED, COMMAND_INVALID
  */
 export async function launch(request: LaunchRequest): Promise<Launched> {
@@ -108,7 +108,7 @@ async function startProgram(program: Program, request: LaunchRequest): Promise<L
       env: socket === null ? program.env : { ...program.env, [SOCKET_VARIABLE]: String(SOCKET_FD) },
       // Its own session: a Ctrl-C at the terminal reaches the gate alone, which then ends the tree in order.
       detached: true,
-      // No stdin: in CI there is none, and a command that waits for a person would only run into its timeout.
+      // No stdin: a command that waits for a person would run into its timeout.
       stdio: [
         ...["ignore" as const, pipes?.[0].writeFd ?? ("pipe" as const), pipes?.[1].writeFd ?? ("pipe" as const)],
         ...["pipe" as const, "pipe" as const, ...(socket === null ? [] : [socket])],
@@ -140,12 +140,12 @@ function launchFailed(message: string, cause: unknown): GateError {
 async function follow(child: ChildProcess, program: Program, stdout: Readable, stderr: Readable): Promise<Launched> {
   const control = child.stdio[CONTROL_FD] as Writable;
   const status = child.stdio[STATUS_FD] as Readable;
-  // Writing to a launcher that has quit, or reading a reset socket, is no event of its own: `closed` tells.
+  // Writing to a launcher that has quit, or reading a reset socket, is reported by `closed`.
   for (const stream of [control, status, stdout, stderr]) stream.on("error", () => {});
   let commandPid: number | null = null;
-  let tellPid: (pid: number) => void;
+  let reportPid: (pid: number) => void;
   const pidKnown = new Promise<number>((resolve) => {
-    tellPid = resolve;
+    reportPid = resolve;
   });
   let end: (value: CommandEnd) => void;
   const ended = new Promise<CommandEnd>((resolve) => {
@@ -153,12 +153,12 @@ async function follow(child: ChildProcess, program: Program, stdout: Readable, s
   });
   const ready = new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => reject(launchFailed("it does not answer", undefined)), READY_TIMEOUT_MS);
-    const settle = (): void => {
+    const isReady = (): void => {
       clearTimeout(timer);
       resolve();
     };
     child.once("spawn", () => {
-      if (!program.holds) settle();
+      if (!program.holds) isReady();
     });
     child.once("error", (error) => {
       clearTimeout(timer);
@@ -173,13 +173,13 @@ async function follow(child: ChildProcess, program: Program, stdout: Readable, s
       switch (message?.kind) {
         case "pid":
           commandPid = message.pid;
-          tellPid(message.pid);
-          settle();
+          reportPid(message.pid);
+          isReady();
           break;
         case "exited":
         case "signaled":
         case "exec-failed":
-          settle();
+          isReady();
           end(message);
           break;
         default:

@@ -1,9 +1,9 @@
 import { constants } from "node:os";
 
 /**
- * What is spoken with the launcher. To it, one byte each: `g` go (the command's `exec` is held until then), `i`, `t`, `k`
- * SIGINT, SIGTERM, SIGKILL to the whole tree, `q` end what is left and quit. From it, one line each, see
- * {@link parseStatusLine}. The end of the control stream means that the gate died: the launcher then ends the tree.
+ * What is spoken with the launcher. To it, one byte each: `g` go (the command's `exec` is held until then), `i`, `t`,
+ * `k` SIGINT, SIGTERM, SIGKILL to the whole tree, `q` end what is left and quit. From it, one line each, see {@link
+ * parseStatusLine}. The end of the control stream means that the gate died: the launcher then ends the tree.
  */
 export type LauncherOrder = "g" | "i" | "t" | "k" | "q";
 
@@ -28,9 +28,9 @@ export function signalName(number: number): string {
 
 /** `pid <n>`, `started`, `exec-failed <errno> <NAME>`, `exit <code>`, `signal <n> <core>`; null for anything else. */
 export function parseStatusLine(line: string): LauncherStatus | null {
-  const [word, first, second] = line.trim().split(" ");
+  const [kind, first, second] = line.trim().split(" ");
   const number = Number(first);
-  switch (word) {
+  switch (kind) {
     case "started":
       return { kind: "started" };
     case "pid":

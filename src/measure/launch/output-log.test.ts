@@ -26,7 +26,7 @@ describe("OutputLog", () => {
     expect(log.totals()).toEqual({ bytes: 20, kept_bytes: 20 });
   });
 
-  it("says how much it left out, and starts the tail with a whole line", () => {
+  it("states how much it left out, and starts the tail with a whole line", () => {
     const log = new OutputLog(file, 10);
     log.write(Buffer.from("0123456789, then much\nthat is lost\nlast\n"));
     log.close();
@@ -39,7 +39,7 @@ describe("OutputLog", () => {
     expect(kept_bytes).toBe(10 + "last\n".length);
   });
 
-  it("keeps head and tail whatever the sizes of the chunks", () => {
+  it("keeps head and tail with chunks of any size", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(40), { maxLength: 20 }), (sizes) => {
         const text = sizes.map((size, i) => String.fromCharCode(97 + i).repeat(size)).join("");
@@ -73,7 +73,7 @@ describe("OutputLog", () => {
     expect(readFileSync(file, "utf8")).toMatch(/f{10}$/);
   });
 
-  it("ignores what comes after it was closed", () => {
+  it("ignores output after it was closed", () => {
     const log = new OutputLog(file);
     log.write(Buffer.from("a"));
     log.close();
@@ -82,7 +82,7 @@ describe("OutputLog", () => {
     expect(readFileSync(file, "utf8")).toBe("a");
   });
 
-  it.skipIf(!existsSync("/dev/full"))("says why it stopped when the disk is full, and throws nothing", () => {
+  it.skipIf(!existsSync("/dev/full"))("has the reason when the disk is full, and does not throw", () => {
     const log = new OutputLog("/dev/full");
     log.write(Buffer.from("a"));
     expect(log.error).toMatch(/ENOSPC/);

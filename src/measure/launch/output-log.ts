@@ -1,7 +1,7 @@
 import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
 
 /** Kept of the beginning and of the end of what a command prints, bytes each. */
-export const OUTPUT_PART_BYTES = 256 * 1024;
+const OUTPUT_PART_BYTES = 256 * 1024;
 /** The end is brought to disk this often, so that a killed gate leaves nearly all of it. */
 const FLUSH_MS = 500;
 /** A cut tail starts at a line's start when one begins this early, bytes. */
@@ -13,8 +13,9 @@ export interface OutputTotals {
 }
 
 /**
- * A log file of bounded size: the head of the output, one line that says how much was left out, and the tail. Writing
- * costs a copy; it never waits and never throws: after a failed write (disk full) `error` says why and the log stays as it is.
+ * A log file of bounded size: the head of the output, one line with how much was left out, and the tail. Writing
+ * costs a copy; it never waits and never throws: after a failed write (disk full) `error` has the reason and the log
+ * does not change.
  */
 export class OutputLog {
   readonly #fd: number;

@@ -8,14 +8,14 @@ import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 
 /** Both ends of a pipe: the child gets `writeFd`, this process reads `reader`. */
-export interface OutputPipe {
+interface OutputPipe {
   readonly reader: Readable;
   readonly writeFd: number;
 }
 
 /**
- * Real pipes for a child's stdout and stderr. The "pipes" Node itself makes are socket pairs, on which a script's
- * `echo … > /dev/stderr` fails with ENXIO; named pipes opened at both ends and unlinked behave as a shell's do. Null where
+ * Real pipes for a child's stdout and stderr. The "pipes" Node itself makes are socket pairs, on which a script's `echo
+ * … > /dev/stderr` fails with ENXIO; named pipes opened at both ends and unlinked behave as a shell's do. Null where
  * they cannot be made; the caller then takes Node's own.
  */
 export async function openOutputPipes(): Promise<readonly [OutputPipe, OutputPipe] | null> {

@@ -1,19 +1,21 @@
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** When everything that could write is dead, the rest of the pipe arrives at once; whoever holds it longer is no longer ours. */
+/**
+ * Once all writers have ended, the rest of the pipe arrives at once; a process that keeps it open longer is not ours.
+ */
 const DRAIN_MS = 500;
 
 type Sink = ((chunk: Uint8Array) => void) | null;
 
 /**
- * Hand everything a stream brings to `log` and to the caller's sink. The stream is never paused, so the command does not
- * wait for anybody but the sink itself; a sink that throws (a closed terminal) is not called again.
+ * Hand everything a stream brings to `log` and to the caller's sink. The stream is never paused, so the command does
+ * not wait for anybody but the sink itself; a sink that throws (a closed terminal) is not called again.
  */
 export class OutputTee {
   readonly #stream: Readable;
   readonly #finished: Promise<void>;
-  /** Why the caller's sink is no longer called; null while it is. */
+  /** Why the caller's sink is not called any more; null while it is. */
   sinkError: string | null = null;
 
   constructor(stream: Readable, log: (chunk: Uint8Array) => void, sink: Sink) {
@@ -32,7 +34,7 @@ export class OutputTee {
     stream.once("end", () => stream.destroy());
   }
 
-  /** Take in what is still under way, and let go of the stream. @returns false when somebody still held its other end */
+  /** Read the rest, and close the stream. @returns false when a process kept its other end open */
   async finish(): Promise<boolean> {
     const drained = await Promise.race([this.#finished.then(() => true), sleep(DRAIN_MS, false)]);
     this.#stream.destroy();

@@ -4,14 +4,14 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { inPidNamespace } from "./pid-namespace.ts";
 
-describe("a pid namespace of one's own", () => {
+describe("a separate pid namespace", () => {
   const link = (target: string): string => {
     const file = path.join(mkdtempSync(path.join(tmpdir(), "stormlog-")), "pid");
     symlinkSync(target, file);
     return file;
   };
 
-  it("is any but the machine's first", () => {
+  it("is any except the machine's first", () => {
     expect(inPidNamespace(link("pid:[4026531836]"))).toBe(false);
     expect(inPidNamespace(link("pid:[4026532301]"))).toBe(true);
   });

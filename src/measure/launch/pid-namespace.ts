@@ -4,8 +4,8 @@ import { readlinkSync } from "node:fs";
 export const FIRST_PID_NAMESPACE = "pid:[4026531836]";
 
 /**
- * Whether this process runs in a pid namespace of its own, as in a container: a driver's lists may then name the job's processes
- * by numbers that nobody here can see. False where that cannot be read.
+ * Whether this process runs in a separate pid namespace, as in a container: a driver's lists may then name the job's
+ * processes by numbers that are not valid here. False where that cannot be read.
  */
 export function inPidNamespace(link = "/proc/self/ns/pid"): boolean {
   try {

@@ -6,13 +6,13 @@ export interface Member {
   readonly startTicks: number;
 }
 
-/** States in which nothing runs any more: zombie and dead. */
+/** States of ended processes: zombie and dead. */
 const ENDED = new Set(["Z", "X", "x"]);
 
 /**
- * The living members of a measured tree: descendants of the root, everything that carries the marker, and whoever was a
- * member once and still lives (a process that was re-parented and cleared its environment is found only this way). Linux
- * only; elsewhere it knows nobody.
+ * The living members of a measured tree: descendants of the root, processes with the marker, and earlier
+ * members that are alive (the only way to find a process that was re-parented and cleared its environment). Linux only;
+ * elsewhere it is empty.
  */
 export class ProcessTree {
   readonly #scan: TreeScan;
@@ -23,7 +23,7 @@ export class ProcessTree {
     this.#scan = new TreeScan(root, marker);
   }
 
-  /** Look anew; the root itself is no member. */
+  /** Scan again; the root is not a member. */
   members(): Member[] {
     for (const { pid, startTicks } of this.#known.values()) {
       const stat = readStat(pid);
@@ -37,13 +37,13 @@ export class ProcessTree {
   }
 }
 
-/** Send a signal to a member that is still the same process; one that is gone or not ours is no error. */
+/** Send a signal to a member that is still the same process; one that has ended or is not ours is ignored. */
 export function signalMember({ pid, startTicks }: Member, signal: NodeJS.Signals): void {
   if (readStat(pid)?.startTicks !== startTicks) return;
   try {
     process.kill(pid, signal);
   } catch {
-    // Ended in between, or runs as another user: the caller looks again and reports who is left.
+    // It has ended, or runs as another user: the caller scans again and reports the rest.
   }
 }
 

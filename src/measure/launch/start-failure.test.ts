@@ -23,7 +23,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const searchPath = (): string => `${directory}/first:${directory}/second`;
 
 describe("findExecutable", () => {
-  it("passes over files that cannot be executed, as the system does", async () => {
+  it("skips files that cannot be executed, as the system does", async () => {
     expect(await findExecutable("tool", "/", searchPath())).toEqual({
       kind: "found",
       path: `${directory}/second/tool`,
@@ -58,9 +58,9 @@ describe("explainStartFailure", () => {
     ["EACCES", "tool", "COMMAND_NOT_EXECUTABLE", "does not permit"],
     ["E2BIG", "tool", "COMMAND_TOO_LONG", "larger than the system allows"],
     ["EAGAIN", "tool", "COMMAND_NOT_STARTED", "EAGAIN"],
-  ])("of %s for %s is %s", async (errno, name, code, words) => {
+  ])("of %s for %s is %s", async (errno, name, code, text) => {
     const { code: got, message } = await explain(errno, name);
     expect(got).toBe(code);
-    expect(message).toContain(words);
+    expect(message).toContain(text);
   });
 });

@@ -6,8 +6,8 @@ type NotStarted = Extract<ExitState, { kind: "not-started" }>;
 const notStarted = (code: string, message: string): NotStarted => ({ kind: "not-started", code, message });
 
 /**
- * Say why a command did not start. `errno` is the name the failed `exec` gave (`ENOENT`, `EACCES`, …); the file system is
- * asked for the rest, since one number stands for several mistakes.
+ * Find out why a command did not start. `errno` is the error name of the failed `exec` (`ENOENT`, `EACCES`, …); the
+ * file system distinguishes the causes that share a number.
  */
 export async function explainStartFailure(
   errno: string,

@@ -5,8 +5,8 @@ import type { LauncherOrder } from "./launcher-protocol.ts";
 import { type Member, type ProcessTree, processName, signalMember } from "./process-tree.ts";
 
 /**
- * Politeness first: what a runner itself gives a step is 7.5 s from SIGINT to SIGTERM, so everything, evidence included,
- * has to be over in 5 s.
+ * Politeness first: what a runner itself gives a step is 7.5 s from SIGINT to SIGTERM, so everything, evidence
+ * included, has to be over in 5 s.
  */
 const STEPS: readonly { readonly order: LauncherOrder; readonly graceMs: number }[] = [
   { order: "i", graceMs: 1500 },
@@ -15,18 +15,18 @@ const STEPS: readonly { readonly order: LauncherOrder; readonly graceMs: number 
 ];
 const POLL_MS = 40;
 
-/** Background helpers of a command (a resource tracker, a log writer) may need a moment to end by themselves. */
+/** Background helpers of a command (a resource tracker, a log writer) need a short time to end. */
 const LEFTOVER_GRACE_MS = 250;
 const LEFTOVER_TERM_MS = 400;
 const QUIT_MS = 2000;
 
-/** Wait until `done` settles or the time is over. @returns whether it settled */
+/** Wait until `done` resolves or the time is over. @returns whether it resolved */
 async function within(ms: number, done: Promise<unknown>): Promise<boolean> {
   const timer = new AbortController();
   const timeout = sleep(ms, false, { signal: timer.signal }).catch(() => false);
-  const settled = await Promise.race([done.then(() => true), timeout]);
+  const resolved = await Promise.race([done.then(() => true), timeout]);
   timer.abort();
-  return settled;
+  return resolved;
 }
 
 async function emptied(tree: ProcessTree, ms: number): Promise<boolean> {
@@ -38,7 +38,10 @@ async function emptied(tree: ProcessTree, ms: number): Promise<boolean> {
   }
 }
 
-/** End a running tree in steps: SIGINT, SIGTERM, SIGKILL, each as soon as the one before has had its time; over in 3.2 s. */
+/**
+ * End a running tree in steps: SIGINT, SIGTERM, SIGKILL, each as soon as the one before has had its time; over in 3.2
+ * s.
+ */
 export async function stopTree(launched: Launched, tree: ProcessTree): Promise<void> {
   for (const { order, graceMs } of STEPS) {
     const until = performance.now() + graceMs;
@@ -55,7 +58,7 @@ function named(members: readonly Member[]): string {
 
 /**
  * After the command itself has ended: end what it left running, then the launcher.
- * @returns what is worth telling, in words
+ * @returns notes for the recording
  */
 export async function endLeftovers(launched: Launched, tree: ProcessTree): Promise<string[]> {
   const notes: string[] = [];

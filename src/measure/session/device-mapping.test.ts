@@ -73,7 +73,7 @@ describe("the driver's number of an NVIDIA process's device", () => {
     expect(at(own(0), "MIG-bbbb-2")).toBe(257);
     expect(at(own(0), "MIG-bb")).toBe(257);
     expect(at(own(1), "MIG-aaaa-1,MIG-cccc-3")).toBe(264);
-    // What a process is told of an instance may be its GPU's: the entry knows better, else the only instance.
+    // For an instance a process may report the identity of its GPU: the entry decides, otherwise the only instance.
     expect(at(own(0, "a000-1111"), "MIG-bbbb-2")).toBe(257);
     expect(at(own(0, "b100-1111"), null)).toBe(264);
     expect(at(own(0, "a000-1111"), null)).toBeNull();
@@ -121,7 +121,7 @@ describe("the driver's number of a device of another vendor", () => {
     expect(driverIndex(device, "amd", visible(env), amds)).toBe(index);
   });
 
-  it("is not guessed among unlike cards, or beside a processor's own graphics", () => {
+  it("is not guessed among different cards, or next to integrated graphics", () => {
     const unlike = [card(4096, "amd", { model: "Radeon" }), card(4097, "amd", { unified: true, model: "Radeon" })];
     expect(driverIndex(own(0), "amd", visible(), unlike)).toBeNull();
     expect(driverIndex(own(0), "amd", visible(), [amds[0]!, card(4097, "amd", { model: "MI50" })])).toBeNull();
@@ -143,7 +143,7 @@ describe("the driver's number of a device of another vendor", () => {
 });
 
 describe("processes and devices", () => {
-  it("meet by what the probe wrote down", () => {
+  it("are matched by the reports of the probe", () => {
     const info = parseProbeInfo(
       "pid=5\nframework=torch\ncuda_visible_devices=1\ndevice.cuda:0.name=NVIDIA H200\ndevice.cuda:0.pci=0000:3b:00.0",
     )!;
@@ -155,7 +155,7 @@ describe("processes and devices", () => {
     expect(withDriverIndex(hip, [report(0), amd]).devices[0]).toMatchObject({ driver_index: 4096 });
   });
 
-  it("meet by the driver's list, where a process tells nothing that tells devices apart", () => {
+  it("are matched by the driver's list where a process reports nothing that distinguishes devices", () => {
     const process = withDriverIndex(
       parseProbeInfo("pid=5\nframework=torch\nhip=6.1\ndevice.cuda:0.name=A\ndevice.cuda:1.name=B")!,
       [],

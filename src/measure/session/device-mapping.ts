@@ -3,14 +3,14 @@ import type { DeviceBackend, DeviceReport } from "../../sampler/sampler.ts";
 import type { Visibility } from "../../telemetry/recording/probe-info.ts";
 
 /** A device as a process sees it. */
-export interface OwnDevice {
+interface OwnDevice {
   /** Its number as the process counts. */
   readonly index: number;
   readonly uuid: string | null;
   readonly pciBusId: string | null;
 }
 
-/** A UUID without the word by which the vendors' libraries begin it and frameworks do not. */
+/** A UUID without the prefix of the vendors' libraries, which frameworks leave out. */
 const bareUuid = (uuid: string): string => uuid.toLowerCase().replace(/^(gpu-|mig-|0x)/, "");
 
 /** "00000000:3B:00.0" and "0000:3b:00.0" are one address. */
@@ -37,11 +37,13 @@ function only(drivers: readonly DeviceReport[], test: (driver: DeviceReport) => 
   return found.length === 1 ? found[0]! : null;
 }
 
-/** Frameworks count fastest first unless told otherwise, drivers by PCI address: the same where all are alike. */
+/**
+ * Frameworks count the fastest first by default, drivers by PCI address: the same order where all devices are alike.
+ */
 const allAlike = (drivers: readonly DeviceReport[]): boolean =>
   new Set(drivers.map(({ model, total_bytes: total }) => `${model} ${total}`)).size <= 1;
 
-/** A GPU that is split into instances is used through one of them: the only one, or nobody knows which. */
+/** A GPU that is split into instances is used through one of them, which is known only where there is one. */
 function instanceOf(gpu: DeviceReport | null, drivers: readonly DeviceReport[]): DeviceReport | null {
   if (gpu === null) return null;
   const instances = drivers.filter((driver) => parentOf(driver) === gpu.index);
@@ -62,10 +64,10 @@ function byPrefix(entry: string, drivers: readonly DeviceReport[]): DeviceReport
 function nvidia(device: OwnDevice, { cuda, order }: Visibility, drivers: readonly DeviceReport[]): DeviceReport | null {
   const entry = cuda === null || cuda.trim() === "" ? String(device.index) : entriesOf(cuda)[device.index];
   const named = entry !== undefined && !isNumber(entry) ? byPrefix(entry, drivers) : null;
-  // Of an instance a process may be told the UUID and address of its GPU: then the entry knows better.
+  // For an instance a process may get the UUID and address of its GPU. The entry is more precise then.
   if (named !== null && parentOf(named) !== null) return named;
-  const told = byIdentity(device, drivers);
-  if (told.known) return instanceOf(told.driver, drivers);
+  const identified = byIdentity(device, drivers);
+  if (identified.known) return instanceOf(identified.driver, drivers);
   if (entry === undefined || !isNumber(entry)) return named;
   const gpus = drivers.filter((driver) => parentOf(driver) === null);
   if (order !== "PCI_BUS_ID" && !allAlike(gpus)) return null;
@@ -73,7 +75,7 @@ function nvidia(device: OwnDevice, { cuda, order }: Visibility, drivers: readonl
 }
 
 interface Identified {
-  /** The process said who the device is: nothing else needs to be asked. */
+  /** The process reported the identity of the device. */
   readonly known: boolean;
   readonly driver: DeviceReport | null;
 }
@@ -97,7 +99,7 @@ function amd(
   { hip, cuda, rocr }: Visibility,
   drivers: readonly DeviceReport[],
 ): DeviceReport | null {
-  // UUIDs of HIP are not those of the kernel: one that matches nothing says nothing.
+  // UUIDs of HIP differ from those of the kernel, so one without a match has no meaning.
   const { driver } = byIdentity(device, drivers);
   if (driver !== null) return driver;
   if (drivers.length === 1) return drivers[0]!;
@@ -112,7 +114,10 @@ function amd(
   return drivers[Number(entry)] ?? null;
 }
 
-/** @param seen how many devices of this kind the process has: with tiles that are devices of their own they are more than cards */
+/**
+ * @param seen how many devices of this kind the process has: with tiles that are devices of their own they are more
+ * than cards
+ */
 function intel(
   device: OwnDevice,
   { ze }: Visibility,
@@ -129,9 +134,9 @@ function intel(
 }
 
 /**
- * The driver's number of a process's device: by UUID or PCI address where the process tells them, else by what the variables
- * that choose devices make of the numbers, as far as that is sound: where devices differ, a framework's order is not the
- * driver's. Null where it cannot be told.
+ * The driver's number of a process's device: by UUID or PCI address where the process reports them, otherwise by the
+ * variables that select devices, where that is reliable: where devices differ, the order of a framework is not that of
+ * the driver. Null where it is unknown.
  */
 export function driverIndex(
   device: OwnDevice,

@@ -1,10 +1,10 @@
 import type { GapMarks } from "../../telemetry/devices/device-gap.ts";
 import type { ProbeInfo } from "../../telemetry/recording/probe-info.ts";
 
-/** The moments that probes told, on the recording's clock. */
+/** The times in the reports of probes, on the recording's clock. */
 export function gapMarks(infos: readonly ProbeInfo[], monotonicStartNs: bigint): GapMarks[] {
-  const since = (moment: bigint): number => Number(moment - monotonicStartNs);
-  const at = (moment: bigint | null): number | null => (moment === null ? null : since(moment));
+  const since = (timeNs: bigint): number => Number(timeNs - monotonicStartNs);
+  const at = (timeNs: bigint | null): number | null => (timeNs === null ? null : since(timeNs));
   return infos.flatMap(({ process, marks }): GapMarks[] => {
     const { context, group, wrap, firstStep } = marks;
     if (context === null && group === null && wrap === null && firstStep === null) return [];

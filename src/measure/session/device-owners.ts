@@ -8,7 +8,7 @@ import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
 import { driverIndex } from "./device-mapping.ts";
 
 /** Whose device it is, by its name in the recording; null for what no driver here counts. */
-export function backendOfDevice({ name }: ProbeDevice, { versions }: ProbeProcess): DeviceBackend | null {
+function backendOfDevice({ name }: ProbeDevice, { versions }: ProbeProcess): DeviceBackend | null {
   if (name.startsWith("cuda:")) return versions.hip === undefined ? "nvml" : "amd";
   if (name.startsWith("xpu:")) return "intel";
   return name.startsWith("mps:") ? "apple" : null;
@@ -49,8 +49,8 @@ function listedOn({ lists }: Pick<RecordFile, "lists">): ReadonlyMap<number, Rea
 }
 
 /**
- * Devices that their processes do not tell apart, found by where the driver lists the process: a process with one such device
- * that is listed on one device beyond those it is known to use, uses that.
+ * Devices that their processes cannot distinguish, found by the driver's lists: a process with one such device that is
+ * listed on exactly one further device uses that one.
  */
 export function withListedDevices(
   processes: readonly ProbeProcess[],

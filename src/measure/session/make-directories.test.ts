@@ -10,14 +10,14 @@ function directory(): string {
   return made;
 }
 
-it("makes a directory with those above it, and again", () => {
+it("makes a directory with its parents, and accepts an existing one", () => {
   const deep = path.join(directory(), "a", "b", "c");
   makeDirectories(deep);
   makeDirectories(deep);
   expect(existsSync(deep)).toBe(true);
 });
 
-it("says why it cannot, not that the directory which it was to make is missing", () => {
+it("reports why a directory cannot be made, not that it is missing", () => {
   const file = path.join(directory(), "file");
   writeFileSync(file, "");
   expect(() => makeDirectories(path.join(file, "a"))).toThrow(/ENOTDIR/);

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, statSync } from "node:fs";
 import path from "node:path";
 
 /**
- * Make a directory and those above it that are missing, one by one: asked for all of them at once, Node reports a read-only file system
- * as ENOENT, and never returns in one that holds no directories of ours, as /proc.
+ * Make a directory and those above it that are missing, one by one: asked for all of them at once, Node reports a
+ * read-only file system as ENOENT, and never returns in one that holds no directories of ours, as /proc.
  * @throws the error of the first directory that could not be made
  */
 export function makeDirectories(directory: string): void {

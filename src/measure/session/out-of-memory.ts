@@ -8,7 +8,7 @@ import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
 import { kernelFacts } from "../launch/kernel-watch.ts";
 import { OUTPUT_FILE } from "./run-directory.ts";
 
-/** What was kept of the output: bounded, so it is read whole. */
+/** The kept part of the output, which is bounded in size. */
 function keptOutput(directory: string): string {
   try {
     return readFileSync(path.join(directory, OUTPUT_FILE), "utf8");
@@ -18,8 +18,8 @@ function keptOutput(directory: string): string {
 }
 
 /**
- * The text of a finished run with what is known of memory having run out (`oom`), if anything is. Never fails: a run is told
- * as it was, also when its traces cannot be read.
+ * The information of a finished run with evidence of running out of memory (`oom`), if there is any. Never fails:
+ * unreadable traces count as missing.
  * @param file the run's record file; null when it could not be read back
  * @param killsBefore the machine's count of kernel kills before the command began
  */

@@ -18,7 +18,7 @@ export type ProbeSetup =
   | {
       readonly kind: "on";
       readonly use: PythonUse;
-      /** Why no Python process can load it; null when nothing stands in the way. */
+      /** Why no Python process can load it; null when it can. */
       readonly missing: string | null;
     };
 
@@ -34,7 +34,7 @@ function tracesOf(directory: string, file: RecordFile | null): ProbeTraces {
   return { infos, streams, stepsSeen };
 }
 
-/** What the gate itself knows of a run that its records do not say. */
+/** Facts of a run that are not in its record file. */
 export interface RunContext {
   readonly setup: ProbeSetup;
   readonly drivers: readonly DeviceReport[];
@@ -43,8 +43,8 @@ export interface RunContext {
 }
 
 /**
- * The text of a finished run with what the probes inside its processes told (who they were, what can be read of them, what their
- * numbers lack, the environment as they saw it) and, by them and the drivers' lists, how much of each device was the job's.
+ * The information of a finished run with the reports of its probes (processes, what can be read of them, what is
+ * missing, the environment) and, from these and the drivers' lists, how much of each device the job used.
  * @param file the run's record file; null when it could not be read back
  */
 export function withProbe(
@@ -59,11 +59,11 @@ export function withProbe(
   }
   const traces = tracesOf(directory, file);
   const sampler = info.sources.find(({ name }) => name === "probe");
-  // A sampler that could not look into the probes' directory has seen nothing, whatever they wrote there.
+  // A sampler that could not read the probes' directory has none of their values.
   const blind = sampler !== undefined && !sampler.available;
   const startNs = BigInt(info.clock.monotonic_start_ns);
-  const told = traces.infos.map((one) => withPhases(withDriverIndex(one, drivers), one.phases, startNs));
-  const processes = file === null ? told : withListedDevices(told, drivers, file);
+  const reported = traces.infos.map((one) => withPhases(withDriverIndex(one, drivers), one.phases, startNs));
+  const processes = file === null ? reported : withListedDevices(reported, drivers, file);
   const probed: RecordingInfo = {
     ...info,
     sources: [...others, blind ? sampler : probeSource(traces, setup.use, setup.missing)],

@@ -39,7 +39,7 @@ const DRIVERS = [driver(0, "GPU-AAAA-0"), driver(1, "GPU-BBBB-1"), driver(2, "GP
 const NOTHING = { infos: [], streams: [], stepsSeen: false };
 
 describe("the probe among a recording's sources", () => {
-  it("says what can be read of the processes", () => {
+  it("lists what can be read of the processes", () => {
     const infos = [infoOf("framework=torch\nheap=mallinfo2")];
     const marks = { allocated: 9, reserved: 9, retries: 0, ooms: 0 };
     const streams = [streamOf(), streamOf({ kind: AllocatorKind.cuda, marks })];
@@ -51,15 +51,15 @@ describe("the probe among a recording's sources", () => {
     });
   });
 
-  it("says why there is less than there could be", () => {
+  it("has reasons for missing values", () => {
     const source = (lines: string, streams: RecordedStream[]) =>
       probeSource({ infos: [infoOf(lines)], streams, stepsSeen: false }, { kind: "python" }, null);
     expect(source("heap=mallinfo2", [streamOf()])).toMatchObject({
       available: true,
-      reason: "no framework was imported: the heap alone is told",
+      reason: "no framework was imported, so only the heap is recorded",
     });
     expect(source("framework=torch\nheap=none:malloc is not the C library's", []).reason).toBe(
-      "the heap is not told: malloc is not the C library's",
+      "the heap is not recorded: malloc is not the C library's",
     );
     expect(source("framework=torch\nerror=no space left", [streamOf()]).reason).toBe("no space left");
   });
@@ -69,15 +69,15 @@ describe("the probe among a recording's sources", () => {
     [{ kind: "python" }, null, /-I, -E or -S, or in an environment that was cleaned/],
     [{ kind: "none" }, null, /STORMLOG_GATE_HEAP=preload/],
     [{ kind: "none" }, "the probe is not installed beside this program", /not installed/],
-  ] as const)("says why nothing was seen: %j, %j", (use, missing, reason) => {
+  ] as const)("has the reason why the probe attached to no process: %j, %j", (use, missing, reason) => {
     const source = probeSource(NOTHING, use, missing);
     expect(source).toMatchObject({ available: false, capabilities: [] });
     expect(source.reason).toMatch(reason);
   });
 });
 
-describe("what the probes know to be wrong with their numbers", () => {
-  it("is who set peaks back", () => {
+describe("known errors in the numbers of the probes", () => {
+  it("include the processes that reset peaks", () => {
     expect(probeCaveats({ ...NOTHING, infos: [infoOf("traceml=1\npeaks_reset=1")] }).join()).toMatch(
       /TraceML.*process 5/,
     );
@@ -102,7 +102,7 @@ describe("the fingerprint", () => {
   };
   const processOf = (lines: string): ProbeProcess => withDriverIndex(infoOf(lines), DRIVERS);
 
-  it("names the framework, the devices in use and the world the processes were told", () => {
+  it("has the framework, the devices in use and the world size of the processes", () => {
     const main = processOf(
       "framework=torch\ntorch=2.13.0+cu128\npython=3.12.1\nrank=1\nrole=1\nworld_size=4\nsteps_from=optimizer-hook\nallocator_conf=expandable_segments:True\ndevice.cuda:0.uuid=BBBB-1",
     );
@@ -119,7 +119,7 @@ describe("the fingerprint", () => {
     });
   });
 
-  it("names the profile of the instance in use, not of those beside it", () => {
+  it("names the profile of the instance in use only", () => {
     const drivers = ["1g.10gb", "3g.40gb"].map((profile, i) => ({
       ...driver(256 + i, `MIG-${i}`),
       parent: 0,
@@ -134,7 +134,7 @@ describe("the fingerprint", () => {
     expect(completedFingerprint(both, [main], used, drivers).mig_profile).toBe("3g.40gb");
   });
 
-  it("of a framework that uses no device is that of a CPU, whatever the machine has", () => {
+  it("of a framework without a device is that of a CPU, on any machine", () => {
     const main = processOf("framework=torch\ntorch=1.13.0a0\ndevice.cuda:0.uuid=BBBB-1");
     expect(completedFingerprint(outside, [main], [streamOf()], DRIVERS)).toMatchObject({
       backend: "cpu",
@@ -153,12 +153,12 @@ describe("the fingerprint", () => {
     expect(completedFingerprint(outside, [processOf(lines)], [streamOf({ kind })], []).backend).toBe(backend);
   });
 
-  it("stays as seen from outside without a framework, and for a launcher of ranks", () => {
+  it("does not change without a framework, or for a launcher of ranks", () => {
     expect(completedFingerprint(outside, [processOf("heap=mallinfo2")], [streamOf()], DRIVERS)).toBe(outside);
     expect(completedFingerprint(outside, [processOf("framework=torch\nrole=agent")], [], DRIVERS)).toBe(outside);
   });
 
-  it("does not repeat allocator settings that stand in the environment already", () => {
+  it("does not repeat allocator settings of the environment", () => {
     const environment = { ...outside, allocator_settings: "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64" };
     const own = (conf: string) =>
       completedFingerprint(environment, [processOf(`framework=torch\nallocator_conf=${conf}`)], [], [])
@@ -169,7 +169,7 @@ describe("the fingerprint", () => {
     );
   });
 
-  it("keeps of a version what decides about compatibility", () => {
+  it("keeps the part of a version that decides about compatibility", () => {
     expect([majorMinor("2.13.0+cpu"), majorMinor("0.5.1"), majorMinor("2"), majorMinor(undefined)]).toEqual([
       "2.13",
       "0.5",

@@ -14,7 +14,7 @@ export interface ProbeTraces {
   readonly stepsSeen: boolean;
 }
 
-/** Why nothing was seen from inside, in words. */
+/** Why the probe attached to no process. */
 function unattached(use: PythonUse, missing: string | null): string {
   if (missing !== null) return missing;
   switch (use.kind) {
@@ -23,13 +23,13 @@ function unattached(use: PythonUse, missing: string | null): string {
     case "python":
       return "no Python process loaded it: one may run with -I, -E or -S, or in an environment that was cleaned";
     case "none":
-      return "no Python process was seen; STORMLOG_GATE_HEAP=preload in the scenario's env tells the heap of other programs";
+      return "no Python process was seen; STORMLOG_GATE_HEAP=preload in the scenario's env records the heap of other programs";
     default:
       return use satisfies never;
   }
 }
 
-const distinct = (words: readonly string[]): string[] => [...new Set(words)].sort();
+const distinct = (names: readonly string[]): string[] => [...new Set(names)].sort();
 
 /** The entry of the probe among a recording's sources. */
 export function probeSource(
@@ -49,8 +49,8 @@ export function probeSource(
   const errors = distinct(processes.flatMap(({ error }) => (error === null ? [] : [error])));
   const noHeap = processes.find((process) => process.heap?.startsWith("none:"))?.heap?.slice("none:".length);
   const notes = [
-    ...(frameworks.length === 0 ? ["no framework was imported: the heap alone is told"] : []),
-    ...(!heap && noHeap !== undefined ? [`the heap is not told: ${noHeap}`] : []),
+    ...(frameworks.length === 0 ? ["no framework was imported, so only the heap is recorded"] : []),
+    ...(!heap && noHeap !== undefined ? [`the heap is not recorded: ${noHeap}`] : []),
     ...errors.slice(0, 3),
   ];
   return {
@@ -67,7 +67,7 @@ export function probeSource(
   };
 }
 
-/** What the probes know to be wrong with their own numbers. */
+/** Known errors in the numbers of the probes. */
 export function probeCaveats({ infos, streams }: ProbeTraces): string[] {
   const named = (wanted: (info: ProbeInfo) => boolean): string => {
     const pids = infos.filter(wanted).map(({ process }) => String(process.pid));

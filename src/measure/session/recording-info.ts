@@ -9,7 +9,7 @@ import { inPidNamespace } from "../launch/pid-namespace.ts";
 import { argvOf, type MeasureRequest } from "./request.ts";
 
 /** What is known before anything runs. */
-export interface RunFacts {
+interface RunFacts {
   readonly request: MeasureRequest;
   readonly identity: RankIdentity;
   readonly fingerprint: Fingerprint;
@@ -18,7 +18,7 @@ export interface RunFacts {
   readonly epochNs: bigint;
 }
 
-/** `recording.json` as it stands before the sampler runs. */
+/** The content of `recording.json` before the sampler runs. */
 export function firstInfo({ request, identity, fingerprint, monotonicNs, epochNs }: RunFacts): RecordingInfo {
   return {
     schema: "stormlog.recording/1",
@@ -76,13 +76,13 @@ export function startedInfo(
   };
 }
 
-/** What can be read as far as it is known by now: a driver may answer only after the start. */
+/** The sources known so far: a driver may answer only after the start. */
 function seenSources({ sources, devices }: Sampler, rank: number): Pick<RecordingInfo, "sources" | "devices"> {
   if (devices.length === 0) return { sources };
   return { sources, devices: devices.map((device) => startedDevice(device, rank, inPidNamespace())) };
 }
 
-export interface RunResult {
+interface RunResult {
   readonly exit: ExitState;
   readonly pid: number;
   readonly stats: SamplerStats;
@@ -92,12 +92,12 @@ export interface RunResult {
   readonly lost: readonly string[];
 }
 
-/** More missed ticks than this fraction are told: sampled peaks may then be too low. */
-const MISSED_TOLD = 0.05;
+/** Share of missed ticks above which a note is made: sampled peaks may then be too low. */
+const MAX_MISSED = 0.05;
 
 const rate = (ticks: number, durationNs: number): number | null => (durationNs > 0 ? ticks / (durationNs / 1e9) : null);
 
-/** The final text, peaks not yet known. */
+/** The same after the end of the run, without the peaks. */
 export function finishedInfo(
   info: RecordingInfo,
   { exit, pid, stats, sampler, output, lost }: RunResult,
@@ -105,7 +105,7 @@ export function finishedInfo(
   const due = stats.ticks + stats.missedTicks;
   const notes = [...lost];
   if (stats.writeError !== null) notes.push(`samples after a failed write are missing: ${stats.writeError}`);
-  if (stats.missedTicks > due * MISSED_TOLD) {
+  if (stats.missedTicks > due * MAX_MISSED) {
     notes.push(`${stats.missedTicks} of ${due} host samples were missed: the machine was too busy`);
   }
   for (const { name, lostRecords } of stats.workers ?? []) {

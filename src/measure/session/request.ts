@@ -12,7 +12,7 @@ export interface MeasureRequest {
   readonly command: Command;
   /** Absolute working directory of the command. */
   readonly cwd: string;
-  /** The caller's environment; what belongs to the step alone is dropped before the command sees it. */
+  /** The caller's environment; variables of the step are dropped before the command gets it. */
   readonly env: Environment;
   /** What the scenario sets on top. */
   readonly extraEnv: Readonly<Record<string, string>>;
@@ -31,7 +31,7 @@ export interface MeasureRequest {
   readonly interrupt: AbortSignal;
   /** Called at most ten times a second. */
   readonly onProgress?: (view: LiveView) => void;
-  /** Whether processes of the command are looked at from inside; that one must be is for the caller to ask for. */
+  /** Whether processes of the command load the probe. The caller checks that one did. */
   readonly probe: "auto" | "off" | "require";
   /** The probe may write to the command's stderr. */
   readonly debug?: boolean;

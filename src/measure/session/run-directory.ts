@@ -8,7 +8,7 @@ import { makeDirectories } from "./make-directories.ts";
 export const RECORDING_FILE = "recording.json";
 export const OUTPUT_FILE = "output.log";
 
-/** Names a recording writes, and would replace. */
+/** Names that a recording writes, and would overwrite. */
 const RUN_FILES = [
   RECORDING_FILE,
   "samples.rec",
@@ -47,7 +47,7 @@ export function createRunDirectory(directory: string): void {
   }
   const taken = RUN_FILES.find((name) => existsSync(path.join(directory, name)));
   if (taken !== undefined) {
-    throw new GateError("RUN_DIRECTORY_IN_USE", `there is a recording in this directory already: it has ${taken}`, {
+    throw new GateError("RUN_DIRECTORY_IN_USE", `this directory has a recording already: ${taken}`, {
       kind: "error",
       where: directory,
       hint: "Choose another directory, or remove the old recording.",
@@ -69,7 +69,7 @@ export function checkWorkingDirectory(cwd: string): void {
 }
 
 /**
- * Write `recording.json` so that a reader finds either the old text or the new one, whenever this process dies.
+ * Write `recording.json` so that a reader finds either the old content or the new one, even when this process dies.
  * @throws GateError RUN_DIRECTORY_UNWRITABLE
  */
 export function writeRecordingInfo(directory: string, info: RecordingInfo): void {

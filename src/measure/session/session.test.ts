@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { isNamedSession, keptSession, randomId, sessionId } from "./session.ts";
 
 describe("sessionId", () => {
-  it("is what the variable says", () => {
+  it("is the value of the variable", () => {
     expect(sessionId({ STORMLOG_GATE_SESSION: "night-7", GITHUB_RUN_ID: "1" })).toBe("night-7");
   });
 
@@ -26,26 +26,26 @@ describe("sessionId", () => {
     expect(sessionId({ ...env, STORMLOG_GATE_SESSION: "mine" })).toBe("mine");
   });
 
-  it("is of one run of a workflow each, where a runner lives within one job of a cluster", () => {
+  it("differs between workflow runs whose runner is one job of a cluster", () => {
     const env = { SLURM_JOB_ID: "812", GITHUB_RUN_ID: "99", GITHUB_RUN_ATTEMPT: "2" };
     expect(sessionId(env)).toBe("slurm-812-github-99-2");
     expect(sessionId({ ...env, GITHUB_RUN_ID: "100" })).not.toBe(sessionId(env));
     expect(sessionId({ PMIX_NAMESPACE: "77", GITHUB_RUN_ID: "99" })).toBe("mpi-77");
   });
 
-  it("is a name also where somebody's name looks like one that nobody gave", () => {
+  it("is a given name even where it looks like a drawn one", () => {
     const drawn = "0123456789abcdef0123456789abcdef";
     expect(sessionId({ STORMLOG_GATE_SESSION: drawn })).toBe(`named-${drawn}`);
   });
 
-  it("is kept with its time where the launcher's name comes again with the next job", () => {
+  it("is stored with its time where the launcher repeats its name for the next job", () => {
     const time = "2026-01-02T03:04:05.000Z";
     expect(keptSession("torchrun-night", time)).toBe(`torchrun-night@${time}`);
     expect(keptSession("kubernetes-train", time)).toBe(`kubernetes-train@${time}`);
     for (const own of ["slurm-812.0", "mpi-77", "github-99-1-gate", "mine"]) expect(keptSession(own, time)).toBe(own);
   });
 
-  it("tells two MPI jobs of one number apart by the launcher's address", () => {
+  it("distinguishes two MPI jobs of one number by the launcher's address", () => {
     const job = (uri: string) => sessionId({ OMPI_MCA_ess_base_jobid: "3131", OMPI_MCA_orte_hnp_uri: uri });
     expect(job("3131.0;tcp://10.0.0.1:4444")).not.toBe(job("3131.0;tcp://10.0.0.1:5555"));
     expect(job("a")).toBe(job("a"));
@@ -60,12 +60,12 @@ describe("sessionId", () => {
     );
   });
 
-  it("does not believe torchrun's name for a job without one, nor a pod that is not called after its job", () => {
+  it("ignores torchrun's default id, and a pod without the name of its job", () => {
     expect(isNamedSession(sessionId({ TORCHELASTIC_RUN_ID: "none" }))).toBe(false);
     expect(isNamedSession(sessionId({ JOB_COMPLETION_INDEX: "1", HOSTNAME: "box" }))).toBe(false);
   });
 
-  it("stays usable whatever a launcher calls its job", () => {
+  it("is usable with any job name of a launcher", () => {
     expect(sessionId({ TORCHELASTIC_RUN_ID: "ü".repeat(500) })).toMatch(/^[\x21-\x7e]{1,200}$/);
   });
 
@@ -74,7 +74,7 @@ describe("sessionId", () => {
     expect(randomId()).not.toBe(randomId());
   });
 
-  it.each(["two words", "line\nbreak", "ü", "x".repeat(201)])("refuses %j", (name) => {
+  it.each(["two parts", "line\nbreak", "ü", "x".repeat(201)])("rejects %j", (name) => {
     expect(() => sessionId({ STORMLOG_GATE_SESSION: name })).toThrow(/STORMLOG_GATE_SESSION/);
   });
 });

@@ -8,14 +8,15 @@ export function randomId(): string {
   return randomBytes(16).toString("hex");
 }
 
-/** Whether a session was named by somebody, or drawn by {@link randomId} because nobody did. */
+/** Whether a session has a given name, or one drawn by {@link randomId}. */
 export function isNamedSession(session: string): boolean {
   return !/^[0-9a-f]{32}$/.test(session);
 }
 
 /**
- * A session as it is kept in a baseline. torchrun's and Kubernetes' names of a job come again with the next job of that name, whose
- * runs would then pass for base runs of the same session: they are kept with the time at which they were measured.
+ * A session as it is kept in a baseline. torchrun's and Kubernetes' names of a job come again with the next job of that
+ * name, whose runs would then pass for base runs of the same session: they are kept with the time at which they were
+ * measured.
  * @param timeIso ISO 8601
  */
 export function keptSession(session: string, timeIso: string): string {
@@ -24,7 +25,7 @@ export function keptSession(session: string, timeIso: string): string {
 
 const MAX_CHARACTERS = 200;
 
-/** Outside text as part of a name: blanks and what is no printable ASCII become "_"; what is too long ends in its digest. */
+/** Outside text as part of a name: blanks and unprintable characters become "_", and a long text ends in its digest. */
 function namePart(text: string): string {
   const plain = text.replace(/[^\x21-\x7e]/g, "_");
   if (plain.length <= 100) return plain;
@@ -39,13 +40,16 @@ function slurmSession(env: Environment): string | null {
   return `slurm-${namePart(job)}${step}`;
 }
 
-/** torchrun's own name of a job, where it has one: "none" is what it calls a job that nobody named. */
+/** torchrun's id of a job; it calls a job without an id "none". */
 function elasticSession(env: Environment): string | null {
   const id = setting(env, "TORCHELASTIC_RUN_ID") ?? setting(env, "PET_RDZV_ID");
   return id === null || id === "none" ? null : `torchrun-${namePart(id)}`;
 }
 
-/** Open MPI numbers its jobs from the launcher's process id; the launcher's address tells two of the same number apart. */
+/**
+ * Open MPI numbers its jobs from the launcher's process id; the launcher's address distinguishes two with the same
+ * number.
+ */
 function mpiSession(env: Environment): string | null {
   const job =
     setting(env, "PMIX_NAMESPACE") ??
@@ -57,7 +61,7 @@ function mpiSession(env: Environment): string | null {
   return `mpi-${namePart(job)}${suffix}`;
 }
 
-/** The pods of an indexed job are called after it, with their index at the end. */
+/** The pods of an indexed job have its name with their index at the end. */
 function podSession(env: Environment): string | null {
   const index = setting(env, "JOB_COMPLETION_INDEX");
   const host = setting(env, "HOSTNAME");
@@ -65,7 +69,10 @@ function podSession(env: Environment): string | null {
   return `kubernetes-${namePart(host.slice(0, -index.length - 1))}`;
 }
 
-/** A runner may live within one job of a cluster, and a workflow may start a job of one name every time: of each run its own. */
+/**
+ * A runner may live within one job of a cluster, and a workflow may start a job of one name every time: of each run its
+ * own.
+ */
 function workflowPart(env: Environment): string {
   const run = setting(env, "GITHUB_RUN_ID");
   return run === null ? "" : `-github-${run}-${setting(env, "GITHUB_RUN_ATTEMPT") ?? "1"}`;
@@ -81,11 +88,12 @@ function workflowSession(env: Environment): string | null {
 }
 
 /**
- * Name of the session: runs that belong to one job, on all of its nodes. `STORMLOG_GATE_SESSION` decides where it is set; else the
- * launcher's own name of the job does (Slurm's job and step, torchrun's run id, the MPI job, an indexed Kubernetes job), with
- * `-r1` and so on for one that was started anew; in a workflow it is the job's run, attempt and name (with the runner's tracking
- * id, since matrix legs share the rest); elsewhere each invocation is its own.
- * @throws GateError SESSION_INVALID (usage) when the variable holds blanks, control characters or more than 200 characters
+ * Name of the session: runs that belong to one job, on all of its nodes. `STORMLOG_GATE_SESSION` decides where it is
+ * set, then the launcher's name of the job (Slurm's job and step, torchrun's run id, the MPI job, an indexed Kubernetes
+ * job), with `-r1` and so on for a restarted one. In a workflow it is the job's run, attempt and name (with the
+ * runner's tracking id, since matrix legs share the rest); elsewhere every invocation is a session.
+ * @throws GateError SESSION_INVALID (usage) when the variable holds blanks, control characters or more than 200
+ *   characters
  */
 export function sessionId(env: Environment): string {
   const named = env.STORMLOG_GATE_SESSION;
@@ -97,10 +105,11 @@ export function sessionId(env: Environment): string {
         `Use 1 to ${MAX_CHARACTERS} printable ASCII characters without blanks.`,
       );
     }
-    // What looks like a name that nobody gave would be taken for one.
+    // The name must not look like a drawn one.
     return isNamedSession(named) ? named : `named-${named}`;
   }
-  // `mpirun` in a Slurm job starts the ranks of its own node without a step, and those of the others in a step of its daemons.
+  // `mpirun` in a Slurm job starts the ranks of its node without a step, and those of other nodes in a step of its
+  // daemons.
   const mpi = mpiSession(env);
   const inner = setting(env, "OMPI_COMM_WORLD_RANK") === null ? null : mpi;
   const launched = inner ?? slurmSession(env) ?? elasticSession(env) ?? mpi ?? podSession(env);

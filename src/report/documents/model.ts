@@ -88,9 +88,15 @@ interface ScenarioFacts {
 export type ScenarioReport = ScenarioFacts &
   (
     | { readonly kind: "judged"; readonly judgement: Judgement; readonly error: null }
-    /** A command failed, or the scenario was ended. The judgement has what counts against it all the same, if anything does. */
+    /**
+     * A command failed, or the scenario was ended. The judgement has what counts against it all the same, if anything
+     * does.
+     */
     | { readonly kind: "failed"; readonly judgement: Judgement | null; readonly error: ScenarioError }
-    /** Without runs: removed from the configuration, not reached, of a leg without a report, or shortened to fit a section. */
+    /**
+     * Without runs: removed from the configuration, not reached, of a leg without a report, or shortened to fit a
+     * section.
+     */
     | { readonly kind: "missing"; readonly judgement: Judgement | null; readonly error: ScenarioError | null }
   );
 

@@ -27,7 +27,7 @@ export interface RunFilesOptions extends EventOptions {
   readonly infoWritten?: boolean;
 }
 
-export interface WrittenRunFiles {
+interface WrittenRunFiles {
   /** Names of the files. */
   readonly files: readonly string[];
   /** What `recording.json` contains; null when the recording has no information on its run. */

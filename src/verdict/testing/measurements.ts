@@ -15,7 +15,7 @@ export function measured(runs: readonly MeasuredRun[], fingerprint: Measurements
   return { scenario: "train", fingerprint, runs };
 }
 
-/** `count` runs of the same values, each of its own session. */
+/** `count` runs of the same values, each of another session. */
 export function nights(count: number, parts: Parameters<typeof runOf>[1]): readonly MeasuredRun[] {
   return Array.from({ length: count }, (_, night) => runOf(`night-${night}`, parts));
 }
