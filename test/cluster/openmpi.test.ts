@@ -2,7 +2,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { PYTHON } from "../probe/testing/pythons.ts";
-import { installGate } from "./testing/installed.ts";
+import { installGate } from "../testing/installed-gate.ts";
 import { merge } from "./testing/merged.ts";
 import { type Environment, missingProgram, plainEnvironment, run, shortDirectory } from "./testing/program.ts";
 import { shard, shards } from "./testing/shards.ts";

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { PYTHON } from "../probe/testing/pythons.ts";
-import { installGate } from "./testing/installed.ts";
+import { installGate } from "../testing/installed-gate.ts";
 import { merge } from "./testing/merged.ts";
 import { missingProgram, plainEnvironment, run, type Started, shortDirectory, until } from "./testing/program.ts";
 import { isMeasured, shard, shards } from "./testing/shards.ts";
