@@ -1,0 +1,165 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { CATALOGUE } from "../../src/lab/catalogue.ts";
+
+/** What one round did: how often it tried, how often that failed, or why it could not try at all. */
+export type Round =
+  | { readonly kind: "tried"; readonly tries: number; readonly failures: number; readonly output: string }
+  | { readonly kind: "unavailable"; readonly reason: string };
+
+export interface Campaign {
+  readonly name: string;
+  /** What one try is, for the evidence page. */
+  readonly unit: string;
+  /** One round, about a minute long. The same seed makes the same draws. */
+  readonly round: (seed: number) => Promise<Round>;
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+function run(argv: readonly string[], env: Readonly<Record<string, string>>): Promise<Ended> {
+  const [program = "", ...args] = argv;
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    const chunks: Buffer[] = [];
+    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+    child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk));
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code, output: Buffer.concat(chunks).toString("utf8") }));
+  });
+}
+
+interface VitestReport {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+}
+
+/** A round that is a test file: `tries` is how often one run of it tries, which `env` asks it for. */
+async function testRound(
+  seed: number,
+  { file, only, tries, env = {} }: { file: string; only?: string; tries: number; env?: Record<string, string> },
+): Promise<Round> {
+  const directory = mkdtempSync(path.join(tmpdir(), "gate-soak-"));
+  const report = path.join(directory, "report.json");
+  try {
+    const filter = only === undefined ? [] : ["-t", only];
+    const argv = [
+      "npx",
+      "vitest",
+      "run",
+      file,
+      ...filter,
+      "--reporter=default",
+      "--reporter=json",
+      `--outputFile=${report}`,
+    ];
+    const { code, output } = await run(argv, { ...env, STORMLOG_TEST_SEED: String(seed) });
+    const { numPassedTests: passed, numFailedTests: failed } = JSON.parse(readFileSync(report, "utf8")) as VitestReport;
+    if (passed + failed === 0) return { kind: "unavailable", reason: "every test of it is skipped on this machine" };
+    return { kind: "tried", tries, failures: code === 0 ? 0 : Math.max(1, failed), output };
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** A round that is a program: one failure when it does not exit with 0. */
+async function programRound(argv: readonly string[], tries: number, env: Record<string, string> = {}): Promise<Round> {
+  const { code, output } = await run(argv, env);
+  return { kind: "tried", tries, failures: code === 0 ? 0 : 1, output };
+}
+
+const FUZZ_SMALL = 40_000;
+const FUZZ_LARGE = 20;
+const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
+
+/** Everything that is tried many times. Each round is judged by the test or program itself. */
+export const CAMPAIGNS: readonly Campaign[] = [
+  {
+    name: "kills",
+    unit: "gates killed at a random time: recording readable, no process left",
+    round: (seed) =>
+      testRound(seed, { file: "test/measure/gate-death.test.ts", tries: 20, env: { STORMLOG_TEST_KILLS: "20" } }),
+  },
+  {
+    name: "peaks",
+    unit: "peaks of 1 GiB held for 20 ms, within 2 %",
+    round: (seed) =>
+      testRound(seed, { file: "test/measure/peaks.test.ts", tries: 10, env: { STORMLOG_TEST_PEAK_TRIES: "5" } }),
+  },
+  {
+    name: "clean",
+    unit: "clean runs of the PyTorch walkthrough that pass",
+    round: (seed) =>
+      testRound(seed, { file: "test/e2e/walkthrough.test.ts", tries: 4, env: { STORMLOG_TEST_CLEAN_TRIES: "4" } }),
+  },
+  {
+    name: "heap",
+    unit: "programs measured from inside: leaks named, clean ones passed",
+    round: (seed) =>
+      testRound(seed, {
+        file: "test/e2e/inside.test.ts",
+        tries: 4,
+        env: { STORMLOG_TEST_HEAP_TRIES: "1", STORMLOG_TEST_HEAP_CLEAN_TRIES: "3" },
+      }),
+  },
+  {
+    name: "races",
+    unit: "24 jobs of a matrix that write one comment and one verdict at once",
+    round: (seed) =>
+      testRound(seed, {
+        file: "test/action/matrix.test.ts",
+        only: "every time",
+        tries: 10,
+        env: { STORMLOG_TEST_MATRIX_TRIES: "10" },
+      }),
+  },
+  {
+    name: "writers",
+    unit: "rounds of concurrent writers of one ref: no record lost",
+    round: (seed) =>
+      testRound(seed, { file: "test/action/ref-store.test.ts", tries: 5, env: { STORMLOG_TEST_WRITER_ROUNDS: "5" } }),
+  },
+  {
+    name: "lab",
+    unit: "patterns of the leak lab, leaky and fixed, with the expected outcome and line",
+    round: (seed) => {
+      const pattern = CATALOGUE[seed % CATALOGUE.length]?.name ?? "python_cache";
+      const output = mkdtempSync(path.join(tmpdir(), "gate-soak-"));
+      const options = ["--device", "cpu", "--python", PYTHON, "--baseline", "file:baselines", "--output", output];
+      return programRound([process.execPath, "dist/cli.js", "lab", "run", pattern, ...options], 1).finally(() =>
+        rmSync(output, { recursive: true, force: true }),
+      );
+    },
+  },
+  {
+    name: "fuzz",
+    unit: "mutated snapshots read or refused within their time and memory",
+    round: (seed) => {
+      const sizes = ["--small", String(FUZZ_SMALL), "--large", String(FUZZ_LARGE), "--seed", String(seed)];
+      return programRound(
+        [process.execPath, "--import", "tsx", "scripts/fuzz-snapshot.ts", ...sizes],
+        FUZZ_SMALL + FUZZ_LARGE,
+      );
+    },
+  },
+  {
+    name: "markdown",
+    unit: "hostile texts rendered by GitHub's parser: nothing escapes",
+    round: (seed) =>
+      testRound(seed, {
+        file: "test/action/attacks/fuzz.test.ts",
+        tries: 600,
+        env: { STORMLOG_TEST_ATTACK_TRIES: "600" },
+      }),
+  },
+  {
+    name: "attribution",
+    unit: "leaky and clean Node programs: the right line, or none",
+    round: (seed) => testRound(seed, { file: "test/attribution/node-leaks.test.ts", tries: 1 }),
+  },
+];
