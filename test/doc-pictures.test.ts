@@ -9,15 +9,15 @@ const page = readFileSync(path.join(packageRoot(), "docs/how-verdicts-are-made.m
 
 describe("the pictures of docs/how-verdicts-are-made.md", () => {
   it.each(Object.entries(PAIRS))("of %s show what the engine says today", (_, pair) => {
-    expect(pair.map((story) => analysed(story).class)).toEqual(pair.map(({ expected }) => expected));
+    expect(pair.map((trend) => analysed(trend).class)).toEqual(pair.map(({ expected }) => expected));
   });
 
   it("of the breach show a pass after one more run, and a fail that its base confirmed", () => {
-    const [innocent, guilty] = [INNOCENT(), GUILTY()];
-    expect(innocent.judgement).toMatchObject({ verdict: "pass", final: true });
-    expect([innocent.candidates.length, innocent.base.length]).toEqual([2, 0]);
-    expect(guilty.judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true });
-    expect([guilty.candidates.length, guilty.base.length]).toEqual([5, 3]);
+    const [harmless, leaking] = [INNOCENT(), GUILTY()];
+    expect(harmless.judgement).toMatchObject({ verdict: "pass", final: true });
+    expect([harmless.candidates.length, harmless.base.length]).toEqual([2, 0]);
+    expect(leaking.judgement).toMatchObject({ verdict: "fail", final: true, confirmed: true });
+    expect([leaking.candidates.length, leaking.base.length]).toEqual([5, 3]);
   });
 
   it("are small and have words for those who cannot see them", () => {

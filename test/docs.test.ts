@@ -50,23 +50,23 @@ describe("the documentation", () => {
 
   it("names only codes, variables and constants that the sources have", () => {
     const sources = sourceText("src") + sourceText("native");
-    const strangers = PAGES.flatMap((page) =>
+    const unknown = PAGES.flatMap((page) =>
       [...prose(page).matchAll(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`/g)]
         .map(([, word = ""]) => word)
         .filter((word) => !sources.includes(word))
         .map((word) => `${page}: ${word}`),
     );
-    expect(strangers).toEqual([]);
+    expect(unknown).toEqual([]);
   });
 
   it("shows errors by codes that exist", () => {
     const sources = sourceText("src");
-    const strangers = PAGES.flatMap((page) =>
+    const unknown = PAGES.flatMap((page) =>
       [...read(page).matchAll(/^error ([A-Z_]+):/gm)]
         .map(([, code = ""]) => code)
         .filter((code) => !sources.includes(`"${code}"`)),
     );
-    expect(strangers).toEqual([]);
+    expect(unknown).toEqual([]);
   });
 
   it("is linked from the README, page by page", () => {
@@ -76,7 +76,7 @@ describe("the documentation", () => {
 
   it("names only npm scripts and files of the project that there are", () => {
     const { scripts }: { scripts: Readonly<Record<string, string>> } = JSON.parse(read("package.json"));
-    const strangers = PAGES.flatMap((page) => {
+    const unknown = PAGES.flatMap((page) => {
       const text = read(page);
       const run = [...text.matchAll(/npm run (?:-s )?([a-z:]+)/g)].map(([, name = ""]) => name);
       const files = [
@@ -87,7 +87,7 @@ describe("the documentation", () => {
         ...files.map(([, file = ""]) => file).filter((file) => !existsSync(path.join(root, file))),
       ].map((name) => `${page}: ${name}`);
     });
-    expect(strangers).toEqual([]);
+    expect(unknown).toEqual([]);
   });
 
   it("speaks of no machine of ours", () => {

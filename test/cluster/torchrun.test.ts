@@ -83,7 +83,7 @@ describe.skipIf(WITH_TORCH === null)("a job of torchrun on two nodes", () => {
   );
 
   it(
-    "is no pass while one of its nodes is missing",
+    "is unjudged while one of its nodes is missing",
     async () => {
       const [first = ""] = shards(shared, "around");
       const answer = await merged(

@@ -19,6 +19,8 @@ export interface CliOptions {
   readonly under?: readonly string[];
   /** Called once the process runs. */
   readonly onStart?: (pid: number) => void;
+  /** Called with each part of the error output as it arrives. */
+  readonly onStderr?: (text: string, pid: number) => void;
 }
 
 /** Output kept of each stream. */
@@ -77,6 +79,7 @@ export async function cli(args: readonly string[], options: CliOptions): Promise
         kept += chunk.length;
       });
     }
+    child.stderr.on("data", (chunk: Buffer) => options.onStderr?.(chunk.toString(), child.pid as number));
     child.on("error", reject);
     child.on("spawn", () => options.onStart?.(child.pid as number));
     child.on("close", (code, signal) =>

@@ -100,9 +100,9 @@ describe("the limits on runs and minutes", { timeout: 60_000 }, () => {
     const cut = await gate(cwd, ...args, "--max-runs", String(most));
     expect([cut.code, reportOf(cut).cost.runs]).toEqual([4, most]);
     expect(kinds(reportOf(cut)).map((kind) => kind.split(" ")[0])).toEqual(roles.slice(0, most));
-    const told = reportOf(cut).warnings.join("\n");
-    expect(told).toContain(`the limit of ${most} runs is reached, so the breach stays unconfirmed`);
-    expect(told).toContain(`the limit of ${most} runs is reached, so no line was looked for`);
+    const warnings = reportOf(cut).warnings.join("\n");
+    expect(warnings).toContain(`the limit of ${most} runs is reached, so the breach stays unconfirmed`);
+    expect(warnings).toContain(`the limit of ${most} runs is reached, so no line was looked for`);
   });
 
   it("end a run at the limit of minutes, and do not judge by that run", async () => {

@@ -10,7 +10,7 @@ import { refreshScenario } from "../../src/gate/refresh.ts";
 import { demoWorkload } from "../../src/lab/demo.ts";
 import { selfTest } from "../../src/nightly/self-test.ts";
 
-/** Tries of each direction; more than one only where somebody asked for it, and then with base runs as in a real job. */
+/** Tries of each direction; more than one on request, and then with base runs as in a real job. */
 const TRIES = Number(process.env.STORMLOG_TEST_SELF_TEST_TRIES ?? "1");
 
 /** The demo's loop, really measured: what the self-test claims is worth what it is on a real program. */

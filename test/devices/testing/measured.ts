@@ -163,11 +163,11 @@ export function highest(...[recording, device, column]: Parameters<typeof values
 /** The entry of `recording.json` of a device. */
 export function deviceOf({ info }: Seen, name: string): RecordedDevice {
   const found = info.devices?.find((device) => device.name === name);
-  if (found === undefined) throw new Error(`there is no ${name} among ${info.devices?.map((each) => each.name)}`);
+  if (found === undefined) throw new Error(`no ${name} among ${info.devices?.map((each) => each.name)}`);
   return found;
 }
 
-/** Memory of the job that lists told, which are too seldom to catch each step of it. */
+/** Memory of the job as process lists report it, which are too rare to catch each step. */
 export function expectMostOfHeld(bytes: number | null): void {
   expect(bytes).toBeGreaterThan(TRAIN_HELD / 2);
   expect(bytes).toBeLessThanOrEqual(TRAIN_HELD);
