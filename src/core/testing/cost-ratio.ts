@@ -1,7 +1,7 @@
 /** Upper bound of {@link costRatio} for eight times the input: linear code has 8, quadratic code 64. */
 export const MAX_LINEAR_RATIO = 32;
 
-const TRIES = 5;
+const TRIES = 3;
 /** Shorter times are noise of the clock. */
 const MIN_US = 2000;
 
