@@ -1,32 +1,43 @@
 import { defineConfig } from "vitest/config";
 
-/** Tests that time real processes, or judge what was measured of them: they need the machine to themselves. */
-const TIMED = [
-  "test/measure/**/*.test.ts",
-  "test/e2e/**/*.test.ts",
-  "test/cluster/**/*.test.ts",
-  "test/devices/**/*.test.ts",
-];
+/** These compare rates of sampling with the wall clock, and fill hundreds of MiB: each runs alone, after all others. */
+const ALONE = ["test/measure/peaks.test.ts", "test/measure/sampling.test.ts"];
+/** V8 spends a second on optimising the WebAssembly that draws one picture: without it, a process draws its few faster. */
+const execArgv = ["--liftoff-only"];
 
 export default defineConfig({
   test: {
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    reporters: ["default", "./test/testing/slowest-files.ts"],
     projects: [
       {
         extends: true,
         test: {
-          name: "parallel",
-          include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-          exclude: TIMED,
-          // Many of these start processes too: two at once is what a small CI machine can carry.
+          name: "unit",
+          include: ["src/**/*.test.ts"],
+          // One process for many files: loading the modules took longer than the tests.
+          isolate: false,
+          execArgv,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
       },
       {
         extends: true,
-        test: { name: "timed", include: TIMED, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 1 } },
+        test: {
+          name: "parallel",
+          include: ["test/**/*.test.ts"],
+          exclude: ALONE,
+          execArgv,
+          // Most of these start processes: two at once is what a small CI machine can carry.
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: "alone", include: ALONE, fileParallelism: false, maxWorkers: 1, sequence: { groupOrder: 1 } },
       },
     ],
   },

@@ -108,11 +108,11 @@ describe.skipIf(!ready)("bench/gpu on the fakes, in small", () => {
     const set = resultOf(evidence, "steps/stand-in/1");
     expect(set.attached).toMatchObject({ nvml: true, probed_processes: 1, host_period_ms: 5, device_period_ms: 20 });
     for (const arm of ["gate", "sampler", "probe", "lists"]) expect(Number(at(set.ratios, arm))).toBeGreaterThan(0);
-    // One set is no interval, and without one nothing is claimed.
+    // One set gives no interval, and without one no result exists.
     expect(evidence.summary.within_limit).toBeNull();
   }, 120_000);
 
-  it("lab: tells context, libraries and communicator apart, and compares the driver's peak with the allocator's", async () => {
+  it("lab: separates context, libraries and communicator, and compares the driver's peak with the allocator's", async () => {
     const evidence = await part("lab", ...(hasTorch ? [] : ["--patterns", "-"]));
     const gap = resultOf(evidence, "gap/default");
     const stages = (gap.stages as { stage: string; gap_process_bytes: number | null }[]).map(
@@ -129,7 +129,7 @@ describe.skipIf(!ready)("bench/gpu on the fakes, in small", () => {
     if (native !== null) {
       expect(at(recorded.recorded, 0)).toMatchObject({ attribution: "pid", job_peak_kind: "exact" });
       expect(at(recorded.recorded, 0, "job_peak_bytes")).toBe(at(recorded.told, "checks", "accounting_peak_bytes"));
-      // The probe as it is shipped, which may be older than the sources, tells when a context and a process group came.
+      // The probe as it is shipped, which may be older than the sources, reports when a context and a process group began.
       if (existsSync(path.join(ROOT, "dist/probe/inject/_stormlog_probe/marks.py"))) {
         expect(at(recorded.recorded, 0, "gap")).toMatchObject({
           context_bytes: 300 * MIB,
@@ -141,7 +141,7 @@ describe.skipIf(!ready)("bench/gpu on the fakes, in small", () => {
     }
     if (!hasTorch) return;
     expect(resultOf(evidence, "pattern/tensor_retention/leaky")).toMatchObject({ exit_code: 4, verdict: "fail" });
-    // One run is no baseline: not a fail, and not a pass either.
+    // One run is not a baseline: neither a fail nor a pass.
     expect(resultOf(evidence, "pattern/tensor_retention/fixed")).toMatchObject({ exit_code: 0, verdict: "unjudged" });
     expect(evidence.recordings.map(({ file }) => existsSync(path.join(out, file)))).toEqual([true, true, true]);
   }, 240_000);

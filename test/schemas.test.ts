@@ -128,7 +128,7 @@ describe("the published schemas", () => {
       expect(problems("recording", json("stormlog-bundle", "runs", "default", "1", "recording.json"))).toEqual([]);
     });
 
-    it("an analysis of a run, and of somebody else's table", async () => {
+    it("an analysis of a run, and of a table of another tool", async () => {
       expect(problems("analysis", await answer(["analyze", "stormlog-bundle/runs/default/1"]))).toEqual([]);
       const rows = Array.from({ length: 60 }, (_, step) => `${step},${step % 2},cuda:0,${(step + 1) << 22},`);
       const header = "step,rank,device,allocated_bytes,used_bytes";

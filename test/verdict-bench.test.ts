@@ -46,10 +46,10 @@ describe("the corpus", () => {
   });
 
   it("is the same for the same seed, and only leaking stories keep growing", () => {
-    const story = LEAKING.steady!;
-    expect(runProgram(story, 80, seeded(5))).toEqual(runProgram(story, 80, seeded(5)));
+    const program = LEAKING.steady!;
+    expect(runProgram(program, 80, seeded(5))).toEqual(runProgram(program, 80, seeded(5)));
     const risen = ({ allocated }: { allocated: Float64Array }) => allocated[79]! - allocated[40]!;
-    expect(risen(runProgram(story, 80, seeded(5)))).toBeGreaterThan(10 * MIB);
+    expect(risen(runProgram(program, 80, seeded(5)))).toBeGreaterThan(10 * MIB);
     expect(risen(runProgram(HEALTHY.constant!, 80, seeded(5)))).toBe(0);
     expect(Math.abs(risen(runProgram(HEALTHY["bounded cache"]!, 80, seeded(5))))).toBeLessThan(MIB);
   });

@@ -2,7 +2,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { PYTHON } from "../probe/testing/pythons.ts";
-import { installGate } from "./testing/installed.ts";
+import { installGate } from "../testing/installed-gate.ts";
 import { merge } from "./testing/merged.ts";
 import { type Ended, type Environment, onHost, plainEnvironment, run, shortDirectory } from "./testing/program.ts";
 import { shard, shards } from "./testing/shards.ts";
@@ -48,7 +48,7 @@ describe.skipIf(PYTHON === null)("an indexed job of Kubernetes", () => {
   );
 
   it(
-    "is no pass while a pod is missing, the last one too where the job says how many there are",
+    "is unjudged while a pod is missing, the last one too where the job declares its size",
     async () => {
       await Promise.all([0, 1].map((index) => pod("short", index, { STEPS: "40", WORLD_SIZE: "3" })));
       const options = ["--baseline", "none", "--budget", "host=1GiB"];
@@ -60,7 +60,7 @@ describe.skipIf(PYTHON === null)("an indexed job of Kubernetes", () => {
   );
 
   it(
-    "refuses the shard of a pod that was started anew, and says what to do",
+    "refuses the shard of a restarted pod, and names the next step",
     async () => {
       const again = await pod("short", 1, { STEPS: "5", WORLD_SIZE: "3" });
       expect(again.code).toBe(1);

@@ -2,14 +2,14 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { PYTHON } from "../probe/testing/pythons.ts";
-import { installGate } from "./testing/installed.ts";
+import { installGate } from "../testing/installed-gate.ts";
 import { merge } from "./testing/merged.ts";
 import { type Environment, missingProgram, plainEnvironment, run, shortDirectory } from "./testing/program.ts";
 import { shard, shards } from "./testing/shards.ts";
 
 const fixture = (name: string): string => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url));
 const missing = (program: string): string | null => {
-  if (PYTHON === null) return "there is no Python";
+  if (PYTHON === null) return "no Python was found";
   return missingProgram([program]) === null ? null : `${program} is not installed (scripts/ci/cluster.sh installs it)`;
 };
 const without = { openmpi: missing("mpirun.openmpi"), mpich: missing("mpirun.mpich") };
@@ -77,7 +77,7 @@ describe("a job of MPI", () => {
     );
 
     it(
-      "tells a rank whose program failed, with its status",
+      "names a rank whose program failed, with its status",
       async () => {
         const place = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np", "2"];
         const { code } = await started([...place, ...record("failed", "openmpi")], { STEPS: "30", EXIT_CODE_1: "7" });

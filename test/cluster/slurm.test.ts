@@ -4,13 +4,13 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { PYTHON } from "../probe/testing/pythons.ts";
-import { installGate } from "./testing/installed.ts";
+import { installGate } from "../testing/installed-gate.ts";
 import { merge } from "./testing/merged.ts";
 import { missingProgram, plainEnvironment, run, type Started, shortDirectory, until } from "./testing/program.ts";
 import { isMeasured, shard, shards } from "./testing/shards.ts";
 import { type BatchEnd, killNode, Slurm, whyNoSlurm } from "./testing/slurm.ts";
 
-const reason = whyNoSlurm() ?? (PYTHON === null ? "there is no Python" : null);
+const reason = whyNoSlurm() ?? (PYTHON === null ? "no Python was found" : null);
 if (reason !== null) console.warn(`Slurm is not tested: ${reason}`);
 
 const fixture = (name: string): string => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url));
@@ -46,7 +46,7 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
     const warnable = example("warned");
     const options = ["--time=1", "--signal=TERM@60", "--output=warned.log"];
     warned = slurm.in(warnable).sbatch(options, ["memory-gate.sbatch"], { STEPS: "3000", STEP_S: "0.1" });
-    // Where only some of these tests run, nobody waits for it.
+    // Where only some of these tests run, it is never awaited.
     warned.catch(() => {});
     const slow = { STEPS: "3000", STEP_S: "0.2" };
     overTime = slurm.startStep(["--job-name=over", "--time=1"], record("over"), slow);
@@ -193,7 +193,7 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   );
 
   it.skipIf(process.getuid?.() !== 0)(
-    "is told in words that its disk is read-only or full",
+    "names the cause when its disk is read-only or full",
     async () => {
       const mounted = (options: string, output: string): string[] => {
         const inside = record(path.join(output, "run")).join(" ");
@@ -224,7 +224,7 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   );
 
   it(
-    "that is told of its time limit before it comes ends its ranks in order and is still merged by the example's script",
+    "that is warned before its time limit ends its ranks in order and is merged by the example's script",
     async () => {
       const { code } = await warned;
       const log = readFileSync(path.join(shared, "warned", "warned.log"), "utf8");

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { WITH_TORCH } from "../probe/testing/pythons.ts";
 import { freePort } from "../testing/free-port.ts";
-import { installGate } from "./testing/installed.ts";
+import { installGate } from "../testing/installed-gate.ts";
 import { merge } from "./testing/merged.ts";
 import { type Ended, type Environment, onHost, plainEnvironment, run, shortDirectory } from "./testing/program.ts";
 import { shard, shards } from "./testing/shards.ts";
@@ -83,7 +83,7 @@ describe.skipIf(WITH_TORCH === null)("a job of torchrun on two nodes", () => {
   );
 
   it(
-    "is no pass while one of its nodes is missing",
+    "is unjudged while one of its nodes is missing",
     async () => {
       const [first = ""] = shards(shared, "around");
       const answer = await merged(

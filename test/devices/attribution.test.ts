@@ -25,8 +25,8 @@ const UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc"];
 const ownPids = { under: UNSHARE };
 const mayUnshare = spawnSync(UNSHARE[0]!, [...UNSHARE.slice(1), "true"]).status === 0;
 
-/** A process of somebody else, as long as the tests run. */
-function stranger(): number {
+/** A process outside the job that lives as long as the tests. */
+function otherProcess(): number {
   const child = spawn("sleep", ["600"], { stdio: "ignore" });
   process.once("exit", () => child.kill("SIGKILL"));
   return child.pid ?? 0;
@@ -34,7 +34,7 @@ function stranger(): number {
 
 /** Its memory moves by 4 GiB while the job runs. */
 function tenant(bytes: (size: number) => string): string[] {
-  const pid = stranger();
+  const pid = otherProcess();
   const at = (ms: number, size: number): string[] => [
     `proc ${ms} 0 ${pid} ${bytes(size)}`,
     `at ${ms} 0 ${DRIVER_USED + size} ${300 * MIB} ${80 * GIB}`,
@@ -52,7 +52,7 @@ const run = measuredAll<Seen>(
         tenant: () => seen(tenant(String)),
         untold: () => seen([...ONE_GPU, "proc 0 0 job na"]),
         empty: () => seen([...ONE_GPU, "proc 0 0 job gone"]),
-        untoldTenant: () => seen([...ONE_GPU, `proc 1400 0 ${stranger()} na`, "proc 0 0 job na"]),
+        unknownTenant: () => seen([...ONE_GPU, `proc 1400 0 ${otherProcess()} na`, "proc 0 0 job na"]),
         ...(mayUnshare && {
           hostPids: () => seen([...withDriver("535.54.03"), "pidns host"], TRAIN, ownPids),
           noMemory: () => seen([...withDriver("550.90.07"), "pidns zero-mem"], TRAIN, ownPids),
@@ -62,7 +62,7 @@ const run = measuredAll<Seen>(
 );
 
 describe.skipIf(absent !== null)(`memory of the job on a GPU${absent === null ? "" : ` (${absent})`}`, () => {
-  it("is told by pid where the driver names processes, with the driver's exact peak, its gap and nobody else's", () => {
+  it("is attributed by pid where the driver names processes, with the exact peak and gap of the job alone", () => {
     const pid = run("pid");
     expect(pid.code).toBe(0);
     expect(deviceOf(pid, "cuda:0")).toMatchObject({
@@ -124,8 +124,8 @@ describe.skipIf(absent !== null)(`memory of the job on a GPU${absent === null ? 
     },
   );
 
-  it("is not told where somebody else came to the device, whose memory nobody tells either", () => {
-    expect(deviceOf(run("untoldTenant"), "cuda:0")).toMatchObject({
+  it("is unknown where another process without a known size uses the device", () => {
+    expect(deviceOf(run("unknownTenant"), "cuda:0")).toMatchObject({
       attribution: "none",
       attribution_reason: expect.any(String),
       job_peak_bytes: null,
@@ -149,7 +149,7 @@ describe.skipIf(absent !== null || !mayUnshare)("memory of the job in a containe
     expect(highest(later.recording, "cuda:0", "job")).toBeNull();
   });
 
-  it("is told by pid since drivers convert both", () => {
+  it("is attributed by pid since drivers convert both", () => {
     expect(deviceOf(run("converted"), "cuda:0").attribution).toBe("pid");
   });
 });

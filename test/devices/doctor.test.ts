@@ -39,18 +39,18 @@ interface Row {
 }
 
 /** What doctor says on one machine: with `--json` a person's text goes to stderr. */
-interface Told {
+interface DoctorRun {
   readonly code: number | null;
   readonly text: string;
   readonly rows: readonly Row[];
 }
 
-async function doctor(env: Readonly<Record<string, string>>, under: readonly string[] = []): Promise<Told> {
+async function doctor(env: Readonly<Record<string, string>>, under: readonly string[] = []): Promise<DoctorRun> {
   const { code, stdout, stderr } = await cli(["doctor", "--json"], { cwd: ownDirectory("doctor"), env, under });
   return { code, text: stderr, rows: JSON.parse(stdout).findings };
 }
 
-const nvidia = (scenario: readonly string[], where = machine(), under: readonly string[] = []): Promise<Told> =>
+const nvidia = (scenario: readonly string[], where = machine(), under: readonly string[] = []): Promise<DoctorRun> =>
   doctor({ ...where, ...fakeNvml(scenario).env }, under);
 const noLibrary = { STORMLOG_GATE_NVML: "/nowhere/libnvidia-ml.so.1" };
 
@@ -66,7 +66,7 @@ const UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc"];
 const mayUnshare = spawnSync(UNSHARE[0]!, [...UNSHARE.slice(1), "true"]).status === 0;
 
 const absent = noFakeNvml();
-const told = measuredAll<Told>(
+const doctorOf = measuredAll<DoctorRun>(
   absent !== null
     ? {}
     : {
@@ -106,20 +106,20 @@ const told = measuredAll<Told>(
 );
 
 function row(machineName: string, name: string): Row {
-  const found = told(machineName).rows.find((each) => each.name === name);
-  if (found === undefined) throw new Error(`no row ${name}: ${JSON.stringify(told(machineName).rows)}`);
+  const found = doctorOf(machineName).rows.find((each) => each.name === name);
+  if (found === undefined) throw new Error(`no row ${name}: ${JSON.stringify(doctorOf(machineName).rows)}`);
   return found;
 }
 
 describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}`, () => {
   it("is content with a machine without a GPU", () => {
-    expect(told("no GPU").code).toBe(0);
+    expect(doctorOf("no GPU").code).toBe(0);
     expect(row("no GPU", "nvml")).toMatchObject({ status: "limited", detail: "no NVIDIA driver" });
     expect(row("no GPU", "drm")).toMatchObject({ status: "limited" });
   });
 
-  it("has one row and nothing to advise for a GPU that tells everything", () => {
-    expect(told("healthy").code).toBe(0);
+  it("has one row and no advice for a GPU that reports everything", () => {
+    expect(doctorOf("healthy").code).toBe(0);
     expect(row("healthy", "nvml")).toMatchObject({
       status: "ok",
       hint: null,
@@ -135,7 +135,7 @@ describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}
   });
 
   it("says how to keep a GPU awake and how to have exact peaks", () => {
-    expect(told("asleep").code).toBe(0);
+    expect(doctorOf("asleep").code).toBe(0);
     expect(row("asleep", "cuda:0")).toMatchObject({
       status: "ok",
       hint: expect.stringMatching(/nvidia-smi -am 1[\s\S]*nvidia-smi -pm 1/),
@@ -144,7 +144,7 @@ describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}
   });
 
   it("lists the MIG devices of a GPU that refuses", () => {
-    expect(told("mig").code).toBe(0);
+    expect(doctorOf("mig").code).toBe(0);
     expect(row("mig", "cuda:0")).toMatchObject({ status: "ok", detail: expect.stringContaining("divided by MIG") });
     expect(row("mig", "mig:0.0")).toMatchObject({
       status: "ok",
@@ -174,15 +174,15 @@ describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}
     ["no permission", "nvml", "may not use the GPU", "/dev/nvidia"],
     ["no library", "nvml", "libnvidia-ml.so.1", "Install"],
   ])("fails on a GPU that is there and does not work, and says what to do: %s", (name, where, detail, remedy) => {
-    expect(told(name).code).toBe(1);
+    expect(doctorOf(name).code).toBe(1);
     expect(row(name, where).status).toBe("missing");
     expect(row(name, where).detail).toContain(detail);
     expect(row(name, where).hint).toContain(remedy);
-    expect(told(name).rows.filter(({ status }) => status === "missing")).toHaveLength(1);
+    expect(doctorOf(name).rows.filter(({ status }) => status === "missing")).toHaveLength(1);
   });
 
   it("does not take a stub for a driver", () => {
-    expect(told("stub").code).toBe(0);
+    expect(doctorOf("stub").code).toBe(0);
     expect(row("stub", "nvml")).toMatchObject({
       status: "limited",
       hint: expect.stringContaining("without an NVIDIA GPU"),
@@ -197,14 +197,14 @@ describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}
   });
 
   it("lists cards of AMD and Intel", () => {
-    expect(told("amd").code).toBe(0);
+    expect(doctorOf("amd").code).toBe(0);
     expect(row("amd", "amd:0")).toMatchObject({ detail: expect.stringMatching(/^AMD Instinct MI210, 64\.00 GiB/) });
     expect(row("intel", "xpu:0")).toMatchObject({ detail: expect.stringContaining("shared with the CPU") });
   });
 
   it("shows a row a device and a line a problem, within the width of the terminal", () => {
     for (const name of ["healthy", "asleep", "mig", "wsl", "lost", "mismatch", "no GPU"]) {
-      const { text, rows } = told(name);
+      const { text, rows } = doctorOf(name);
       const lines = text.trimEnd().split("\n");
       expect(lines.filter((line) => /^[✓–✗] /.test(line))).toHaveLength(rows.length);
       const problems = rows.flatMap(({ hint }) => hint?.split("\n") ?? []);

@@ -77,7 +77,7 @@ describe.skipIf(absent !== null)(`memory of a device${absent === null ? "" : ` (
   );
 
   it.each(["memory unsupported", "total of zero"])(
-    "is absent and not 0 where GPU and CPU share theirs, and the job's processes are told all the same: %s",
+    "is absent and not 0 where GPU and CPU share memory, and the job's processes are still attributed: %s",
     (name) => {
       const one = run(name);
       expect(one.code).toBe(0);

@@ -3,7 +3,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { ownDirectory } from "./testing/directory.ts";
 
-/** A program that holds memory of cards of a {@link DrmTree}; what it does is told in its arguments. */
+/** A program that holds memory of cards of a {@link DrmTree}; its arguments select what it does. */
 export const DRM_USER = fileURLToPath(new URL("./drm-user.mjs", import.meta.url));
 
 /** A made-up /sys, /proc and /dev of a machine with cards of AMD and Intel, shaped as the kernel's own: real files, real links. */
@@ -65,7 +65,7 @@ export class DrmTree {
     return device;
   }
 
-  /** Memory of some other process, as AMD's compute driver tells it. */
+  /** Memory of some other process, as AMD's compute driver reports it. */
   compute(pid: number, gpuId: number, bytes: number): void {
     this.write(`sys/class/kfd/kfd/proc/${pid}/vram_${gpuId}`, bytes);
   }

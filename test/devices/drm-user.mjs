@@ -1,5 +1,5 @@
 // A measured program that uses a graphics card, as far as the kernel would show it: `node drm-user.mjs TREE MAKER STEPS MIB_A_STEP [what]`.
-// MAKER is amd or xe; `what`: "vanish" takes the card away halfway, "group" has only the control group tell.
+// VENDOR is amd or xe; `what`: "vanish" takes the card away halfway, "group" leaves only the control group to read.
 import {
   closeSync,
   constants,

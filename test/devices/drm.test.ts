@@ -111,7 +111,7 @@ describe.skipIf(built === null)(
         total_bytes: null,
         attribution: "pid",
         baseline_used_bytes: null,
-        // Nobody looked at them.
+        // They were not read.
         others_first_bytes: null,
         others_peak_bytes: null,
       });
@@ -123,7 +123,7 @@ describe.skipIf(built === null)(
       expect(peakOf(recording, "xpu:0", "job")).toBeGreaterThan(280 * MIB);
     });
 
-    it("takes the job's memory from its control group where processes tell nothing, with its exact peak", async () => {
+    it("takes the job's memory and its exact peak from the control group where processes report none", async () => {
       const tree = new DrmTree();
       tree.amd(0, PCI, 64 * GIB, 998);
       tree.write("sys/fs/cgroup/dmem.capacity", `drm/${PCI}/vram0 ${64 * GIB}`);

@@ -20,7 +20,7 @@ const run = measuredAll(
 );
 
 describe.skipIf(absent !== null)(`memory past the allocator${absent === null ? "" : ` (${absent})`}`, () => {
-  it("is told apart by what it is made of", () => {
+  it("is divided into its components", () => {
     const { gap } = deviceOf(run("still"), "cuda:0");
     expect(gap).toEqual({
       level: "device",
@@ -42,7 +42,7 @@ describe.skipIf(absent !== null)(`memory past the allocator${absent === null ? "
       device: "cuda:0",
       evidence: { context_bytes: 300 * MIB, library_bytes: 100 * MIB },
     });
-    // What grew in the first three steps is not told apart from communicators.
+    // What grew in the first three steps cannot be separated from communicators.
     expect(finding?.evidence.communicator_bytes).toBeGreaterThanOrEqual(150 * MIB);
     expect(finding?.evidence.communicator_bytes).toBeLessThanOrEqual(250 * MIB);
     expect(finding?.evidence.later_bytes).toBeGreaterThan(1300 * MIB);

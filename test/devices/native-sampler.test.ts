@@ -11,7 +11,7 @@ const able = process.platform === "linux" && has("gcc") && has("g++") && has("cm
 afterEach(() => void vi.unstubAllEnvs());
 
 describe.runIf(able)("the native sampler beside two GPUs", () => {
-  it("tells what each can be asked, whose processes are there, and what reading them cost", {
+  it("lists the capabilities of each device, its processes and the cost of reading them", {
     timeout: 300_000,
   }, async () => {
     const fake = fakeNvml([

@@ -48,7 +48,7 @@ const peaksOf = ({ recording }: Seen, column: "job" | "reserved") =>
     .map(({ rank, device, columns }) => [rank, device, Math.max(...columns[column]!.filter((value) => value > 0))]);
 
 describe.skipIf(absent !== null)(`ranks${absent === null ? "" : ` (${absent})`}`, () => {
-  it("have each the device that they use, whatever the driver and CUDA count, and one that nobody uses is nobody's", () => {
+  it("each have the device that they use, in any order of the driver and CUDA, and an unused device belongs to none", () => {
     const apart = run("apart");
     expect(devices(apart)).toEqual([
       [0, 0, "nvml:0", "none"],

@@ -63,7 +63,7 @@ describe("bad files", () => {
     ],
     ["negative bytes", () => file("negative.csv", "time_s,allocated_bytes\n0,5\n1,-3\n"), "NEGATIVE_BYTES"],
     [
-      "a directory that is no recording",
+      "a directory that is not a recording",
       () => {
         const full = path.join(directory, "dir");
         mkdirSync(full, { recursive: true });

@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { packageRoot } from "../../src/core/package-root.ts";
+import { installGate } from "../testing/installed-gate.ts";
 
 export interface CliResult {
   readonly code: number | null;
@@ -18,6 +19,8 @@ export interface CliOptions {
   readonly under?: readonly string[];
   /** Called once the process runs. */
   readonly onStart?: (pid: number) => void;
+  /** Called with each part of the error output as it arrives. */
+  readonly onStderr?: (text: string, pid: number) => void;
 }
 
 /** Output kept of each stream. */
@@ -26,11 +29,22 @@ const KEPT_BYTES = 64 * 1024 * 1024;
 /** The command line as shipped: the committed bundle, not the sources. */
 export const CLI = path.join(packageRoot(), "dist", "cli.js");
 
-/** Arguments of Node before those of the command line: the bundle, or the sources with STORMLOG_GATE_E2E=sources. */
-const ENTRY: readonly string[] =
-  process.env.STORMLOG_GATE_E2E === "sources"
-    ? ["--import", import.meta.resolve("tsx"), path.join(packageRoot(), "src", "cli", "main.ts")]
-    : [CLI];
+/** A process draws one picture: without the optimising compiler for WebAssembly, that costs half. */
+const NODE_OPTIONS = ["--liftoff-only"];
+
+let built: Promise<string> | undefined;
+
+/** The committed bundle; with STORMLOG_GATE_E2E=sources a build of the sources, made once per test file. */
+async function entry(): Promise<string> {
+  if (process.env.STORMLOG_GATE_E2E !== "sources") return CLI;
+  if (built === undefined) {
+    const directory = freshDirectory();
+    // Some tests start it as another user.
+    chmodSync(directory, 0o755);
+    built = installGate(directory).then(({ cli: file }) => file);
+  }
+  return built;
+}
 
 /** A fresh directory outside the repository, so that no git or configuration of it is found by accident; gone with the process. */
 export function freshDirectory(): string {
@@ -40,10 +54,17 @@ export function freshDirectory(): string {
 }
 
 /** Run the shipped command line to its end. */
-export function cli(args: readonly string[], options: CliOptions): Promise<CliResult> {
+export async function cli(args: readonly string[], options: CliOptions): Promise<CliResult> {
+  const file = await entry();
   return new Promise((resolve, reject) => {
     const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "/", NO_COLOR: "1", ...options.env };
-    const [program = process.execPath, ...rest] = [...(options.under ?? []), process.execPath, ...ENTRY, ...args];
+    const [program = process.execPath, ...rest] = [
+      ...(options.under ?? []),
+      process.execPath,
+      ...NODE_OPTIONS,
+      file,
+      ...args,
+    ];
     const child = spawn(program, rest, {
       cwd: options.cwd,
       env,
@@ -58,6 +79,7 @@ export function cli(args: readonly string[], options: CliOptions): Promise<CliRe
         kept += chunk.length;
       });
     }
+    child.stderr.on("data", (chunk: Buffer) => options.onStderr?.(chunk.toString(), child.pid as number));
     child.on("error", reject);
     child.on("spawn", () => options.onStart?.(child.pid as number));
     child.on("close", (code, signal) =>

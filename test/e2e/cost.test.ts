@@ -63,8 +63,8 @@ const reportOf = ({ stdout }: CliResult): Report => JSON.parse(stdout).payload;
 
 const kinds = (report: Report) => report.scenarios[0]?.runs.map(({ role, info }) => `${role} ${info.exit.kind}`) ?? [];
 
-describe("what red may cost", { timeout: 60_000 }, () => {
-  it("is a fail, unconfirmed, when the runs are used up before it is confirmed", async () => {
+describe("the limits on runs and minutes", { timeout: 60_000 }, () => {
+  it("leave a fail unconfirmed when the runs are used up", async () => {
     const cwd = workplace(["64 0.3"]);
     const result = await gate(cwd, "--max-runs", "2");
     expect(result.code, result.stderr).toBe(4);
@@ -74,12 +74,12 @@ describe("what red may cost", { timeout: 60_000 }, () => {
     expect(readFileSync(path.join(cwd, "stormlog-bundle/summary.md"), "utf8")).toMatch(/2 runs in/);
   });
 
-  it("is the same for the very first run", async () => {
+  it("leave a fail of a single run unconfirmed", async () => {
     const result = await gate(workplace(["64 0.3"]), "--max-runs", "1");
     expect([result.code, reportOf(result).confirmed, reportOf(result).cost.runs]).toEqual([4, false, 1]);
   });
 
-  it("counts candidate, base and attribution runs together", async () => {
+  it("count candidate, base and attribution runs together", async () => {
     const cwd = workplace(["64 0.3"]);
     const git = (...args: string[]) =>
       execFileSync("git", ["-C", cwd, "-c", "user.name=t", "-c", "user.email=t@example.org", ...args]);
@@ -100,29 +100,27 @@ describe("what red may cost", { timeout: 60_000 }, () => {
     const cut = await gate(cwd, ...args, "--max-runs", String(most));
     expect([cut.code, reportOf(cut).cost.runs]).toEqual([4, most]);
     expect(kinds(reportOf(cut)).map((kind) => kind.split(" ")[0])).toEqual(roles.slice(0, most));
-    const told = reportOf(cut).warnings.join("\n");
-    expect(told).toContain(`the limit of ${most} runs is reached, so the breach stays unconfirmed`);
-    expect(told).toContain(`the limit of ${most} runs is reached, so no line was looked for`);
+    const warnings = reportOf(cut).warnings.join("\n");
+    expect(warnings).toContain(`the limit of ${most} runs is reached, so the breach stays unconfirmed`);
+    expect(warnings).toContain(`the limit of ${most} runs is reached, so no line was looked for`);
   });
 
-  it("ends a run that would last beyond its minutes, and does not judge by what it saw of that one", async () => {
-    // Held against the baseline the second run, which is small, would have acquitted the change.
+  it("end a run at the limit of minutes, and do not judge by that run", async () => {
+    // The second run is small enough to dismiss the breach.
     const cwd = workplace(["64 0.2", "0 120"], 24);
-    const started = performance.now();
-    const result = await gate(cwd, "--max-minutes", "0.1");
+    const result = await gate(cwd, "--max-minutes", "0.05");
     expect(result.code, result.stderr).toBe(4);
-    expect((performance.now() - started) / 1000).toBeLessThan(6 + 10);
     const report = reportOf(result);
     expect(report).toMatchObject({ verdict: "fail", confirmed: false, cost: { runs: 2 } });
     expect(kinds(report)).toEqual(["candidate exited", "candidate timeout"]);
     expect(report.warnings.join("\n")).toContain(
-      "the limit of 0.1 minutes is reached, so the breach stays unconfirmed",
+      "the limit of 0.05 minutes is reached, so the breach stays unconfirmed",
     );
     const measured = JSON.parse(readFileSync(path.join(cwd, "stormlog-bundle/measurements.json"), "utf8"));
     expect(measured.runs).toHaveLength(1);
   });
 
-  it("is no pass of fewer runs than were asked for", async () => {
+  it("leave fewer runs than requested unjudged", async () => {
     const result = await gate(workplace(["8 0.2"], 512), "--repeats", "3", "--max-runs", "2");
     expect([result.code, reportOf(result).verdict]).toEqual([6, "unjudged"]);
     expect(reportOf(result).scenarios[0]?.judgement?.reason).toContain("2 of 3 runs were made");
@@ -130,7 +128,7 @@ describe("what red may cost", { timeout: 60_000 }, () => {
     expect([enough.code, reportOf(enough).verdict]).toEqual([0, "pass"]);
   });
 
-  it("keeps the runs there are when another one cannot even begin", async () => {
+  it("keep the finished runs when the next one cannot start", async () => {
     const cwd = workplace(["64 0.3 stormlog-bundle/runs/default/2"]);
     const result = await gate(cwd);
     expect(result.code, result.stderr).toBe(1);

@@ -17,7 +17,7 @@ describe("a new user's first steps", () => {
     expect(JSON.parse(json.stdout).help).toBe(short.stdout.trimEnd());
   });
 
-  it("is told in one line what a lesser sampler cannot see", async () => {
+  it("reports in one line what the fallback sampler cannot read", async () => {
     const cwd = freshDirectory();
     const env = { STORMLOG_GATE_SAMPLER: "fallback" };
     const notice = /note: STORMLOG_GATE_SAMPLER asks for it; the plain JavaScript/g;
@@ -27,14 +27,14 @@ describe("a new user's first steps", () => {
     expect(refresh.stdout.match(notice)).toHaveLength(1);
   });
 
-  it("is told when a limit cuts the repeats", async () => {
+  it("reports that a limit cut the repeats", async () => {
     const { stdout } = await cli(["run", "--repeats", "3", "--max-runs", "2", ...SHORT], { cwd: freshDirectory() });
     expect(stdout).toContain("the limit of 2 runs is reached, so 2 of 3 runs were made");
     const whole = await cli(["run", "--repeats", "2", "--max-runs", "2", ...SHORT], { cwd: freshDirectory() });
     expect(whole.stdout).not.toContain("the limit of");
   });
 
-  it("is told that options come after the command", async () => {
+  it("reports options that follow the command", async () => {
     const { code, stderr } = await cli(["--json", "run", "--", "true"], { cwd: freshDirectory() });
     expect(code).toBe(2);
     expect(stderr).toContain("Options come after the command");
@@ -87,14 +87,14 @@ describe("a new user's first steps", () => {
     expect(readFileSync(path.join(cwd, "events.json"), "utf8")).toBe("mine");
   });
 
-  it("is told plainly that the demo cannot write here", async () => {
-    // Nobody can make a directory there, root included.
+  it("reports that the demo cannot write to the directory", async () => {
+    // Not even root can make a directory there.
     const { code, stderr } = await cli(["demo"], { cwd: "/sys" });
     expect(code).toBe(1);
     expect(stderr).toContain("DEMO_FOLDER_UNWRITABLE");
   });
 
-  it("is told plainly that the working directory is gone", async () => {
+  it("reports that the working directory is gone", async () => {
     const cwd = freshDirectory();
     const script = `cd "${cwd}" && rmdir "${cwd}" && exec "${process.execPath}" "${CLI}" run -- true`;
     const { status, stderr } = spawnSync("sh", ["-c", script], { encoding: "utf8" });
@@ -102,7 +102,7 @@ describe("a new user's first steps", () => {
     expect(stderr).toContain("CWD_GONE");
   });
 
-  it("is told plainly when there is no temporary directory", async () => {
+  it("reports that the temporary directory is missing", async () => {
     const env = { TMPDIR: "/no/such/directory" };
     const { code, stderr } = await cli(["baseline", "refresh", "--", "true"], { cwd: freshDirectory(), env });
     expect(code).toBe(1);

@@ -6,7 +6,7 @@ import { cli, freshDirectory } from "./cli.ts";
 const directory = freshDirectory();
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Clears the screen and forges a line; a record comes with a pull request, from whoever wrote it. */
+/** Clears the screen and forges a line; the author of a pull request writes its records. */
 const ATTACK = "\u001b[2J\r\n\u2713 PASS\u202e";
 
 const RECORD = {
@@ -24,7 +24,7 @@ const RECORD = {
   envelopes: [],
 };
 
-describe("a baseline record of a stranger", () => {
+describe("an untrusted baseline record", () => {
   it("cannot move the cursor, start a line or turn the text around", async () => {
     mkdirSync(path.join(directory, "baselines"));
     writeFileSync(path.join(directory, "baselines", "record.json"), JSON.stringify(RECORD));

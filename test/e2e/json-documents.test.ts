@@ -20,7 +20,7 @@ describe("--json", () => {
     expect(result.stderr).toContain("COMMAND_FAILED");
   });
 
-  it("prints the error as a document where there is no answer", async () => {
+  it("prints the error as a document when the command fails", async () => {
     const result = await run("show", "--json", "absent");
     expect(result.code).toBe(5);
     expect(document(result)).toMatchObject({ error: { code: "INPUT_NOT_FOUND" } });
@@ -32,7 +32,7 @@ describe("--json", () => {
     expect(document(await run("show", "--json", "again"))).toEqual(document(result));
   });
 
-  it("is refused where an export that is no JSON would share stdout with it", async () => {
+  it("is refused where an export in another format would share stdout with it", async () => {
     const refused = await run("export", "bundle", "--format", "csv", "--json");
     expect(refused.code).toBe(2);
     expect(document(refused)).toMatchObject({ error: { code: "OUTPUT_MISSING" } });

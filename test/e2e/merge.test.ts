@@ -37,7 +37,7 @@ async function measure(name: string, mebibytes: number, options: string[], env: 
 
 const merge = (...args: string[]) => cli(["merge", "--json", ...args], { cwd });
 
-/** The verdict without what tells one merge from the next. */
+/** The verdict without what differs between merges. */
 function answer(result: CliResult) {
   const { session: _session, ...rest } = payload(result);
   return { code: result.code, rest };
@@ -58,7 +58,7 @@ beforeAll(async () => {
 }, 120_000);
 
 describe("merging the legs of a matrix", () => {
-  it("fails by its worst leg, tells legs apart and holds all of their evidence", async () => {
+  it("fails by its worst leg, keeps legs apart and has the evidence of each", async () => {
     const result = await merge("legs/linux", "legs/mac", "--bundle", "two", "--expect", "2");
     expect(result.code, result.stderr).toBe(4);
     const { verdict, scenarios, cost } = payload(result);
@@ -201,7 +201,7 @@ describe("a bundle that cannot be used", () => {
     expect(scenarios[1]?.error?.message).toContain(path.join("broken", name.replaceAll(" ", "-")));
   });
 
-  it("does not keep a failed leg from being told", async () => {
+  it("still reports a failed leg", async () => {
     const directory = broken("gone", (at) => rmSync(at, { recursive: true }));
     const result = await merge("legs/mac", directory, "--bundle", "b-gone");
     expect([result.code, payload(result).verdict]).toEqual([5, "fail"]);
@@ -253,7 +253,7 @@ describe("merging the nodes of one job", () => {
     expect(warnings.join("\n")).toContain("not judged over all ranks (its bundles name no baseline)");
   });
 
-  it("names the ranks that nobody has, and is no pass without them", async () => {
+  it("names missing ranks, and does not pass without them", async () => {
     const result = await merge("nodes/n0", "--baseline", "none", "--budget", "host=1GiB", "--bundle", "half");
     expect([result.code, payload(result).verdict]).toEqual([6, "unjudged"]);
     expect(payload(result).scenarios[0]?.judgement?.reason).toContain("rank 1 of 2 is missing from the bundles");

@@ -344,7 +344,7 @@ describe.skipIf(group === null)("a command that the kernel kills at its memory c
     const parent = `${enter}; ${PYTHON} leak.py; exit 5`;
     const result = await gate(cwd, ["sh", "-c", parent]);
     expect(result.info.exit).toEqual({ kind: "exited", code: 5 });
-    // Only the kernel's log tells whose process it was; without it the kill is suspected.
+    // Only the kernel's log names the process; without it the kill is suspected.
     const certain = result.info.oom?.certainty === "established";
     expect(result.info.oom).toMatchObject({ source: "kernel", certainty: certain ? "established" : "suspected" });
     expect(result.code).toBe(certain ? 4 : 1);

@@ -9,7 +9,7 @@ import { cli, freshDirectory } from "./cli.ts";
 const WORK = "const keep = Buffer.alloc(100 * 2 ** 20, 1); setTimeout(() => keep.length, 250);\n";
 const PIPELINE = { CI: "true", STORMLOG_GATE_BASE: "main" };
 
-interface Told {
+interface Payload {
   readonly verdict: string;
   readonly policy_changes?: readonly {
     readonly path: string;
@@ -54,8 +54,8 @@ function change(base: string | null, head: string): string {
 
 async function gate(cwd: string, env: Readonly<Record<string, string>> = PIPELINE) {
   const { code, stdout, stderr } = await cli(["run", "--json", "--attribute", "off"], { cwd, env });
-  const report = JSON.parse(stdout) as { readonly payload: Told };
-  return { code, told: report.payload, stderr };
+  const report = JSON.parse(stdout) as { readonly payload: Payload };
+  return { code, payload: report.payload, stderr };
 }
 
 describe("the policy of a pull request", { timeout: 60_000 }, () => {
@@ -65,9 +65,9 @@ describe("the policy of a pull request", { timeout: 60_000 }, () => {
   });
 
   it("is the base commit's: a budget that the change raises stays breached, and the change is listed", async () => {
-    const { code, told, stderr } = await gate(raised);
+    const { code, payload, stderr } = await gate(raised);
     expect(code).toBe(4);
-    expect(told).toMatchObject({
+    expect(payload).toMatchObject({
       verdict: "fail",
       policy_changes: [{ path: "scenarios.train.budget.host", base: "40MiB", head: "1GiB" }],
       policy_difference: expect.stringMatching(/^[0-9a-f]{12}-policy$/),
@@ -76,43 +76,43 @@ describe("the policy of a pull request", { timeout: 60_000 }, () => {
   });
 
   it("is its own outside a pipeline, and on the base branch", async () => {
-    expect(await gate(raised, { STORMLOG_GATE_BASE: "main" })).toMatchObject({ code: 0, told: { verdict: "pass" } });
-    expect(await gate(raised, { CI: "true" })).toMatchObject({ code: 0, told: { verdict: "pass" } });
+    expect(await gate(raised, { STORMLOG_GATE_BASE: "main" })).toMatchObject({ code: 0, payload: { verdict: "pass" } });
+    expect(await gate(raised, { CI: "true" })).toMatchObject({ code: 0, payload: { verdict: "pass" } });
   });
 
   it("is its own with one warning where the clone does not reach the base", async () => {
     const shallow = freshDirectory();
     git(shallow, "clone", "--quiet", "--depth=1", "--branch=feature", `file://${raised}`, ".");
-    const { code, told } = await gate(shallow, { CI: "true", GITHUB_BASE_REF: "main" });
+    const { code, payload } = await gate(shallow, { CI: "true", GITHUB_BASE_REF: "main" });
     expect(code).toBe(0);
-    expect(told.warnings.filter((warning) => warning.includes("fetch-depth: 0"))).toHaveLength(1);
+    expect(payload.warnings.filter((warning) => warning.includes("fetch-depth: 0"))).toHaveLength(1);
   });
 
   it("is its own, and called new, where the base commit has none", async () => {
-    const { code, told } = await gate(change(null, config(scenario("train", "1GiB"))));
+    const { code, payload } = await gate(change(null, config(scenario("train", "1GiB"))));
     expect(code).toBe(0);
-    expect(told.warnings).toContainEqual(expect.stringContaining("the base commit has none"));
-    expect(told.policy_changes).toBeUndefined();
+    expect(payload.warnings).toContainEqual(expect.stringContaining("the base commit has none"));
+    expect(payload.policy_changes).toBeUndefined();
   });
 
   it("is its own with a warning where the base commit's cannot be read", async () => {
-    const { code, told } = await gate(change("scenarios: 5\n", config(scenario("train", "1GiB"))));
+    const { code, payload } = await gate(change("scenarios: 5\n", config(scenario("train", "1GiB"))));
     expect(code).toBe(0);
-    expect(told.warnings).toContainEqual(expect.stringMatching(/of the base commit .* is not a configuration/));
+    expect(payload.warnings).toContainEqual(expect.stringMatching(/of the base commit .* is not a configuration/));
   });
 
   it("may get tighter at once", async () => {
-    const { code, told } = await gate(change(config(scenario("train", "1GiB")), config(scenario("train", "40MiB"))));
+    const { code, payload } = await gate(change(config(scenario("train", "1GiB")), config(scenario("train", "40MiB"))));
     expect(code).toBe(4);
-    expect(told.policy_changes).toBeUndefined();
-    expect(told.warnings).toContainEqual(expect.stringContaining("1GiB before"));
+    expect(payload.policy_changes).toBeUndefined();
+    expect(payload.warnings).toContainEqual(expect.stringContaining("1GiB before"));
   });
 
   it("never loses a scenario that the change removes", async () => {
     const both = config(scenario("train", "1GiB") + scenario("eval", "1GiB"));
-    const { code, told } = await gate(change(both, config(scenario("train", "1GiB"))));
+    const { code, payload } = await gate(change(both, config(scenario("train", "1GiB"))));
     expect(code).toBe(6);
-    expect(told.scenarios).toMatchObject([
+    expect(payload.scenarios).toMatchObject([
       { scenario: "train", verdict: "pass" },
       { scenario: "eval", verdict: "unjudged", judgement: { reason: expect.stringContaining("removes the scenario") } },
     ]);
@@ -120,23 +120,23 @@ describe("the policy of a pull request", { timeout: 60_000 }, () => {
 
   it("calls a scenario that runs something else unjudged", async () => {
     const head = config(scenario("train", "1GiB", `["${process.execPath}", "-e", "setTimeout(() => {}, 200)"]`));
-    const { code, told } = await gate(change(config(scenario("train", "1GiB")), head));
+    const { code, payload } = await gate(change(config(scenario("train", "1GiB")), head));
     expect(code).toBe(6);
-    expect(told.policy_changes).toMatchObject([{ path: "scenarios.train.run" }]);
-    expect(told.scenarios[0]?.judgement?.reason).toContain("alters what the scenario runs");
+    expect(payload.policy_changes).toMatchObject([{ path: "scenarios.train.run" }]);
+    expect(payload.scenarios[0]?.judgement?.reason).toContain("alters what the scenario runs");
   });
 
   it("cannot make unjudged a pass", async () => {
     const base = config(scenario("train", "1GiB") + scenario("eval", "1GiB"));
     const head = config(scenario("train", "1GiB"), "policy: { unjudged: pass }\n");
-    const { code, told } = await gate(change(base, head));
+    const { code, payload } = await gate(change(base, head));
     expect(code).toBe(6);
-    expect(told.policy_changes?.map(({ path: place }) => place)).toEqual(["scenarios.eval", "policy.unjudged"]);
+    expect(payload.policy_changes?.map(({ path: place }) => place)).toEqual(["scenarios.eval", "policy.unjudged"]);
   });
 
   it("warns, and passes, when the change alters it and nothing is red", async () => {
-    const { code, told } = await gate(change(config(scenario("train", "1GiB")), config(scenario("train", "2GiB"))));
-    expect([code, told.verdict, told.scenarios[0]?.verdict]).toEqual([0, "warn", "pass"]);
+    const { code, payload } = await gate(change(config(scenario("train", "1GiB")), config(scenario("train", "2GiB"))));
+    expect([code, payload.verdict, payload.scenarios[0]?.verdict]).toEqual([0, "warn", "pass"]);
   });
 
   it("is found from a directory below the top of the repository, and of a branch that moved on", async () => {
@@ -154,8 +154,8 @@ describe("the policy of a pull request", { timeout: 60_000 }, () => {
     write(sub, config(scenario("train", "4GiB")));
     git(cwd, "commit", "--quiet", "-am", "main goes its own way");
     git(cwd, "checkout", "--quiet", "other");
-    const { code, told } = await gate(sub);
+    const { code, payload } = await gate(sub);
     expect(code).toBe(4);
-    expect(told.policy_changes).toMatchObject([{ base: "40MiB", head: "3GiB" }]);
+    expect(payload.policy_changes).toMatchObject([{ base: "40MiB", head: "3GiB" }]);
   });
 });

@@ -50,9 +50,9 @@ it("recordings that threads of the built command line read give what one thread 
     again,
   } as const;
   const { report } = await mergeBundles({ ...request, argv: ["merge"], now: () => new Date() });
-  const told = JSON.parse(built.stdout).payload;
-  expect(told.scenarios).toEqual(JSON.parse(JSON.stringify(payloadOf(report).scenarios)));
-  expect(told.scenarios[0].judgement.reason).toMatch(/^rank 7 \(on node1\) host: leak/);
+  const answer = JSON.parse(built.stdout).payload;
+  expect(answer.scenarios).toEqual(JSON.parse(JSON.stringify(payloadOf(report).scenarios)));
+  expect(answer.scenarios[0].judgement.reason).toMatch(/^rank 7 \(on node1\) host: leak/);
   const manifest = (name: string) => JSON.parse(readFileSync(path.join(parent, name, "manifest.json"), "utf8"));
   const evidence = (name: string) =>
     manifest(name).files.filter((file: { path: string }) => file.path.startsWith("runs/"));

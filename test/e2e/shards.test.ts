@@ -34,7 +34,7 @@ const record = (output: string, command: readonly string[], env: Record<string, 
 let merges = 0;
 const merge = (...args: string[]) => cli(["merge", "--json", "--bundle", `merged-${++merges}`, ...args], { cwd });
 
-interface Told {
+interface Payload {
   readonly verdict: string;
   readonly warnings: readonly string[];
   readonly scenarios: readonly {
@@ -52,7 +52,7 @@ interface Told {
   }[];
 }
 
-const payload = ({ stdout }: CliResult): Told => JSON.parse(stdout).payload;
+const payload = ({ stdout }: CliResult): Payload => JSON.parse(stdout).payload;
 const errors = (result: CliResult) => payload(result).scenarios.flatMap(({ error }) => error?.code ?? []);
 
 const info = (shard: string): string => at(shard, "recording.json");
@@ -92,7 +92,7 @@ describe("recordings under a launcher", () => {
     expect(statSync(at("job/rank-0001/samples.parquet")).mtimeMs).toBe(before);
   });
 
-  it("are one alone in a batch script, which is no rank", async () => {
+  it("are one in a batch script, which is not a rank", async () => {
     const { SLURM_STEP_ID: _step, SLURM_STEP_NUM_TASKS: _tasks, ...batch } = slurm(0);
     const result = await record("batch", work(8), batch);
     expect(result.code, result.stderr).toBe(0);
@@ -188,7 +188,7 @@ describe("merging recordings", () => {
     expect(error?.message).toMatch(/^rank 3 on .*: the command exited with status 3/);
   });
 
-  it("tells recordings that know nothing of each other apart, as legs of a matrix are", async () => {
+  it("keeps recordings of different jobs apart, as legs of a matrix are", async () => {
     await Promise.all([record("legs/linux", work(8)), record("legs/mac", work(24))]);
     const result = await merge("legs", "--budget", "host=1GiB");
     expect(payload(result).scenarios.map(({ scenario }) => scenario)).toEqual(["linux/default", "mac/default"]);
@@ -266,7 +266,7 @@ describe("recordings that cannot be counted", () => {
   });
 
   it("because they are of another job are judged by themselves, and neither job is whole", async () => {
-    const copy = copyOf("strangers");
+    const copy = copyOf("unrelated");
     edit(`${copy}/rank-0001`, (json) => Object.assign(json, { session: "slurm-700.0" }));
     const result = await merge(copy, "--budget", "host=1GiB");
     expect([result.code, payload(result).verdict]).toEqual([6, "unjudged"]);
@@ -274,7 +274,7 @@ describe("recordings that cannot be counted", () => {
     expect(payload(result).warnings.join("\n")).toContain("recordings of 2 jobs, each judged separately");
   });
 
-  it("because nobody named their job are taken for one, and that is told", async () => {
+  it("without a named job are taken for one job, with a warning", async () => {
     const copy = copyOf("unnamed");
     for (const rank of [0, 1, 2, 3]) {
       edit(`${copy}/rank-000${rank}`, (json) => Object.assign(json, { session: `${rank}`.repeat(32) }));
@@ -284,7 +284,7 @@ describe("recordings that cannot be counted", () => {
     expect(payload(result).warnings.join("\n")).toContain("Set STORMLOG_GATE_SESSION");
   });
 
-  it("because there are none are told in one sentence, even of ten thousand empty directories", async () => {
+  it("that are missing are reported in one sentence, even for ten thousand empty directories", async () => {
     for (let i = 0; i < 10_000; i++) mkdirSync(at("empty", `rank-${i}`), { recursive: true });
     const result = await merge("empty");
     expect(result.code).toBe(5);

@@ -61,10 +61,10 @@ describe.skipIf(python === null)("the walkthrough's page, run as it stands", () 
 
   it("is compared row by row, and a row that says something else is found", () => {
     const leaky = steps.find(({ command }) => command.includes("--bundle leaky"))?.output ?? "";
-    const told = rowsOf(leaky);
-    expect([...told.keys()].filter((name) => /^[✗!] /.test(name))).toHaveLength(9);
+    const shown = rowsOf(leaky);
+    expect([...shown.keys()].filter((name) => /^[✗!] /.test(name))).toHaveLength(9);
     const wrong = rowsOf(leaky.replaceAll("MiB", "GiB").replaceAll("leak ", "flat "));
-    for (const [name, cells] of told) expect(differences(cells, wrong.get(name)), name).not.toEqual([]);
+    for (const [name, cells] of shown) expect(differences(cells, wrong.get(name)), name).not.toEqual([]);
     expect(differences(["1.00 GiB"], undefined)).not.toEqual([]);
   });
 
@@ -89,9 +89,9 @@ describe.skipIf(python === null)("the walkthrough's page, run as it stands", () 
 
   it.each(SAID)("says what the page says: %s", (of, said) => {
     const step = steps.find(({ command }) => of.test(command));
-    const [told, here] = [step?.output ?? "", seen(step?.command ?? "")];
+    const [shown, here] = [step?.output ?? "", seen(step?.command ?? "")];
     for (const pattern of said) {
-      expect(words(told, pattern), `the page: ${pattern}`).not.toBe("");
+      expect(words(shown, pattern), `the page: ${pattern}`).not.toBe("");
       expect(words(here, pattern), `${pattern} in\n${here}`).not.toBe("");
     }
   });
@@ -99,10 +99,10 @@ describe.skipIf(python === null)("the walkthrough's page, run as it stands", () 
   it("names the same line of the leak as the page", () => {
     const step = steps.find(({ command }) => command.includes("--bundle leaky"));
     const line = /train\.py:\d+ keeps \S+ \S+/;
-    const [told, here] = [words(step?.output ?? "", line), words(seen(step?.command ?? ""), line)];
-    expect(here.split(" ")[0]).toBe(told.split(" ")[0]);
+    const [shown, here] = [words(step?.output ?? "", line), words(seen(step?.command ?? ""), line)];
+    expect(here.split(" ")[0]).toBe(shown.split(" ")[0]);
     const kept = (text: string): number => sizeOf(text.split(" ").slice(2).join(" "));
-    expect(kept(here) / kept(told)).toBeGreaterThan(0.9);
-    expect(kept(here) / kept(told)).toBeLessThan(1.1);
+    expect(kept(here) / kept(shown)).toBeGreaterThan(0.9);
+    expect(kept(here) / kept(shown)).toBeLessThan(1.1);
   });
 });

@@ -22,8 +22,8 @@ export function sizeOf(text: string): number {
 }
 
 /**
- * Rows of the tables in an output, by their first cell. Bins are two blanks or more apart; a line with a cell that is no size, share,
- * count, time or word is no row.
+ * Rows of the tables in an output, by their first cell. Bins are two blanks or more apart; a line with a cell that is not a size, share,
+ * count, time or word is not a row.
  */
 export function rowsOf(output: string): ReadonlyMap<string, readonly string[]> {
   const kinds = [SIZE, PERCENT, LOOSE, WORD];
@@ -37,20 +37,20 @@ export function rowsOf(output: string): ReadonlyMap<string, readonly string[]> {
   return new Map(found);
 }
 
-function near(told: string, seen: string): boolean {
-  if (SIZE.test(told) && SIZE.test(seen)) {
-    const [a, b] = [sizeOf(told), sizeOf(seen)];
+function near(shown: string, seen: string): boolean {
+  if (SIZE.test(shown) && SIZE.test(seen)) {
+    const [a, b] = [sizeOf(shown), sizeOf(seen)];
     return Math.abs(a - b) <= Math.max(SMALLEST_BYTES, Math.abs(a) * (LARGEST_RATIO - 1));
   }
-  if (PERCENT.test(told) && PERCENT.test(seen))
-    return Math.abs(Number.parseFloat(told) - Number.parseFloat(seen)) <= NEAR_PERCENT;
-  if (LOOSE.test(told)) return LOOSE.test(seen);
+  if (PERCENT.test(shown) && PERCENT.test(seen))
+    return Math.abs(Number.parseFloat(shown) - Number.parseFloat(seen)) <= NEAR_PERCENT;
+  if (LOOSE.test(shown)) return LOOSE.test(seen);
   // Which kind of stillness a series shows may differ from run to run; that it grows may not.
-  return told === "–" || seen === "–" ? told === seen : WORD.test(seen) && GROWS.test(told) === GROWS.test(seen);
+  return shown === "–" || seen === "–" ? shown === seen : WORD.test(seen) && GROWS.test(shown) === GROWS.test(seen);
 }
 
 /** Which cells of a row another run does not reproduce, in words. */
-export function differences(told: readonly string[], seen: readonly string[] | undefined): readonly string[] {
-  if (seen === undefined) return ["there is no such row"];
-  return told.flatMap((cell, i) => (near(cell, seen[i] ?? "") ? [] : [`${cell} is ${seen[i] ?? "nothing"}`]));
+export function differences(shown: readonly string[], seen: readonly string[] | undefined): readonly string[] {
+  if (seen === undefined) return ["the row is missing"];
+  return shown.flatMap((cell, i) => (near(cell, seen[i] ?? "") ? [] : [`${cell} is ${seen[i] ?? "nothing"}`]));
 }

@@ -28,7 +28,7 @@ describe.skipIf(absent !== null)(
     let markdown: string;
 
     beforeAll(async () => {
-      // Whether so short a round comes out as the catalogue says is no question here.
+      // The verdicts of so short a round are not tested here.
       await cli(["lab", "run", "python_cache", "--steps", "40", "--output", "cpu"], { cwd: directory });
       const device = path.join(directory, "device");
       await recordDevicePattern(device, { name: "python_cache", steps: 40, keptKib: 512, modelMib: 64 });
@@ -100,7 +100,7 @@ describe.skipIf(absent !== null)(
       expect(printed).toContain(`${louder}: ${factor.toFixed(2)}x`);
     });
 
-    it("tells of the recordings what was seen and judges nothing", () => {
+    it("reports what the recordings show and judges nothing", () => {
       expect(patternOf(1, "python_cache")).toMatchObject({
         outcome: "replayed",
         leak_bytes_per_step: 512 * 1024,

@@ -48,11 +48,11 @@ describe.skipIf(!existsSync("/usr/bin/python3"))("a round by stored baselines", 
   const store = path.join(directory, "store");
   /** Patterns run by /usr/bin/python3, as the configuration's `python3` does. */
   const env = { PATH: `/usr/bin:${process.env.PATH ?? ""}` };
-  const round = async (pattern: string, output: string): Promise<{ document: LabDocument; told: string }> => {
+  const round = async (pattern: string, output: string): Promise<{ document: LabDocument; shown: string }> => {
     const args = ["lab", "run", pattern, "--json", "--baseline", `file:${store}`, "--output", output];
     const { code, stdout, stderr } = await cli(args, { cwd: directory, env });
     expect(code, stderr).toBe(0);
-    return { document: JSON.parse(stdout), told: stderr };
+    return { document: JSON.parse(stdout), shown: stderr };
   };
 
   beforeAll(async () => {
@@ -62,20 +62,20 @@ describe.skipIf(!existsSync("/usr/bin/python3"))("a round by stored baselines", 
   }, 120_000);
 
   it("judges by the record that the configuration made, measures none, and confirms the leak by the fixed state", async () => {
-    const { document, told } = await round("python_cache", "known");
+    const { document, shown } = await round("python_cache", "known");
     expect(document.patterns).toMatchObject([
       { outcome: "caught", leaky: { verdict: "fail", confirmed: true }, fixed: { verdict: "pass", runs: 1 } },
     ]);
     expect(existsSync(path.join(directory, "known", "baseline"))).toBe(false);
-    expect(told).not.toContain("become the baseline");
+    expect(shown).not.toContain("become the baseline");
     const runs = readdirSync(path.join(directory, "known", "python_cache", "leaky", "runs", "python_cache"));
     expect(runs).toContain("base-1");
   }, 180_000);
 
   it("measures a baseline where the store has no record of the pattern, and says so", async () => {
-    const { document, told } = await round("node_cache", "unknown");
+    const { document, shown } = await round("node_cache", "unknown");
     expect(document.patterns).toMatchObject([{ outcome: "caught", fixed: { verdict: "pass" } }]);
-    expect(told).toContain(
+    expect(shown).toContain(
       `no usable baseline for scenario "node_cache": 5 runs of the fixed state become the baseline`,
     );
     expect(existsSync(path.join(directory, "unknown", "baseline", "node_cache"))).toBe(true);
@@ -83,7 +83,18 @@ describe.skipIf(!existsSync("/usr/bin/python3"))("a round by stored baselines", 
   }, 180_000);
 
   it("does not pass over a store that is not there", async () => {
-    const args = ["lab", "run", "node_cache", "--json", "--baseline", "file:nowhere", "--output", "absent"];
+    const args = [
+      "lab",
+      "run",
+      "node_cache",
+      "--json",
+      "--baseline",
+      "file:nowhere",
+      "--steps",
+      "20",
+      "--output",
+      "absent",
+    ];
     const { code, stdout } = await cli(args, { cwd: directory, env });
     expect(code).toBe(1);
     const document: LabDocument = JSON.parse(stdout);

@@ -6,7 +6,7 @@ import { CATALOGUE } from "../../src/lab/catalogue.ts";
 import { type LabDocument, type LabOutcome, type LabPattern, parseLabDocument } from "../../src/lab/report/document.ts";
 import { environmentAfter, LAB_FILE, type LabNarrator, runLab, surprises } from "../../src/lab/round.ts";
 import type { Fingerprint } from "../../src/telemetry/recording/model.ts";
-import { directory, quietConsole, run, runTelling } from "./testing/lab-command.ts";
+import { directory, quietConsole, run, runWatched } from "./testing/lab-command.ts";
 
 const SILENT: LabNarrator = { begins: () => {}, baseline: () => {}, judging: () => {}, ended: () => {} };
 
@@ -62,7 +62,7 @@ const onDisk = (output: string): LabDocument =>
   parseLabDocument(JSON.parse(readFileSync(path.join(output, LAB_FILE), "utf8")), output);
 
 describe("a round in which a pattern cannot be judged", () => {
-  it("keeps the environment that others told, one session for all where none is named, and the program's last words", async () => {
+  it("keeps the environment that other patterns reported, one session, and the last output of the program", async () => {
     const output = directory();
     const document = await round(["node_cache", "forward_hook"], output, SILENT, {
       env: { STORMLOG_GATE_SESSION: "" },
@@ -74,7 +74,7 @@ describe("a round in which a pattern cannot be judged", () => {
     expect(sessionsIn(output, "node_cache")).toHaveLength(1);
   }, 120_000);
 
-  it("tells the last words from the bundle where a stored baseline is given", async () => {
+  it("reads the last output from the bundle where a stored baseline is given", async () => {
     const output = directory();
     mkdirSync(path.join(output, "store"));
     const { patterns } = await round(["forward_hook"], output, SILENT, { baseline: "file:store" });
@@ -82,18 +82,18 @@ describe("a round in which a pattern cannot be judged", () => {
     expect(patterns[0]?.reason).toMatch(/exited with status 1: there is no such device$/);
   }, 60_000);
 
-  it("leaves the environment as PyTorch told it, whatever a program knew that ended early", () => {
+  it("keeps the environment that PyTorch reported when a later program ended early", () => {
     const row = (framework: string, outcome: LabOutcome, fingerprint: Fingerprint | null) => ({
       pattern: { framework, outcome } as LabPattern,
       fingerprint,
     });
-    const told = { backend: "cuda", framework: "torch" };
+    const reported = { backend: "cuda", framework: "torch" };
     const plain = { backend: "cpu" };
     expect(environmentAfter({}, row("node", "caught", plain))).toEqual(plain);
-    expect(environmentAfter(plain, row("torch", "caught", told))).toEqual(told);
-    expect(environmentAfter(told, row("torch", "broken", plain))).toEqual(told);
-    expect(environmentAfter(told, row("torch", "broken", null))).toEqual(told);
-    expect(environmentAfter(told, row("node", "caught", plain))).toEqual(told);
+    expect(environmentAfter(plain, row("torch", "caught", reported))).toEqual(reported);
+    expect(environmentAfter(reported, row("torch", "broken", plain))).toEqual(reported);
+    expect(environmentAfter(reported, row("torch", "broken", null))).toEqual(reported);
+    expect(environmentAfter(reported, row("node", "caught", plain))).toEqual(reported);
   });
 
   it("says what to do about the reason, not about a leak that is too small", async () => {
@@ -111,7 +111,7 @@ describe("a round in which a pattern cannot be judged", () => {
     const output = path.join(directory(), "two words");
     const printed: string[] = [];
     await expect(
-      runTelling((text) => printed.push(text), "run", "forward_hook", "--python", deviceless(), "--output", output),
+      runWatched((text) => printed.push(text), "run", "forward_hook", "--python", deviceless(), "--output", output),
     ).rejects.toMatchObject({ code: "LAB_SURPRISE" });
     const text = printed.join("\n");
     expect(text).toContain("\n1 could not be judged. Evidence: ");
@@ -140,7 +140,7 @@ describe("a round that is interrupted", () => {
       // Handlers in a thread of a test runner hear no signal of the system.
       process.emit("SIGHUP");
     };
-    const { code, text, document } = await runTelling(print, "run", "node_cache", "--output", output);
+    const { code, text, document } = await runWatched(print, "run", "node_cache", "--output", output);
     expect(code).toBe(130);
     expect(text).toContain("\nNo pattern came to its end. Evidence: ");
     expect(document).toMatchObject({ patterns: [] });

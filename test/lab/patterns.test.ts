@@ -36,7 +36,7 @@ for name in ["data_batch_%d" % number for number in range(1, 6)] + ["test_batch"
 
 interface Ran {
   readonly code: number | null;
-  readonly told: Readonly<Record<string, unknown>> | null;
+  readonly printed: Readonly<Record<string, unknown>> | null;
   readonly stderr: string;
 }
 
@@ -56,11 +56,11 @@ function ran(name: string, state: "leaky" | "fixed", steps: number): Ran {
     env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1" },
   });
   const line = stdout.split("\n").find((text) => text.startsWith("leak-lab: "));
-  return { code: status, told: line === undefined ? null : JSON.parse(line.slice("leak-lab: ".length)), stderr };
+  return { code: status, printed: line === undefined ? null : JSON.parse(line.slice("leak-lab: ".length)), stderr };
 }
 
 /** What a pattern's script says by itself, for a command line that no catalogue gives. */
-function told(name: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+function started(name: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   return spawnSync(PYTHON, [path.join(LAB, "patterns", `${name}.py`), ...args], {
     encoding: "utf8",
     timeout: 120_000,
@@ -90,19 +90,25 @@ describe("the leak lab's files", () => {
 });
 
 describe("a pattern without a framework", { timeout: 60_000 }, () => {
-  it.each(["node_cache", "node_listeners"])("%s runs in both states and tells what it kept", (name) => {
+  it.each(["node_cache", "node_listeners"])("%s runs in both states and reports what it kept", (name) => {
     for (const state of ["leaky", "fixed"] as const) {
-      const { code, told, stderr } = ran(name, state, 3);
+      const { code, printed, stderr } = ran(name, state, 3);
       expect(code, stderr).toBe(0);
-      expect(told).toMatchObject({ pattern: name, state, steps: 3, leak_bytes_per_step: 128 * 1024, accuracy: null });
+      expect(printed).toMatchObject({
+        pattern: name,
+        state,
+        steps: 3,
+        leak_bytes_per_step: 128 * 1024,
+        accuracy: null,
+      });
     }
   });
 
   it.skipIf(!existsSync(PYTHON)).each(["python_cache", "python_callbacks"])("%s does so in Python", (name) => {
     for (const state of ["leaky", "fixed"] as const) {
-      const { code, told, stderr } = ran(name, state, 3);
+      const { code, printed, stderr } = ran(name, state, 3);
       expect(code, stderr).toBe(0);
-      expect(told).toMatchObject({ pattern: name, state, steps: 3, leak_bytes_per_step: 128 * 1024 });
+      expect(printed).toMatchObject({ pattern: name, state, steps: 3, leak_bytes_per_step: 128 * 1024 });
     }
   });
 
@@ -123,7 +129,7 @@ describe("a pattern without a framework", { timeout: 60_000 }, () => {
   it.skipIf(!existsSync(PYTHON))(
     "says in one line which framework is missing, whatever a pattern imports first",
     () => {
-      // A framework that nobody has installed: an import of it fails as it does on a bare machine.
+      // The import of a framework fails as on a bare machine.
       const bare = mkdtempSync(path.join(tmpdir(), "stormlog-lab-bare-"));
       onTestFinished(() => rmSync(bare, { recursive: true, force: true }));
       const hide = `import sys
@@ -140,7 +146,7 @@ sys.meta_path.insert(0, Hidden())
         if (framework === "python" || framework === "node") continue;
         // Of several ranks each is on its own here, as under a launcher.
         const rank = { RANK: "0", LOCAL_RANK: "0", WORLD_SIZE: "1", MASTER_ADDR: "127.0.0.1", MASTER_PORT: "1" };
-        const { status, stderr } = told(name, ["fixed"], { PYTHONPATH: bare, ...rank });
+        const { status, stderr } = started(name, ["fixed"], { PYTHONPATH: bare, ...rank });
         expect(status, name).toBe(1);
         expect(stderr, name).toMatch(new RegExp(`^${names[framework]} is not installed: .*\\n$`));
       }
@@ -153,8 +159,8 @@ describe.skipIf(!has("torch"))("a pattern in PyTorch", { timeout: 180_000 }, () 
     const first = ran("forward_hook", "fixed", 10);
     expect(first.code, first.stderr).toBe(0);
     const second = ran("forward_hook", "leaky", 10);
-    expect(second.told?.accuracy).toBe(first.told?.accuracy);
-    expect(first.told?.leak_bytes_per_step).toBe(32 * 64 * 4 * 4 * 4);
+    expect(second.printed?.accuracy).toBe(first.printed?.accuracy);
+    expect(first.printed?.leak_bytes_per_step).toBe(32 * 64 * 4 * 4 * 4);
   });
 
   it("trains on CIFAR-10 where the user has it, in either of its archives", () => {
@@ -175,14 +181,14 @@ describe.skipIf(!has("torch"))("a pattern in PyTorch", { timeout: 180_000 }, () 
   it("refuses in one line a device that is not there, and a directory without the data", () => {
     const place = mkdtempSync(path.join(tmpdir(), "stormlog-lab-empty-"));
     onTestFinished(() => rmSync(place, { recursive: true, force: true }));
-    const empty = told("forward_hook", ["fixed", "--device", "cpu", "--data", place]);
+    const empty = started("forward_hook", ["fixed", "--device", "cpu", "--data", place]);
     expect(empty.status).toBe(1);
     expect(empty.stderr).toMatch(/^--data .*: neither data_batch_1 nor data_batch_1\.bin is there: .*\n$/);
     writeFileSync(path.join(place, "data_batch_1.bin"), "not images");
-    const wrong = told("forward_hook", ["fixed", "--device", "cpu", "--data", place]);
+    const wrong = started("forward_hook", ["fixed", "--device", "cpu", "--data", place]);
     expect(wrong.status).toBe(1);
     expect(wrong.stderr).toMatch(/^--data .*: data_batch_1 is not a file of CIFAR-10 \(.*\)\n$/);
-    const device = told("forward_hook", ["fixed", "--device", "mps"]);
+    const device = started("forward_hook", ["fixed", "--device", "mps"]);
     expect(device.status).toBe(1);
     expect(device.stderr).toMatch(/^--device mps: PyTorch \S+ finds none here; .*\n$/);
   });
@@ -194,7 +200,7 @@ describe.skipIf(!has("torch"))("a pattern in PyTorch", { timeout: 180_000 }, () 
     const address = server.address();
     const port = typeof address === "object" && address !== null ? String(address.port) : "";
     const env = { RANK: "0", LOCAL_RANK: "0", WORLD_SIZE: "2", MASTER_ADDR: "127.0.0.1", MASTER_PORT: port };
-    const { status, stderr } = told("ddp_bucket_hook", ["fixed", "--device", "cpu"], env);
+    const { status, stderr } = started("ddp_bucket_hook", ["fixed", "--device", "cpu"], env);
     expect(status).toBe(1);
     expect(stderr).toContain(`rank 0 of 2 cannot join the others at 127.0.0.1:${port}: `);
     expect(stderr).not.toContain("Traceback");
@@ -245,8 +251,8 @@ describe.skipIf(!has("torch"))("a pattern in PyTorch", { timeout: 180_000 }, () 
   });
 
   it("trains on two ranks by itself", () => {
-    const { code, told, stderr } = ran("gathered_shards", "leaky", 2);
+    const { code, printed, stderr } = ran("gathered_shards", "leaky", 2);
     expect(code, stderr).toBe(0);
-    expect(told).toMatchObject({ pattern: "gathered_shards", device: "cpu" });
+    expect(printed).toMatchObject({ pattern: "gathered_shards", device: "cpu" });
   });
 });

@@ -46,7 +46,7 @@ describe("where recordings of a pattern may lie", () => {
     ]);
   });
 
-  it("tells of a link that leads nowhere, rather than of no recording", async () => {
+  it("reports a broken link, not a missing recording", async () => {
     const place = placeWith({ "cache/leaky.csv": csv(MIB) });
     symlinkSync(path.join(place, "gone.csv"), path.join(place, "cache", "fixed.csv"));
     const [pattern] = await patternsOf(place);
@@ -66,8 +66,8 @@ describe("where recordings of a pattern may lie", () => {
 
   it("finds what a program printed in a bundle of a scenario with any name", async () => {
     const place = directory();
-    const told = JSON.stringify({ steps: 3, framework: "node 1", leak_bytes_per_step: 10, accuracy: 0.75 });
-    const program = `setTimeout(() => console.log('leak-lab: ${told}'), 300)`;
+    const line = JSON.stringify({ steps: 3, framework: "node 1", leak_bytes_per_step: 10, accuracy: 0.75 });
+    const program = `setTimeout(() => console.log('leak-lab: ${line}'), 300)`;
     const request = gateRequest({
       options: {
         scenario: "My Net / große Läufe",

@@ -135,7 +135,7 @@ describe("lab report", () => {
     expect(text.match(/dampens:/g)).toHaveLength(3);
   });
 
-  it("tells two rounds of one backend apart by their numbers", async () => {
+  it("numbers two rounds of one backend", async () => {
     const places = [round("cpu", pattern("a", 300, 100)), round("cpu", pattern("a", 150, 100))];
     expect((await run("report", ...places.map(written))).text).toContain("cpu 1 over cpu 2: 2.00x");
   });

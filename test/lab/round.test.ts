@@ -55,7 +55,7 @@ describe.skipIf(!WANTED)("a round of the leak lab on this machine", () => {
     }
   });
 
-  it("tells of every pattern how much it keeps with each step, by its construction", () => {
+  it("states how much every pattern keeps a step by construction", () => {
     for (const { name, leak_bytes_per_step: kept } of measured()) expect(kept, name).toBeGreaterThan(0);
   });
 

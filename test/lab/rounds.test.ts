@@ -10,8 +10,8 @@ import type { LabOutcome } from "../../src/lab/report/document.ts";
 const SUMMARY = path.join(packageRoot(), "scripts", "ci", "leak-lab-summary.mjs");
 type Round = Readonly<Record<string, LabOutcome>>;
 
-/** What is told of these rounds; null stands for one that left nothing. */
-function told(...rounds: readonly (Round | null)[]): ReturnType<typeof toldOf> {
+/** The report of these rounds; null is a round without a result. */
+function report(...rounds: readonly (Round | null)[]): ReturnType<typeof toldOf> {
   return toldOf([], rounds);
 }
 
@@ -39,7 +39,7 @@ const AS_EXPECTED: Round = { forward_hook: "caught", scaler_accumulation: "not-v
 
 describe("what several rounds of the lab came to", () => {
   it("is well when each pattern came out as the catalogue says, in all of them", () => {
-    const { code, text } = told(AS_EXPECTED, { ...AS_EXPECTED, scaler_accumulation: "warned" });
+    const { code, text } = report(AS_EXPECTED, { ...AS_EXPECTED, scaler_accumulation: "warned" });
     expect(text).toMatch(/forward_hook +caught +caught 2 of 2\n/);
     expect(text).toMatch(/scaler_accumulation +not-visible +not-visible 1 of 2, warned 1 of 2\n/);
     expect(text).toContain("2 rounds: 2 of 2 leaks caught, 0 false alarms in 4 fixed states, 0 surprises.");
@@ -47,7 +47,7 @@ describe("what several rounds of the lab came to", () => {
   });
 
   it.each<LabOutcome>(["not-visible", "warned", "false-alarm", "broken"])("is not when one of them was %s", (odd) => {
-    const { code, text } = told(AS_EXPECTED, { ...AS_EXPECTED, forward_hook: odd });
+    const { code, text } = report(AS_EXPECTED, { ...AS_EXPECTED, forward_hook: odd });
     expect(code).toBe(1);
     expect(text).toContain(`${odd} 1 of 2   <- round 2`);
     expect(text).toContain("1 of 2 leaks caught");
@@ -62,8 +62,8 @@ describe("what several rounds of the lab came to", () => {
   });
 
   it("is not when a round is missing, or nothing could be judged", () => {
-    expect(told(AS_EXPECTED, null)).toMatchObject({ code: 1 });
-    expect(told(AS_EXPECTED, null).text).toContain("Without a result: round 2.");
-    expect(told({ jax_pullbacks: "skipped" })).toMatchObject({ code: 1 });
+    expect(report(AS_EXPECTED, null)).toMatchObject({ code: 1 });
+    expect(report(AS_EXPECTED, null).text).toContain("Without a result: round 2.");
+    expect(report({ jax_pullbacks: "skipped" })).toMatchObject({ code: 1 });
   });
 });

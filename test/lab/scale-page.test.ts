@@ -22,7 +22,7 @@ describe("docs/evidence/leak-lab.md", () => {
     expect(names).toContain("scaler_accumulation");
   });
 
-  it.each(names)("tells of %s what its search found, in the words that the command prints today", (name) => {
+  it.each(names)("states for %s what its search found, in the words of the command", (name) => {
     expect(page.replace(/\s+/g, " ")).toContain(answerWords(documentOf(name)));
   });
 

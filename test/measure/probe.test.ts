@@ -76,7 +76,7 @@ describe.skipIf(!hasPython).each(kinds)("a Python process under the %s sampler",
   beforeEach(() => void vi.stubEnv("STORMLOG_GATE_SAMPLER", kind));
   afterEach(() => void vi.unstubAllEnvs());
 
-  it("tells its heap without a framework, and who it is", async () => {
+  it("reports its heap and its identity without a framework", async () => {
     const run = await measured(python(LIVE));
     expect(probeOf(run)).toMatchObject({
       available: true,
@@ -93,7 +93,7 @@ describe.skipIf(!hasPython).each(kinds)("a Python process under the %s sampler",
     expect(run.info.lost.filter((text) => !text.includes("host samples were missed"))).toEqual([]);
   });
 
-  it("of several ranks is a table for each, in the world that they were told", async () => {
+  it("of several ranks is a table for each, with their world size", async () => {
     const ranks = `for r in 0 1 2; do RANK=$r LOCAL_RANK=$r WORLD_SIZE=4 ${PYTHON} -c '${LIVE}' & done; wait`;
     const recording = await recordingOf(await measured(["sh", "-c", ranks]));
     expect([0, 1, 2].map((rank) => (heapOf(recording, rank)?.timeNs?.length ?? 0) > 5)).toEqual([true, true, true]);
@@ -101,7 +101,7 @@ describe.skipIf(!hasPython).each(kinds)("a Python process under the %s sampler",
     expect(analyze(recording).ranks).toMatchObject({ world_size: 4, missing_ranks: [3] });
   });
 
-  it("that is killed has told all up to its last moments", async () => {
+  it("that is killed has reported all but its last samples", async () => {
     const run = await measured(python(`${LIVE.replace("0.6", "0.4")}; import os; os.kill(os.getpid(), 9)`));
     expect(run.info.exit).toEqual({ kind: "signaled", signal: "SIGKILL" });
     const recording = await recordingOf(run);
@@ -113,7 +113,7 @@ describe.skipIf(!hasPython).each(kinds)("a Python process under the %s sampler",
 });
 
 describe.skipIf(!hasPython)("where nothing can be seen from inside", () => {
-  it("the recording says that the interpreter was told to ignore the probe", async () => {
+  it("the recording states that the interpreter ignores the probe", async () => {
     const run = await measured([PYTHON, "-I", "-c", LIVE]);
     expect(probeOf(run)).toMatchObject({ available: false, reason: expect.stringContaining("python -I") });
     expect(heapOf(await recordingOf(run))).toBeUndefined();
@@ -125,7 +125,7 @@ describe.skipIf(!hasPython)("where nothing can be seen from inside", () => {
     expect(probeOf(run)).toMatchObject({ available: false, reason: expect.stringContaining("cleaned") });
   });
 
-  it("the recording says that the command is no Python", async () => {
+  it("the recording states that the command is not Python", async () => {
     const run = await measured(node("setTimeout(() => {}, 200)"));
     expect(probeOf(run)).toMatchObject({ available: false, reason: expect.stringContaining("STORMLOG_GATE_HEAP") });
   });
@@ -151,10 +151,10 @@ describe("a run with --probe off", () => {
 describe("a program of any language", () => {
   const STEPS = 'i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo $i > "$STORMLOG_GATE_STEP_FILE"; sleep 0.02; done';
 
-  it("tells its steps by writing them into a file", async () => {
+  it("reports its steps by writing them into a file", async () => {
     const run = await measured(["sh", "-c", STEPS]);
-    const { steps: told } = await readRecordFile(path.join(run.directory, "samples.rec"));
-    expect(told.map(({ pid, steps }) => [pid, steps.at(-1)])).toEqual([[-1, 40]]);
+    const { steps: processes } = await readRecordFile(path.join(run.directory, "samples.rec"));
+    expect(processes.map(({ pid, steps }) => [pid, steps.at(-1)])).toEqual([[-1, 40]]);
     const { steps } = (await recordingOf(run)).tables[0]!;
     const known = [...new Set(steps?.filter(Number.isFinite))];
     expect(known.length).toBeGreaterThan(8);
@@ -162,7 +162,7 @@ describe("a program of any language", () => {
   });
 
   it.skipIf(kinds.length < 2 || !hasCompiler)(
-    "tells its heap and calls its steps when the library is preloaded",
+    "reports its heap and its steps when the library is preloaded",
     async () => {
       const directory = temporaryDirectory();
       const source = path.join(directory, "loop.c");
@@ -175,14 +175,14 @@ describe("a program of any language", () => {
 #include <unistd.h>
 #include <dlfcn.h>
 int main(void) {
-  void (*tell)(uint64_t) = (void (*)(uint64_t))dlsym(RTLD_DEFAULT, "stormlog_gate_step");
+  void (*step)(uint64_t) = (void (*)(uint64_t))dlsym(RTLD_DEFAULT, "stormlog_gate_step");
   for (uint64_t i = 1; i <= 150; ++i) {
     char *kept = malloc(3000);
     memset(kept, 1, 3000);
-    if (tell) tell(i);
+    if (step) step(i);
     usleep(3000);
   }
-  return tell ? 0 : 1;
+  return step ? 0 : 1;
 }
 `,
       );

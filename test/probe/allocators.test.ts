@@ -95,7 +95,7 @@ os.wait()
     expect(child.info.get("error")).toBeUndefined();
   });
 
-  it("keeps the peak that somebody sets back, and names who did", async () => {
+  it("keeps a peak that the program resets, and names the caller", async () => {
     const script = `
 import sys, time, types, torch
 tool = types.ModuleType("meddler")
@@ -175,9 +175,9 @@ print("went on")
     });
     expect(first!.get("traceback")).toMatch(/script\.py", line \d+, in fill/);
     expect(first!.get("traceback")).not.toContain("_stormlog_probe");
-    const told = recordsOf(left, CUDA, OOM);
-    expect(told.length).toBeGreaterThanOrEqual(3);
-    expect(told.at(-1)?.values[6]).toBe(3);
+    const records = recordsOf(left, CUDA, OOM);
+    expect(records.length).toBeGreaterThanOrEqual(3);
+    expect(records.at(-1)?.values[6]).toBe(3);
   });
 
   it("reads TensorFlow's GPUs once its context stands, without starting it", async () => {

@@ -5,8 +5,9 @@ import { PYTHON, WITH_TORCH } from "./testing/pythons.ts";
 
 const STEPS = 400;
 const WARM_UP = 40;
-const RUNS = 10;
-const CLEAN_RUNS = 4;
+/** `npm run soak` tries more often. */
+const RUNS = Number(process.env.STORMLOG_TEST_HEAP_TRIES ?? 2);
+const CLEAN_RUNS = Number(process.env.STORMLOG_TEST_HEAP_CLEAN_TRIES ?? 1);
 
 interface Account {
   /** Bytes per step of the heap's readings at the ends of steps. */
@@ -38,23 +39,31 @@ async function accounts(kind: "leaky" | "clean", count: number): Promise<Account
 }
 
 describe.skipIf(WITH_TORCH === null)("the heap of a training loop on the CPU", () => {
-  it(`shows 32 x 10 logits kept at every step to within a tenth of what they cost, ${RUNS} times of ${RUNS}`, async () => {
-    for (const { seen, truth, readings } of await accounts("leaky", RUNS)) {
-      // 1280 bytes of numbers, and what the allocator and the tensor add.
-      expect(truth).toBeGreaterThan(1280);
-      expect(truth).toBeLessThan(2500);
-      expect(Math.abs(seen / truth - 1)).toBeLessThan(0.1);
-      expect(readings).toBeGreaterThanOrEqual(24);
-    }
-  }, 180_000);
+  it(
+    `shows 32 x 10 logits kept at every step to within a tenth of what they cost, in ${RUNS} of ${RUNS} tries`,
+    async () => {
+      for (const { seen, truth, readings } of await accounts("leaky", RUNS)) {
+        // 1280 bytes of numbers, and what the allocator and the tensor add.
+        expect(truth).toBeGreaterThan(1280);
+        expect(truth).toBeLessThan(2500);
+        expect(Math.abs(seen / truth - 1)).toBeLessThan(0.1);
+        expect(readings).toBeGreaterThanOrEqual(24);
+      }
+    },
+    60_000 + RUNS * 12_000,
+  );
 
-  it("shows next to nothing in its clean twin", async () => {
-    for (const { seen, truth, readings } of await accounts("clean", CLEAN_RUNS)) {
-      expect(readings).toBeGreaterThanOrEqual(24);
-      expect(Math.abs(truth)).toBeLessThan(150);
-      expect(Math.abs(seen)).toBeLessThan(150);
-    }
-  }, 120_000);
+  it(
+    "shows next to nothing in its clean twin",
+    async () => {
+      for (const { seen, truth, readings } of await accounts("clean", CLEAN_RUNS)) {
+        expect(readings).toBeGreaterThanOrEqual(24);
+        expect(Math.abs(truth)).toBeLessThan(150);
+        expect(Math.abs(seen)).toBeLessThan(150);
+      }
+    },
+    60_000 + CLEAN_RUNS * 12_000,
+  );
 });
 
 describe.skipIf(PYTHON === null)("the heap of any Python process", () => {
@@ -76,12 +85,12 @@ time.sleep(0.3)
     const used = pairs.map((values) => (values[0] ?? 0) - (start[0] ?? 0));
     expect(Math.max(...used)).toBeGreaterThan(50_000_000);
     expect(Math.max(...used)).toBeLessThan(56_000_000);
-    // Freed, and still held: the last block stands above them.
+    // Freed, but not returned to the system: the last block lies above them.
     expect(used.at(-1)).toBeLessThan(5_000_000);
     expect((pairs.at(-1)?.[1] ?? 0) - (start[1] ?? 0)).toBeGreaterThan(45_000_000);
   });
 
-  it("is read ever more seldom the more free blocks there are to walk", async () => {
+  it("is read less often the more free blocks it has to walk", async () => {
     const script = `
 import ctypes, time
 libc = ctypes.CDLL(None)
@@ -90,7 +99,7 @@ libc.free.argtypes = (ctypes.c_void_p,)
 blocks = [libc.malloc(1100) for _ in range(400_000)]
 for block in blocks[::2]: libc.free(block)
 started = time.thread_time(), time.process_time(), time.monotonic()
-time.sleep(3)
+time.sleep(1.5)
 print((time.process_time() - started[1]) / (time.monotonic() - started[2]))
 `;
     const ended = await probedScript(PYTHON!, script);

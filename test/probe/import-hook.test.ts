@@ -131,7 +131,7 @@ ${script}`,
       "5",
     ],
     ["one in two directories without a file", { "torch/part.py": "value = 5" }, "None"],
-  ])("is no trouble for what merely has a framework's name: %s", async (_what, files, printed) => {
+  ])("does not disturb what only has a framework's name: %s", async (_what, files, printed) => {
     const script = "import torch, time\nprint(vars(torch).get('value'))\ntime.sleep(0.3)";
     const ended = await probedScript(python, script, { pythonPath: [directoryWith(files)] });
     expect(ended).toMatchObject({ code: 0, stdout: `${printed}\n`, stderr: "" });

@@ -6,16 +6,16 @@ import { PYTHON, WITH_TORCH } from "./testing/pythons.ts";
 
 const CLOCK = "import time\nclock = time.monotonic_ns\n";
 
-/** Numbers that the program printed, and the moments that its probe told. */
+/** Numbers that the program printed, and the times that its probe reported. */
 async function moments(stdout: string, info: ReadonlyMap<string, string>) {
-  const told = [...info].map(([key, value]) => `${key}=${value}`).join("\n");
+  const lines = [...info].map(([key, value]) => `${key}=${value}`).join("\n");
   return {
     printed: stdout
       .trim()
       .split(/\s+/)
       .filter((word) => /^\d+$/.test(word))
       .map(BigInt),
-    marks: parseProbeInfo(told)!.marks,
+    marks: parseProbeInfo(lines)!.marks,
   };
 }
 
@@ -27,7 +27,7 @@ torch.set_num_threads(1)
 store = "file://" + tempfile.mktemp()
 `;
 
-  it("is told with its moments, and the functions are torch's own again", async () => {
+  it("is reported with its times, and torch has its own functions again", async () => {
     const ended = await probedScript(
       WITH_TORCH!,
       `${SET_UP}
@@ -92,7 +92,7 @@ time.sleep(0.2)
 });
 
 describe.skipIf(PYTHON === null)("the moment CUDA is there", () => {
-  it("is told, and what of the devices may be seen", async () => {
+  it("is reported with the visible devices", async () => {
     const ended = await probedScript(
       PYTHON!,
       `${CLOCK}import torch\nbefore = clock()\ntorch.cuda.init()\nprint(before, clock())\ntime.sleep(0.2)`,

@@ -17,7 +17,7 @@ clock = time.monotonic_ns
 `;
 
 /** The phases that the file of the process left, read as the gate reads them. */
-function told(ended: Ended): ReportedPhases {
+function phasesIn(ended: Ended): ReportedPhases {
   return parseProbeInfo(readFileSync(path.join(ended.directory, `${only(ended).name}.info`), "utf8"))!.phases;
 }
 
@@ -25,13 +25,13 @@ async function phasesOf(script: string): Promise<ReportedPhases> {
   const ended = await probedScript(PYTHON!, SET_UP + script);
   expect(ended).toMatchObject({ code: 0, stderr: "" });
   expect(only(ended).info.get("error")).toBeUndefined();
-  return told(ended);
+  return phasesIn(ended);
 }
 
 const names = ({ phases }: ReportedPhases): readonly string[] => phases.map(({ name }) => name);
 
 describe.each(PYTHONS.map((python) => [versionOf(python), python] as const))("phases with Python %s", (_, python) => {
-  it("are told with their moments, within one another and in the order of their beginnings", async () => {
+  it("are reported with their times, nested and in the order of their starts", async () => {
     const ended = await probedScript(
       python,
       `${SET_UP}moments = [clock()]
@@ -46,7 +46,7 @@ print(name, *moments)
     );
     expect(ended).toMatchObject({ code: 0, stderr: "" });
     const [name, ...moments] = ended.stdout.trim().split(" ");
-    const { phases, dropped } = told(ended);
+    const { phases, dropped } = phasesIn(ended);
     expect([name, phases.map((phase) => phase.name), dropped]).toEqual(["outer", ["outer", "inner"], 0]);
     const [outer, inner] = phases;
     const order = [0, outer!.began, 1, inner!.began, 2, inner!.ended!, 3, outer!.ended!, 4].map((moment) =>
@@ -64,15 +64,15 @@ describe.skipIf(PYTHON === null)("phases", () => {
   });
 
   it("may be entered by many threads at once", async () => {
-    const told = await phasesOf(`def work(k):
+    const seen = await phasesOf(`def work(k):
   for n in range(25):
     with phase("thread %d" % k): time.sleep(0.0001)
 threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
 for one in threads: one.start()
 for one in threads: one.join()`);
-    expect(told.dropped).toBe(0);
-    for (let k = 0; k < 8; k++) expect(names(told).filter((name) => name === `thread ${k}`)).toHaveLength(25);
-    expect(told.phases.every(({ ended }) => ended !== null)).toBe(true);
+    expect(seen.dropped).toBe(0);
+    for (let k = 0; k < 8; k++) expect(names(seen).filter((name) => name === `thread ${k}`)).toHaveLength(25);
+    expect(seen.phases.every(({ ended }) => ended !== null)).toBe(true);
   });
 
   it("may be one object that is entered again, also within itself", async () => {
@@ -108,7 +108,7 @@ for name in ("two\\nlines\\tand more", "\\x1b[31mred\\x00", "x" * 10000000, "100
       `${SET_UP}try:\n  with phase("failing"): raise KeyError("theirs")\nexcept KeyError as error: print(error)`,
     );
     expect(ended).toMatchObject({ code: 0, stderr: "", stdout: "'theirs'\n" });
-    expect(told(ended).phases).toMatchObject([{ name: "failing", ended: expect.any(BigInt) }]);
+    expect(phasesIn(ended).phases).toMatchObject([{ name: "failing", ended: expect.any(BigInt) }]);
   });
 
   it("have no end where the program was killed within", async () => {
@@ -126,7 +126,7 @@ for name in ("two\\nlines\\tand more", "\\x1b[31mred\\x00", "x" * 10000000, "100
       },
     );
     expect(ended).toMatchObject({ signal: "SIGKILL", stderr: "" });
-    expect(told(ended).phases).toMatchObject([
+    expect(phasesIn(ended).phases).toMatchObject([
       { name: "before", ended: expect.any(BigInt) },
       { name: "within", ended: null },
     ]);
@@ -154,7 +154,7 @@ for name in ("two\\nlines\\tand more", "\\x1b[31mred\\x00", "x" * 10000000, "100
     expect(parent!.phases.phases[0]!.ended! > BigInt(ended.stdout.trim())).toBe(true);
   });
 
-  it("have a reading of the heap at both ends, by which their growth is told", async () => {
+  it("have a reading of the heap at both ends, which gives their growth", async () => {
     const ended = await probedScript(
       PYTHON!,
       `${SET_UP}kept = []
@@ -164,7 +164,7 @@ for n in range(20):
     );
     expect(ended).toMatchObject({ code: 0, stderr: "" });
     const readings = recordsOf(only(ended), HEAP);
-    const growths = told(ended).phases.map(({ began, ended: end }) => {
+    const growths = phasesIn(ended).phases.map(({ began, ended: end }) => {
       const within = readings.filter(({ monotonicNs }) => monotonicNs >= began && monotonicNs <= end!);
       return within.length < 2 ? null : within.at(-1)!.values[0]! - within[0]!.values[0]!;
     });
@@ -188,7 +188,7 @@ for n in range(10):
     );
     expect(ended).toMatchObject({ code: 0, stderr: "" });
     const readings = recordsOf(only(ended), CUDA);
-    const growths = told(ended).phases.flatMap(({ began, ended: end }) => {
+    const growths = phasesIn(ended).phases.flatMap(({ began, ended: end }) => {
       const within = readings.filter(({ monotonicNs }) => monotonicNs >= began && monotonicNs <= end!);
       return within.length < 2 ? [] : [within.at(-1)!.values[0]! - within[0]!.values[0]!];
     });
@@ -196,11 +196,11 @@ for n in range(10):
     expect(new Set(growths)).toEqual(new Set([3 << 20]));
   });
 
-  it("are told at once where the probe has no thread", async () => {
+  it("are reported at once where the probe has no thread", async () => {
     const ended = await probedScript(PYTHON!, `${SET_UP}with phase("only"): os._exit(0)`, {
       env: { STORMLOG_GATE_PROBE_MS: "0" },
     });
-    expect(told(ended).phases).toMatchObject([{ name: "only", ended: null }]);
+    expect(phasesIn(ended).phases).toMatchObject([{ name: "only", ended: null }]);
   });
 
   it("do nothing where the gate's directory is on the path and no gate is there", async () => {
@@ -226,7 +226,7 @@ async function phasesOfOdd(script: string): Promise<ReportedPhases> {
   const ended = await probedScript(PYTHON!, SET_UP + script);
   expect(ended).toMatchObject({ code: 0, stderr: "" });
   expect(only(ended).info.get("error")).toBe("ValueError: ");
-  return told(ended);
+  return phasesIn(ended);
 }
 
 describe.skipIf(PYTHON === null)("phases of a measured run", () => {
@@ -237,7 +237,7 @@ for _ in range(5):
   with phase("validation"): kept.append(bytearray(1_000_000)); time.sleep(0.02)
 `;
 
-  it("stand in its recording, and the memory of each is told to the byte that the heap tells", async () => {
+  it("are in its recording, with the memory of each equal to the heap's to the byte", async () => {
     const { info, directory } = await measured([PYTHON!.executable, "-c", KEEPING]);
     const recording = recordFileToRecording(await readRecordFile(path.join(directory, "samples.rec")), info);
     await writeRunFiles(directory, recording);
@@ -256,7 +256,7 @@ for _ in range(5):
     ]);
     const [warmUp, train, validation] = phases;
     expect(warmUp!.seconds).toBeGreaterThanOrEqual(0.2);
-    // What was kept lives on; what was only worked with is seen at its height, and is no growth.
+    // What was kept lives on; what was only worked with is seen at its height, and is not growth.
     const level = warmUp!.highest_bytes!;
     expect(train!.highest_bytes! - level).toBeGreaterThanOrEqual(8_000_000);
     expect(Math.abs(train!.growth_bytes!)).toBeLessThan(100_000);

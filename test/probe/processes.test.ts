@@ -186,7 +186,7 @@ print(signal.sigwait({signal.SIGTERM}) == signal.SIGTERM)
     expect(Number(left.records.at(-1)!.monotonicNs - left.records[0]!.monotonicNs)).toBeGreaterThan(8e8);
   });
 
-  it.skipIf(!isRoot)("is no trouble on a full disk: no signal, no file that is half there", async () => {
+  it.skipIf(!isRoot)("sends no signal and leaves no partial file on a full disk", async () => {
     const disk = path.join(temporaryDirectory(), "disk");
     mkdirSync(disk);
     if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=256k", "tmpfs", disk]).status !== 0) return;

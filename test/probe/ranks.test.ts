@@ -91,7 +91,7 @@ if __name__ == "__main__":
 });
 
 describe.skipIf(WITH_TORCH === null)("the ranks of torchrun", () => {
-  it("are told apart from their launcher, each with a heap of its own, of which only the leaking one's grows", async () => {
+  it("are separate from their launcher, each with its heap, of which only that of the leaking rank grows", async () => {
     const directory = temporaryDirectory();
     // PyTorch 1.13 on Python 3.11 only starts with its output redirected, and its own port may be taken.
     const output = ["--redirects=1", "--tee=1", `--log_dir=${directory}`];
@@ -106,7 +106,7 @@ describe.skipIf(WITH_TORCH === null)("the ranks of torchrun", () => {
     expect(ranks.map(identity).sort((a, b) => a.rank - b.rank)).toEqual(
       [0, 1, 2, 3].map((rank) => ({ rank, localRank: rank, worldSize: 4, role: RANK })),
     );
-    // Nobody else but children of the two kinds.
+    // Only children of the two kinds.
     expect(ended.left.filter(({ header }) => header.role === PLAIN)).toEqual([]);
     for (const left of ranks) {
       expect(left.header).toMatchObject({ step: 200, ended: true });

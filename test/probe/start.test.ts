@@ -43,7 +43,7 @@ function userDirectory(text = THEIRS): string {
 
 describe.skipIf(PYTHONS.length === 0)("the probe's start", () => {
   it.each(PYTHONS.map((python) => [versionOf(python), python] as const))(
-    "in Python %s reads the heap from a tenth of a second on, tells who it is, and says that nothing is missing",
+    "in Python %s reads the heap from a tenth of a second on, identifies itself, and reports nothing missing",
     async (version, python) => {
       const ended = await probed(python, ["-c", `print('mine'); ${LIVES}`], { pythonPath: [userDirectory()] });
       expect(ended).toMatchObject({ code: 0, stdout: "theirs mine\n", stderr: "" });
@@ -166,7 +166,7 @@ sys.stdout.write("tracer ")
     expect(ended.left).toHaveLength(1);
   });
 
-  it("is no trouble in a working directory that is gone", async () => {
+  it("does not disturb a program whose working directory is gone", async () => {
     const shell = `mkdir gone && cd gone && rmdir ../gone && exec "$0" -c "${LIVES}; print('ran')"`;
     const ended = await probed({ ...python, executable: "/bin/sh" }, ["-c", shell, python.executable], {
       pythonPath: [""],
@@ -175,7 +175,7 @@ sys.stdout.write("tracer ")
     expect(ended.left).toHaveLength(1);
   });
 
-  it("is no trouble where its directory is missing, is a file, or cannot be written", async () => {
+  it("does not disturb the program where its directory is missing, a file or read-only", async () => {
     const parent = temporaryDirectory();
     const file = path.join(parent, "file");
     writeFileSync(file, "");
@@ -189,7 +189,7 @@ sys.stdout.write("tracer ")
     chmodSync(closed, 0o755);
   });
 
-  it("is no trouble when its directory goes while the program runs", async () => {
+  it("does not disturb the program when its directory is removed meanwhile", async () => {
     const ended = await probed(python, ["-c", "import time; time.sleep(0.9); print('ran')"], {
       during: async (_child, directory) => {
         await sleep(400);

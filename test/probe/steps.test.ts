@@ -47,12 +47,12 @@ describe.skipIf(PYTHON === null)("steps", () => {
       30,
     ],
     [
-      "an optimizer's that is made anew for every step",
+      "an optimizer's that is created for every step",
       "parameters = [object()]\nfor _ in range(30): SGD(parameters).step()",
       30,
     ],
     [
-      "an optimizer's that is made anew and kept",
+      "an optimizer's that is created for every step and kept",
       "parameters, kept = [object()], []\nfor _ in range(30): kept.append(SGD(parameters)); kept[-1].step()",
       30,
     ],
@@ -97,7 +97,7 @@ describe.skipIf(PYTHON === null)("steps", () => {
     expect(step).toBeLessThanOrEqual(60);
   });
 
-  it("are the program's own once it tells them", async () => {
+  it("are the program's own once it reports them", async () => {
     const script = `${ONE}from stormlog_gate import step\nfor n in range(30):\n  optimizer.step()\n  if n >= 10: step()\n`;
     expect(await counted(script)).toEqual({ step: 20, from: "api" });
     const numbered = `${ONE}from stormlog_gate import step\nfor n in range(30):\n  optimizer.step(); optimizer.step()\n  step(1000 + n)\n`;
@@ -112,7 +112,7 @@ describe.skipIf(PYTHON === null)("steps", () => {
     expect(only(ended).header.step).toBe(5);
   });
 
-  it("are told under flags that keep the rest of the probe out, where the module is found", async () => {
+  it("are reported under flags that disable the rest of the probe, where the module is found", async () => {
     const script = "import stormlog_gate; print(stormlog_gate.step())";
     const ended = await probedScript(PYTHON!, script, { flags: ["-S"] });
     expect(ended).toMatchObject({ code: 0, stdout: "None\n", stderr: "" });

@@ -96,7 +96,7 @@ describe("one snapshot with a trace", () => {
     expect(line("train.py:48")?.bytes_per_step).toBeCloseTo(1310800, -3);
   });
 
-  it("tells what is of late, what came once, and what is replaced in turn", () => {
+  it("separates late growth, single allocations and replacements", () => {
     expect(line("model.py:88")).toMatchObject({ allocations: 78, survivors: 6, oldest_steps: 0 });
     expect(line("model.py:88")?.trend).not.toBe("grows");
     expect(line("model.py:88")?.surviving_bytes_by_age.slice(0, 4)).toEqual([0, 0, 0, 0]);

@@ -86,7 +86,7 @@ describe("layouts", () => {
 });
 
 describe("addresses of the upper half of 64 bits", () => {
-  it.each(["odd.pickle", "odd-native.pickle"])("are told apart in %s", (name) => {
+  it.each(["odd.pickle", "odd-native.pickle"])("are distinguished in %s", (name) => {
     const { blocks, segments } = fixture(name);
     expect(new Set(blocks.address).size).toBe(blocks.count);
     // 0xffff800000000000, as its signed twin.

@@ -137,7 +137,7 @@ describe("rules that repeat", () => {
 });
 
 describe("every published peak rule", () => {
-  it("has a name of its own, and passes a change that is no change of constant memory", () => {
+  it("has its own name, and passes a change that does not change constant memory", () => {
     const rules = publishedPeakRules(SCALE);
     expect(new Set(rules.map(({ name }) => name)).size).toBe(rules.length);
     for (const rule of rules)

@@ -46,7 +46,7 @@ describe.each(NOISE_WORLDS)("peaks that vary like $name", ({ draw }) => {
 
 describe("sessions that differ by 1 %", () => {
   /** Changes that change nothing, 200 for each way to collect a baseline, in a new session each. */
-  const told = (layouts: readonly (readonly [sessions: number, runs: number])[], base: boolean) => {
+  const judgedEnds = (layouts: readonly (readonly [sessions: number, runs: number])[], base: boolean) => {
     const random = seeded(47);
     const run = (level: number) => peakOnly(Math.round(level * (1 + 0.002 * normal(random))));
     const night = () => 1024 * MIB * (1 + 0.01 * normal(random));
@@ -63,7 +63,7 @@ describe("sessions that differ by 1 %", () => {
   };
 
   it("raise no red alarm, however the baseline was collected", () => {
-    const ends = told(
+    const ends = judgedEnds(
       [
         [1, 10],
         [5, 2],
@@ -77,7 +77,7 @@ describe("sessions that differ by 1 %", () => {
   });
 
   it("hardly raise one without the base either, once the baseline knows that they differ", () => {
-    const ends = told(
+    const ends = judgedEnds(
       [
         [5, 2],
         [10, 1],

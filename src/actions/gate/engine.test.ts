@@ -64,8 +64,6 @@ describe("asking what people accepted", () => {
     const hanging = (): Promise<Octokit> => new Promise<never>(() => {});
     const ask = acceptancesPort(hanging, { owner: "o", repo: "r" }, { number: 7, headSha: SHA }, cancelled.signal);
     cancelled.abort("SIGINT");
-    const started = performance.now();
     expect((await ask()).warnings).toHaveLength(1);
-    expect(performance.now() - started).toBeLessThan(5000);
   });
 });

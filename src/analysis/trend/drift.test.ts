@@ -6,7 +6,7 @@ import { recordingOf, tableOf } from "../testing/recordings.ts";
 import { growing, jumps, noisy, processRun, type Shape, sawtooth, warmup } from "../testing/shapes.ts";
 
 const MIB = 1024 ** 2;
-const SEEDS = 60;
+const SEEDS = 20;
 
 function perStep(values: ArrayLike<number>): SeriesAnalysis {
   return analyze(recordingOf([tableOf({ allocated: values }, { steps: true })])).series[0]!;

@@ -3,12 +3,8 @@ import { crc32, deflateSync } from "node:zlib";
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 const PALETTE_SIZE = 256;
 
-interface Bucket {
-  count: number;
-  red: number;
-  green: number;
-  blue: number;
-}
+/** Groups of colours: four bits of each of the three channels. */
+const GROUPS = 4096;
 
 /**
  * Encode opaque RGBA pixels (4 bytes each, rows from the top) as an 8-bit indexed PNG. Pixels are grouped by the upper
@@ -17,41 +13,29 @@ interface Bucket {
  * colour.
  */
 export function encodeIndexedPng(rgba: Uint8Array, width: number, height: number): Uint8Array {
-  const buckets = new Map<number, Bucket>();
-  for (let i = 0; i < rgba.length; i += 4) {
-    const [red, green, blue] = [rgba[i]!, rgba[i + 1]!, rgba[i + 2]!];
-    const key = keyOf(red, green, blue);
-    const bucket = buckets.get(key);
-    if (bucket === undefined) {
-      buckets.set(key, { count: 1, red, green, blue });
-    } else {
-      bucket.count += 1;
-      bucket.red += red;
-      bucket.green += green;
-      bucket.blue += blue;
-    }
+  const groups = new Uint16Array(width * height);
+  const counts = new Float64Array(GROUPS);
+  const sums = new Float64Array(GROUPS * 3);
+  for (let i = 0, pixel = 0; i < rgba.length; i += 4, pixel++) {
+    const group = ((rgba[i]! >> 4) << 8) | ((rgba[i + 1]! >> 4) << 4) | (rgba[i + 2]! >> 4);
+    groups[pixel] = group;
+    counts[group]! += 1;
+    for (let channel = 0; channel < 3; channel++) sums[group * 3 + channel]! += rgba[i + channel]!;
   }
-  const kept = [...buckets].sort((a, b) => b[1].count - a[1].count || a[0] - b[0]).slice(0, PALETTE_SIZE);
-  const palette = new Uint8Array(kept.length * 3);
-  const indexByKey = new Map<number, number>();
-  kept.forEach(([key, bucket], index) => {
-    palette[index * 3] = Math.round(bucket.red / bucket.count);
-    palette[index * 3 + 1] = Math.round(bucket.green / bucket.count);
-    palette[index * 3 + 2] = Math.round(bucket.blue / bucket.count);
-    indexByKey.set(key, index);
+  const bySize = Array.from(counts.keys())
+    .filter((group) => counts[group]! > 0)
+    .sort((a, b) => counts[b]! - counts[a]! || a - b);
+  const meanOf = (group: number): number[] => [0, 1, 2].map((channel) => sums[group * 3 + channel]! / counts[group]!);
+  const palette = Uint8Array.from(bySize.slice(0, PALETTE_SIZE).flatMap(meanOf), Math.round);
+  const indexes = new Uint8Array(GROUPS);
+  bySize.forEach((group, i) => {
+    indexes[group] = i < PALETTE_SIZE ? i : nearest(palette, meanOf(group));
   });
-  for (const [key, bucket] of buckets) {
-    if (!indexByKey.has(key)) indexByKey.set(key, nearest(palette, bucket));
-  }
 
+  // Each row begins with its filter type, which is 0.
   const rows = new Uint8Array((width + 1) * height);
-  let from = 0;
-  let to = 0;
-  for (let y = 0; y < height; y++) {
-    to += 1; // filter type 0 at the start of every row
-    for (let x = 0; x < width; x++, from += 4) {
-      rows[to++] = indexByKey.get(keyOf(rgba[from]!, rgba[from + 1]!, rgba[from + 2]!))!;
-    }
+  for (let y = 0, pixel = 0; y < height; y++) {
+    for (let x = 1; x <= width; x++, pixel++) rows[y * (width + 1) + x] = indexes[groups[pixel]!]!;
   }
   const header = new DataView(new ArrayBuffer(13));
   header.setUint32(0, width);
@@ -67,12 +51,7 @@ export function encodeIndexedPng(rgba: Uint8Array, width: number, height: number
   ]);
 }
 
-function keyOf(red: number, green: number, blue: number): number {
-  return ((red >> 4) << 8) | ((green >> 4) << 4) | (blue >> 4);
-}
-
-function nearest(palette: Uint8Array, bucket: Bucket): number {
-  const [red, green, blue] = [bucket.red / bucket.count, bucket.green / bucket.count, bucket.blue / bucket.count];
+function nearest(palette: Uint8Array, [red = 0, green = 0, blue = 0]: readonly number[]): number {
   let best = 0;
   let least = Number.POSITIVE_INFINITY;
   for (let i = 0; i < palette.length; i += 3) {

@@ -8,7 +8,7 @@ let engine: Promise<typeof import("@resvg/resvg-wasm")> | undefined;
 /** Loaded once per process, because that takes longer than drawing a picture. */
 async function loadEngine(): Promise<typeof import("@resvg/resvg-wasm")> {
   const resvg = await import("@resvg/resvg-wasm");
-  await resvg.initWasm(Uint8Array.from(readAsset("index_bg.wasm")));
+  await resvg.initWasm(new Uint8Array(readAsset("index_bg.wasm")));
   return resvg;
 }
 

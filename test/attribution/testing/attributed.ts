@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -30,6 +30,8 @@ export interface Attributed {
 export interface Options {
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
+  /** End the command once this many moments are written. */
+  readonly endAfterMoments?: number;
 }
 
 /** Run a command as an attribution run does, and read what its processes wrote down as the gate does. */
@@ -58,6 +60,10 @@ export async function attributed(
   const [executable, ...args] = command;
   const child = spawn(executable, args, { cwd: directory, env, stdio: ["ignore", "pipe", "pipe"] });
   const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? 60_000);
+  const written = (): number => readdirSync(probe).filter((name) => /\.lines\.\d+.*\.json$/.test(name)).length;
+  const watch = setInterval(() => {
+    if (written() >= (options.endAfterMoments ?? Number.POSITIVE_INFINITY)) child.kill("SIGKILL");
+  }, 100);
   const texts = [child.stdout, child.stderr].map(async (stream) => {
     const parts: Buffer[] = [];
     for await (const part of stream) parts.push(part as Buffer);
@@ -65,6 +71,7 @@ export async function attributed(
   });
   const code = await new Promise<number | null>((resolve, reject) => child.on("error", reject).on("close", resolve));
   clearTimeout(timer);
+  clearInterval(watch);
   const [stdout = "", stderr = ""] = await Promise.all(texts);
   const isUserFrame = userFrames({ root: packageRoot(), exclude: [path.join(packageRoot(), "probe")] });
   const { processes, notes } = attributionEvidence(directory, isUserFrame);

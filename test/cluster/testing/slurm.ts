@@ -44,7 +44,7 @@ export class Slurm {
     spawnSync("bash", [SCRIPT, "down", this.#directory], { stdio: "ignore", timeout: 30_000 });
   }
 
-  /** The same cluster for somebody who stands in another directory. */
+  /** The same cluster, used from another directory. */
   in(cwd: string): Slurm {
     return new Slurm(this.#directory, cwd, this.env);
   }

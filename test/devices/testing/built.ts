@@ -39,7 +39,7 @@ function alone<T>(name: string, work: () => T): T {
       mkdirSync(lock);
       break;
     } catch {
-      // Whoever made it was killed.
+      // The process that made it was killed.
       if (Date.now() > giveUp) break;
       sleep(100);
     }
@@ -50,14 +50,14 @@ function alone<T>(name: string, work: () => T): T {
     try {
       rmdirSync(lock);
     } catch {
-      // Somebody thought this process dead.
+      // Another process took this one for dead.
     }
   }
 }
 
 /**
  * The fake NVIDIA library of `native/fake-nvml`, compiled when its sources are newer; without some of its symbols, as
- * older drivers lack them. Null where there is no C compiler.
+ * older drivers lack them. Null without a C compiler.
  */
 export function fakeNvmlLibrary(without: readonly string[] = []): string | null {
   const compiler = process.env.CC ?? "gcc";
@@ -106,7 +106,7 @@ export function nativeBuild(): string | null {
     if (existsSync(done) && statSync(done).mtimeMs >= changed) return directory;
     const options: ExecFileSyncOptions = { stdio: ["ignore", "ignore", "inherit"], timeout: BUILD_TIMEOUT_MS };
     execFileSync("cmake", ["-S", NATIVE, "-B", directory], options);
-    // Linked anew in any case, so that its time tells that it is newer than the sources.
+    // Always linked again, so that its time is later than that of the sources.
     rmSync(done, { force: true });
     execFileSync("cmake", ["--build", directory], options);
     return directory;

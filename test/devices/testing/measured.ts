@@ -60,8 +60,6 @@ export interface Seen {
   readonly recording: Recording;
   readonly findings: readonly Finding[];
   readonly summary: string;
-  /** How long the whole command took. */
-  readonly tookMs: number;
   /** How often each function of the library was called by the gate. */
   readonly calls: ReadonlyMap<string, number>;
 }
@@ -118,7 +116,6 @@ async function gated(
   const directory = ownDirectory("run");
   const bundle = path.join(directory, "bundle");
   const gate = ["run", "--bundle", bundle, "--baseline", "none", "--unjudged", "pass", "--base-run", "off"];
-  const started = performance.now();
   const { code, stdout, stderr } = await cli(
     [...gate, "--repeats", "1", "--attribute", "off", ...options, "--", ...command],
     {
@@ -127,7 +124,6 @@ async function gated(
       env: { PYTHONPATH: path.join(STAND_INS, "torch-cuda"), PYTHONDONTWRITEBYTECODE: "1", ...fake.env, ...env },
     },
   );
-  const tookMs = performance.now() - started;
   const run = path.join(bundle, "runs", "default", "1");
   if (!existsSync(path.join(run, "recording.json"))) throw new Error(`no recording was left (exit ${code}): ${stderr}`);
   const read = (file: string): string => readFileSync(file, "utf8");
@@ -139,7 +135,6 @@ async function gated(
     recording: (await readRunDirectory(run)).recording,
     findings: JSON.parse(read(path.join(bundle, "report.json"))).payload.scenarios[0].findings,
     summary: read(path.join(bundle, "summary.md")),
-    tookMs,
     calls: callsOf(path.join(fake.directory, "calls")),
   };
 }
@@ -168,11 +163,11 @@ export function highest(...[recording, device, column]: Parameters<typeof values
 /** The entry of `recording.json` of a device. */
 export function deviceOf({ info }: Seen, name: string): RecordedDevice {
   const found = info.devices?.find((device) => device.name === name);
-  if (found === undefined) throw new Error(`there is no ${name} among ${info.devices?.map((each) => each.name)}`);
+  if (found === undefined) throw new Error(`no ${name} among ${info.devices?.map((each) => each.name)}`);
   return found;
 }
 
-/** Memory of the job that lists told, which are too seldom to catch each step of it. */
+/** Memory of the job as process lists report it, which are too rare to catch each step. */
 export function expectMostOfHeld(bytes: number | null): void {
   expect(bytes).toBeGreaterThan(TRAIN_HELD / 2);
   expect(bytes).toBeLessThanOrEqual(TRAIN_HELD);

@@ -13,7 +13,7 @@ export function directory(): string {
   return made;
 }
 
-/** A console of 100 columns that hands on what it is told. */
+/** A console of 100 columns that passes its output on. */
 export function quietConsole(print: (text: string) => void, document: (value: unknown) => void = () => {}): Console {
   return {
     json: true,
@@ -35,17 +35,17 @@ export interface Ran {
 
 /** Run the command in this process; what it printed, and its document. */
 export function run(...args: string[]): Promise<Ran> {
-  return runTelling(() => {}, ...args);
+  return runWatched(() => {}, ...args);
 }
 
-/** The same, telling what is printed as it comes. */
-export async function runTelling(tell: (text: string) => void, ...args: string[]): Promise<Ran> {
+/** The same, passing on what is printed as it arrives. */
+export async function runWatched(onText: (text: string) => void, ...args: string[]): Promise<Ran> {
   const printed: string[] = [];
   let document: unknown;
   const console = quietConsole(
     (text) => {
       printed.push(text);
-      tell(text);
+      onText(text);
     },
     (value) => {
       document = value;

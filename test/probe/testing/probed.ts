@@ -27,7 +27,7 @@ export interface Left {
   readonly localRank: number;
   readonly records: readonly RingRecord[];
   readonly lost: number;
-  /** Empty when there is no info file. */
+  /** Empty without an info file. */
   readonly info: ReadonlyMap<string, string>;
   readonly ooms: readonly ReadonlyMap<string, string>[];
 }
@@ -131,12 +131,12 @@ function namesIn(directory: string): string[] {
 function readOne(directory: string, base: string): Left {
   const file = path.join(directory, `${base}.probe`);
   const ring = ProbeRing.open(file, 0);
-  if (ring === null) throw new Error(`${file} is no regular file`);
+  if (ring === null) throw new Error(`${file} is not a regular file`);
   try {
     const records: RingRecord[] = [];
     // A record that cannot be had is given up after some looks.
     for (let looks = 0; looks < 8; looks++) ring.drain(looks * 1e9, 1e6, (record) => records.push(record));
-    if (ring.header === null) throw new Error(`${file} is no ring`);
+    if (ring.header === null) throw new Error(`${file} is not a ring`);
     const names = namesIn(directory);
     const ooms = names.filter((name) => name.startsWith(`${base}.oom.`) && /\.oom\.\d+$/.test(name)).sort();
     return {

@@ -59,7 +59,7 @@ export const PYTHONS: readonly Python[] = all.filter(
 /** Versions that come upon the probe by their environment and must not stumble. */
 export const TOO_OLD: readonly Python[] = all.filter(({ major, minor }) => major < 3 || minor < 8);
 
-/** Any supported one, the newest; null where there is no Python. */
+/** Any supported one, the newest; null without a Python. */
 export const PYTHON: Python | null = PYTHONS.at(-1) ?? null;
 
 export const atLeast = (minor: number): Python | null => PYTHONS.find((python) => python.minor >= minor) ?? null;

@@ -60,7 +60,7 @@ function search(leaky: string, output: string): Promise<ScaleDocument> {
 }
 
 describe("a search among sizes that the gate cannot judge", { timeout: 180_000 }, () => {
-  it("takes none of them for silent, and says so where no boundary can be told", async () => {
+  it("takes none of them for silent, and reports that no boundary was found", async () => {
     // It lives long enough for a growth to be known, and the fixed state does not: there is nothing to hold it against.
     const document = await search("else hold(8, 2500);", directory());
     const { answer, probes } = document;

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { openFileStore } from "../baseline/file-store.ts";
-import { recordToMeasurements } from "../baseline/record.ts";
-import { gateRequest } from "../config/options.ts";
-import type { GatePorts } from "../gate/ports.ts";
-import { refreshScenario } from "../gate/refresh.ts";
-import { demoWorkload } from "../lab/demo.ts";
-import { selfTest } from "./self-test.ts";
+import { openFileStore } from "../../src/baseline/file-store.ts";
+import { recordToMeasurements } from "../../src/baseline/record.ts";
+import { gateRequest } from "../../src/config/options.ts";
+import type { GatePorts } from "../../src/gate/ports.ts";
+import { refreshScenario } from "../../src/gate/refresh.ts";
+import { demoWorkload } from "../../src/lab/demo.ts";
+import { selfTest } from "../../src/nightly/self-test.ts";
 
 /** Trials of each direction; more than one only on request, and then with base runs as in a real job. */
 const TRIES = Number(process.env.STORMLOG_TEST_SELF_TEST_TRIES ?? "1");
