@@ -6,7 +6,7 @@ const { Buffers } = require("./buffers.cjs");
 const { buffersOn, Containers, newElements } = require("./containers.cjs");
 const { Heap } = require("./heap.cjs");
 const { parseMoments, Schedule } = require("./schedule.cjs");
-const { DEPTH, tellFrame } = require("./stacks.cjs");
+const { DEPTH, resolveFrame } = require("./stacks.cjs");
 
 const SCHEMA = "stormlog.lines/1";
 const MAX_LINES = 2000;
@@ -64,9 +64,9 @@ class Attribution {
   write(moment, step, ended) {
     const time = Number(process.hrtime.bigint());
     const { buffers, containers } = this.heap.livingParts();
-    const keepers = this.containers.grown(containers);
-    const table = new KeeperTable();
-    const lines = [...this.bufferLines(buffers, keepers, table), ...this.objectLines(keepers, table)];
+    const retainers = this.containers.grown(containers);
+    const table = new RetainerTable();
+    const lines = [...this.bufferLines(buffers, retainers, table), ...this.objectLines(retainers, table)];
     lines.sort((a, b) => b.bytes - a.bytes);
     const kept = lines.slice(0, MAX_LINES);
     // Not the heap's own sum: what looking takes is in that too.
@@ -81,7 +81,7 @@ class Attribution {
       total_bytes: total,
       lines: kept,
       others_bytes: Math.max(0, total - kept.reduce((sum, { bytes }) => sum + bytes, 0)),
-      keepers: table.told,
+      retainers: table.rows,
       facts: {},
       notes: ended ? ["the run ended before its last moment: this was taken at its end"] : [],
       ...(ended ? { ended: true } : {}),
@@ -92,10 +92,10 @@ class Attribution {
   }
 
   /** Buffers by the line that made them, and by what keeps them. */
-  bufferLines(living, keepers, table) {
+  bufferLines(living, retainers, table) {
     const held = new Map();
-    for (const keeper of keepers) {
-      for (const element of newElements(keeper)) for (const buffer of buffersOn(element)) held.set(buffer, keeper);
+    for (const retainer of retainers) {
+      for (const element of newElements(retainer)) for (const buffer of buffersOn(element)) held.set(buffer, retainer);
     }
     const groups = new Map();
     for (const buffer of living) {
@@ -104,17 +104,17 @@ class Attribution {
       const key = frames.map(({ file, line, column }) => `${file}:${line}:${column}`).join("\n");
       let group = groups.get(key);
       if (group === undefined) {
-        group = { bytes: 0, count: 0, frames, keepers: new Map() };
+        group = { bytes: 0, count: 0, frames, retainers: new Map() };
         groups.set(key, group);
       }
       group.bytes += buffer.byteLength;
       group.count += 1;
-      const keeper = held.get(buffer);
-      if (keeper !== undefined) group.keepers.set(keeper, (group.keepers.get(keeper) ?? 0) + buffer.byteLength);
+      const retainer = held.get(buffer);
+      if (retainer !== undefined) group.retainers.set(retainer, (group.retainers.get(retainer) ?? 0) + buffer.byteLength);
     }
-    return [...groups.values()].map(({ bytes, count, frames, keepers: own }) => {
-      const [keeper] = [...own].reduce((best, one) => (one[1] > best[1] ? one : best), [null, 0]);
-      return { bytes, count, kind: "buffer", stack: frames.map(tellFrame), ...table.enter(keeper) };
+    return [...groups.values()].map(({ bytes, count, frames, retainers: own }) => {
+      const [retainer] = [...own].reduce((best, one) => (one[1] > best[1] ? one : best), [null, 0]);
+      return { bytes, count, kind: "buffer", stack: frames.map(resolveFrame), ...table.enter(retainer) };
     });
   }
 
@@ -122,9 +122,9 @@ class Attribution {
    * Objects by the function that made them. V8 knows no line of theirs: where a growing container is filled by a function of
    * the stack, that place is the line.
    */
-  objectLines(keepers, table) {
+  objectLines(retainers, table) {
     return this.heap.sampled().map(({ bytes, count, frames }) => {
-      const keeper = keepers.find(({ stack }) => {
+      const retainer = retainers.find(({ stack }) => {
         const [store] = stack;
         return store !== undefined && frames.some((frame) => isWithin(store, frame));
       });
@@ -132,8 +132,8 @@ class Attribution {
         bytes,
         count,
         kind: "object",
-        stack: frames.slice(0, DEPTH).map(tellFrame),
-        ...table.enter(keeper ?? null),
+        stack: frames.slice(0, DEPTH).map(resolveFrame),
+        ...table.enter(retainer ?? null),
       };
     });
   }
@@ -166,29 +166,29 @@ function isWithin(store, frame) {
   return store.file === frame.file && store.function === frame.function && store.line >= frame.line;
 }
 
-/** The keepers that lines refer to by index. */
-class KeeperTable {
+/** The retainers that lines refer to by index. */
+class RetainerTable {
   constructor() {
-    this.told = [];
+    this.rows = [];
     this.index = new Map();
   }
 
-  enter(keeper) {
-    if (keeper === null || keeper.stack.length === 0) return {};
-    let index = this.index.get(keeper);
+  enter(retainer) {
+    if (retainer === null || retainer.stack.length === 0) return {};
+    let index = this.index.get(retainer);
     if (index === undefined) {
-      index = this.told.length;
-      this.index.set(keeper, index);
-      const stack = keeper.stack.map(tellFrame);
-      this.told.push({
-        container: Array.isArray(keeper.container) ? "array" : keeper.container instanceof Map ? "map" : "set",
+      index = this.rows.length;
+      this.index.set(retainer, index);
+      const stack = retainer.stack.map(resolveFrame);
+      this.rows.push({
+        container: Array.isArray(retainer.container) ? "array" : retainer.container instanceof Map ? "map" : "set",
         name: nameAt(stack[0]),
         owner: null,
-        length: keeper.size,
+        length: retainer.size,
         stack,
       });
     }
-    return { keeper: index };
+    return { retainer: index };
   }
 }
 

@@ -6,7 +6,7 @@ const { takeStack } = require("./stacks.cjs");
 
 /** Below this length a container is not looked at. */
 const MIN_LENGTH = 4;
-const MAX_KEEPERS = 32;
+const MAX_RETAINERS = 32;
 /** New elements looked into, objects per element, and levels below an element. */
 const ELEMENTS = 12;
 const OBJECTS = 200;
@@ -70,7 +70,7 @@ class Containers {
     }
     this.moments += 1;
     found.sort((a, b) => b.streak - a.streak || b.grown - a.grown);
-    return found.slice(0, MAX_KEEPERS).map((row) => ({ ...row, stack: this.stores.get(row.container) ?? [] }));
+    return found.slice(0, MAX_RETAINERS).map((row) => ({ ...row, stack: this.stores.get(row.container) ?? [] }));
   }
 }
 

@@ -61,7 +61,7 @@ function plainPath(file) {
 }
 
 /** A frame as it is written down: a path instead of a URL, and the line of the source where a source map knows it. */
-function tellFrame({ file, line, column, function: name }) {
+function resolveFrame({ file, line, column, function: name }) {
   const plain = plainPath(file);
   try {
     const entry = findSourceMap(plain)?.findEntry(line - 1, Math.max(0, column - 1));
@@ -74,4 +74,4 @@ function tellFrame({ file, line, column, function: name }) {
   return { file: plain, line, function: name };
 }
 
-module.exports = { DEPTH, isOurs, takeStack, tellFrame };
+module.exports = { DEPTH, isOurs, takeStack, resolveFrame };

@@ -141,7 +141,7 @@ def describe(module, name):
     return values
 
 
-def tell_resets(torch, reset):
+def report_resets(torch, reset):
     """Have `reset(who)` called before somebody in the program sets CUDA's peak counters back; `who` is their module's name."""
     original = getattr(torch._C, "_cuda_resetPeakMemoryStats", None)
     if original is None:

@@ -1,9 +1,9 @@
 """What was seen at a moment, as rows of the documents that are written down."""
 
-from .attribute_frames import shortened
-from .attribute_graph import NODE_BYTES
-from .attribute_keepers import Keeper, give_names
-from .attribute_moment import user_line
+from .frames import shortened
+from .graph import NODE_BYTES
+from .retainers import Retainer, give_names
+from .moment import user_line
 
 # What a live tensor costs besides its payload: growth of mallinfo2 over 300 kept clones of 4 bytes to 400 kB, less the
 # payload, was 387 to 403 bytes with torch 1.13 and 354 to 381 with 2.15 (storage, tensor, alignment).
@@ -11,45 +11,45 @@ STORAGE_BYTES = 370
 MAX_NAMES = 24
 
 
-class KeeperTable:
-    """The keepers that rows of one document refer to by index."""
+class RetainerTable:
+    """The retainers that rows of one document refer to by index."""
 
     def __init__(self, moment):
         self.moment = moment
-        self.keepers = []
+        self.retainers = []
         self._index = {}
 
-    def enter(self, row, keeper):
-        """Let a row name its keeper; None is none."""
-        if keeper is None:
+    def enter(self, row, retainer):
+        """Let a row name its retainer; None is none."""
+        if retainer is None:
             return
-        index = self._index.get(keeper)
+        index = self._index.get(retainer)
         if index is None:
-            index = self._index[keeper] = len(self.keepers)
-            self.keepers.append(keeper)
-        row["keeper"] = index
+            index = self._index[retainer] = len(self.retainers)
+            self.retainers.append(retainer)
+        row["retainer"] = index
 
-    def told(self):
-        """The keepers as they are written down."""
-        give_names({id(one.object): one for one in self.keepers[:MAX_NAMES]})
-        return [self._told(one) for one in self.keepers]
+    def rows(self):
+        """The retainers as they are written down."""
+        give_names({id(one.object): one for one in self.retainers[:MAX_NAMES]})
+        return [self._row(one) for one in self.retainers]
 
-    def _told(self, keeper):
+    def _row(self, retainer):
         moment = self.moment
-        told = {"name": keeper.name, "owner": keeper.owner}
-        if isinstance(keeper, Keeper):
-            told["container"] = keeper.kind
-            told["length"] = len(keeper.object)
-            told["grown"] = keeper.grown
-            told["stack"] = frames_told(moment.stacks.tell(shortened(keeper.frames)))
+        row = {"name": retainer.name, "owner": retainer.owner}
+        if isinstance(retainer, Retainer):
+            row["container"] = retainer.kind
+            row["length"] = len(retainer.object)
+            row["grown"] = retainer.grown
+            row["stack"] = frame_rows(moment.stacks.resolve(shortened(retainer.frames)))
         else:
-            group = moment.tensors.group_list[keeper.group]
-            told["container"] = "gradient" if keeper.is_gradient else "graph"
-            told["stack"] = frames_told(moment.stacks.tell(group.stack))
-        evidence = moment.evidence.get(keeper)
+            group = moment.tensors.group_list[retainer.group]
+            row["container"] = "gradient" if retainer.is_gradient else "graph"
+            row["stack"] = frame_rows(moment.stacks.resolve(group.stack))
+        evidence = moment.evidence.get(retainer)
         if evidence is not None:
-            told["graphs"] = evidence.told()
-        return told
+            row["graphs"] = evidence.counts()
+        return row
 
 
 def tensor_rows(moment, table):
@@ -65,7 +65,7 @@ def tensor_rows(moment, table):
             "operator": group.operator,
             "grad": group.grad,
             "survived_bytes": survived,
-            "stack": frames_told(stacks.tell(group.stack)),
+            "stack": frame_rows(stacks.resolve(group.stack)),
         }
         if group.autocast:
             row["autocast"] = True
@@ -73,10 +73,10 @@ def tensor_rows(moment, table):
             row["copied_from"] = "backward"
         table.enter(row, moment.by_group.of(index))
         rows.append(row)
-    for index, keeper, nodes in moment.graph_rows:
-        stack = frames_told(stacks.tell(groups[index].stack))
+    for index, retainer, nodes in moment.graph_rows:
+        stack = frame_rows(stacks.resolve(groups[index].stack))
         row = {"bytes": nodes * NODE_BYTES, "count": nodes, "kind": "graph", "stack": stack}
-        table.enter(row, keeper)
+        table.enter(row, retainer)
         rows.append(row)
     rows.sort(key=_bytes, reverse=True)
     return rows
@@ -86,7 +86,7 @@ def python_rows(moment, live, table):
     """Python memory: `live` are (bytes, count, kind, frames)."""
     rows = []
     for size, count, kind, frames in live:
-        stack = frames_told(moment.stacks.tell(shortened(frames)))
+        stack = frame_rows(moment.stacks.resolve(shortened(frames)))
         row = {"bytes": size, "count": count, "kind": kind, "stack": stack}
         line = user_line(frames)
         table.enter(row, None if line is None else moment.by_line.of(line))
@@ -95,23 +95,23 @@ def python_rows(moment, live, table):
 
 
 def device_rows(moment, blocks, table):
-    """What keepers hold on devices: `blocks` maps (device, address) to (bytes, frames) of the device's own history."""
+    """What retainers hold on devices: `blocks` maps (device, address) to (bytes, frames) of the device's own history."""
     rows = []
     seen = set()
-    for device, address, keeper in moment.on_devices:
+    for device, address, retainer in moment.on_devices:
         block = blocks.get((device, address))
         if block is None or (device, address) in seen:
             continue
         seen.add((device, address))
-        row = {"device": device, "bytes": block[0], "stack": frames_told(block[1])}
-        table.enter(row, keeper)
+        row = {"device": device, "bytes": block[0], "stack": frame_rows(block[1])}
+        table.enter(row, retainer)
         rows.append(row)
     return rows
 
 
-def frames_told(told):
+def frame_rows(frames):
     """(file, line, function) as they stand in a document."""
-    return [{"file": file, "line": line or 0, "function": function} for file, line, function in told]
+    return [{"file": file, "line": line or 0, "function": function} for file, line, function in frames]
 
 
 def _bytes(row):

@@ -6,7 +6,7 @@ is a Python object, so the tensors that have a graph are taken from the garbage 
 
 import time
 
-from .attribute_cuda import MODULES
+from .cuda import MODULES
 
 # What one node of a graph costs with what belongs to it: growth of mallinfo2 over 300 kept graphs whose buffers were freed,
 # divided by their nodes, was 726 to 948 bytes (linear, convolution and batch-norm layers; torch 1.13 and 2.15).

@@ -11,13 +11,13 @@ import itertools
 import sys
 import types
 
-from . import attribute_frames
-from .attribute_releases import block_query
+from .frames import USER, mark_of
+from .releases import block_query
 
 # Containers below this length are not looked at: nothing of theirs adds up.
 MIN_LENGTH = 4
 # Containers that grew, most growth first, that are looked into at one moment.
-MAX_KEEPERS = 48
+MAX_RETAINERS = 48
 # New elements looked into per container, objects per element, and levels below an element.
 ELEMENTS = 12
 OBJECTS = 300
@@ -34,7 +34,7 @@ _BUFFERS = {
 _NOT_ENTERED = (type, types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType)
 
 
-class Keeper:
+class Retainer:
     """A container that grew since the moment before; `before` is its length then."""
 
     __slots__ = ("object", "before", "frames", "name", "owner")
@@ -55,7 +55,7 @@ class Keeper:
         return len(self.object) - self.before
 
 
-class Keepers:
+class Retainers:
     """Follows the lengths of all containers from moment to moment."""
 
     def __init__(self):
@@ -98,7 +98,7 @@ class Keepers:
         self._noted = (identities, lengths, streaks)
         # Those that grew at more moments first: at the first comparison everything that fills up looks like a leak.
         found.sort(key=lambda row: row[:2], reverse=True)
-        return [Keeper(one, length) for _, _, one, length in found[:MAX_KEEPERS]]
+        return [Retainer(one, length) for _, _, one, length in found[:MAX_RETAINERS]]
 
 
 def growth_frames(container):
@@ -131,12 +131,12 @@ def _free_threaded():
     return bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
-def new_elements(keeper):
+def new_elements(retainer):
     """The elements a container has won since the moment before, a few of them."""
-    container = keeper.object
+    container = retainer.object
     if isinstance(container, (list, collections.deque)):
         # A list grows at its end or at its front.
-        end = list(itertools.islice(reversed(container), min(ELEMENTS, keeper.grown)))
+        end = list(itertools.islice(reversed(container), min(ELEMENTS, retainer.grown)))
         return end + list(itertools.islice(container, 2))
     if isinstance(container, dict):
         try:
@@ -199,7 +199,7 @@ def give_names(wanted):
 
     for frame in list(sys._current_frames().values()):
         while frame is not None and left:
-            if attribute_frames.mark_of(frame.f_code.co_filename) == attribute_frames.USER:
+            if mark_of(frame.f_code.co_filename) == USER:
                 owner = None if frame.f_code.co_name == "<module>" else frame.f_code.co_name
                 look(frame.f_locals, owner)
             frame = frame.f_back
@@ -207,7 +207,7 @@ def give_names(wanted):
         if not left:
             return
         filename = getattr(module, "__file__", None)
-        if isinstance(filename, str) and attribute_frames.mark_of(filename) == attribute_frames.USER:
+        if isinstance(filename, str) and mark_of(filename) == USER:
             look(vars(module), None)
     for thing in list(left.values()):
         _name_by_attribute(thing)

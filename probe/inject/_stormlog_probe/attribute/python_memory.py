@@ -4,7 +4,7 @@ Tracing begins one interval before the first moment, not with the process: with 
 long, and what was allocated before the window cannot be what grows in it.
 """
 
-from . import attribute_frames
+from .frames import TRACED, USER, mark_of, ours, passes_on
 
 # Stacks written down as they are: those that hold most, and those that rose most since the moment before. The others are
 # put together by the user's frames alone, so that a growing line is never cut off.
@@ -32,7 +32,7 @@ class PythonMemory:
             if tracemalloc.get_traceback_limit() < 2:
                 self.note = "the program traces with one frame only: lines of library calls are the library's"
             return
-        tracemalloc.start(attribute_frames.TRACED)
+        tracemalloc.start(TRACED)
 
     def live(self):
         """What is live now: (total bytes, [(bytes, count, kind, frames (file, line) innermost first)]); None when not tracing.
@@ -103,7 +103,7 @@ class PythonMemory:
         for frame in frames:
             mine = user.get(frame[0])
             if mine is None:
-                mine = user[frame[0]] = attribute_frames.mark_of(frame[0]) == attribute_frames.USER
+                mine = user[frame[0]] = mark_of(frame[0]) == USER
             if mine:
                 own.append(frame)
                 if len(own) == USER_FRAMES:
@@ -121,7 +121,7 @@ def _is_ours(frames):
     Further out it may also stand below the program's code: a thread or an operator that it passes on.
     """
     for depth, (filename, _) in enumerate(frames):
-        if attribute_frames.ours(filename) and (depth < 3 or not attribute_frames.passes_on(filename)):
+        if ours(filename) and (depth < 3 or not passes_on(filename)):
             return True
     return False
 

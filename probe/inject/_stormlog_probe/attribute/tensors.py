@@ -11,8 +11,8 @@ further allocation of ours would be traced with all its frames, which is what lo
 import sys
 import threading
 
-from . import attribute_frames
-from . import attribute_releases as releases
+from .frames import OURS, mark_of, object_traceback, phase_of, shortened
+from . import releases
 
 # Weak references of freed storages are swept when so many records have come since the last sweep, or as many as survived it.
 SWEEP = 20000
@@ -51,7 +51,7 @@ class TensorMemory:
         self._changes = {}
         self._failures = 0
         self._limit = SWEEP
-        self._traceback = attribute_frames.object_traceback()
+        self._traceback = object_traceback()
         self._lock = threading.Lock()
         self._local = threading.local()
         self._types = {torch.Tensor: _SEE, torch.nn.Parameter: _SEE}
@@ -178,14 +178,14 @@ class TensorMemory:
         record = self.records.get(address)
         if record is not None and address in self.gradients and self.gradients[address][0] == record[3]:
             return True
-        return record is not None and attribute_frames.phase_of(self._frames(record)) == "backward"
+        return record is not None and phase_of(self._frames(record)) == "backward"
 
     def _frames(self, record):
         """Frames (file, line), innermost first, of the call of the operator that made a storage; () from before tracing."""
         if self._traceback is None:
             return ()
         # Of the parts of a record: a tuple's memory may come from the interpreter's free list, which was filled before tracing.
-        return attribute_frames.shortened(self._traceback(record[0]) or ())
+        return shortened(self._traceback(record[0]) or ())
 
     def address(self, tensor):
         """The address of a tensor's storage, by which records are kept; None without one."""
@@ -228,7 +228,7 @@ class TensorMemory:
     def _in_engine(self):
         """Whether the autograd engine itself runs the operator: the innermost Python frame is the call into it."""
         frame = sys._getframe(3)
-        while frame is not None and attribute_frames.mark_of(frame.f_code.co_filename) == attribute_frames.OURS:
+        while frame is not None and mark_of(frame.f_code.co_filename) == OURS:
             frame = frame.f_back
         name = "" if frame is None else frame.f_code.co_filename.replace("\\", "/")
         return name.endswith(("torch/autograd/__init__.py", "torch/autograd/graph.py"))
@@ -273,7 +273,7 @@ class TensorMemory:
         record, change = self.records.get(address), self._changes.get(address)
         if record is None or change is None or change[0] != record[3] or self._traceback is None:
             return group
-        frames = attribute_frames.shortened(self._traceback(change[1]) or ())
+        frames = shortened(self._traceback(change[1]) or ())
         return self._group_of(frames, record, self.group_list[group].device) if frames else group
 
     def _group(self, record, storage):

@@ -3,7 +3,7 @@
 import functools
 import sys
 
-from . import attribute_frames
+from .frames import codes_of
 
 
 def numbers_as_tensors(torch, func, args, error):
@@ -41,12 +41,10 @@ def hide_from_compiler(torch):
         def skip(code):
             strategy(code, frames._FrameExecStrategy(action, action))
 
-    from . import attribute_moment, attribute_rows  # noqa: F401 (loaded at the first moment otherwise, and compiled)
-
-    package = __name__.rpartition(".")[0] + "."
+    package = __name__.partition(".")[0] + "."
     for name, module in list(sys.modules.items()):
         if name.startswith(package):
-            for code in attribute_frames.codes_of(module):
+            for code in codes_of(module):
                 skip(code)
 
 
