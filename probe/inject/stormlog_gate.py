@@ -1,4 +1,4 @@
-"""For what nobody can see from outside: `stormlog_gate.step()` at the end of each step, `stormlog_gate.phase(name)` around a part.
+"""Steps and phases that a program names: `stormlog_gate.step()` at the end of each step, `stormlog_gate.phase(name)` around a part.
 
 On the path of every Python process that the gate measures; elsewhere the import fails, so guard it:
 

@@ -39,7 +39,7 @@ class Attribution {
     process.on("exit", () => this.finish());
   }
 
-  /** At the end of the process: what can still be had of the moments that were not reached. */
+  /** At the end of the process, in place of the moments that were not reached. */
   finish() {
     const { schedule } = this;
     if (schedule.over || schedule.taken === 0) return;
@@ -69,7 +69,7 @@ class Attribution {
     const lines = [...this.bufferLines(buffers, retainers, table), ...this.objectLines(retainers, table)];
     lines.sort((a, b) => b.bytes - a.bytes);
     const kept = lines.slice(0, MAX_LINES);
-    // Not the heap's own sum: what looking takes is in that too.
+    // Not the heap's own sum, which includes what this code allocates.
     const total = lines.reduce((sum, { bytes }) => sum + bytes, 0);
     const document = {
       schema: SCHEMA,
@@ -110,7 +110,8 @@ class Attribution {
       group.bytes += buffer.byteLength;
       group.count += 1;
       const retainer = held.get(buffer);
-      if (retainer !== undefined) group.retainers.set(retainer, (group.retainers.get(retainer) ?? 0) + buffer.byteLength);
+      if (retainer !== undefined)
+        group.retainers.set(retainer, (group.retainers.get(retainer) ?? 0) + buffer.byteLength);
     }
     return [...groups.values()].map(({ bytes, count, frames, retainers: own }) => {
       const [retainer] = [...own].reduce((best, one) => (one[1] > best[1] ? one : best), [null, 0]);
@@ -119,8 +120,8 @@ class Attribution {
   }
 
   /**
-   * Objects by the function that made them. V8 knows no line of theirs: where a growing container is filled by a function of
-   * the stack, that place is the line.
+   * Objects by the function that made them. V8 knows no line of theirs: where a growing container is filled by a
+   * function of the stack, that place is the line.
    */
   objectLines(retainers, table) {
     return this.heap.sampled().map(({ bytes, count, frames }) => {

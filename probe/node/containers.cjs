@@ -45,7 +45,9 @@ class Containers {
     Object.defineProperty(prototype, name, { value: followed, writable: true, configurable: true, enumerable: false });
   }
 
-  /** Note the line when a container reaches 8, 16, 32, … elements: often enough to know who fills it, and nearly free. */
+  /**
+   * Note the line when a container reaches 8, 16, 32, … elements: often enough to know who fills it, and nearly free.
+   */
   stored(container) {
     try {
       const size = sizeOf(container);
@@ -74,11 +76,11 @@ class Containers {
   }
 }
 
-/** The elements a container has won since the moment before, a few of them. */
+/** A few of the elements that a container gained since the moment before. */
 function newElements({ container, grown }) {
   const wanted = Math.min(ELEMENTS, grown);
   if (Array.isArray(container)) return [...container.slice(-wanted), ...container.slice(0, 2)];
-  // Maps and sets keep the order in which things came.
+  // Maps and sets keep the order of insertion.
   let skip = Math.max(0, container.size - wanted);
   const elements = [];
   for (const element of container instanceof Map ? container.entries() : container) {

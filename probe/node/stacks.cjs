@@ -1,6 +1,6 @@
 "use strict";
 
-// Stacks of running JavaScript: taken as call sites, told as file, line and function.
+// Stacks of running JavaScript: taken as call sites, written as file, line and function.
 
 const path = require("node:path");
 const { fileURLToPath } = require("node:url");
@@ -12,7 +12,10 @@ const HERE = __dirname + path.sep;
 
 const captureStackTrace = Error.captureStackTrace;
 
-/** The call sites above the probe's own, innermost first, as [{file, line, column, function}]; works whatever the program did to Error. */
+/**
+ * The call sites above the probe's own, innermost first, as [{file, line, column, function}]; works whatever the
+ * program did to Error.
+ */
 function takeStack() {
   const { prepareStackTrace, stackTraceLimit } = Error;
   const holder = {};

@@ -43,7 +43,8 @@ def current():
         raise NoProbe("no directory for its files")
     if not settings.get("_is_main_interpreter", lambda: True)():
         raise NoProbe("the main interpreter of the process has the probe")
-    # A second thread waits for the first. What happens in the thread that makes it (a signal, an error) has no probe yet.
+    # A second thread waits for the first. What happens in the thread that makes it (a signal, an error) has no probe
+    # yet.
     me = threads.get_ident()
     if _making_thread == me or not _making.acquire(True, threads.PATIENCE_S):
         raise NoProbe("the probe is being made")
@@ -309,7 +310,8 @@ class Process:
 
     def _report_phase(self):
         if _interval_s() > 0:
-            # The probe's thread writes it at its next tick: early enough for a killed program, and the program does not wait.
+            # The probe's thread writes it at its next tick: early enough for a killed program, and the program does not
+            # wait.
             self._next_facts = 0
         else:
             self.facts.save()

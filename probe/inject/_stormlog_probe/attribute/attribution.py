@@ -139,8 +139,8 @@ class Attribution:
                 # Cycles that wait for the collector are not a leak. A program that turned it off leaks them.
                 gc.collect()
                 gc.disable()
-            # The interpreter's cache of attribute lookups keeps the names it looked up. torch makes a new string for every
-            # operator that a mode sees, so the cache would grow like a leak.
+            # The interpreter's cache of attribute lookups keeps the names it looked up. torch makes a new string for
+            # every operator that a mode sees, so the cache would grow like a leak.
             getattr(sys, "_clear_type_cache", _nothing)()
             if not in_program:
                 # Other Python threads stand still while the live memory is read.

@@ -8,8 +8,8 @@ import types
 DEPTH = 25
 # Frames that tracemalloc is asked for; a model of nested modules has three of its own to every level.
 TRACED = 40
-# Of those, how many may be any frame. Beyond them only user frames are kept, so that many nested library modules do not push
-# the training loop off the stack.
+# Of those, how many may be any frame. Beyond them only user frames are kept, so that many nested library modules do not
+# push the training loop off the stack.
 NEAREST = 19
 
 # Source files beyond this many bytes are not read for the names of functions.

@@ -1,4 +1,4 @@
-"""One moment: what lives, by allocation stack, and what keeps it."""
+"""One moment: live memory by allocation stack, and its retainers."""
 
 import gc
 import types
@@ -22,7 +22,7 @@ class GraphRetainer:
 
 
 class Evidence:
-    """What was seen of the graphs that hang on one retainer: in how many of them, by kind."""
+    """Counts of the graphs that hang on one retainer, by kind."""
 
     __slots__ = ("roots", "scalars", "freed", "saving", "leaves", "parameters")
 
@@ -43,7 +43,7 @@ class Evidence:
 
 
 class Holding:
-    """Who keeps what: weights by retainer, of which the heaviest is believed."""
+    """Weights of the retainers of a group or line. The heaviest is taken for the retainer."""
 
     def __init__(self):
         self._weights = {}
@@ -58,14 +58,15 @@ class Holding:
 
 
 class Moment:
-    """Looks at the process once. `tensors` is the tracker or None; `retainers` follows the containers from moment to moment."""
+    """Reads the process once. `tensors` is the tracker or None. `retainers` follows the containers from moment to moment."""
 
     def __init__(self, stacks, torch, tensors, retainers, hooks, in_program):
         self.stacks = stacks
         self.torch = torch
         self.tensors = tensors
         self.retainers = retainers
-        # Graphs are only unpacked by the thread that runs the program, between two operators, and never through its hooks.
+        # Graphs are only unpacked by the thread that runs the program, between two operators, and never through its
+        # hooks.
         self.unpack = in_program and hooks is not None and not hooks.used
         self.by_group = Holding()
         self.by_line = Holding()
@@ -111,9 +112,9 @@ class Moment:
                         self.by_line.add(line, retainer, 1 / (1 + level) ** 2)
 
     def _hang_tensor(self, tensor, level, retainer, live):
-        place = device_address(tensor)
-        if place is not None:
-            self.on_devices.append(place + (retainer,))
+        location = device_address(tensor)
+        if location is not None:
+            self.on_devices.append(location + (retainer,))
         if self.tensors is None:
             return
         row = live.get(self.tensors.address(tensor))
@@ -150,9 +151,9 @@ class Moment:
         # The newest first: it reaches what older tensors of its own graph would otherwise claim.
         rows.sort(key=_sequence, reverse=True)
         walk = GraphWalk(torch, tensors.address, self.unpack)
-        place = tensors.graph_group
+        group_of = tensors.graph_group
         walked = [
-            (None if group is None else place(tensors.address(one), group), walk.walk(one)) for _, group, _, _, one in rows
+            (None if group is None else group_of(tensors.address(one), group), walk.walk(one)) for _, group, _, _, one in rows
         ]
         if walk.truncated:
             self.notes.append("there were too many autograd nodes to walk them all")
@@ -160,7 +161,7 @@ class Moment:
 
     def _give_to_retainers(self, walked, gradients, live):
         group_of = {id(root): group for group, root in walked}
-        # Of a container only some elements were looked into; others of the same making are in it too.
+        # Only some elements of a container were read. Others of the same group are likely in it too.
         likely = {}
         for group, root in walked:
             retainer = self.root_retainers.get(id(root.tensor))
@@ -173,7 +174,7 @@ class Moment:
             retainer = self.root_retainers.get(id(top.tensor)) or likely.get(group)
             if retainer is None:
                 if group is None:
-                    # Made on a device, or before anybody looked: nothing is known of where.
+                    # Made on a device, or before the tensors were recorded: its stack is unknown.
                     continue
                 retainer = pseudo.get(group)
                 if retainer is None:
@@ -188,7 +189,7 @@ class Moment:
                 row = live.get(address)
                 if row is not None and row[3] > 0:
                     self.by_group.add(row[1], retainer, row[0])
-            self.on_devices.extend(place + (retainer,) for place in root.on_devices)
+            self.on_devices.extend(location + (retainer,) for location in root.on_devices)
             if group is not None and root.nodes:
                 key = (group, retainer)
                 nodes[key] = nodes.get(key, 0) + root.nodes
@@ -210,7 +211,7 @@ class Moment:
 
 
 def user_line(frames):
-    """The innermost frame (file, line) of the user's own; None without one."""
+    """The innermost user frame (file, line); None without one."""
     for frame in frames:
         if mark_of(frame[0]) == USER:
             return frame

@@ -1,7 +1,7 @@
-"""What keeps memory: the containers that grow from moment to moment, where they grow, and what hangs on them.
+"""Retainers: the containers that grow from moment to moment, the lines that make them grow, and what they reach.
 
 The line that allocates is often not the line that leaks: an activation is made in a layer and kept by a hook's `append`. A
-container's buffer is allocated anew as it grows, and tracemalloc knows by which line.
+container's buffer is reallocated as it grows, and tracemalloc knows by which line.
 """
 
 import array
@@ -14,7 +14,7 @@ import types
 from .frames import USER, mark_of
 from .releases import block_query
 
-# Containers below this length are not looked at: nothing of theirs adds up.
+# Shorter containers are ignored: they cannot add up to a leak.
 MIN_LENGTH = 4
 # Containers that grew, most growth first, that are looked into at one moment.
 MAX_RETAINERS = 48
@@ -24,7 +24,8 @@ OBJECTS = 300
 LEVELS = 6
 
 _KINDS = (list, dict, set, collections.deque, collections.OrderedDict, collections.defaultdict)
-# Where the pointer to the buffer stands in the object, and the size that says the layout is the known one (64 bit, with GIL).
+# Offset of the pointer to the buffer in the object, and the size of an object whose layout is the known one (64 bit,
+# with GIL).
 _BUFFERS = {
     list: (24, 40),
     dict: (32, 48),
@@ -59,8 +60,8 @@ class Retainers:
     """Follows the lengths of all containers from moment to moment."""
 
     def __init__(self):
-        # Identities, lengths, and at how many moments in a row each grew. Arrays: a dict of as many entries would be tens of
-        # thousands of traced blocks of our own at the next moment.
+        # Identities, lengths, and at how many moments in a row each grew. Arrays: a dict of as many entries would be
+        # tens of thousands of traced blocks of our own at the next moment.
         self._noted = None
         self._own = set()
 
@@ -106,13 +107,13 @@ def growth_frames(container):
     kind = type(container)
     if kind in (collections.OrderedDict, collections.defaultdict):
         kind = dict
-    place = _BUFFERS.get(kind)
+    layout = _BUFFERS.get(kind)
     query = block_query()
-    if place is None or query is None or not _layout_known(kind, place[1]):
+    if layout is None or query is None or not _layout_known(kind, layout[1]):
         return ()
     import ctypes
 
-    pointer = ctypes.c_void_p.from_address(id(container) + place[0]).value
+    pointer = ctypes.c_void_p.from_address(id(container) + layout[0]).value
     if not pointer:
         return ()
     frames = query(0, pointer)
@@ -132,7 +133,7 @@ def _free_threaded():
 
 
 def new_elements(retainer):
-    """The elements a container has won since the moment before, a few of them."""
+    """A few of the elements that a container gained since the moment before."""
     container = retainer.object
     if isinstance(container, (list, collections.deque)):
         # A list grows at its end or at its front.
@@ -185,7 +186,7 @@ def _filled(cell):
 
 
 def give_names(wanted):
-    """Set `name` and `owner` of things by the variables, globals and attributes that hold them.
+    """Set `name` and `owner` of retainers by the variables, globals and attributes that hold them.
 
     `wanted` maps identities to objects with the attributes `object`, `name` and `owner`.
     """
@@ -193,9 +194,9 @@ def give_names(wanted):
 
     def look(namespace, owner):
         for name, value in list(namespace.items()):
-            thing = left.pop(id(value), None) if id(value) in left else None
-            if thing is not None and thing.object is value:
-                thing.name, thing.owner = name, owner
+            retainer = left.pop(id(value), None) if id(value) in left else None
+            if retainer is not None and retainer.object is value:
+                retainer.name, retainer.owner = name, owner
 
     for frame in list(sys._current_frames().values()):
         while frame is not None and left:

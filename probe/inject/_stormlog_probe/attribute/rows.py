@@ -1,4 +1,4 @@
-"""What was seen at a moment, as rows of the documents that are written down."""
+"""One moment as rows of the lines documents."""
 
 from .frames import shortened
 from .graph import NODE_BYTES
@@ -20,7 +20,7 @@ class RetainerTable:
         self._index = {}
 
     def enter(self, row, retainer):
-        """Let a row name its retainer; None is none."""
+        """Set the retainer of a row, None for a row without one."""
         if retainer is None:
             return
         index = self._index.get(retainer)
@@ -30,7 +30,7 @@ class RetainerTable:
         row["retainer"] = index
 
     def rows(self):
-        """The retainers as they are written down."""
+        """The retainers as rows of the document."""
         give_names({id(one.object): one for one in self.retainers[:MAX_NAMES]})
         return [self._row(one) for one in self.retainers]
 
@@ -110,7 +110,7 @@ def device_rows(moment, blocks, table):
 
 
 def frame_rows(frames):
-    """(file, line, function) as they stand in a document."""
+    """Frames (file, line, function) as rows of a document."""
     return [{"file": file, "line": line or 0, "function": function} for file, line, function in frames]
 
 

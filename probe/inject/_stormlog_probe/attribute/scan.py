@@ -27,7 +27,7 @@ class ScannedTensors:
         pass
 
     def stop(self, note):
-        """Look no more: a device tells of its own memory."""
+        """Stop: a device records its own history."""
         self.notes.add(note)
         self._stopped = True
 
