@@ -83,7 +83,7 @@ struct ProcessFacts {
     static constexpr const char* kGroups[][3] = {
         {"RANK", "LOCAL_RANK", "WORLD_SIZE"},
         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"},
-        // Of the step: a batch script has the number of tasks of its job, too, and is no rank.
+        // Of the step: a batch script also has the number of tasks of its job, and is not a rank.
         {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS"},
     };
     constexpr uint64_t kNone = UINT64_MAX;

@@ -1,4 +1,5 @@
-// AMD cards from what their driver shows in sysfs; no library, for none of AMD's has a binary interface that stays the same.
+// AMD cards from what their driver shows in sysfs; no library, for none of AMD's has a binary interface that stays the
+// same.
 #include <algorithm>
 #include <cstdio>
 
@@ -9,7 +10,8 @@
 namespace stormlog {
 namespace {
 
-// A processor built into the CPU's chip tells so in the header of its metrics: tables of format 2 and 3 are theirs, 1 those of cards.
+// The header of the metrics identifies a GPU that is integrated in the CPU: tables of format 2 and 3 are integrated, 1
+// is a card.
 bool metricsSayIntegrated(const std::string& device) {
   const std::string header = sysText(device + "/gpu_metrics", 4);
   return header.size() >= 3 && (header[2] == 2 || header[2] == 3);
@@ -102,7 +104,8 @@ void findAmdDevices(const std::string& sysRoot, const std::vector<DrmCard>& card
                     std::vector<DrmDevice>& devices, std::vector<int>& nodeDevices) {
   nodeDevices.assign(nodes.size(), -1);
   for (const DrmCard& card : cards) {
-    // Partitions of a card are graphics cards of their own here, on no bus and without counters; they come by their processors.
+    // Partitions of a card are graphics cards of their own here, on no bus and without counters; they come by their
+    // processors.
     if (card.driver != "amdgpu" || card.pci.empty()) continue;
     std::vector<size_t> own;
     for (size_t i = 0; i < nodes.size(); ++i) {

@@ -11,7 +11,7 @@ namespace stormlog {
 namespace {
 
 constexpr size_t kMaxText = 1 << 16;
-// A group with more processes that are not the job's is no job's group, and looking into each would take long.
+// A group with more processes of other jobs is not the job's group, and checking each would take long.
 constexpr size_t kMaxForeign = 64;
 
 // "drm/0000:03:00.0/vram0": the card's own memory. Other regions ("stolen", "gtt") are the machine's.

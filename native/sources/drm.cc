@@ -89,7 +89,7 @@ void DrmBackend::finishReports() {
     }
     anyWithoutUsed_ |= !devices_[i].canReadUsed() && !devices_[i].hasPartitions && !kfd_.counts(static_cast<int>(i));
     report.capabilities.push_back("processes");
-    // Without the compute driver nobody but the job's own processes is looked at.
+    // Without the compute driver only the job's own processes are read.
     report.capabilities.push_back(kfd_.counts(static_cast<int>(i)) ? "processes:kfd" : "processes:job");
     report.capabilities.push_back("processes:fdinfo");
     uint64_t ignored = 0;

@@ -1,4 +1,4 @@
-// The graphics cards the kernel shows, whoever made them, and which of its device nodes belongs to which.
+// The graphics cards that the kernel lists, of any vendor, and the device nodes of each.
 #pragma once
 
 #include <string>

@@ -23,10 +23,11 @@ struct DrmDevice {
   int parent = -1;
   bool hasPartitions = false;
   std::string folder;
-  // Order among the devices of its maker.
+  // Order among the devices of its vendor.
   int order = 0;
 
-  // Where its used memory is read from: the sum of the first two, or `total` less `available`, or the dmem region of `dmemRegion`.
+  // Where its used memory is read from: the sum of the first two, or `total` less `available`, or the dmem region of
+  // `dmemRegion`.
   UniqueFd used;
   UniqueFd usedToo;
   UniqueFd available;
@@ -41,7 +42,7 @@ struct DrmDevice {
   bool canReadUsed() const { return static_cast<bool>(used) || static_cast<bool>(available) || fromDmem; }
   // 0 or an errno.
   int readUsed(const DmemTop& dmem, uint64_t& out) const;
-  // 0 = cannot be told.
+  // 0 = unknown.
   uint64_t readTotal() const;
 };
 
@@ -59,7 +60,7 @@ std::string nodeTrouble(const std::string& sysRoot, const std::vector<std::strin
 std::string driverName(const std::string& sysRoot, const std::string& driver);
 
 // "AMD 1002:744c"
-std::string pciModel(const char* maker, const std::string& device);
+std::string pciModel(const char* vendorName, const std::string& device);
 
 // Adds a sentence part to what is wanting.
 void addReason(DeviceReport& report, const std::string& text);

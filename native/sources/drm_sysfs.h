@@ -1,4 +1,5 @@
-// Reading sysfs, or a made-up tree of the same shape: small files, names of links and folders, and numbers from kept descriptors.
+// Reading sysfs, or a made-up tree of the same shape: small files, names of links and folders, and numbers from kept
+// descriptors.
 #pragma once
 
 #include <cstdint>

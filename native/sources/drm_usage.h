@@ -1,4 +1,4 @@
-// Who holds how much of which card, gathered from sources that may both tell of the same process.
+// Bytes per process and card, gathered from sources that may both report the same process.
 #pragma once
 
 #include <cstddef>

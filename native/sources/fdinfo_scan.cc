@@ -21,7 +21,7 @@ struct Bits {
   void clear(unsigned i) { words[i / 64] &= ~(uint64_t{1} << (i % 64)); }
 };
 
-// Tells a process from another that got its number: /proc makes its folder anew for it.
+// Distinguishes a process from a later one with its pid: /proc makes a new directory for it.
 struct Identity {
   uint64_t inode = 0;
   uint64_t changedNs = 0;

@@ -97,7 +97,7 @@ void KfdProcesses::close(Kept& kept) {
   kept.pid = 0;
 }
 
-// One place a pid: whoever finds it taken by a living process opens its files each time.
+// One slot per pid. A process whose slot is taken by a living process has its files opened each time.
 KfdProcesses::Kept* KfdProcesses::keptOf(int pid) {
   Kept& kept = kept_[static_cast<size_t>(pid) % kKept];
   if (kept.pid != pid) {

@@ -1,5 +1,5 @@
-// What an NVIDIA driver tells by itself: Xid errors, double-bit memory errors, a GPU that went away; and whether rows of memory had to be
-// replaced, which is asked after each of these and at the end.
+// Events of an NVIDIA driver: Xid errors, double-bit memory errors, a GPU that went away; and replaced rows of memory,
+// which are read after each event and at the end.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ class NvmlHealth {
   ~NvmlHealth();
 
   void use(const NvmlApi* api) { api_ = api; }
-  // True when the driver will tell about this GPU. Before `watch`.
+  // True when the driver will report events of this GPU. Before `watch`.
   bool add(int index, NvmlHandle handle);
   bool watches() const { return !devices_.empty(); }
 
@@ -35,7 +35,7 @@ class NvmlHealth {
   };
   int64_t replacedRows(NvmlHandle handle) const;
   void checkRows(uint64_t timeNs, RecordSink& out);
-  void tell(const NvmlEventData& event, uint64_t timeNs, RecordSink& out) const;
+  void report(const NvmlEventData& event, uint64_t timeNs, RecordSink& out) const;
 
   const NvmlApi* api_ = nullptr;
   void* set_ = nullptr;

@@ -41,7 +41,7 @@ int NvmlProcessLists::read(NvmlHandle device, unsigned kind) {
   return kNvmlSuccess;
 }
 
-// The forms in turn, until one is not told to be missing. "_v2" comes first because its rows never changed.
+// The forms in turn, until the driver has one. "_v2" comes first because its rows never changed.
 int NvmlProcessLists::call(NvmlHandle device, unsigned kind, unsigned& count) {
   NvmlListCalls& calls = calls_[kind];
   if (rows_.empty()) rows_.resize(capacity_ * kMaxRow);
@@ -79,8 +79,8 @@ int NvmlProcessLists::callGrowing(NvmlListCalls::Call function, NvmlHandle devic
   }
 }
 
-// The "_v3" lists changed their rows from driver to driver under one name. Filling the buffer twice with different patterns shows how many
-// bytes the library writes, and so how long a row is.
+// The "_v3" lists changed their rows from driver to driver under one name. Filling the buffer twice with different
+// patterns shows how many bytes the library writes, and so how long a row is.
 int NvmlProcessLists::callUnknownStride(NvmlListCalls::Call function, NvmlHandle device, unsigned& count) {
   for (int attempt = 0; attempt < kTries; ++attempt) {
     fill(kPatternA);
@@ -125,7 +125,8 @@ void NvmlProcessLists::merge(unsigned kind, const uint8_t* row) {
   // Number 0 stands for processes outside this pid namespace, or for an empty row.
   if (pid == 0 || pid > INT32_MAX) return;
   const uint64_t used = valueAt<uint64_t>(row, offsetof(NvmlProcessRow, usedGpuMemory));
-  // Nothing that stands in such a list holds nothing: 0 is what drivers say that look the memory up under a number of another namespace.
+  // Nothing that stands in such a list holds nothing: 0 is what drivers say that look the memory up under a number of
+  // another namespace.
   const bool known = used != kNvmlNotAvailable && used != 0;
   for (NvmlProcess& process : processes_) {
     if (process.pid != pid) continue;

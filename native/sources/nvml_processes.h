@@ -1,4 +1,5 @@
-// Reads NVIDIA's process lists in whatever form the library has them, and merges the kinds of one device into one entry a process.
+// Reads NVIDIA's process lists in whatever form the library has them, and merges the kinds of one device into one entry
+// a process.
 #pragma once
 
 #include <cstddef>

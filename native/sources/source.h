@@ -33,7 +33,7 @@ struct DeviceReport {
   // A MIG device: the index of its GPU, and its profile ("1g.10gb"). -1 and "" otherwise.
   int parent = -1;
   std::string migProfile;
-  // Shares its memory with the CPU: what is used is no device's own.
+  // Shares its memory with the CPU: the used memory is not the device's own.
   bool unified = false;
   // "memory", "memory:v1", "memory:v2", "processes", "accounting", "events", "persistence:off", …
   std::vector<std::string> capabilities;

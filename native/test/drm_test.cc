@@ -63,7 +63,7 @@ TEST("a card that vanishes in mid-run ends its samples with one error; the other
   CHECK_EQ(test.list(102 * kSecond).count(RecordKind::kDeviceEvent), 0);
 }
 
-TEST("a reading that fails for a while is tried ever more seldom, and its return is told") {
+TEST("a failing reading is retried at growing intervals, and its recovery is reported") {
   const DrmTree tree;
   const std::string device = tree.amd(0, "0000:03:00.0", kMib, kGib);
   DrmUnderTest test(tree);
@@ -76,7 +76,7 @@ TEST("a reading that fails for a while is tried ever more seldom, and its return
     CHECK_EQ(out.count(RecordKind::kDevice), 0);
     for (const Record& record : out.records) tries = record.kind == RecordKind::kError ? record.v[2] : tries;
   }
-  // 20, 40, 80 … 640 ms, then once a second; told at each doubling.
+  // 20, 40, 80 … 640 ms, then once a second. Reported at each doubling.
   CHECK(tries >= 8 && tries <= 16);
   CHECK(errors >= 4 && errors <= 5);
   tree.number(device + "/mem_info_vram_used", 3 * kMib);
@@ -86,7 +86,7 @@ TEST("a reading that fails for a while is tried ever more seldom, and its return
   CHECK_EQ(test.sample(21 * kSecond).records.size(), 1);
 }
 
-TEST("another size than at the start is told, and used from then on") {
+TEST("a changed size is reported, and used from then on") {
   const DrmTree tree;
   const std::string device = tree.amd(0, "0000:03:00.0", kMib, kGib);
   DrmUnderTest test(tree);
@@ -96,7 +96,7 @@ TEST("another size than at the start is told, and used from then on") {
   CHECK_EQ(out.last(RecordKind::kDeviceEvent, kFirst)->v[0], static_cast<uint64_t>(DeviceEvent::kCapacityChanged));
   CHECK_EQ(out.last(RecordKind::kDeviceEvent, kFirst)->v[1], 2 * kGib);
   CHECK_EQ(test.sample().last(RecordKind::kDevice)->v[1], 2 * kGib);
-  // More used than there is: told as it is, without a free amount.
+  // More used than there is: reported as it is, without a free amount.
   tree.number(device + "/mem_info_vram_used", 3 * kGib);
   const Capture over = test.sample();
   CHECK_EQ(over.last(RecordKind::kDevice)->v[0], 3 * kGib);

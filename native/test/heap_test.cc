@@ -59,7 +59,7 @@ std::string textOf(const std::string& path) {
 
 }  // namespace
 
-TEST("a preloaded program tells its heap at every step, and it grows by what the program says") {
+TEST("a preloaded program records its heap at every step, with the growth that the program allocates") {
   TempFolder folder;
   const Ran ran = run(folder, "$HOST grow 150 1300");
   CHECK_EQ(ran.status, 0);
@@ -80,7 +80,7 @@ TEST("a preloaded program tells its heap at every step, and it grows by what the
   CHECK(steps.back()->v[1] >= steps.back()->v[0]);
   const Record* end = reader.out.last(RecordKind::kAllocator);
   CHECK_EQ(end->valid >> 4, kProbeEnd);
-  CHECK_EQ(reader.told(kProbeRecordsLost), 0);
+  CHECK_EQ(reader.reported(kProbeRecordsLost), 0);
   const auto infos = namesIn(folder.path(), ".info");
   CHECK_EQ(infos.size(), 1);
   const std::string info = textOf(folder / infos[0]);
@@ -99,7 +99,7 @@ TEST("the older counters are taken where the newer ones are missing") {
   CHECK(most >= 64 * kMiB && most < 66 * kMiB);
 }
 
-TEST("a program at a fixed address, which stands for malloc itself, tells its heap all the same") {
+TEST("a program at a fixed address, which replaces malloc, still records its heap") {
   TempFolder folder;
   const std::string line = "env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + folder.path() + " " +
                            built("heap_fixed") + " hold 5 100";
@@ -110,7 +110,7 @@ TEST("a program at a fixed address, which stands for malloc itself, tells its he
   CHECK(last != nullptr && last->v[0] > 5 * kMiB && last->v[0] < 6 * kMiB);
 }
 
-TEST("the heap of a program with an allocator of its own is not told as the C library's, its steps are") {
+TEST("a program with its own allocator records its steps, and no heap of the C library") {
   TempFolder folder;
   const std::string line = "env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + folder.path() + " " +
                            built("heap_own_malloc") + " grow 40 1000 >/dev/null";
@@ -174,8 +174,8 @@ TEST("threads that step, allocate and fork at once disturb neither the program n
   CHECK_EQ(run(folder, "$HOST threads 400").status, 0);
   Reader reader(folder.path(), 0, kEarlier);
   reader.finish();
-  CHECK_EQ(reader.told(kProbeNotARing), 0);
-  CHECK_EQ(reader.told(kProbeRecordImpossible), 0);
+  CHECK_EQ(reader.reported(kProbeNotARing), 0);
+  CHECK_EQ(reader.reported(kProbeRecordImpossible), 0);
   CHECK(reader.all(RecordKind::kAllocator).size() > 40);
   bool sound = true;
   for (const Record* record : reader.all(RecordKind::kAllocator)) sound &= record->v[0] < 64 * kMiB && record->v[0] > 0;

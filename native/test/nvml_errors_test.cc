@@ -41,7 +41,7 @@ TEST("every code an initialiser may answer is a reason that names it") {
   }
 }
 
-TEST("a device whose handle is refused is told with the reason, and the other is read") {
+TEST("a device whose handle is refused is reported with the reason, and the other is read") {
   for (const int code : {15, 4, 28}) {
     Scenario scenario(std::string(kTwo) + "handle-code 0 " + std::to_string(code) + "\n");
     NvmlBackend backend(library());
@@ -80,7 +80,7 @@ TEST("a machine that shares its memory with the CPU has no device memory, rather
     CHECK(!backend.usedBytes(used));
     CHECK_EQ(out.count(RecordKind::kError), 0);
     CHECK_EQ(out.last(RecordKind::kDevice)->valid, 0);
-    // Who uses it can be told all the same.
+    // Its processes can still be listed.
     CHECK_EQ(entriesOf(out, 0, 1).size(), 1);
   }
 }
@@ -108,7 +108,7 @@ TEST("a driver that was exchanged, and a container that lost its devices, end th
   }
 }
 
-TEST("a device that does not answer is asked ever more seldom, and its return is told with how long it was gone") {
+TEST("a device that does not answer is read at growing intervals, and its return is reported with the time it was gone") {
   Scenario scenario(std::string(kTwo) + "error 60 1 10\nerror 260 1 0\n");
   NvmlBackend backend(library());
   backend.probe();

@@ -35,7 +35,7 @@ std::string compute(const char* suffix) { return std::string("nvmlDeviceGetCompu
 
 }  // namespace
 
-TEST("rows of 16, 24 and 32 bytes under one name are told apart, with one process and with five") {
+TEST("rows of 16, 24 and 32 bytes under one name are distinguished, with one process and with five") {
   for (const char* stride : {"16", "24", "32"}) {
     for (int count = 1; count <= 5; count += 4) {
       std::string text = std::string("devices 1\nat 0 0 1000 0 100000\nstride ") + stride + "\n";
@@ -103,7 +103,7 @@ TEST("a process that stands in several lists counts once, with the most that is 
   CHECK_EQ(listed.backend.devices()[0].listUnknown, 1);
 }
 
-TEST("memory that the driver does not know is unknown, and number 0 is nobody") {
+TEST("memory that the driver does not know is unknown, and pid 0 is not a process") {
   Scenario scenario("devices 1\nat 0 0 1000 0 100000\nproc 0 0 0 5000\nproc 0 0 4001 na\nproc 0 0 4002 0\n");
   Listed listed(library());
   CHECK_EQ(listed.entries.size(), 2);

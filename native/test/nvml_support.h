@@ -65,7 +65,8 @@ inline size_t eventsOf(const Capture& out, stormlog::DeviceEvent event) {
   return n;
 }
 
-// How often the library's functions of such a name were called, by the file that a scenario's `calls` names; there once all is shut down.
+// How often the library's functions of such a name were called, by the file that a scenario's `calls` names; there once
+// all is shut down.
 inline long callsOf(const std::string& path, const std::string& namePart) {
   long sum = 0;
   FILE* file = std::fopen(path.c_str(), "r");

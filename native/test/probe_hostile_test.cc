@@ -13,7 +13,7 @@ using testing_support::Reader;
 using testing_support::RingWriter;
 using testing_support::TempFolder;
 
-TEST("a truncated, a rewritten and a changed ring are told and left alone") {
+TEST("a truncated, a rewritten and a changed ring are reported and no longer read") {
   TempFolder folder;
   Reader reader(folder.path());
   RingWriter cut(folder / "1.0.probe", 64, 1);
@@ -32,9 +32,9 @@ TEST("a truncated, a rewritten and a changed ring are told and left alone") {
   reader.sample();
   reader.sample();
   CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 30);
-  CHECK_EQ(reader.told(kProbeRingTruncated, 1), 1);
-  CHECK_EQ(reader.told(kProbeNotARing, 2), 1);
-  CHECK_EQ(reader.told(kProbeNotARing, 3), 1);
+  CHECK_EQ(reader.reported(kProbeRingTruncated, 1), 1);
+  CHECK_EQ(reader.reported(kProbeNotARing, 2), 1);
+  CHECK_EQ(reader.reported(kProbeNotARing, 3), 1);
 }
 
 TEST("a ring that is still being made is waited for") {
@@ -46,13 +46,13 @@ TEST("a ring that is still being made is waited for") {
   half.header().recordBytes = 0;
   half.add(1, 1);
   for (int i = 0; i < 10; ++i) reader.sample();
-  CHECK_EQ(reader.told(kProbeNotARing), 0);
+  CHECK_EQ(reader.reported(kProbeNotARing), 0);
   half.header().recordBytes = kProbeRecordBytes;
   reader.sample();
   CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 1);
   for (int i = 0; i < 60; ++i) reader.sample();
-  CHECK_EQ(reader.told(kProbeNotARing, 5), 1);
-  CHECK_EQ(reader.told(kProbeNotARing, 6), 1);
+  CHECK_EQ(reader.reported(kProbeNotARing, 5), 1);
+  CHECK_EQ(reader.reported(kProbeNotARing, 6), 1);
 }
 
 TEST("impossible records are counted and not passed on") {
@@ -76,8 +76,8 @@ TEST("impossible records are counted and not passed on") {
     ring.push(record);
   }
   reader.finish();
-  CHECK_EQ(reader.told(kProbeRecordImpossible), 2);
-  CHECK_EQ(reader.told(kProbeTooManyDevices), 8);
+  CHECK_EQ(reader.reported(kProbeRecordImpossible), 2);
+  CHECK_EQ(reader.reported(kProbeTooManyDevices), 8);
   const auto samples = reader.all(RecordKind::kAllocator);
   CHECK_EQ(samples.size(), 1 + 32);
   CHECK_EQ(samples[0]->valid >> 4, 0);
@@ -110,8 +110,8 @@ TEST("any bytes at all in a ring cost nothing but an error record") {
   }
   for (int i = 0; i < 60; ++i) reader.sample();
   reader.finish();
-  // More files than kinds of errors are told apart: which of the two names is told for how many is open.
-  CHECK(reader.told(kProbeNotARing) + reader.told(kProbeRingTruncated) > 0);
+  // More files than reported errors: which of the two names is reported for how many is open.
+  CHECK(reader.reported(kProbeNotARing) + reader.reported(kProbeRingTruncated) > 0);
 }
 
 TEST("a header of any counters over a real ring never stops the reader") {
@@ -144,14 +144,14 @@ TEST("only regular files of the right name are opened") {
   reader.sample();
   reader.sample();
   CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 0);
-  CHECK_EQ(reader.told(kProbeFileUnreadable, 9), 1);
-  CHECK_EQ(reader.told(kProbeFileUnreadable, 10), 1);
-  CHECK_EQ(reader.told(kProbeFileUnreadable, 11), 1);
-  CHECK(reader.told(kProbeStepUnreadable) > 0);
-  CHECK_EQ(reader.told(kProbeNotARing), 0);
+  CHECK_EQ(reader.reported(kProbeFileUnreadable, 9), 1);
+  CHECK_EQ(reader.reported(kProbeFileUnreadable, 10), 1);
+  CHECK_EQ(reader.reported(kProbeFileUnreadable, 11), 1);
+  CHECK(reader.reported(kProbeStepUnreadable) > 0);
+  CHECK_EQ(reader.reported(kProbeNotARing), 0);
 }
 
-TEST("more processes than fit are told, and taken when there is room") {
+TEST("more processes than fit are reported, and taken when there is room") {
   TempFolder folder;
   std::vector<std::unique_ptr<RingWriter>> rings;
   for (int i = 0; i < 600; ++i) {
@@ -162,7 +162,7 @@ TEST("more processes than fit are told, and taken when there is room") {
   Reader reader(folder.path(), 0, 60 * kSecond);
   reader.sample();
   CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 512);
-  CHECK(reader.told(kProbeTooManyFiles) > 0);
+  CHECK(reader.reported(kProbeTooManyFiles) > 0);
   for (int i = 0; i < 40; ++i) reader.sample();
   CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 512);
   for (auto& ring : rings) ring->header().state = kProbeEnded;

@@ -47,7 +47,7 @@ TEST("a ring comes out whole and in order, over its end and over many looks") {
   CHECK_EQ(streams[0]->v[0], 4242);
   CHECK_EQ(streams[0]->v[1], kProbeHostHeap);
   CHECK_EQ(streams[0]->v[3], 0);
-  CHECK_EQ(reader.told(kProbeRecordsLost), 0);
+  CHECK_EQ(reader.reported(kProbeRecordsLost), 0);
 }
 
 TEST("records overwritten before they were read are counted, the others are read") {
@@ -59,13 +59,13 @@ TEST("records overwritten before they were read are counted, the others are read
   // The slot after the head might have been half-written.
   CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 15);
   CHECK_EQ(reader.out.last(RecordKind::kAllocator)->v[0], 99000);
-  CHECK_EQ(reader.told(kProbeRecordsLost, 7), 85);
+  CHECK_EQ(reader.reported(kProbeRecordsLost, 7), 85);
   for (uint64_t i = 0; i < 20; ++i) ring.add(0, 0);
-  // Few more than told: told in the end, not each time.
+  // Few more than reported: reported at the end, not each time.
   reader.sample();
-  CHECK_EQ(reader.told(kProbeRecordsLost, 7), 85);
+  CHECK_EQ(reader.reported(kProbeRecordsLost, 7), 85);
   reader.finish();
-  CHECK_EQ(reader.told(kProbeRecordsLost, 7), 90);
+  CHECK_EQ(reader.reported(kProbeRecordsLost, 7), 90);
 }
 
 TEST("an unfinished record is waited for, and given up when it never comes") {
@@ -85,7 +85,7 @@ TEST("an unfinished record is waited for, and given up when it never comes") {
   for (int i = 0; i < 3; ++i) reader.sample();
   CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 4);
   CHECK_EQ(reader.out.last(RecordKind::kAllocator)->v[0], 5);
-  CHECK_EQ(reader.told(kProbeRecordsLost, 7), 1);
+  CHECK_EQ(reader.reported(kProbeRecordsLost, 7), 1);
 }
 
 TEST("peaks are written when they change, and each device is a stream of its own") {
@@ -123,7 +123,7 @@ TEST("peaks are written when they change, and each device is a stream of its own
   CHECK_EQ(samples.size(), 12);
   CHECK_EQ(samples[11]->v[3], 11);
   CHECK_EQ(samples[11]->valid, 15 | kProbeStep << 4);
-  // The rank became known later: told again before the next sample.
+  // The rank became known later: reported again before the next sample.
   ring.header().rank = 2;
   ring.header().flags |= kProbePeaksReset;
   ring.add(1, 1);
@@ -179,7 +179,7 @@ TEST("the step file is read whenever it holds a number") {
     reader.sample();
   }
   CHECK_EQ(steps().size(), 2);
-  CHECK(reader.told(kProbeStepUnreadable) > 0);
+  CHECK(reader.reported(kProbeStepUnreadable) > 0);
   folder.write("other", " 19 \n");
   CHECK_EQ(rename((folder / "other").c_str(), (folder / "step").c_str()), 0);
   reader.sample();
@@ -231,9 +231,9 @@ TEST("a writer that laps the reader leaves no torn record, and every record is r
     previous = sample->v[0];
   }
   CHECK(sound);
-  const uint64_t lost = reader.told(kProbeRecordsLost);
+  const uint64_t lost = reader.reported(kProbeRecordsLost);
   CHECK(lost > 0);
-  CHECK_EQ(samples.size() + lost + reader.told(kProbeRecordImpossible), previous + 1);
+  CHECK_EQ(samples.size() + lost + reader.reported(kProbeRecordImpossible), previous + 1);
 }
 
 TEST("what a process wrote before it was killed is read, and its file let go") {
@@ -255,7 +255,7 @@ TEST("what a process wrote before it was killed is read, and its file let go") {
   waitpid(pid, nullptr, 0);
   reader.sample();
   CHECK(consecutive(reader.all(RecordKind::kAllocator), 40));
-  // Nobody writes any more, and the process is gone: were the file still open, more would be read.
+  // The writer has ended and the process is gone: were the file still open, more would be read.
   for (int i = 0; i < 50; ++i) reader.sample();
   const int file = open((folder / (std::to_string(pid) + ".0.probe")).c_str(), O_RDWR);
   const uint64_t head = 60;
@@ -263,7 +263,7 @@ TEST("what a process wrote before it was killed is read, and its file let go") {
   ::close(file);
   reader.finish();
   CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 40);
-  CHECK_EQ(reader.told(kProbeRecordsLost), 0);
+  CHECK_EQ(reader.reported(kProbeRecordsLost), 0);
   ::close(ready[0]);
   ::close(ready[1]);
 }

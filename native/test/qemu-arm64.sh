@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Loads the arm64 addon in the official arm64 Node under qemu and samples for a second; then the launcher and the heap library.
-# Needs qemu-aarch64-static (Debian: qemu-user-static), npm with network, and the arm64 C library (libc6-arm64-cross).
+# Loads the arm64 addon in the official arm64 Node under qemu and samples for a second; then the launcher and the heap
+# library. Needs qemu-aarch64-static (Debian: qemu-user-static), npm with network, and the arm64 C library
+# (libc6-arm64-cross).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 command -v qemu-aarch64-static >/dev/null || { echo "qemu-arm64: qemu-aarch64-static is missing" >&2; exit 1; }
@@ -51,6 +52,6 @@ wait "$launcher"
 mkdir "$folder/probe"
 qemu-aarch64-static -L /usr/aarch64-linux-gnu -E LD_PRELOAD="$PWD/dist/prebuilds/linux-arm64/libstormlog_heap.so" \
   -E STORMLOG_GATE_PROBE_DIR="$folder/probe" "$node_arm64" -e 'setTimeout(() => {}, 500)'
-grep -q '^heap=mallinfo2$' "$folder"/probe/*.info || { echo "qemu-arm64: the heap library does not tell the heap" >&2; exit 1; }
+grep -q '^heap=mallinfo2$' "$folder"/probe/*.info || { echo "qemu-arm64: the heap library does not report the heap" >&2; exit 1; }
 head -c 6 "$folder"/probe/*.probe | grep -q '^SLGPRB' || { echo "qemu-arm64: the heap library left no ring" >&2; exit 1; }
 echo "qemu-arm64: ok"

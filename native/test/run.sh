@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds and runs the C++ tests: plain, under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer.
-# Needs g++ and its sanitizer libraries (Debian: g++). Usage: native/test/run.sh [plain] [asan] [tsan] [-- name-part]
+# Builds and runs the C++ tests: plain, under AddressSanitizer with UndefinedBehaviorSanitizer, and under
+# ThreadSanitizer. Needs g++ and its sanitizer libraries (Debian: g++). Usage: native/test/run.sh [plain] [asan] [tsan]
+# [-- name-part]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -43,7 +43,7 @@ uint64_t peakOf(const RecordFile& file) {
 
 }  // namespace
 
-TEST("a whole measurement leaves a file that tells the same as the live view and the statistics") {
+TEST("a whole measurement leaves a file that agrees with the live view and the statistics") {
   TempFolder folder;
   Child child({"alloc", "64", "5000"});
   Sampler sampler(optionsFor(child.pid(), folder / "a.slg"));
@@ -137,7 +137,7 @@ TEST("a hanging driver stops neither host sampling nor the stop") {
   sleepMs(1800);
 }
 
-TEST("a call that hangs for seconds costs no host sample, and is told while it lasts and when it ends") {
+TEST("a call that hangs for seconds costs no host sample, and is reported while it lasts and when it ends") {
   TempFolder folder;
   // STORMLOG_TEST_HANG_MS: how long; the issue's figure is 5 s.
   const char* asked = std::getenv("STORMLOG_TEST_HANG_MS");
@@ -178,7 +178,7 @@ TEST("a call that hangs for seconds costs no host sample, and is told while it l
   CHECK(ticks[1] > ticks[0] * 8 / 10);
 }
 
-TEST("the baseline of devices is there before the start returns, and processes are told whose they are") {
+TEST("the first device readings are there before the start returns, and processes have their owner") {
   TempFolder folder;
   folder.write("scenario", "devices 2\npersistence 0 off\npersistence 1 off\nattach 150\nat 0 0 7000 0 10000\nat 0 1 1 0 10\nfollow " +
                                (folder / "follow") + "\nproc 0 0 " + std::to_string(getppid()) + " 3000\nproc 0 0 4000000 500\n");

@@ -62,7 +62,7 @@ TEST("a real child that allocates is seen with its size, its high-water mark and
   watch.watch(50);
   const Record* exit = watch.out.last(RecordKind::kProcessExit, pid);
   CHECK(exit != nullptr && (exit->valid & 1) && exit->v[0] > 99 * 1024 * 1024);
-  // A zombie that nobody has reaped yet: no memory, no process, no second exit.
+  // A zombie that is not reaped yet: no memory, no process, no second exit.
   CHECK_EQ(watch.source->totals().processes, 0);
   CHECK_EQ(watch.source->totals().hostBytes, 0);
   child.reap();
