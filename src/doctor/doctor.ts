@@ -63,7 +63,9 @@ function directoryDiagnosis(directory: string): Diagnosis {
   };
 }
 
-/** What is seen from inside measured processes: by the probe in Python, by the preloadable library in other programs. */
+/**
+ * What is seen from inside measured processes: by the probe in Python, by the preloadable library in other programs.
+ */
 function probeDiagnosis(trial: ProbeTrial): Diagnosis {
   const prebuild = findPrebuild();
   const library = !("reason" in prebuild) && existsSync(prebuild.heapLibrary);

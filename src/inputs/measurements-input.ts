@@ -44,7 +44,8 @@ export interface NotedMeasurements {
 }
 
 /**
- * Anything that can be judged: a measurements file, a baseline record, a bundle, a run directory, a recording, telemetry.
+ * Anything that can be judged: a measurements file, a baseline record, a bundle, a run directory, a recording,
+ * telemetry.
  * @throws GateError INPUT_… and INPUT_SCHEMA_VERSION (exit 5)
  */
 export async function notedMeasurements(file: string): Promise<NotedMeasurements> {

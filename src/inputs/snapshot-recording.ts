@@ -51,8 +51,8 @@ function outOfMemoryMarks(traces: readonly TraceTable[], startUs: number | null)
 }
 
 /**
- * A snapshot's traces as a recording: allocated, active and reserved bytes of each device after every entry, with the annotated
- * steps. A device without a trace has one sample, the moment of the snapshot.
+ * A snapshot's traces as a recording: allocated, active and reserved bytes of each device after every entry, with the
+ * annotated steps. A device without a trace has one sample, the moment of the snapshot.
  */
 export function snapshotTelemetry(snapshot: TorchSnapshot, file: string): Telemetry {
   const { rank } = snapshotName(file);

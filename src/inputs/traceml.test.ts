@@ -27,7 +27,9 @@ const put = (name: string, content: string | Uint8Array): string => {
 type Ramp = readonly [number, number?];
 const at = ([from, to = from]: Ramp, n: number, i: number): number => from + ((to - from) * i) / (n - 1);
 
-/** A run whose largest rank is `worst` and whose median rank is `middle`: one rank of the first and two of the second. */
+/**
+ * A run whose largest rank is `worst` and whose median rank is `middle`: one rank of the first and two of the second.
+ */
 async function databaseOf(n: number, worst: Ramp, middle: Ramp, capacity: number | null): Promise<string> {
   const rows = Array.from({ length: n }, (_, step) =>
     [worst, middle, middle].map((ramp, rank) => ({

@@ -5,9 +5,9 @@ import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { compareFingerprints, describeMismatches, mismatches } from "../verdict/fingerprint.ts";
 
 /**
- * Why a given store has nothing to judge a pattern by in the environment that its first run was measured in: no record of it, one of
- * another environment only, or one of too few runs. Null when that is not what kept the run from being judged: a store that is absent
- * or damaged is nothing a round may pass over by measuring a baseline of its own.
+ * Why a given store has nothing to judge a pattern by in the environment that its first run was measured in: no record
+ * of it, one of another environment only, or one of too few runs. Null when that is not what kept the run from being
+ * judged: a store that is absent or damaged is nothing a round may pass over by measuring a baseline of its own.
  * @param report of the pattern's fixed state, judged by that store
  * @throws GateError as `loadFirstBaseline`
  */

@@ -75,8 +75,8 @@ export function shippedLab(): string {
 }
 
 /**
- * The directory to run the patterns from. A report names lines of the user's own code, and what lies among installed packages is
- * not that: there the lab is copied beside the results first.
+ * The directory to run the patterns from. A report names lines of the user's own code, and what lies among installed
+ * packages is not that: there the lab is copied beside the results first.
  */
 export function labDirectory(results: string, shipped: string = shippedLab()): string {
   if (!/[\\/](?:node_modules|site-packages|dist-packages)[\\/]/.test(shipped)) return shipped;

@@ -54,8 +54,8 @@ async function freshDirectory(directory: string): Promise<void> {
 }
 
 /**
- * The whole story on this machine: five clean runs become the baseline, then a clean, a leaky and a fixed change are judged
- * by the same engine as anybody's. Everything is measured; nothing is scripted but the order.
+ * The whole story on this machine: five clean runs become the baseline, then a clean, a leaky and a fixed change are
+ * judged by the same engine as anybody's. Everything is measured; nothing is scripted but the order.
  * @returns the three reports; fewer when interrupted
  * @throws GateError DEMO_FOLDER_TAKEN (usage), DEMO_FOLDER_UNWRITABLE, and those of the gate
  */

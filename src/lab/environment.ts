@@ -7,7 +7,10 @@ export type LabEnvironment = Pick<LabDocument, "backend" | "device_model" | "fra
 const word = (value: Fingerprint[string] | undefined): string | null =>
   typeof value === "string" && value !== "" ? value : null;
 
-/** A fingerprint in the words of the lab's documents; null for what is not known. Without a device the processor is its model. */
+/**
+ * A fingerprint in the words of the lab's documents; null for what is not known. Without a device the processor is its
+ * model.
+ */
 export function labEnvironment(fingerprint: Fingerprint): LabEnvironment {
   const framework = [word(fingerprint.framework), word(fingerprint.framework_version)];
   return {

@@ -50,7 +50,8 @@ async function readRound(place: string): Promise<LabRound> {
 }
 
 /**
- * The places that are named, in their order: directories (or files) of rounds, and directories with recordings of patterns.
+ * The places that are named, in their order: directories (or files) of rounds, and directories with recordings of
+ * patterns.
  * @throws GateError LAB_UNREADABLE, LAB_INVALID, and INPUT_… where no recording of a place can be read (exit 5)
  */
 export async function readRounds(places: readonly string[]): Promise<readonly LabRound[]> {

@@ -37,8 +37,8 @@ export function mainSeries(series: readonly SeriesAnalysis[]): SeriesAnalysis | 
 }
 
 /**
- * The series of the fixed state that can stand beside that of the leaky one: of the same metric, on a device of the same kind. Null where
- * it has none: two counters set against each other would give a ratio of nothing.
+ * The series of the fixed state that can stand beside that of the leaky one: of the same metric, on a device of the
+ * same kind. Null where it has none: two counters set against each other would give a ratio of nothing.
  */
 export function counterpart(all: readonly SeriesAnalysis[], about: SeriesAnalysis | null): SeriesAnalysis | null {
   if (about === null) return mainSeries(all);
@@ -78,7 +78,8 @@ export function measuresOf(
 }
 
 /**
- * Where a state ran out of memory, with the most that is known to have been held; null when no finding says that it did.
+ * Where a state ran out of memory, with the most that is known to have been held; null when no finding says that it
+ * did.
  * @param peak highest value of the state's series, bytes
  */
 export function outOfMemoryOf(findings: readonly Finding[], peak: number | null): LabOutOfMemory | null {
@@ -93,7 +94,10 @@ function seriesOfRun(run: RunReport | null): readonly SeriesAnalysis[] {
   return run?.analysis?.series ?? [];
 }
 
-/** Why a state could not be judged; of a program that failed also the last line of what it printed, which mostly says why. */
+/**
+ * Why a state could not be judged; of a program that failed also the last line of what it printed, which mostly says
+ * why.
+ */
 function errorOf({ report, bundle }: JudgedState): string | null {
   const [scenario] = report.scenarios;
   if (scenario === undefined || scenario.error === null)
@@ -127,9 +131,9 @@ function stateOf(judged: JudgedState, run: RunReport | null, series: SeriesAnaly
 }
 
 /**
- * A pattern is told apart where its leaky state fails and its fixed one does not. A warning of the fixed state is of what does not gate
- * and makes no check red: that is no false alarm, and stands in the row's verdicts. A leak that ended its run by out-of-memory was seen,
- * whatever else could not be said of it.
+ * A pattern is told apart where its leaky state fails and its fixed one does not. A warning of the fixed state is of
+ * what does not gate and makes no check red: that is no false alarm, and stands in the row's verdicts. A leak that
+ * ended its run by out-of-memory was seen, whatever else could not be said of it.
  */
 function outcomeOf(leaky: LabState, fixed: LabState): LabOutcome {
   if (fixed.verdict === "fail") return "false-alarm";

@@ -50,7 +50,10 @@ function isEmpty(directory: string): boolean {
   }
 }
 
-/** How likely a place is the recording of a state, the least first: a directory with something in it, telemetry, another file, an empty directory. */
+/**
+ * How likely a place is the recording of a state, the least first: a directory with something in it, telemetry, another
+ * file, an empty directory.
+ */
 function standing(place: string): number {
   if (isDirectory(place)) return isEmpty(place) ? 3 : 0;
   return isTelemetry(place) ? 1 : 2;
@@ -175,8 +178,9 @@ function begun(reads: readonly Replayed[]): string | null {
 }
 
 /**
- * A directory that holds `<pattern>/leaky` and `<pattern>/fixed`, recordings of any origin, as a document of the lab. Peaks, slopes and
- * classes are those of the analysis; nothing is judged, since there is no baseline to judge by. Null when the directory holds no such pattern.
+ * A directory that holds `<pattern>/leaky` and `<pattern>/fixed`, recordings of any origin, as a document of the lab.
+ * Peaks, slopes and classes are those of the analysis; nothing is judged, since there is no baseline to judge by. Null
+ * when the directory holds no such pattern.
  * @throws GateError INPUT_… (exit 5) when not one of the recordings can be read
  */
 export async function readReplay(directory: string): Promise<LabDocument | null> {

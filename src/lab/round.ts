@@ -65,9 +65,9 @@ export function patternCommand(
 }
 
 /**
- * What a record of a pattern is of: the fixed state at a scale, as `leak-lab/stormlog-gate.yml` runs it in the lab's directory. So the
- * records of the gate on that file, of its nightly refresh and of a round of the lab are the same ones. The device is the
- * fingerprint's to tell.
+ * What a record of a pattern is of: the fixed state at a scale, as `leak-lab/stormlog-gate.yml` runs it in the lab's
+ * directory. So the records of the gate on that file, of its nightly refresh and of a round of the lab are the same
+ * ones. The device is the fingerprint's to tell.
  */
 export function patternDefinition(
   entry: CatalogueEntry,
@@ -84,9 +84,10 @@ function ownSpec({ root, directory }: LabOptions): string {
 }
 
 /**
- * The gate's request for one state. Both states are one scenario, of one definition: their commands differ, and only what differs
- * between them may be the leak. A store of other sessions cannot tell a leak from a machine that moved: there the fixed state runs again
- * before the leaky one is red, as the base commit of a change would. The fixed state has no such base, it would acquit itself.
+ * The gate's request for one state. Both states are one scenario, of one definition: their commands differ, and only
+ * what differs between them may be the leak. A store of other sessions cannot tell a leak from a machine that moved:
+ * there the fixed state runs again before the leaky one is red, as the base commit of a change would. The fixed state
+ * has no such base, it would acquit itself.
  */
 function stateRequest(
   entry: CatalogueEntry,
@@ -182,8 +183,8 @@ function known(fingerprint: Fingerprint | undefined): Fingerprint | null {
 }
 
 /**
- * The environment of a round after one more row. PyTorch names the device that a round is of, so its word counts most; but a program that
- * ended early may not have come so far, and takes nothing away from what is known.
+ * The environment of a round after one more row. PyTorch names the device that a round is of, so its word counts most;
+ * but a program that ended early may not have come so far, and takes nothing away from what is known.
  */
 export function environmentAfter(before: Fingerprint, { pattern, fingerprint }: LabRow): Fingerprint {
   if (fingerprint === null) return before;
@@ -192,8 +193,8 @@ export function environmentAfter(before: Fingerprint, { pattern, fingerprint }: 
 }
 
 /**
- * The row for a failure while a pattern ran: a pattern that cannot be measured must not take the others' results with it. Null when the
- * round was interrupted: what fails then says nothing about the pattern.
+ * The row for a failure while a pattern ran: a pattern that cannot be measured must not take the others' results with
+ * it. Null when the round was interrupted: what fails then says nothing about the pattern.
  * @throws unknown what is no failure of this pattern alone
  */
 function failedRow(entry: CatalogueEntry, error: unknown, interrupted: boolean): LabRow | null {
@@ -216,8 +217,9 @@ function failedRow(entry: CatalogueEntry, error: unknown, interrupted: boolean):
 }
 
 /**
- * A round of the leak lab: each pattern's fixed state becomes the baseline, unless one is given, then the fixed and the leaky state
- * are judged by the same engine as anybody's. A pattern that cannot be run is a row of its own, and the others go on.
+ * A round of the leak lab: each pattern's fixed state becomes the baseline, unless one is given, then the fixed and the
+ * leaky state are judged by the same engine as anybody's. A pattern that cannot be run is a row of its own, and the
+ * others go on.
  * @returns the round's document, which also lies in the directory as `lab.json`; shorter when interrupted
  * @throws GateError LAB_UNWRITABLE, and those of usage
  */
@@ -238,7 +240,8 @@ export async function runLab(options: LabOptions, narrator: LabNarrator, ports: 
     ...labEnvironment(fingerprint),
     patterns,
   });
-  // Before any evidence is replaced: the document of an earlier round would describe other bundles than those beside it.
+  // Before any evidence is replaced: the document of an earlier round would describe other bundles than those beside
+  // it.
   await writeDocument(directory, document());
   for (const [index, entry] of options.patterns.entries()) {
     if (ports.interrupt.aborted) break;
@@ -272,8 +275,8 @@ async function writeDocument(directory: string, document: LabDocument): Promise<
 }
 
 /**
- * Patterns whose outcome is not what the catalogue says of them. One that was skipped is none, unless it was asked for by name, or nothing
- * at all was judged.
+ * Patterns whose outcome is not what the catalogue says of them. One that was skipped is none, unless it was asked for
+ * by name, or nothing at all was judged.
  * @param named the names that the round was asked for; empty = all
  */
 export function surprises(

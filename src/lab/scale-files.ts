@@ -17,8 +17,9 @@ const OWNED = ".lab-scale";
 const RESULTS = ["baselines", "probes", SCALE_FILE, SCALE_PICTURE, SCALE_TABLE] as const;
 
 /**
- * Make the directory, or take what an earlier search left out of it: its baselines would be compared with. A directory that is somebody else's
- * is searched into only where nothing there bears the name of a result, and nothing is ever taken out of it.
+ * Make the directory, or take what an earlier search left out of it: its baselines would be compared with. A directory
+ * that is somebody else's is searched into only where nothing there bears the name of a result, and nothing is ever
+ * taken out of it.
  * @throws GateError LAB_FOLDER_TAKEN (usage), LAB_UNWRITABLE
  */
 export async function prepareScaleDirectory(directory: string): Promise<void> {

@@ -59,8 +59,9 @@ function baselineDirectory(value: number): string {
 }
 
 /**
- * The gate's request for one state at one size, judged by the baseline of another or the same. A record is of a definition, so the
- * definition leaves out what the search varies: whether a baseline serves another size is what the fixed state there has to prove.
+ * The gate's request for one state at one size, judged by the baseline of another or the same. A record is of a
+ * definition, so the definition leaves out what the search varies: whether a baseline serves another size is what the
+ * fixed state there has to prove.
  */
 function sizedRequest(
   pattern: SizedPattern,

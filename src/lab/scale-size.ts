@@ -3,8 +3,8 @@ import type { CatalogueEntry } from "./catalogue.ts";
 import type { ScaleAxis } from "./report/scale-document.ts";
 
 /**
- * What the lab's scales are made of, as `leak-lab/patterns/leaklab/site-packages/arguments.py` has it (a test compares): images in a
- * batch, steps of a run, images of one epoch.
+ * What the lab's scales are made of, as `leak-lab/patterns/leaklab/site-packages/arguments.py` has it (a test
+ * compares): images in a batch, steps of a run, images of one epoch.
  */
 export const LAB_SCALES = {
   tiny: { batch: 32, steps: 160, rows: 1024 },

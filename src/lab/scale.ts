@@ -42,11 +42,14 @@ export interface ScaleNarrator {
 }
 
 /**
- * A baseline serves sizes down to this part of its own: a program of a few steps has a start and little else. Upwards it serves any size,
- * as what does not leak does not grow; where it does after all, the fixed state fails, and a baseline is measured there.
+ * A baseline serves sizes down to this part of its own: a program of a few steps has a start and little else. Upwards
+ * it serves any size, as what does not leak does not grow; where it does after all, the fixed state fails, and a
+ * baseline is measured there.
  */
 const BASELINE_REACH = 16;
-/** The first size is at most this many times that of the first baseline: what a statement is worth is not known before. */
+/**
+ * The first size is at most this many times that of the first baseline: what a statement is worth is not known before.
+ */
 const FIRST_REACH = 16;
 /** Sizes of which a statement is asked where it depends on the size: the lower bound, and this many times it. */
 const SECOND_STATEMENT = 8;
@@ -122,7 +125,10 @@ class SizeSearch {
     return found;
   }
 
-  /** The first baseline, at the size where the rules' floors alone place the answer, or the lab's own where that is smaller. */
+  /**
+   * The first baseline, at the size where the rules' floors alone place the answer, or the lab's own where that is
+   * smaller.
+   */
   async begin(): Promise<void> {
     const { from, to } = this.#bounds;
     const floors = detectable({ metric: "allocated", peaks: [], growths: [], headroom: 0 });
@@ -157,7 +163,8 @@ class SizeSearch {
   next(): SearchStep {
     const step = nextStep(this.probes.map(seenAt), this.#bounds, this.predicted());
     if (step.kind !== "probe" || this.probes.length > 0) return step;
-    // A size that has a baseline and is as good costs no further one; one far away would cost too much before anything is known.
+    // A size that has a baseline and is as good costs no further one; one far away would cost too much before anything
+    // is known.
     const [first] = this.#baselines.keys();
     if (first === undefined) return step;
     const apart = Math.max(first / step.value, step.value / first);
@@ -175,9 +182,10 @@ class SizeSearch {
   }
 
   /**
-   * Judge the leaky state at a size and, where it is red, the fixed one. A fixed state that does not pass by the baseline of another
-   * size shows that the baseline does not serve here: one is measured here, and both are judged again. A size that cannot be judged even
-   * so, as one so short that not every run has a growth, is neither silent nor visible.
+   * Judge the leaky state at a size and, where it is red, the fixed one. A fixed state that does not pass by the
+   * baseline of another size shows that the baseline does not serve here: one is measured here, and both are judged
+   * again. A size that cannot be judged even so, as one so short that not every run has a growth, is neither silent nor
+   * visible.
    */
   async probe(value: number): Promise<ScaleProbe> {
     const { setting } = this.#pattern;
@@ -296,9 +304,10 @@ class SizeSearch {
 
 /**
  * Search the smallest size at which the gate sees a pattern's leak: the leaky state fails and the fixed one passes.
- * @returns the document, which also lies in the directory with its table and its picture; of what was found so far when interrupted
- * @throws GateError LAB_SCALE_BROKEN when the pattern cannot run here, before the directory is touched; LAB_FOLDER_TAKEN, LAB_UNWRITABLE, and
- * those of usage
+ * @returns the document, which also lies in the directory with its table and its picture; of what was found so far when
+ * interrupted
+ * @throws GateError LAB_SCALE_BROKEN when the pattern cannot run here, before the directory is touched;
+ * LAB_FOLDER_TAKEN, LAB_UNWRITABLE, and those of usage
  */
 export async function searchScale(
   options: ScaleOptions,

@@ -3,7 +3,10 @@ import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { type AnalysisInput, analysisInput } from "../inputs/analysis-input.ts";
 
-/** Ends of files that hold telemetry; what `analyze` reads says the content, but a directory also holds notes and pictures. */
+/**
+ * Ends of files that hold telemetry; what `analyze` reads says the content, but a directory also holds notes and
+ * pictures.
+ */
 const TELEMETRY = /\.(?:json|jsonl|csv|parquet|rec|sqlite|db|pickle|pkl)$/i;
 /** TraceML leaves its database beside it: the same run twice. */
 const SUMMARY = "final_summary.json";
@@ -29,7 +32,8 @@ function filesOf(directory: string): readonly string[] {
 }
 
 /**
- * One state of a pattern: a bundle (its newest run), a run directory, anything that `analyze` reads, or a directory with files of that.
+ * One state of a pattern: a bundle (its newest run), a run directory, anything that `analyze` reads, or a directory
+ * with files of that.
  * @throws GateError INPUT_…, RANK_CLASH (exit 5)
  */
 export async function stateInput(place: string): Promise<AnalysisInput> {

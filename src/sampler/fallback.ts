@@ -47,8 +47,8 @@ const add = (sum: number | null, value: number | null): number | null =>
 const now = (): bigint => process.hrtime.bigint();
 
 /**
- * The sampler without native code: a timer on the main thread that writes the same record file. On Linux it reads `/proc`
- * as the native one does; elsewhere it asks `ps`.
+ * The sampler without native code: a timer on the main thread that writes the same record file. On Linux it reads
+ * `/proc` as the native one does; elsewhere it asks `ps`.
  */
 export class FallbackSampler implements Sampler {
   readonly kind = "fallback";

@@ -46,7 +46,10 @@ function load(): Loaded {
   }
 }
 
-/** Start the native sampler; throws what the addon throws (an Error with the errno name as `code` when the file cannot be made). */
+/**
+ * Start the native sampler; throws what the addon throws (an Error with the errno name as `code` when the file cannot
+ * be made).
+ */
 export function startNative(addon: NativeAddon, options: SamplerOptions): Sampler {
   const handle = addon.start(options);
   const info = addon.info(handle);

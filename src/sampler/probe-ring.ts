@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 
 /**
- * The ring file of a probe, version 1, as `native/probe_ring.h` lays it out: a header of 256 bytes, then records of 96 bytes,
- * little-endian. Its writer is the measured process: nothing in it is trusted, and only `read` touches it.
+ * The ring file of a probe, version 1, as `native/probe_ring.h` lays it out: a header of 256 bytes, then records of 96
+ * bytes, little-endian. Its writer is the measured process: nothing in it is trusted, and only `read` touches it.
  */
 export const PROBE_MAGIC = "SLGPRB\u0001\n";
 export const PROBE_HEADER_BYTES = 256;

@@ -52,7 +52,10 @@ export function parseStepText(text: string): number | null | undefined {
   return match !== null && Number.isSafeInteger(step) ? step : null;
 }
 
-/** The rings of the probes and the step file, drained in plain JavaScript into a record file; `native/sources/probe_source.cc` does the same. */
+/**
+ * The rings of the probes and the step file, drained in plain JavaScript into a record file;
+ * `native/sources/probe_source.cc` does the same.
+ */
 export class ProbeRings {
   readonly report: SourceReport;
   readonly #directory: string;

@@ -1,6 +1,9 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 
-/** Reading and parsing `/proc` where no native code is at hand. Every function answers null where a process is gone or hidden. */
+/**
+ * Reading and parsing `/proc` where no native code is at hand. Every function answers null where a process is gone or
+ * hidden.
+ */
 
 export interface ProcStat {
   readonly state: string;
@@ -9,7 +12,9 @@ export interface ProcStat {
   readonly startTicks: number;
 }
 
-/** `/proc/<pid>/stat`; the command name may itself hold blanks and brackets, so fields are counted from the last one. */
+/**
+ * `/proc/<pid>/stat`; the command name may itself hold blanks and brackets, so fields are counted from the last one.
+ */
 export function parseStat(text: string): ProcStat | null {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const parent = Number(fields[1]);
@@ -107,7 +112,9 @@ export function childrenOf(pid: number): number[] | null {
   return listed ? children : null;
 }
 
-/** Whether the environment a process was started with holds exactly `NAME=value`; "empty" also when it cannot be read. */
+/**
+ * Whether the environment a process was started with holds exactly `NAME=value`; "empty" also when it cannot be read.
+ */
 export function environmentHolds(pid: number, marker: string): "yes" | "no" | "empty" {
   let environ: Buffer;
   try {

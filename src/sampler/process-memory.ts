@@ -5,8 +5,8 @@ const STATM_BYTES = 128;
 const buffer = Buffer.alloc(STATM_BYTES);
 
 /**
- * Memory of one process through a kept `statm` descriptor. The descriptor belongs to the process, not to its pid: once it
- * is reaped, reads fail instead of showing whoever got the pid next.
+ * Memory of one process through a kept `statm` descriptor. The descriptor belongs to the process, not to its pid: once
+ * it is reaped, reads fail instead of showing whoever got the pid next.
  */
 export class ProcessMemory {
   readonly pid: number;

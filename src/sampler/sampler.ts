@@ -77,7 +77,10 @@ export interface DeviceWorkerStats {
   readonly missedTicks: number;
   /** Rounds of process lists. */
   readonly lists: number;
-  /** The period it had at the end: longer than the one asked for where the CPU budget or the number of devices made it so. */
+  /**
+   * The period it had at the end: longer than the one asked for where the CPU budget or the number of devices made it
+   * so.
+   */
   readonly periodNs: number;
   readonly cpuNs: number;
   /** Records that found no room. */

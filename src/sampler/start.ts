@@ -3,7 +3,10 @@ import { FallbackSampler, fallbackSources } from "./fallback.ts";
 import { loadNative, startNative } from "./native.ts";
 import type { DeviceReport, Sampler, SamplerOptions, SourceReport } from "./sampler.ts";
 
-/** Environment variable that forces one of the two samplers; for tests and for a machine where the native one misbehaves. */
+/**
+ * Environment variable that forces one of the two samplers; for tests and for a machine where the native one
+ * misbehaves.
+ */
 export const SAMPLER_VARIABLE = "STORMLOG_GATE_SAMPLER";
 
 const WHAT_IS_LOST =
@@ -65,9 +68,10 @@ function startFallback(options: SamplerOptions, cause: string): Sampler {
 }
 
 /**
- * Start sampling the tree below `rootPid`, with the native sampler where it can be loaded, else with the plain-JavaScript
- * one, whose `reason` says in one line what is lost by that.
- * @throws GateError RECORD_FILE_UNWRITABLE, SAMPLER_PERIOD_INVALID, SAMPLER_UNKNOWN, SAMPLER_NATIVE_MISSING (forced native)
+ * Start sampling the tree below `rootPid`, with the native sampler where it can be loaded, else with the
+ * plain-JavaScript one, whose `reason` says in one line what is lost by that.
+ * @throws GateError RECORD_FILE_UNWRITABLE, SAMPLER_PERIOD_INVALID, SAMPLER_UNKNOWN, SAMPLER_NATIVE_MISSING (forced
+ * native)
  */
 export function startSampler(options: SamplerOptions): Sampler {
   const choice = forced();

@@ -1,4 +1,7 @@
-/** Deadlines on an absolute grid. A late tick skips the deadlines it missed and counts them; it never makes up for them in a burst. */
+/**
+ * Deadlines on an absolute grid. A late tick skips the deadlines it missed and counts them; it never makes up for them
+ * in a burst.
+ */
 export class TickSchedule {
   #periodNs: number;
   #nextNs: number;
@@ -40,7 +43,10 @@ export class TickSchedule {
 const WINDOW_NS = 1_000_000_000;
 const PERIOD_MAX_NS = 1_000_000_000;
 
-/** Keeps the time spent in ticks below a fraction of one core by doubling the period, and halves it again towards the wished one. */
+/**
+ * Keeps the time spent in ticks below a fraction of one core by doubling the period, and halves it again towards the
+ * wished one.
+ */
 export class Governor {
   readonly #budget: number;
   readonly #wishedNs: number;

@@ -5,7 +5,10 @@ export interface Found {
   readonly parent: number;
 }
 
-/** Within `exec` an environment reads as empty for a moment; kernel threads always have none. Look this often before believing it. */
+/**
+ * Within `exec` an environment reads as empty for a moment; kernel threads always have none. Look this often before
+ * believing it.
+ */
 const EMPTY_READINGS = 3;
 
 /**

@@ -37,7 +37,9 @@ function readArguments() {
   }
 }
 
-/** Each state is a function that returns the handler of a request; `keeps` is what the leaky one keeps, bytes per step. */
+/**
+ * Each state is a function that returns the handler of a request; `keeps` is what the leaky one keeps, bytes per step.
+ */
 export async function main({ leaky, fixed }, keeps = PAYLOAD) {
   const asked = readArguments();
   if (asked === null) {

@@ -15,8 +15,9 @@ export interface PairRow {
   /** Ratio of the louder over that of the quieter, at least 1. */
   readonly factor: number;
   /**
-   * What makes the difference, as factors that multiply to that between what the leak adds in terms of the fixed state: how much larger
-   * the fixed state of the quieter is, and how much less the leak adds there. Null where the quieter shows no more than its fixed state.
+   * What makes the difference, as factors that multiply to that between what the leak adds in terms of the fixed state:
+   * how much larger the fixed state of the quieter is, and how much less the leak adds there. Null where the quieter
+   * shows no more than its fixed state.
    */
   readonly causes: { readonly largerFixed: number; readonly lessAdded: number } | null;
 }
@@ -72,9 +73,10 @@ function pairOf(cells: readonly (BackendCell | null)[], a: number, b: number): P
 }
 
 /**
- * Places (rounds of the lab and replays) side by side. A ratio of peaks says how loud a leak is where it ran; the ratio of two such
- * ratios, how far one would misjudge it on the other. With r = peak leaky / peak fixed, r - 1 is what the leak adds over what the fixed
- * state holds; so (r1 - 1) / (r2 - 1) falls into exactly two factors, one for each of those, and they are what {@link PairRow} tells.
+ * Places (rounds of the lab and replays) side by side. A ratio of peaks says how loud a leak is where it ran; the ratio
+ * of two such ratios, how far one would misjudge it on the other. With r = peak leaky / peak fixed, r - 1 is what the
+ * leak adds over what the fixed state holds; so (r1 - 1) / (r2 - 1) falls into exactly two factors, one for each of
+ * those, and they are what {@link PairRow} tells.
  */
 export function compareRounds(rounds: readonly LabDocument[]): readonly ComparisonRow[] {
   const names = [...new Set(rounds.flatMap(({ patterns }) => patterns.map(({ name }) => name)))];

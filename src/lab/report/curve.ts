@@ -56,9 +56,9 @@ function samplesOf({ bytes, steps, timeNs }: MetricSeries): Samples | null {
 }
 
 /**
- * The line of one series. Where the program told its live memory at the ends of its steps, these samples are the line, as in the
- * analysis: what a step takes and gives back does not blur it. Every part of the run keeps its highest sample, at its own place, so no spike
- * is lost. Null when the recording has no sample of the series.
+ * The line of one series. Where the program told its live memory at the ends of its steps, these samples are the line,
+ * as in the analysis: what a step takes and gives back does not blur it. Every part of the run keeps its highest
+ * sample, at its own place, so no spike is lost. Null when the recording has no sample of the series.
  */
 export function labCurve(recording: Recording, series: CurveSeries): LabCurve | null {
   const chosen = found(recording, series);

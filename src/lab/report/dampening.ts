@@ -24,7 +24,10 @@ const size = (bytes: number | null | undefined): string => (bytes == null ? "an 
 /** Parts of the kept bytes that are nearer to each other than this are not worth a word. */
 const SAME_PART = 0.1;
 
-/** "2.18 MiB (it keeps 20.00 MiB in 160 steps)": what the peak shows of a leak, and what it is made of where that is known. */
+/**
+ * "2.18 MiB (it keeps 20.00 MiB in 160 steps)": what the peak shows of a leak, and what it is made of where that is
+ * known.
+ */
 function addedIn({ pattern }: BackendCell): string {
   const { leaky, fixed, leak_bytes_per_step: kept, steps } = pattern;
   const bytes = leaky?.peak_bytes == null || fixed?.peak_bytes == null ? null : leaky.peak_bytes - fixed.peak_bytes;
@@ -51,7 +54,10 @@ function fixedText(row: ComparisonRow, pair: PairRow, larger: number, names: rea
   return `the fixed state holds ${size(fixed?.peak_bytes)}${what}, ${ratioText(larger)} as much as on ${names[pair.louder]}`;
 }
 
-/** What the allocator had reserved shows less of a leak than what was allocated: it takes in advance, and keeps what is freed. */
+/**
+ * What the allocator had reserved shows less of a leak than what was allocated: it takes in advance, and keeps what is
+ * freed.
+ */
 function reservedText(row: ComparisonRow, { quieter }: PairRow): string | null {
   const pattern = row.cells[quieter]?.pattern;
   const [leaky, fixed] = [pattern?.leaky?.reserved_peak_bytes ?? null, pattern?.fixed?.reserved_peak_bytes ?? null];

@@ -2,9 +2,9 @@ import * as v from "valibot";
 import { invalidInput } from "../../core/errors.ts";
 
 /**
- * What became of a pattern: whether its leak was caught, and the fixed state let through, which may warn of what does not gate, but not
- * fail. "replayed": recordings of both states
- * were read, and nothing was judged; their classes say what was seen.
+ * What became of a pattern: whether its leak was caught, and the fixed state let through, which may warn of what does
+ * not gate, but not fail. "replayed": recordings of both states were read, and nothing was judged; their classes say
+ * what was seen.
  */
 export const LAB_OUTCOMES = [
   "caught",

@@ -60,9 +60,9 @@ function axesText(places: number): string {
 }
 
 /**
- * Small multiples as an SVG document, 1200 px wide: a panel for every pattern, with the leaky and the fixed state of each place over
- * its run, and the ratios of their peaks in its title. With several places heights are multiples of the fixed state's peak, so that backends
- * whose programs differ in size share a scale. A panel without data says so.
+ * Small multiples as an SVG document, 1200 px wide: a panel for every pattern, with the leaky and the fixed state of
+ * each place over its run, and the ratios of their peaks in its title. With several places heights are multiples of the
+ * fixed state's peak, so that backends whose programs differ in size share a scale. A panel without data says so.
  */
 export function labMultiples(places: readonly LabDocument[], curves: LabCurves): string {
   const names = placeNames(places);

@@ -47,7 +47,8 @@ interface DrawnLine {
 
 /**
  * The lines of one place. Both states share one scale of steps or time, so a run that ended early is a short line.
- * @param relative whether heights are multiples of the fixed state's peak: then places of different sizes stand in one panel
+ * @param relative whether heights are multiples of the fixed state's peak: then places of different sizes stand in one
+ * panel
  */
 function linesOf({ index, pattern, leaky, fixed }: PanelLayout, relative: boolean): readonly DrawnLine[] {
   const unit = relative ? (pattern.fixed?.peak_bytes ?? null) : 1;

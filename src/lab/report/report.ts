@@ -29,7 +29,8 @@ function acrossBackends(places: readonly LabDocument[]): readonly string[] {
 }
 
 /**
- * A report of one or more places (rounds of the lab, replays of recordings) as markdown: across backends first, then each catalogue.
+ * A report of one or more places (rounds of the lab, replays of recordings) as markdown: across backends first, then
+ * each catalogue.
  * @param picture relative path of the small multiples; null = there is none
  */
 export function labMarkdown(places: readonly LabDocument[], picture: string | null = null): string {

@@ -23,7 +23,10 @@ const probeSchema = v.object({
   fixed: v.nullable(verdict),
   /** The check that came nearest to red, or went farthest beyond; null when there was none. */
   check: v.nullable(v.object({ aspect: v.picklist(["peak", "growth"]), metric: v.string(), device: v.string() })),
-  /** What the leaky state had more than the fixed one by that check, and the smallest that the check finds nine times in ten. */
+  /**
+   * What the leaky state had more than the fixed one by that check, and the smallest that the check finds nine times in
+   * ten.
+   */
   excess_bytes: bytes,
   mde_bytes: bytes,
   growth_bytes: bytes,
@@ -38,7 +41,10 @@ const probeSchema = v.object({
 });
 export type ScaleProbe = v.InferOutput<typeof probeSchema>;
 
-/** What was seen of the leak at a size. A warning is not red, so it counts as silent in the search; what was not judged counts as neither. */
+/**
+ * What was seen of the leak at a size. A warning is not red, so it counts as silent in the search; what was not judged
+ * counts as neither.
+ */
 export function sightOf({
   leaky,
   visible,
@@ -82,7 +88,9 @@ const answerSchema = v.variant("kind", [
     /** What was known until then. */
     at: v.nullable(size),
     below: v.nullable(size),
-    /** Directory of the bundles of the size that ended the search, from the document's own; null where there are none. */
+    /**
+     * Directory of the bundles of the size that ended the search, from the document's own; null where there are none.
+     */
     bundle: text,
   }),
 ]);

@@ -40,7 +40,10 @@ function powers(axis: LogAxis, base: number, most: number): readonly number[] {
   return ticks;
 }
 
-/** Sizes to write under the axis: as many of each decade as find room, and powers of ten alone where even three are too many. */
+/**
+ * Sizes to write under the axis: as many of each decade as find room, and powers of ten alone where even three are too
+ * many.
+ */
 function sizeTicks(axis: LogAxis): readonly number[] {
   const decades = powers({ ...axis, low: axis.low / 10 }, 10, 40);
   const of = (parts: readonly number[]): readonly number[] =>
@@ -162,7 +165,10 @@ interface Measured extends ScaleProbe {
   readonly mde_bytes: number;
 }
 
-/** What can be drawn: a size that was not judged is neither silent nor visible, and what was measured there is worth as little. */
+/**
+ * What can be drawn: a size that was not judged is neither silent nor visible, and what was measured there is worth as
+ * little.
+ */
 function measured(probes: readonly ScaleProbe[]): readonly Measured[] {
   return probes
     .flatMap((probe) => {
@@ -173,7 +179,9 @@ function measured(probes: readonly ScaleProbe[]): readonly Measured[] {
     .sort((a, b) => a.value - b.value);
 }
 
-/** Least part of what was measured that a statement may be and still be drawn: beyond, it would press all else together. */
+/**
+ * Least part of what was measured that a statement may be and still be drawn: beyond, it would press all else together.
+ */
 const MIN_PART = 1 / 2000;
 
 /** What the statement says of these sizes, bytes; empty where it says nothing, or too little to be drawn. */
@@ -184,7 +192,10 @@ function shownStatement({ theory }: ScaleDocument, sizes: readonly number[], lea
   return bytes.every((one) => one > least * MIN_PART) ? bytes : [];
 }
 
-/** Both axes: as far as anything was measured, with both sides of the boundary, and with the guess where that is not out of all proportion. */
+/**
+ * Both axes: as far as anything was measured, with both sides of the boundary, and with the guess where that is not out
+ * of all proportion.
+ */
 function axes(document: ScaleDocument, probes: readonly Measured[]): { readonly x: LogAxis; readonly y: LogAxis } {
   const { answer } = document;
   // A boundary may be known at a size of which no figure is.
@@ -247,8 +258,9 @@ function twoLines(words: string, size: number, width: number): readonly string[]
 }
 
 /**
- * What the leak has come to by size, against what can be seen, both on axes of equal factors, as an SVG document of 1200x520 pixels on
- * paper of its own, so that it reads alike on light and dark pages. Outside text is escaped and cut to its room.
+ * What the leak has come to by size, against what can be seen, both on axes of equal factors, as an SVG document of
+ * 1200x520 pixels on paper of its own, so that it reads alike on light and dark pages. Outside text is escaped and cut
+ * to its room.
  */
 export function scalePicture(document: ScaleDocument): string {
   const probes = measured(document.probes);

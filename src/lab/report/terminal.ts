@@ -35,8 +35,8 @@ function single(document: LabDocument): readonly string[] {
 }
 
 /**
- * A report for a terminal: of one place its catalogue; of several the table across them, then which dampens, and for each pattern why.
- * Tables are as wide as they need; sentences are broken at `width` columns.
+ * A report for a terminal: of one place its catalogue; of several the table across them, then which dampens, and for
+ * each pattern why. Tables are as wide as they need; sentences are broken at `width` columns.
  */
 export function labTerminal(places: readonly LabDocument[], width: number): readonly string[] {
   const [only] = places;
