@@ -1,4 +1,4 @@
-"""Sets evidence bundles of the walkthrough side by side: what the program said of itself, and what was measured of it.
+"""Compares evidence bundles of the walkthrough: what the program printed, and what was measured.
 
     python compare.py BUNDLE…
 
@@ -14,7 +14,7 @@ MIB = 1024 * 1024
 
 
 def accuracy(bundle):
-    """As the program printed it; None where it did not come so far."""
+    """As the program printed it; None where it ended before."""
     path = os.path.join(bundle, "runs", "walkthrough", "1", "output.log")
     with open(path, encoding="utf-8", errors="replace") as file:
         found = re.search(r"validation accuracy ([\d.]+) %", file.read())

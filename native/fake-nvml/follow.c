@@ -1,5 +1,5 @@
-/* The `follow` file: what real processes on this machine report to hold on a device, one line each: PID GPU BYTES [PEAK].
- * A directory stands for all its files: one per process, so that writers need no lock. */
+/* The `follow` file: bytes that real processes on this machine report to hold on a device, one line each:
+ * PID GPU BYTES [PEAK]. A directory stands for all its files: one per process, so that writers need no lock. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>

@@ -35,7 +35,7 @@ const INTERVAL_MS = 100;
 
 /**
  * Write a directory in the layout of Stormlog's `diagnose`: environment, a one-second timeline of this process, a
- * summary and a manifest. A CPU machine has no allocator and no device total, so those are null rather than 0.
+ * summary and a manifest. On a CPU machine fields of an allocator and of a device are null rather than 0.
  * @throws GateError WRITE_FAILED
  */
 export async function writeDiagnoseDirectory(

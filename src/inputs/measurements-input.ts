@@ -8,7 +8,7 @@ import { invalidInput } from "../core/errors.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import { readInput } from "./telemetry-input.ts";
 
-/** Judged features of a recording of ours or of anybody's telemetry, as a one-run document. */
+/** Judged features of recordings of any format, one run each. */
 function fromRecordings(
   recordings: readonly { readonly name: string; readonly recording: Recording }[],
   file: string,
@@ -37,7 +37,7 @@ function measurementsOfBundle(directory: string): Measurements | null {
   }
 }
 
-/** What can be judged, with what its reader had to say about it. */
+/** Measurements with the notes of their reader. */
 export interface NotedMeasurements {
   readonly measurements: Measurements;
   readonly notes: readonly string[];

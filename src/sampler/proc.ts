@@ -1,19 +1,18 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 
 /**
- * Reading and parsing `/proc` where no native code is at hand. Every function answers null where a process is gone or
- * hidden.
+ * Reads and parses `/proc` without native code. Every function returns null where a process is gone or hidden.
  */
 
 export interface ProcStat {
   readonly state: string;
   readonly parent: number;
-  /** Clock ticks since boot: with the pid it names one process for good. */
+  /** Clock ticks since boot. Identifies a process together with its pid. */
   readonly startTicks: number;
 }
 
 /**
- * `/proc/<pid>/stat`; the command name may itself hold blanks and brackets, so fields are counted from the last one.
+ * `/proc/<pid>/stat`. The command name may contain blanks and brackets, so fields are counted from the last bracket.
  */
 export function parseStat(text: string): ProcStat | null {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");

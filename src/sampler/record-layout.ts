@@ -39,9 +39,9 @@ export const RecordKind = {
   /** Per device tick: v0 used, v1 total, v2 free, v3 reserved by the driver. */
   device: 4,
   /**
-   * Device memory of one process, from a process list: id = pid as the driver gives it, v0 used (invalid = the driver
-   * does not say), v1 device index, v2 owner (1 = of the measured job, 0 = not; invalid = cannot be told), v3 = compute
-   * 1 | graphics 2 | MPS 4. From the kernel's `dmem` group, here and in peaks: id = -1, the whole job.
+   * Device memory of one process, from a process list: id = pid as the driver gives it, v0 used (invalid = unknown to
+   * the driver), v1 device index, v2 owner (1 = of the measured job, 0 = not; invalid = unknown), v3 = compute 1 |
+   * graphics 2 | MPS 4. From the kernel's `dmem` group, here and in peaks: id = -1, the whole job.
    */
   deviceProcess: 5,
   /** id = pid, v0 parent pid, v1 start time in clock ticks since boot. */
@@ -70,7 +70,7 @@ export const RecordKind = {
    */
   allocatorPeaks: 13,
   /**
-   * One device of one process, before its first sample and when something of it changed: id = stream, v0 pid, v1 {@link
+   * One device of one process, before its first sample and after a change: id = stream, v0 pid, v1 {@link
    * AllocatorKind}, v2 device index, v3 = rank + 1 | (world size + 1) << 16 | role << 32 | flags << 40 (0 = unknown).
    */
   stream: 14,
@@ -82,14 +82,13 @@ export const RecordKind = {
    */
   deviceProcessPeak: 16,
   /**
-   * Something happened to a device: id = device index, v0 {@link DeviceEvent}, v1 its code (Xid, errno, …), v2 GPU
+   * An event of a device: id = device index, v0 {@link DeviceEvent}, v1 its code (Xid, errno, …), v2 GPU
    * instance, v3 compute instance.
    */
   deviceEvent: 17,
   /**
-   * A process list was read to its end: id = device index, v0 entries, v1 how long the call took in ns, v2 entries
-   * whose memory the driver does not say. Comes after the entries of the same time; a device without a list of that
-   * time was not asked.
+   * A process list was read to its end: id = device index, v0 entries, v1 duration of the call in ns, v2 entries with
+   * unknown memory. Comes after the entries of the same time. A device without a list of that time was not read.
    */
   deviceList: 18,
 } as const;
@@ -114,24 +113,24 @@ export const RecordSource = {
 } as const;
 export type RecordSource = (typeof RecordSource)[keyof typeof RecordSource];
 
-/** What happened to a device (v0 of an event). */
+/** Kind of a device's event (v0). */
 export const DeviceEvent = {
   xid: 1,
   doubleBitEcc: 2,
   unavailable: 3,
   rowRemap: 4,
-  /** `total` is another than at the start: v1 the new one. */
+  /** `total` differs from the start: v1 the new one. */
   capacityChanged: 5,
-  /** The driver shows another number of devices than at the start: v1 the new one. */
+  /** The number of devices differs from the start: v1 the new one. */
   countChanged: 6,
-  /** A call has not come back for v1 ns. */
+  /** A call has not returned for v1 ns. */
   stalled: 7,
   /** A stalled or failing device answers again. */
   recovered: 8,
 } as const;
 export type DeviceEvent = (typeof DeviceEvent)[keyof typeof DeviceEvent];
 
-/** Whose memory a probe's stream counts; the numbers of the ring file. */
+/** The allocator of a probe's stream; the numbers of the ring file. */
 export const AllocatorKind = {
   hostHeap: 1,
   cuda: 2,
@@ -146,7 +145,7 @@ export type AllocatorKind = (typeof AllocatorKind)[keyof typeof AllocatorKind];
 export const SampleReason = { timer: 1, step: 2, oom: 3, end: 4, explicit: 5 } as const;
 export type SampleReason = (typeof SampleReason)[keyof typeof SampleReason];
 
-/** What a process is within its job. */
+/** Role of a process in its job. */
 export const ProcessRole = { plain: 0, rank: 1, agent: 2, child: 3 } as const;
 export type ProcessRole = (typeof ProcessRole)[keyof typeof ProcessRole];
 

@@ -6,14 +6,14 @@ export interface Found {
 }
 
 /**
- * Within `exec` an environment reads as empty for a moment; kernel threads always have none. Look this often before
- * believing it.
+ * Number of readings until an empty environment counts: within `exec` it is empty for a short time, and kernel threads
+ * never have one.
  */
 const EMPTY_READINGS = 3;
 
 /**
  * Finds the members of a process tree: the descendants of a root, and every process that carries the marker in its
- * environment although it left the tree. Linux only; elsewhere it finds nothing.
+ * environment although it left the tree. Linux only. Elsewhere it finds nothing.
  */
 export class TreeScan {
   readonly #root: number;
@@ -66,8 +66,8 @@ export class TreeScan {
   }
 
   /**
-   * Processes with the marker that were not settled at the previous call: the marker is inherited at fork, so a process
-   * once seen without it will not get one from us.
+   * Processes with the marker that were not settled at the previous call. The marker is inherited at fork, so a process
+   * without it never gets one.
    */
   newlyMarked(): Found[] {
     if (this.#marker === null) return [];

@@ -163,7 +163,7 @@ describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}
   });
 
   it.skipIf(!mayUnshare)("knows that old drivers show a container the host's numbers", () => {
-    expect(row("container, 535", "cuda:0").detail).toContain("the one process that is new");
+    expect(row("container, 535", "cuda:0").detail).toContain("the one new process");
     expect(row("container, 535", "cuda:0").hint).toContain("--pid=host");
   });
 
