@@ -41,7 +41,7 @@ class DeviceWorker {
   // A call that takes longer than this is reported as a stall.
   static constexpr uint64_t kStallNs = 1000000000ULL;
 
-  // `name` stands for the backend while it has not answered.
+  // `name` identifies the backend until it answers.
   DeviceWorker(const char* name, std::unique_ptr<DeviceBackend> backend, const DeviceOptions& options);
   ~DeviceWorker();
   DeviceWorker(const DeviceWorker&) = delete;

@@ -73,7 +73,7 @@ inline bool Governor::update(uint64_t nowNs, uint64_t cpuNs, uint64_t othersCpuN
   } else if (period_ > configured_ && own * 2 + others < budget_ * kHeadroom - repay) {
     period_ = period_ / 2 > configured_ ? period_ / 2 : configured_;
   } else if (period_ > configured_ && own * 1.5 + others < budget_ * kHeadroom - repay) {
-    // Where half the period is too dear, two thirds may not be.
+    // Where half the period is too expensive, two thirds may not be.
     period_ = period_ * 2 / 3 > configured_ ? period_ * 2 / 3 : configured_;
   }
   return period_ != before;

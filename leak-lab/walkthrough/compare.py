@@ -2,7 +2,7 @@
 
     python compare.py BUNDLE…
 
-A bundle is a folder of plain files: what is printed here stands in its `measurements.json` and in the output of its first run.
+A bundle is a directory of plain files: what is printed here stands in its `measurements.json` and in the output of its first run.
 """
 
 import json

@@ -68,7 +68,7 @@ struct latency { long us; char function[64]; };
 enum pidNamespace { PIDS_AS_THEY_ARE, PIDS_OF_HOST, PIDS_CONVERTED, PIDS_CONVERTED_WITHOUT_MEMORY };
 
 struct scenario {
-  char path[4096], folder[4096], follow[4096], calls[4096];
+  char path[4096], directory[4096], follow[4096], calls[4096];
   char driver[80], nvml[80];
   int cuda, initCode, v2Code, api, stride;
   long hangInitMs, attachMs;
@@ -87,7 +87,7 @@ struct scenario {
   int memoryCount, processCount, errorCount, hangCount, latencyCount, eventCount, peakCount, countCount;
 };
 
-/* What the `follow` file says of one process on one device. */
+/* One process on one device in the `follow` file. */
 struct followed { long pid; struct place at; uint64_t bytes, peak; bool alive; };
 
 /* scenario.c */

@@ -59,7 +59,7 @@ long nowMs() {
   return t.tv_sec * 1000L + t.tv_nsec / 1000000L;
 }
 
-void say(const char* line) {
+void report(const char* line) {
   size_t done = 0;
   const size_t size = strlen(line);
   while (done < size) {
@@ -88,7 +88,7 @@ void reap() {
     } else {
       snprintf(line, sizeof line, "exit %d\n", WEXITSTATUS(status));
     }
-    say(line);
+    report(line);
   }
 }
 
@@ -104,9 +104,9 @@ void readExecResult() {
     execFailed = true;
     char line[96];
     snprintf(line, sizeof line, "exec-failed %d %s\n", error, stormlog::errnoName(error));
-    say(line);
+    report(line);
   } else if (goFd < 0) {
-    say("started\n");
+    report("started\n");
   }
 }
 
@@ -218,7 +218,7 @@ bool obey(char byte, Descendants& job) {
   switch (byte) {
     case 'g':
       if (goFd >= 0) {
-        if (write(goFd, "g", 1) < 0) say("exec-failed 32 EPIPE\n");
+        if (write(goFd, "g", 1) < 0) report("exec-failed 32 EPIPE\n");
         close(goFd);
         goFd = -1;
       }
@@ -266,11 +266,11 @@ int main(int argc, char** argv) {
   char line[96];
   if (error != 0) {
     snprintf(line, sizeof line, "exec-failed %d %s\n", error, stormlog::errnoName(error));
-    say(line);
+    report(line);
     return 1;
   }
   snprintf(line, sizeof line, "pid %d\n", commandPid);
-  say(line);
+  report(line);
 
   static char marker[512];
   const char* value = getenv(kMarkerName);

@@ -1,4 +1,4 @@
-// Who this process is within its job, and the text file that says so beside its ring.
+// Rank and role of this process in its job, and the text file beside its ring that reports them.
 #pragma once
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 namespace stormlog_heap {
 
-// Text in a fixed buffer; what does not fit is left out, and `cut` says so.
+// Text in a fixed buffer. Text that does not fit is left out and sets `cut`.
 class Text {
  public:
   void clear() { size_ = 0; }

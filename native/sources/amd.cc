@@ -55,13 +55,13 @@ void openMemory(DrmDevice& amd, const std::string& device) {
 }
 
 DrmDevice makeCard(const std::string& sysRoot, const DrmCard& card, const KfdNode* node) {
-  const std::string device = card.folder + "/device";
+  const std::string device = card.directory + "/device";
   DrmDevice amd;
   amd.isAmd = true;
   amd.source = RecordSource::kAmd;
   amd.cardNumber = card.number;
   amd.renderMinor = card.renderMinor;
-  amd.folder = card.folder;
+  amd.directory = card.directory;
   // Behind all that ROCm counts.
   amd.order = node != nullptr ? node->number : 1 << 20 | card.number;
   DeviceReport& report = amd.report;
@@ -86,14 +86,14 @@ DrmDevice makePartition(const DrmDevice& card, int parent, const std::string& mo
   part.source = RecordSource::kKfd;
   part.parent = parent;
   part.renderMinor = node.renderMinor;
-  part.folder = node.folder;
+  part.directory = node.directory;
   part.order = node.number;
   part.report = card.report;
   part.report.reason = "";
   part.report.migProfile = mode;
   part.total = node.memoryBytes;
   part.report.totalBytes = node.memoryBytes;
-  part.used = openSys(node.folder + "/mem_banks/0/used_memory");
+  part.used = openSys(node.directory + "/mem_banks/0/used_memory");
   if (!part.used) addReason(part.report, "the driver does not show how much of a partition is used in all: only what each process holds");
   return part;
 }
@@ -116,7 +116,7 @@ void findAmdDevices(const std::string& sysRoot, const std::vector<DrmCard>& card
     if (own.size() == 1) nodeDevices[own[0]] = place;
     if (own.size() < 2) continue;
     devices[place].hasPartitions = true;
-    const std::string mode = sysText(card.folder + "/device/current_compute_partition", 16);
+    const std::string mode = sysText(card.directory + "/device/current_compute_partition", 16);
     for (size_t i : own) {
       nodeDevices[i] = static_cast<int>(devices.size());
       devices.push_back(makePartition(devices[place], place, mode.empty() ? "partition" : mode, nodes[i]));

@@ -86,12 +86,12 @@ std::string DmemGroup::groupOf(int pid) const {
 }
 
 bool DmemGroup::holdsNoDevice(int pid) const {
-  const std::string folder = procRoot_ + "/" + std::to_string(pid) + "/fd";
-  const std::vector<std::string> names = sysNames(folder);
-  // An unreadable folder looks empty; a process has at least one descriptor unless it ends just now.
+  const std::string directory = procRoot_ + "/" + std::to_string(pid) + "/fd";
+  const std::vector<std::string> names = sysNames(directory);
+  // An unreadable directory looks empty; a process has at least one descriptor unless it ends just now.
   if (names.empty()) return false;
   for (const std::string& name : names) {
-    const std::string target = sysLinkName(folder + "/" + name);
+    const std::string target = sysLinkName(directory + "/" + name);
     if (numberAfter(target.c_str(), "renderD") >= 0 || numberAfter(target.c_str(), "card") >= 0 || target == "kfd") return false;
   }
   return true;

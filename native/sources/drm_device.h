@@ -16,13 +16,13 @@ namespace stormlog {
 struct DrmDevice {
   DeviceReport report;
   bool isAmd = false;
-  // Card and render node; -1 = none. A partition has a render node of its own.
+  // Card and render node; -1 = none. A partition has its own render node.
   int cardNumber = -1;
   int renderMinor = -1;
   // Place of the card a partition is of; -1 otherwise.
   int parent = -1;
   bool hasPartitions = false;
-  std::string folder;
+  std::string directory;
   // Order among the devices of its vendor.
   int order = 0;
 
@@ -56,7 +56,7 @@ void findIntelDevices(const std::string& sysRoot, const std::vector<DrmCard>& ca
 // Which of these device nodes this user may not open: "" or a sentence part. The measured program needs them.
 std::string nodeTrouble(const std::string& sysRoot, const std::vector<std::string>& nodes);
 
-// "amdgpu 6.12.12" where the driver has a version of its own, else its name.
+// "amdgpu 6.12.12" where the driver has a version, else its name.
 std::string driverName(const std::string& sysRoot, const std::string& driver);
 
 // "AMD 1002:744c"

@@ -15,9 +15,9 @@ namespace stormlog {
 
 class FdInfoVisitor {
  public:
-  // An open graphics device. `minor`: of its device node, by its name; -1 when the name says nothing.
+  // An open graphics device. `minor`: of its device node, by its name; -1 when the name has none.
   virtual void client(int pid, int minor, const FdInfo& info) = 0;
-  // The process does not let itself be looked at (EACCES), or there are too many (EOVERFLOW).
+  // The process may not be read (EACCES), or there are too many (EOVERFLOW).
   virtual void refused(int pid, int error) = 0;
 
  protected:
@@ -29,7 +29,7 @@ class FdInfoScan {
   // Processes, and descriptors of each, that are cached. Beyond these, each scan checks again.
   static constexpr size_t kProcesses = 1024;
   static constexpr unsigned kRemembered = 1024;
-  // Descriptors of one process that are looked at in one scan, and graphics devices among them.
+  // Descriptors of one process that one scan checks, and graphics devices among them.
   static constexpr unsigned kMaxLooks = 16384;
   static constexpr size_t kMaxDevices = 32;
   // A descriptor of another kind is checked again at every n-th scan: its number may have been closed and reused.

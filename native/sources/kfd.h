@@ -25,7 +25,7 @@ struct KfdNode {
   // Of the memory banks that are its own; 0 = unknown.
   uint64_t memoryBytes = 0;
   // topology/nodes/N
-  std::string folder;
+  std::string directory;
 
   // Of the card it is on.
   bool isOn(const std::string& pci) const;
@@ -67,7 +67,7 @@ class KfdProcesses {
   void close(Kept& kept);
   int readCounter(int directory, int pid, size_t counter, Kept* kept, uint64_t& out);
 
-  char folder_[560] = "";
+  char directory_[560] = "";
   std::vector<Counter> counters_;
   std::unique_ptr<Kept[]> kept_;
   size_t keptFiles_ = 0;

@@ -202,7 +202,7 @@ void NvmlBackend::listDevice(NvmlState& device, bool everything, uint64_t timeNs
       continue;
     }
     if (kind == 0) trouble = code;
-    // A list alone may answer UNKNOWN, as in WSL: that nothing answers any more is for the memory query to say.
+    // A list alone may answer UNKNOWN, as in WSL. Only the memory query shows that the device no longer answers.
     if (code == kNvmlVersionMismatch || code == kNvmlGpuIsLost || code == kNvmlResetRequired) {
       fail(device, code, timeNs, out);
       return;

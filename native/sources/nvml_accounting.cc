@@ -73,7 +73,7 @@ void NvmlAccounting::readOne(const NvmlState& device, Followed& followed, uint64
   const uint64_t* state = job_.find(followed.pid);
   // At the end no process of the job is left, whether or not the end of its last process was seen.
   const bool ended = stats.isRunning == 0 && (last || state == nullptr || *state == kEnded);
-  // 0 is what a driver says that keeps the books under a number of another pid namespace: unknown, not nothing.
+  // A driver that accounts under the pids of another namespace answers 0: unknown, not nothing.
   const bool known = stats.maxMemoryUsage != 0 && stats.maxMemoryUsage != kNvmlNotAvailable;
   followed.done = ended;
   if (!known || (stats.maxMemoryUsage == followed.peak && !ended)) return;

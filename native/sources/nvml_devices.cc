@@ -8,7 +8,7 @@
 namespace stormlog {
 namespace {
 
-// No machine has more; a library that says so is not to be believed.
+// No machine has more. A library that reports more is broken.
 constexpr unsigned kMaxDevices = kMigDevices;
 // The driver divides a GPU into seven at most.
 constexpr unsigned kMaxMigDevices = 8;

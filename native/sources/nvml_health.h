@@ -23,14 +23,14 @@ class NvmlHealth {
   bool add(int index, NvmlHandle handle);
   bool watches() const { return !devices_.empty(); }
 
-  // Until `stop` is set; looks at it five times a second.
+  // Until `stop` is set, which is checked five times a second.
   void watch(uint64_t timeZeroNs, RecordSink& out, const std::atomic<bool>& stop);
 
  private:
   struct Device {
     int index;
     NvmlHandle handle;
-    // Replaced rows when last asked; -1 = the driver does not say.
+    // Replaced rows at the last reading; -1 = unknown to the driver.
     int64_t replaced;
   };
   int64_t replacedRows(NvmlHandle handle) const;

@@ -72,7 +72,7 @@ int NvmlProcessLists::callGrowing(NvmlListCalls::Call function, NvmlHandle devic
     count = capacity_;
     const int code = function(device, &count, rows_.data());
     if (code != kNvmlInsufficientSize || attempt == kTries || capacity_ == kLargestCapacity) return code;
-    // `count` says how many there are; some more will have come by the next call.
+    // `count` is the number of entries. There may be more by the next call.
     const unsigned wanted = (count > capacity_ ? count : capacity_) + capacity_ / 2;
     capacity_ = wanted < kLargestCapacity ? wanted : kLargestCapacity;
     rows_.resize(capacity_ * kMaxRow);
@@ -122,7 +122,7 @@ void NvmlProcessLists::fill(uint8_t pattern) { memset(rows_.data(), pattern, row
 
 void NvmlProcessLists::merge(unsigned kind, const uint8_t* row) {
   const uint32_t pid = valueAt<uint32_t>(row, offsetof(NvmlProcessRow, pid));
-  // Number 0 stands for processes outside this pid namespace, or for an empty row.
+  // Pid 0 is a process outside this pid namespace, or an empty row.
   if (pid == 0 || pid > INT32_MAX) return;
   const uint64_t used = valueAt<uint64_t>(row, offsetof(NvmlProcessRow, usedGpuMemory));
   // Nothing that stands in such a list holds nothing: 0 is what drivers say that look the memory up under a number of

@@ -12,7 +12,7 @@ namespace {
 
 // A file that has no header after this long will not get one.
 constexpr uint64_t kSettleNs = 5 * kSecond;
-// The head may become visible a moment before its record; after this many looks the record is given up.
+// The head may become visible shortly before its record. After this many readings the record counts as lost.
 constexpr uint32_t kLooks = 3;
 
 // Bytes read, less than `size` at the end of the file or on an error.

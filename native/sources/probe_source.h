@@ -36,7 +36,7 @@ class ProbeSource final : public Source, private ProbeDirectory::Visitor {
   ~ProbeSource();
 
   SourceReport probe() override;
-  // Called as often as the host thread wakes; looks at its own paces.
+  // Called as often as the host thread wakes. Reads at its own rates.
   void sample(uint64_t timeNs, RecordSink& out) override;
 
   // The last look, at all there is.

@@ -14,7 +14,7 @@ namespace stormlog {
 struct ProcessEntry {
   int pid = 0;
   int parent = 0;
-  // Kept descriptors follow the process, not the number: after a reuse of the pid they say ESRCH.
+  // Open descriptors follow the process, not the pid: after a reuse of the pid they fail with ESRCH.
   UniqueFd statm;
   UniqueFd status;
   // Children of the main thread; other threads are opened when there are any.

@@ -84,7 +84,7 @@ bool parseStatus(const char* text, size_t size, Status& out) {
 }
 
 bool parseStat(const char* text, size_t size, Stat& out) {
-  // The name stands in parentheses and may itself hold any byte, so the last ')' is the only safe anchor.
+  // The name is in parentheses and may contain any byte, so the last ')' is the only safe anchor.
   const char* close = nullptr;
   for (const char* p = text + size; p != text;) {
     if (*--p == ')') {

@@ -47,7 +47,7 @@ struct Rollup {
   uint8_t valid = 0;
 };
 
-// Each parser takes any bytes at all and says false when they are not what it expects.
+// Each parser accepts any bytes and returns false when they do not have the expected form.
 bool parseNumber(const char*& at, const char* end, uint64_t& out);
 bool parseStatm(const char* text, size_t size, Statm& out);
 bool parseStatus(const char* text, size_t size, Status& out);

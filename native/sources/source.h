@@ -48,7 +48,7 @@ class Source {
  public:
   virtual ~Source() = default;
 
-  // Opens what is needed and says what can be read. May allocate and block; never called from a sampling loop.
+  // Opens the source and reports what can be read. May allocate and block; never called from a sampling loop.
   virtual SourceReport probe() = 0;
 
   // Reads once and pushes records stamped `timeNs` (since time zero). Allocates nothing and never throws.

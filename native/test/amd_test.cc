@@ -45,7 +45,7 @@ TEST("two AMD cards are named, measured and kept apart") {
   CHECK_EQ(sum, 13 * kGib);
 }
 
-TEST("an AMD processor that shares the CPU's memory counts all of it, and says that it is shared") {
+TEST("an AMD processor that shares the CPU's memory counts all of it, and reports it as shared") {
   const DrmTree tree;
   const std::string device = tree.amd(0, "0000:c4:00.0", 200 * kMib, 512 * kMib);
   tree.number(device + "/mem_info_gtt_used", 24 * kGib);
@@ -75,7 +75,7 @@ TEST("an AMD card without video memory of its own is unified, never empty") {
   CHECK_EQ(test.sample().last(RecordKind::kDevice)->v[1], 62 * kGib);
 }
 
-TEST("an AMD card whose driver shows no counters has no samples and says why") {
+TEST("an AMD card whose driver shows no counters has no samples and a reason") {
   const DrmTree tree;
   tree.card(0, "0000:03:00.0", "amdgpu");
   DrmUnderTest test(tree);
@@ -182,7 +182,7 @@ TEST("in a pid namespace the compute driver's pids have no owner, and are left o
   CHECK_EQ(processOn(after, 12, kFirst)->v[0], 2 * kGib);
 }
 
-TEST("partitions of a card are devices of their own: each with its processes, the card's memory counted once") {
+TEST("partitions of a card are separate devices with their processes, and the card's memory is counted once") {
   const DrmTree tree;
   const std::string device = tree.amd(0, "0000:05:00.0", 40 * kGib, 192 * kGib);
   tree.write(device + "/current_compute_partition", "CPX\n");

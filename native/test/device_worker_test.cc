@@ -101,7 +101,7 @@ struct Running {
 
 }  // namespace
 
-TEST("the first sample and the first list are there before the worker says that it is ready") {
+TEST("the first sample and the first list are there before the worker reports that it is ready") {
   Plan plan;
   plan.blockListMs = 100;
   Running running(plan, kSecond);

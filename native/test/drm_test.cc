@@ -10,7 +10,7 @@
 using namespace stormlog;
 using namespace testing_support;
 
-TEST("a machine without a card, or without /sys, has no such devices and says so") {
+TEST("a machine without a card, or without /sys, has no such devices and a reason") {
   const DrmTree tree;
   DrmUnderTest none(tree);
   CHECK(!none.report.available);
@@ -120,16 +120,16 @@ TEST("a step of memory that no list has explained asks for one") {
   CHECK(!test.backend->wantsProcesses());
 }
 
-TEST("a node that this user may not open is said with its remedy") {
+TEST("a node that this user may not open is reported with its remedy") {
   const DrmTree tree;
   tree.amd(0, "0000:03:00.0", kMib, kGib);
   tree.node(1, 998, 0x0300, 128, kGib);
   tree.write("dev/dri/renderD128", "");
   tree.write("dev/kfd", "");
   CHECK(DrmUnderTest(tree).backend->devices().at(0).reason.empty());
-  chmod((tree.folder() / "dev/dri/renderD128").c_str(), 0600);
-  chmod((tree.folder() / "dev/kfd").c_str(), 0600);
-  chmod(tree.folder().path().c_str(), 0755);
+  chmod((tree.directory() / "dev/dri/renderD128").c_str(), 0600);
+  chmod((tree.directory() / "dev/kfd").c_str(), 0600);
+  chmod(tree.directory().path().c_str(), 0755);
   std::fflush(stdout);
   if (getuid() != 0) return;
   const pid_t child = fork();
@@ -147,13 +147,13 @@ TEST("a node that this user may not open is said with its remedy") {
   CHECK_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST("processes that refuse to be looked at leave the job's memory unknown, where nothing else counts it") {
+TEST("processes that may not be read leave the job's memory unknown where nothing else counts it") {
   const DrmTree tree;
   tree.card(0, "0000:04:00.0", "xe");
   tree.open(500, 3, "/dev/dri/renderD128", xeClient("0000:04:00.0", 1, 1024));
   tree.open(501, 3, "/dev/dri/renderD128", xeClient("0000:04:00.0", 2, 1024));
-  chmod((tree.folder() / "proc/501/fd").c_str(), 0700);
-  chmod(tree.folder().path().c_str(), 0755);
+  chmod((tree.directory() / "proc/501/fd").c_str(), 0700);
+  chmod(tree.directory().path().c_str(), 0755);
   std::fflush(stdout);
   if (getuid() != 0) return;
   const pid_t child = fork();

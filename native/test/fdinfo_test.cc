@@ -213,9 +213,9 @@ TEST("what is kept open is bounded, given back with its process, and makes no di
   }
   const auto openNow = [] {
     size_t count = 0;
-    DIR* folder = opendir("/proc/self/fd");
-    while (readdir(folder) != nullptr) ++count;
-    closedir(folder);
+    DIR* directory = opendir("/proc/self/fd");
+    while (readdir(directory) != nullptr) ++count;
+    closedir(directory);
     return count;
   };
   const size_t before = openNow();
@@ -236,12 +236,12 @@ TEST("what is kept open is bounded, given back with its process, and makes no di
   CHECK_EQ(openNow(), before);
 }
 
-TEST("a process of another user refuses to be looked at, and that is said") {
+TEST("a process of another user may not be read, and that is reported") {
   const int pid = 1;
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    // Root may look at everything.
+    // Root may read everything.
     if (getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(2);
     FdInfoScan scan("/proc", 64);
     Seen seen;

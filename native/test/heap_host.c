@@ -18,7 +18,7 @@
 extern void stormlog_gate_step(uint64_t) __attribute__((weak));
 
 #ifdef OWN_MALLOC
-/* A program with an allocator of its own, which the C library's numbers know nothing of. */
+/* A program with its own allocator, which the C library's counters do not include. */
 static char arena[64 << 20];
 static size_t used;
 void *malloc(size_t size) {
@@ -35,7 +35,7 @@ void *realloc(void *block, size_t size) {
 }
 #endif
 
-/* At a fixed address, this makes the program itself stand for the C library's function. */
+/* At a fixed address, this makes the program's symbol replace the C library's function. */
 void *(*volatile takenAddress)(size_t) = malloc;
 
 static void hold(long ms) {

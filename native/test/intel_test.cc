@@ -79,7 +79,7 @@ TEST("memory is unknown, not zero, where the kernel's fdinfo does not count it")
   CHECK_EQ(out.last(RecordKind::kDeviceList)->v[2], 1);
 }
 
-TEST("AMD and Intel beside each other have names and numbers of their own") {
+TEST("AMD and Intel devices in one machine have distinct names and indices") {
   const DrmTree tree;
   tree.card(0, "0000:00:02.0", "i915");
   tree.amd(1, "0000:03:00.0", kMib, kGib);

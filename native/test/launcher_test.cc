@@ -1,4 +1,4 @@
-// The launcher as a program: what it says, and that nothing of a job outlives it.
+// The launcher as a program: what it reports, and that no process of a job outlives it.
 #include <poll.h>
 
 #include "harness.h"

@@ -11,7 +11,7 @@ using testing_support::library;
 using testing_support::libraryWithout;
 using testing_support::Scenario;
 using testing_support::sleepMs;
-using testing_support::TempFolder;
+using testing_support::TempDirectory;
 
 namespace {
 
@@ -128,7 +128,7 @@ TEST("a device that does not answer is read at growing intervals, and its return
   CHECK(out.last(RecordKind::kDevice, 0) != nullptr);
 }
 
-TEST("a GPU that is lost in mid-run ends with one record, whether memory or the process list says so") {
+TEST("a GPU that is lost in mid-run ends with one record, whether memory or the process list reports it") {
   for (const char* where : {"memory", "processes"}) {
     Scenario scenario(std::string(kTwo) + "error 60 0 15 " + where + "\n");
     NvmlBackend backend(library());
@@ -170,7 +170,7 @@ TEST("another capacity and another number of devices are events") {
     CHECK_EQ(record.id, capacity ? 0 : -1);
     CHECK_EQ(record.v[1], capacity ? 99000 : 1);
   }
-  // The one that was pulled out says that it is lost.
+  // The removed one is reported as lost.
   CHECK_EQ(out.last(RecordKind::kError)->id, 1);
 }
 
@@ -186,8 +186,8 @@ TEST("each optional symbol may be missing: what it is for is missing, and nothin
       "nvmlDeviceGetSupportedEventTypes"};
   Scenario scenario(std::string(kTwo) + "accounting 0 on\nproc 0 0 4242 7000\n");
   for (const std::string& symbol : optional) {
-    TempFolder folder;
-    NvmlBackend backend(libraryWithout(folder, {symbol}));
+    TempDirectory directory;
+    NvmlBackend backend(libraryWithout(directory, {symbol}));
     const SourceReport report = backend.probe();
     if (!report.available) harness::report(__FILE__, __LINE__, symbol + ": " + report.reason);
     Capture out;
@@ -205,10 +205,10 @@ TEST("each optional symbol may be missing: what it is for is missing, and nothin
 }
 
 TEST("a library that is cut off or no library at all is a reason") {
-  TempFolder folder;
+  TempDirectory directory;
   Scenario scenario(kTwo);
-  folder.write("libnvidia-ml.so.1", "not a library");
-  CHECK(NvmlBackend(folder / "libnvidia-ml.so.1").probe().reason.find("cannot be loaded") != std::string::npos);
-  const SourceReport blind = NvmlBackend(libraryWithout(folder, {"nvmlDeviceGetMemoryInfo", "nvmlDeviceGetMemoryInfo_v2"})).probe();
+  directory.write("libnvidia-ml.so.1", "not a library");
+  CHECK(NvmlBackend(directory / "libnvidia-ml.so.1").probe().reason.find("cannot be loaded") != std::string::npos);
+  const SourceReport blind = NvmlBackend(libraryWithout(directory, {"nvmlDeviceGetMemoryInfo", "nvmlDeviceGetMemoryInfo_v2"})).probe();
   CHECK(blind.reason.find("cannot read memory") != std::string::npos);
 }

@@ -123,7 +123,7 @@ TEST("accounting gives exact peaks of the job's processes, living and ended, and
 TEST("a process too short for any list has its peak at the end, and an earlier process with its pid has none") {
   // Numbers that no process here has: they have ended.
   Scenario scenario("");
-  scenario.set("devices 1\nat 0 0 9000 0 100000\naccounting 0 on\npeak 0 4000002 777\nfollow " + (scenario.folder / "follow") + "\n");
+  scenario.set("devices 1\nat 0 0 9000 0 100000\naccounting 0 on\npeak 0 4000002 777\nfollow " + (scenario.directory / "follow") + "\n");
   NvmlBackend backend(library());
   JobPids pids;
   backend.follow(&pids);
@@ -135,7 +135,7 @@ TEST("a process too short for any list has its peak at the end, and an earlier p
   backend.sample(2, out);
   pids.publish(job, 1);
   backend.sample(3, out);
-  scenario.folder.write("follow", "4000001 0 0 6500\n");
+  scenario.directory.write("follow", "4000001 0 0 6500\n");
   backend.sampleProcesses(4, out);
   CHECK_EQ(out.count(RecordKind::kDeviceProcessPeak), 0);
   backend.finish(5, out);
@@ -144,7 +144,7 @@ TEST("a process too short for any list has its peak at the end, and an earlier p
   CHECK(peak != nullptr && peak->v[0] == 6500 && peak->v[2] == 1);
 }
 
-TEST("accounting that may not be asked for is said so") {
+TEST("accounting that may not be read is reported as denied") {
   Scenario scenario("devices 2\nat 0 0 1 0 10\nat 0 1 1 0 10\naccounting 0 denied\naccounting 1 unsupported\n");
   NvmlBackend backend(library());
   backend.probe();
@@ -179,9 +179,9 @@ TEST("events of the driver arrive through the worker while memory is read") {
   }
 }
 
-TEST("a driver whose events fail at once makes no busy loop, and nothing is said of a device") {
+TEST("a driver whose events fail at once causes no busy loop and no record of a device") {
   Scenario scenario("");
-  const std::string calls = scenario.folder / "calls";
+  const std::string calls = scenario.directory / "calls";
   scenario.set("devices 1\nat 0 0 1 0 10\nerror 0 * 15 nvmlEventSetWait_v2\ncalls " + calls + "\n");
   Capture out;
   {
@@ -196,7 +196,7 @@ TEST("a driver whose events fail at once makes no busy loop, and nothing is said
     Record record;
     while (worker.take(record)) out.push(record);
   }
-  // The health thread lets go of the library a moment after it said that it is done.
+  // The health thread releases the library shortly after it reports that it is done.
   for (int i = 0; i < 200 && callsOf(calls, "EventSetWait") < 0; ++i) sleepMs(10);
   CHECK(callsOf(calls, "EventSetWait") >= 1 && callsOf(calls, "EventSetWait") < 40);
   CHECK_EQ(out.count(RecordKind::kError), 0);

@@ -15,7 +15,7 @@ using stormlog::ProbeSource;
 using stormlog::RecordSource;
 using stormlog::SourceReport;
 
-// A source whose clock is moved by hand, 100 ms a sample, so that every sample looks at the directory.
+// A source whose clock is moved by hand, 100 ms a sample, so that every sample reads the directory.
 struct Reader {
   // Time zero is `ageNs` ago.
   explicit Reader(const std::string& directory, int rootPid = 0, uint64_t ageNs = kSecond)

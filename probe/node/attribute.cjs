@@ -5,7 +5,7 @@
 // `<pid>.<n>.lines.<k>.v8-heap.json`.
 //
 // What is measured, and why so:
-// - Buffers (ArrayBuffers and what stands on them) exactly: the heap is asked for every one that lives, and the line
+// - Buffers (ArrayBuffers and their views) exactly: the heap is asked for every one that lives, and the line
 //   that made it
 // was noted when it was made. They are outside of V8's heap, where no profiler of V8 sees more than their small
 // wrappers.
@@ -22,13 +22,13 @@ const WRAPPERS = /(?:^|[\\/])(?:npm|npx|yarn|pnpm|pnpx|corepack)(?:-cli)?(?:\.c?
 
 function start() {
   const { env, argv } = process;
-  const folder = env.STORMLOG_GATE_PROBE_DIR;
+  const directory = env.STORMLOG_GATE_PROBE_DIR;
   const at = env.STORMLOG_GATE_ATTRIBUTE_AT;
-  if (env.STORMLOG_GATE_ATTRIBUTE !== "on" || !folder || !at) return;
+  if (env.STORMLOG_GATE_ATTRIBUTE !== "on" || !directory || !at) return;
   // Package managers only start what is measured.
   if (WRAPPERS.test(argv[1] ?? "")) return;
   const { Attribution } = require("./attribution.cjs");
-  const attribution = Attribution.of(folder, at, env.STORMLOG_GATE_STEP_FILE ?? null);
+  const attribution = Attribution.of(directory, at, env.STORMLOG_GATE_STEP_FILE ?? null);
   attribution?.start();
 }
 

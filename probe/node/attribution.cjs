@@ -14,13 +14,13 @@ const STORES = /([A-Za-z_$][\w$]*)\s*\??\.\s*(?:push|unshift|splice|set|add)\s*\
 
 /** The attribution of one thread of one process. */
 class Attribution {
-  static of(folder, at, stepFile) {
+  static of(directory, at, stepFile) {
     const moments = parseMoments(at);
-    return moments === null ? null : new Attribution(folder, moments, stepFile);
+    return moments === null ? null : new Attribution(directory, moments, stepFile);
   }
 
-  constructor(folder, moments, stepFile) {
-    this.folder = folder;
+  constructor(directory, moments, stepFile) {
+    this.directory = directory;
     this.base = null;
     const passing = () => {
       if (!this.taking) this.schedule.look();
@@ -121,7 +121,7 @@ class Attribution {
 
   /**
    * Objects by the function that made them. V8 knows no line of theirs: where a growing container is filled by a
-   * function of the stack, that place is the line.
+   * function of the stack, that store is the line.
    */
   objectLines(retainers, table) {
     return this.heap.sampled().map(({ bytes, count, frames }) => {
@@ -139,18 +139,18 @@ class Attribution {
     });
   }
 
-  /** `<folder>/<pid>.<n>`, n being the first that no file of this process has. */
+  /** `<directory>/<pid>.<n>`, n being the first that no file of this process has. */
   claim() {
     if (this.base !== null) return this.base;
     const names = new Set(
       fs
-        .readdirSync(this.folder)
+        .readdirSync(this.directory)
         .filter((name) => name.startsWith(`${process.pid}.`))
         .map((name) => name.split(".")[1]),
     );
     for (let n = 0; ; n += 1) {
       if (names.has(String(n))) continue;
-      const base = path.join(this.folder, `${process.pid}.${n}`);
+      const base = path.join(this.directory, `${process.pid}.${n}`);
       try {
         // Threads of one process look for a name at the same time.
         fs.closeSync(fs.openSync(`${base}.node`, "wx"));

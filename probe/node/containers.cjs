@@ -4,7 +4,7 @@
 
 const { takeStack } = require("./stacks.cjs");
 
-/** Below this length a container is not looked at. */
+/** Shorter containers are ignored. */
 const MIN_LENGTH = 4;
 const MAX_RETAINERS = 32;
 /** New elements looked into, objects per element, and levels below an element. */

@@ -41,7 +41,7 @@ class Heap {
     const prototypes = small ? [Object.prototype] : [ArrayBuffer, Array, Map, Set].map(({ prototype }) => prototype);
     for (const prototype of prototypes) {
       for (const one of this.living(prototype)) {
-        // By what it is, not by what its prototype says: prototypes themselves are found too.
+        // By its own type, not by its prototype: prototypes themselves are found too.
         if (Array.isArray(one) || isMap(one) || isSet(one)) containers.push(one);
         else if (isAnyArrayBuffer(one)) buffers.push(one);
       }

@@ -62,9 +62,9 @@ describe("a search", () => {
 
   it("is refused by batch or epochs where a pattern has none", () => {
     for (const name of ["python_cache", "python_callbacks", "node_cache", "node_listeners"]) {
-      expect(refused(name, { by: "batch" })).toContain("it has no batch");
-      expect(refused(name, { by: "epochs" })).toContain("it has no epochs");
-      expect(refused(name, { batch: 3 })).toContain("--batch means nothing");
+      expect(refused(name, { by: "batch" })).toContain("has no batch");
+      expect(refused(name, { by: "epochs" })).toContain("has no epochs");
+      expect(refused(name, { batch: 3 })).toContain("has no --batch");
       expect(refused(name, {})).toBeNull();
     }
     expect(refused("forward_hook", { by: "batch" })).toBeNull();

@@ -113,7 +113,7 @@ export class ProbeRing {
     return this.#lost;
   }
 
-  /** When something was last read, in the caller's time. */
+  /** Time of the last new record, on the caller's clock. */
   get movedNs(): number {
     return this.#movedNs;
   }

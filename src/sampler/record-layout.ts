@@ -8,7 +8,7 @@
  *   0  8  magic "SLGREC\x01\n"
  *   8  u32 header size (64)        12 u32 record size (48)
  *  16  u64 CLOCK_MONOTONIC ns of time zero
- *  24  i64 Unix epoch ns of the same moment
+ *  24  i64 Unix epoch ns of time zero
  *  32  u64 host period ns          40 u64 device period ns
  *  48  i32 root pid                52 u32 page size
  *  56  u64 reserved (0)

@@ -49,7 +49,7 @@ class Steps:
         self._stepped(self.count)
 
     def explicit(self, number):
-        """The program says that a step is done; `number` is its own, None for the next."""
+        """The program reports a finished step. `number` is its own number, None for the next."""
         self.lone = 0
         if self.source != API:
             self.source = API

@@ -130,8 +130,8 @@ def forget_pending():
 
 class Ticker:
     """
-    Calls `tick` every `interval_s` seconds from a thread of its own, until stopped; while it returns true, more and more seldom:
-    a process in which nothing moves is not kept awake.
+    Calls `tick` every `interval_s` seconds from its own thread, until stopped. While it returns true the interval grows, so that
+    an idle process is not kept awake.
     """
 
     def __init__(self, interval_s, tick):

@@ -78,7 +78,7 @@ export function whyQuieter(row: ComparisonRow, pair: PairRow, names: readonly st
   return `quieter on ${names[quieter]}: ${reasons.join("; ")}`;
 }
 
-/** What a row says of its rounds: the widest difference and why, or why there is none. */
+/** The widest difference of a row and its causes, or why it has none. */
 export function rowSentence(row: ComparisonRow, names: readonly string[]): string {
   const ran = row.cells.flatMap((cell, index) => (cell?.pattern.leaky?.out_of_memory ? [names[index] ?? ""] : []));
   if (ran.length > 0) {

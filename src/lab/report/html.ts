@@ -100,11 +100,11 @@ export function labHtml(
   multiples: string | null = null,
   picture: LabPicture = () => null,
 ): string {
-  const words = escapeHtml(pictureAltText(rounds));
+  const alt = escapeHtml(pictureAltText(rounds));
   const parts = [
     "<h1>The leak lab</h1>",
     ...acrossBackends(rounds),
-    ...(multiples === null ? [] : [`<figure class="all" role="img" aria-label="${words}">${multiples}</figure>`]),
+    ...(multiples === null ? [] : [`<figure class="all" role="img" aria-label="${alt}">${multiples}</figure>`]),
     ...rounds.flatMap((document, index) => [
       `<h2>${escapeHtml(roundTitle(document))}</h2>`,
       peakBars(document, index),

@@ -174,8 +174,8 @@ export function drawPanel(name: string, layouts: readonly PanelLayout[], box: Pa
 
 /** A cross where a run ended, with its label on the side that has the space. */
 function ranOutMark(x: number, y: number, left: number, right: number): string {
-  const words = "out of memory";
-  const fits = x + 14 + textWidth(words, TEXT_SIZE) <= right;
-  const at = fits ? x + 12 : Math.max(x - 12, left + textWidth(words, TEXT_SIZE));
-  return `<path d="M${(x - 6).toFixed(1)} ${(y - 6).toFixed(1)}l12 12m0 -12l-12 12" stroke="${LIMIT_LINE.color}" stroke-width="3"/><text x="${at.toFixed(1)}" y="${(y + 6).toFixed(1)}" font-size="${TEXT_SIZE}" text-anchor="${fits ? "start" : "end"}" fill="${LIMIT_LINE.color}">${words}</text>`;
+  const label = "out of memory";
+  const fits = x + 14 + textWidth(label, TEXT_SIZE) <= right;
+  const at = fits ? x + 12 : Math.max(x - 12, left + textWidth(label, TEXT_SIZE));
+  return `<path d="M${(x - 6).toFixed(1)} ${(y - 6).toFixed(1)}l12 12m0 -12l-12 12" stroke="${LIMIT_LINE.color}" stroke-width="3"/><text x="${at.toFixed(1)}" y="${(y + 6).toFixed(1)}" font-size="${TEXT_SIZE}" text-anchor="${fits ? "start" : "end"}" fill="${LIMIT_LINE.color}">${label}</text>`;
 }

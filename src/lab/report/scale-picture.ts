@@ -51,14 +51,14 @@ function sizeTicks(axis: LogAxis): readonly number[] {
   return choices.find((ticks) => ticks.length <= 9) ?? of([1]);
 }
 
-const text = (words: string, x: number, y: number, size: number, color: string, anchor = "start"): string =>
-  `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" font-size="${size}" fill="${color}" text-anchor="${anchor}">${escapeHtml(words)}</text>`;
+const text = (label: string, x: number, y: number, size: number, color: string, anchor = "start"): string =>
+  `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" font-size="${size}" fill="${color}" text-anchor="${anchor}">${escapeHtml(label)}</text>`;
 
 /** Text over lines, on a background of its own. */
-function plate(words: string, x: number, y: number, color: string, anchor: "start" | "middle" | "end"): string {
-  const width = textWidth(words, TICK);
+function plate(label: string, x: number, y: number, color: string, anchor: "start" | "middle" | "end"): string {
+  const width = textWidth(label, TICK);
   const start = x - (anchor === "end" ? width : anchor === "middle" ? width / 2 : 0);
-  return `<rect x="${(start - 4).toFixed(1)}" y="${y - TICK}" width="${(width + 8).toFixed(1)}" height="${TICK + 6}" rx="3" fill="${INK.paper}" fill-opacity="0.85"/>${text(words, x, y, TICK, color, anchor)}`;
+  return `<rect x="${(start - 4).toFixed(1)}" y="${y - TICK}" width="${(width + 8).toFixed(1)}" height="${TICK + 6}" rx="3" fill="${INK.paper}" fill-opacity="0.85"/>${text(label, x, y, TICK, color, anchor)}`;
 }
 
 function line(
@@ -72,11 +72,11 @@ function line(
 }
 
 /** A judged size: filled = visible, hollow = silent; a triangle at the bottom where nothing accumulated. */
-function mark(x: number, y: number, visible: boolean, something: boolean): string {
+function mark(x: number, y: number, visible: boolean, grown: boolean): string {
   const look = visible
     ? `fill="${LIMIT_LINE.color}" stroke="${INK.paper}" stroke-width="2"`
     : `fill="${INK.paper}" stroke="${LEAK.color}" stroke-width="3"`;
-  return something
+  return grown
     ? `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${MARK}" ${look}/>`
     : `<path d="M${(x - MARK).toFixed(1)} ${(y - 2 * MARK).toFixed(1)}h${2 * MARK}l${-MARK} ${1.6 * MARK}z" ${look}/>`;
 }
@@ -87,7 +87,7 @@ function shortBytes(bytes: number): string {
 }
 
 interface Entry {
-  readonly words: string;
+  readonly label: string;
   readonly swatch: (x: number, y: number) => string;
 }
 
@@ -99,9 +99,9 @@ function stroke({ color, width, dash }: { color: string; width: number; dash: st
 function legend(entries: readonly Entry[]): string {
   let x = MARGIN;
   return entries
-    .map(({ words, swatch }) => {
-      const shown = swatch(x, HEIGHT - 26) + text(words, x + 42, HEIGHT - 20, TICK, INK.text);
-      x += 42 + textWidth(words, TICK) + 26;
+    .map(({ label, swatch }) => {
+      const shown = swatch(x, HEIGHT - 26) + text(label, x + 42, HEIGHT - 20, TICK, INK.text);
+      x += 42 + textWidth(label, TICK) + 26;
       return shown;
     })
     .join("");
@@ -133,14 +133,14 @@ function boundary(x: LogAxis, { answer, by }: ScaleDocument): string {
   if (answer.kind !== "visible") return "";
   const within = (at: number): number => Math.min(RIGHT, Math.max(LEFT, at));
   const [from, to] = [within(x.at(answer.below)), within(x.at(answer.at))];
-  const words = `visible at ${sizeWords(by, answer.at)}`;
-  const room = 12 + textWidth(words, TICK);
+  const label = `visible at ${sizeWords(by, answer.at)}`;
+  const room = 12 + textWidth(label, TICK);
   const right = to + room < RIGHT;
   const end = from - room > LEFT ? from : to;
   return [
     `<rect x="${from.toFixed(1)}" y="${TOP}" width="${(to - from).toFixed(1)}" height="${BOTTOM - TOP}" fill="${LIMIT_LINE.color}" fill-opacity="0.14"/>`,
     `<path d="M${to.toFixed(1)} ${TOP}V${BOTTOM}" stroke="${LIMIT_LINE.color}" stroke-width="1.5"/>`,
-    plate(words, right ? to + 8 : end - 8, TOP + 22, "#a84300", right ? "start" : "end"),
+    plate(label, right ? to + 8 : end - 8, TOP + 22, "#a84300", right ? "start" : "end"),
   ].join("");
 }
 
@@ -149,11 +149,11 @@ function guessMark(x: LogAxis, { theory, by }: ScaleDocument): string {
   const { guess } = theory;
   if (guess === null || guess < x.low || guess > x.high) return "";
   const at = x.at(guess);
-  const words = `guess ${sizeWords(by, Math.round(Number(guess.toPrecision(2))))}`;
-  const left = at - 8 - textWidth(words, TICK) > LEFT;
+  const label = `guess ${sizeWords(by, Math.round(Number(guess.toPrecision(2))))}`;
+  const left = at - 8 - textWidth(label, TICK) > LEFT;
   return [
     `<path d="M${at.toFixed(1)} ${TOP}V${BOTTOM}" stroke="${INK.soft}" stroke-width="1.5" stroke-dasharray="2 5"/>`,
-    plate(words, left ? at - 6 : at + 6, BOTTOM - 10, INK.soft, left ? "end" : "start"),
+    plate(label, left ? at - 6 : at + 6, BOTTOM - 10, INK.soft, left ? "end" : "start"),
   ].join("");
 }
 
@@ -229,18 +229,18 @@ function plot(document: ScaleDocument, probes: readonly Measured[]): string {
     guessMark(x, document),
     ...marks,
     legend([
-      { words: "silent", swatch: (left, at) => mark(left + 24, at, false, true) },
-      { words: "visible", swatch: (left, at) => mark(left + 24, at, true, true) },
-      { words: "leaky over fixed, measured", swatch: stroke({ ...LEAK, width: 2 }) },
-      { words: "can be seen nine times in ten", swatch: stroke(LIMIT) },
-      ...(stated.length < 2 ? [] : [{ words: "kept by its own statement", swatch: stroke(STATED) }]),
+      { label: "silent", swatch: (left, at) => mark(left + 24, at, false, true) },
+      { label: "visible", swatch: (left, at) => mark(left + 24, at, true, true) },
+      { label: "leaky over fixed, measured", swatch: stroke({ ...LEAK, width: 2 }) },
+      { label: "can be seen nine times in ten", swatch: stroke(LIMIT) },
+      ...(stated.length < 2 ? [] : [{ label: "kept by its own statement", swatch: stroke(STATED) }]),
     ]),
   ].join("\n");
 }
 
 /** A sentence in at most two lines of the picture. */
-function twoLines(words: string, size: number, width: number): readonly string[] {
-  const all = words.split(" ");
+function twoLines(label: string, size: number, width: number): readonly string[] {
+  const all = label.split(" ");
   let first = "";
   while (all.length > 0 && textWidth(`${first} ${all[0]}`, size) <= width) first = `${first} ${all.shift()}`.trim();
   return all.length === 0 ? [first] : [first, fitText(all.join(" "), size, width)];
@@ -257,7 +257,7 @@ export function scalePicture(document: ScaleDocument): string {
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="DejaVu Sans, sans-serif">`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="${INK.paper}"/>`,
     text(fitText(`${document.pattern}, by ${document.by}`, 26, WIDTH - 2 * MARGIN), MARGIN, 44, 26, INK.text),
-    ...sentence.map((words, i) => text(fitText(words, 19, WIDTH - 2 * MARGIN), MARGIN, 76 + 26 * i, 19, INK.soft)),
+    ...sentence.map((label, i) => text(fitText(label, 19, WIDTH - 2 * MARGIN), MARGIN, 76 + 26 * i, 19, INK.soft)),
     probes.length === 0
       ? text("No size has a figure that could be drawn.", WIDTH / 2, HEIGHT / 2, 22, INK.soft, "middle")
       : plot(document, probes),

@@ -137,7 +137,7 @@ describe("the picture of a search", () => {
     const [, left = "", room = ""] = /<clipPath id="plot"><rect x="(\d+)" y="\d+" width="(\d+)"/.exec(svg) ?? [];
     expect(Number(x)).toBeGreaterThan(Number(left));
     expect(Number(x) + Number(width)).toBeLessThan(Number(left) + Number(room));
-    // Its words find no room on either side: they stand within, not over the axis.
+    // Its label does not fit on either side, so it is within the plot, not over the axis.
     const [, plate = ""] = /<rect x="([\d.-]+)"[^>]*\/><text[^>]*>visible at 26 steps/.exec(svg) ?? [];
     expect(Number(plate)).toBeGreaterThan(Number(x));
   });

@@ -210,21 +210,21 @@ def give_names(wanted):
         filename = getattr(module, "__file__", None)
         if isinstance(filename, str) and mark_of(filename) == USER:
             look(vars(module), None)
-    for thing in list(left.values()):
-        _name_by_attribute(thing)
+    for retainer in list(left.values()):
+        _name_by_attribute(retainer)
 
 
-def _name_by_attribute(thing):
-    for referrer in gc.get_referrers(thing.object):
+def _name_by_attribute(retainer):
+    for referrer in gc.get_referrers(retainer.object):
         holders = [referrer]
         if type(referrer) is dict:
             # The __dict__ of an instance, where it has one of its own.
             holders = [one for one in gc.get_referrers(referrer) if getattr(one, "__dict__", None) is referrer]
         for holder in holders:
             names = getattr(holder, "__dict__", None)
-            if not isinstance(names, dict) or holder is thing or isinstance(holder, (type, types.ModuleType)):
+            if not isinstance(names, dict) or holder is retainer or isinstance(holder, (type, types.ModuleType)):
                 continue
             for name, value in list(names.items()):
-                if value is thing.object:
-                    thing.name, thing.owner = name, type(holder).__name__
+                if value is retainer.object:
+                    retainer.name, retainer.owner = name, type(holder).__name__
                     return

@@ -19,7 +19,7 @@ class ScannedTensors:
         self.moments = None
         self._stacks = stacks
         self._groups = {}
-        # address of a storage -> the moment it was first seen at
+        # address of a storage -> epoch of the first moment that saw it
         self._first = {}
         self._stopped = False
 

@@ -331,7 +331,7 @@ def _mode_class(base, memory):
     types_known = memory._types
 
     class StormlogGateTensors(base):
-        # Higher-order operators would refuse to run under a mode that does not say this.
+        # Higher-order operators refuse to run under a mode without this attribute.
         supports_higher_order_operators = True
 
         @classmethod
@@ -382,7 +382,7 @@ def follow_threads(memory):
 
 
 def _judge_type(kind):
-    # Tensors that stand for others while torch traces a program: they have no memory.
+    # Tensors that represent others while torch traces a program. They have no memory.
     module = getattr(kind, "__module__", "") or ""
     if module.startswith(("torch._subclasses", "torch._functorch", "torch.fx")):
         return _IGNORE
