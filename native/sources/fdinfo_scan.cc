@@ -152,18 +152,18 @@ void FdInfoScan::findDevices(Process& process, FdInfoVisitor& visitor) {
   }
   if (!there) return;
   snprintf(path, sizeof path, "%s/%d/fd", root_, process.pid);
-  UniqueFd directory(::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const int error = directory ? 0 : errno;
+  UniqueFd opened(::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int error = opened ? 0 : errno;
   process.refusedError = 0;
-  if (!directory) {
+  if (!opened) {
     process.refusedError = error == EACCES || error == EPERM ? error : 0;
     if (process.refusedError != 0) visitor.refused(process.pid, process.refusedError);
     return;
   }
-  const int directory = directory.get();
+  const int directory = opened.get();
   // The reader of names leaves 0 out, for it reads pids otherwise.
   bool complete = look(process, directory, 0);
-  PidDirectory names(std::move(directory));
+  PidDirectory names(std::move(opened));
   unsigned looks = 0;
   for (int number = names.next(); number > 0 && complete; number = names.next()) {
     const unsigned fd = static_cast<unsigned>(number);

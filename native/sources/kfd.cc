@@ -130,11 +130,11 @@ int KfdProcesses::readCounter(int directory, int pid, size_t counter, Kept* kept
 }
 
 bool KfdProcesses::read(DrmUsageTable& table, const bool* leaveOut) {
-  UniqueFd directory(::open(directory_, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory) return false;
+  UniqueFd opened(::open(directory_, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened) return false;
   ++round_;
-  const int directory = directory.get();
-  PidDirectory pids(std::move(directory));
+  const int directory = opened.get();
+  PidDirectory pids(std::move(opened));
   for (int pid = pids.next(); pid > 0; pid = pids.next()) {
     Kept* kept = keptOf(pid);
     for (size_t i = 0; i < counters_.size(); ++i) {

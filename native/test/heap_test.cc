@@ -39,9 +39,9 @@ Ran run(const TempDirectory& directory, const std::string& line, const std::stri
   return {status, output};
 }
 
-std::vector<std::string> namesIn(const std::string& directory, const std::string& ending) {
+std::vector<std::string> namesIn(const std::string& path, const std::string& ending) {
   std::vector<std::string> names;
-  DIR* directory = opendir(directory.c_str());
+  DIR* directory = opendir(path.c_str());
   while (const dirent* entry = readdir(directory)) {
     const std::string name = entry->d_name;
     if (name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0) names.push_back(name);

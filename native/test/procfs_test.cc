@@ -116,10 +116,10 @@ TEST("only all-digit names of a directory are pids, however many there are") {
   for (int i = 1; i <= 500; ++i) directory.write(std::to_string(i * 7), "");
   for (const char* other : {"self", "12x", "x12", "99999999999999999999"}) directory.write(other, "");
   ProcFs proc(directory.path());
-  PidDirectory directory(proc.openTop("."));
+  PidDirectory pids(proc.openTop("."));
   long sum = 0;
   int count = 0;
-  for (int pid = directory.next(); pid != 0; pid = directory.next()) {
+  for (int pid = pids.next(); pid != 0; pid = pids.next()) {
     sum += pid;
     ++count;
   }

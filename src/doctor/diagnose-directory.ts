@@ -7,10 +7,7 @@ import { packageVersion } from "../core/package-root.ts";
 import type { DeviceReport } from "../sampler/sampler.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 
-/**
- * `stormlog-diagnose-YYYYMMDD-HHMMSS[-n]` in UTC below an existing directory, else the directory itself, as Stormlog
- * does.
- */
+/** `stormlog-diagnose-YYYYMMDD-HHMMSS[-n]` (UTC) below an existing directory, else the directory itself. */
 function targetDirectory(output: string, now: Date): string {
   if (!existsSync(output)) return output;
   const stamp = now.toISOString().replace(/[-:]/g, "").replace("T", "-").slice(0, 15);

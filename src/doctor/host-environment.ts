@@ -6,10 +6,7 @@ import { FIRST_PID_NAMESPACE } from "../measure/launch/pid-namespace.ts";
 export interface HostEnvironment {
   readonly wsl: boolean;
   readonly container: boolean;
-  /**
-   * Whether this is a pid namespace of its own: pids differ from the host's, and outer processes are hidden. Null =
-   * unknown.
-   */
+  /** Whether pids differ from the host's, so that outer processes are hidden. Null = unknown. */
   readonly ownPids: boolean | null;
   /** Device files of NVIDIA's driver. */
   readonly nvidiaNodes: "none" | "refused" | "openable";

@@ -15,7 +15,7 @@ export type AnalysisInput = { readonly notes: readonly string[] } & (
 );
 
 /** The newest run of a measurements file as an analysis. Features that need samples are null. */
-export function analysisOfMeasurements(measurements: Measurements): AnalysisDocument {
+function analysisOfMeasurements(measurements: Measurements): AnalysisDocument {
   const newest = measurements.runs.at(-1);
   const series = (newest?.series ?? []).map((one): AnalysisDocument["series"][number] => ({
     rank: one.rank,

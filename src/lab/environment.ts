@@ -7,9 +7,7 @@ export type LabEnvironment = Pick<LabDocument, "backend" | "device_model" | "fra
 const nonEmpty = (value: Fingerprint[string] | undefined): string | null =>
   typeof value === "string" && value !== "" ? value : null;
 
-/**
- * A fingerprint as fields of the lab's documents, null where unknown. Without a device the model is the processor's.
- */
+/** A fingerprint as fields of the lab's documents, null where unknown. Without a device the model is the CPU's. */
 export function labEnvironment(fingerprint: Fingerprint): LabEnvironment {
   const framework = [nonEmpty(fingerprint.framework), nonEmpty(fingerprint.framework_version)];
   return {

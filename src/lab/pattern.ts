@@ -93,9 +93,7 @@ function seriesOfRun(run: RunReport | null): readonly SeriesAnalysis[] {
   return run?.analysis?.series ?? [];
 }
 
-/**
- * Why a state could not be judged. Of a failed program also its last line of output, which mostly contains the cause.
- */
+/** Why a state could not be judged. For a failed program with its last line of output, which mostly has the cause. */
 function errorOf({ report, bundle }: JudgedState): string | null {
   const [scenario] = report.scenarios;
   if (scenario === undefined || scenario.error === null)

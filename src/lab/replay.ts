@@ -50,10 +50,7 @@ function isEmpty(directory: string): boolean {
   }
 }
 
-/**
- * Rank of a path as the recording of a state, the likeliest first: a directory with entries, telemetry, another file,
- * an empty directory.
- */
+/** Rank of a path as a state's recording: a directory with entries, telemetry, another file, an empty directory. */
 function unlikeliness(location: string): number {
   if (isDirectory(location)) return isEmpty(location) ? 3 : 0;
   return isTelemetry(location) ? 1 : 2;

@@ -2,10 +2,7 @@ import { assertNever, usageError } from "../core/errors.ts";
 import type { CatalogueEntry } from "./catalogue.ts";
 import type { ScaleAxis } from "./report/scale-document.ts";
 
-/**
- * The lab's scales: images in a batch, steps of a run, images of one epoch. A test compares them with
- * `leak-lab/patterns/leaklab/site-packages/arguments.py`.
- */
+/** The lab's scales: images in a batch, steps of a run, images of an epoch. A test compares them with the patterns'. */
 export const LAB_SCALES = {
   tiny: { batch: 32, steps: 160, rows: 1024 },
   small: { batch: 64, steps: 320, rows: 4096 },
@@ -66,16 +63,8 @@ export function usualSize(setting: ScaleSetting): number {
 /** Default bounds: up to 64 times the scale's length, or 16 times its batch. */
 export function usualBounds(setting: ScaleSetting): { readonly from: number; readonly to: number } {
   const usual = usualSize(setting);
-  switch (setting.by) {
-    case "steps":
-      return { from: 4, to: 64 * usual };
-    case "batch":
-      return { from: 1, to: 16 * usual };
-    case "epochs":
-      return { from: 1, to: 64 * usual };
-    default:
-      return assertNever(setting.by);
-  }
+  if (setting.by === "batch") return { from: 1, to: 16 * usual };
+  return { from: setting.by === "steps" ? 4 : 1, to: 64 * usual };
 }
 
 /**

@@ -124,9 +124,7 @@ class SizeSearch {
     return found;
   }
 
-  /**
-   * Measure the first baseline, at the size that the smallest judged sizes alone predict, or the lab's own if smaller.
-   */
+  /** Measure the first baseline, at the size that the smallest judged sizes predict, or the lab's own if smaller. */
   async begin(): Promise<void> {
     const { from, to } = this.#bounds;
     const floors = detectable({ metric: "allocated", peaks: [], growths: [], headroom: 0 });

@@ -52,10 +52,7 @@ export function parseStepText(text: string): number | null | undefined {
   return match !== null && Number.isSafeInteger(step) ? step : null;
 }
 
-/**
- * The rings of the probes and the step file, drained in plain JavaScript into a record file;
- * `native/sources/probe_source.cc` does the same.
- */
+/** Drains the probes' rings and the step file into a record file, as `native/sources/probe_source.cc` does. */
 export class ProbeRings {
   readonly report: SourceReport;
   readonly #directory: string;

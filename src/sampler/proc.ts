@@ -1,8 +1,6 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 
-/**
- * Reads and parses `/proc` without native code. Every function returns null where a process is gone or hidden.
- */
+/** Reads and parses `/proc` without native code. Every function returns null where a process is gone or hidden. */
 
 export interface ProcStat {
   readonly state: string;
@@ -11,9 +9,7 @@ export interface ProcStat {
   readonly startTicks: number;
 }
 
-/**
- * `/proc/<pid>/stat`. The command name may contain blanks and brackets, so fields are counted from the last bracket.
- */
+/** `/proc/<pid>/stat`. The command name may contain blanks and brackets, so fields follow the last bracket. */
 export function parseStat(text: string): ProcStat | null {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const parent = Number(fields[1]);
@@ -111,9 +107,7 @@ export function childrenOf(pid: number): number[] | null {
   return listed ? children : null;
 }
 
-/**
- * Whether the environment a process was started with holds exactly `NAME=value`; "empty" also when it cannot be read.
- */
+/** Whether a process was started with exactly `NAME=value`; "empty" also when that cannot be read. */
 export function environmentHolds(pid: number, marker: string): "yes" | "no" | "empty" {
   let environ: Buffer;
   try {

@@ -53,10 +53,7 @@ export const RecordKind = {
    * counted, not repeated.
    */
   error: 8,
-  /**
-   * The governor or the start-up set the periods: v0 host ns, v1 device ns, v2 CPU ns used so far, v3 missed ticks so
-   * far.
-   */
+  /** Periods set by governor or start-up: v0 host ns, v1 device ns, v2 CPU ns so far, v3 missed ticks so far. */
   rate: 9,
   /** Last record of a clean stop: v0 host ticks, v1 missed ticks, v2 host thread CPU ns, v3 device thread CPU ns. */
   stop: 10,
@@ -76,10 +73,7 @@ export const RecordKind = {
   stream: 14,
   /** id = pid or -1 (the step file), v0 the step that is now current. */
   step: 15,
-  /**
-   * The driver's own high-water mark of one process: id = pid, v0 bytes, v1 device index, v2 = 1 when the process has
-   * ended.
-   */
+  /** The driver's high-water mark of one process: id = pid, v0 bytes, v1 device index, v2 = 1 after its end. */
   deviceProcessPeak: 16,
   /**
    * An event of a device: id = device index, v0 {@link DeviceEvent}, v1 its code (Xid, errno, …), v2 GPU

@@ -98,7 +98,7 @@ describe("choosing a sampler", () => {
     const sampler = startSampler(options());
     sampler.stop();
     expect(sampler.reason).toMatch(
-      /samples come late while the gate itself is busy, and devices and cgroups are not read$/,
+      /samples are late while the gate itself is busy, and devices and cgroups are not read$/,
     );
     expect(sampler.reason).not.toContain("\n");
   });

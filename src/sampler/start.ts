@@ -3,11 +3,8 @@ import { FallbackSampler, fallbackSources } from "./fallback.ts";
 import { loadNative, startNative } from "./native.ts";
 import type { DeviceReport, Sampler, SamplerOptions, SourceReport } from "./sampler.ts";
 
-/**
- * Environment variable that forces one of the two samplers; for tests and for a machine where the native one
- * misbehaves.
- */
-export const SAMPLER_VARIABLE = "STORMLOG_GATE_SAMPLER";
+/** Forces one of the two samplers, for tests and for a machine where the native one misbehaves. */
+const SAMPLER_VARIABLE = "STORMLOG_GATE_SAMPLER";
 
 const FALLBACK_LIMITS =
   "the plain JavaScript sampler is used: its samples are late while the gate itself is busy, and devices and cgroups are not read";

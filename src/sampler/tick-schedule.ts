@@ -1,7 +1,4 @@
-/**
- * Deadlines on an absolute grid. A late tick skips and counts the deadlines that it missed, without a burst to catch
- * up.
- */
+/** Deadlines on an absolute grid. A late tick skips and counts the deadlines that it missed. */
 export class TickSchedule {
   #periodNs: number;
   #nextNs: number;
@@ -43,10 +40,7 @@ export class TickSchedule {
 const WINDOW_NS = 1_000_000_000;
 const PERIOD_MAX_NS = 1_000_000_000;
 
-/**
- * Keeps the time spent in ticks below a fraction of one core by doubling the period, and later halves it down to the
- * requested one.
- */
+/** Keeps the ticks below a fraction of one core by doubling the period, and halves it down to the requested one. */
 export class Governor {
   readonly #budget: number;
   readonly #wishedNs: number;

@@ -5,10 +5,7 @@ export interface Found {
   readonly parent: number;
 }
 
-/**
- * Number of readings until an empty environment counts: within `exec` it is empty for a short time, and kernel threads
- * never have one.
- */
+/** Readings until an empty environment counts. Within `exec` it is briefly empty, in kernel threads always. */
 const EMPTY_READINGS = 3;
 
 /**
@@ -65,10 +62,7 @@ export class TreeScan {
     return found;
   }
 
-  /**
-   * Processes with the marker that were not settled at the previous call. The marker is inherited at fork, so a process
-   * without it never gets one.
-   */
+  /** Processes with the marker that were not settled before. It is inherited at fork, so none gets it later. */
   newlyMarked(): Found[] {
     if (this.#marker === null) return [];
     const readings = new Map<number, number>();

@@ -45,7 +45,7 @@ function shown(pattern: LabPattern): number | null {
 }
 
 /** The ratio of peaks where both states ended. A state that ran out of memory has no final peak. */
-export function wholeRatio(pattern: LabPattern | undefined): number | null {
+function wholeRatio(pattern: LabPattern | undefined): number | null {
   return pattern === undefined || pattern.leaky?.out_of_memory ? null : pattern.ratio;
 }
 

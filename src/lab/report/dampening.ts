@@ -24,9 +24,7 @@ const size = (bytes: number | null | undefined): string => (bytes == null ? "an 
 /** Shares of the kept bytes that differ by less are not reported. */
 const SAME_PART = 0.1;
 
-/**
- * "2.18 MiB (it keeps 20.00 MiB in 160 steps)": what a leak adds to the peak, and what it keeps where that is known.
- */
+/** "2.18 MiB (it keeps 20.00 MiB in 160 steps)": what a leak adds to the peak, and what it keeps if known. */
 function addedIn({ pattern }: BackendCell): string {
   const { leaky, fixed, leak_bytes_per_step: kept, steps } = pattern;
   const bytes = leaky?.peak_bytes == null || fixed?.peak_bytes == null ? null : leaky.peak_bytes - fixed.peak_bytes;
@@ -53,10 +51,7 @@ function fixedText(row: ComparisonRow, pair: PairRow, larger: number, names: rea
   return `the fixed state holds ${size(fixed?.peak_bytes)}${what}, ${ratioText(larger)} as much as on ${names[pair.louder]}`;
 }
 
-/**
- * Reserved memory shows less of a leak than allocated memory, because an allocator reserves ahead and keeps freed
- * memory.
- */
+/** Reserved memory shows less of a leak, because an allocator reserves ahead and keeps freed memory. */
 function reservedText(row: ComparisonRow, { quieter }: PairRow): string | null {
   const pattern = row.cells[quieter]?.pattern;
   const [leaky, fixed] = [pattern?.leaky?.reserved_peak_bytes ?? null, pattern?.fixed?.reserved_peak_bytes ?? null];
@@ -65,7 +60,7 @@ function reservedText(row: ComparisonRow, { quieter }: PairRow): string | null {
 }
 
 /** Why a leak is quieter in one of two rounds, in the sense of the data; "about as loud" where it is not. */
-export function whyQuieter(row: ComparisonRow, pair: PairRow, names: readonly string[]): string {
+function whyQuieter(row: ComparisonRow, pair: PairRow, names: readonly string[]): string {
   const { causes, factor, quieter, louder } = pair;
   if (factor < ALIKE) return `about as loud on ${names[quieter]} as on ${names[louder]}`;
   if (causes === null) return `quieter on ${names[quieter]}: the peak there is not above that of the fixed state`;

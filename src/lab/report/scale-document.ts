@@ -23,9 +23,7 @@ const probeSchema = v.object({
   fixed: v.nullable(verdict),
   /** The check nearest to its limit, or farthest beyond it; null without a check. */
   check: v.nullable(v.object({ aspect: v.picklist(["peak", "growth"]), metric: v.string(), device: v.string() })),
-  /**
-   * Excess of the leaky state over the fixed one by that check, and the smallest that it detects with probability 0.9.
-   */
+  /** Excess of the leaky state over the fixed one by that check, and the smallest detected with probability 0.9. */
   excess_bytes: bytes,
   mde_bytes: bytes,
   growth_bytes: bytes,
@@ -40,10 +38,7 @@ const probeSchema = v.object({
 });
 export type ScaleProbe = v.InferOutput<typeof probeSchema>;
 
-/**
- * Whether the leak was seen at a size. A warning is not red, so it counts as silent in the search. A size that was not
- * judged counts as neither.
- */
+/** Whether the leak was seen. A warning counts as silent in the search, a size that was not judged as neither. */
 export function sightOf({
   leaky,
   visible,

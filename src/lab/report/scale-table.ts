@@ -122,7 +122,7 @@ export function answerWords({ by, answer, theory, pattern, probes }: ScaleDocume
 }
 
 /** "cpu (AMD EPYC), torch 1.13, scale tiny, batch 2". */
-export function settingText(document: ScaleDocument): string {
+function settingText(document: ScaleDocument): string {
   const { backend, device_model: model, framework_version: framework, scale, batch, steps, by } = document;
   return [
     model === null ? (backend ?? "nothing measured") : `${backend ?? "unknown"} (${model})`,

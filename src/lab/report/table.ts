@@ -42,7 +42,7 @@ export function patternRatioText({ ratio, leaky }: LabPattern): string {
   return leaky?.out_of_memory && ratio !== null ? `≥ ${ratioText(ratio)}` : ratioText(ratio);
 }
 
-export function sizeText(bytes: number | null | undefined): string {
+function sizeText(bytes: number | null | undefined): string {
   return bytes === null || bytes === undefined ? UNKNOWN : formatBytes(bytes);
 }
 
