@@ -1,5 +1,5 @@
-// The JavaScript face of the sampler: checks arguments, calls the core, turns structs into objects. A handle is a number; anything else
-// is refused, so no call from JavaScript can reach memory that is not a sampler.
+// The JavaScript face of the sampler: checks arguments, calls the core, turns structs into objects. A handle is a
+// number; anything else is refused, so no call from JavaScript can reach memory that is not a sampler.
 #define NAPI_VERSION 8
 #include <napi.h>
 
@@ -29,7 +29,8 @@ using stormlog::SamplerOptions;
 using stormlog::SamplerStats;
 using stormlog::SourceReport;
 
-// One per JavaScript environment (main thread or worker). Its destruction at environment teardown stops what still runs.
+// One per JavaScript environment (main thread or worker). Its destruction at environment teardown stops what still
+// runs.
 struct Instance {
   // A sampler's place + 1 is its handle. Stopped ones stay, for their statistics.
   std::vector<std::unique_ptr<Sampler>> samplers;

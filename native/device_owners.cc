@@ -26,10 +26,10 @@ bool DeviceOwners::owned(int pid, uint64_t timeNs) {
   return ended != nullptr && (*ended == kLiving || timeNs - *ended <= kRememberNs);
 }
 
-void DeviceOwners::tell(Record& record, uint64_t timeNs, RecordSink& out) {
-  // A backend that knows better has said so.
+void DeviceOwners::assign(Record& record, uint64_t timeNs, RecordSink& out) {
+  // The backend has decided already.
   if (record.valid & 4) return;
-  if (record.v[2] == kOwnerUntold || record.id <= 0) {
+  if (record.v[2] == kOwnerUnknown || record.id <= 0) {
     record.v[2] = 0;
     return;
   }
@@ -37,19 +37,19 @@ void DeviceOwners::tell(Record& record, uint64_t timeNs, RecordSink& out) {
     record.set(2, 1);
     return;
   }
-  const uint64_t* knownNs = strangers_.find(record.id);
+  const uint64_t* knownNs = others_.find(record.id);
   if (knownNs == nullptr || timeNs - *knownNs > kRememberNs) {
-    // Perhaps a child that the tree does not know yet.
+    // Possibly a child that is not in the tree yet.
     if (lookedNs_ != timeNs) host_.lookAgain(timeNs, out);
     lookedNs_ = timeNs;
     if (owned(record.id, timeNs)) {
       record.set(2, 1);
       return;
     }
-    if (strangers_.full()) strangers_.removeIf([](uint64_t) { return true; });
-    strangers_.set(record.id, timeNs);
+    if (others_.full()) others_.removeIf([](uint64_t) { return true; });
+    others_.set(record.id, timeNs);
   }
-  // A number that no process here has belongs to another pid namespace, or to a process that is gone: whose it was is not known.
+  // A pid without a process here is of another pid namespace, or of an ended process: its owner is unknown.
   if (kill(record.id, 0) == 0 || errno == EPERM) record.set(2, 0);
 }
 

@@ -1,4 +1,4 @@
-// Tells whose a process is that a driver names: the measured job's, somebody else's, or that it cannot be told. Host thread only.
+// Owner of a process that a driver lists: the measured job, another job, or unknown. Host thread only.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace stormlog {
 
 class DeviceOwners {
  public:
-  // Drivers go on naming a process for a moment after its end, and a list waits for the host thread: for so long the job's dead stay
-  // the job's. Not longer, because numbers are used again.
+  // Drivers still list a process shortly after its end, and a list waits for the host thread: an ended process remains
+  // the job's for so long. Not longer, because pids are reused.
   static constexpr uint64_t kRememberNs = 10ULL * 1000 * 1000 * 1000;
 
   explicit DeviceOwners(HostSource& host) : host_(host) {}
@@ -22,7 +22,7 @@ class DeviceOwners {
   void update(const int* pids, size_t count, uint64_t timeNs);
 
   // Fills in v2 of a kDeviceProcess record. May look for new processes, whose records go to `out`.
-  void tell(Record& record, uint64_t timeNs, RecordSink& out);
+  void assign(Record& record, uint64_t timeNs, RecordSink& out);
 
  private:
   static constexpr size_t kCapacity = 8192;
@@ -33,10 +33,10 @@ class DeviceOwners {
   HostSource& host_;
   // When a member ended, or kLiving.
   PidMap<kCapacity> members_;
-  // Strangers, by when they were last looked for in the tree: once each, then every kRememberNs.
-  PidMap<kCapacity> strangers_;
+  // Processes of other jobs, by the time they were last looked for in the tree: once each, then every kRememberNs.
+  PidMap<kCapacity> others_;
   std::vector<int> last_;
-  // When the tree was last looked through for a stranger: a list full of strangers is worth one look, not one each.
+  // Time of the last tree scan for a process of another job: a list full of them needs one scan, not one each.
   uint64_t lookedNs_ = UINT64_MAX;
 };
 

@@ -11,12 +11,13 @@ namespace {
 // Sleeping in slices bounds how long a stop waits at slow rates.
 constexpr uint64_t kSliceNs = 50 * kMillisecond;
 constexpr uint64_t kPollNs = 1 * kMillisecond;
-// What a device's reading is taken to cost before it has been seen (NVIDIA's memory query takes 11.6 µs), and a wake-up.
+// What a device's reading is taken to cost before it has been seen (NVIDIA's memory query takes 11.6 µs), and a
+// wake-up.
 constexpr uint64_t kReadingNs = 12 * kMicrosecond;
 constexpr uint64_t kWakeNs = 20 * kMicrosecond;
 
-// The period at which reading `devices` at the expected cost stays within the budget: many devices begin slower, rather than spend their
-// first second above it.
+// The period at which reading `devices` at the expected cost stays within the budget: many devices begin slower, rather
+// than spend their first second above it.
 uint64_t startPeriodNs(uint64_t configuredNs, size_t devices, double budget) {
   if (budget <= 0) return configuredNs;
   const double cost = static_cast<double>(devices * kReadingNs + kWakeNs);
@@ -132,7 +133,8 @@ void DeviceWorker::Shared::readLists(uint64_t nowNs) {
   lists.fetch_add(1, std::memory_order_relaxed);
 }
 
-// Left to itself from the start: it ends by `stopAsked`, says so in `watchFinished`, and its state lives as long as it does.
+// Left to itself from the start: it ends by `stopAsked`, says so in `watchFinished`, and its state lives as long as it
+// does.
 void DeviceWorker::Shared::startWatching() {
   owners.fetch_add(1, std::memory_order_relaxed);
   watchFinished.store(false, std::memory_order_relaxed);
@@ -244,21 +246,21 @@ bool DeviceWorker::take(Record& out) { return shared_->ring.records.pop(out) || 
 
 bool DeviceWorker::watchdog(uint64_t nowNs, Record& out) {
   const uint64_t since = shared_->callSinceNs.load(std::memory_order_acquire);
-  const bool ended = toldNs_ != 0 && since != toldNs_;
-  // The probe is no such call: it may rightly take seconds, when a GPU that nobody uses has to be woken up.
-  const bool stalls = toldNs_ == 0 && since != 0 && nowNs > since + kStallNs;
+  const bool ended = reportedNs_ != 0 && since != reportedNs_;
+  // The probe of devices is not such a call: it may take seconds, when an idle GPU has to be woken up.
+  const bool stalls = reportedNs_ == 0 && since != 0 && nowNs > since + kStallNs;
   if (!ended && !stalls) return false;
   if (stalls) {
-    toldDevice_ = shared_->backend->workingOn();
-    if (toldDevice_ < 0 && shared_->described.size() == 1) toldDevice_ = shared_->described[0].index;
+    reportedDevice_ = shared_->backend->workingOn();
+    if (reportedDevice_ < 0 && shared_->described.size() == 1) reportedDevice_ = shared_->described[0].index;
   }
   out = Record{};
   out.timeNs = shared_->sinceZero(nowNs);
   out.kind = RecordKind::kDeviceEvent;
-  out.id = toldDevice_;
+  out.id = reportedDevice_;
   out.set(0, static_cast<uint64_t>(stalls ? DeviceEvent::kStalled : DeviceEvent::kRecovered));
-  out.set(1, nowNs - (stalls ? since : toldNs_));
-  toldNs_ = stalls ? since : 0;
+  out.set(1, nowNs - (stalls ? since : reportedNs_));
+  reportedNs_ = stalls ? since : 0;
   return true;
 }
 

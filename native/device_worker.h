@@ -1,5 +1,5 @@
-// The thread that talks to the driver of one maker's devices. Apart from host sampling because a driver call may hang for seconds or for
-// good; nothing here ever waits for it longer than a stated time.
+// The thread that talks to the driver of one vendor's devices. Apart from host sampling because a driver call may hang
+// for seconds or for good; nothing here ever waits for it longer than a stated time.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ struct DeviceOptions {
   uint64_t periodNs = 0;
   // Fraction of one core, or below 0 for no governor.
   double cpuBudget = -1;
-  // Stop after the first reading: somebody only asks what is there.
+  // Stop after the first reading: only the devices are asked for.
   bool probeOnly = false;
 };
 
@@ -38,10 +38,10 @@ struct DeviceWorkerStats {
 
 class DeviceWorker {
  public:
-  // A call that takes longer than this is told as a stall.
+  // A call that takes longer than this is reported as a stall.
   static constexpr uint64_t kStallNs = 1000000000ULL;
 
-  // `name` stands for the backend while it has not answered.
+  // `name` identifies the backend until it answers.
   DeviceWorker(const char* name, std::unique_ptr<DeviceBackend> backend, const DeviceOptions& options);
   ~DeviceWorker();
   DeviceWorker(const DeviceWorker&) = delete;
@@ -49,7 +49,8 @@ class DeviceWorker {
 
   // Returns 0 or an errno.
   int start();
-  // True when, before `deadlineNs`, there were a first sample and a first process list of every device, or it was known that there are none.
+  // True when, before `deadlineNs`, there were a first sample and a first process list of every device, or it was known
+  // that there are none.
   bool waitReady(uint64_t deadlineNs) const;
   // What is known so far; a driver that has not answered yet is "not available" for that reason.
   SourceReport report() const;
@@ -63,7 +64,7 @@ class DeviceWorker {
   // Host thread only, all of the following up to the statistics.
   void publishPids(const int* pids, size_t count);
   bool take(Record& out);
-  // True when a stall or its end has to be told; `out` is then the record of it.
+  // True when a stall or its end has to be reported; `out` is then its record.
   bool watchdog(uint64_t nowNs, Record& out);
 
   // Any thread.
@@ -75,7 +76,8 @@ class DeviceWorker {
 
   // Asks the threads to end.
   void askStop();
-  // Waits for that until `deadlineNs` at most. Threads that hang in the driver are left to themselves with the state they use.
+  // Waits for that until `deadlineNs` at most. Threads that hang in the driver are left to themselves with the state
+  // they use.
   void stop(uint64_t deadlineNs);
 
  private:
@@ -86,9 +88,9 @@ class DeviceWorker {
 
   Shared* shared_;
   Thread thread_;
-  // Host thread only: the call that was told as stalled, by the moment it began; 0 = none.
-  uint64_t toldNs_ = 0;
-  int toldDevice_ = -1;
+  // Host thread only: the call that was reported as stalled, by its start time; 0 = none.
+  uint64_t reportedNs_ = 0;
+  int reportedDevice_ = -1;
 };
 
 }  // namespace stormlog

@@ -1,5 +1,5 @@
-// Errors as records: the first of each (source, id, errno, code) at once, repeats only when their number doubles, so that a source
-// failing 200 times a second costs a dozen records, not a file full.
+// Errors as records: the first of each (source, id, errno, code) at once, repeats only when their number doubles, so
+// that a source failing 200 times a second costs a dozen records, not a file full.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Keeps a sampling thread under its CPU budget by widening and narrowing its period. Pure: the caller brings time and CPU time.
+// Keeps a sampling thread under its CPU budget by widening and narrowing its period. Pure: the caller brings time and
+// CPU time.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +10,15 @@ class Governor {
  public:
   static constexpr uint64_t kWindowNs = 1000000000ULL;
   static constexpr uint64_t kMaxPeriodNs = 1000000000ULL;
-  // Halving the period about doubles the cost; asking for this much room below the budget keeps the period from swinging.
+  // Halving the period about doubles the cost; asking for this much room below the budget keeps the period from
+  // swinging.
   static constexpr double kHeadroom = 0.8;
-  // What was used above the budget (a start at full rate, a burst of processes) is owed, and paid back within about this time, so that
-  // the budget holds for the run and not only for its last second. What was not used is not saved up.
+  // What was used above the budget (a start at full rate, a burst of processes) is owed, and paid back within about
+  // this time, so that the budget holds for the run and not only for its last second. What was not used is not saved
+  // up.
   static constexpr double kRepayNs = 10e9;
 
-  // `budget` is a fraction of one core (0.01 = 1 %); below 0 there is no governor and the period never changes.
+  // `budget` is a fraction of one core (0.01 = 1 %); below 0 nothing is governed and the period never changes.
   Governor(uint64_t configuredPeriodNs, double budget) : Governor(configuredPeriodNs, budget, configuredPeriodNs) {}
 
   // Begins at another, longer period than the configured one, to which it returns where the budget allows.
@@ -29,8 +32,8 @@ class Governor {
   // True when a window is over, so that the CPU time is worth asking for.
   bool due(uint64_t nowNs) const { return !started_ || nowNs - windowStartNs_ >= kWindowNs; }
 
-  // Looks once per window; true when the period changed. `othersCpuNs` is CPU time that counts against the budget and that a shorter
-  // period would not raise.
+  // Looks once per window; true when the period changed. `othersCpuNs` is CPU time that counts against the budget and
+  // that a shorter period would not raise.
   bool update(uint64_t nowNs, uint64_t cpuNs, uint64_t othersCpuNs = 0);
 
  private:
@@ -70,7 +73,7 @@ inline bool Governor::update(uint64_t nowNs, uint64_t cpuNs, uint64_t othersCpuN
   } else if (period_ > configured_ && own * 2 + others < budget_ * kHeadroom - repay) {
     period_ = period_ / 2 > configured_ ? period_ / 2 : configured_;
   } else if (period_ > configured_ && own * 1.5 + others < budget_ * kHeadroom - repay) {
-    // Where half the period is too dear, two thirds may not be.
+    // Where half the period is too expensive, two thirds may not be.
     period_ = period_ * 2 / 3 > configured_ ? period_ * 2 / 3 : configured_;
   }
   return period_ != before;

@@ -1,5 +1,6 @@
-// When process lists may be read. A list holds locks of the driver that allocations of the measured program wait for, so from the third on
-// lists never take more than 1/200 of the time but for single outliers, whatever asks for them. Pure: the caller brings the time.
+// When process lists may be read. A list holds locks of the driver that allocations of the measured program wait for,
+// so from the third on lists never take more than 1/200 of the time but for single outliers, whatever asks for them.
+// Pure: the caller brings the time.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +14,21 @@ class ListPacing {
   static constexpr uint64_t kRegularNs = 1 * kSecond;
   static constexpr uint64_t kEventNs = 250 * kMillisecond;
   static constexpr uint64_t kShare = 200;
-  // The first lists are not held back by what the one before took: where one took long, a run of some seconds would end before the
-  // next, and nobody could say whose memory it was.
+  // The first lists do not wait for the cost of the one before: after a slow list a run of some seconds would end
+  // before the next, and the owners of its memory would be unknown.
   static constexpr unsigned kFirstLists = 3;
   // Of the thread's CPU budget, at most this part goes into lists.
   static constexpr double kBudgetShare = 0.5;
 
-  // `budget` is the fraction of one core the thread may use, below 0 for any. `wanted`: something happened that a list would explain.
+  // `budget` is the fraction of one core the thread may use, below 0 for any. `wanted`: something happened that a list
+  // would explain.
   bool due(uint64_t nowNs, bool wanted, double budget) const {
     if (lists_ == 0) return true;
     const uint64_t elapsed = nowNs - lastNs_;
     if (elapsed < (wanted ? kEventNs : kRegularNs)) return false;
     if (lists_ < kFirstLists) return true;
-    // One that took long is taken for chance (a driver that hung, a machine too busy); two in a row are how long it takes.
+    // One that took long is taken for chance (a driver that hung, a machine too busy); two in a row are how long it
+    // takes.
     if (elapsed < kShare * (tookNs_ < beforeNs_ ? tookNs_ : beforeNs_)) return false;
     return budget < 0 || static_cast<double>(cpuNs_) <= static_cast<double>(elapsed) * budget * kBudgetShare;
   }

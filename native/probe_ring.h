@@ -1,6 +1,6 @@
-// The ring file that a probe inside a measured process writes (`<pid>.<n>.probe`), version 1, little-endian. Written by the Python probe
-// and by preload/heap.cc through a shared mapping, read by sources/probe_file.cc with pread, never through a mapping: a process could
-// truncate its file, and the reader must not die of it.
+// The ring file that a probe inside a measured process writes (`<pid>.<n>.probe`), version 1, little-endian. Written by
+// the Python probe and by preload/heap.cc through a shared mapping, read by sources/probe_file.cc with pread, never
+// through a mapping: a process could truncate its file, and the reader must not die of it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace stormlog {
 constexpr char kProbeMagic[8] = {'S', 'L', 'G', 'P', 'R', 'B', '\x01', '\n'};
 constexpr uint32_t kProbeHeaderBytes = 256;
 constexpr uint32_t kProbeRecordBytes = 96;
-// A ring of this many records is read; a larger one is no ring of ours.
+// A ring of this many records is read; a larger one is not written by this project.
 constexpr uint32_t kProbeLargestCapacity = 65536;
 
 enum ProbeFlag : uint32_t {
@@ -25,7 +25,7 @@ enum ProbeFlag : uint32_t {
 
 enum ProbeState : uint32_t { kProbeStarting = 0, kProbeAttached = 1, kProbeEnded = 2 };
 
-// 0 names no device: such a record only tells a step.
+// 0 is not a device: such a record only reports a step.
 enum ProbeDeviceKind : uint16_t {
   kProbeNoDevice = 0,
   kProbeHostHeap = 1,

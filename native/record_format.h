@@ -83,7 +83,7 @@ struct Record {
   int32_t id = -1;
   uint64_t v[4] = {0, 0, 0, 0};
 
-  // An unknown value stays 0 with its bit clear; a reader must look at the bit, not at the number.
+  // An unknown value stays 0 with its bit clear. A reader must check the bit, not the number.
   void set(unsigned index, uint64_t value) {
     v[index] = value;
     valid = static_cast<uint8_t>(valid | (1u << index));

@@ -159,7 +159,7 @@ void Sampler::serveDevices(uint64_t nowNs) {
   Record record;
   for (const auto& worker : workers_) {
     while (worker->take(record)) {
-      if (record.kind == RecordKind::kDeviceProcess) owners_->tell(record, timeNs, writer_);
+      if (record.kind == RecordKind::kDeviceProcess) owners_->assign(record, timeNs, writer_);
       writer_.push(record);
     }
     if (worker->watchdog(nowNs, record)) writer_.push(record);

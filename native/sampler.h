@@ -1,4 +1,4 @@
-// A running measurement: one thread for the host, one for the devices of each maker, one record file.
+// A running measurement: one thread for the host, one for the devices of each vendor, one record file.
 #pragma once
 
 #include <atomic>
@@ -40,7 +40,7 @@ struct SamplerOptions {
 struct SamplerStats {
   uint64_t ticks = 0;
   uint64_t missedTicks = 0;
-  // Of the slowest maker that has devices.
+  // Of the slowest vendor that has devices.
   uint64_t deviceTicks = 0;
   uint64_t durationNs = 0;
   uint64_t hostPeriodNs = 0;
@@ -65,7 +65,8 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  // Creates the file, probes the sources, takes the first samples of host and devices and starts the threads. Returns 0 or an errno.
+  // Creates the file, probes the sources, takes the first samples of host and devices and starts the threads. Returns 0
+  // or an errno.
   int start();
   // Takes the last sample, ends the threads and closes the file. Again: the same numbers.
   SamplerStats stop();
@@ -80,7 +81,7 @@ class Sampler {
   static void* runHost(void* self);
   void hostLoop();
   void hostTick(uint64_t nowNs, uint64_t latenessNs);
-  // What the device threads left for the host thread, and what it tells them.
+  // Exchanges records and membership with the device threads.
   void serveDevices(uint64_t nowNs);
   void shareMembers(uint64_t timeNs);
   uint64_t deviceCpuNs() const;
@@ -111,7 +112,7 @@ class Sampler {
   uint64_t devicePeriod_ = 0;
   uint64_t cpu_ = 0;
   uint64_t nextCgroupNs_ = 0;
-  // What the device threads were told last, and how many they were.
+  // The membership that the device threads received last, and its size.
   uint64_t sharedMembership_ = 0;
   size_t sharedWith_ = 0;
   std::unique_ptr<int[]> members_;
@@ -126,7 +127,8 @@ struct EmptyLoopResult {
   uint64_t cpuNs = 0;
 };
 
-// A thread that only wakes at the deadlines of `periodNs` for `durationNs`: what sampling at that rate costs before it reads anything.
+// A thread that only wakes at the deadlines of `periodNs` for `durationNs`: what sampling at that rate costs before it
+// reads anything.
 EmptyLoopResult runEmptyLoop(uint64_t periodNs, uint64_t durationNs);
 
 }  // namespace stormlog

@@ -1,5 +1,5 @@
-// Absolute deadlines of a periodic loop. A tick that comes too late for its successors drops them; it never runs a burst to catch up,
-// because samples bunched in time would weigh one moment several times.
+// Absolute deadlines of a periodic loop. A tick that comes too late for its successors drops them; it never runs a
+// burst to catch up, because samples bunched in time would count one time several times.
 #pragma once
 
 #include <cstdint>

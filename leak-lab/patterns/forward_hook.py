@@ -26,7 +26,7 @@ def leaky(lab):
 
 
 def fixed(lab):
-    # The newest only, and on the host. Whoever is done with looking also calls remove() on the hook's handle.
+    # The newest only, and on the host. A finished debugging session also calls remove() on the hook's handle.
     activations = deque(maxlen=1)
 
     def keep(module, inputs, output):

@@ -1,7 +1,7 @@
 """Gathered parameters kept, where every rank owns a shard of them.
 
 Each rank updates its own part of the parameters, and all parts are gathered before the next forward pass, as FSDP and ZeRO do.
-What was gathered is as large as the whole model; who keeps it, to compare it with the next step's, gives back what sharding had
+The gathered vector is as large as the whole model. Keeping it, to compare it with the next step's, loses what sharding had
 saved.
 
 Keeps with every step, on every rank: all parameters (tiny: 0.7 MiB, article: 43 MiB).

@@ -1,7 +1,7 @@
 """Pullbacks kept, in JAX: its form of validation outputs with their graphs.
 
-`jax.vjp` returns a function that can run backward, and everything it needs for that is in it. Kept for an influence score that
-nobody asks for, each holds a forward pass.
+`jax.vjp` returns a function that can run backward, and contains everything it needs for that. Kept for an influence score that
+is never read, each holds a forward pass.
 
 Keeps with every step: what the backward pass needs, which is the batch, the hidden layer and the parameters of that step
 (tiny: 0.7 MiB with JAX 0.12).

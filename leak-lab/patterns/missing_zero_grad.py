@@ -1,7 +1,7 @@
 """Gradients never set to zero, under a monitor that keeps them.
 
 Two failures of one cause. Gradients add up over all steps, so that training goes where no gradient points and validation
-accuracy falls to chance. And since they never say what the last step did, somebody keeps a copy of every step's to compare them.
+accuracy falls to chance. Since they no longer show the last step, the monitor keeps a copy of every step's to compare them.
 
 Keeps with every step: a copy of all gradients, the size of the parameters (tiny: 0.7 MiB, article: 43 MiB).
 """

@@ -1,7 +1,7 @@
 // A cache without a bound, in a Node service.
 //
-// Answers are kept by request, and no two requests are the same: their key has the time in it. Every look-up misses, and every
-// answer stays.
+// Answers are kept by request, and no two requests are the same: their key has the time in it. Every look-up misses,
+// and every answer stays.
 //
 // Keeps with every step: one answer (128 KiB).
 import { main, PAYLOAD } from "./leaklab/host.mjs";

@@ -1,6 +1,6 @@
 """Callbacks that are registered and never taken back, in a Python service.
 
-Each request asks to be told when the service stops, and its callback holds the request's buffer. The service does not stop.
+Each request registers a callback for the end of the service, which holds the request's buffer. The service does not stop.
 
 Keeps with every step: the buffer of one request (128 KiB).
 """

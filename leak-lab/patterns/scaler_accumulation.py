@@ -1,7 +1,7 @@
 """Gradient accumulation with a misused scaler: the silent one.
 
 Four batches should make one update. Instead the scaler steps and updates after every batch, and the scaled losses are kept, to
-print their mean one day. Nobody notices: training goes on, and a kept number weighs less than what every run differs by. (Kept
+print their mean later. It stays unnoticed: training continues, and a kept number is smaller than the noise between runs. (Kept
 without `detach`, each would hold the nodes of its graph, too: nothing on a device, but much on the host.)
 
 Keeps with every step: one number, four bytes, and the Python object around it.

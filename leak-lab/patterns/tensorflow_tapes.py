@@ -1,6 +1,6 @@
 """Gradient tapes kept, in TensorFlow: its form of validation outputs with their graphs.
 
-A persistent tape records a second forward pass, for gradients of single examples that nobody asks for. As long as the tape lives,
+A persistent tape records a second forward pass, for gradients of single examples that are never read. As long as the tape lives,
 so does all it has recorded, the parameters of that step among it: an update then has to write to a copy.
 
 Keeps with every step: the hidden layer before and after its rectifier, and the parameters (tiny: 2.1 MiB, article: 29 MiB).

@@ -1,8 +1,8 @@
-"""Sets evidence bundles of the walkthrough side by side: what the program said of itself, and what was measured of it.
+"""Compares evidence bundles of the walkthrough: what the program printed, and what was measured.
 
     python compare.py BUNDLE…
 
-A bundle is a folder of plain files: what is printed here stands in its `measurements.json` and in the output of its first run.
+A bundle is a directory of plain files: what is printed here stands in its `measurements.json` and in the output of its first run.
 """
 
 import json
@@ -14,7 +14,7 @@ MIB = 1024 * 1024
 
 
 def accuracy(bundle):
-    """As the program printed it; None where it did not come so far."""
+    """As the program printed it; None where it ended before."""
     path = os.path.join(bundle, "runs", "walkthrough", "1", "output.log")
     with open(path, encoding="utf-8", errors="replace") as file:
         found = re.search(r"validation accuracy ([\d.]+) %", file.read())

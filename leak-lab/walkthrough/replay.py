@@ -3,7 +3,7 @@
 Rank 0 holds more and more memory that its allocator does not know of, with three spikes; the other ranks are well, until one
 after the other jumps. Nothing here was measured: the numbers are made, and the same on every machine.
 
-    python replay.py FOLDER
+    python replay.py DIRECTORY
 """
 
 import json
@@ -60,16 +60,16 @@ def event(rank, index):
     }
 
 
-def main(folder):
-    os.makedirs(folder, exist_ok=True)
+def main(directory):
+    os.makedirs(directory, exist_ok=True)
     for rank in [0] + sorted(JUMPS):
-        path = os.path.join(folder, "rank%d.json" % rank)
+        path = os.path.join(directory, "rank%d.json" % rank)
         with open(path, "w", encoding="utf-8") as file:
             json.dump([event(rank, index) for index in range(SAMPLES)], file, indent=0)
-    print("%d ranks, %d samples each, in %s" % (1 + len(JUMPS), SAMPLES, folder))
+    print("%d ranks, %d samples each, in %s" % (1 + len(JUMPS), SAMPLES, directory))
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: replay.py FOLDER")
+        sys.exit("usage: replay.py DIRECTORY")
     main(sys.argv[1])

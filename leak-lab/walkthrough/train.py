@@ -22,7 +22,7 @@ from collections import deque
 try:
     from stormlog_gate import phase
 except ImportError:
-    # Nobody measures, or not from inside.
+    # Not measured, or not from inside.
     from contextlib import nullcontext as phase
 
 
@@ -58,13 +58,13 @@ def counters(torch, device):
         )
     import resource
 
-    # KiB on Linux, bytes on a Mac; a maximum, since nobody counts what is allocated.
+    # KiB on Linux, bytes on a Mac; the peak, since live memory is not counted.
     unit = 1 if sys.platform == "darwin" else 1024
     return "resident at most {:,} bytes".format(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 class NoRetention:
-    """Looks, keeps nothing."""
+    """Reads, keeps nothing."""
 
     def observe(self, hidden, logits, loss, step):
         pass

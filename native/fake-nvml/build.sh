@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the fake NVIDIA library. Needs a C compiler. Its functions call each other directly, so that one of them can be taken out. Usage: native/fake-nvml/build.sh FILE [compiler flag…]
+# Builds the fake NVIDIA library. Needs a C compiler. Its functions call each other directly, so that one of them can be
+# taken out. Usage: native/fake-nvml/build.sh FILE [compiler flag…]
 set -euo pipefail
 out=$1
 shift

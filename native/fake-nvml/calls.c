@@ -1,4 +1,6 @@
-/* What every call has in common: the scenario in force, and what the scenario does to calls (time, blocking, errors). */
+/**
+ * What every call has in common: the scenario in force, and what the scenario does to calls (time, blocking, errors).
+ */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -22,20 +24,6 @@ static struct { const char *name; long count; } tally[MAX_FUNCTIONS];
 
 struct scenario *inForce(void) { return atomic_load(&current); }
 
-int64_t monotonicNs(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-long sinceInitMs(const struct scenario *s) { return (long)((monotonicNs() - s->startNs) / 1000000); }
-
-void waitMs(long ms) {
-  struct timespec t = {ms / 1000, ms % 1000 * 1000000};
-  while (nanosleep(&t, &t) != 0) {
-  }
-}
-
 /* A call into the driver keeps its core busy. */
 static void busyUs(long us) {
   const int64_t end = monotonicNs() + us * 1000;
@@ -48,7 +36,7 @@ static int start(void) {
   if (path == NULL) path = "";
   pthread_mutex_lock(&mutex);
   struct scenario *s = inForce();
-  /* Init is counted, as in the real library; another scenario in the environment begins anew. */
+  /* Init is counted, as in the real library. A new scenario in the environment starts over. */
   if (s == NULL || users == 0 || strcmp(s->path, path) != 0) {
     s = &places[turn++ % PLACES];
     readScenario(s, path);

@@ -1,30 +1,8 @@
-/* Handles and what a device says of itself. */
+/* Identity and attributes of a device. */
 #include <stdio.h>
 #include <string.h>
 
 #include "fake.h"
-
-/* A handle is the address of a place in this table; the first of each row is the GPU itself. */
-static char handles[MAX_GPUS][1 + MAX_MIG];
-
-void *handleOf(struct place at) { return &handles[at.gpu][at.mig + 1]; }
-
-bool deviceOf(void *handle, struct place *out) {
-  const char *at = handle;
-  const char *first = &handles[0][0];
-  if (at < first || at >= first + sizeof handles) return false;
-  const int index = (int)(at - first);
-  *out = (struct place){index / (1 + MAX_MIG), index % (1 + MAX_MIG) - 1};
-  return true;
-}
-
-unsigned countNow(const struct scenario *s) {
-  unsigned count = s->devices;
-  const long now = sinceInitMs(s);
-  for (int i = 0; i < s->countCount; ++i)
-    if (s->counts[i].ms <= now) count = s->counts[i].count;
-  return count < MAX_GPUS ? count : MAX_GPUS;
-}
 
 EXPORT int nvmlDeviceGetCount_v2(unsigned *out) {
   const int code = enter(__func__, "", (struct place){ANY, -1});

@@ -3,7 +3,7 @@
 
 #include "fake.h"
 
-struct eventSet { uint64_t types[MAX_GPUS]; long fromMs; bool told[MAX_RULES]; };
+struct eventSet { uint64_t types[MAX_GPUS]; long fromMs; bool reported[MAX_RULES]; };
 struct eventData { void *device; unsigned long long type, data; unsigned gpuInstance, computeInstance; };
 _Static_assert(sizeof(struct eventData) == 32, "nvmlEventData_t");
 
@@ -39,12 +39,12 @@ EXPORT int nvmlDeviceRegisterEvents(void *device, unsigned long long types, stru
   return OK;
 }
 
-/* The next thing to tell; -1 when nothing is left. */
+/* The next event to report; -1 when none is left. */
 static int next(const struct scenario *s, const struct eventSet *set) {
   int found = -1;
   for (int i = 0; i < s->eventCount; ++i) {
     const struct eventAt *event = &s->events[i];
-    if (set->told[i] || event->ms < set->fromMs || event->at.gpu < 0 || event->at.gpu >= MAX_GPUS) continue;
+    if (set->reported[i] || event->ms < set->fromMs || event->at.gpu < 0 || event->at.gpu >= MAX_GPUS) continue;
     if ((set->types[event->at.gpu] & event->type) == 0) continue;
     if (found < 0 || event->ms < s->events[found].ms) found = i;
   }
@@ -60,7 +60,7 @@ static int await(const char *function, struct eventSet *set, struct eventData *o
   const long due = index < 0 || s->events[index].ms > until ? until : s->events[index].ms;
   if (due > sinceInitMs(s)) waitMs(due - sinceInitMs(s));
   if (index < 0 || s->events[index].ms > until) return TIMED_OUT;
-  set->told[index] = true;
+  set->reported[index] = true;
   *out = (struct eventData){handleOf(s->events[index].at), s->events[index].type, s->events[index].data, ~0u, ~0u};
   return OK;
 }

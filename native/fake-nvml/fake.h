@@ -1,5 +1,5 @@
-/* A libnvidia-ml.so.1 whose devices follow a scenario file (FAKE_NVML_SCENARIO). What stands in a scenario is told in README.md.
- * A scenario never changes once it is read, so that threads need no lock to follow it; what counts is atomic. */
+/* A libnvidia-ml.so.1 whose devices follow a scenario file (FAKE_NVML_SCENARIO). README.md describes scenarios.
+ * A scenario never changes once it is read, so threads read it without a lock; counters are atomic. */
 #pragma once
 
 #include <stdatomic.h>
@@ -68,7 +68,7 @@ struct latency { long us; char function[64]; };
 enum pidNamespace { PIDS_AS_THEY_ARE, PIDS_OF_HOST, PIDS_CONVERTED, PIDS_CONVERTED_WITHOUT_MEMORY };
 
 struct scenario {
-  char path[4096], folder[4096], follow[4096], calls[4096];
+  char path[4096], directory[4096], follow[4096], calls[4096];
   char driver[80], nvml[80];
   int cuda, initCode, v2Code, api, stride;
   long hangInitMs, attachMs;
@@ -87,7 +87,7 @@ struct scenario {
   int memoryCount, processCount, errorCount, hangCount, latencyCount, eventCount, peakCount, countCount;
 };
 
-/* What the `follow` file says of one process on one device. */
+/* One process on one device in the `follow` file. */
 struct followed { long pid; struct place at; uint64_t bytes, peak; bool alive; };
 
 /* scenario.c */
@@ -96,16 +96,16 @@ struct place placeOf(const char *text);
 
 /* calls.c: the scenario in force, null before init and after the last shutdown. */
 struct scenario *inForce(void);
-int64_t monotonicNs(void);
-long sinceInitMs(const struct scenario *s);
-void waitMs(long ms);
 /* What each call does first. `family` is "memory", "processes" or "". OK, or the code to answer with. */
 int enter(const char *function, const char *family, struct place at);
 /* The same for a call on a device; also finds out which. */
 int enterDevice(const char *function, const char *family, void *handle, struct place *at);
 bool samePlace(struct place rule, struct place at);
 
-/* devices.c */
+/* handles.c */
+int64_t monotonicNs(void);
+long sinceInitMs(const struct scenario *s);
+void waitMs(long ms);
 void *handleOf(struct place at);
 bool deviceOf(void *handle, struct place *out);
 unsigned countNow(const struct scenario *s);

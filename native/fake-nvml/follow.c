@@ -1,5 +1,5 @@
-/* The `follow` file: what real processes on this machine say they hold on a device, one line each: PID GPU BYTES [PEAK].
- * Where it names a folder, every file in it is read: one a process, so that writers need not agree. */
+/* The `follow` file: bytes that real processes on this machine report to hold on a device, one line each:
+ * PID GPU BYTES [PEAK]. A directory stands for all its files: one per process, so that writers need no lock. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include "fake.h"
 
 /* Up to `size - 1` bytes of a file, ended by a zero; false when it cannot be read. */
-static bool slurp(int folder, const char *name, char *out, size_t size) {
-  const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+static bool slurp(int directory, const char *name, char *out, size_t size) {
+  const int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   const ssize_t length = read(fd, out, size - 1);
   close(fd);
@@ -48,14 +48,14 @@ int readFollowed(const struct scenario *s, struct followed *out, int most) {
   char text[16384];
   if (*s->follow == '\0') return 0;
   if (slurp(AT_FDCWD, s->follow, text, sizeof text)) return take(text, out, most);
-  DIR *folder = opendir(s->follow);
-  if (folder == NULL) return 0;
+  DIR *directory = opendir(s->follow);
+  if (directory == NULL) return 0;
   int count = 0;
-  for (struct dirent *entry = readdir(folder); entry != NULL && count < most; entry = readdir(folder)) {
+  for (struct dirent *entry = readdir(directory); entry != NULL && count < most; entry = readdir(directory)) {
     /* Names that begin with a dot are being written. */
-    if (*entry->d_name == '.' || !slurp(dirfd(folder), entry->d_name, text, sizeof text)) continue;
+    if (*entry->d_name == '.' || !slurp(dirfd(directory), entry->d_name, text, sizeof text)) continue;
     count += take(text, out + count, most - count);
   }
-  closedir(folder);
+  closedir(directory);
   return count;
 }

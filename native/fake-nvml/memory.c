@@ -1,4 +1,4 @@
-/* Memory of a device: what the scenario says of it at this moment, and on top what followed processes hold. */
+/* Memory of a device: that of the scenario at the current time, plus that of followed processes. */
 #include <string.h>
 
 #include "fake.h"

@@ -6,7 +6,7 @@
 
 #include "fake.h"
 
-static const uint64_t NOT_TOLD = ~(uint64_t)0;
+static const uint64_t BYTES_UNKNOWN = ~(uint64_t)0;
 /* Pids of the host as a container sees them: numbers of processes that it has not. */
 enum { HOST_PID_OFFSET = 5000000 };
 
@@ -31,8 +31,8 @@ static bool isLatest(const struct scenario *s, int index, long ms) {
   return true;
 }
 
-/* What is said of every followed process instead of what it says itself: null = nothing. */
-static const struct processAt *saidOfJob(const struct scenario *s, struct place of, long ms) {
+/* The entry that replaces the figures of every followed process: null = none. */
+static const struct processAt *entryOfJob(const struct scenario *s, struct place of, long ms) {
   const struct processAt *last = NULL;
   for (int i = 0; i < s->processCount; ++i) {
     const struct processAt *p = &s->processes[i];
@@ -45,14 +45,14 @@ static void putFollowed(const struct scenario *s, struct list *list, struct plac
   struct followed *held = malloc(sizeof *held * 1024);
   const int count = held == NULL ? 0 : readFollowed(s, held, 1024);
   for (int i = 0; i < count; ++i) {
-    const struct processAt *said = saidOfJob(s, held[i].at, ms);
+    const struct processAt *entry = entryOfJob(s, held[i].at, ms);
     if (!held[i].alive || held[i].bytes == 0 || !listed(held[i].at, at)) continue;
-    if (kind != (said == NULL ? COMPUTE : said->kind) || (said != NULL && said->state == GONE)) continue;
-    const uint64_t bytes = said == NULL ? held[i].bytes : said->state == UNKNOWN_MEMORY ? NOT_TOLD : said->bytes;
+    if (kind != (entry == NULL ? COMPUTE : entry->kind) || (entry != NULL && entry->state == GONE)) continue;
+    const uint64_t bytes = entry == NULL ? held[i].bytes : entry->state == UNKNOWN_MEMORY ? BYTES_UNKNOWN : entry->bytes;
     put(list, held[i].pid, held[i].at, bytes);
     for (int k = 0; k < s->processCount; ++k)
       if (s->processes[k].pid == JOB && s->processes[k].again && s->processes[k].kind == kind && s->processes[k].ms <= ms)
-        put(list, held[i].pid, held[i].at, s->processes[k].state == UNKNOWN_MEMORY ? NOT_TOLD : s->processes[k].bytes);
+        put(list, held[i].pid, held[i].at, s->processes[k].state == UNKNOWN_MEMORY ? BYTES_UNKNOWN : s->processes[k].bytes);
   }
   free(held);
 }
@@ -82,7 +82,7 @@ static struct list *listOf(const struct scenario *s, struct place at, enum proce
     const struct processAt *p = &s->processes[i];
     if (p->pid == JOB || p->ms > ms || p->kind != kind || !listed(p->at, at)) continue;
     if (p->state == GONE || (!p->again && !isLatest(s, i, ms))) continue;
-    put(list, p->pid, p->at, p->state == UNKNOWN_MEMORY ? NOT_TOLD : p->bytes);
+    put(list, p->pid, p->at, p->state == UNKNOWN_MEMORY ? BYTES_UNKNOWN : p->bytes);
   }
   putFollowed(s, list, at, kind, ms);
   asSeenFromHere(s, list);

@@ -1,4 +1,4 @@
-/* Reads a scenario: one line, one fact. Lines that say nothing known are skipped. */
+/* Reads a scenario: one line, one fact. Unknown lines are skipped. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static struct gpu *gpuOf(struct scenario *s, const char *text) {
 /* A file beside the scenario unless its path is absolute. */
 static void pathOf(const struct scenario *s, char *out, size_t size, const char *text) {
   if (*text == '/') snprintf(out, size, "%s", text);
-  else if (snprintf(out, size, "%s/%s", s->folder, text) >= (int)size) *out = '\0';
+  else if (snprintf(out, size, "%s/%s", s->directory, text) >= (int)size) *out = '\0';
 }
 
 static void aboutGpu(struct scenario *s, const char *word, const char *gpuText, const char *rest) {
@@ -171,9 +171,9 @@ static void readLine(struct scenario *s, const char *line) {
 void readScenario(struct scenario *s, const char *path) {
   memset(s, 0, sizeof *s);
   snprintf(s->path, sizeof s->path, "%s", path);
-  snprintf(s->folder, sizeof s->folder, "%s", path);
-  char *slash = strrchr(s->folder, '/');
-  snprintf(slash == NULL ? s->folder : slash, 2, "%s", slash == NULL ? "." : "");
+  snprintf(s->directory, sizeof s->directory, "%s", path);
+  char *slash = strrchr(s->directory, '/');
+  snprintf(slash == NULL ? s->directory : slash, 2, "%s", slash == NULL ? "." : "");
   snprintf(s->driver, sizeof s->driver, "580.00.00");
   s->cuda = 13000;
   s->api = 58000;

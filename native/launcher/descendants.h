@@ -1,5 +1,5 @@
-// Finds every process that belongs to the job: below this one by parentage (it is their subreaper, so a double fork or setsid does not
-// get them out), or carrying the job's marker in its environment.
+// Finds every process that belongs to the job: below this one by parentage (it is their subreaper, so a double fork or
+// setsid does not get them out), or carrying the job's marker in its environment.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // launcher <controlFd> <statusFd> -- command [arguments…]
 //
-// Stands between the gate and the measured command, so that every process of the job stays below one parent (it is their subreaper) and so
-// that the job ends when the gate does, however the gate ended.
+// Runs between the gate and the measured command, so that every process of the job stays below one parent (it is
+// their subreaper) and the job ends with the gate, however the gate ends.
 //
 // Writes to statusFd, one line each:
 //   pid <n>                        at once; the command waits for 'g'
@@ -11,9 +11,9 @@
 //   g  let the command run         t  SIGTERM to the whole job
 //   i  SIGINT to the whole job     k  SIGKILL to the whole job, again until nothing is left
 //   q  kill what is left and exit 0
-//   end of file: the gate is gone. SIGTERM to the job, after 500 ms SIGKILL until nothing is left, then exit.
-// The marker of the job is read from its own environment: STORMLOG_GATE_RUN. What stands there as STORMLOG_GATE_LD_PRELOAD becomes the
-// command's LD_PRELOAD: it is meant for the job, and the launcher is no part of it.
+// end of file: the gate is gone. SIGTERM to the job, after 500 ms SIGKILL until nothing is left, then exit. The marker
+// of the job is read from its own environment: STORMLOG_GATE_RUN. Its STORMLOG_GATE_LD_PRELOAD becomes the command's
+// LD_PRELOAD, which is meant for the job and not for the launcher.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -38,7 +38,8 @@ constexpr char kMarkerName[] = "STORMLOG_GATE_RUN";
 constexpr char kPutAside[] = "STORMLOG_GATE_";
 constexpr char kPreload[] = "LD_PRELOAD=";
 constexpr long kTermGraceMs = 500;
-// The job must be gone 2 s after the gate; processes stuck in the kernel are waited for no longer than this after SIGKILL.
+// The job must be gone 2 s after the gate; processes stuck in the kernel are waited for no longer than this after
+// SIGKILL.
 constexpr long kKillMs = 1400;
 constexpr long kRoundMs = 5;
 
@@ -58,13 +59,13 @@ long nowMs() {
   return t.tv_sec * 1000L + t.tv_nsec / 1000000L;
 }
 
-void say(const char* line) {
+void report(const char* line) {
   size_t done = 0;
   const size_t size = strlen(line);
   while (done < size) {
     const ssize_t n = write(statusFd, line + done, size - done);
     if (n > 0) done += static_cast<size_t>(n);
-    // Nobody listens any more: the control pipe will say the same.
+    // The gate reads no more: the control pipe will end, too.
     else if (n < 0 && errno != EINTR) return;
   }
 }
@@ -87,7 +88,7 @@ void reap() {
     } else {
       snprintf(line, sizeof line, "exit %d\n", WEXITSTATUS(status));
     }
-    say(line);
+    report(line);
   }
 }
 
@@ -103,9 +104,9 @@ void readExecResult() {
     execFailed = true;
     char line[96];
     snprintf(line, sizeof line, "exec-failed %d %s\n", error, stormlog::errnoName(error));
-    say(line);
+    report(line);
   } else if (goFd < 0) {
-    say("started\n");
+    report("started\n");
   }
 }
 
@@ -120,7 +121,7 @@ void sleepMs(long ms) {
   nanosleep(&t, nullptr);
 }
 
-// Kills and scans again until a scan finds nobody: whoever forked meanwhile is in the next scan.
+// Kills and scans again until a scan finds no process: one that was forked meanwhile is in the next scan.
 void killAll(Descendants& job, long limitMs) {
   const long deadline = nowMs() + limitMs;
   while (signalAll(job, SIGKILL) > 0) {
@@ -174,7 +175,7 @@ void restorePreload() {
   do {
     n = read(go, &byte, 1);
   } while (n < 0 && errno == EINTR);
-  // Never told to go: the gate died or gave up before.
+  // No 'g' came: the gate died or gave up before.
   if (n != 1) _exit(127);
   restorePreload();
   execvp(argv[0], argv);
@@ -202,7 +203,7 @@ int start(char** command) {
     close(failed[0]);
     runCommand(command, go[0], failed[1]);
   }
-  // Both sides set the group, so that it is set whoever runs first.
+  // Both sides set the group, so that it is set whichever runs first.
   setpgid(pid, pid);
   close(go[0]);
   close(failed[1]);
@@ -217,7 +218,7 @@ bool obey(char byte, Descendants& job) {
   switch (byte) {
     case 'g':
       if (goFd >= 0) {
-        if (write(goFd, "g", 1) < 0) say("exec-failed 32 EPIPE\n");
+        if (write(goFd, "g", 1) < 0) report("exec-failed 32 EPIPE\n");
         close(goFd);
         goFd = -1;
       }
@@ -265,11 +266,11 @@ int main(int argc, char** argv) {
   char line[96];
   if (error != 0) {
     snprintf(line, sizeof line, "exec-failed %d %s\n", error, stormlog::errnoName(error));
-    say(line);
+    report(line);
     return 1;
   }
   snprintf(line, sizeof line, "pid %d\n", commandPid);
-  say(line);
+  report(line);
 
   static char marker[512];
   const char* value = getenv(kMarkerName);

@@ -1,5 +1,5 @@
-// Start-up code of current C libraries asks for a __libc_start_main of glibc 2.34. This puts the version every glibc has in its place.
-// The older one is told of no constructors (null), and this program has none.
+// Start-up code of current C libraries asks for a __libc_start_main of glibc 2.34. This puts the version every glibc
+// has in its place. The older one receives no constructors (null), and this program has none.
 using Main = int (*)(int, char**, char**);
 using Hook = void (*)();
 

@@ -1,8 +1,8 @@
-// Preloaded into any glibc program (LD_PRELOAD), tells what its heap holds: a thread writes the allocator's own numbers 50 times a second
-// into a ring that the sampler reads (../probe_ring.h). For programs without Python, whose own probe does the same.
+// Preloaded into a glibc program (LD_PRELOAD), records its heap: a thread writes the allocator's counters 50 times a
+// second into a ring that the sampler reads (../probe_ring.h). For programs without Python, whose probe does the same.
 //
-// It is a guest: it allocates nothing, takes no signal, prints nothing, and where anything is missing it does nothing at all. It must not
-// need new symbols of the C library, nor the C++ library.
+// It allocates nothing, takes no signal, prints nothing, and does nothing at all where a function is missing. It must
+// not need new symbols of the C library, nor the C++ library.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -47,7 +47,7 @@ uint64_t readClock(clockid_t clock) {
 }
 
 uint64_t monotonicNs() { return readClock(CLOCK_MONOTONIC); }
-// Work alone: on a busy machine a thread is often put aside, which is no cost of its own.
+// CPU time alone: on a busy machine a thread often waits, which is not a cost of the reading.
 uint64_t threadCpuNs() { return readClock(CLOCK_THREAD_CPUTIME_ID); }
 
 void sleepNs(uint64_t ns) {
@@ -56,7 +56,7 @@ void sleepNs(uint64_t ns) {
   }
 }
 
-// Everything below is written by one thread at a time, which holds `busy`; nobody ever waits for it but the end of the process.
+// Everything below is written by one thread at a time, which holds `busy`. Only the end of the process waits for it.
 struct State {
   char directory[PATH_MAX];
   HeapNumbers heap;
@@ -169,7 +169,8 @@ void writeRecord(char* ring, uint16_t reason, uint64_t timeNs) {
   }
   const uint64_t index = header.head;
   ProbeRecord& place = reinterpret_cast<ProbeRecord*>(ring + kProbeHeaderBytes)[index & (kCapacity - 1)];
-  // A reader takes the record only when both numbers are its own: the first goes away before anything changes and comes back last.
+  // A reader takes the record only when both numbers are its own: the first goes away before anything changes and comes
+  // back last.
   __atomic_store_n(&place.seq, uint64_t{0}, __ATOMIC_RELAXED);
   std::atomic_thread_fence(std::memory_order_release);
   memcpy(reinterpret_cast<char*>(&place) + sizeof place.seq, reinterpret_cast<char*>(&record) + sizeof record.seq,
@@ -185,7 +186,7 @@ void* run(void*) {
     sleepNs(wait);
     wait = state.periodNs;
     if (!state.active.load(std::memory_order_acquire)) return nullptr;
-    // Somebody counts a step right now: that is a sample, too.
+    // Another thread counts a step right now: that is a sample, too.
     if (!tryLock()) continue;
     char* ring = ensureRing();
     if (ring != nullptr) writeRecord(ring, kProbeTimer, monotonicNs());
@@ -256,7 +257,7 @@ __attribute__((constructor)) void begin() {
 
 __attribute__((destructor)) void end() {
   if (!state.active.exchange(false, std::memory_order_acq_rel) || state.pid.load(std::memory_order_relaxed) != getpid()) return;
-  // Whoever holds the lock does so for microseconds; if not, the end is simply not written.
+  // The lock is held for microseconds. Where it is not released, the end is not written.
   for (int i = 0; i < 1000; ++i) {
     if (!tryLock()) {
       sched_yield();
@@ -274,7 +275,7 @@ __attribute__((destructor)) void end() {
 
 }  // namespace
 
-// The program tells its current step. Cheap enough for every step of any loop; never waits.
+// The program reports its current step. Cheap enough for every step of any loop; never waits.
 extern "C" __attribute__((visibility("default"))) void stormlog_gate_step(uint64_t step) {
   if (!state.active.load(std::memory_order_acquire)) return;
   const int error = errno;

@@ -31,7 +31,7 @@ class HeapNumbers {
     const char* asked = getenv("STORMLOG_GATE_HEAP_SOURCE");
     if (asked != nullptr && strcmp(asked, "mallinfo") == 0) wide = nullptr;
     if (wide == nullptr && narrow == nullptr) name_ = "none:the C library has no mallinfo";
-    // Where another library replaces malloc, these would describe a heap that nobody uses.
+    // Where another library replaces malloc, these would describe an unused heap.
     if (wide != nullptr && besideMalloc(wide)) {
       memcpy(&wide_, &wide, sizeof wide_);
       name_ = "mallinfo2";
@@ -64,8 +64,8 @@ class HeapNumbers {
   }
 
  private:
-  // The malloc that the program calls. A program at a fixed address that takes the address of malloc stands itself for the function: its
-  // own symbol is then undefined, and the definition is the next one.
+  // The malloc that the program calls. A program at a fixed address that takes the address of malloc stands itself for
+  // the function: its own symbol is then undefined, and the definition is the next one.
   static void* definitionOfMalloc() {
     void* found = dlsym(RTLD_DEFAULT, "malloc");
     Dl_info info{};
@@ -81,7 +81,8 @@ class HeapNumbers {
     return allocator != nullptr && dladdr(function, &ours) != 0 && dladdr(allocator, &theirs) != 0 && ours.dli_fbase == theirs.dli_fbase;
   }
 
-  // 32-bit counters show their true value only while no more than that is mapped at all: the sixth number of statm, pages of data.
+  // 32-bit counters show their true value only while no more than that is mapped at all: the sixth number of statm,
+  // pages of data.
   bool mayWrap() const {
     const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return true;

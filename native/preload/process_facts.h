@@ -1,4 +1,4 @@
-// Who this process is within its job, and the text file that says so beside its ring.
+// Rank and role of this process in its job, and the text file beside its ring that reports them.
 #pragma once
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 namespace stormlog_heap {
 
-// Text in a fixed buffer; what does not fit is left out, and `cut` says so.
+// Text in a fixed buffer. Text that does not fit is left out and sets `cut`.
 class Text {
  public:
   void clear() { size_ = 0; }
@@ -83,7 +83,7 @@ struct ProcessFacts {
     static constexpr const char* kGroups[][3] = {
         {"RANK", "LOCAL_RANK", "WORLD_SIZE"},
         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"},
-        // Of the step: a batch script has the number of tasks of its job, too, and is no rank.
+        // Of the step: a batch script also has the number of tasks of its job, and is not a rank.
         {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS"},
     };
     constexpr uint64_t kNone = UINT64_MAX;

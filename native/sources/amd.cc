@@ -1,4 +1,5 @@
-// AMD cards from what their driver shows in sysfs; no library, for none of AMD's has a binary interface that stays the same.
+// AMD cards from what their driver shows in sysfs; no library, for none of AMD's has a binary interface that stays the
+// same.
 #include <algorithm>
 #include <cstdio>
 
@@ -9,7 +10,8 @@
 namespace stormlog {
 namespace {
 
-// A processor built into the CPU's chip tells so in the header of its metrics: tables of format 2 and 3 are theirs, 1 those of cards.
+// The header of the metrics identifies a GPU that is integrated in the CPU: tables of format 2 and 3 are integrated, 1
+// is a card.
 bool metricsSayIntegrated(const std::string& device) {
   const std::string header = sysText(device + "/gpu_metrics", 4);
   return header.size() >= 3 && (header[2] == 2 || header[2] == 3);
@@ -53,13 +55,13 @@ void openMemory(DrmDevice& amd, const std::string& device) {
 }
 
 DrmDevice makeCard(const std::string& sysRoot, const DrmCard& card, const KfdNode* node) {
-  const std::string device = card.folder + "/device";
+  const std::string device = card.directory + "/device";
   DrmDevice amd;
   amd.isAmd = true;
   amd.source = RecordSource::kAmd;
   amd.cardNumber = card.number;
   amd.renderMinor = card.renderMinor;
-  amd.folder = card.folder;
+  amd.directory = card.directory;
   // Behind all that ROCm counts.
   amd.order = node != nullptr ? node->number : 1 << 20 | card.number;
   DeviceReport& report = amd.report;
@@ -84,14 +86,14 @@ DrmDevice makePartition(const DrmDevice& card, int parent, const std::string& mo
   part.source = RecordSource::kKfd;
   part.parent = parent;
   part.renderMinor = node.renderMinor;
-  part.folder = node.folder;
+  part.directory = node.directory;
   part.order = node.number;
   part.report = card.report;
   part.report.reason = "";
   part.report.migProfile = mode;
   part.total = node.memoryBytes;
   part.report.totalBytes = node.memoryBytes;
-  part.used = openSys(node.folder + "/mem_banks/0/used_memory");
+  part.used = openSys(node.directory + "/mem_banks/0/used_memory");
   if (!part.used) addReason(part.report, "the driver does not show how much of a partition is used in all: only what each process holds");
   return part;
 }
@@ -102,7 +104,8 @@ void findAmdDevices(const std::string& sysRoot, const std::vector<DrmCard>& card
                     std::vector<DrmDevice>& devices, std::vector<int>& nodeDevices) {
   nodeDevices.assign(nodes.size(), -1);
   for (const DrmCard& card : cards) {
-    // Partitions of a card are graphics cards of their own here, on no bus and without counters; they come by their processors.
+    // Partitions of a card are graphics cards of their own here, on no bus and without counters; they come by their
+    // processors.
     if (card.driver != "amdgpu" || card.pci.empty()) continue;
     std::vector<size_t> own;
     for (size_t i = 0; i < nodes.size(); ++i) {
@@ -113,7 +116,7 @@ void findAmdDevices(const std::string& sysRoot, const std::vector<DrmCard>& card
     if (own.size() == 1) nodeDevices[own[0]] = place;
     if (own.size() < 2) continue;
     devices[place].hasPartitions = true;
-    const std::string mode = sysText(card.folder + "/device/current_compute_partition", 16);
+    const std::string mode = sysText(card.directory + "/device/current_compute_partition", 16);
     for (size_t i : own) {
       nodeDevices[i] = static_cast<int>(devices.size());
       devices.push_back(makePartition(devices[place], place, mode.empty() ? "partition" : mode, nodes[i]));

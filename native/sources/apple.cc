@@ -1,4 +1,5 @@
-// Built by the release workflow on an arm64 runner; it was not run where the rest of this project is developed and tested.
+// Built by the release workflow on an arm64 runner; it was not run where the rest of this project is developed and
+// tested.
 #include "apple.h"
 
 #include <CoreFoundation/CoreFoundation.h>
@@ -130,7 +131,7 @@ class AppleBackend final : public DeviceBackend {
   }
 
  private:
-  // Core Foundation allocates the dictionary; there is no way to this number without it.
+  // Core Foundation allocates the dictionary. This number cannot be read without it.
   static AppleMemory read(io_registry_entry_t entry) {
     AppleMemory memory;
     const CfObject statistics(IORegistryEntryCreateCFProperty(entry, CFSTR("PerformanceStatistics"), kCFAllocatorDefault, 0));
@@ -155,7 +156,7 @@ class AppleBackend final : public DeviceBackend {
     if (appleRecord(read(entry), totalBytes_, ignored)) {
       report.capabilities = {"memory", "memory:shared"};
     } else {
-      report.reason = "its driver tells no memory";
+      report.reason = "its driver does not report memory";
     }
     if (isParavirtual(className, report.model.c_str())) {
       if (!report.reason.empty()) report.reason += "; ";

@@ -1,5 +1,6 @@
-// Apple's graphics on macOS, through the I/O registry: one key of one entry, no entitlement, no library of one's own. It tells what all
-// processes together use; what the measured ones use is in their footprint (host_darwin.cc), for there is one memory.
+// Apple's graphics on macOS, through the I/O registry: one key of one entry, without an entitlement or a library.
+// It counts the memory of all processes together. That of the measured ones is in their footprint (host_darwin.cc),
+// because the memory is shared with the CPU.
 #pragma once
 
 #include <memory>

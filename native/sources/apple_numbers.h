@@ -8,7 +8,7 @@
 
 namespace stormlog {
 
-// "In use system memory" and "Alloc system memory" of an accelerator's "PerformanceStatistics"; below 0 = not told.
+// "In use system memory" and "Alloc system memory" of an accelerator's "PerformanceStatistics"; below 0 = unknown.
 struct AppleMemory {
   int64_t inUse = -1;
   int64_t allocated = -1;
@@ -28,7 +28,8 @@ inline bool appleRecord(const AppleMemory& memory, uint64_t totalBytes, Record& 
   return true;
 }
 
-// The graphics of a virtual machine: its class in the registry, or the name Metal gives it. Nothing but drawing works on it.
+// The graphics of a virtual machine: its class in the registry, or the name Metal gives it. Nothing but drawing works
+// on it.
 inline bool isParavirtual(const char* className, const char* model) {
   return strstr(className, "Paravirt") != nullptr || strstr(model, "Paravirtual") != nullptr;
 }

@@ -1,4 +1,5 @@
-// The control group's memory as a source, on platforms that have such groups; elsewhere a source that says it is not there.
+// The control group's memory as a source, on platforms that have such groups; elsewhere a source that says it is not
+// there.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,7 @@ namespace stormlog {
 
 class HostSource;
 
-// `host` tells which pids belong to the job; null when somebody only asks what can be read.
+// `host` knows which pids belong to the job; null where only the capabilities are asked for.
 std::unique_ptr<Source> createCgroupSource(const std::string& procRoot, int rootPid, HostSource* host);
 
 }  // namespace stormlog

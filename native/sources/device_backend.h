@@ -1,5 +1,5 @@
-// What a device backend is: it finds the devices of one maker, reads their memory often and who uses it seldom. One backend has one
-// thread (device_worker.h), so a driver that hangs holds up nothing but its own devices.
+// A device backend finds the devices of one vendor, reads their memory often and their processes seldom. One
+// backend has one thread (device_worker.h), so a driver that hangs holds up nothing but its own devices.
 #pragma once
 
 #include <atomic>
@@ -11,24 +11,25 @@
 
 namespace stormlog {
 
-// Numbers of devices in records: each backend has a range of its own, so that they never clash. Within NVIDIA's range a device has its
-// NVML index, a MIG device of GPU g has kMigDevices + 8 * g + its MIG index.
+// Numbers of devices in records: each backend has a range of its own, so that they never clash. Within NVIDIA's range a
+// device has its NVML index, a MIG device of GPU g has kMigDevices + 8 * g + its MIG index.
 constexpr int kNvidiaDevices = 0;
 constexpr int kMigDevices = 256;
 constexpr int kDrmDevices = 4096;
 constexpr int kAppleDevices = 8192;
 
-// v2 of a kDeviceProcess record, its bit clear: nobody may say whose process this is (its number is of another pid namespace). Otherwise
-// the host thread fills v2 in, so a backend leaves it alone.
-constexpr uint64_t kOwnerUntold = UINT64_MAX;
+// v2 of a kDeviceProcess record, its bit clear: the owner of the process cannot be known (its pid is of another pid
+// namespace). Otherwise the host thread fills in v2, so a backend leaves it alone.
+constexpr uint64_t kOwnerUnknown = UINT64_MAX;
 
 class DeviceBackend : public Source {
  public:
   // Called with the job's pids before the first sample; they live as long as the backend's thread.
   virtual void follow(const JobPids* pids) { pids_ = pids; }
 
-  // Who uses how much: kDeviceProcess records, then one kDeviceList record for each device that answered. May take milliseconds and
-  // slow the measured program down, so the worker calls it once a second at most, and when something happened.
+  // Who uses how much: kDeviceProcess records, then one kDeviceList record for each device that answered. May take
+  // milliseconds and slow the measured program down, so the worker calls it once a second at most, and when something
+  // happened.
   virtual void sampleProcesses(uint64_t /*timeNs*/, RecordSink& /*out*/) {}
 
   // True when the last samples show a change that only a process list explains.
@@ -40,8 +41,8 @@ class DeviceBackend : public Source {
   // True when `watch` has something to wait for; asked once, after the probe.
   virtual bool watches() const { return false; }
 
-  // Waits for what the driver tells by itself (kDeviceEvent records) until `stop` is set, which it looks at five times a second. Runs in a
-  // thread of its own beside `sample`.
+  // Waits for the driver's events (kDeviceEvent records) until `stop` is set, which it checks five times a second. Runs
+  // in a thread of its own beside `sample`.
   virtual void watch(uint64_t /*timeZeroNs*/, RecordSink& /*out*/, const std::atomic<bool>& /*stop*/) {}
 
   virtual const std::vector<DeviceReport>& devices() const = 0;
@@ -49,7 +50,8 @@ class DeviceBackend : public Source {
   // Sum over devices at the last sample; false when no device answered.
   virtual bool usedBytes(uint64_t& out) const = 0;
 
-  // The device that is being asked right now, so that a call that does not come back has a name; -1 = cannot be told. Any thread.
+  // The device of the current call, so that a call that does not return has a name; -1 = unknown.
+  // Any thread.
   int workingOn() const { return workingOn_.load(std::memory_order_relaxed); }
 
  protected:

@@ -11,7 +11,7 @@ namespace stormlog {
 namespace {
 
 constexpr size_t kMaxText = 1 << 16;
-// A group with more processes that are not the job's is no job's group, and looking into each would take long.
+// A group with more processes of other jobs is not the job's group, and checking each would take long.
 constexpr size_t kMaxForeign = 64;
 
 // "drm/0000:03:00.0/vram0": the card's own memory. Other regions ("stolen", "gtt") are the machine's.
@@ -86,12 +86,12 @@ std::string DmemGroup::groupOf(int pid) const {
 }
 
 bool DmemGroup::holdsNoDevice(int pid) const {
-  const std::string folder = procRoot_ + "/" + std::to_string(pid) + "/fd";
-  const std::vector<std::string> names = sysNames(folder);
-  // An unreadable folder looks empty; a process has at least one descriptor unless it ends just now.
+  const std::string directory = procRoot_ + "/" + std::to_string(pid) + "/fd";
+  const std::vector<std::string> names = sysNames(directory);
+  // An unreadable directory looks empty; a process has at least one descriptor unless it ends just now.
   if (names.empty()) return false;
   for (const std::string& name : names) {
-    const std::string target = sysLinkName(folder + "/" + name);
+    const std::string target = sysLinkName(directory + "/" + name);
     if (numberAfter(target.c_str(), "renderD") >= 0 || numberAfter(target.c_str(), "card") >= 0 || target == "kfd") return false;
   }
   return true;

@@ -1,5 +1,6 @@
-// The kernel's "dmem" control group (Linux 6.14 and later): memory of graphics cards by region and group, without pids. The top group
-// shows each region's size and what all groups together use of it; a group shows its own use, newer kernels its highest use too.
+// The kernel's "dmem" control group (Linux 6.14 and later): memory of graphics cards by region and group, without pids.
+// The top group shows each region's size and what all groups together use of it; a group shows its own use, newer
+// kernels its highest use too.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +12,11 @@
 
 namespace stormlog {
 
-// The sum of the regions "drm/<pci>/vram*" in lines "region bytes"; false when there is none, or none whose value is a number ("max").
+// The sum of the regions "drm/<pci>/vram*" in lines "region bytes"; false when there is none, or none whose value is a
+// number ("max").
 bool dmemBytes(const char* text, size_t size, const char* pci, uint64_t& out);
 
-// Size and use of a card's own memory, whoever uses it.
+// Size and use of a card's own memory, by all processes.
 class DmemTop {
  public:
   void open(const std::string& sysRoot);
@@ -40,13 +42,13 @@ class DmemGroup {
 
   // Finds the group of these processes (sorted pids). Allocates.
   void follow(const int* pids, size_t count);
-  // The group tells what it uses.
+  // The group has a counter of its use.
   bool exists() const { return static_cast<bool>(current_); }
   // Every process of the group is the job's, or has no graphics device open; and every process of the job is in it.
   bool isJobs() const { return isJobs_; }
 
   bool current(const char* pci, uint64_t& out) const { return value(current_, pci, out); }
-  // The highest use since the group was made; false before kernels that tell.
+  // The highest use since the group was made; false on kernels that do not count it.
   bool peak(const char* pci, uint64_t& out) const { return value(peak_, pci, out); }
 
  private:

@@ -16,7 +16,7 @@
 namespace stormlog {
 namespace {
 
-// A reading that failed for the moment is tried again after this, then after ever longer, up to a second.
+// A failed reading is retried after this time, then at growing intervals of up to a second.
 constexpr uint64_t kFirstRetryNs = 20 * kMillisecond;
 constexpr uint64_t kLastRetryNs = 1 * kSecond;
 // Reading known descriptors again takes at most this part of the time: half of what the worker gives to process lists.
@@ -41,7 +41,7 @@ std::string DrmBackend::whatIsNotRead(const std::vector<DrmCard>& cards) const {
   std::string text;
   for (const DrmCard& card : cards) {
     const bool read = (card.driver == "amdgpu" && !card.pci.empty()) || card.driver == "i915" || card.driver == "xe";
-    // NVIDIA's own driver is read through its library; a partition of an AMD card stands for itself below.
+    // NVIDIA's own driver is read through its library. A partition of an AMD card is a device of its own below.
     if (read || card.driver == "nvidia" || card.device.compare(0, 10, "amdgpu_xcp") == 0) continue;
     if (!text.empty()) text += "; ";
     text += "card" + std::to_string(card.number) + ": ";
@@ -89,7 +89,7 @@ void DrmBackend::finishReports() {
     }
     anyWithoutUsed_ |= !devices_[i].canReadUsed() && !devices_[i].hasPartitions && !kfd_.counts(static_cast<int>(i));
     report.capabilities.push_back("processes");
-    // Without the compute driver nobody but the job's own processes is looked at.
+    // Without the compute driver only the job's own processes are read.
     report.capabilities.push_back(kfd_.counts(static_cast<int>(i)) ? "processes:kfd" : "processes:job");
     report.capabilities.push_back("processes:fdinfo");
     uint64_t ignored = 0;
@@ -153,9 +153,9 @@ void DrmBackend::event(DeviceEvent what, int id, uint64_t code, uint64_t timeNs,
 void DrmBackend::fail(size_t i, int error, uint64_t timeNs, RecordSink& out) {
   const DrmDevice& device = devices_[i];
   State& state = states_[i];
-  // ENODEV is what the kernel answers for a file whose device was taken away; a folder that is gone says the same.
+  // The kernel answers ENODEV for a file of a removed device. A missing directory means the same.
   char path[16] = "";
-  state.lost = error == ENODEV || (readlink(device.folder.c_str(), path, sizeof path) < 0 && errno == ENOENT);
+  state.lost = error == ENODEV || (readlink(device.directory.c_str(), path, sizeof path) < 0 && errno == ENOENT);
   // Code 1: the number is a device's, also where the source's numbers are processes otherwise.
   errors_.note(out, timeNs, device.source, device.report.index, state.lost ? ENODEV : error, 1);
   if (!state.failing) state.failingSinceNs = timeNs;

@@ -43,7 +43,7 @@ class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
     uint64_t usedAtList = 0;
     uint64_t total = 0;
     bool listed = false;
-    // The group's mark when it was first seen, and the highest told since.
+    // The group's mark when it was first seen, and the highest reported since.
     uint64_t firstPeak = 0;
     bool peakSeen = false;
   };
@@ -83,7 +83,8 @@ class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
   // Sorted, and room for the next ones.
   std::unique_ptr<int[]> jobPids_;
   std::unique_ptr<int[]> scratchPids_;
-  // Per device: the compute driver is not asked, because its pids are those of another namespace and ours are known otherwise.
+  // Per device: the compute driver is not asked, because its pids are those of another namespace and ours are known
+  // otherwise.
   std::unique_ptr<bool[]> leaveOut_;
   size_t jobPidCount_ = 0;
   uint64_t pidsVersion_ = 0;
@@ -91,7 +92,7 @@ class DrmBackend final : public DeviceBackend, private FdInfoVisitor {
   uint64_t nextGroupNs_ = 0;
   uint64_t nextQuickNs_ = 0;
   int cards_ = 0;
-  bool countTold_ = false;
+  bool countReported_ = false;
   bool anyWithoutUsed_ = false;
   bool foreignPids_ = false;
   bool moved_ = false;

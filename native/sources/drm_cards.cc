@@ -15,10 +15,10 @@ std::vector<DrmCard> findCards(const std::string& sysRoot) {
     if (number < 0) continue;
     DrmCard card;
     card.number = number;
-    card.folder = drm + name;
-    card.device = sysLinkName(card.folder + "/device");
+    card.directory = drm + name;
+    card.device = sysLinkName(card.directory + "/device");
     if (isPciAddress(card.device)) card.pci = card.device;
-    card.driver = sysLinkName(card.folder + "/device/driver");
+    card.driver = sysLinkName(card.directory + "/device/driver");
     cards.push_back(card);
   }
   for (const std::string& name : names) {

@@ -1,4 +1,4 @@
-// The graphics cards the kernel shows, whoever made them, and which of its device nodes belongs to which.
+// The graphics cards that the kernel lists, of any vendor, and the device nodes of each.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct DrmCard {
   // N of cardN; also the minor number of its device node.
   int number = 0;
   // <sys>/class/drm/cardN
-  std::string folder;
+  std::string directory;
   // What its `device` link points to: a PCI address, or the name of a platform device.
   std::string device;
   // "0000:03:00.0", or "" when it is on no PCI bus.

@@ -56,11 +56,11 @@ std::string driverName(const std::string& sysRoot, const std::string& driver) {
   return version.empty() ? driver : driver + " " + version;
 }
 
-std::string pciModel(const char* maker, const std::string& device) {
+std::string pciModel(const char* vendorName, const std::string& device) {
   const std::string vendor = sysText(device + "/vendor", 32);
   const std::string model = sysText(device + "/device", 32);
   const bool known = vendor.compare(0, 2, "0x") == 0 && model.compare(0, 2, "0x") == 0;
-  return known ? std::string(maker) + " " + vendor.substr(2) + ":" + model.substr(2) : maker;
+  return known ? std::string(vendorName) + " " + vendor.substr(2) + ":" + model.substr(2) : vendorName;
 }
 
 void addReason(DeviceReport& report, const std::string& text) {

@@ -16,17 +16,18 @@ namespace stormlog {
 struct DrmDevice {
   DeviceReport report;
   bool isAmd = false;
-  // Card and render node; -1 = none. A partition has a render node of its own.
+  // Card and render node; -1 = none. A partition has its own render node.
   int cardNumber = -1;
   int renderMinor = -1;
   // Place of the card a partition is of; -1 otherwise.
   int parent = -1;
   bool hasPartitions = false;
-  std::string folder;
-  // Order among the devices of its maker.
+  std::string directory;
+  // Order among the devices of its vendor.
   int order = 0;
 
-  // Where its used memory is read from: the sum of the first two, or `total` less `available`, or the dmem region of `dmemRegion`.
+  // Where its used memory is read from: the sum of the first two, or `total` less `available`, or the dmem region of
+  // `dmemRegion`.
   UniqueFd used;
   UniqueFd usedToo;
   UniqueFd available;
@@ -41,7 +42,7 @@ struct DrmDevice {
   bool canReadUsed() const { return static_cast<bool>(used) || static_cast<bool>(available) || fromDmem; }
   // 0 or an errno.
   int readUsed(const DmemTop& dmem, uint64_t& out) const;
-  // 0 = cannot be told.
+  // 0 = unknown.
   uint64_t readTotal() const;
 };
 
@@ -55,11 +56,11 @@ void findIntelDevices(const std::string& sysRoot, const std::vector<DrmCard>& ca
 // Which of these device nodes this user may not open: "" or a sentence part. The measured program needs them.
 std::string nodeTrouble(const std::string& sysRoot, const std::vector<std::string>& nodes);
 
-// "amdgpu 6.12.12" where the driver has a version of its own, else its name.
+// "amdgpu 6.12.12" where the driver has a version, else its name.
 std::string driverName(const std::string& sysRoot, const std::string& driver);
 
 // "AMD 1002:744c"
-std::string pciModel(const char* maker, const std::string& device);
+std::string pciModel(const char* vendorName, const std::string& device);
 
 // Adds a sentence part to what is wanting.
 void addReason(DeviceReport& report, const std::string& text);

@@ -44,8 +44,8 @@ int DrmBackend::deviceOf(const char* pci, int minor) const {
     }
     if (device.parent < 0 && pci[0] != '\0' && device.report.pciBusId == pci) byAddress = static_cast<int>(i);
   }
-  // The address is what the kernel says; a node's name may have been chosen by whoever made the container. Only partitions, which
-  // share an address, need the name.
+  // The address comes from the kernel, but a container may have renamed a node. Only partitions, which share an
+  // address, need the name.
   if (byAddress < 0) return pci[0] == '\0' ? byMinor : -1;
   if (!devices_[byAddress].hasPartitions || byMinor < 0) return byAddress;
   return devices_[byMinor].parent == byAddress ? byMinor : byAddress;
@@ -65,7 +65,7 @@ void DrmBackend::client(int pid, int minor, const FdInfo& info) {
   entry->openKnown = true;
   const uint64_t bytes = unified ? card + host : card;
   if (!info.hasClient) {
-    // Without numbers one cannot tell two accounts from one seen twice; the larger is certain.
+    // Without pids, two accounts cannot be distinguished from one that is seen twice; the larger is certain.
     entry->open = std::max(entry->open, bytes);
   } else if (clients_->add(place, info.client)) {
     entry->open += bytes;
@@ -111,7 +111,7 @@ size_t DrmBackend::emitEntry(const DrmUsage& entry, uint64_t timeNs, RecordSink&
   if (entry.known()) record.set(0, entry.bytes());
   record.set(1, static_cast<uint64_t>(device.report.index));
   // Of others' pids the host thread knows more.
-  if (theirNumber) record.v[2] = kOwnerUntold;
+  if (theirNumber) record.v[2] = kOwnerUnknown;
   else if (isJobs(entry.pid)) record.set(2, 1);
   if (entry.computeKnown) record.set(3, kCompute);
   else if (kfd_.counts(entry.device)) record.set(3, kGraphics);
@@ -125,7 +125,8 @@ void DrmBackend::emitLists(bool onlyWithoutUsed, uint64_t beganNs, uint64_t time
     const DrmDevice& device = devices_[i];
     const int place = static_cast<int>(i);
     if (states_[i].lost || (onlyWithoutUsed && (device.canReadUsed() || kfd_.counts(place)))) continue;
-    // Before the job has processes, only AMD's compute driver knows anybody; that the others could be asked is known all the same.
+    // Before the job has processes, only AMD's compute driver knows anybody; that the others could be asked is known
+    // all the same.
     if (jobPidCount_ == 0 && !kfd_.counts(place)) {
       if (!device.hasPartitions) reports_[i].listEntries = std::max(reports_[i].listEntries, 0);
       continue;
@@ -142,7 +143,8 @@ void DrmBackend::emitLists(bool onlyWithoutUsed, uint64_t beganNs, uint64_t time
     }
     // The card as a whole has no processes of its own unless one opened it as such.
     if (device.hasPartitions && entries == 0) continue;
-    // The group counts all of the job's processes at once; it stands in where they cannot be told one by one, never beside them.
+    // The group counts all processes of the job at once. It is used where they cannot be counted one by one, never
+    // in addition.
     uint64_t ofGroup = 0;
     // It counts whole cards.
     const bool byGroup = device.parent < 0 && (jobUnknown || !jobKnown) && group_.isJobs() && group_.current(device.report.pciBusId.c_str(), ofGroup) && ofGroup > 0;

@@ -38,12 +38,12 @@ std::string sysLinkName(const std::string& path) {
 
 std::vector<std::string> sysNames(const std::string& path) {
   std::vector<std::string> names;
-  DIR* folder = opendir(path.c_str());
-  if (folder == nullptr) return names;
-  while (const dirent* entry = readdir(folder)) {
+  DIR* directory = opendir(path.c_str());
+  if (directory == nullptr) return names;
+  while (const dirent* entry = readdir(directory)) {
     if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) names.push_back(entry->d_name);
   }
-  closedir(folder);
+  closedir(directory);
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -1,4 +1,5 @@
-// Reading sysfs, or a made-up tree of the same shape: small files, names of links and folders, and numbers from kept descriptors.
+// Reading sysfs, or a made-up tree of the same shape: small files, names of links and directories, and numbers from
+// kept descriptors.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ bool sysNumber(const std::string& path, uint64_t& out);
 // The last part of what a symbolic link points to; "" when it is none.
 std::string sysLinkName(const std::string& path);
 
-// Names in a folder, without "." and "..", in the order of `strcmp`.
+// Names in a directory, without "." and "..", in the order of `strcmp`.
 std::vector<std::string> sysNames(const std::string& path);
 
 // `prefix` followed by nothing but digits: the number, else -1.
@@ -29,7 +30,7 @@ bool isPciAddress(const std::string& text);
 
 UniqueFd openSys(const std::string& path);
 
-// 0, or an errno: what the kernel says, ENODATA when no number stands there. Allocates nothing.
+// 0, or an errno: the kernel's, or ENODATA when the file has no number. Allocates nothing.
 int readKept(const UniqueFd& fd, uint64_t& out);
 
 }  // namespace stormlog

@@ -1,4 +1,4 @@
-// Who holds how much of which card, gathered from sources that may both tell of the same process.
+// Bytes per process and card, gathered from sources that may both report the same process.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct DrmUsage {
   // What the process's open graphics devices hold together.
   uint64_t open = 0;
   bool openKnown = false;
-  // Not all of them could be looked at: what is known is less than there is.
+  // Not all of them could be read: the known bytes are a lower bound.
   bool partial = false;
   uint32_t next = 0;
 

@@ -42,8 +42,8 @@ bool parseBytes(Text value, uint64_t& out) {
 
 enum class Where { kCard, kHost, kElsewhere };
 
-// "vram", "vram0", "local1": the card's. "gtt", "system", "system0": the machine's, used by the card. The rest (stolen memory set
-// aside by the firmware, doorbells, "cpu") is counted by nobody's allocator.
+// "vram", "vram0", "local1": the card's. "gtt", "system", "system0": the machine's, used by the card. The rest (stolen
+// memory set aside by the firmware, doorbells, "cpu") is not counted by any allocator.
 Where whereIs(Text region) {
   const Text whole = region;
   if (region.take("vram") || region.take("local")) {

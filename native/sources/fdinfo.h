@@ -1,5 +1,5 @@
-// What the kernel says in /proc/<pid>/fdinfo/<fd> of one open graphics device: which card, which client, how much memory. Keys differ by
-// driver and kernel; the common ones are described in the kernel's "DRM client usage stats".
+// What the kernel says in /proc/<pid>/fdinfo/<fd> of one open graphics device: which card, which client, how much
+// memory. Keys differ by driver and kernel; the common ones are described in the kernel's "DRM client usage stats".
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ struct FdMemory {
 struct FdInfo {
   // "0000:03:00.0", or "".
   char pci[24] = "";
-  // Two descriptors with the same client of the same card share one account. `hasClient` false: the kernel does not number them.
+  // Two descriptors with the same client of the same card share one account. `hasClient` false: the kernel does not
+  // number them.
   uint64_t client = 0;
   bool hasClient = false;
   // On the card itself (vram, vram0, local0, …) and the part of the machine's memory the card uses (gtt, system0, …).
@@ -36,7 +37,8 @@ struct FdInfo {
   FdMemory host;
 };
 
-// Any bytes at all; false when they do not speak of a graphics client. A last line without its end is left out: it may be cut.
+// Any bytes at all; false when they do not speak of a graphics client. A last line without its end is left out: it may
+// be cut.
 bool parseFdInfo(const char* text, size_t size, FdInfo& out);
 
 }  // namespace stormlog

@@ -21,7 +21,7 @@ struct Bits {
   void clear(unsigned i) { words[i / 64] &= ~(uint64_t{1} << (i % 64)); }
 };
 
-// Tells a process from another that got its number: /proc makes its folder anew for it.
+// Distinguishes a process from a later one with its pid: /proc makes a new directory for it.
 struct Identity {
   uint64_t inode = 0;
   uint64_t changedNs = 0;
@@ -39,10 +39,10 @@ bool identityOf(const char* path, Identity& out) {
 
 // "/dev/dri/renderD128" -> 128, "/dev/dri/card0" -> 0, anything else -> -1.
 int minorOf(const char* target, size_t size) {
-  constexpr char kFolder[] = "/dev/dri/";
-  constexpr size_t kFolderSize = sizeof kFolder - 1;
-  if (size <= kFolderSize || memcmp(target, kFolder, kFolderSize) != 0) return -1;
-  const char* at = target + kFolderSize;
+  constexpr char kDirectory[] = "/dev/dri/";
+  constexpr size_t kDirectorySize = sizeof kDirectory - 1;
+  if (size <= kDirectorySize || memcmp(target, kDirectory, kDirectorySize) != 0) return -1;
+  const char* at = target + kDirectorySize;
   const char* end = target + size;
   for (const char* prefix : {"renderD", "card"}) {
     const size_t length = strlen(prefix);
@@ -152,18 +152,18 @@ void FdInfoScan::findDevices(Process& process, FdInfoVisitor& visitor) {
   }
   if (!there) return;
   snprintf(path, sizeof path, "%s/%d/fd", root_, process.pid);
-  UniqueFd folder(::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const int error = folder ? 0 : errno;
+  UniqueFd opened(::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int error = opened ? 0 : errno;
   process.refusedError = 0;
-  if (!folder) {
+  if (!opened) {
     process.refusedError = error == EACCES || error == EPERM ? error : 0;
     if (process.refusedError != 0) visitor.refused(process.pid, process.refusedError);
     return;
   }
-  const int directory = folder.get();
+  const int directory = opened.get();
   // The reader of names leaves 0 out, for it reads pids otherwise.
   bool complete = look(process, directory, 0);
-  PidDirectory names(std::move(folder));
+  PidDirectory names(std::move(opened));
   unsigned looks = 0;
   for (int number = names.next(); number > 0 && complete; number = names.next()) {
     const unsigned fd = static_cast<unsigned>(number);

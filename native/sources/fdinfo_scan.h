@@ -1,6 +1,6 @@
-// The open graphics devices of given processes. Looking at every descriptor of every process is dear, so what each descriptor is gets
-// remembered: new ones are looked at at once, known ones again every few scans, graphics devices at every reading. What the kernel says of
-// a graphics device is read through a descriptor that is kept: opening it anew costs ten times the reading.
+// The open graphics devices of given processes. Checking every descriptor of every process is expensive, so the kind
+// of each is cached: new ones are checked at once, known ones again every few scans, graphics devices at every reading.
+// The fdinfo file of a graphics device stays open, because opening it costs ten times the reading.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace stormlog {
 
 class FdInfoVisitor {
  public:
-  // An open graphics device. `minor`: of its device node, by its name; -1 when the name says nothing.
+  // An open graphics device. `minor`: of its device node, by its name; -1 when the name has none.
   virtual void client(int pid, int minor, const FdInfo& info) = 0;
-  // The process does not let itself be looked at (EACCES), or there are too many (EOVERFLOW).
+  // The process may not be read (EACCES), or there are too many (EOVERFLOW).
   virtual void refused(int pid, int error) = 0;
 
  protected:
@@ -26,13 +26,13 @@ class FdInfoVisitor {
 
 class FdInfoScan {
  public:
-  // Processes and, of each, numbers of descriptors that are remembered; beyond, each scan looks anew.
+  // Processes, and descriptors of each, that are cached. Beyond these, each scan checks again.
   static constexpr size_t kProcesses = 1024;
   static constexpr unsigned kRemembered = 1024;
-  // Descriptors of one process that are looked at in one scan, and graphics devices among them.
+  // Descriptors of one process that one scan checks, and graphics devices among them.
   static constexpr unsigned kMaxLooks = 16384;
   static constexpr size_t kMaxDevices = 32;
-  // A descriptor that was something else is looked at again at every n-th scan: its number may have been closed and given anew.
+  // A descriptor of another kind is checked again at every n-th scan: its number may have been closed and reused.
   static constexpr unsigned kRounds = 8;
 
   // `mostKept`: how many descriptors may be kept open.

@@ -1,5 +1,5 @@
-// Host memory of a process tree on macOS, from libproc. Written to the interface of host_source.h and built by the release workflow on an
-// arm64 runner; it was not run where the rest of this project is developed and tested.
+// Host memory of a process tree on macOS, from libproc. Written to the interface of host_source.h and built by the
+// release workflow on an arm64 runner; it was not run where the rest of this project is developed and tested.
 #include <libproc.h>
 #include <sys/resource.h>
 
@@ -19,7 +19,7 @@ constexpr uint64_t kHighWaterPeriodNs = 100 * kMillisecond;
 
 struct Entry {
   pid_t pid = 0;
-  // Tells a reused pid from the process known under it.
+  // Distinguishes a reused pid from the process known under it.
   uint64_t startTime = 0;
   uint64_t highWater = 0;
   uint64_t nextHighWaterNs = 0;

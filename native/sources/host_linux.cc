@@ -1,4 +1,4 @@
-// Host memory of a process tree from procfs: statm of every process at every tick through kept descriptors, status at 10 Hz.
+// Host memory of a process tree from procfs: statm of every process at every tick through open files, status at 10 Hz.
 #include <cerrno>
 #include <unistd.h>
 
@@ -16,23 +16,22 @@ namespace stormlog {
 namespace {
 
 constexpr uint64_t kStatusPeriodNs = 100 * kMillisecond;
-// A pass over the tree comes when something was born, at most every 10 ms; a dear one (many processes) less often, so that passes use a
-// thousandth of a core, but at least every 50 ms; and where even that is too dear, a twentieth of the time.
+// A pass over the tree follows a birth, at most every 10 ms. Passes over many processes come less often, so that they
+// use a thousandth of a core, but at least every 50 ms, unless that exceeds a twentieth of the time.
 constexpr uint64_t kMinPassNs = 10 * kMillisecond;
 constexpr uint64_t kMaxPassNs = 50 * kMillisecond;
 constexpr uint64_t kCheapPassFactor = 1000;
 constexpr uint64_t kDearPassFactor = 20;
-// A full read of every parent on the machine is dear.
+// A full read of every parent on the machine is expensive.
 constexpr uint64_t kParentScanNs = 200 * kMillisecond;
 // Even when nothing was born: covers what a pass can miss when processes change parents under it.
 constexpr uint64_t kForcedPassNs = 250 * kMillisecond;
 constexpr uint64_t kMarkerPeriodNs = 1 * kSecond;
 // smaps_rollup takes about 11 ms per GiB; the end of a run must not.
 constexpr uint64_t kRollupBudgetNs = 200 * kMillisecond;
-// A process whose memory did not move in this many readings is quiet. Where there are more than a few, a quiet one is asked every 5 ms
-// whether it ran at all, which costs a third of reading, and read if so; thus a thousand readings a second go to the processes that do
-// something. The kernel may tell of a running process one scheduler tick (4 ms) late; what a spike reached meanwhile stays exact in the
-// high-water mark.
+// A process whose memory did not move in this many readings is quiet. Beyond a few, a quiet one is only checked every
+// 5 ms for CPU time, at a third of the cost of a reading, and read if it ran. The kernel may report that one scheduler
+// tick (4 ms) late, but the high-water mark contains a spike meanwhile.
 constexpr uint8_t kQuietAfter = 16;
 constexpr uint64_t kQuietPeriodNs = 5 * kMillisecond;
 constexpr size_t kFewQuiet = 4;
@@ -135,7 +134,7 @@ void LinuxHostSource::found(int pid, int parent) {
   }
   UniqueFd statm = proc_.open(pid, "statm");
   if (!statm) {
-    // Already gone is normal life; out of descriptors or not allowed is worth a record.
+    // Already gone is normal. A lack of descriptors or of permission is recorded.
     if (errno != ENOENT && errno != ESRCH) errors_.note(*out_, timeNs_, RecordSource::kStatm, pid, errno, 0);
     return;
   }
@@ -161,7 +160,7 @@ void LinuxHostSource::found(int pid, int parent) {
     record.set(0, static_cast<uint64_t>(parent));
   }
   out_->push(record);
-  // The launcher is not in the table, and what it forks has its own copy, so only parents in the table can lend their memory.
+  // Only parents in the table can lend their memory: the launcher is not in it, and its children have their own copy.
   entry.borrowsMemory = table_.find(entry.parent) != nullptr;
   entry.borrowCheckByText = !kcmpWorks_;
 }
@@ -255,8 +254,7 @@ bool LinuxHostSource::readProcess(ProcessEntry& entry, uint8_t& quietReads, uint
   return true;
 }
 
-// True when the process may have run since `lastCpuNs` was noted, which is brought up to date. One that did not run cannot have touched
-// memory, so what was read then still stands.
+// True when the process may have run since `lastCpuNs`, which is updated. One that did not run has not touched memory.
 bool LinuxHostSource::ranSince(const ProcessEntry& entry, uint64_t& lastCpuNs) const {
   const uint64_t cpu = proc_.isReal() ? processCpuNs(entry.pid) : 0;
   const bool ran = cpu == 0 || cpu != lastCpuNs;
@@ -311,7 +309,7 @@ void LinuxHostSource::markEnded(ProcessEntry& entry, uint64_t timeNs, RecordSink
 void LinuxHostSource::readAll(uint64_t timeNs, RecordSink& out) {
   const uint64_t elapsed = timeNs - lastSampleNs_;
   lastSampleNs_ = timeNs;
-  // How many quiet ones to visit so that all come round in time; they are taken in turn, from where the last tick ended.
+  // Number of quiet ones to visit, so that each has its turn in time, starting after the last one of the tick before.
   const bool few = quietCount_ <= kFewQuiet;
   size_t visits = quietCount_;
   if (!few && elapsed < kQuietPeriodNs) {

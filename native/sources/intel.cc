@@ -1,12 +1,12 @@
-// Intel's graphics. Of a card's use in all, its drivers show little: local memory in sysfs with some builds of i915, the dmem group with
-// newer kernels. What each process holds is always there, in fdinfo.
+// Intel's graphics. Of a card's use in all, its drivers show little: local memory in sysfs with some builds of i915,
+// the dmem group with newer kernels. What each process holds is always there, in fdinfo.
 #include "drm_device.h"
 #include "drm_sysfs.h"
 
 namespace stormlog {
 namespace {
 
-// The place of the processor graphics in every Intel machine; cards with memory of their own never have it.
+// The PCI address of the processor graphics in every Intel machine. Cards with their own memory never have it.
 constexpr char kIntegrated[] = "0000:00:02.0";
 
 }  // namespace
@@ -15,22 +15,22 @@ void findIntelDevices(const std::string& sysRoot, const std::vector<DrmCard>& ca
                       std::vector<DrmDevice>& devices) {
   for (const DrmCard& card : cards) {
     if (card.driver != "i915" && card.driver != "xe") continue;
-    const std::string device = card.folder + "/device";
+    const std::string device = card.directory + "/device";
     DrmDevice intel;
     intel.source = RecordSource::kFdinfo;
     intel.cardNumber = card.number;
     intel.renderMinor = card.renderMinor;
-    intel.folder = card.folder;
+    intel.directory = card.directory;
     intel.order = card.number;
     DeviceReport& report = intel.report;
     report.backend = "intel";
     report.pciBusId = card.pci;
     report.driver = driverName(sysRoot, card.driver);
     report.model = pciModel("Intel", device);
-    intel.totalFiles.push_back(card.folder + "/lmem_total_bytes");
+    intel.totalFiles.push_back(card.directory + "/lmem_total_bytes");
     intel.total = intel.readTotal();
     if (intel.total > 0) {
-      intel.available = openSys(card.folder + "/lmem_avail_bytes");
+      intel.available = openSys(card.directory + "/lmem_avail_bytes");
     } else {
       intel.totalFiles.clear();
       uint64_t ignored = 0;

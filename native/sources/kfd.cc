@@ -48,17 +48,17 @@ std::vector<KfdNode> findKfdNodes(const std::string& sysRoot) {
   for (const std::string& name : sysNames(nodes)) {
     KfdNode node;
     node.number = numberAfter(name.c_str(), "");
-    node.folder = nodes + name;
+    node.directory = nodes + name;
     // 0 is a CPU. A processor this process was not given refuses to be read.
-    if (node.number < 0 || !sysNumber(node.folder + "/gpu_id", node.gpuId) || node.gpuId == 0) continue;
-    const std::string text = sysText(node.folder + "/properties");
+    if (node.number < 0 || !sysNumber(node.directory + "/gpu_id", node.gpuId) || node.gpuId == 0) continue;
+    const std::string text = sysText(node.directory + "/properties");
     node.domain = valueOf(text, "domain");
     node.location = valueOf(text, "location_id");
     node.uniqueId = valueOf(text, "unique_id");
     node.cpuCores = valueOf(text, "cpu_cores_count");
     const uint64_t minor = valueOf(text, "drm_render_minor");
     if (minor > 0 && minor < 1 << 20) node.renderMinor = static_cast<int>(minor);
-    node.memoryBytes = ownMemory(node.folder + "/mem_banks");
+    node.memoryBytes = ownMemory(node.directory + "/mem_banks");
     found.push_back(node);
   }
   std::sort(found.begin(), found.end(), [](const KfdNode& a, const KfdNode& b) { return a.number < b.number; });
@@ -68,15 +68,15 @@ std::vector<KfdNode> findKfdNodes(const std::string& sysRoot) {
 void KfdProcesses::open(const std::string& sysRoot, const std::vector<KfdNode>& nodes, const std::vector<int>& devices,
                         size_t mostKept) {
   mostKept_ = mostKept;
-  snprintf(folder_, sizeof folder_, "%s/class/kfd/kfd/proc", sysRoot.c_str());
+  snprintf(directory_, sizeof directory_, "%s/class/kfd/kfd/proc", sysRoot.c_str());
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (devices[i] < 0) continue;
     Counter counter{devices[i], ""};
     snprintf(counter.name, sizeof counter.name, "vram_%llu", static_cast<unsigned long long>(nodes[i].gpuId));
     counters_.push_back(counter);
   }
-  const UniqueFd folder(::open(folder_, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  available_ = static_cast<bool>(folder) && !counters_.empty();
+  const UniqueFd directory(::open(directory_, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  available_ = static_cast<bool>(directory) && !counters_.empty();
   if (!available_) return;
   kept_.reset(new Kept[kKept]);
   for (size_t i = 0; i < kKept; ++i) kept_[i].files.reset(new UniqueFd[counters_.size()]);
@@ -97,7 +97,7 @@ void KfdProcesses::close(Kept& kept) {
   kept.pid = 0;
 }
 
-// One place a pid: whoever finds it taken by a living process opens its files each time.
+// One slot per pid. A process whose slot is taken by a living process has its files opened each time.
 KfdProcesses::Kept* KfdProcesses::keptOf(int pid) {
   Kept& kept = kept_[static_cast<size_t>(pid) % kKept];
   if (kept.pid != pid) {
@@ -130,11 +130,11 @@ int KfdProcesses::readCounter(int directory, int pid, size_t counter, Kept* kept
 }
 
 bool KfdProcesses::read(DrmUsageTable& table, const bool* leaveOut) {
-  UniqueFd folder(::open(folder_, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return false;
+  UniqueFd opened(::open(directory_, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened) return false;
   ++round_;
-  const int directory = folder.get();
-  PidDirectory pids(std::move(folder));
+  const int directory = opened.get();
+  PidDirectory pids(std::move(opened));
   for (int pid = pids.next(); pid > 0; pid = pids.next()) {
     Kept* kept = keptOf(pid);
     for (size_t i = 0; i < counters_.size(); ++i) {

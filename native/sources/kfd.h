@@ -25,7 +25,7 @@ struct KfdNode {
   // Of the memory banks that are its own; 0 = unknown.
   uint64_t memoryBytes = 0;
   // topology/nodes/N
-  std::string folder;
+  std::string directory;
 
   // Of the card it is on.
   bool isOn(const std::string& pci) const;
@@ -36,14 +36,15 @@ std::vector<KfdNode> findKfdNodes(const std::string& sysRoot);
 
 class KfdProcesses {
  public:
-  // `devices[i]` is the place of the card that `nodes[i]` counts for, or -1. `mostKept`: how many descriptors may be kept open.
+  // `devices[i]` is the place of the card that `nodes[i]` counts for, or -1. `mostKept`: how many descriptors may be
+  // kept open.
   void open(const std::string& sysRoot, const std::vector<KfdNode>& nodes, const std::vector<int>& devices, size_t mostKept);
   bool available() const { return available_; }
   // Whether processes of this card are listed.
   bool counts(int device) const;
 
-  // Adds every process with memory on a card, and those whose number cannot be read as unknown. `leaveOut[device]`: not asked about; may
-  // be null. False with errno when the list itself cannot be read.
+  // Adds every process with memory on a card, and those whose number cannot be read as unknown. `leaveOut[device]`: not
+  // asked about; may be null. False with errno when the list itself cannot be read.
   bool read(DrmUsageTable& table, const bool* leaveOut);
 
  private:
@@ -53,8 +54,8 @@ class KfdProcesses {
     char name[32];
   };
 
-  // A process's open counters. Opening a file of sysfs costs ten times its reading; the file of a process that is gone answers ENODEV, so
-  // nothing is mistaken for another's.
+  // A process's open counters. Opening a file of sysfs costs ten times its reading; the file of a process that is gone
+  // answers ENODEV, so nothing is mistaken for another's.
   struct Kept {
     int pid = 0;
     uint64_t round = 0;
@@ -66,7 +67,7 @@ class KfdProcesses {
   void close(Kept& kept);
   int readCounter(int directory, int pid, size_t counter, Kept* kept, uint64_t& out);
 
-  char folder_[560] = "";
+  char directory_[560] = "";
   std::vector<Counter> counters_;
   std::unique_ptr<Kept[]> kept_;
   size_t keptFiles_ = 0;

@@ -1,4 +1,5 @@
-// Finds processes by the marker variable in their environment: those that left the tree (re-parented past the subreaper).
+// Finds processes by the marker variable in their environment: those that left the tree (re-parented past the
+// subreaper).
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ class MarkerScan {
 
   bool enabled() const { return !marker_.empty(); }
 
-  // Reads the environment of every process of the machine that was not there at the previous pass: a marker is inherited at fork, so a
-  // process seen once without it is not going to get one from us.
+  // Reads the environment of every process of the machine that was not there at the previous pass: a marker is
+  // inherited at fork, so a process seen once without it is not going to get one from us.
   void pass(TreeScan::Visitor& visitor);
 
  private:

@@ -7,7 +7,8 @@ namespace {
 
 constexpr uint64_t kFirstRetryNs = 20 * kMillisecond;
 constexpr uint64_t kMaxRetryNs = 1 * kSecond;
-// Lists of graphics and MPS processes that were empty are asked again in every so many rounds: each asked kind costs as much as the first.
+// Lists of graphics and MPS processes that were empty are asked again in every so many rounds: each asked kind costs as
+// much as the first.
 constexpr uint64_t kSeldomRounds = 8;
 
 // After these the device does not come back without a new process or a reset; asking on would only press the driver.
@@ -27,10 +28,11 @@ bool isFinal(int code) {
   }
 }
 
-// The driver was exchanged under the library, or a container lost its devices: nothing answers any more, whichever device is asked.
+// The driver was exchanged under the library, or a container lost its devices: nothing answers any more, whichever
+// device is asked.
 bool endsAll(int code) { return code == kNvmlVersionMismatch || code == kNvmlUnknown; }
 
-// What a handle of a MIG device answers after its instance was made anew.
+// The answer of a MIG device's handle after its instance was made again.
 bool handleDied(int code) { return code == kNvmlInvalidArgument || code == kNvmlNotFound || code == kNvmlGpuNotFound; }
 
 Record eventOf(DeviceEvent event, int device, uint64_t timeNs) {
@@ -69,7 +71,7 @@ int NvmlBackend::read(NvmlState& device, Record& record) {
   if (api_.memoryV1 == nullptr) return kNvmlFunctionNotFound;
   NvmlMemoryV1 memory{};
   const int code = api_.memoryV1(device.handle, &memory);
-  // Total 0 is how unified-memory machines say that there is no separate device memory: unknown, not empty.
+  // Machines with unified memory report a total of 0 because device memory is not separate: unknown, not empty.
   if (code != kNvmlSuccess || memory.total == 0) return code;
   record.set(0, memory.used);
   record.set(1, memory.total);
@@ -200,18 +202,18 @@ void NvmlBackend::listDevice(NvmlState& device, bool everything, uint64_t timeNs
       continue;
     }
     if (kind == 0) trouble = code;
-    // A list alone may answer UNKNOWN, as in WSL: that nothing answers any more is for the memory query to say.
+    // A list alone may answer UNKNOWN, as in WSL. Only the memory query shows that the device no longer answers.
     if (code == kNvmlVersionMismatch || code == kNvmlGpuIsLost || code == kNvmlResetRequired) {
       fail(device, code, timeNs, out);
       return;
     }
-    // A MIG device that was made anew is found again by the next memory query.
+    // A MIG device that was made again is found by the next memory query.
     const bool remade = device.parent >= 0 && handleDied(code);
     device.refused[kind] = (isFinal(code) && !remade) || code == kNvmlStrangeLayout;
-    // A list without what this kind had before would tell less than there is.
+    // A list that misses the entries of this kind would be incomplete.
     partial |= device.hadEntries[kind] && !device.refused[kind];
     if (device.refused[kind]) device.hadEntries[kind] = false;
-    // That a GPU of servers lists no graphics processes is no trouble.
+    // A GPU of servers that lists no graphics processes is not an error.
     if (kind == 0 && listRounds_ > 1 && code != kNvmlUnknown) errors_.note(out, timeNs, RecordSource::kNvml, device.index, 0, static_cast<uint64_t>(code));
   }
   if (listRounds_ == 1) {
@@ -231,7 +233,7 @@ void NvmlBackend::listDevice(NvmlState& device, bool everything, uint64_t timeNs
     record.id = static_cast<int>(process.pid);
     if (process.known) record.set(0, process.used);
     record.set(1, static_cast<uint64_t>(device.index));
-    if (foreignPids_) record.v[2] = kOwnerUntold;
+    if (foreignPids_) record.v[2] = kOwnerUnknown;
     record.set(3, process.kinds);
     unknown += process.known ? 0 : 1;
     out.push(record);

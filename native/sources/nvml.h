@@ -1,10 +1,10 @@
-// NVIDIA GPUs and their MIG devices, by the management library. Fast: only the memory query, which is answered from the driver's own books
-// in about 12 µs. Seldom: process lists, which hold the driver's global lock for milliseconds and would slow the measured program. Never:
-// power, temperature, fan, utilisation, which ask the GPU itself.
+// NVIDIA GPUs and their MIG devices, by the management library. Fast: only the memory query, which is answered from the
+// driver's own books in about 12 µs. Seldom: process lists, which hold the driver's global lock for milliseconds and
+// would slow the measured program. Never: power, temperature, fan, utilisation, which ask the GPU itself.
 //
-// Capabilities of a device: "memory", "memory:v1" or "memory:v2", "processes", "pids:host" (process lists name processes by their numbers
-// in another pid namespace), "accounting", "accounting:off", "accounting:denied", "events", "persistence:on", "persistence:off", "mig"
-// (a GPU that is divided: its MIG devices are read instead).
+// Capabilities of a device: "memory", "memory:v1" or "memory:v2", "processes", "pids:host" (process lists name
+// processes by their numbers in another pid namespace), "accounting", "accounting:off", "accounting:denied", "events",
+// "persistence:on", "persistence:off", "mig" (a GPU that is divided: its MIG devices are read instead).
 #pragma once
 
 #include <string>
@@ -22,7 +22,8 @@ namespace stormlog {
 
 class NvmlBackend final : public DeviceBackend {
  public:
-  // A change of used memory that no list has explained yet is worth one from here on: smaller ones are the noise of running contexts.
+  // A change of used memory that no list has explained yet is worth one from here on: smaller ones are the noise of
+  // running contexts.
   static constexpr uint64_t kUnexplainedBytes = 32ULL << 20;
 
   explicit NvmlBackend(std::string path) : path_(static_cast<std::string&&>(path)) {}

@@ -73,7 +73,7 @@ struct NvmlProcessDetailList {
 };
 constexpr uint32_t kNvmlProcessDetailListVersion = 0x01000018;
 
-// How the driver says that it does not know a process's memory.
+// The driver's value for unknown memory of a process.
 constexpr uint64_t kNvmlNotAvailable = UINT64_MAX;
 
 struct NvmlAccountingStats {

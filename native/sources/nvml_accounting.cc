@@ -60,7 +60,7 @@ void NvmlAccounting::addShortLived(const NvmlState& device) {
   if (api_->accountingPids(device.handle, &count, pids_.data()) != kNvmlSuccess) return;
   for (unsigned i = 0; i < count && i < kMaxPids; ++i) {
     bool old = false;
-    // An entry of before under a number of ours is a stranger's, who had the number first.
+    // An older entry under a pid of the job belongs to an earlier process with that pid.
     for (const Followed& each : before_) old |= each.device == device.index && each.pid == static_cast<int>(pids_[i]);
     if (!old) seen(device, pids_[i]);
   }
@@ -71,9 +71,9 @@ void NvmlAccounting::readOne(const NvmlState& device, Followed& followed, uint64
   NvmlAccountingStats stats{};
   if (api_->accountingStats(device.handle, static_cast<unsigned>(followed.pid), &stats) != kNvmlSuccess) return;
   const uint64_t* state = job_.find(followed.pid);
-  // At the end nobody of the job is left, whether or not its last process was seen to go.
+  // At the end no process of the job is left, whether or not the end of its last process was seen.
   const bool ended = stats.isRunning == 0 && (last || state == nullptr || *state == kEnded);
-  // 0 is what a driver says that keeps the books under a number of another pid namespace: unknown, not nothing.
+  // A driver that accounts under the pids of another namespace answers 0: unknown, not nothing.
   const bool known = stats.maxMemoryUsage != 0 && stats.maxMemoryUsage != kNvmlNotAvailable;
   followed.done = ended;
   if (!known || (stats.maxMemoryUsage == followed.peak && !ended)) return;

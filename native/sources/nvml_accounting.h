@@ -1,5 +1,6 @@
-// Exact peaks: where accounting mode is on, the driver recomputes a process's memory at every allocation and keeps the maximum, also after
-// the process ended. It is never turned on from here (that needs root and changes the machine); `nvidia-smi -am 1` does.
+// Exact peaks: where accounting mode is on, the driver recomputes a process's memory at every allocation and keeps the
+// maximum, also after the process ended. It is never turned on from here (that needs root and changes the machine);
+// `nvidia-smi -am 1` does.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ class NvmlAccounting {
  public:
   void use(const NvmlApi* api) { api_ = api; }
 
-  // Asks whether it is on, and which dead processes of before it still knows. An answer for the capabilities: "accounting",
-  // "accounting:off", "accounting:denied", or "" where the driver has no such thing.
+  // Asks whether it is on, and which dead processes of before it still knows. An answer for the capabilities:
+  // "accounting", "accounting:off", "accounting:denied", or "" where the driver has no such thing.
   const char* probe(const NvmlState& device);
 
   // Remembers who was in the job. Cheap while nothing changed.
@@ -27,8 +28,8 @@ class NvmlAccounting {
   // A process list named `pid` on `device`.
   void seen(const NvmlState& device, uint32_t pid);
 
-  // Peaks that changed, of living processes and of those that ended since. Last: of all that were ever in the job, also those that lived
-  // too short to be in any list.
+  // Peaks that changed, of living processes and of those that ended since. Last: of all that were ever in the job, also
+  // those that lived too short to be in any list.
   void read(const std::vector<NvmlState>& devices, uint64_t timeNs, bool last, RecordSink& out);
 
  private:

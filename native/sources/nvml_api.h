@@ -1,4 +1,5 @@
-// The part of NVML's C interface used here, looked up symbol by symbol: a missing symbol is a capability that is not there.
+// The part of NVML's C interface used here, looked up symbol by symbol: a missing symbol is a capability that is not
+// there.
 #pragma once
 
 #include <string>
@@ -25,7 +26,8 @@ class NvmlApi {
   NvmlApi& operator=(const NvmlApi&) = delete;
   ~NvmlApi();
 
-  // Opens the library: `path` alone when given, else STORMLOG_GATE_NVML alone when set, else the usual places. Returns "" or the reason.
+  // Opens the library: `path` alone when given, else STORMLOG_GATE_NVML alone when set, else the usual places. Returns
+  // "" or the reason.
   std::string load(const std::string& path);
 
   // Calls the newest initialiser present. An NVML code.

@@ -27,7 +27,7 @@ struct NvmlState {
   uint64_t failingSinceNs = 0;
   uint64_t nextTryNs = 0;
   uint64_t distanceNs = 0;
-  // Its handle may have died with the MIG instance it stood for; it is looked up by its UUID again.
+  // Its handle may have become invalid with its MIG instance. It is looked up by its UUID again.
   bool stale = false;
 
   // Process lists: compute, graphics, MPS.

@@ -8,11 +8,12 @@
 namespace stormlog {
 namespace {
 
-// No machine has more; a library that says so is not to be believed.
+// No machine has more. A library that reports more is broken.
 constexpr unsigned kMaxDevices = kMigDevices;
 // The driver divides a GPU into seven at most.
 constexpr unsigned kMaxMigDevices = 8;
-// From this driver on, process lists within a container name processes by the container's numbers; before, by the host's.
+// From this driver on, process lists within a container name processes by the container's numbers; before, by the
+// host's.
 constexpr int kPidsConvertedMajor = 535;
 constexpr int kPidsConvertedMinor = 113;
 
@@ -118,7 +119,8 @@ DeviceReport NvmlBackend::describe(int index, NvmlHandle handle) const {
 
 void NvmlBackend::attach(unsigned index) {
   NvmlHandle handle = nullptr;
-  // Asking for a handle initialises the device, which is dear, and keeps it so for as long as this process runs: once, here.
+  // Asking for a handle initialises the device, which is dear, and keeps it so for as long as this process runs: once,
+  // here.
   const int code = api_.deviceByIndex(index, &handle);
   if (code != kNvmlSuccess || handle == nullptr) {
     DeviceReport report = describe(static_cast<int>(index), nullptr);

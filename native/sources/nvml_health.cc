@@ -60,7 +60,7 @@ void NvmlHealth::checkRows(uint64_t timeNs, RecordSink& out) {
   }
 }
 
-void NvmlHealth::tell(const NvmlEventData& event, uint64_t timeNs, RecordSink& out) const {
+void NvmlHealth::report(const NvmlEventData& event, uint64_t timeNs, RecordSink& out) const {
   Record record;
   record.timeNs = timeNs;
   record.kind = RecordKind::kDeviceEvent;
@@ -87,15 +87,15 @@ void NvmlHealth::watch(uint64_t timeZeroNs, RecordSink& out, const std::atomic<b
     const int code = api_->eventSetWait(set_, &event, kWaitMs);
     const uint64_t now = monotonicNs();
     if (code == kNvmlSuccess) {
-      tell(event, now - timeZeroNs, out);
+      report(event, now - timeZeroNs, out);
       checkRows(now - timeZeroNs, out);
-      // A broken GPU may tell more than anybody reads.
+      // A broken GPU may report more events than the host thread reads.
       sleepUntilNs(now + kMillisecond);
       continue;
     }
     const bool never = code == kNvmlUninitialized || code == kNvmlNotSupported || code == kNvmlVersionMismatch || code == kNvmlFunctionNotFound;
     if (never) return;
-    // That the wait failed is nobody's trouble in particular, and no record: a device that is lost says so itself when it is read.
+    // A failed wait is not an error of one device, and not recorded: a lost device fails when it is read.
     if (now - began < kPauseNs / 2) sleepUntilNs(now + kPauseNs);
   }
   checkRows(monotonicNs() - timeZeroNs, out);

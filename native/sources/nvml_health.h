@@ -1,5 +1,5 @@
-// What an NVIDIA driver tells by itself: Xid errors, double-bit memory errors, a GPU that went away; and whether rows of memory had to be
-// replaced, which is asked after each of these and at the end.
+// Events of an NVIDIA driver: Xid errors, double-bit memory errors, a GPU that went away; and replaced rows of memory,
+// which are read after each event and at the end.
 #pragma once
 
 #include <atomic>
@@ -19,23 +19,23 @@ class NvmlHealth {
   ~NvmlHealth();
 
   void use(const NvmlApi* api) { api_ = api; }
-  // True when the driver will tell about this GPU. Before `watch`.
+  // True when the driver will report events of this GPU. Before `watch`.
   bool add(int index, NvmlHandle handle);
   bool watches() const { return !devices_.empty(); }
 
-  // Until `stop` is set; looks at it five times a second.
+  // Until `stop` is set, which is checked five times a second.
   void watch(uint64_t timeZeroNs, RecordSink& out, const std::atomic<bool>& stop);
 
  private:
   struct Device {
     int index;
     NvmlHandle handle;
-    // Replaced rows when last asked; -1 = the driver does not say.
+    // Replaced rows at the last reading; -1 = unknown to the driver.
     int64_t replaced;
   };
   int64_t replacedRows(NvmlHandle handle) const;
   void checkRows(uint64_t timeNs, RecordSink& out);
-  void tell(const NvmlEventData& event, uint64_t timeNs, RecordSink& out) const;
+  void report(const NvmlEventData& event, uint64_t timeNs, RecordSink& out) const;
 
   const NvmlApi* api_ = nullptr;
   void* set_ = nullptr;

@@ -41,7 +41,7 @@ int NvmlProcessLists::read(NvmlHandle device, unsigned kind) {
   return kNvmlSuccess;
 }
 
-// The forms in turn, until one is not told to be missing. "_v2" comes first because its rows never changed.
+// The forms in turn, until the driver has one. "_v2" comes first because its rows never changed.
 int NvmlProcessLists::call(NvmlHandle device, unsigned kind, unsigned& count) {
   NvmlListCalls& calls = calls_[kind];
   if (rows_.empty()) rows_.resize(capacity_ * kMaxRow);
@@ -72,15 +72,15 @@ int NvmlProcessLists::callGrowing(NvmlListCalls::Call function, NvmlHandle devic
     count = capacity_;
     const int code = function(device, &count, rows_.data());
     if (code != kNvmlInsufficientSize || attempt == kTries || capacity_ == kLargestCapacity) return code;
-    // `count` says how many there are; some more will have come by the next call.
+    // `count` is the number of entries. There may be more by the next call.
     const unsigned wanted = (count > capacity_ ? count : capacity_) + capacity_ / 2;
     capacity_ = wanted < kLargestCapacity ? wanted : kLargestCapacity;
     rows_.resize(capacity_ * kMaxRow);
   }
 }
 
-// The "_v3" lists changed their rows from driver to driver under one name. Filling the buffer twice with different patterns shows how many
-// bytes the library writes, and so how long a row is.
+// The "_v3" lists changed their rows from driver to driver under one name. Filling the buffer twice with different
+// patterns shows how many bytes the library writes, and so how long a row is.
 int NvmlProcessLists::callUnknownStride(NvmlListCalls::Call function, NvmlHandle device, unsigned& count) {
   for (int attempt = 0; attempt < kTries; ++attempt) {
     fill(kPatternA);
@@ -122,10 +122,11 @@ void NvmlProcessLists::fill(uint8_t pattern) { memset(rows_.data(), pattern, row
 
 void NvmlProcessLists::merge(unsigned kind, const uint8_t* row) {
   const uint32_t pid = valueAt<uint32_t>(row, offsetof(NvmlProcessRow, pid));
-  // Number 0 stands for processes outside this pid namespace, or for an empty row.
+  // Pid 0 is a process outside this pid namespace, or an empty row.
   if (pid == 0 || pid > INT32_MAX) return;
   const uint64_t used = valueAt<uint64_t>(row, offsetof(NvmlProcessRow, usedGpuMemory));
-  // Nothing that stands in such a list holds nothing: 0 is what drivers say that look the memory up under a number of another namespace.
+  // Nothing that stands in such a list holds nothing: 0 is what drivers say that look the memory up under a number of
+  // another namespace.
   const bool known = used != kNvmlNotAvailable && used != 0;
   for (NvmlProcess& process : processes_) {
     if (process.pid != pid) continue;

@@ -1,4 +1,5 @@
-// Reads NVIDIA's process lists in whatever form the library has them, and merges the kinds of one device into one entry a process.
+// Reads NVIDIA's process lists in whatever form the library has them, and merges the kinds of one device into one entry
+// a process.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@ struct NvmlProcess {
   uint32_t pid = 0;
   // 1 compute, 2 graphics, 4 MPS.
   uint32_t kinds = 0;
-  // False: the driver does not say how much.
+  // False: unknown to the driver.
   bool known = false;
   uint64_t used = 0;
 };
@@ -30,7 +31,7 @@ class NvmlProcessLists {
   // Adds what one list of one device holds. An NVML code; kNvmlStrangeLayout when the rows are in no known form.
   int read(NvmlHandle device, unsigned kind);
 
-  // One entry a pid: the same process may stand in several lists with the same memory, which must not add up.
+  // One entry per pid: a process may be in several lists with the same memory, which must not add up.
   const std::vector<NvmlProcess>& processes() const { return processes_; }
   // How many rows the last `read` got.
   unsigned lastRows() const { return lastRows_; }

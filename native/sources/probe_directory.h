@@ -1,5 +1,5 @@
-// The directory in which probes leave their files: tells when something in it changed, lists its rings, opens its files. Its content belongs
-// to the measured processes, so only regular files are opened, never through a link, and a listing has an end.
+// The directory of the probes' files: detects changes, lists its rings, opens its files. Its content belongs to the
+// measured processes, so only regular files are opened, never through a link, and a listing is bounded.
 #pragma once
 
 #include <cstddef>
@@ -23,25 +23,25 @@ class ProbeDirectory {
   // Returns 0 or an errno.
   int open(const char* path);
 
-  // True when a name may have come or gone since the last call that said so; also where that cannot be told.
+  // True when a name may have been added or removed since the last call that returned true, and where that is unknown.
   bool changed();
 
   // Calls back for every ring, at most `limit` directory entries long; false when there are more.
   bool list(Visitor& visitor, size_t limit);
 
-  // A regular file for reading; an invalid descriptor with errno, ELOOP for a link, EINVAL for what is no regular file.
+  // A regular file for reading; an invalid descriptor with errno, ELOOP for a link, EINVAL for another kind of file.
   UniqueFd openFile(const char* name) const;
 
  private:
   UniqueFd fd_;
   int64_t changedS_ = -1;
   int64_t changedNs_ = -1;
-  // Times of directories are as coarse as the kernel's tick: a name made right after a look may leave the time as it was, so that the next
-  // looks after a change look again.
+  // Times of directories are as coarse as the kernel's tick: a name made right after a look may leave the time as it
+  // was, so that the next looks after a change look again.
   unsigned again_ = 0;
 };
 
-// Takes a name apart; false when it is no ring's.
+// Parses the name of a ring; false for another file.
 bool parseRingName(const char* name, int& pid, uint32_t& instance);
 
 }  // namespace stormlog

@@ -12,7 +12,7 @@ namespace {
 
 // A file that has no header after this long will not get one.
 constexpr uint64_t kSettleNs = 5 * kSecond;
-// The head may become visible a moment before its record; after this many looks the record is given up.
+// The head may become visible shortly before its record. After this many readings the record counts as lost.
 constexpr uint32_t kLooks = 3;
 
 // Bytes read, less than `size` at the end of the file or on an error.
@@ -78,7 +78,7 @@ ProbeFile::Answer ProbeFile::drain(uint64_t nowNs, Visitor& visitor, Batch& batc
 
 ProbeFile::Answer ProbeFile::readRecords(Visitor& visitor, Batch& batch, uint64_t& budget) {
   const uint64_t head = header_.head;
-  // The slot of the record after the head may be in the middle of being written, unless nobody writes any more.
+  // The slot of the record after the head may be half written, unless its writer has ended.
   const uint64_t readable = header_.state == kProbeEnded ? capacity_ : capacity_ - 1;
   while (tail_ < head && budget > 0) {
     uint64_t count = head - tail_;
@@ -88,7 +88,7 @@ ProbeFile::Answer ProbeFile::readRecords(Visitor& visitor, Batch& batch, uint64_
     if (count > capacity_ - slot) count = capacity_ - slot;
     const size_t size = static_cast<size_t>(count) * kProbeRecordBytes;
     if (readAt(fd_.get(), batch.records, size, kProbeHeaderBytes + slot * kProbeRecordBytes) < size) return Answer::kTruncated;
-    // Whoever wrote meanwhile may have changed what was just read: only records still in the ring afterwards are what they seem.
+    // A writer may have changed what was just read: only records that are still in the ring afterwards are valid.
     uint64_t after = 0;
     if (readAt(fd_.get(), &after, sizeof after, offsetof(ProbeHeader, head)) < sizeof after) return Answer::kTruncated;
     if (after < head) return Answer::kForeign;

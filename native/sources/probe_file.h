@@ -1,5 +1,6 @@
-// One ring file of a probe, read to where its writer is. The writer is the measured process: whatever stands in the file may be wrong,
-// half-written or hostile, so no number in it is used as an address, and each costs at most a bounded read.
+// One ring file of a probe, read to where its writer is. The writer is the measured process: whatever stands in the
+// file may be wrong, half-written or hostile, so no number in it is used as an address, and each costs at most a
+// bounded read.
 #pragma once
 
 #include <cstddef>

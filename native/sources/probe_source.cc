@@ -8,11 +8,12 @@ namespace stormlog {
 namespace {
 
 constexpr uint64_t kDrainPeriodNs = 40 * kMillisecond;
-// Whoever writes the step file truncates it first: one reading in many finds nothing, so there are many.
+// The writer of the step file truncates it first: one reading in many finds it empty, so it is read often.
 constexpr uint64_t kStepPeriodNs = 10 * kMillisecond;
 constexpr uint64_t kLookPeriodNs = 100 * kMillisecond;
 constexpr size_t kMaxEntries = 65536;
-// A ring holds 4096 records, which a loop of 100,000 steps a second fills between two drains; more than this comes from no honest loop.
+// A ring holds 4096 records, which a loop of 100,000 steps a second fills between two drains; more than this comes from
+// no honest loop.
 constexpr uint64_t kBudget = 16384;
 constexpr uint64_t kBudgetPerFile = 8192;
 constexpr uint64_t kLastBudget = 1 << 20;
@@ -56,8 +57,8 @@ struct ProbeSource::File {
   int pid = 0;
   uint64_t step = 0;
   bool stepKnown = false;
-  // Lost records told so far.
-  uint64_t toldLost = 0;
+  // Lost records reported so far.
+  uint64_t reportedLost = 0;
   uint64_t nextCheckNs = 0;
   Stream streams[kStreams];
   size_t streamCount = 0;
@@ -89,7 +90,7 @@ class ProbeSource::Delivery final : public ProbeFile::Visitor {
     }
     Stream* stream = streamOf(record, made.timeNs);
     if (stream == nullptr) return;
-    tellPeaks(*stream, record, made.timeNs);
+    reportPeaks(*stream, record, made.timeNs);
     made.kind = RecordKind::kAllocator;
     made.id = stream->id;
     if (known(record, kProbeAllocated)) made.set(0, record.v[kProbeAllocated]);
@@ -101,7 +102,7 @@ class ProbeSource::Delivery final : public ProbeFile::Visitor {
   }
 
  private:
-  // Rank, world size, role and flags in one number; a change of it is told.
+  // Rank, world size, role and flags in one number. A change is reported.
   uint64_t identity() const {
     const ProbeHeader& header = file_.ring.header();
     const auto oneMore = [](int32_t value) { return value >= 0 && value < 0xffff ? static_cast<uint64_t>(value) + 1 : 0; };
@@ -142,7 +143,7 @@ class ProbeSource::Delivery final : public ProbeFile::Visitor {
     return &stream;
   }
 
-  void tellPeaks(Stream& stream, const ProbeRecord& record, uint64_t timeNs) {
+  void reportPeaks(Stream& stream, const ProbeRecord& record, uint64_t timeNs) {
     Record made;
     bool changed = false;
     for (unsigned i = 0; i < 4; ++i) {
@@ -213,7 +214,7 @@ void ProbeSource::ring(int pid, uint32_t instance, const char* name) {
   file.ring.adopt(static_cast<UniqueFd&&>(fd), timeNs_);
   file.pid = pid;
   file.stepKnown = false;
-  file.toldLost = 0;
+  file.reportedLost = 0;
   file.nextCheckNs = timeNs_ + kQuietNs;
   file.streamCount = 0;
 }
@@ -232,10 +233,10 @@ void ProbeSource::look(uint64_t timeNs, RecordSink& out) {
   stepFile_.adopt(static_cast<UniqueFd&&>(step));
 }
 
-void ProbeSource::tellLost(File& file, uint64_t timeNs, RecordSink& out, bool all) {
+void ProbeSource::reportLost(File& file, uint64_t timeNs, RecordSink& out, bool all) {
   const uint64_t lost = file.ring.lost();
-  if (lost == file.toldLost || (!all && lost < 2 * file.toldLost)) return;
-  file.toldLost = lost;
+  if (lost == file.reportedLost || (!all && lost < 2 * file.reportedLost)) return;
+  file.reportedLost = lost;
   Record made;
   made.timeNs = timeNs;
   made.kind = RecordKind::kError;
@@ -248,7 +249,7 @@ void ProbeSource::tellLost(File& file, uint64_t timeNs, RecordSink& out, bool al
 }
 
 // A program may count its steps faster than it writes records, or have nothing to write but the step.
-void ProbeSource::tellHeaderStep(File& file, uint64_t timeNs, RecordSink& out) {
+void ProbeSource::reportHeaderStep(File& file, uint64_t timeNs, RecordSink& out) {
   const ProbeHeader& header = file.ring.header();
   if ((header.flags & kProbeStepsSeen) == 0 || (file.stepKnown && header.step == file.step)) return;
   file.step = header.step;
@@ -257,7 +258,7 @@ void ProbeSource::tellHeaderStep(File& file, uint64_t timeNs, RecordSink& out) {
 }
 
 void ProbeSource::close(File& file, uint64_t timeNs, RecordSink& out) {
-  tellLost(file, timeNs, out, true);
+  reportLost(file, timeNs, out, true);
   file.ring.close();
 }
 
@@ -272,7 +273,8 @@ void ProbeSource::drainFile(File& file, uint64_t timeNs, RecordSink& out, uint64
       close(file, timeNs, out);
       return;
     case ProbeFile::Answer::kIdle:
-      // The pid is the writer's own; in a namespace of its own it may name nobody here, or somebody else. Both only cost a look.
+      // The pid is the writer's own. From another pid namespace it may be no process here, or another one: then the
+      // check is wasted, but harmless.
       if (timeNs - file.ring.lastMovedNs() < kQuietNs || timeNs < file.nextCheckNs) break;
       file.nextCheckNs = timeNs + kQuietNs;
       if (kill(file.pid, 0) != 0 && errno == ESRCH) {
@@ -285,8 +287,8 @@ void ProbeSource::drainFile(File& file, uint64_t timeNs, RecordSink& out, uint64
       break;
   }
   if (!file.ring.hasHeader()) return;
-  tellHeaderStep(file, timeNs, out);
-  tellLost(file, timeNs, out, false);
+  reportHeaderStep(file, timeNs, out);
+  reportLost(file, timeNs, out, false);
   if (answer == ProbeFile::Answer::kEnded) close(file, timeNs, out);
 }
 

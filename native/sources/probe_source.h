@@ -1,5 +1,5 @@
-// What probes inside the measured processes write into their rings, and the step file: one source, drained by the host thread at a pace of
-// its own. All its tables are made at the start; a job with more processes than fit is told, not followed.
+// The rings of the probes inside the measured processes, and the step file: one source, drained by the host thread at
+// its own rate. All its tables are made at the start. Processes beyond their size are reported and not followed.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,12 @@ enum ProbeTrouble : uint64_t {
 
 class ProbeSource final : public Source, private ProbeDirectory::Visitor {
  public:
-  // `startNs` is the CLOCK_MONOTONIC moment of time zero; the launcher `rootPid` is no part of the job, whatever it was made to load.
+  // `startNs` is time zero on CLOCK_MONOTONIC. The launcher `rootPid` is not part of the job, whatever it loads.
   ProbeSource(const std::string& directory, uint64_t startNs, int rootPid);
   ~ProbeSource();
 
   SourceReport probe() override;
-  // Called as often as the host thread wakes; looks at its own paces.
+  // Called as often as the host thread wakes. Reads at its own rates.
   void sample(uint64_t timeNs, RecordSink& out) override;
 
   // The last look, at all there is.
@@ -54,8 +54,8 @@ class ProbeSource final : public Source, private ProbeDirectory::Visitor {
   void look(uint64_t timeNs, RecordSink& out);
   void drain(uint64_t timeNs, RecordSink& out, uint64_t budget, uint64_t budgetPerFile);
   void drainFile(File& file, uint64_t timeNs, RecordSink& out, uint64_t& budget);
-  void tellLost(File& file, uint64_t timeNs, RecordSink& out, bool all);
-  void tellHeaderStep(File& file, uint64_t timeNs, RecordSink& out);
+  void reportLost(File& file, uint64_t timeNs, RecordSink& out, bool all);
+  void reportHeaderStep(File& file, uint64_t timeNs, RecordSink& out);
   void close(File& file, uint64_t timeNs, RecordSink& out);
   void readStepFile(uint64_t timeNs, RecordSink& out);
 

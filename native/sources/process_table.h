@@ -1,4 +1,5 @@
-// The processes of the measured tree: a dense fixed-size array for the fast loop and a hash from pid to place, allocated once.
+// The processes of the measured tree: a dense fixed-size array for the fast loop and a hash from pid to place,
+// allocated once.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@ namespace stormlog {
 struct ProcessEntry {
   int pid = 0;
   int parent = 0;
-  // Kept descriptors follow the process, not the number: after a reuse of the pid they say ESRCH.
+  // Open descriptors follow the process, not the pid: after a reuse of the pid they fail with ESRCH.
   UniqueFd statm;
   UniqueFd status;
   // Children of the main thread; other threads are opened when there are any.
@@ -35,7 +36,7 @@ struct ProcessEntry {
   bool ended = false;
   // Still in its parent's address space (between vfork and exec): its pages are the parent's and must not count twice.
   bool borrowsMemory = false;
-  // How borrowing is told: by kcmp, or by an identical statm line.
+  // How a borrowed address space is detected: by kcmp, or by an identical statm line.
   bool borrowCheckByText = false;
 };
 
@@ -69,8 +70,8 @@ class ProcessTable {
     return entry;
   }
 
-  // Closes and removes the entry at `index` by moving the last one there; the hash is rebuilt by `rehash()`, which must follow before
-  // the next `find`.
+  // Closes and removes the entry at `index` by moving the last one there; the hash is rebuilt by `rehash()`, which must
+  // follow before the next `find`.
   void removeAt(size_t index) {
     --size_;
     if (index != size_) {

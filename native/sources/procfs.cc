@@ -84,7 +84,7 @@ bool parseStatus(const char* text, size_t size, Status& out) {
 }
 
 bool parseStat(const char* text, size_t size, Stat& out) {
-  // The name stands in parentheses and may itself hold any byte, so the last ')' is the only safe anchor.
+  // The name is in parentheses and may contain any byte, so the last ')' is the only safe anchor.
   const char* close = nullptr;
   for (const char* p = text + size; p != text;) {
     if (*--p == ')') {
@@ -217,8 +217,8 @@ bool ProcFs::environContains(int pid, const char* marker, size_t markerSize, cha
   if (markerSize == 0 || markerSize + 2 > size) return false;
   const UniqueFd fd = open(pid, "environ");
   if (!fd) return false;
-  // One virtual NUL before the first entry and one after the last make every entry "\0NAME=value\0"; what may hold the start of a
-  // match is carried over to the next read.
+  // One virtual NUL before the first entry and one after the last make every entry "\0NAME=value\0"; what may hold the
+  // start of a match is carried over to the next read.
   buffer[0] = '\0';
   size_t filled = 1;
   for (;;) {

@@ -1,4 +1,5 @@
-// Reading /proc (or a made-up tree of the same shape) without allocation: paths in fixed buffers, raw getdents64, hand-rolled parsers.
+// Reading /proc (or a made-up tree of the same shape) without allocation: paths in fixed buffers, raw getdents64,
+// hand-rolled parsers.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +47,7 @@ struct Rollup {
   uint8_t valid = 0;
 };
 
-// Each parser takes any bytes at all and says false when they are not what it expects.
+// Each parser accepts any bytes and returns false when they do not have the expected form.
 bool parseNumber(const char*& at, const char* end, uint64_t& out);
 bool parseStatm(const char* text, size_t size, Statm& out);
 bool parseStatus(const char* text, size_t size, Status& out);
@@ -59,7 +60,7 @@ bool findKeyValue(const char* text, size_t size, const char* key, uint64_t& out)
 // pread from the start, again after EINTR. Bytes read, or -1 with errno.
 ssize_t preadText(int fd, char* buffer, size_t size);
 
-// Link count of a directory (2 + its subdirectories on procfs and cgroupfs); 0 when it cannot be told.
+// Link count of a directory (2 + its subdirectories on procfs and cgroupfs); 0 when unknown.
 unsigned linkCount(const char* path);
 unsigned linkCount(int directory);
 
@@ -67,7 +68,7 @@ unsigned linkCount(int directory);
 enum class SameMemory { kNo, kYes, kUnknown };
 SameMemory shareMemory(int pid, int other);
 
-// CPU time the process has used so far, all threads together; 0 when it cannot be told.
+// CPU time the process has used so far, all threads together; 0 when unknown.
 uint64_t processCpuNs(int pid);
 
 class ProcFs {
@@ -88,7 +89,7 @@ class ProcFs {
   // Reads <root>/<pid>/<name> in one go. Bytes read, or -1 with errno.
   ssize_t read(int pid, const char* name, char* buffer, size_t size) const;
 
-  // Number of threads by the link count of the task directory; 0 when it cannot be told.
+  // Number of threads by the link count of the task directory; 0 when unknown.
   unsigned threads(int pid) const;
 
   // True when /proc/<pid>/environ holds exactly the entry `marker` ("NAME=value"); `buffer` is scratch space.

@@ -33,7 +33,7 @@ struct DeviceReport {
   // A MIG device: the index of its GPU, and its profile ("1g.10gb"). -1 and "" otherwise.
   int parent = -1;
   std::string migProfile;
-  // Shares its memory with the CPU: what is used is no device's own.
+  // Shares its memory with the CPU: the used memory is not the device's own.
   bool unified = false;
   // "memory", "memory:v1", "memory:v2", "processes", "accounting", "events", "persistence:off", …
   std::vector<std::string> capabilities;
@@ -48,7 +48,7 @@ class Source {
  public:
   virtual ~Source() = default;
 
-  // Opens what is needed and says what can be read. May allocate and block; never called from a sampling loop.
+  // Opens the source and reports what can be read. May allocate and block; never called from a sampling loop.
   virtual SourceReport probe() = 0;
 
   // Reads once and pushes records stamped `timeNs` (since time zero). Allocates nothing and never throws.

@@ -10,7 +10,7 @@ namespace stormlog {
 class StepFile {
  public:
   enum class Answer {
-    // No file, or empty for the moment between being truncated and being written.
+    // No file, or an empty one between truncation and writing.
     kNothing,
     kSame,
     kChanged,

@@ -18,7 +18,8 @@ TreeScan::TreeScan(const ProcFs& proc, int rootPid) : proc_(proc), rootPid_(root
   if (!childrenFiles_) pairs_.reset(new Pair[kPairs]);
   loadavg_ = proc_.openTop("loadavg");
   struct statfs fs {};
-  // Containers may put their own file system over loadavg, whose last-pid field is seconds old; only the kernel's is believed.
+  // Containers may put their own file system over loadavg, whose last-pid field is seconds old; only the kernel's is
+  // believed.
   if (loadavg_ && (fstatfs(loadavg_.get(), &fs) != 0 || fs.f_type != kProcMagic)) loadavg_.reset();
 }
 
@@ -54,7 +55,8 @@ void TreeScan::pass(ProcessTable& table, Visitor& visitor) {
 void TreeScan::scanChildren(int pid, UniqueFd& mainThread, UniqueFd& tasks, Visitor& visitor) {
   if (!mainThread) mainThread = proc_.openTaskFile(pid, pid, "children");
   if (mainThread) readChildren(mainThread.get(), pid, visitor);
-  // The file of a thread lists only what that thread forked. The link count of the task directory is 2 + the number of threads.
+  // The file of a thread lists only what that thread forked. The link count of the task directory is 2 + the number of
+  // threads.
   if (!tasks) tasks = proc_.openDirectory(pid, "task");
   if (tasks && linkCount(tasks.get()) == 3) return;
   PidDirectory threads(proc_.open(pid, "task"));
@@ -107,7 +109,8 @@ void TreeScan::scanParents(ProcessTable& table, Visitor& visitor) {
     Stat stat;
     if (n > 0 && parseStat(text, static_cast<size_t>(n), stat)) pairs_[count++] = Pair{pid, stat.parent};
   }
-  // Children usually have higher pids than their parents, so one or two rounds settle it; the number of rounds is bounded by depth.
+  // Children usually have higher pids than their parents, so one or two rounds settle it; the number of rounds is
+  // bounded by depth.
   bool grew = true;
   while (grew) {
     grew = false;

@@ -1,4 +1,4 @@
-// Finds the members of the process tree. Tells each pid to a callback; knows nothing of memory.
+// Finds the members of the process tree and passes each pid to a callback. Does not read memory.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,12 @@ class TreeScan {
 
   TreeScan(const ProcFs& proc, int rootPid);
 
-  // True when the kernel lists children per thread; otherwise every pass reads the parent of every process of the machine.
+  // True when the kernel lists children per thread; otherwise every pass reads the parent of every process of the
+  // machine.
   bool usesChildrenFiles() const { return childrenFiles_; }
 
-  // True when no process or thread was born on this machine since the last call, so that a pass would find nothing new. Never true
-  // where that cannot be told.
+  // True when no process or thread was born on this machine since the last call, so that a pass would find nothing new.
+  // Never true where that is unknown.
   bool nothingBorn();
 
   // One pass over the root and all entries of the table, which grows while it is walked.

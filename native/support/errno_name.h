@@ -1,4 +1,5 @@
-// The symbolic name of an errno, as Node prints it. glibc's own strerrorname_np is newer than the glibc this must load on.
+// The symbolic name of an errno, as Node prints it. glibc's own strerrorname_np is newer than the glibc this must load
+// on.
 #pragma once
 
 namespace stormlog {

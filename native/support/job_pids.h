@@ -1,5 +1,5 @@
-// The pids of the measured job, published by the host thread and copied by the threads that talk to devices: a sequence lock over a
-// fixed array, so that neither ever waits for the other.
+// The pids of the measured job, published by the host thread and copied by the threads that talk to devices: a sequence
+// lock over a fixed array, so that neither ever waits for the other.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,8 @@ class JobPids {
     const size_t kept = count < kCapacity ? count : kCapacity;
     const uint64_t sequence = sequence_.load(std::memory_order_relaxed);
     sequence_.store(sequence + 1, std::memory_order_relaxed);
-    // Who sees one of these sees the odd sequence before it. Order by the stores themselves, because ThreadSanitizer knows no fences.
+    // Who sees one of these sees the odd sequence before it. Order by the stores themselves, because ThreadSanitizer
+    // knows no fences.
     for (size_t i = 0; i < kept; ++i) pids_[i].store(pids[i], std::memory_order_release);
     count_.store(kept, std::memory_order_release);
     sequence_.store(sequence + 2, std::memory_order_release);

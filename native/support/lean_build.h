@@ -1,5 +1,5 @@
-// Included before every file of a Linux release build, so that what is built on a new distribution loads on glibc 2.28 and takes nothing
-// from libstdc++ (see no_libstdcxx.cc).
+// Included before every file of a Linux release build, so that what is built on a new distribution loads on glibc 2.28
+// and takes nothing from libstdc++ (see no_libstdcxx.cc).
 #pragma once
 
 #include <cstddef>

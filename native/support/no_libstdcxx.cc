@@ -1,6 +1,7 @@
-// The few things headers of the C++ library need from its binary. The shipped addon links none of that binary: it is built without
-// exceptions, loads on glibc 2.28 whatever the building machine has, and stays small. Where the library would throw, this ends the
-// process, which can only happen when memory is exhausted or a string outgrows the address space.
+// The few symbols that headers of the C++ library need from its binary. The shipped addon links none of that binary: it
+// is built without exceptions, loads on glibc 2.28 whatever the building machine has, and stays small. Where the
+// library would throw, this ends the process, which can only happen when memory is exhausted or a string outgrows the
+// address space.
 #include <cstdlib>
 #include <new>
 

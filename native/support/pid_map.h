@@ -35,7 +35,7 @@ class PidMap {
     return true;
   }
 
-  // Removes every pid whose value `gone` says true of.
+  // Removes every pid for whose value `gone` returns true.
   template <typename Predicate>
   void removeIf(Predicate gone) {
     std::unique_ptr<Slot[]> before(new Slot[kSlots]());

@@ -1,4 +1,4 @@
-// Whether processes here have numbers of their own, as in a container.
+// Whether this is a separate pid namespace, as in a container.
 #pragma once
 
 #include <unistd.h>

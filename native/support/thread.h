@@ -1,5 +1,5 @@
-// A POSIX thread that takes no signals. Plain pthread rather than std::thread: that one lives in libstdc++, which the shipped
-// addon does without.
+// A POSIX thread that takes no signals. Plain pthread rather than std::thread: that one lives in libstdc++, which the
+// shipped addon does without.
 #pragma once
 
 #include <pthread.h>
@@ -18,8 +18,8 @@ class Thread {
   Thread& operator=(const Thread&) = delete;
   ~Thread() { join(); }
 
-  // Returns 0 or an errno. All signals are blocked in the new thread, so that the host program's handlers keep running on its
-  // own threads.
+  // Returns 0 or an errno. All signals are blocked in the new thread, so that the host program's handlers keep running
+  // on its own threads.
   int start(void* (*entry)(void*), void* argument) {
     sigset_t all;
     sigset_t before;
@@ -52,7 +52,8 @@ class Thread {
 #endif
   }
 
-  // The default slack of 50 µs is cheaper and good enough below 500 Hz; above it, it would be a visible part of the period.
+  // The default slack of 50 µs is cheaper and good enough below 500 Hz; above it, it would be a visible part of the
+  // period.
   static void setTimerSlackFor(unsigned long long periodNs) {
 #if defined(__linux__)
     if (periodNs < 2000000ULL) prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);

@@ -23,7 +23,7 @@ class UniqueFd {
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   void reset(int fd = -1) {
-    // close() is never retried: on Linux the descriptor is gone even when it says EINTR.
+    // close() is never retried: on Linux the descriptor is closed even after EINTR.
     if (fd_ >= 0) ::close(fd_);
     fd_ = fd;
   }

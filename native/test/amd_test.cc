@@ -45,7 +45,7 @@ TEST("two AMD cards are named, measured and kept apart") {
   CHECK_EQ(sum, 13 * kGib);
 }
 
-TEST("an AMD processor that shares the CPU's memory counts all of it, and says that it is shared") {
+TEST("an AMD processor that shares the CPU's memory counts all of it, and reports it as shared") {
   const DrmTree tree;
   const std::string device = tree.amd(0, "0000:c4:00.0", 200 * kMib, 512 * kMib);
   tree.number(device + "/mem_info_gtt_used", 24 * kGib);
@@ -75,7 +75,7 @@ TEST("an AMD card without video memory of its own is unified, never empty") {
   CHECK_EQ(test.sample().last(RecordKind::kDevice)->v[1], 62 * kGib);
 }
 
-TEST("an AMD card whose driver shows no counters has no samples and says why") {
+TEST("an AMD card whose driver shows no counters has no samples and a reason") {
   const DrmTree tree;
   tree.card(0, "0000:03:00.0", "amdgpu");
   DrmUnderTest test(tree);
@@ -98,7 +98,8 @@ TEST("the compute driver names everybody's processes; who has only the graphics 
   tree.compute(job.pid(), 4231, 3 * kGib);
   tree.compute(job.pid(), 998, 0);
   tree.compute(77, 4231, 1 * kGib);
-  // 3 GiB by the compute driver are within these 3.5 GiB; another client of the same process is apart; a copy of its descriptor is not.
+  // 3 GiB by the compute driver are within these 3.5 GiB; another client of the same process is apart; a copy of its
+  // descriptor is not.
   tree.open(job.pid(), 5, "/dev/dri/renderD129", amdClient("0000:0a:00.0", 1, 3 * 1024 * 1024));
   tree.open(job.pid(), 6, "/dev/dri/renderD129", amdClient("0000:0a:00.0", 2, 512 * 1024));
   tree.open(job.pid(), 7, "/dev/dri/card1", amdClient("0000:0a:00.0", 2, 512 * 1024));
@@ -135,7 +136,7 @@ TEST("the compute driver names everybody's processes; who has only the graphics 
   CHECK_EQ(test.backend->devices().at(1).listEntries, 2);
 }
 
-TEST("counters of the compute driver are read anew when processes end, their numbers come again, or two share a place") {
+TEST("the compute driver's files are reopened when a process ends, a pid is reused, or two pids share a slot") {
   const DrmTree tree;
   tree.amd(0, "0000:03:00.0", 1, kGib);
   tree.node(1, 998, 0x0300, 128, kGib);
@@ -161,7 +162,7 @@ TEST("counters of the compute driver are read anew when processes end, their num
   CHECK_EQ(processOn(test.list(), 1212, kFirst)->v[0], 3 * kMib);
 }
 
-TEST("in a pid namespace the compute driver's pids are nobody's, and left out where the job's own are known") {
+TEST("in a pid namespace the compute driver's pids have no owner, and are left out where the job's own are known") {
   const DrmTree tree;
   tree.amd(0, "0000:03:00.0", 5 * kGib, 24 * kGib);
   tree.node(1, 998, 0x0300, 128, 24 * kGib);
@@ -174,14 +175,14 @@ TEST("in a pid namespace the compute driver's pids are nobody's, and left out wh
   const Record* entry = processOn(before, 31000, kFirst);
   CHECK(entry != nullptr);
   CHECK_EQ(entry->valid & 4, 0);
-  CHECK_EQ(entry->v[2], kOwnerUntold);
+  CHECK_EQ(entry->v[2], kOwnerUnknown);
   tree.open(12, 5, "/dev/dri/renderD128", amdClient("0000:03:00.0", 1, 2 * 1024 * 1024));
   const Capture after = test.list();
   CHECK_EQ(after.count(RecordKind::kDeviceProcess), 1);
   CHECK_EQ(processOn(after, 12, kFirst)->v[0], 2 * kGib);
 }
 
-TEST("partitions of a card are devices of their own: each with its processes, the card's memory counted once") {
+TEST("partitions of a card are separate devices with their processes, and the card's memory is counted once") {
   const DrmTree tree;
   const std::string device = tree.amd(0, "0000:05:00.0", 40 * kGib, 192 * kGib);
   tree.write(device + "/current_compute_partition", "CPX\n");
@@ -225,7 +226,7 @@ TEST("partitions of a card are devices of their own: each with its processes, th
   CHECK(out.last(RecordKind::kDeviceList, kFirst) == nullptr);
 }
 
-TEST("a node whose name a container changed is told by the address the kernel gives") {
+TEST("a node that a container renamed is identified by its address") {
   const DrmTree tree;
   tree.amd(0, "0000:03:00.0", 1, kGib);
   tree.amd(1, "0000:0a:00.0", 1, kGib);

@@ -1,4 +1,4 @@
-// The thread of one maker's devices: what it does when, whatever the driver does.
+// The thread of one vendor's devices, with drivers that answer late, fail or hang.
 #include "../device_worker.h"
 
 #include "../device_owners.h"
@@ -101,7 +101,7 @@ struct Running {
 
 }  // namespace
 
-TEST("the first sample and the first list are there before the worker says that it is ready") {
+TEST("the first sample and the first list are there before the worker reports that it is ready") {
   Plan plan;
   plan.blockListMs = 100;
   Running running(plan, kSecond);
@@ -128,26 +128,26 @@ TEST("a worker whose backend finds nothing ends at once") {
   CHECK(monotonicNs() - begin < 200 * kMillisecond);
 }
 
-TEST("a call that does not come back is told once, with its device, and told again when it does") {
+TEST("a call that hangs is reported once with its device, and again when it returns") {
   Plan plan;
   Running running(plan);
   running.worker->waitReady(running.in(5 * kSecond));
   plan.blockSampleMs = 1700;
-  Capture told;
+  Capture reports;
   Record record;
   const uint64_t begin = monotonicNs();
   while (monotonicNs() - begin < 2300 * kMillisecond) {
-    if (running.worker->watchdog(monotonicNs(), record)) told.push(record);
+    if (running.worker->watchdog(monotonicNs(), record)) reports.push(record);
     sleepMs(10);
   }
   running.worker->stop(running.in(kSecond));
-  CHECK_EQ(told.records.size(), 2);
-  if (told.records.size() != 2) return;
-  CHECK_EQ(told.records[0].v[0], static_cast<uint64_t>(DeviceEvent::kStalled));
-  CHECK_EQ(told.records[0].id, 7);
-  CHECK(told.records[0].v[1] > kSecond && told.records[0].v[1] < 1400 * kMillisecond);
-  CHECK_EQ(told.records[1].v[0], static_cast<uint64_t>(DeviceEvent::kRecovered));
-  CHECK(told.records[1].v[1] >= 1700 * kMillisecond);
+  CHECK_EQ(reports.records.size(), 2);
+  if (reports.records.size() != 2) return;
+  CHECK_EQ(reports.records[0].v[0], static_cast<uint64_t>(DeviceEvent::kStalled));
+  CHECK_EQ(reports.records[0].id, 7);
+  CHECK(reports.records[0].v[1] > kSecond && reports.records[0].v[1] < 1400 * kMillisecond);
+  CHECK_EQ(reports.records[1].v[0], static_cast<uint64_t>(DeviceEvent::kRecovered));
+  CHECK(reports.records[1].v[1] >= 1700 * kMillisecond);
   CHECK(plan.samples > 10);
 }
 
@@ -171,7 +171,7 @@ TEST("threads that hang hold up the stop no longer than allowed, and free their 
   }
 }
 
-TEST("a probe that hangs delays nobody and has no stall") {
+TEST("a probe that hangs delays no sample and is not a stall") {
   Plan plan;
   plan.blockProbeMs = 1400;
   Running running(plan);
@@ -254,14 +254,15 @@ TEST("many devices begin slower, and return to the asked rate when they prove ch
   CHECK_EQ(governor.periodNs(), 20 * kMillisecond);
   CHECK(governor.update(2 * kSecond, 10 * kMillisecond));
   CHECK_EQ(governor.periodNs(), 40 * kMillisecond);
-  // What others use counts, but a shorter period does not double it: 2 x 1.5 + 0.5 is under four fifths of 5, 1.5 x 2.4 + 0.5 is not.
+  // What others use counts, but a shorter period does not double it: 2 x 1.5 + 0.5 is under four fifths of 5, 1.5 x 2.4
+  // + 0.5 is not.
   CHECK(!governor.update(3 * kSecond, 12400 * kMicrosecond, kMillisecond / 2));
   CHECK(governor.update(4 * kSecond, 13900 * kMicrosecond, kMillisecond));
   CHECK_EQ(governor.periodNs(), 20 * kMillisecond);
   CHECK(governor.update(5 * kSecond, 14400 * kMicrosecond, 6 * kMillisecond));
 }
 
-TEST("the job's processes are the job's, also just after their end; others are not; what has no number here is not told") {
+TEST("processes of the job are owned also just after their end, others are not, and pids without a process are unknown") {
   Child child({"sleep", "5000"});
   HostOptions options;
   options.rootPid = getpid();
@@ -277,18 +278,18 @@ TEST("the job's processes are the job's, also just after their end; others are n
     Record record;
     record.kind = RecordKind::kDeviceProcess;
     record.id = pid;
-    owners.tell(record, timeNs, out);
+    owners.assign(record, timeNs, out);
     return (record.valid & 4) == 0 ? -1 : static_cast<int>(record.v[2]);
   };
   CHECK_EQ(ownerOf(child.pid(), 1), 1);
   CHECK_EQ(ownerOf(getppid(), 1), 0);
   CHECK_EQ(ownerOf(4194304 + 17, 1), -1);
-  Record untold;
-  untold.kind = RecordKind::kDeviceProcess;
-  untold.id = child.pid();
-  untold.v[2] = kOwnerUntold;
-  owners.tell(untold, 1, out);
-  CHECK(!(untold.valid & 4) && untold.v[2] == 0);
+  Record unowned;
+  unowned.kind = RecordKind::kDeviceProcess;
+  unowned.id = child.pid();
+  unowned.v[2] = kOwnerUnknown;
+  owners.assign(unowned, 1, out);
+  CHECK(!(unowned.valid & 4) && unowned.v[2] == 0);
   const int pid = child.pid();
   const uint64_t before = host->membership();
   child.end();

@@ -51,7 +51,7 @@ TEST("dmem lines are read by card and region; cut, foreign and limitless ones gi
   CHECK_EQ(bytesOf(std::string(9000, '\0')), UINT64_MAX);
 }
 
-TEST("where only the kernel's top group tells how much of an Intel card is used, that is what is measured") {
+TEST("the kernel's top group is measured where nothing else counts the use of an Intel card") {
   const DrmTree tree;
   tree.card(0, kCard, "xe");
   top(tree, 16 * kGib, 3 * kGib);
@@ -67,7 +67,7 @@ TEST("where only the kernel's top group tells how much of an Intel card is used,
   CHECK_EQ(record->v[1], 16 * kGib);
 }
 
-TEST("the job's own group stands in where its processes cannot be told one by one, and never beside them") {
+TEST("the job's own group is used where its processes cannot be counted one by one, and never in addition") {
   const DrmTree tree;
   tree.amd(0, kCard, 3 * kGib, 16 * kGib);
   top(tree, 16 * kGib, 3 * kGib);
@@ -103,7 +103,7 @@ TEST("a group with another's process counts only while that has no graphics devi
   DmemGroup job(tree.sys(), tree.proc());
   job.follow(both, 2);
   CHECK(job.isJobs());
-  // What was seen of it cannot be read, so nobody knows what it holds.
+  // Its files cannot be read, so its memory is unknown.
   job.follow(ours, 1);
   CHECK(!job.isJobs());
   tree.open(501, 0, "/dev/null", "");
@@ -123,7 +123,7 @@ TEST("a group with another's process counts only while that has no graphics devi
   CHECK(!job.isJobs());
 }
 
-TEST("the group's own high-water mark is told when it rose while we watched") {
+TEST("the group's own high-water mark is reported when it rises during the measurement") {
   const DrmTree tree;
   tree.amd(0, kCard, 3 * kGib, 16 * kGib);
   group(tree, {500}, kGib);

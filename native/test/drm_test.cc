@@ -10,7 +10,7 @@
 using namespace stormlog;
 using namespace testing_support;
 
-TEST("a machine without a card, or without /sys, has no such devices and says so") {
+TEST("a machine without a card, or without /sys, has no such devices and a reason") {
   const DrmTree tree;
   DrmUnderTest none(tree);
   CHECK(!none.report.available);
@@ -63,7 +63,7 @@ TEST("a card that vanishes in mid-run ends its samples with one error; the other
   CHECK_EQ(test.list(102 * kSecond).count(RecordKind::kDeviceEvent), 0);
 }
 
-TEST("a reading that fails for a while is tried ever more seldom, and its return is told") {
+TEST("a failing reading is retried at growing intervals, and its recovery is reported") {
   const DrmTree tree;
   const std::string device = tree.amd(0, "0000:03:00.0", kMib, kGib);
   DrmUnderTest test(tree);
@@ -76,7 +76,7 @@ TEST("a reading that fails for a while is tried ever more seldom, and its return
     CHECK_EQ(out.count(RecordKind::kDevice), 0);
     for (const Record& record : out.records) tries = record.kind == RecordKind::kError ? record.v[2] : tries;
   }
-  // 20, 40, 80 … 640 ms, then once a second; told at each doubling.
+  // 20, 40, 80 … 640 ms, then once a second. Reported at each doubling.
   CHECK(tries >= 8 && tries <= 16);
   CHECK(errors >= 4 && errors <= 5);
   tree.number(device + "/mem_info_vram_used", 3 * kMib);
@@ -86,7 +86,7 @@ TEST("a reading that fails for a while is tried ever more seldom, and its return
   CHECK_EQ(test.sample(21 * kSecond).records.size(), 1);
 }
 
-TEST("another size than at the start is told, and used from then on") {
+TEST("a changed size is reported, and used from then on") {
   const DrmTree tree;
   const std::string device = tree.amd(0, "0000:03:00.0", kMib, kGib);
   DrmUnderTest test(tree);
@@ -96,7 +96,7 @@ TEST("another size than at the start is told, and used from then on") {
   CHECK_EQ(out.last(RecordKind::kDeviceEvent, kFirst)->v[0], static_cast<uint64_t>(DeviceEvent::kCapacityChanged));
   CHECK_EQ(out.last(RecordKind::kDeviceEvent, kFirst)->v[1], 2 * kGib);
   CHECK_EQ(test.sample().last(RecordKind::kDevice)->v[1], 2 * kGib);
-  // More used than there is: told as it is, without a free amount.
+  // More used than there is: reported as it is, without a free amount.
   tree.number(device + "/mem_info_vram_used", 3 * kGib);
   const Capture over = test.sample();
   CHECK_EQ(over.last(RecordKind::kDevice)->v[0], 3 * kGib);
@@ -120,16 +120,16 @@ TEST("a step of memory that no list has explained asks for one") {
   CHECK(!test.backend->wantsProcesses());
 }
 
-TEST("a node that this user may not open is said with its remedy") {
+TEST("a node that this user may not open is reported with its remedy") {
   const DrmTree tree;
   tree.amd(0, "0000:03:00.0", kMib, kGib);
   tree.node(1, 998, 0x0300, 128, kGib);
   tree.write("dev/dri/renderD128", "");
   tree.write("dev/kfd", "");
   CHECK(DrmUnderTest(tree).backend->devices().at(0).reason.empty());
-  chmod((tree.folder() / "dev/dri/renderD128").c_str(), 0600);
-  chmod((tree.folder() / "dev/kfd").c_str(), 0600);
-  chmod(tree.folder().path().c_str(), 0755);
+  chmod((tree.directory() / "dev/dri/renderD128").c_str(), 0600);
+  chmod((tree.directory() / "dev/kfd").c_str(), 0600);
+  chmod(tree.directory().path().c_str(), 0755);
   std::fflush(stdout);
   if (getuid() != 0) return;
   const pid_t child = fork();
@@ -147,13 +147,13 @@ TEST("a node that this user may not open is said with its remedy") {
   CHECK_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST("processes that refuse to be looked at leave the job's memory unknown, where nothing else counts it") {
+TEST("processes that may not be read leave the job's memory unknown where nothing else counts it") {
   const DrmTree tree;
   tree.card(0, "0000:04:00.0", "xe");
   tree.open(500, 3, "/dev/dri/renderD128", xeClient("0000:04:00.0", 1, 1024));
   tree.open(501, 3, "/dev/dri/renderD128", xeClient("0000:04:00.0", 2, 1024));
-  chmod((tree.folder() / "proc/501/fd").c_str(), 0700);
-  chmod(tree.folder().path().c_str(), 0755);
+  chmod((tree.directory() / "proc/501/fd").c_str(), 0700);
+  chmod(tree.directory().path().c_str(), 0755);
   std::fflush(stdout);
   if (getuid() != 0) return;
   const pid_t child = fork();

@@ -25,24 +25,24 @@ class DrmTree {
     mkdirs("proc");
   }
 
-  std::string sys() const { return folder_ / "sys"; }
-  std::string proc() const { return folder_ / "proc"; }
-  const TempFolder& folder() const { return folder_; }
+  std::string sys() const { return directory_ / "sys"; }
+  std::string proc() const { return directory_ / "proc"; }
+  const TempDirectory& directory() const { return directory_; }
 
-  void mkdirs(const std::string& name) const { folder_.write(name + "/.keep", ""); unlink((folder_ / (name + "/.keep")).c_str()); }
-  void write(const std::string& name, const std::string& text) const { folder_.write(name, text); }
-  void number(const std::string& name, uint64_t value) const { folder_.write(name, std::to_string(value) + "\n"); }
+  void mkdirs(const std::string& name) const { directory_.write(name + "/.keep", ""); unlink((directory_ / (name + "/.keep")).c_str()); }
+  void write(const std::string& name, const std::string& text) const { directory_.write(name, text); }
+  void number(const std::string& name, uint64_t value) const { directory_.write(name, std::to_string(value) + "\n"); }
   void link(const std::string& name, const std::string& target) const {
     const size_t slash = name.rfind('/');
     mkdirs(name.substr(0, slash));
-    if (symlink(target.c_str(), (folder_ / name).c_str()) != 0) std::perror(name.c_str());
+    if (symlink(target.c_str(), (directory_ / name).c_str()) != 0) std::perror(name.c_str());
   }
   void remove(const std::string& name) const {
-    const std::string command = "rm -rf '" + (folder_ / name) + "'";
+    const std::string command = "rm -rf '" + (directory_ / name) + "'";
     if (std::system(command.c_str()) != 0) std::perror("rm");
   }
 
-  // A card on the PCI bus with a render node 128 above it; returns its device's folder, relative to the tree.
+  // A card on the PCI bus with a render node 128 above it; returns its device's directory, relative to the tree.
   std::string card(int number, const std::string& pci, const std::string& driver) const {
     const std::string device = "sys/devices/pci0000:00/" + pci;
     const std::string name = "card" + std::to_string(number);
@@ -70,18 +70,18 @@ class DrmTree {
 
   // A processor of AMD's compute driver.
   void node(int number, unsigned gpuId, unsigned location, int renderMinor, uint64_t bytes) const {
-    const std::string folder = "sys/class/kfd/kfd/topology/nodes/" + std::to_string(number);
-    this->number(folder + "/gpu_id", gpuId);
-    write(folder + "/properties", "cpu_cores_count 0\nsimd_count 304\nlocation_id " + std::to_string(location) + "\ndomain 0\ndrm_render_minor " +
+    const std::string directory = "sys/class/kfd/kfd/topology/nodes/" + std::to_string(number);
+    this->number(directory + "/gpu_id", gpuId);
+    write(directory + "/properties", "cpu_cores_count 0\nsimd_count 304\nlocation_id " + std::to_string(location) + "\ndomain 0\ndrm_render_minor " +
                                       std::to_string(renderMinor) + "\nunique_id 4919\n");
-    write(folder + "/mem_banks/0/properties", "heap_type 1\nsize_in_bytes " + std::to_string(bytes) + "\nflags 0\n");
+    write(directory + "/mem_banks/0/properties", "heap_type 1\nsize_in_bytes " + std::to_string(bytes) + "\nflags 0\n");
     mkdirs("sys/class/kfd/kfd/proc");
   }
   void compute(int pid, unsigned gpuId, uint64_t bytes) const {
     number("sys/class/kfd/kfd/proc/" + std::to_string(pid) + "/vram_" + std::to_string(gpuId), bytes);
   }
 
-  // A descriptor of a process, and what the kernel says of it.
+  // A descriptor of a process, with its fdinfo.
   void open(int pid, int fd, const std::string& target, const std::string& text) const {
     const std::string process = "proc/" + std::to_string(pid);
     remove(process + "/fd/" + std::to_string(fd));
@@ -96,7 +96,7 @@ class DrmTree {
   }
 
  private:
-  TempFolder folder_;
+  TempDirectory directory_;
 };
 
 inline std::string amdClient(const std::string& pci, int client, uint64_t vramKib, uint64_t gttKib = 0) {

@@ -59,7 +59,7 @@ TEST("fdinfo of amdgpu with both drm-memory and drm-resident is counted once, by
   CHECK_EQ(parsed(amdClient("0000:03:00.0", 9, 1)).client, 9);
 }
 
-TEST("fdinfo of i915 and xe is read: local0 and vram0 are the card's, system0 and gtt the machine's, stolen memory nobody's") {
+TEST("fdinfo of i915 and xe: local0 and vram0 count as the card's, system0 and gtt as the machine's, stolen memory as neither") {
   const FdInfo i915 = parsed(
       "drm-driver:\ti915\ndrm-client-id:\t7\ndrm-pdev:\t0000:03:00.0\ndrm-total-system0:\t16 MiB\ndrm-resident-system0:\t12 MiB\n"
       "drm-total-local0:\t64 MiB\ndrm-resident-local0:\t48 MiB\ndrm-total-stolen-local0:\t8 MiB\ndrm-resident-stolen-local0:\t8 MiB\n");
@@ -72,7 +72,7 @@ TEST("fdinfo of i915 and xe is read: local0 and vram0 are the card's, system0 an
   CHECK_EQ(bytesOf(parsed("drm-resident-vram0:\t1 MiB\ndrm-resident-vram1:\t2 MiB\n").card), 3 * kMib);
 }
 
-TEST("a graphics client whose kernel tells no memory is known, and its memory is unknown") {
+TEST("a graphics client is listed with unknown memory where the kernel does not count it") {
   const FdInfo info = parsed("drm-driver:\ti915\ndrm-client-id:\t7\ndrm-engine-render:\t9288864723 ns\n");
   CHECK_EQ(bytesOf(info.card), UINT64_MAX);
   CHECK_EQ(bytesOf(info.host), UINT64_MAX);
@@ -157,7 +157,7 @@ TEST("a number that was a file and is a graphics device now is found within eigh
   CHECK(rounds <= static_cast<int>(FdInfoScan::kRounds));
 }
 
-TEST("a process that got the number of an ended one is looked at anew") {
+TEST("a process that reuses the pid of an ended one is read again") {
   const DrmTree tree;
   const int pid = 4711;
   tree.open(pid, 9, "/tmp/file", "pos:\t0\n");
@@ -213,9 +213,9 @@ TEST("what is kept open is bounded, given back with its process, and makes no di
   }
   const auto openNow = [] {
     size_t count = 0;
-    DIR* folder = opendir("/proc/self/fd");
-    while (readdir(folder) != nullptr) ++count;
-    closedir(folder);
+    DIR* directory = opendir("/proc/self/fd");
+    while (readdir(directory) != nullptr) ++count;
+    closedir(directory);
     return count;
   };
   const size_t before = openNow();
@@ -236,12 +236,12 @@ TEST("what is kept open is bounded, given back with its process, and makes no di
   CHECK_EQ(openNow(), before);
 }
 
-TEST("a process of another user refuses to be looked at, and that is said") {
+TEST("a process of another user may not be read, and that is reported") {
   const int pid = 1;
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    // Root may look at everything.
+    // Root may read everything.
     if (getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(2);
     FdInfoScan scan("/proc", 64);
     Seen seen;

@@ -14,7 +14,7 @@
 using namespace stormlog;
 using testing_support::Capture;
 using testing_support::readRecords;
-using testing_support::TempFolder;
+using testing_support::TempDirectory;
 
 namespace {
 
@@ -72,13 +72,13 @@ TEST("a record has exactly the published bytes and its unknown values are zero")
 }
 
 TEST("records come out in order, in whole batches and with the header first") {
-  TempFolder folder;
+  TempDirectory directory;
   RecordWriter writer;
-  CHECK_EQ(writer.open((folder / "a.slg").c_str(), sampleHeader()), 0);
+  CHECK_EQ(writer.open((directory / "a.slg").c_str(), sampleHeader()), 0);
   for (uint64_t i = 0; i < 3000; ++i) writer.push(numbered(i));
   CHECK_EQ(writer.written(), 2 * RecordWriter::kBatch);
   writer.close();
-  const auto file = readRecords(folder / "a.slg");
+  const auto file = readRecords(directory / "a.slg");
   CHECK_EQ(file.records.size(), 3000);
   CHECK_EQ(file.tail, 0);
   CHECK_EQ(file.header.rootPid, 4242);
@@ -87,13 +87,13 @@ TEST("records come out in order, in whole batches and with the header first") {
   CHECK(ordered);
 }
 
-TEST("an existing file, a missing folder and a directory are refused with their errno") {
-  TempFolder folder;
-  folder.write("there", "x");
+TEST("an existing file, a missing directory and a directory are refused with their errno") {
+  TempDirectory directory;
+  directory.write("there", "x");
   RecordWriter writer;
-  CHECK_EQ(writer.open((folder / "there").c_str(), sampleHeader()), EEXIST);
-  CHECK_EQ(writer.open((folder / "no/such").c_str(), sampleHeader()), ENOENT);
-  CHECK_EQ(writer.open(folder.path().c_str(), sampleHeader()), EEXIST);
+  CHECK_EQ(writer.open((directory / "there").c_str(), sampleHeader()), EEXIST);
+  CHECK_EQ(writer.open((directory / "no/such").c_str(), sampleHeader()), ENOENT);
+  CHECK_EQ(writer.open(directory.path().c_str(), sampleHeader()), EEXIST);
 }
 
 TEST("a full disk is kept as an error, and pushing goes on harmlessly") {
@@ -107,8 +107,8 @@ TEST("a full disk is kept as an error, and pushing goes on harmlessly") {
 }
 
 TEST("a file that cannot grow further ends at a whole record") {
-  TempFolder folder;
-  const std::string path = folder / "short.slg";
+  TempDirectory directory;
+  const std::string path = directory / "short.slg";
   // The limit falls into the middle of a record. In a child, because it is a limit of the process.
   const pid_t child = fork();
   if (child == 0) {

@@ -1,6 +1,8 @@
 /* A program that knows nothing of the gate but its one optional function, to be run with libstormlog_heap.so preloaded.
- *   heap_host grow STEPS BYTES   keeps BYTES more at every step, 2 ms each; prints what its heap grew by and the last number of it
- *   heap_host hold MB MS | short | end MS (sleeps, then exits) | fork MS | exec MS | threads MS | closes FILE MS | vfork MS */
+ * heap_host grow STEPS BYTES   keeps BYTES more at every step, 2 ms each; prints what its heap grew by and the last
+ * number of it
+ * heap_host hold MB MS | short | end MS (sleeps, then exits) | fork MS | exec MS | threads MS | closes FILE MS | vfork
+ * MS */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <malloc.h>
@@ -16,7 +18,7 @@
 extern void stormlog_gate_step(uint64_t) __attribute__((weak));
 
 #ifdef OWN_MALLOC
-/* A program with an allocator of its own, which the C library's numbers know nothing of. */
+/* A program with its own allocator, which the C library's counters do not include. */
 static char arena[64 << 20];
 static size_t used;
 void *malloc(size_t size) {
@@ -33,7 +35,7 @@ void *realloc(void *block, size_t size) {
 }
 #endif
 
-/* At a fixed address, this makes the program itself stand for the C library's function. */
+/* At a fixed address, this makes the program's symbol replace the C library's function. */
 void *(*volatile takenAddress)(size_t) = malloc;
 
 static void hold(long ms) {

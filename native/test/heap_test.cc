@@ -14,7 +14,7 @@ using namespace stormlog;
 using testing_support::built;
 using testing_support::Reader;
 using testing_support::sleepMs;
-using testing_support::TempFolder;
+using testing_support::TempDirectory;
 
 namespace {
 
@@ -28,8 +28,8 @@ struct Ran {
 };
 
 // Runs a shell line in which $HOST is the program with the library preloaded, and what else `environment` sets.
-Ran run(const TempFolder& folder, const std::string& line, const std::string& environment = "") {
-  const std::string command = "HOST=\"env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + folder.path() + " " +
+Ran run(const TempDirectory& directory, const std::string& line, const std::string& environment = "") {
+  const std::string command = "HOST=\"env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + directory.path() + " " +
                               environment + " " + built("heap_host") + "\"; " + line;
   FILE* pipe = popen(command.c_str(), "r");
   std::string output;
@@ -39,9 +39,9 @@ Ran run(const TempFolder& folder, const std::string& line, const std::string& en
   return {status, output};
 }
 
-std::vector<std::string> namesIn(const std::string& folder, const std::string& ending) {
+std::vector<std::string> namesIn(const std::string& path, const std::string& ending) {
   std::vector<std::string> names;
-  DIR* directory = opendir(folder.c_str());
+  DIR* directory = opendir(path.c_str());
   while (const dirent* entry = readdir(directory)) {
     const std::string name = entry->d_name;
     if (name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0) names.push_back(name);
@@ -59,14 +59,14 @@ std::string textOf(const std::string& path) {
 
 }  // namespace
 
-TEST("a preloaded program tells its heap at every step, and it grows by what the program says") {
-  TempFolder folder;
-  const Ran ran = run(folder, "$HOST grow 150 1300");
+TEST("a preloaded program records its heap at every step, with the growth that the program allocates") {
+  TempDirectory directory;
+  const Ran ran = run(directory, "$HOST grow 150 1300");
   CHECK_EQ(ran.status, 0);
   unsigned long grown = 0;
   unsigned long last = 0;
   CHECK_EQ(std::sscanf(ran.output.c_str(), "%lu %lu", &grown, &last), 2);
-  Reader reader(folder.path(), 0, kEarlier);
+  Reader reader(directory.path(), 0, kEarlier);
   reader.finish();
   std::vector<const Record*> steps;
   for (const Record* record : reader.all(RecordKind::kAllocator)) {
@@ -80,58 +80,58 @@ TEST("a preloaded program tells its heap at every step, and it grows by what the
   CHECK(steps.back()->v[1] >= steps.back()->v[0]);
   const Record* end = reader.out.last(RecordKind::kAllocator);
   CHECK_EQ(end->valid >> 4, kProbeEnd);
-  CHECK_EQ(reader.told(kProbeRecordsLost), 0);
-  const auto infos = namesIn(folder.path(), ".info");
+  CHECK_EQ(reader.reported(kProbeRecordsLost), 0);
+  const auto infos = namesIn(directory.path(), ".info");
   CHECK_EQ(infos.size(), 1);
-  const std::string info = textOf(folder / infos[0]);
+  const std::string info = textOf(directory / infos[0]);
   CHECK(info.find("heap=mallinfo2\n") != std::string::npos);
   CHECK(info.find("heap_host grow 150 1300\n") != std::string::npos);
   CHECK(info.find("rank=") == std::string::npos);
 }
 
 TEST("the older counters are taken where the newer ones are missing") {
-  TempFolder folder;
-  CHECK_EQ(run(folder, "$HOST hold 64 120", "STORMLOG_GATE_HEAP_SOURCE=mallinfo").status, 0);
-  Reader reader(folder.path(), 0, kEarlier);
+  TempDirectory directory;
+  CHECK_EQ(run(directory, "$HOST hold 64 120", "STORMLOG_GATE_HEAP_SOURCE=mallinfo").status, 0);
+  Reader reader(directory.path(), 0, kEarlier);
   reader.finish();
   uint64_t most = 0;
   for (const Record* record : reader.all(RecordKind::kAllocator)) most = record->v[0] > most ? record->v[0] : most;
   CHECK(most >= 64 * kMiB && most < 66 * kMiB);
 }
 
-TEST("a program at a fixed address, which stands for malloc itself, tells its heap all the same") {
-  TempFolder folder;
-  const std::string line = "env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + folder.path() + " " +
+TEST("a program at a fixed address, which replaces malloc, still records its heap") {
+  TempDirectory directory;
+  const std::string line = "env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + directory.path() + " " +
                            built("heap_fixed") + " hold 5 100";
   CHECK_EQ(system(line.c_str()), 0);
-  Reader reader(folder.path(), 0, kEarlier);
+  Reader reader(directory.path(), 0, kEarlier);
   reader.finish();
   const Record* last = reader.out.last(RecordKind::kAllocator);
   CHECK(last != nullptr && last->v[0] > 5 * kMiB && last->v[0] < 6 * kMiB);
 }
 
-TEST("the heap of a program with an allocator of its own is not told as the C library's, its steps are") {
-  TempFolder folder;
-  const std::string line = "env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + folder.path() + " " +
+TEST("a program with its own allocator records its steps, and no heap of the C library") {
+  TempDirectory directory;
+  const std::string line = "env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + directory.path() + " " +
                            built("heap_own_malloc") + " grow 40 1000 >/dev/null";
   CHECK_EQ(system(line.c_str()), 0);
-  Reader reader(folder.path(), 0, kEarlier);
+  Reader reader(directory.path(), 0, kEarlier);
   reader.finish();
   CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 0);
   CHECK(reader.all(RecordKind::kStep).size() > 30);
   CHECK_EQ(reader.out.last(RecordKind::kStep)->v[0], 40);
-  const auto infos = namesIn(folder.path(), ".info");
+  const auto infos = namesIn(directory.path(), ".info");
   CHECK_EQ(infos.size(), 1);
-  CHECK(textOf(folder / infos[0]).find("heap=none:malloc is not the C library's\n") != std::string::npos);
+  CHECK(textOf(directory / infos[0]).find("heap=none:malloc is not the C library's\n") != std::string::npos);
 }
 
 TEST("rank and world size come from the launcher's variables") {
-  TempFolder folder;
-  CHECK_EQ(run(folder, "$HOST end 60", "RANK=2 LOCAL_RANK=1 WORLD_SIZE=4").status, 0);
-  Reader reader(folder.path(), 0, kEarlier);
+  TempDirectory directory;
+  CHECK_EQ(run(directory, "$HOST end 60", "RANK=2 LOCAL_RANK=1 WORLD_SIZE=4").status, 0);
+  Reader reader(directory.path(), 0, kEarlier);
   reader.finish();
   CHECK_EQ(reader.out.last(RecordKind::kStream)->v[3] & 0xffffffffffULL, 3ULL | 5ULL << 16 | 1ULL << 32);
-  TempFolder wrong;
+  TempDirectory wrong;
   CHECK_EQ(run(wrong, "$HOST end 60", "RANK=4 WORLD_SIZE=4 SLURM_PROCID=x SLURM_NTASKS=2").status, 0);
   Reader plain(wrong.path(), 0, kEarlier);
   plain.finish();
@@ -139,17 +139,17 @@ TEST("rank and world size come from the launcher's variables") {
 }
 
 TEST("a program that ends at once leaves nothing, and so does any without the directory") {
-  TempFolder folder;
-  CHECK_EQ(run(folder, "$HOST short").status, 0);
-  CHECK_EQ(namesIn(folder.path(), ".probe").size(), 0);
-  CHECK_EQ(run(folder, "$HOST grow 30 100", "STORMLOG_GATE_PROBE_DIR=").status, 0);
-  CHECK_EQ(run(folder, "$HOST grow 30 100", "STORMLOG_GATE_PROBE_DIR=relative").status, 0);
-  CHECK_EQ(run(folder, "$HOST grow 30 100", "STORMLOG_GATE_PROBE_DIR=/no/such/folder").status, 0);
-  CHECK_EQ(namesIn(folder.path(), ".probe").size(), 0);
+  TempDirectory directory;
+  CHECK_EQ(run(directory, "$HOST short").status, 0);
+  CHECK_EQ(namesIn(directory.path(), ".probe").size(), 0);
+  CHECK_EQ(run(directory, "$HOST grow 30 100", "STORMLOG_GATE_PROBE_DIR=").status, 0);
+  CHECK_EQ(run(directory, "$HOST grow 30 100", "STORMLOG_GATE_PROBE_DIR=relative").status, 0);
+  CHECK_EQ(run(directory, "$HOST grow 30 100", "STORMLOG_GATE_PROBE_DIR=/no/such/directory").status, 0);
+  CHECK_EQ(namesIn(directory.path(), ".probe").size(), 0);
 }
 
-TEST("a forked child has a ring of its own, and so has what a process becomes by exec") {
-  TempFolder forked;
+TEST("a forked child has its own ring, and so has a process after exec") {
+  TempDirectory forked;
   CHECK_EQ(run(forked, "$HOST fork 120").status, 0);
   CHECK_EQ(namesIn(forked.path(), ".probe").size(), 2);
   Reader reader(forked.path(), 0, kEarlier);
@@ -159,23 +159,23 @@ TEST("a forked child has a ring of its own, and so has what a process becomes by
   uint64_t most[2] = {0, 0};
   for (const Record* record : reader.all(RecordKind::kAllocator)) most[record->id] = std::max(most[record->id], record->v[0]);
   CHECK(std::min(most[0], most[1]) < kMiB && std::max(most[0], most[1]) > 3 * kMiB);
-  TempFolder replaced;
+  TempDirectory replaced;
   CHECK_EQ(run(replaced, "$HOST exec 60").status, 0);
   const auto rings = namesIn(replaced.path(), ".probe");
   CHECK_EQ(rings.size(), 2);
   CHECK_EQ(rings[0].substr(0, rings[0].find('.')) == rings[1].substr(0, rings[1].find('.')), true);
-  TempFolder vforked;
+  TempDirectory vforked;
   CHECK_EQ(run(vforked, "$HOST vfork 60").status, 0);
   CHECK_EQ(namesIn(vforked.path(), ".probe").size(), 1);
 }
 
 TEST("threads that step, allocate and fork at once disturb neither the program nor the ring") {
-  TempFolder folder;
-  CHECK_EQ(run(folder, "$HOST threads 400").status, 0);
-  Reader reader(folder.path(), 0, kEarlier);
+  TempDirectory directory;
+  CHECK_EQ(run(directory, "$HOST threads 400").status, 0);
+  Reader reader(directory.path(), 0, kEarlier);
   reader.finish();
-  CHECK_EQ(reader.told(kProbeNotARing), 0);
-  CHECK_EQ(reader.told(kProbeRecordImpossible), 0);
+  CHECK_EQ(reader.reported(kProbeNotARing), 0);
+  CHECK_EQ(reader.reported(kProbeRecordImpossible), 0);
   CHECK(reader.all(RecordKind::kAllocator).size() > 40);
   bool sound = true;
   for (const Record* record : reader.all(RecordKind::kAllocator)) sound &= record->v[0] < 64 * kMiB && record->v[0] > 0;
@@ -183,35 +183,35 @@ TEST("threads that step, allocate and fork at once disturb neither the program n
 }
 
 TEST("a program that closes every descriptor keeps its own file") {
-  TempFolder folder;
-  const Ran ran = run(folder, "$HOST closes " + folder.path() + "/own 120");
+  TempDirectory directory;
+  const Ran ran = run(directory, "$HOST closes " + directory.path() + "/own 120");
   CHECK_EQ(ran.status, 0);
-  CHECK_EQ(namesIn(folder.path(), ".probe").size(), 1);
+  CHECK_EQ(namesIn(directory.path(), ".probe").size(), 1);
 }
 
 TEST("where no file can be made the program runs all the same") {
-  TempFolder folder;
-  CHECK_EQ(chmod(folder.path().c_str(), 0555), 0);
-  CHECK_EQ(run(folder, "$HOST grow 30 100").status, 0);
-  CHECK_EQ(chmod(folder.path().c_str(), 0755), 0);
+  TempDirectory directory;
+  CHECK_EQ(chmod(directory.path().c_str(), 0555), 0);
+  CHECK_EQ(run(directory, "$HOST grow 30 100").status, 0);
+  CHECK_EQ(chmod(directory.path().c_str(), 0755), 0);
   // A limit on file sizes, below that of a ring; in a subshell, with the signal that would come by default.
-  CHECK_EQ(run(folder, "(ulimit -f 8; trap '' XFSZ; $HOST grow 30 100 >/dev/null)").status, 0);
-  CHECK_EQ(namesIn(folder.path(), ".probe").size(), geteuid() == 0 ? 1 : 0);
+  CHECK_EQ(run(directory, "(ulimit -f 8; trap '' XFSZ; $HOST grow 30 100 >/dev/null)").status, 0);
+  CHECK_EQ(namesIn(directory.path(), ".probe").size(), geteuid() == 0 ? 1 : 0);
 }
 
 TEST("a Python interpreter is left to its own probe") {
   // A real interpreter, not a script that chooses one.
   if (access("/usr/bin/python3", X_OK) != 0) return;
-  TempFolder folder;
-  const std::string line = "env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + folder.path() +
+  TempDirectory directory;
+  const std::string line = "env LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + directory.path() +
                            " /usr/bin/python3 -I -c 'import time; time.sleep(0.1)'";
   CHECK_EQ(system(line.c_str()), 0);
-  CHECK_EQ(namesIn(folder.path(), ".probe").size(), 0);
+  CHECK_EQ(namesIn(directory.path(), ".probe").size(), 0);
 }
 
 TEST("ordinary programs of this machine run under it as ever") {
-  TempFolder folder;
-  const std::string line = "export LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + folder.path() +
+  TempDirectory directory;
+  const std::string line = "export LD_PRELOAD=" + built("libstormlog_heap.so") + " STORMLOG_GATE_PROBE_DIR=" + directory.path() +
                            "; seq 1 20000 | sort -rn | gzip | gunzip | md5sum; sh -c 'for i in 1 2 3 4 5; do (echo $i); done'; ls / | wc -l; printf x | xargs echo";
   FILE* with = popen(line.c_str(), "r");
   FILE* without = popen(line.substr(line.find("; ") + 2).c_str(), "r");

@@ -4,7 +4,7 @@
 using namespace stormlog;
 using namespace testing_support;
 
-TEST("an Intel card of which only fdinfo tells has no used memory, but the job's at the rate of samples") {
+TEST("an Intel card with fdinfo alone has no used memory, but the job's at the rate of samples") {
   const DrmTree tree;
   const std::string device = tree.card(0, "0000:03:00.0", "xe");
   tree.write(device + "/vendor", "0x8086\n");
@@ -67,7 +67,7 @@ TEST("Intel's processor graphics is unified, and a client's share of the machine
   CHECK_EQ(processOn(test.list(), 700, kFirst)->v[0], 12 * kMib);
 }
 
-TEST("a kernel that tells of no memory in fdinfo leaves it unknown, not zero") {
+TEST("memory is unknown, not zero, where the kernel's fdinfo does not count it") {
   const DrmTree tree;
   tree.card(0, "0000:00:02.0", "i915");
   tree.open(700, 3, "/dev/dri/card0", "drm-driver:\ti915\ndrm-client-id:\t7\ndrm-pdev:\t0000:00:02.0\ndrm-engine-render:\t1 ns\n");
@@ -79,7 +79,7 @@ TEST("a kernel that tells of no memory in fdinfo leaves it unknown, not zero") {
   CHECK_EQ(out.last(RecordKind::kDeviceList)->v[2], 1);
 }
 
-TEST("AMD and Intel beside each other have names and numbers of their own") {
+TEST("AMD and Intel devices in one machine have distinct names and indices") {
   const DrmTree tree;
   tree.card(0, "0000:00:02.0", "i915");
   tree.amd(1, "0000:03:00.0", kMib, kGib);

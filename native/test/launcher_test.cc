@@ -1,4 +1,4 @@
-// The launcher as a program: what it says, and that nothing of a job outlives it.
+// The launcher as a program: what it reports, and that no process of a job outlives it.
 #include <poll.h>
 
 #include "harness.h"
@@ -89,7 +89,7 @@ bool startsWith(const std::string& text, const char* start) { return text.rfind(
 
 }  // namespace
 
-TEST("the command waits for its go and its exit code is told") {
+TEST("the command waits for its go and its exit code is reported") {
   Launch launch({"sh", "-c", "exit 7"});
   CHECK(startsWith(launch.line(), "pid "));
   launch.send('g');
@@ -99,7 +99,7 @@ TEST("the command waits for its go and its exit code is told") {
   CHECK_EQ(launch.wait(2000), 0);
 }
 
-TEST("death by a signal is told with its number") {
+TEST("death by a signal is reported with its number") {
   Launch launch({"sh", "-c", "kill -USR1 $$"});
   launch.line();
   launch.send('g');
@@ -107,7 +107,7 @@ TEST("death by a signal is told with its number") {
   CHECK(launch.line() == "signal 10 0");
 }
 
-TEST("a command that cannot run is told with its errno, and nothing after it") {
+TEST("a command that cannot run is reported with its errno, and nothing after it") {
   Launch missing({"/no/such/program"});
   missing.line();
   missing.send('g');
@@ -180,7 +180,7 @@ TEST("five hundred children are ended at one word") {
   CHECK_EQ(running("31337003"), 0);
 }
 
-TEST("a job that was never told to go ends quietly with the gate") {
+TEST("a job that never got its go ends quietly with the gate") {
   Launch launch({built("child"), "sleep", "31337004"});
   launch.line();
   launch.hangUp();
@@ -188,7 +188,7 @@ TEST("a job that was never told to go ends quietly with the gate") {
   CHECK_EQ(running("31337004"), 0);
 }
 
-TEST("an interrupt reaches the command, and its answer is told") {
+TEST("an interrupt reaches the command, and its exit is reported") {
   Launch launch({"sh", "-c", "trap 'exit 9' INT; while :; do sleep 0.05; done"});
   launch.line();
   launch.send('g');

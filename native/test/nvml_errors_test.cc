@@ -11,7 +11,7 @@ using testing_support::library;
 using testing_support::libraryWithout;
 using testing_support::Scenario;
 using testing_support::sleepMs;
-using testing_support::TempFolder;
+using testing_support::TempDirectory;
 
 namespace {
 
@@ -41,7 +41,7 @@ TEST("every code an initialiser may answer is a reason that names it") {
   }
 }
 
-TEST("a device whose handle is refused is told with the reason, and the other is read") {
+TEST("a device whose handle is refused is reported with the reason, and the other is read") {
   for (const int code : {15, 4, 28}) {
     Scenario scenario(std::string(kTwo) + "handle-code 0 " + std::to_string(code) + "\n");
     NvmlBackend backend(library());
@@ -80,7 +80,7 @@ TEST("a machine that shares its memory with the CPU has no device memory, rather
     CHECK(!backend.usedBytes(used));
     CHECK_EQ(out.count(RecordKind::kError), 0);
     CHECK_EQ(out.last(RecordKind::kDevice)->valid, 0);
-    // Who uses it can be told all the same.
+    // Its processes can still be listed.
     CHECK_EQ(entriesOf(out, 0, 1).size(), 1);
   }
 }
@@ -108,7 +108,7 @@ TEST("a driver that was exchanged, and a container that lost its devices, end th
   }
 }
 
-TEST("a device that does not answer is asked ever more seldom, and its return is told with how long it was gone") {
+TEST("a device that does not answer is read at growing intervals, and its return is reported with the time it was gone") {
   Scenario scenario(std::string(kTwo) + "error 60 1 10\nerror 260 1 0\n");
   NvmlBackend backend(library());
   backend.probe();
@@ -128,7 +128,7 @@ TEST("a device that does not answer is asked ever more seldom, and its return is
   CHECK(out.last(RecordKind::kDevice, 0) != nullptr);
 }
 
-TEST("a GPU that is lost in mid-run ends with one record, whether memory or the process list says so") {
+TEST("a GPU that is lost in mid-run ends with one record, whether memory or the process list reports it") {
   for (const char* where : {"memory", "processes"}) {
     Scenario scenario(std::string(kTwo) + "error 60 0 15 " + where + "\n");
     NvmlBackend backend(library());
@@ -170,7 +170,7 @@ TEST("another capacity and another number of devices are events") {
     CHECK_EQ(record.id, capacity ? 0 : -1);
     CHECK_EQ(record.v[1], capacity ? 99000 : 1);
   }
-  // The one that was pulled out says that it is lost.
+  // The removed one is reported as lost.
   CHECK_EQ(out.last(RecordKind::kError)->id, 1);
 }
 
@@ -186,8 +186,8 @@ TEST("each optional symbol may be missing: what it is for is missing, and nothin
       "nvmlDeviceGetSupportedEventTypes"};
   Scenario scenario(std::string(kTwo) + "accounting 0 on\nproc 0 0 4242 7000\n");
   for (const std::string& symbol : optional) {
-    TempFolder folder;
-    NvmlBackend backend(libraryWithout(folder, {symbol}));
+    TempDirectory directory;
+    NvmlBackend backend(libraryWithout(directory, {symbol}));
     const SourceReport report = backend.probe();
     if (!report.available) harness::report(__FILE__, __LINE__, symbol + ": " + report.reason);
     Capture out;
@@ -205,10 +205,10 @@ TEST("each optional symbol may be missing: what it is for is missing, and nothin
 }
 
 TEST("a library that is cut off or no library at all is a reason") {
-  TempFolder folder;
+  TempDirectory directory;
   Scenario scenario(kTwo);
-  folder.write("libnvidia-ml.so.1", "not a library");
-  CHECK(NvmlBackend(folder / "libnvidia-ml.so.1").probe().reason.find("cannot be loaded") != std::string::npos);
-  const SourceReport blind = NvmlBackend(libraryWithout(folder, {"nvmlDeviceGetMemoryInfo", "nvmlDeviceGetMemoryInfo_v2"})).probe();
+  directory.write("libnvidia-ml.so.1", "not a library");
+  CHECK(NvmlBackend(directory / "libnvidia-ml.so.1").probe().reason.find("cannot be loaded") != std::string::npos);
+  const SourceReport blind = NvmlBackend(libraryWithout(directory, {"nvmlDeviceGetMemoryInfo", "nvmlDeviceGetMemoryInfo_v2"})).probe();
   CHECK(blind.reason.find("cannot read memory") != std::string::npos);
 }

@@ -1,4 +1,4 @@
-// Divided GPUs, exact peaks by accounting, and what a driver tells by itself.
+// MIG devices, exact peaks by accounting, and events of the driver.
 #include "../device_worker.h"
 #include "harness.h"
 #include "nvml_support.h"
@@ -21,7 +21,7 @@ const char* const kMig =
     "mig 0 0 3g.20gb MIG-aaaa 20000000\nmig 0 3 1g.5gb MIG-bbbb 5000000\n"
     "at 0 0.0 1000 10 20000000\nat 0 0.3 2000 20 5000000\nproc 0 0.0 4001 900\nproc 0 0.3 4002 1900\n";
 
-// The last peak that was told of a process.
+// The last peak that was reported of a process.
 const Record* peakOf(const Capture& out, int pid) { return out.last(RecordKind::kDeviceProcessPeak, pid); }
 
 }  // namespace
@@ -72,7 +72,7 @@ TEST("a MIG device whose handle died is looked up by its UUID again") {
   CHECK(out.last(RecordKind::kDevice, kMigDevices + 3)->timeNs > out.last(RecordKind::kDeviceEvent)->timeNs - 1);
 }
 
-TEST("identity, persistence and versions are told") {
+TEST("identity, persistence and versions are reported") {
   Scenario scenario("devices 1\ndriver 575.57.08\nnvml 12.575.57.08\nat 0 0 1 0 10\npersistence 0 off\nattach 60\npci 0 00000001:C1:00.0\n");
   NvmlBackend backend(library());
   const uint64_t begin = monotonicNs();
@@ -86,7 +86,7 @@ TEST("identity, persistence and versions are told") {
   CHECK(device.backend == "nvml");
 }
 
-TEST("accounting gives exact peaks of the job's processes while they live and after they ended, and of nobody else") {
+TEST("accounting gives exact peaks of the job's processes, living and ended, and of no others") {
   Scenario scenario(
       "devices 2\nat 0 0 9000 0 100000\nat 0 1 1 0 10\naccounting 0 on\naccounting 1 off\n"
       "proc 0 0 4001 5000\nproc 60 0 4001 gone\nproc 0 0 4002 100\npeak 0 4001 6500\npeak 0 4002 200\npeak 0 4003 0\nproc 0 0 4003 50\n");
@@ -120,10 +120,10 @@ TEST("accounting gives exact peaks of the job's processes while they live and af
   CHECK(peakOf(out, 4002) == nullptr && peakOf(out, 4003) == nullptr);
 }
 
-TEST("a process too short for any list has its peak at the end, and a stranger of before under its number has not") {
+TEST("a process too short for any list has its peak at the end, and an earlier process with its pid has none") {
   // Numbers that no process here has: they have ended.
   Scenario scenario("");
-  scenario.set("devices 1\nat 0 0 9000 0 100000\naccounting 0 on\npeak 0 4000002 777\nfollow " + (scenario.folder / "follow") + "\n");
+  scenario.set("devices 1\nat 0 0 9000 0 100000\naccounting 0 on\npeak 0 4000002 777\nfollow " + (scenario.directory / "follow") + "\n");
   NvmlBackend backend(library());
   JobPids pids;
   backend.follow(&pids);
@@ -135,7 +135,7 @@ TEST("a process too short for any list has its peak at the end, and a stranger o
   backend.sample(2, out);
   pids.publish(job, 1);
   backend.sample(3, out);
-  scenario.folder.write("follow", "4000001 0 0 6500\n");
+  scenario.directory.write("follow", "4000001 0 0 6500\n");
   backend.sampleProcesses(4, out);
   CHECK_EQ(out.count(RecordKind::kDeviceProcessPeak), 0);
   backend.finish(5, out);
@@ -144,7 +144,7 @@ TEST("a process too short for any list has its peak at the end, and a stranger o
   CHECK(peak != nullptr && peak->v[0] == 6500 && peak->v[2] == 1);
 }
 
-TEST("accounting that may not be asked for is said so") {
+TEST("accounting that may not be read is reported as denied") {
   Scenario scenario("devices 2\nat 0 0 1 0 10\nat 0 1 1 0 10\naccounting 0 denied\naccounting 1 unsupported\n");
   NvmlBackend backend(library());
   backend.probe();
@@ -152,7 +152,7 @@ TEST("accounting that may not be asked for is said so") {
   for (const std::string& capability : backend.devices()[1].capabilities) CHECK(capability.find("accounting") == std::string::npos);
 }
 
-TEST("what the driver tells by itself comes through the worker while memory is read") {
+TEST("events of the driver arrive through the worker while memory is read") {
   Scenario scenario(
       "devices 2\nat 0 0 1 0 10\nat 0 1 1 0 10\nevent 120 1 xid 79\nevent 160 0 ecc 2\nevent 200 0 unavailable 1\n");
   DeviceOptions options;
@@ -179,9 +179,9 @@ TEST("what the driver tells by itself comes through the worker while memory is r
   }
 }
 
-TEST("a driver whose events fail at once makes no busy loop, and nothing is said of a device") {
+TEST("a driver whose events fail at once causes no busy loop and no record of a device") {
   Scenario scenario("");
-  const std::string calls = scenario.folder / "calls";
+  const std::string calls = scenario.directory / "calls";
   scenario.set("devices 1\nat 0 0 1 0 10\nerror 0 * 15 nvmlEventSetWait_v2\ncalls " + calls + "\n");
   Capture out;
   {
@@ -196,7 +196,7 @@ TEST("a driver whose events fail at once makes no busy loop, and nothing is said
     Record record;
     while (worker.take(record)) out.push(record);
   }
-  // The health thread lets go of the library a moment after it said that it is done.
+  // The health thread releases the library shortly after it reports that it is done.
   for (int i = 0; i < 200 && callsOf(calls, "EventSetWait") < 0; ++i) sleepMs(10);
   CHECK(callsOf(calls, "EventSetWait") >= 1 && callsOf(calls, "EventSetWait") < 40);
   CHECK_EQ(out.count(RecordKind::kError), 0);

@@ -11,7 +11,7 @@ using testing_support::library;
 using testing_support::libraryWithout;
 using testing_support::Scenario;
 using testing_support::sleepMs;
-using testing_support::TempFolder;
+using testing_support::TempDirectory;
 
 namespace {
 
@@ -35,14 +35,14 @@ std::string compute(const char* suffix) { return std::string("nvmlDeviceGetCompu
 
 }  // namespace
 
-TEST("rows of 16, 24 and 32 bytes under one name are told apart, with one process and with five") {
+TEST("rows of 16, 24 and 32 bytes under one name are distinguished, with one process and with five") {
   for (const char* stride : {"16", "24", "32"}) {
     for (int count = 1; count <= 5; count += 4) {
       std::string text = std::string("devices 1\nat 0 0 1000 0 100000\nstride ") + stride + "\n";
       for (int i = 0; i < count; ++i) text += "proc 0 0 " + std::to_string(4001 + i) + " " + std::to_string((i + 1) * 1000) + "\n";
       Scenario scenario(text);
-      TempFolder folder;
-      Listed listed(libraryWithout(folder, {compute("_v2"), compute("")}));
+      TempDirectory directory;
+      Listed listed(libraryWithout(directory, {compute("_v2"), compute("")}));
       CHECK_EQ(listed.entries.size(), count);
       for (size_t i = 0; i < listed.entries.size(); ++i) {
         CHECK_EQ(listed.entries[i].id, 4001 + static_cast<int>(i));
@@ -56,8 +56,8 @@ TEST("rows of 16, 24 and 32 bytes under one name are told apart, with one proces
 
 TEST("without a process the size of a row stays open until there is one") {
   Scenario scenario("devices 1\nat 0 0 1000 0 100000\nstride 32\nproc 60 0 4001 5000\n");
-  TempFolder folder;
-  Listed listed(libraryWithout(folder, {compute("_v2"), compute("")}));
+  TempDirectory directory;
+  Listed listed(libraryWithout(directory, {compute("_v2"), compute("")}));
   CHECK_EQ(listed.entries.size(), 0);
   CHECK_EQ(listed.out.last(RecordKind::kDeviceList)->v[0], 0);
   sleepMs(80);
@@ -69,22 +69,22 @@ TEST("without a process the size of a row stays open until there is one") {
 TEST("each driver's own set of lists is read") {
   for (const char* api : {"470", "510", "535.54", "535.98", "550", "565", "580"}) {
     Scenario scenario(std::string("devices 1\nat 0 0 1000 0 100000\nproc 0 0 4001 5000\nproc 0 0 4002 6000\napi ") + api + "\n");
-    TempFolder folder;
+    TempDirectory directory;
     // In their own forms, and where the safest form is not there.
-    for (const std::string& path : {library(), libraryWithout(folder, {compute("_v2")})}) {
+    for (const std::string& path : {library(), libraryWithout(directory, {compute("_v2")})}) {
       Listed listed(path);
       CHECK_EQ(listed.entries.size(), 2);
       CHECK(!listed.entries.empty() && listed.entries[1].v[0] == 6000);
     }
   }
   Scenario scenario("devices 1\nat 0 0 1000 0 100000\nproc 0 0 4001 5000\n");
-  TempFolder folder;
-  Listed details(libraryWithout(folder, {compute(""), compute("_v2"), compute("_v3")}));
+  TempDirectory directory;
+  Listed details(libraryWithout(directory, {compute(""), compute("_v2"), compute("_v3")}));
   CHECK_EQ(details.entries.size(), 1);
   CHECK(!details.entries.empty() && details.entries[0].v[0] == 5000);
 }
 
-TEST("a process that stands in several lists counts once, with the most that is said of it") {
+TEST("a process that is in several lists counts once, with the largest memory of them") {
   Scenario scenario(
       "devices 1\nat 0 0 1000 0 100000\nproc 0 0 4001 5000\nproc 0 0 4001 9000 again\nproc 0 0 4001 7000 graphics\n"
       "proc 0 0 4002 na\nproc 0 0 4002 600 mps\nproc 0 0 4003 na graphics\n");
@@ -103,7 +103,7 @@ TEST("a process that stands in several lists counts once, with the most that is 
   CHECK_EQ(listed.backend.devices()[0].listUnknown, 1);
 }
 
-TEST("memory that the driver does not know is unknown, and number 0 is nobody") {
+TEST("memory that the driver does not know is unknown, and pid 0 is not a process") {
   Scenario scenario("devices 1\nat 0 0 1000 0 100000\nproc 0 0 0 5000\nproc 0 0 4001 na\nproc 0 0 4002 0\n");
   Listed listed(library());
   CHECK_EQ(listed.entries.size(), 2);
@@ -156,12 +156,12 @@ TEST("a change of memory that no list explains asks for one, and only that") {
 }
 
 TEST("lists that were empty are asked for again only now and then") {
-  TempFolder folder;
-  Scenario scenario("devices 1\nat 0 0 1000 0 100000\nproc 0 0 4001 5000\ncalls " + (folder / "calls") + "\n");
+  TempDirectory directory;
+  Scenario scenario("devices 1\nat 0 0 1000 0 100000\nproc 0 0 4001 5000\ncalls " + (directory / "calls") + "\n");
   {
     Listed listed(library());
     for (uint64_t i = 2; i <= 16; ++i) listed.backend.sampleProcesses(i, listed.out);
   }
-  CHECK_EQ(callsOf(folder / "calls", "GetComputeRunning"), 16);
-  CHECK_EQ(callsOf(folder / "calls", "GetGraphicsRunning"), 2);
+  CHECK_EQ(callsOf(directory / "calls", "GetComputeRunning"), 16);
+  CHECK_EQ(callsOf(directory / "calls", "GetGraphicsRunning"), 2);
 }

@@ -13,16 +13,16 @@ namespace testing_support {
 struct Scenario {
   explicit Scenario(const std::string& text) { set(text); }
   void set(const std::string& text) {
-    folder.write("scenario", text);
-    setenv("FAKE_NVML_SCENARIO", (folder / "scenario").c_str(), 1);
+    directory.write("scenario", text);
+    setenv("FAKE_NVML_SCENARIO", (directory / "scenario").c_str(), 1);
   }
-  TempFolder folder;
+  TempDirectory directory;
 };
 
 inline std::string library(const char* variant = "full") { return built(std::string(variant) + "/libnvidia-ml.so.1"); }
 
 // A copy of the fake library in which these symbols cannot be found: their names are spoilt in its table of names.
-inline std::string libraryWithout(const TempFolder& folder, const std::vector<std::string>& symbols) {
+inline std::string libraryWithout(const TempDirectory& directory, const std::vector<std::string>& symbols) {
   std::string bytes;
   FILE* file = std::fopen(library().c_str(), "r");
   char chunk[65536];
@@ -32,8 +32,8 @@ inline std::string libraryWithout(const TempFolder& folder, const std::vector<st
     const std::string name = std::string(1, '\0') + symbol + std::string(1, '\0');
     for (size_t at = bytes.find(name); at != std::string::npos; at = bytes.find(name, at + 1)) bytes[at + 1] = '-';
   }
-  folder.write("libnvidia-ml.so.1", bytes);
-  return folder / "libnvidia-ml.so.1";
+  directory.write("libnvidia-ml.so.1", bytes);
+  return directory / "libnvidia-ml.so.1";
 }
 
 inline bool has(const std::vector<std::string>& capabilities, const std::string& wanted) {
@@ -65,7 +65,8 @@ inline size_t eventsOf(const Capture& out, stormlog::DeviceEvent event) {
   return n;
 }
 
-// How often the library's functions of such a name were called, by the file that a scenario's `calls` names; there once all is shut down.
+// How often the library's functions of such a name were called, by the file that a scenario's `calls` names; there once
+// all is shut down.
 inline long callsOf(const std::string& path, const std::string& namePart) {
   long sum = 0;
   FILE* file = std::fopen(path.c_str(), "r");

@@ -83,7 +83,7 @@ TEST("a missing library, a missing symbol and a driver that refuses are reasons,
   CHECK(refused.reason.find("DRIVER_NOT_LOADED") != std::string::npos);
 }
 
-TEST("no device and devices without memory of their own are told apart") {
+TEST("no device and devices without memory of their own are distinguished") {
   {
     Scenario scenario("devices 0\n");
     CHECK(NvmlBackend(library("full")).probe().reason == "no NVIDIA device is visible");
@@ -159,7 +159,7 @@ TEST("a slow driver makes missed ticks, not a burst") {
   CHECK(worker.stats().ticks < 40);
 }
 
-TEST("a driver that hangs at its start delays nobody and is reported as not answering") {
+TEST("a driver that hangs at its start delays no sample and is reported as not answering") {
   Scenario scenario(std::string(kTwoDevices) + "hang-init 700\n");
   const uint64_t begin = monotonicNs();
   DeviceWorker worker("nvml", nvmlBackend(), workerOptions());

@@ -15,7 +15,7 @@ using stormlog::ProbeSource;
 using stormlog::RecordSource;
 using stormlog::SourceReport;
 
-// A source whose clock is moved by hand, 100 ms a sample, so that every sample looks at the directory.
+// A source whose clock is moved by hand, 100 ms a sample, so that every sample reads the directory.
 struct Reader {
   // Time zero is `ageNs` ago.
   explicit Reader(const std::string& directory, int rootPid = 0, uint64_t ageNs = kSecond)
@@ -32,8 +32,8 @@ struct Reader {
     }
     return found;
   }
-  // Largest count told of a trouble; 0 when it was not told.
-  uint64_t told(uint64_t code, int pid = -2) const {
+  // Largest count reported of an error; 0 when it was not reported.
+  uint64_t reported(uint64_t code, int pid = -2) const {
     uint64_t most = 0;
     for (const Record* record : all(RecordKind::kError)) {
       if (record->source == RecordSource::kProbe && record->v[1] == code && (pid == -2 || record->id == pid) && record->v[2] > most) most = record->v[2];

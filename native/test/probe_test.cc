@@ -10,7 +10,7 @@ using namespace stormlog;
 using testing_support::Reader;
 using testing_support::RingWriter;
 using testing_support::sleepMs;
-using testing_support::TempFolder;
+using testing_support::TempDirectory;
 
 namespace {
 
@@ -26,10 +26,10 @@ bool consecutive(const std::vector<const Record*>& records, uint64_t count) {
 }  // namespace
 
 TEST("a ring comes out whole and in order, over its end and over many looks") {
-  TempFolder folder;
-  Reader reader(folder.path());
+  TempDirectory directory;
+  Reader reader(directory.path());
   CHECK(reader.report.available);
-  RingWriter ring(folder / "4242.0.probe", 16);
+  RingWriter ring(directory / "4242.0.probe", 16);
   for (uint64_t i = 0; i < 200; ++i) {
     ring.add(i * 1000, i * 1000 + 7);
     if (i % 11 == 10) reader.sample();
@@ -47,31 +47,31 @@ TEST("a ring comes out whole and in order, over its end and over many looks") {
   CHECK_EQ(streams[0]->v[0], 4242);
   CHECK_EQ(streams[0]->v[1], kProbeHostHeap);
   CHECK_EQ(streams[0]->v[3], 0);
-  CHECK_EQ(reader.told(kProbeRecordsLost), 0);
+  CHECK_EQ(reader.reported(kProbeRecordsLost), 0);
 }
 
 TEST("records overwritten before they were read are counted, the others are read") {
-  TempFolder folder;
-  Reader reader(folder.path());
-  RingWriter ring(folder / "7.0.probe", 16);
+  TempDirectory directory;
+  Reader reader(directory.path());
+  RingWriter ring(directory / "7.0.probe", 16);
   for (uint64_t i = 0; i < 100; ++i) ring.add(i * 1000, 0);
   reader.sample();
   // The slot after the head might have been half-written.
   CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 15);
   CHECK_EQ(reader.out.last(RecordKind::kAllocator)->v[0], 99000);
-  CHECK_EQ(reader.told(kProbeRecordsLost, 7), 85);
+  CHECK_EQ(reader.reported(kProbeRecordsLost, 7), 85);
   for (uint64_t i = 0; i < 20; ++i) ring.add(0, 0);
-  // Few more than told: told in the end, not each time.
+  // Few more than reported: reported at the end, not each time.
   reader.sample();
-  CHECK_EQ(reader.told(kProbeRecordsLost, 7), 85);
+  CHECK_EQ(reader.reported(kProbeRecordsLost, 7), 85);
   reader.finish();
-  CHECK_EQ(reader.told(kProbeRecordsLost, 7), 90);
+  CHECK_EQ(reader.reported(kProbeRecordsLost, 7), 90);
 }
 
 TEST("an unfinished record is waited for, and given up when it never comes") {
-  TempFolder folder;
-  Reader reader(folder.path());
-  RingWriter ring(folder / "7.0.probe", 16);
+  TempDirectory directory;
+  Reader reader(directory.path());
+  RingWriter ring(directory / "7.0.probe", 16);
   ring.add(1, 1);
   ring.add(2, 2).seqEnd = 0;
   ring.add(3, 3);
@@ -85,13 +85,13 @@ TEST("an unfinished record is waited for, and given up when it never comes") {
   for (int i = 0; i < 3; ++i) reader.sample();
   CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 4);
   CHECK_EQ(reader.out.last(RecordKind::kAllocator)->v[0], 5);
-  CHECK_EQ(reader.told(kProbeRecordsLost, 7), 1);
+  CHECK_EQ(reader.reported(kProbeRecordsLost, 7), 1);
 }
 
-TEST("peaks are written when they change, and each device is a stream of its own") {
-  TempFolder folder;
-  Reader reader(folder.path());
-  RingWriter ring(folder / "7.0.probe", 64);
+TEST("peaks are written when they change, and each device has its own stream") {
+  TempDirectory directory;
+  Reader reader(directory.path());
+  RingWriter ring(directory / "7.0.probe", 64);
   ring.header().rank = 3;
   ring.header().worldSize = 4;
   ring.header().role = 1;
@@ -123,7 +123,7 @@ TEST("peaks are written when they change, and each device is a stream of its own
   CHECK_EQ(samples.size(), 12);
   CHECK_EQ(samples[11]->v[3], 11);
   CHECK_EQ(samples[11]->valid, 15 | kProbeStep << 4);
-  // The rank became known later: told again before the next sample.
+  // The rank became known later: reported again before the next sample.
   ring.header().rank = 2;
   ring.header().flags |= kProbePeaksReset;
   ring.add(1, 1);
@@ -138,9 +138,9 @@ TEST("peaks are written when they change, and each device is a stream of its own
 }
 
 TEST("steps come from records, from the header when it counts faster, and from records without a device") {
-  TempFolder folder;
-  Reader reader(folder.path());
-  RingWriter ring(folder / "7.0.probe", 64);
+  TempDirectory directory;
+  Reader reader(directory.path());
+  RingWriter ring(directory / "7.0.probe", 64);
   ring.header().flags = kProbeStepsSeen;
   ring.header().step = 5;
   ProbeRecord record{};
@@ -161,27 +161,27 @@ TEST("steps come from records, from the header when it counts faster, and from r
 }
 
 TEST("the step file is read whenever it holds a number") {
-  TempFolder folder;
-  Reader reader(folder.path());
+  TempDirectory directory;
+  Reader reader(directory.path());
   const auto steps = [&] { return reader.all(RecordKind::kStep); };
   reader.sample();
-  folder.write("step", "17\n");
+  directory.write("step", "17\n");
   reader.sample();
   CHECK_EQ(steps().size(), 1);
   CHECK_EQ(steps()[0]->v[0], 17);
   CHECK_EQ(steps()[0]->id, -1);
-  folder.write("step", "18");
+  directory.write("step", "18");
   reader.sample();
   reader.sample();
   CHECK_EQ(steps().size(), 2);
   for (const char* wrong : {"", "\n", "-1", "1 2", "0x10", "9007199254740992", "99999999999999999999999999999999999999", "\xff\xfe"}) {
-    folder.write("step", wrong);
+    directory.write("step", wrong);
     reader.sample();
   }
   CHECK_EQ(steps().size(), 2);
-  CHECK(reader.told(kProbeStepUnreadable) > 0);
-  folder.write("other", " 19 \n");
-  CHECK_EQ(rename((folder / "other").c_str(), (folder / "step").c_str()), 0);
+  CHECK(reader.reported(kProbeStepUnreadable) > 0);
+  directory.write("other", " 19 \n");
+  CHECK_EQ(rename((directory / "other").c_str(), (directory / "step").c_str()), 0);
   reader.sample();
   CHECK_EQ(steps().back()->v[0], 19);
 }
@@ -210,9 +210,9 @@ int writeFast(const std::string& path, uint32_t capacity) {
 }  // namespace
 
 TEST("a writer that laps the reader leaves no torn record, and every record is read or counted") {
-  TempFolder folder;
-  Reader reader(folder.path());
-  const int pid = writeFast(folder / "7.0.probe", 64);
+  TempDirectory directory;
+  Reader reader(directory.path());
+  const int pid = writeFast(directory / "7.0.probe", 64);
   for (int i = 0; i < 400; ++i) {
     reader.source.sample(reader.timeNs += 5 * kMillisecond, reader.out);
     usleep(300);
@@ -231,19 +231,19 @@ TEST("a writer that laps the reader leaves no torn record, and every record is r
     previous = sample->v[0];
   }
   CHECK(sound);
-  const uint64_t lost = reader.told(kProbeRecordsLost);
+  const uint64_t lost = reader.reported(kProbeRecordsLost);
   CHECK(lost > 0);
-  CHECK_EQ(samples.size() + lost + reader.told(kProbeRecordImpossible), previous + 1);
+  CHECK_EQ(samples.size() + lost + reader.reported(kProbeRecordImpossible), previous + 1);
 }
 
 TEST("what a process wrote before it was killed is read, and its file let go") {
-  TempFolder folder;
-  Reader reader(folder.path());
+  TempDirectory directory;
+  Reader reader(directory.path());
   int ready[2];
   CHECK_EQ(pipe(ready), 0);
   const pid_t pid = fork();
   if (pid == 0) {
-    RingWriter ring(folder / (std::to_string(getpid()) + ".0.probe"), 64, getpid());
+    RingWriter ring(directory / (std::to_string(getpid()) + ".0.probe"), 64, getpid());
     for (uint64_t i = 0; i < 40; ++i) ring.add(i * 1000, 0);
     if (write(ready[1], "x", 1) < 0) _exit(1);
     pause();
@@ -255,15 +255,15 @@ TEST("what a process wrote before it was killed is read, and its file let go") {
   waitpid(pid, nullptr, 0);
   reader.sample();
   CHECK(consecutive(reader.all(RecordKind::kAllocator), 40));
-  // Nobody writes any more, and the process is gone: were the file still open, more would be read.
+  // The writer has ended and the process is gone: were the file still open, more would be read.
   for (int i = 0; i < 50; ++i) reader.sample();
-  const int file = open((folder / (std::to_string(pid) + ".0.probe")).c_str(), O_RDWR);
+  const int file = open((directory / (std::to_string(pid) + ".0.probe")).c_str(), O_RDWR);
   const uint64_t head = 60;
   CHECK_EQ(pwrite(file, &head, sizeof head, 24), static_cast<ssize_t>(sizeof head));
   ::close(file);
   reader.finish();
   CHECK_EQ(reader.all(RecordKind::kAllocator).size(), 40);
-  CHECK_EQ(reader.told(kProbeRecordsLost), 0);
+  CHECK_EQ(reader.reported(kProbeRecordsLost), 0);
   ::close(ready[0]);
   ::close(ready[1]);
 }

@@ -7,7 +7,7 @@
 #include "support.h"
 
 using namespace stormlog;
-using testing_support::TempFolder;
+using testing_support::TempDirectory;
 
 namespace {
 
@@ -92,7 +92,7 @@ TEST("no parser trips over random bytes") {
 }
 
 TEST("the marker is matched as a whole entry wherever it lies in a long environment") {
-  TempFolder proc;
+  TempDirectory proc;
   const std::string marker = "STORMLOG_GATE_RUN=abc";
   const std::string nul(1, '\0');
   char buffer[256];
@@ -112,14 +112,14 @@ TEST("the marker is matched as a whole entry wherever it lies in a long environm
 }
 
 TEST("only all-digit names of a directory are pids, however many there are") {
-  TempFolder folder;
-  for (int i = 1; i <= 500; ++i) folder.write(std::to_string(i * 7), "");
-  for (const char* other : {"self", "12x", "x12", "99999999999999999999"}) folder.write(other, "");
-  ProcFs proc(folder.path());
-  PidDirectory directory(proc.openTop("."));
+  TempDirectory directory;
+  for (int i = 1; i <= 500; ++i) directory.write(std::to_string(i * 7), "");
+  for (const char* other : {"self", "12x", "x12", "99999999999999999999"}) directory.write(other, "");
+  ProcFs proc(directory.path());
+  PidDirectory pids(proc.openTop("."));
   long sum = 0;
   int count = 0;
-  for (int pid = directory.next(); pid != 0; pid = directory.next()) {
+  for (int pid = pids.next(); pid != 0; pid = pids.next()) {
     sum += pid;
     ++count;
   }

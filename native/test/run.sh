@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds and runs the C++ tests: plain, under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer.
-# Needs g++ and its sanitizer libraries (Debian: g++). Usage: native/test/run.sh [plain] [asan] [tsan] [-- name-part]
+# Builds and runs the C++ tests: plain, under AddressSanitizer with UndefinedBehaviorSanitizer, and under
+# ThreadSanitizer. Needs g++ and its sanitizer libraries (Debian: g++). Usage: native/test/run.sh [plain] [asan] [tsan]
+# [-- name-part]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -41,19 +42,19 @@ for variant in "${variants[@]}"; do
     tsan) flags=(-O1 -fsanitize=thread) ;;
     *) echo "run.sh: unknown variant '$variant' (plain, asan, tsan)" >&2; exit 2 ;;
   esac
-  folder=$out/$variant
-  mkdir -p "$folder"
+  directory=$out/$variant
+  mkdir -p "$directory"
   printf '%s\n' "${sources[@]}" | xargs -P 2 -I{} bash -c '
     object="$1/$(echo "$2" | tr / _).o"; source=$2; shift 2
     newest=$(ls -t "$source" *.h */*.h | head -1)
-    [ "$object" -nt "$newest" ] || "${CXX:-g++}" -std=c++17 -g -Wall -Wextra -Wshadow -Werror "$@" -c "$source" -o "$object"' _ "$folder" {} "${flags[@]}"
-  ${CXX:-g++} "${flags[@]}" "$folder"/*.o -o "$folder/tests" -pthread -ldl
+    [ "$object" -nt "$newest" ] || "${CXX:-g++}" -std=c++17 -g -Wall -Wextra -Wshadow -Werror "$@" -c "$source" -o "$object"' _ "$directory" {} "${flags[@]}"
+  ${CXX:-g++} "${flags[@]}" "$directory"/*.o -o "$directory/tests" -pthread -ldl
   echo "== $variant"
   status=0
   NATIVE_TEST_BUILT=$common ASAN_OPTIONS=detect_leaks=1 TSAN_OPTIONS=halt_on_error=0:exitcode=66 \
-    "$folder/tests" "${filter[@]}" >"$folder/log" 2>&1 || status=$?
-  cat "$folder/log"
-  summary=$(grep -E '^passed [0-9]+ failed [0-9]+$' "$folder/log" || echo "passed 0 failed 1")
+    "$directory/tests" "${filter[@]}" >"$directory/log" 2>&1 || status=$?
+  cat "$directory/log"
+  summary=$(grep -E '^passed [0-9]+ failed [0-9]+$' "$directory/log" || echo "passed 0 failed 1")
   passed=$((passed + $(echo "$summary" | cut -d' ' -f2)))
   these=$(echo "$summary" | cut -d' ' -f4)
   # A sanitizer's complaint ends the program with an error even when every check held.

@@ -14,7 +14,7 @@ using testing_support::Child;
 using testing_support::readRecords;
 using testing_support::RecordFile;
 using testing_support::sleepMs;
-using testing_support::TempFolder;
+using testing_support::TempDirectory;
 
 namespace {
 
@@ -43,16 +43,16 @@ uint64_t peakOf(const RecordFile& file) {
 
 }  // namespace
 
-TEST("a whole measurement leaves a file that tells the same as the live view and the statistics") {
-  TempFolder folder;
+TEST("a whole measurement leaves a file that agrees with the live view and the statistics") {
+  TempDirectory directory;
   Child child({"alloc", "64", "5000"});
-  Sampler sampler(optionsFor(child.pid(), folder / "a.slg"));
+  Sampler sampler(optionsFor(child.pid(), directory / "a.slg"));
   CHECK_EQ(sampler.start(), 0);
   sleepMs(500);
   double live[LiveValues::kCount];
   sampler.live(live);
   const SamplerStats stats = sampler.stop();
-  const RecordFile file = readRecords(folder / "a.slg");
+  const RecordFile file = readRecords(directory / "a.slg");
   CHECK_EQ(file.tail, 0);
   CHECK_EQ(file.header.rootPid, child.pid());
   CHECK_EQ(file.header.monotonicStartNs, sampler.monotonicStartNs());
@@ -68,7 +68,7 @@ TEST("a whole measurement leaves a file that tells the same as the live view and
   CHECK_EQ(countOf(file, RecordKind::kRollup), 1);
   // Again: the same, and nothing is written any more.
   CHECK_EQ(sampler.stop().ticks, stats.ticks);
-  CHECK_EQ(readRecords(folder / "a.slg").records.size(), file.records.size());
+  CHECK_EQ(readRecords(directory / "a.slg").records.size(), file.records.size());
   bool ordered = true;
   for (size_t i = 1; i < file.records.size(); ++i) {
     if (file.records[i].kind == RecordKind::kTree) ordered &= file.records[i].timeNs >= file.records[i - 1].timeNs;
@@ -77,10 +77,10 @@ TEST("a whole measurement leaves a file that tells the same as the live view and
 }
 
 TEST("while running, the file is never more than a quarter of a second behind") {
-  TempFolder folder;
+  TempDirectory directory;
   Child child({"sleep", "5000"});
   for (const uint64_t period : {1 * kMillisecond, 5 * kMillisecond, 60 * kMillisecond}) {
-    SamplerOptions options = optionsFor(child.pid(), folder / std::to_string(period));
+    SamplerOptions options = optionsFor(child.pid(), directory / std::to_string(period));
     options.hostPeriodNs = period;
     Sampler sampler(options);
     CHECK_EQ(sampler.start(), 0);
@@ -93,10 +93,10 @@ TEST("while running, the file is never more than a quarter of a second behind") 
   }
 }
 
-TEST("the governor widens the period and says so in the stream") {
-  TempFolder folder;
+TEST("the governor widens the period and records it in the stream") {
+  TempDirectory directory;
   Child child({"sleep", "5000"});
-  SamplerOptions options = optionsFor(child.pid(), folder / "a.slg");
+  SamplerOptions options = optionsFor(child.pid(), directory / "a.slg");
   options.hostPeriodNs = 1 * kMillisecond;
   // No machine wakes a thousand times a second for a hundred-thousandth of a core.
   options.cpuBudget = 0.00001;
@@ -105,7 +105,7 @@ TEST("the governor widens the period and says so in the stream") {
   sleepMs(2300);
   const SamplerStats stats = sampler.stop();
   CHECK_EQ(stats.hostPeriodNs, 4 * kMillisecond);
-  const RecordFile file = readRecords(folder / "a.slg");
+  const RecordFile file = readRecords(directory / "a.slg");
   CHECK_EQ(countOf(file, RecordKind::kRate), 3);
   uint64_t last = 0;
   for (const Record& record : file.records) {
@@ -115,11 +115,11 @@ TEST("the governor widens the period and says so in the stream") {
 }
 
 TEST("a hanging driver stops neither host sampling nor the stop") {
-  TempFolder folder;
-  folder.write("scenario", "devices 1\nat 0 0 1000 0 10000\nhang 100 2500\n");
-  setenv("FAKE_NVML_SCENARIO", (folder / "scenario").c_str(), 1);
+  TempDirectory directory;
+  directory.write("scenario", "devices 1\nat 0 0 1000 0 10000\nhang 100 2500\n");
+  setenv("FAKE_NVML_SCENARIO", (directory / "scenario").c_str(), 1);
   Child child({"sleep", "5000"});
-  SamplerOptions options = optionsFor(child.pid(), folder / "a.slg");
+  SamplerOptions options = optionsFor(child.pid(), directory / "a.slg");
   options.nvmlPath = built("full/libnvidia-ml.so.1");
   Sampler sampler(options);
   CHECK_EQ(sampler.start(), 0);
@@ -130,15 +130,15 @@ TEST("a hanging driver stops neither host sampling nor the stop") {
   CHECK(monotonicNs() - begin < 1500 * kMillisecond);
   CHECK(stats.ticks > 60);
   CHECK(stats.deviceTicks < 20);
-  const RecordFile file = readRecords(folder / "a.slg");
+  const RecordFile file = readRecords(directory / "a.slg");
   CHECK(countOf(file, RecordKind::kDevice) > 1);
   CHECK(file.records.back().kind == RecordKind::kStop);
   // Let the abandoned thread end, so that the leak checker sees its state freed.
   sleepMs(1800);
 }
 
-TEST("a call that hangs for seconds costs no host sample, and is told while it lasts and when it ends") {
-  TempFolder folder;
+TEST("a call that hangs for seconds costs no host sample, and is reported while it lasts and when it ends") {
+  TempDirectory directory;
   // STORMLOG_TEST_HANG_MS: how long; the issue's figure is 5 s.
   const char* asked = std::getenv("STORMLOG_TEST_HANG_MS");
   const uint64_t hangMs = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 1600;
@@ -146,9 +146,9 @@ TEST("a call that hangs for seconds costs no host sample, and is told while it l
   uint64_t gaps[2] = {0, 0};
   uint64_t ticks[2] = {0, 0};
   for (const bool hangs : {false, true}) {
-    folder.write("scenario", "devices 1\nat 0 0 1000 0 10000\n" + (hangs ? "hang 300 " + std::to_string(hangMs) + "\n" : std::string()));
-    setenv("FAKE_NVML_SCENARIO", (folder / "scenario").c_str(), 1);
-    SamplerOptions options = optionsFor(child.pid(), folder / (hangs ? "hang.slg" : "free.slg"));
+    directory.write("scenario", "devices 1\nat 0 0 1000 0 10000\n" + (hangs ? "hang 300 " + std::to_string(hangMs) + "\n" : std::string()));
+    setenv("FAKE_NVML_SCENARIO", (directory / "scenario").c_str(), 1);
+    SamplerOptions options = optionsFor(child.pid(), directory / (hangs ? "hang.slg" : "free.slg"));
     options.nvmlPath = built("full/libnvidia-ml.so.1");
     Sampler sampler(options);
     CHECK_EQ(sampler.start(), 0);
@@ -178,14 +178,14 @@ TEST("a call that hangs for seconds costs no host sample, and is told while it l
   CHECK(ticks[1] > ticks[0] * 8 / 10);
 }
 
-TEST("the baseline of devices is there before the start returns, and processes are told whose they are") {
-  TempFolder folder;
-  folder.write("scenario", "devices 2\npersistence 0 off\npersistence 1 off\nattach 150\nat 0 0 7000 0 10000\nat 0 1 1 0 10\nfollow " +
-                               (folder / "follow") + "\nproc 0 0 " + std::to_string(getppid()) + " 3000\nproc 0 0 4000000 500\n");
+TEST("the first device readings are there before the start returns, and processes have their owner") {
+  TempDirectory directory;
+  directory.write("scenario", "devices 2\npersistence 0 off\npersistence 1 off\nattach 150\nat 0 0 7000 0 10000\nat 0 1 1 0 10\nfollow " +
+                               (directory / "follow") + "\nproc 0 0 " + std::to_string(getppid()) + " 3000\nproc 0 0 4000000 500\n");
   Child child({"sleep", "5000"});
-  folder.write("follow", std::to_string(child.pid()) + " 0 2000\n");
-  setenv("FAKE_NVML_SCENARIO", (folder / "scenario").c_str(), 1);
-  SamplerOptions options = optionsFor(getpid(), folder / "a.slg");
+  directory.write("follow", std::to_string(child.pid()) + " 0 2000\n");
+  setenv("FAKE_NVML_SCENARIO", (directory / "scenario").c_str(), 1);
+  SamplerOptions options = optionsFor(getpid(), directory / "a.slg");
   options.includeRoot = false;
   options.nvmlPath = built("full/libnvidia-ml.so.1");
   Sampler sampler(options);
@@ -214,11 +214,11 @@ TEST("the baseline of devices is there before the start returns, and processes a
 }
 
 TEST("a driver that answers after the start has its devices from then on") {
-  TempFolder folder;
-  folder.write("scenario", "devices 1\nat 0 0 1000 0 10000\nhang-init 400\n");
-  setenv("FAKE_NVML_SCENARIO", (folder / "scenario").c_str(), 1);
+  TempDirectory directory;
+  directory.write("scenario", "devices 1\nat 0 0 1000 0 10000\nhang-init 400\n");
+  setenv("FAKE_NVML_SCENARIO", (directory / "scenario").c_str(), 1);
   Child child({"sleep", "5000"});
-  SamplerOptions options = optionsFor(child.pid(), folder / "a.slg");
+  SamplerOptions options = optionsFor(child.pid(), directory / "a.slg");
   options.nvmlPath = built("full/libnvidia-ml.so.1");
   options.deviceProbeTimeoutNs = 50 * kMillisecond;
   Sampler sampler(options);
@@ -234,11 +234,11 @@ TEST("a driver that answers after the start has its devices from then on") {
 }
 
 TEST("device records reach the file also when the host is sampled once a second") {
-  TempFolder folder;
-  folder.write("scenario", "devices 1\nat 0 0 1000 0 10000\n");
-  setenv("FAKE_NVML_SCENARIO", (folder / "scenario").c_str(), 1);
+  TempDirectory directory;
+  directory.write("scenario", "devices 1\nat 0 0 1000 0 10000\n");
+  setenv("FAKE_NVML_SCENARIO", (directory / "scenario").c_str(), 1);
   Child child({"sleep", "5000"});
-  SamplerOptions options = optionsFor(child.pid(), folder / "a.slg");
+  SamplerOptions options = optionsFor(child.pid(), directory / "a.slg");
   options.nvmlPath = built("full/libnvidia-ml.so.1");
   options.hostPeriodNs = kSecond;
   Sampler sampler(options);
@@ -251,9 +251,9 @@ TEST("device records reach the file also when the host is sampled once a second"
 }
 
 TEST("a full disk is reported and the live view goes on") {
-  TempFolder folder;
+  TempDirectory directory;
   Child child({"sleep", "5000"});
-  const std::string path = folder / "a.slg";
+  const std::string path = directory / "a.slg";
   // In a child process, because the limit is the process's.
   const pid_t forked = fork();
   if (forked == 0) {
@@ -275,10 +275,10 @@ TEST("a full disk is reported and the live view goes on") {
 }
 
 TEST("rings of probes are drained 20 times a second, and once more at the stop") {
-  TempFolder folder;
-  TempFolder probes;
+  TempDirectory directory;
+  TempDirectory probes;
   Child child({"sleep", "5000"});
-  SamplerOptions options = optionsFor(child.pid(), folder / "a.slg");
+  SamplerOptions options = optionsFor(child.pid(), directory / "a.slg");
   options.probeDirectory = probes.path();
   // As slow as the host may be sampled: the rings keep their own pace.
   options.hostPeriodNs = kSecond;
@@ -305,11 +305,11 @@ TEST("rings of probes are drained 20 times a second, and once more at the stop")
 }
 
 TEST("a spike of three periods in a quiet process is never missed") {
-  TempFolder folder;
+  TempDirectory directory;
   for (const uint64_t period : {5 * kMillisecond, 2 * kMillisecond}) {
     for (int i = 0; i < 5; ++i) {
       Child child({"spike", "48", std::to_string(3 * period / kMillisecond)});
-      SamplerOptions options = optionsFor(child.pid(), folder / (std::to_string(period) + "-" + std::to_string(i)));
+      SamplerOptions options = optionsFor(child.pid(), directory / (std::to_string(period) + "-" + std::to_string(i)));
       options.hostPeriodNs = period;
       Sampler sampler(options);
       CHECK_EQ(sampler.start(), 0);

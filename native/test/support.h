@@ -1,4 +1,4 @@
-// What several tests need: a sink that keeps records, a temporary folder, real child processes.
+// What several tests need: a sink that keeps records, a temporary directory, real child processes.
 #pragma once
 
 #include <dirent.h>
@@ -42,13 +42,13 @@ struct Capture final : stormlog::RecordSink {
 
 inline void sleepMs(uint64_t ms) { stormlog::sleepUntilNs(stormlog::monotonicNs() + ms * stormlog::kMillisecond); }
 
-class TempFolder {
+class TempDirectory {
  public:
-  TempFolder() {
+  TempDirectory() {
     char pattern[] = "/tmp/stormlog-native-XXXXXX";
     path_ = mkdtemp(pattern);
   }
-  ~TempFolder() {
+  ~TempDirectory() {
     const std::string command = "rm -rf '" + path_ + "'";
     if (std::system(command.c_str()) != 0) std::perror("rm");
   }
@@ -65,7 +65,7 @@ class TempFolder {
   std::string path_;
 };
 
-// The folder with what run.sh built beside the tests: `child`, `launcher`, the fake libraries.
+// The directory with what run.sh built beside the tests: `child`, `launcher`, the fake libraries.
 inline std::string built(const std::string& name) { return std::string(std::getenv("NATIVE_TEST_BUILT")) + "/" + name; }
 
 // A running `child` program (see child.c), killed with its process group at the end.

@@ -68,7 +68,7 @@ TEST("the governor widens above its budget, narrows with room below, and stays w
   CHECK(!second(0.5));
 }
 
-TEST("the budget holds for a whole run that began too dear, and the rate comes back") {
+TEST("the budget holds for a whole run that began too expensive, and the rate recovers") {
   for (const double atFullRate : {0.012, 0.019, 0.03}) {
     Governor governor(5000000, 0.01);
     uint64_t now = 0;

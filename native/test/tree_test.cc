@@ -9,7 +9,7 @@ using namespace stormlog;
 using testing_support::Capture;
 using testing_support::Child;
 using testing_support::sleepMs;
-using testing_support::TempFolder;
+using testing_support::TempDirectory;
 
 namespace {
 
@@ -62,7 +62,7 @@ TEST("a real child that allocates is seen with its size, its high-water mark and
   watch.watch(50);
   const Record* exit = watch.out.last(RecordKind::kProcessExit, pid);
   CHECK(exit != nullptr && (exit->valid & 1) && exit->v[0] > 99 * 1024 * 1024);
-  // A zombie that nobody has reaped yet: no memory, no process, no second exit.
+  // A zombie that is not reaped yet: no memory, no process, no second exit.
   CHECK_EQ(watch.source->totals().processes, 0);
   CHECK_EQ(watch.source->totals().hostBytes, 0);
   child.reap();
@@ -77,7 +77,7 @@ TEST("the child of a thread other than the main one is found") {
   CHECK_EQ(watch.source->totals().processes, 2);
 }
 
-TEST("a child in a session of its own is found") {
+TEST("a child in another session is found") {
   Child child({"setsid", "60", "600"});
   Watch watch(child.pid());
   CHECK(near(watch.watch(400), 60, 5));
@@ -144,7 +144,7 @@ TEST("a crowd of processes comes, is counted, and goes") {
   CHECK_EQ(watch.out.count(RecordKind::kProcessExit), 151);
 }
 
-TEST("many quiet processes do not hide one of them that grows for a moment") {
+TEST("many quiet processes do not hide one of them that grows for a short time") {
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   Child crowd({"fork", "30", "5000"});
   sleepMs(100);
@@ -163,7 +163,7 @@ TEST("many quiet processes do not hide one of them that grows for a moment") {
 
 TEST("made-up proc content of any kind is survived and reported") {
   for (const char* content : {"", "garbage", "1 2", "\xff\xfe\x00", "99999999999999999999 1 1", "18446744073709551615 18446744073709551615 0\n"}) {
-    TempFolder proc;
+    TempDirectory proc;
     proc.write("10/statm", content);
     proc.write("10/status", content);
     proc.write("10/stat", content);
@@ -183,12 +183,12 @@ TEST("made-up proc content of any kind is survived and reported") {
 }
 
 TEST("parents are scanned where the kernel has no children files") {
-  TempFolder proc;
+  TempDirectory proc;
   const auto process = [&](int pid, int parent, int residentPages) {
-    const std::string folder = std::to_string(pid) + "/";
-    proc.write(folder + "statm", "1000 " + std::to_string(residentPages) + " 10 0 0 0 0\n");
-    proc.write(folder + "status", "VmHWM: 4000 kB\nRssShmem: 0 kB\n");
-    proc.write(folder + "stat", std::to_string(pid) + " (x) S " + std::to_string(parent) + " 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 55 0 0\n");
+    const std::string directory = std::to_string(pid) + "/";
+    proc.write(directory + "statm", "1000 " + std::to_string(residentPages) + " 10 0 0 0 0\n");
+    proc.write(directory + "status", "VmHWM: 4000 kB\nRssShmem: 0 kB\n");
+    proc.write(directory + "stat", std::to_string(pid) + " (x) S " + std::to_string(parent) + " 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 55 0 0\n");
   };
   process(10, 1, 110);
   // The grandchild's pid is below its parent's, as after a wrap of the pid counter.
@@ -207,7 +207,7 @@ TEST("parents are scanned where the kernel has no children files") {
 }
 
 TEST("an absent root is a source that is not available, with the reason") {
-  TempFolder proc;
+  TempDirectory proc;
   Watch watch(10, true, "", proc.path());
   CHECK(!watch.report.available);
   CHECK(watch.report.reason.find("10/statm") != std::string::npos);

@@ -7,7 +7,7 @@ import { packageVersion } from "../core/package-root.ts";
 import type { DeviceReport } from "../sampler/sampler.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 
-/** `stormlog-diagnose-YYYYMMDD-HHMMSS[-n]` in UTC below an existing directory, else the directory itself, as Stormlog does. */
+/** `stormlog-diagnose-YYYYMMDD-HHMMSS[-n]` (UTC) below an existing directory, else the directory itself. */
 function targetDirectory(output: string, now: Date): string {
   if (!existsSync(output)) return output;
   const stamp = now.toISOString().replace(/[-:]/g, "").replace("T", "-").slice(0, 15);
@@ -31,8 +31,8 @@ const SAMPLES = 10;
 const INTERVAL_MS = 100;
 
 /**
- * Write a directory in the layout of Stormlog's `diagnose`: environment, a one-second timeline of this process, a summary
- * and a manifest. A CPU machine has no allocator and no device total, so those are null rather than 0.
+ * Write a directory in the layout of Stormlog's `diagnose`: environment, a one-second timeline of this process, a
+ * summary and a manifest. On a CPU machine fields of an allocator and of a device are null rather than 0.
  * @throws GateError WRITE_FAILED
  */
 export async function writeDiagnoseDirectory(

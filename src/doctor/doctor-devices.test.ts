@@ -3,10 +3,10 @@ import { GIB } from "../core/units.ts";
 import type { DeviceReport, SourceReport } from "../sampler/sampler.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 import { deviceDiagnoses } from "./doctor-devices.ts";
-import type { Surroundings } from "./host-environment.ts";
+import type { HostEnvironment } from "./host-environment.ts";
 
-const MACHINE: Surroundings = { wsl: false, container: false, ownPids: false, nvidiaNodes: "openable" };
-const CONTAINER: Surroundings = { ...MACHINE, container: true, ownPids: true };
+const MACHINE: HostEnvironment = { wsl: false, container: false, ownPids: false, nvidiaNodes: "openable" };
+const CONTAINER: HostEnvironment = { ...MACHINE, container: true, ownPids: true };
 
 const HEALTHY: DeviceReport = {
   index: 0,
@@ -23,15 +23,15 @@ const HEALTHY: DeviceReport = {
 const READABLE: SourceReport = { name: "nvml", available: true, reason: null, capabilities: ["memory"] };
 const unreadable = (reason: string): SourceReport => ({ name: "nvml", available: false, reason, capabilities: [] });
 
-const rows = (source: SourceReport, devices: readonly DeviceReport[], here: Surroundings): Diagnosis[] =>
+const rows = (source: SourceReport, devices: readonly DeviceReport[], here: HostEnvironment): Diagnosis[] =>
   deviceDiagnoses({ kind: "native", reason: null, sources: [source], devices }, [source], here);
 const device = (changes: Partial<DeviceReport>, here = MACHINE): Diagnosis =>
   rows(READABLE, [{ ...HEALTHY, ...changes }], here)[1]!;
-const library = (reason: string, here: Partial<Surroundings> = {}): Diagnosis =>
+const library = (reason: string, here: Partial<HostEnvironment> = {}): Diagnosis =>
   rows(unreadable(reason), [], { ...MACHINE, ...here })[0]!;
 
 describe("doctor, of a GPU", () => {
-  it("has nothing to say of a healthy one but what it is", () => {
+  it("reports a healthy one without a hint", () => {
     expect(device({})).toEqual({
       name: "cuda:0",
       status: "ok",
@@ -40,7 +40,7 @@ describe("doctor, of a GPU", () => {
     });
   });
 
-  it("tells how to have exact peaks, and that the first attach is slow, without calling it limited", () => {
+  it("hints at exact peaks and at a slow first attach, with status ok", () => {
     const row = device({ capabilities: ["memory", "processes", "accounting:off", "persistence:off"] });
     expect(row.status).toBe("ok");
     expect(row.hint?.split("\n")).toEqual([
@@ -49,35 +49,35 @@ describe("doctor, of a GPU", () => {
     ]);
   });
 
-  it("knows what a driver tells inside a container by its version", () => {
+  it("derives from the driver's version what it reports inside a container", () => {
     expect(
       device({ driver: "535.54.03", capabilities: [...HEALTHY.capabilities!, "pids:host"] }, CONTAINER),
     ).toMatchObject({
       status: "limited",
-      detail: expect.stringContaining("the one process that is new"),
+      detail: expect.stringContaining("the one new process"),
       hint: expect.stringContaining("--pid=host"),
     });
     expect(device({ driver: "550.90.07" }, CONTAINER)).toMatchObject({
       status: "limited",
-      detail: expect.stringContaining("what the device uses more"),
+      detail: expect.stringContaining("the increase of the device's used memory"),
       hint: expect.stringMatching(/one job at a time .*--pid=host/),
     });
     expect(device({ driver: "565.57.01" }, CONTAINER)).toMatchObject({ status: "ok", hint: null });
     expect(device({ driver: "550.90.07" }, { ...CONTAINER, ownPids: false })).toMatchObject({ status: "ok" });
   });
 
-  it("says that WSL, and a list without memory, tell nothing by process", () => {
+  it("reports that WSL, and a list without memory, have no memory by process", () => {
     expect(device({ process_list: { entries: 1, unknown_memory: 1 } }, { ...MACHINE, wsl: true }).hint).toContain(
       "WSL",
     );
     expect(device({ process_list: { entries: 2, unknown_memory: 2 } }).hint).toContain(
-      "does not tell memory by process",
+      "does not report memory by process",
     );
     expect(device({ process_list: { entries: 2, unknown_memory: 1 } }).hint).toBeNull();
     expect(device({ capabilities: ["memory"], process_list: null }).hint).toContain("no list of processes");
   });
 
-  it("names the MIG devices that read for a GPU that refuses", () => {
+  it("refers to the MIG devices of a GPU that refuses its own counters", () => {
     const gpu = { ...HEALTHY, capabilities: ["mig"], reason: "it is divided by MIG" };
     const part = { ...HEALTHY, index: 256, name: "mig:0.0", parent: 0, mig_profile: "1g.10gb", uuid: "MIG-1" };
     const [, first, second] = rows(READABLE, [gpu, part], MACHINE);
@@ -94,13 +94,13 @@ describe("doctor, of a GPU", () => {
     expect(rows(READABLE, [gpu], CONTAINER)[1]?.hint).toContain("into the container");
   });
 
-  it("is alarmed by a lost one, and says what to look for", () => {
+  it("reports a lost one as missing, with a remedy", () => {
     const row = device({ capabilities: [], reason: "memory: GPU_IS_LOST" });
     expect(row).toMatchObject({ status: "missing", hint: expect.stringContaining("grep Xid") });
     expect(row.detail).toMatch(/^the GPU is lost/);
   });
 
-  it("calls a size that is not known unknown, and memory that is shared shared", () => {
+  it("reports an unknown size as unknown, and shared memory as shared", () => {
     const row = device({ total_bytes: null, unified: true, reason: "it has no memory of its own" });
     expect(row).toMatchObject({ status: "limited", hint: "It has no memory of its own." });
     expect(row.detail).toContain("size unknown, shared with the CPU");
@@ -108,7 +108,7 @@ describe("doctor, of a GPU", () => {
 });
 
 describe("doctor, of NVIDIA's driver", () => {
-  it("leaves a machine without a GPU in peace", () => {
+  it("does not report a machine without a GPU as missing", () => {
     const row = library("the NVIDIA management library cannot be loaded: x", { nvidiaNodes: "none" });
     expect(row).toMatchObject({ status: "limited", detail: "no NVIDIA driver" });
     expect(
@@ -116,7 +116,7 @@ describe("doctor, of NVIDIA's driver", () => {
     ).toContain("Windows");
   });
 
-  it("sees a GPU whose library is missing", () => {
+  it("reports a GPU whose library is missing", () => {
     expect(library("the NVIDIA management library cannot be loaded: x")).toMatchObject({
       status: "missing",
       hint: expect.stringContaining("Install"),
@@ -146,7 +146,7 @@ describe("doctor, of NVIDIA's driver", () => {
     expect(library("something new")).toMatchObject({ status: "limited", detail: "something new" });
   });
 
-  it("leaves what is wrong with a GPU to the GPU's own row, and goes on with the others", () => {
+  it("reports the fault of a GPU in the row of the GPU, and still reads the others", () => {
     const lost = { ...HEALTHY, index: 1, name: "cuda:1", capabilities: [], reason: "no access: GPU_IS_LOST" };
     const source = { ...READABLE, reason: "cuda:1: no access: GPU_IS_LOST" };
     expect(rows(source, [HEALTHY, lost], MACHINE).map(({ name, status }) => [name, status])).toEqual([

@@ -3,10 +3,10 @@ import type { DeviceReport, SourceReport } from "../sampler/sampler.ts";
 import type { ProbeReport } from "../sampler/start.ts";
 import { type Diagnosis, hintOf } from "./diagnosis.ts";
 import { libraryTrouble, type Trouble, troubleIn } from "./doctor-remedies.ts";
-import type { Surroundings } from "./host-environment.ts";
+import type { HostEnvironment } from "./host-environment.ts";
 
-/** Drivers before it know, inside a container, of no process's memory. */
-const TELLS_MEMORY_INSIDE = [565, 57] as const;
+/** Older drivers report no memory by process inside a container. */
+const MIN_DRIVER_IN_CONTAINER = [565, 57] as const;
 
 function isBefore(driver: string | null, [major, minor]: readonly [number, number]): boolean {
   const [, first, second] = /^(\d+)\.(\d+)/.exec(driver ?? "") ?? [];
@@ -16,24 +16,26 @@ function isBefore(driver: string | null, [major, minor]: readonly [number, numbe
 
 const ONE_JOB = "let one job at a time use the GPU";
 
-/** How much of a device's memory can be told to be the measured job's. */
+/** How a device's memory is attributed to the measured job. */
 function attribution(
   device: DeviceReport,
-  here: Surroundings,
+  here: HostEnvironment,
 ): { readonly text: string; readonly hint: string | null } {
   const memory = device.capabilities?.includes("memory") === true;
-  const text = memory ? "the job's memory by what the device uses more" : "its memory cannot be told";
+  const text = memory
+    ? "job memory from the increase of the device's used memory"
+    : "memory cannot be attributed to the job";
   const delta = (why: string, better: string): { text: string; hint: string } => ({ text, hint: `${why}: ${better}.` });
   const list = device.process_list ?? null;
   const lists = device.capabilities?.includes("processes") === true;
   if (!lists || list === null) {
-    // Why, the sampler said already.
+    // The sampler's reason explains it already.
     if (device.reason?.includes("process")) return { text, hint: `${sentence(ONE_JOB)}.` };
-    return delta("The driver gives no list of processes", ONE_JOB);
+    return delta("The driver has no list of processes", ONE_JOB);
   }
   if (here.wsl || (list.entries > 0 && list.unknown_memory === list.entries)) {
     return delta(
-      here.wsl ? "WSL does not tell memory by process" : "The driver does not tell memory by process",
+      here.wsl ? "WSL does not report memory by process" : "The driver does not report memory by process",
       ONE_JOB,
     );
   }
@@ -41,12 +43,12 @@ function attribution(
     const better = `${ONE_JOB}, or start the container with --pid=host`;
     if (device.capabilities?.includes("pids:host")) {
       return {
-        text: "the job's memory by the one process that is new",
-        hint: `This driver shows a container the host's process numbers: ${better}.`,
+        text: "job memory from the one new process",
+        hint: `This driver reports the host's process IDs to a container: ${better}.`,
       };
     }
-    if (isBefore(device.driver, TELLS_MEMORY_INSIDE)) {
-      return delta("This driver tells a container no memory by process (565.57 and later do)", better);
+    if (isBefore(device.driver, MIN_DRIVER_IN_CONTAINER)) {
+      return delta("This driver does not report memory by process to a container (565.57 and later do)", better);
     }
   }
   return { text: "memory by process", hint: null };
@@ -55,10 +57,10 @@ function attribution(
 function peaks(capabilities: readonly string[]): { readonly text: string | null; readonly hint: string | null } {
   if (capabilities.includes("accounting")) return { text: "exact peaks", hint: null };
   if (capabilities.includes("accounting:off")) {
-    return { text: null, hint: "Exact peaks by process: turn accounting on (sudo nvidia-smi -am 1)." };
+    return { text: null, hint: "For exact peaks by process, turn accounting on (sudo nvidia-smi -am 1)." };
   }
   if (capabilities.includes("accounting:denied")) {
-    return { text: null, hint: "Exact peaks by process: accounting is closed to this user." };
+    return { text: null, hint: "Exact peaks by process need accounting, which this user may not read." };
   }
   return { text: null, hint: null };
 }
@@ -73,14 +75,14 @@ const identity = ({ model, total_bytes, uuid, pci_bus_id, mig_profile, unified }
 
 const joined = (parts: readonly (string | null)[]): string => parts.filter((part) => part !== null).join(", ");
 
-function deviceDiagnosis(device: DeviceReport, all: readonly DeviceReport[], here: Surroundings): Diagnosis {
+function deviceDiagnosis(device: DeviceReport, all: readonly DeviceReport[], here: HostEnvironment): Diagnosis {
   const name = device.name;
   const reason = device.reason ?? null;
   const capabilities = device.capabilities ?? [];
   const who = identity(device);
   const hasParts = all.some(({ backend, parent }) => backend === device.backend && parent === device.index);
   if (capabilities.includes("mig")) {
-    // A GPU that is cut into MIG devices may keep its own numbers to itself; theirs are what counts.
+    // A GPU that is divided into MIG devices may refuse its own counters. Those of its MIG devices are read.
     if (hasParts)
       return { name, status: "ok", detail: joined([...who, "divided by MIG, see its devices"]), hint: null };
     const hint = here.container
@@ -95,7 +97,7 @@ function deviceDiagnosis(device: DeviceReport, all: readonly DeviceReport[], her
   const whose = attribution(device, here);
   const exact = peaks(capabilities);
   const slow = capabilities.includes("persistence:off")
-    ? "The first attach to this GPU takes seconds: keep it awake (sudo nvidia-smi -pm 1)."
+    ? "The first attach to this GPU takes seconds: turn persistence on (sudo nvidia-smi -pm 1)."
     : null;
   const hint = hintOf([reason === null ? null : `${sentence(reason)}.`, whose.hint, exact.hint, slow]);
   const status = reason === null && whose.hint === null ? "ok" : "limited";
@@ -104,31 +106,29 @@ function deviceDiagnosis(device: DeviceReport, all: readonly DeviceReport[], her
 
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1).replace(/\.$/, "");
 
-/** Sources that read devices, with what to say where there is none of their kind. */
-const NOTHING_THERE: Readonly<Record<string, string>> = {
-  nvml: "Nothing to do, unless this machine has an NVIDIA GPU.",
-  drm: "Nothing to do, unless this machine has one: then load its driver (amdgpu, xe, i915), or pass /dev/dri (for AMD /dev/kfd too) into the container.",
+/** Hints of device sources that found no device of their kind. */
+const NO_DEVICE_HINTS: Readonly<Record<string, string>> = {
+  nvml: "Nothing to do without an NVIDIA GPU.",
+  drm: "Nothing to do without such a GPU. Otherwise load its driver (amdgpu, xe, i915), or pass /dev/dri (and /dev/kfd for AMD) into the container.",
 };
 
-/** Capabilities of sources in words; what goes without saying is left out. */
-const SAID_OF_SOURCES: Readonly<Record<string, (capability: string) => readonly string[]>> = {
+/** Text of the capabilities of sources. An empty list hides an obvious one. */
+const CAPABILITY_TEXT: Readonly<Record<string, (capability: string) => readonly string[]>> = {
   memory: (capability) =>
-    capability === "memory:v1"
-      ? ["memory by the older query, which counts what the driver keeps for itself as used"]
-      : [],
+    capability === "memory:v1" ? ["memory by the older query, which counts the driver's own memory as used"] : [],
   driver: () => [],
   nvml: (capability) => [`library ${capability.slice("nvml:".length)}`],
-  events: () => ["tells errors of the hardware"],
+  events: () => ["reports hardware errors"],
   kfd: (capability) => [
-    `processes by AMD's compute driver${capability === "kfd" ? "" : ", under the machine's numbers"}`,
+    `processes by AMD's compute driver${capability === "kfd" ? "" : ", with the host's process IDs"}`,
   ],
-  fdinfo: () => ["the job's processes by what they opened"],
+  fdinfo: () => ["the job's processes by their open device files"],
   dmem: () => ["control group dmem"],
 };
 
-function sourceDiagnosis(source: SourceReport, devices: readonly DeviceReport[], here: Surroundings): Diagnosis {
+function sourceDiagnosis(source: SourceReport, devices: readonly DeviceReport[], here: HostEnvironment): Diagnosis {
   const { name, available, capabilities } = source;
-  // What is wrong with a device stands in its own row.
+  // The device's own row reports its fault.
   const hasRow = devices.some((each) => each.reason && source.reason?.endsWith(`${each.name}: ${each.reason}`));
   if (!available && hasRow) return { name, status: "limited", detail: "no device can be read", hint: null };
   const reason = hasRow ? null : source.reason;
@@ -136,10 +136,10 @@ function sourceDiagnosis(source: SourceReport, devices: readonly DeviceReport[],
     reason === null || name !== "nvml" ? null : (libraryTrouble(reason, here) ?? troubleIn(reason, here));
   if (available) {
     const driver = devices.find(({ backend }) => backend === name)?.driver ?? null;
-    const told = capabilities.flatMap(
-      (capability) => SAID_OF_SOURCES[capability.split(":")[0] ?? ""]?.(capability) ?? [capability],
+    const texts = capabilities.flatMap(
+      (capability) => CAPABILITY_TEXT[capability.split(":")[0] ?? ""]?.(capability) ?? [capability],
     );
-    const detail = joined([driver === null ? null : `driver ${driver}`, ...told]) || "readable";
+    const detail = joined([driver === null ? null : `driver ${driver}`, ...texts]) || "readable";
     if (reason === null) return { name, status: "ok", detail, hint: null };
     return {
       name,
@@ -152,13 +152,17 @@ function sourceDiagnosis(source: SourceReport, devices: readonly DeviceReport[],
     const needless = trouble.status === "limited" && devices.length > 0;
     return { name, status: trouble.status, detail: trouble.meaning, hint: needless ? null : trouble.remedy };
   }
-  // Where another vendor's device was found, that this one has none needs no advice.
-  const hint = devices.length > 0 ? null : (NOTHING_THERE[name] ?? null);
+  // A machine with a device of another vendor needs no hint.
+  const hint = devices.length > 0 ? null : (NO_DEVICE_HINTS[name] ?? null);
   return { name, status: "limited", detail: reason ?? "not readable", hint };
 }
 
 /** Rows of the device sources and of each device they see. */
-export function deviceDiagnoses(probe: ProbeReport, sources: readonly SourceReport[], here: Surroundings): Diagnosis[] {
+export function deviceDiagnoses(
+  probe: ProbeReport,
+  sources: readonly SourceReport[],
+  here: HostEnvironment,
+): Diagnosis[] {
   return [
     ...sources.map((source) => sourceDiagnosis(source, probe.devices, here)),
     ...probe.devices.map((device) => deviceDiagnosis(device, probe.devices, here)),

@@ -29,14 +29,14 @@ function samplerDiagnosis(probe: ProbeReport): Diagnosis {
         name: "sampler",
         status: "limited",
         detail: probe.reason ?? "plain TypeScript",
-        hint: "Host memory is measured all the same; device memory is not.",
+        hint: "Host memory is still measured; device memory is not.",
       };
 }
 
-/** Sources of the machine itself; every other reads devices. */
+/** Sources of the machine itself. All others read devices. */
 const MACHINE_SOURCES: readonly string[] = ["host", "cgroup", "probe"];
 
-/** A source that a machine may rightly lack is `limited`, the host source is not. */
+/** Only the host source is `missing` where it is not available. The others are optional. */
 function machineDiagnosis({ name, available, reason, capabilities }: SourceReport): Diagnosis {
   const detail = available ? capabilities.join(", ") || "readable" : (reason ?? "not readable");
   return { name, status: available ? "ok" : name === "host" ? "missing" : "limited", detail, hint: null };
@@ -50,7 +50,7 @@ function directoryDiagnosis(directory: string): Diagnosis {
       name: "working directory",
       status: "missing",
       detail: "not writable",
-      hint: "Bundles go here unless --bundle names another place.",
+      hint: "Bundles are written here unless --bundle names another directory.",
     };
   }
   const disk = statfsSync(directory);
@@ -63,7 +63,7 @@ function directoryDiagnosis(directory: string): Diagnosis {
   };
 }
 
-/** What is seen from inside measured processes: by the probe in Python, by the preloadable library in other programs. */
+/** What is measured inside the processes: by the probe in Python, by the preloadable library in other programs. */
 function probeDiagnosis(trial: ProbeTrial): Diagnosis {
   const prebuild = findPrebuild();
   const library = !("reason" in prebuild) && existsSync(prebuild.heapLibrary);
@@ -86,20 +86,20 @@ function probeDiagnosis(trial: ProbeTrial): Diagnosis {
         name: "probe",
         status: "limited",
         detail: trial.reason,
-        hint: "Allocator counters are not read; host memory is measured from outside all the same.",
+        hint: "Allocator counters are not read; host memory is still measured from outside.",
       };
     default:
       return trial satisfies never;
   }
 }
 
-/** What was found: a row for each thing, and the devices among them. */
+/** The results of all checks, and the devices found. */
 export interface Diagnoses {
   readonly findings: readonly Diagnosis[];
   readonly devices: readonly DeviceReport[];
 }
 
-/** Look at everything that decides what can be measured on this machine; nothing is changed. */
+/** Check everything that decides what can be measured on this machine, without changing it. */
 export async function diagnose(directory: string): Promise<Diagnoses> {
   const probe = probeSources();
   const isMachine = ({ name }: SourceReport): boolean => MACHINE_SOURCES.includes(name);
@@ -130,7 +130,7 @@ export async function diagnose(directory: string): Promise<Diagnoses> {
           name: "git",
           status: "limited",
           detail: "not found",
-          hint: "Without git no base commit can be run before a red verdict.",
+          hint: "Without git the base commit cannot be re-run before a failing verdict.",
         }
       : { name: "git", status: "ok", detail: git, hint: null },
     probeDiagnosis(trial),

@@ -16,12 +16,12 @@ beforeEach(() => {
 
 const put = (file: string, text = ""): void => writeFileSync(path.join(top, file), text);
 
-describe("the surroundings of a machine", () => {
-  it("are a plain machine where nothing says otherwise, and the namespace is unknown where it cannot be read", () => {
+describe("detectEnvironment", () => {
+  it("reports a plain machine by default, and an unknown namespace where it cannot be read", () => {
     expect(detectEnvironment(roots, {})).toEqual({ wsl: false, container: false, ownPids: null, nvidiaNodes: "none" });
   });
 
-  it("are a container by its files, its groups or its environment", () => {
+  it("detects a container by its files, its control groups or its environment", () => {
     put("proc/self/cgroup", "0::/kubepods/pod1\n");
     expect(detectEnvironment(roots, {}).container).toBe(true);
     put("proc/self/cgroup", "0::/user.slice\n");
@@ -31,7 +31,7 @@ describe("the surroundings of a machine", () => {
     expect(detectEnvironment(roots, {}).container).toBe(true);
   });
 
-  it("tell the machine's own process numbers from others", () => {
+  it("detects a pid namespace", () => {
     symlinkSync("pid:[4026531836]", path.join(top, "proc/self/ns/pid"));
     expect(detectEnvironment(roots, {}).ownPids).toBe(false);
     rmSync(path.join(top, "proc/self/ns/pid"));
@@ -39,12 +39,12 @@ describe("the surroundings of a machine", () => {
     expect(detectEnvironment(roots, {}).ownPids).toBe(true);
   });
 
-  it("know WSL by its kernel", () => {
+  it("detects WSL by its kernel", () => {
     put("proc/version", "Linux version 5.15.153.1-microsoft-standard-WSL2 (root@x)");
     expect(detectEnvironment(roots, {}).wsl).toBe(true);
   });
 
-  it("see NVIDIA's device files, and not those of other things", () => {
+  it("finds NVIDIA's device files and no others", () => {
     put("dev/nvidia-uvm");
     put("dev/nvme0");
     expect(detectEnvironment(roots, {}).nvidiaNodes).toBe("none");

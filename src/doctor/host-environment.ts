@@ -3,17 +3,17 @@ import path from "node:path";
 import type { Environment } from "../core/environment.ts";
 import { FIRST_PID_NAMESPACE } from "../measure/launch/pid-namespace.ts";
 
-/** What of the machine decides how much its GPU drivers tell. */
-export interface Surroundings {
+/** Properties of the machine that limit what its GPU drivers report. */
+export interface HostEnvironment {
   readonly wsl: boolean;
   readonly container: boolean;
-  /** Processes have other numbers here than on the machine, and those outside are not seen. Null = cannot be told. */
+  /** Whether pids differ from the host's, so that outer processes are hidden. Null = unknown. */
   readonly ownPids: boolean | null;
   /** Device files of NVIDIA's driver. */
   readonly nvidiaNodes: "none" | "refused" | "openable";
 }
 
-/** Where to look; a made-up tree in tests. */
+/** Roots of the file system; another tree in tests. */
 export interface Roots {
   readonly proc: string;
   readonly dev: string;
@@ -21,7 +21,7 @@ export interface Roots {
   readonly top: string;
 }
 
-/** The roots that the device backends use too: STORMLOG_GATE_PROC and STORMLOG_GATE_SYSFS stand for /proc and /sys. */
+/** The roots of the device backends: STORMLOG_GATE_PROC and STORMLOG_GATE_SYSFS replace /proc and /sys. */
 export function rootsFrom(env: Environment): Roots {
   const root = (value: string | undefined, usual: string): string => (value?.startsWith("/") ? value : usual);
   const sys = root(env.STORMLOG_GATE_SYSFS, "/sys");
@@ -44,12 +44,12 @@ function ownPids(proc: string): boolean | null {
   }
 }
 
-function nvidiaNodes(dev: string): Surroundings["nvidiaNodes"] {
+function nvidiaNodes(dev: string): HostEnvironment["nvidiaNodes"] {
   let names: string[] = [];
   try {
     names = readdirSync(dev).filter((name) => /^nvidia(\d+|ctl)$/.test(name));
   } catch {
-    // No /dev is no device file either.
+    // Without /dev there are no device files either.
   }
   if (names.length === 0) return "none";
   const refused = names.some((name) => {
@@ -63,8 +63,8 @@ function nvidiaNodes(dev: string): Surroundings["nvidiaNodes"] {
   return refused ? "refused" : "openable";
 }
 
-/** Look at the machine around; nothing is changed. */
-export function detectEnvironment({ proc, dev, top }: Roots, env: Environment): Surroundings {
+/** Read the properties of this machine, without changing it. */
+export function detectEnvironment({ proc, dev, top }: Roots, env: Environment): HostEnvironment {
   const inContainer =
     ["/.dockerenv", "/run/.containerenv"].some((file) => existsSync(path.join(top, file))) ||
     env.KUBERNETES_SERVICE_HOST !== undefined ||

@@ -8,14 +8,14 @@ import { mergeRecordings } from "../telemetry/recording/merge.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import { readInput } from "./telemetry-input.ts";
 
-/** What `analyze` works on: samples, or a document whose features are already known. */
+/** Input of `analyze`: samples, or a document whose features are already known. */
 export type AnalysisInput = { readonly notes: readonly string[] } & (
   | { readonly kind: "recording"; readonly recording: Recording }
   | { readonly kind: "document"; readonly document: AnalysisDocument }
 );
 
-/** The newest run of a measurements file as an analysis: what is known is shown, what would need samples is null. */
-export function analysisOfMeasurements(measurements: Measurements): AnalysisDocument {
+/** The newest run of a measurements file as an analysis. Features that need samples are null. */
+function analysisOfMeasurements(measurements: Measurements): AnalysisDocument {
   const newest = measurements.runs.at(-1);
   const series = (newest?.series ?? []).map((one): AnalysisDocument["series"][number] => ({
     rank: one.rank,

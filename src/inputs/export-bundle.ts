@@ -12,13 +12,13 @@ export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 export interface Exported {
   readonly bytes: Uint8Array;
-  /** What the file does not say of itself: which run of several it holds. */
+  /** The run that the file contains, where the bundle has several. */
   readonly note: string | null;
 }
 
 const encoder = new TextEncoder();
 
-/** Rows of all tables of one run, one line a sample, in the column names our own generic CSV reader takes. */
+/** Rows of all tables of one run, one line per sample, with the column names of the generic CSV reader. */
 function csvRows(run: string, recording: Recording): string[] {
   const columns = [...new Set(recording.tables.flatMap(({ columns }) => Object.keys(columns)))].sort();
   const stepped = recording.tables.some(({ steps }) => steps !== null);
@@ -49,7 +49,7 @@ function csvRows(run: string, recording: Recording): string[] {
   ];
 }
 
-/** What a format holds of a bundle with several runs: one of them. */
+/** A note for a format that contains one of several runs. */
 function noteOf(shown: string, runs: number): string | null {
   return runs > 1 ? `the bundle holds ${runs} runs; this is ${shown}` : null;
 }
@@ -79,7 +79,7 @@ function text(bytes: string): Exported {
   return { bytes: encoder.encode(bytes), note: null };
 }
 
-/** The candidate's newest samples; a bundle with several runs keeps one file for each. */
+/** The candidate's newest samples. A bundle has one file per run. */
 function newestParquet(bundle: string): Exported {
   if (!existsSync(bundle)) throw invalidInput("INPUT_NOT_FOUND", `${bundle} does not exist`, bundle);
   const files = readdirSync(bundle, { recursive: true, encoding: "utf8" }).filter(

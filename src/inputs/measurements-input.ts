@@ -9,7 +9,7 @@ import { invalidInput } from "../core/errors.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import { readInput } from "./telemetry-input.ts";
 
-/** Judged features of a recording of ours or of anybody's telemetry, as a one-run document. */
+/** Judged features of recordings of any format, one run each. */
 function fromRecordings(
   recordings: readonly { readonly name: string; readonly recording: Recording }[],
   file: string,
@@ -38,14 +38,15 @@ function measurementsOfBundle(directory: string): Measurements | null {
   }
 }
 
-/** What can be judged, with what its reader had to say about it. */
+/** Measurements with the notes of their reader. */
 export interface NotedMeasurements {
   readonly measurements: Measurements;
   readonly notes: readonly string[];
 }
 
 /**
- * Anything that can be judged: a measurements file, a baseline record, a bundle, a run directory, a recording, telemetry.
+ * Anything that can be judged: a measurements file, a baseline record, a bundle, a run directory, a recording,
+ * telemetry.
  * @throws GateError INPUT_… and INPUT_SCHEMA_VERSION (exit 5)
  */
 export async function notedMeasurements(file: string): Promise<NotedMeasurements> {

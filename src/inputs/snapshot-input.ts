@@ -51,7 +51,7 @@ export function readSnapshotFile(path: string): TorchSnapshot {
   }
 }
 
-/** Snapshots with what their names say of rank and step. */
+/** Snapshots with the rank and step of their file names. */
 export function readSnapshotFiles(paths: readonly string[]): readonly NamedSnapshot[] {
   return paths.map((file) => ({ file, name: snapshotName(file), snapshot: readSnapshotFile(file) }));
 }

@@ -14,7 +14,7 @@ async function recordingOf(...names: string[]) {
 }
 
 describe("a memory snapshot as input of analyze", () => {
-  it("is its trace as a series, which ends at what the snapshot found, with the annotated steps", async () => {
+  it("becomes a series of its trace, which ends at the snapshot's sizes, with the annotated steps", async () => {
     const { recording } = await recordingOf("leak-step12.pickle");
     const [table] = recording.tables;
     expect(table).toMatchObject({ rank: 0, device: "cuda:0" });
@@ -44,13 +44,13 @@ describe("a memory snapshot as input of analyze", () => {
     expect(recording.tables.map(({ device }) => device)).toEqual(["cuda:0", "cuda:1"]);
   });
 
-  it("without a trace is one sample, and says so", async () => {
+  it("without a trace becomes one sample with a note", async () => {
     const { recording, notes } = await recordingOf("before-blocks.pickle");
     expect(recording.tables[0]?.columns.allocated).toHaveLength(1);
     expect(notes.join()).toContain("no trace");
   });
 
-  it("of several ranks is one run", async () => {
+  it("of several ranks becomes one run", async () => {
     const { recording } = await recordingOf("ranks_rank0_step9.pickle", "ranks_rank1_step9.pickle");
     expect(recording.tables.map(({ rank }) => rank)).toEqual([0, 1]);
   });

@@ -51,8 +51,8 @@ function outOfMemoryMarks(traces: readonly TraceTable[], startUs: number | null)
 }
 
 /**
- * A snapshot's traces as a recording: allocated, active and reserved bytes of each device after every entry, with the annotated
- * steps. A device without a trace has one sample, the moment of the snapshot.
+ * A snapshot's traces as a recording: allocated, active and reserved bytes of each device after every entry, with the
+ * annotated steps. A device without a trace has one sample, at the time of the snapshot.
  */
 export function snapshotTelemetry(snapshot: TorchSnapshot, file: string): Telemetry {
   const { rank } = snapshotName(file);
@@ -70,7 +70,7 @@ export function snapshotTelemetry(snapshot: TorchSnapshot, file: string): Teleme
   };
   const traced = snapshot.traces.length > 0;
   const notes = traced
-    ? ["levels within the trace count the bytes asked for, counted back from what the snapshot found at its end"]
-    : ["the snapshot has no trace: one sample a device, and no growth to be seen"];
+    ? ["sizes within the trace are requested bytes, counted back from the sizes at the time of the snapshot"]
+    : ["the snapshot has no trace, so each device has one sample and no growth"];
   return { kind: "recording", format: "torch-snapshot", recording, notes };
 }

@@ -3,7 +3,7 @@ import { isSnapshotFile, readSnapshotFile } from "./snapshot-input.ts";
 import { snapshotTelemetry } from "./snapshot-recording.ts";
 
 /**
- * Anything that holds recorded memory: what {@link readTelemetry} reads, and the traces of PyTorch's memory snapshots.
+ * Any recorded memory: the formats of {@link readTelemetry}, and the traces of PyTorch's memory snapshots.
  * @throws GateError (invalid input, exit 5) the codes of both readers
  */
 export async function readInput(path: string): Promise<Telemetry> {

@@ -27,7 +27,9 @@ const put = (name: string, content: string | Uint8Array): string => {
 type Ramp = readonly [number, number?];
 const at = ([from, to = from]: Ramp, n: number, i: number): number => from + ((to - from) * i) / (n - 1);
 
-/** A run whose largest rank is `worst` and whose median rank is `middle`: one rank of the first and two of the second. */
+/**
+ * A run whose largest rank is `worst` and whose median rank is `middle`: one rank of the first and two of the second.
+ */
 async function databaseOf(n: number, worst: Ramp, middle: Ramp, capacity: number | null): Promise<string> {
   const rows = Array.from({ length: n }, (_, step) =>
     [worst, middle, middle].map((ramp, rank) => ({
@@ -92,7 +94,7 @@ describe("a TraceML database", () => {
     expect(notes[0]).toContain("peaks of each step");
   });
 
-  it("without any number is a run without a GPU, not a healthy one", async () => {
+  it("without any value is reported as a run without a GPU, not as a healthy one", async () => {
     const rows = Array.from({ length: 60 }, (_, step) => ({ rank: 0, step, alloc: null, device: "cpu" }));
     const { document } = await analysed(put("cpu", await traceMlDatabase(rows)));
     expect(document.diagnosis.map(({ kind }) => kind)).toEqual(["NO_GPU"]);
@@ -106,7 +108,7 @@ describe("a TraceML database", () => {
     expect(document.ranks).toMatchObject({ world_size: 4, participating_ranks: [0, 2], missing_ranks: [1, 3] });
   });
 
-  it("is compared with another by our rules, both sides in view", async () => {
+  it("is compared with another by the gate's rules, with both sides in the output", async () => {
     const run = async (name: string, leak: number) =>
       put(
         name,
@@ -157,7 +159,7 @@ describe("a TraceML summary", () => {
     expect(text).toMatch(/rank 0 {2}cuda:0 {2}allocated {2}peak +4\.00 GiB +4\.00 GiB +0 B/);
     expect(text).toMatch(/rank 1 {2}cuda:1 {2}allocated {2}peak +5\.00 GiB +5\.50 GiB +\+512\.00 MiB/);
     expect(text).toMatch(/rank 1 {2}cuda:1 {2}reserved +peak +10\.00 GiB +11\.00 GiB +\+1\.00 GiB/);
-    // One run is no baseline: nobody knows how much such a mean varies.
+    // One run is not a baseline: the variance of such a mean is unknown.
     expect(judgement.verdict).toBe("unjudged");
     expect(judgement.reason).toContain("the baseline has 1 run");
     expect(judgement.checks.map(({ rank, metric }) => `${rank} ${metric}`).sort()).toEqual(
@@ -195,7 +197,7 @@ describe("a PyTorch profiler trace", () => {
     return put("trace.json", JSON.stringify({ traceEvents: events }));
   };
 
-  it("that fills and empties 2.6 GiB in six steps is a saw-tooth, not a leak", async () => {
+  it("that fills and frees 2.6 GiB in six steps is a saw-tooth, not a leak", async () => {
     const { document } = await analysed(trace(0));
     const [allocated, reserved] = document.series;
     expect(allocated).toMatchObject({ metric: "allocated", samples: 7920, class: "sawtooth" });
@@ -204,7 +206,7 @@ describe("a PyTorch profiler trace", () => {
     expect(document.findings.filter(({ classification }) => classification === "leak")).toEqual([]);
   });
 
-  it("whose every step keeps a part grows", async () => {
+  it("whose every step keeps memory has growth", async () => {
     const { document } = await analysed(trace(128 * MIB));
     expect(["leak", "rising"]).toContain(document.series[0]?.class);
     expect(document.series[0]?.growth_bytes).toBeGreaterThan(400 * MIB);

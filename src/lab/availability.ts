@@ -4,16 +4,16 @@ import type { CatalogueEntry, LabFramework } from "./catalogue.ts";
 
 const execFileAsync = promisify(execFile);
 
-/** Looking for a module does not import it: an import of TensorFlow takes longer than a pattern. */
+/** Finds a module without importing it: an import of TensorFlow takes longer than a pattern. */
 const LOOK = "import importlib.util, sys; print(*[name for name in sys.argv[1:] if importlib.util.find_spec(name)])";
 const MODULES = ["torch", "tensorflow", "jax"] as const satisfies readonly LabFramework[];
 
-/** What can be run here; the reasons are for those that cannot. */
 export interface Availability {
+  /** Why a pattern cannot run here; null when it can. */
   readonly reason: (entry: CatalogueEntry) => string | null;
 }
 
-/** Look which frameworks the Python has. */
+/** Find the frameworks that the Python has installed. */
 export async function labAvailability(python: string): Promise<Availability> {
   let there: readonly string[] | null;
   try {

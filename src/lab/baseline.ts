@@ -5,9 +5,9 @@ import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { compareFingerprints, describeMismatches, mismatches } from "../verdict/fingerprint.ts";
 
 /**
- * Why a given store has nothing to judge a pattern by in the environment that its first run was measured in: no record of it, one of
- * another environment only, or one of too few runs. Null when that is not what kept the run from being judged: a store that is absent
- * or damaged is nothing a round may pass over by measuring a baseline of its own.
+ * Why a given store cannot judge a pattern in the environment of its first run: it has no record of the pattern, a
+ * record of another environment only, or too few runs. Null for any other cause: a store that is absent or damaged is
+ * an error, which a round must not hide by measuring its own baseline.
  * @param report of the pattern's fixed state, judged by that store
  * @throws GateError as `loadFirstBaseline`
  */
@@ -19,7 +19,8 @@ export async function lackingRecord(spec: string, report: GateReport, context: L
     return !answer.missing && answer.nextStep === NextStep.record ? answer.reason : null;
   }
   const differing = mismatches(compareFingerprints(answer.measurements.fingerprint, scenario.fingerprint));
-  if (differing.length > 0) return `${spec} knows another environment only (${describeMismatches(differing)})`;
+  if (differing.length > 0) return `${spec} has records of another environment only (${describeMismatches(differing)})`;
   const { runs } = answer.summary;
-  return runs < DEFAULT_POLICY.minBaselineRuns ? `${spec} has ${runs} runs of it, too few` : null;
+  const needed = DEFAULT_POLICY.minBaselineRuns;
+  return runs < needed ? `${spec} has ${runs} runs of it and needs ${needed}` : null;
 }

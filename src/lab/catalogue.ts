@@ -3,12 +3,12 @@ import path from "node:path";
 import { usageError } from "../core/errors.ts";
 import { packageRoot } from "../core/package-root.ts";
 
-/** What a pattern needs to run: Python with one of these, Python alone, or the Node that runs the gate. */
+/** The framework that a pattern needs, or Python alone, or the Node that runs the gate. */
 export type LabFramework = "torch" | "tensorflow" | "jax" | "python" | "node";
 
 /** One pattern of the leak lab: one file, run as `FILE leaky|fixed --device D --scale S`. */
 export interface CatalogueEntry {
-  /** As the file is called. */
+  /** Also the name of the file. */
   readonly name: string;
   readonly title: string;
   readonly framework: LabFramework;
@@ -16,7 +16,7 @@ export interface CatalogueEntry {
   readonly file: string;
   /** Processes that train together. */
   readonly ranks: number;
-  /** What the smallest scale must show: the leak, or that it is too small to be told from noise. */
+  /** What the smallest scale must show: the leak, or that it is smaller than the noise. */
   readonly expected: "caught" | "not-visible";
 }
 
@@ -30,7 +30,7 @@ function pattern(
   return { name, title, framework, file, ranks: 1, expected: "caught", ...more };
 }
 
-/** The catalogue, in the order it is shown in. */
+/** The catalogue, in the order of its table. */
 export const CATALOGUE: readonly CatalogueEntry[] = [
   pattern("torch", "forward_hook", "Activations kept by a forward hook"),
   pattern("torch", "missing_zero_grad", "Gradients never set to zero, under a monitor that keeps them"),
@@ -53,11 +53,11 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
   pattern("node", "node_listeners", "Listeners never taken off, in a Node service"),
 ];
 
-/** A line of the pattern's file that begins or ends the part where the leak is. */
+/** Comments in the pattern's file around the lines that leak. */
 export const LEAK_MARKS = { begin: "leak begins", end: "leak ends" } as const;
 
 /**
- * The entries of these names, in the catalogue's order; all of them for no name.
+ * The entries with these names, in the catalogue's order; all entries without a name.
  * @throws GateError PATTERN_UNKNOWN (usage)
  */
 export function selectPatterns(names: readonly string[]): readonly CatalogueEntry[] {
@@ -75,13 +75,13 @@ export function shippedLab(): string {
 }
 
 /**
- * The directory to run the patterns from. A report names lines of the user's own code, and what lies among installed packages is
- * not that: there the lab is copied beside the results first.
+ * The directory to run the patterns from. A report names lines of the user's code, and installed packages do not count
+ * as that. An installed lab is therefore copied beside the results.
  */
 export function labDirectory(results: string, shipped: string = shippedLab()): string {
   if (!/[\\/](?:node_modules|site-packages|dist-packages)[\\/]/.test(shipped)) return shipped;
   const copy = path.join(results, "leak-lab");
-  // Anew each time: the package may be another than the last time.
+  // Each time, because the package may have been updated.
   cpSync(shipped, copy, { recursive: true, force: true });
   return copy;
 }

@@ -12,11 +12,11 @@ import { runGate } from "../gate/run-gate.ts";
 import { randomId } from "../measure/session/session.ts";
 import type { GateReport } from "../report/documents/model.ts";
 
-/** The three changes the demo judges, in the order of the story. */
+/** The three changes that the demo judges, in their order. */
 export const DEMO_STATES = ["clean", "leaky", "fixed"] as const;
 export type DemoState = (typeof DEMO_STATES)[number];
 
-/** What the narrator is told, chapter by chapter. */
+/** Callbacks for the progress of a demo. */
 export interface DemoNarrator {
   readonly baseline: (runs: number) => void;
   readonly judging: (state: DemoState) => void;
@@ -24,10 +24,10 @@ export interface DemoNarrator {
 }
 
 const BASELINE_RUNS = 5;
-/** Marks a directory as ours, so that the next demo may replace it. */
+/** Marks a directory of a demo, which the next demo may replace. */
 const MARKER = ".stormlog-demo";
 
-/** The leak lab's workload, as a file of the package: what it does is what it says. */
+/** The demo's workload, a file of the package. */
 export function demoWorkload(): string {
   return path.join(packageRoot(), "leak-lab", "demo", "workload.mjs");
 }
@@ -36,7 +36,7 @@ async function freshDirectory(directory: string): Promise<void> {
   if (existsSync(directory) && !existsSync(path.join(directory, MARKER))) {
     throw usageError(
       "DEMO_FOLDER_TAKEN",
-      `${directory} exists and is not a demo's`,
+      `${directory} exists and was not made by a demo`,
       "Run the demo in another directory.",
     );
   }
@@ -55,8 +55,8 @@ async function freshDirectory(directory: string): Promise<void> {
 }
 
 /**
- * The whole story on this machine: five clean runs become the baseline, then a clean, a leaky and a fixed change are judged
- * by the same engine as anybody's. Everything is measured; nothing is scripted but the order.
+ * Measure five clean runs as the baseline, then judge a clean, a leaky and a fixed change with the engine of `run`.
+ * Only the order is scripted.
  * @returns the three reports; fewer when interrupted
  * @throws GateError DEMO_FOLDER_TAKEN (usage), DEMO_FOLDER_UNWRITABLE, and those of the gate
  */
@@ -68,7 +68,7 @@ export async function runDemo(
   ports: GatePorts,
 ): Promise<Partial<Record<DemoState, GateReport>>> {
   await freshDirectory(directory);
-  // One session: the baseline is measured minutes before the candidates, on this very machine.
+  // One session: the baseline is measured minutes before the candidates, on the same machine.
   const session = { ...env, STORMLOG_GATE_SESSION: env.STORMLOG_GATE_SESSION || randomId() };
   const request = (state: DemoState) =>
     gateRequest({

@@ -1,18 +1,18 @@
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import type { LabDocument } from "./report/document.ts";
 
-/** Where something of the lab was measured, as its documents tell it. */
+/** The environment that a document of the lab reports. */
 export type LabEnvironment = Pick<LabDocument, "backend" | "device_model" | "framework_version">;
 
-const word = (value: Fingerprint[string] | undefined): string | null =>
+const nonEmpty = (value: Fingerprint[string] | undefined): string | null =>
   typeof value === "string" && value !== "" ? value : null;
 
-/** A fingerprint in the words of the lab's documents; null for what is not known. Without a device the processor is its model. */
+/** A fingerprint as fields of the lab's documents, null where unknown. Without a device the model is the CPU's. */
 export function labEnvironment(fingerprint: Fingerprint): LabEnvironment {
-  const framework = [word(fingerprint.framework), word(fingerprint.framework_version)];
+  const framework = [nonEmpty(fingerprint.framework), nonEmpty(fingerprint.framework_version)];
   return {
-    backend: word(fingerprint.backend),
-    device_model: word(fingerprint.device_model) ?? word(fingerprint.cpu),
+    backend: nonEmpty(fingerprint.backend),
+    device_model: nonEmpty(fingerprint.device_model) ?? nonEmpty(fingerprint.cpu),
     framework_version: framework.filter((part) => part !== null).join(" ") || null,
   };
 }

@@ -12,34 +12,34 @@ import { labMarkdown } from "./report/report.ts";
 import { LAB_FILE, LAB_STATES, type LabStateName } from "./round.ts";
 import { stateInput } from "./state.ts";
 
-/** A round as it was left, or recordings read as one. */
+/** A round that was run, or recordings that are read as one. */
 export interface LabRound {
   readonly document: LabDocument;
   /** Absolute directory that the bundles are named from. */
   readonly directory: string;
 }
 
-function noRound(place: string, why: string): GateError {
+function noRound(location: string, why: string): GateError {
   return invalidInput(
     "LAB_UNREADABLE",
-    `there is no round of the leak lab (${why})`,
-    place,
-    "`stormlog-gate lab run` leaves one. Recordings of your own lie as PATTERN/leaky and PATTERN/fixed.",
+    `not a round of the leak lab (${why})`,
+    location,
+    "Name a directory that `stormlog-gate lab run` wrote, or one with recordings as PATTERN/leaky and PATTERN/fixed.",
   );
 }
 
-async function readRound(place: string): Promise<LabRound> {
-  const stats = await stat(place).catch(() => null);
-  const file = stats?.isDirectory() ? path.join(place, LAB_FILE) : place;
+async function readRound(location: string): Promise<LabRound> {
+  const stats = await stat(location).catch(() => null);
+  const file = stats?.isDirectory() ? path.join(location, LAB_FILE) : location;
   let text: string;
   try {
     text = await readFile(file, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ENOENT" || !stats?.isDirectory()) throw noRound(file, String(code));
-    const document = await readReplay(place);
-    if (document === null) throw noRound(place, `neither ${LAB_FILE} nor recordings of a pattern`);
-    return { document, directory: place };
+    const document = await readReplay(location);
+    if (document === null) throw noRound(location, `neither ${LAB_FILE} nor recordings of a pattern`);
+    return { document, directory: location };
   }
   try {
     return { document: parseLabDocument(JSON.parse(text), file), directory: path.dirname(file) };
@@ -50,22 +50,23 @@ async function readRound(place: string): Promise<LabRound> {
 }
 
 /**
- * The places that are named, in their order: directories (or files) of rounds, and directories with recordings of patterns.
- * @throws GateError LAB_UNREADABLE, LAB_INVALID, and INPUT_… where no recording of a place can be read (exit 5)
+ * The rounds at these locations, in their order: directories or files of rounds, and directories with recordings of
+ * patterns.
+ * @throws GateError LAB_UNREADABLE, LAB_INVALID, and INPUT_… where no recording of a directory can be read (exit 5)
  */
-export async function readRounds(places: readonly string[]): Promise<readonly LabRound[]> {
+export async function readRounds(locations: readonly string[]): Promise<readonly LabRound[]> {
   const rounds: LabRound[] = [];
   // One after the other: of recordings only one is in memory then.
-  for (const place of places) rounds.push(await readRound(place));
+  for (const location of locations) rounds.push(await readRound(location));
   return rounds;
 }
 
-/** What a state's row names, on disk. A name in a document leads to no file outside its directory. */
+/** The bundle or recording of a state's row, null outside the document's directory. */
 function evidenceOf({ directory }: LabRound, pattern: LabPattern, state: LabStateName): string | null {
   const bundle = pattern[state]?.bundle;
   if (bundle === undefined) return null;
-  const place = path.resolve(directory, bundle);
-  return place.startsWith(directory + path.sep) ? place : null;
+  const location = path.resolve(directory, bundle);
+  return location.startsWith(directory + path.sep) ? location : null;
 }
 
 /** Timelines from the bundles. */
@@ -73,21 +74,21 @@ function pictures(rounds: readonly LabRound[]): LabPicture {
   return (index, name, state) => {
     const round = rounds[index];
     const pattern = round?.document.patterns.find((one) => one.name === name);
-    const place = round === undefined || pattern === undefined ? null : evidenceOf(round, pattern, state);
-    if (place === null) return null;
+    const location = round === undefined || pattern === undefined ? null : evidenceOf(round, pattern, state);
+    if (location === null) return null;
     try {
-      return readFileSync(path.join(place, "timeline.png")).toString("base64");
+      return readFileSync(path.join(location, "timeline.png")).toString("base64");
     } catch {
       return null;
     }
   };
 }
 
-/** The line of one state; null where the evidence has no samples, or is gone: a report does not need them. */
-async function curveOf(place: string | null, { series }: LabPattern): Promise<LabCurve | null> {
-  if (place === null || series === null) return null;
+/** The curve of one state; null where its samples are missing, because a report does not need them. */
+async function curveOf(location: string | null, { series }: LabPattern): Promise<LabCurve | null> {
+  if (location === null || series === null) return null;
   try {
-    const input = await stateInput(place);
+    const input = await stateInput(location);
     return input.kind === "recording" ? labCurve(input.recording, series) : null;
   } catch (error) {
     if (error instanceof GateError) return null;
@@ -95,7 +96,7 @@ async function curveOf(place: string | null, { series }: LabPattern): Promise<La
   }
 }
 
-/** The lines of all states, thinned one recording after the other. */
+/** The curves of all states. Only one recording is in memory at a time. */
 async function curves(rounds: readonly LabRound[]): Promise<LabCurves> {
   const known = new Map<string, LabCurve>();
   const key = (index: number, name: string, state: LabStateName): string => JSON.stringify([index, name, state]);

@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { outputTail } from "../gate/output-tail.ts";
 import { LEAK_MARKS } from "./catalogue.ts";
 
-/** Starts the line in which a pattern tells what it did; see `leak-lab/patterns/leaklab/site-packages/report.py`. */
+/** Starts the line with a pattern's facts; see `leak-lab/patterns/leaklab/site-packages/report.py`. */
 const PREFIX = "leak-lab: ";
 
 const factsSchema = v.object({
@@ -14,10 +14,10 @@ const factsSchema = v.object({
   accuracy: v.nullable(v.number()),
 });
 
-/** What a run of a pattern said of itself in the end. */
+/** The facts that a run of a pattern prints at its end. */
 export type LabFacts = v.InferOutput<typeof factsSchema>;
 
-/** The facts in what a run printed; null when it did not come so far. */
+/** The facts in the output of a run; null when it ended before it printed them. */
 export function factsIn(output: string): LabFacts | null {
   const line = output.split("\n").findLast((text) => text.startsWith(PREFIX));
   if (line === undefined) return null;
@@ -29,15 +29,15 @@ export function factsIn(output: string): LabFacts | null {
   }
 }
 
-/** The facts in what a measured run printed last; null when it did not come so far. */
+/** The facts in the output of a measured run; null when it ended before it printed them. */
 export function labFacts(runDirectory: string): LabFacts | null {
   const output = outputTail(runDirectory);
   return output === null ? null : factsIn(output);
 }
 
-/** Whether a place ("leak-lab/patterns/forward_hook.py:24") lies between the marks of the pattern's file. */
-export function inLeak(place: string, file: string): boolean {
-  const match = /^(.*):(\d+)$/.exec(place);
+/** Whether a source line ("leak-lab/patterns/forward_hook.py:24") lies between the marks of the pattern's file. */
+export function inLeak(sourceLine: string, file: string): boolean {
+  const match = /^(.*):(\d+)$/.exec(sourceLine);
   if (match === null || path.posix.basename(match[1] ?? "") !== path.basename(file)) return false;
   const lines = readFileSync(file, "utf8").split("\n");
   const at = (words: string): number => lines.findIndex((line) => line.includes(words)) + 1;

@@ -101,14 +101,14 @@ function row(
   findings: readonly Finding[] = [],
   ofFixed: readonly SeriesAnalysis[] = [series({ peak_bytes: 500 })],
 ) {
-  const place = parent();
-  const file = path.join(place, "x.py");
+  const target = parent();
+  const file = path.join(target, "x.py");
   writeFileSync(file, "one\n# leak begins\nthree\n# leak ends\n");
   const states = {
-    leaky: judged(place, "leaky", leaky, all, printed, [LINE, ...findings]),
-    fixed: judged(place, "fixed", fixed, ofFixed, printed, []),
+    leaky: judged(target, "leaky", leaky, all, printed, [LINE, ...findings]),
+    fixed: judged(target, "fixed", fixed, ofFixed, printed, []),
   };
-  return measuredPattern(ENTRY, states, place, file);
+  return measuredPattern(ENTRY, states, target, file);
 }
 
 describe("a row of the leak lab", () => {
@@ -124,7 +124,7 @@ describe("a row of the leak lab", () => {
     expect(row("error", "pass")).toMatchObject({ outcome: "broken", reason: "it ended with 1" });
   });
 
-  it("is about the device's allocator where there is one, and of its ranks the one that grows most", () => {
+  it("shows the device's allocator where there is one, and of its ranks the one that grows most", () => {
     const all = [
       series({ metric: "host" }),
       series({ device: "cuda:0", growth_bytes: 10, peak_bytes: 700 }),
@@ -141,27 +141,27 @@ describe("a row of the leak lab", () => {
     expect(ratio).toBe(1.6);
   });
 
-  it("sets the same counter of both states against each other, or none", () => {
+  it("compares the same counter of both states, or none", () => {
     const pages = [series({ metric: "host", peak_bytes: 1020 })];
     const both = [series({ peak_bytes: 113 }), series({ metric: "host", peak_bytes: 1000 })];
     expect(row("fail", "pass", pages, "", [], both)).toMatchObject({ ratio: 1.02, fixed: { peak_bytes: 1000 } });
     expect(row("fail", "pass", both, "", [], pages)).toMatchObject({ ratio: null, fixed: { peak_bytes: null } });
   });
 
-  it("tells the last words of a program that failed, and of nothing else", () => {
-    const died = row("error", "pass", [], "Traceback\n  there is no such device \n\n");
-    expect(died.reason).toBe("it ended with 1: there is no such device");
+  it("has the last output line of a failed program, and of no other", () => {
+    const died = row("error", "pass", [], "Traceback\n  no such device \n\n");
+    expect(died.reason).toBe("it ended with 1: no such device");
     expect(row("unjudged", "pass", [], "the last words").reason).toBeNull();
   });
 
-  it("has no ratio where a peak is not known, rather than one of 0", () => {
+  it("has no ratio where a peak is unknown, rather than a ratio of 0", () => {
     const { ratio, leaky, series: about } = row("fail", "pass", [series({ peak_bytes: null })]);
     expect(ratio).toBeNull();
     expect(about).toBeNull();
     expect(leaky?.peak_bytes).toBeNull();
   });
 
-  it("tells where the leaky state ran out of memory, with the most that is known to have been held", () => {
+  it("reports where the leaky state ran out of memory, with the largest known size", () => {
     const ranOut: Finding = { ...LINE, classification: "oom", device: "cuda:0", evidence: { allocated_bytes: 7000 } };
     expect(row("fail", "pass", undefined, "", [ranOut])).toMatchObject({
       outcome: "caught",
@@ -173,7 +173,7 @@ describe("a row of the leak lab", () => {
     expect(untold.leaky?.out_of_memory).toEqual({ device: "cuda:0", at_bytes: 1000 });
   });
 
-  it("knows what the allocator reserved beside what was allocated on the same device", () => {
+  it("has reserved beside allocated memory of the same device", () => {
     const all = [
       series({ device: "cuda:0", peak_bytes: 700 }),
       series({ device: "cuda:0", metric: "reserved", peak_bytes: 900 }),
@@ -182,16 +182,16 @@ describe("a row of the leak lab", () => {
     expect(row("fail", "pass", all).leaky?.reserved_peak_bytes).toBe(900);
   });
 
-  it("takes from the program's last words what it kept and learned, and nothing from other words", () => {
-    const told = '{"steps":60,"framework":"torch 2","leak_bytes_per_step":4096,"accuracy":0.25}';
-    const good = row("fail", "pass", undefined, `epoch 1\nleak-lab: ${told}\n`);
+  it("reads kept bytes and accuracy from the program's last facts line, and from no other output", () => {
+    const facts = '{"steps":60,"framework":"torch 2","leak_bytes_per_step":4096,"accuracy":0.25}';
+    const good = row("fail", "pass", undefined, `epoch 1\nleak-lab: ${facts}\n`);
     expect(good).toMatchObject({ steps: 60, leak_bytes_per_step: 4096, leaky: { accuracy: 0.25 } });
-    for (const printed of ["leak-lab: {", "leak-lab: {}", `epoch leak-lab: ${told}`]) {
+    for (const printed of ["leak-lab: {", "leak-lab: {}", `epoch leak-lab: ${facts}`]) {
       expect(row("fail", "pass", undefined, printed)).toMatchObject({ steps: null, leaky: { accuracy: null } });
     }
   });
 
-  it("says whether the line named first lies in the leak", () => {
+  it("reports whether the first line of the attribution is in the leak", () => {
     expect(row("fail", "pass")).toMatchObject({ line: "leak-lab/patterns/x.py:3", line_in_leak: true });
     const file = path.join(parent(), "x.py");
     writeFileSync(file, "one\n# leak begins\nthree\n# leak ends\n");

@@ -9,7 +9,7 @@ import { inLeak, labFacts } from "./output.ts";
 import { kindOf } from "./report/curve.ts";
 import type { LabOutcome, LabOutOfMemory, LabPattern, LabState } from "./report/document.ts";
 
-/** A state of a pattern, as the gate judged it. */
+/** A state of a pattern after the gate judged it. */
 export interface JudgedState {
   readonly report: GateReport;
   /** Absolute directory of the bundle. */
@@ -21,13 +21,13 @@ function newest(scenario: ScenarioReport | undefined): RunReport | null {
   return candidates.findLast(({ analysis }) => analysis !== null) ?? candidates.at(-1) ?? null;
 }
 
-/** What a device's allocator says comes before what its heap says, and that before pages. */
+/** Order of preference: counters of a device's allocator, the heap, pages. */
 function weight({ device, metric }: SeriesAnalysis): number {
   if (metric === "allocated") return device === "host" ? 1 : 0;
   return metric === "host" ? 2 : 3;
 }
 
-/** The series that a row is about: of several ranks the one that grows most. */
+/** The series of a row: of several ranks the one that grows most. */
 export function mainSeries(series: readonly SeriesAnalysis[]): SeriesAnalysis | null {
   const usable = series.filter(({ peak_bytes: peak }) => peak !== null);
   const [first] = [...usable].sort(
@@ -37,8 +37,8 @@ export function mainSeries(series: readonly SeriesAnalysis[]): SeriesAnalysis | 
 }
 
 /**
- * The series of the fixed state that can stand beside that of the leaky one: of the same metric, on a device of the same kind. Null where
- * it has none: two counters set against each other would give a ratio of nothing.
+ * The series of the fixed state that is comparable to that of the leaky one: of the same metric, on a device of the
+ * same kind. Null where it has none, because the ratio of two different counters has no meaning.
  */
 export function counterpart(all: readonly SeriesAnalysis[], about: SeriesAnalysis | null): SeriesAnalysis | null {
   if (about === null) return mainSeries(all);
@@ -49,7 +49,7 @@ export function counterpart(all: readonly SeriesAnalysis[], about: SeriesAnalysi
   return same ?? mainSeries(alike);
 }
 
-/** What a state's series say of it, whoever measured them. */
+/** The features of a state's series, judged or replayed. */
 export function measuresOf(
   main: SeriesAnalysis | null,
   all: readonly SeriesAnalysis[],
@@ -78,7 +78,7 @@ export function measuresOf(
 }
 
 /**
- * Where a state ran out of memory, with the most that is known to have been held; null when no finding says that it did.
+ * Where a state ran out of memory, with the largest known size; null without such a finding.
  * @param peak highest value of the state's series, bytes
  */
 export function outOfMemoryOf(findings: readonly Finding[], peak: number | null): LabOutOfMemory | null {
@@ -93,7 +93,7 @@ function seriesOfRun(run: RunReport | null): readonly SeriesAnalysis[] {
   return run?.analysis?.series ?? [];
 }
 
-/** Why a state could not be judged; of a program that failed also the last line of what it printed, which mostly says why. */
+/** Why a state could not be judged. For a failed program with its last line of output, which mostly has the cause. */
 function errorOf({ report, bundle }: JudgedState): string | null {
   const [scenario] = report.scenarios;
   if (scenario === undefined || scenario.error === null)
@@ -127,9 +127,8 @@ function stateOf(judged: JudgedState, run: RunReport | null, series: SeriesAnaly
 }
 
 /**
- * A pattern is told apart where its leaky state fails and its fixed one does not. A warning of the fixed state is of what does not gate
- * and makes no check red: that is no false alarm, and stands in the row's verdicts. A leak that ended its run by out-of-memory was seen,
- * whatever else could not be said of it.
+ * A leak is caught when the leaky state fails and the fixed one does not. A warning of the fixed state comes from a
+ * metric that does not gate, so it is not a false alarm. A leak that ends its run by out-of-memory fails as well.
  */
 function outcomeOf(leaky: LabState, fixed: LabState): LabOutcome {
   if (fixed.verdict === "fail") return "false-alarm";
@@ -148,14 +147,14 @@ function outcomeOf(leaky: LabState, fixed: LabState): LabOutcome {
   }
 }
 
-/** The line that the attribution named first; null when it named none. */
+/** The first line of the attribution; null when it named none. */
 function firstLine({ report }: JudgedState): string | null {
   const finding = report.scenarios[0]?.findings.find(({ classification }) => classification === LEAK_LINE);
   const line = finding?.evidence.line;
   return typeof line === "string" ? line : null;
 }
 
-/** Leaky peak over fixed peak; null where either is not known. */
+/** Leaky peak over fixed peak; null where either is unknown. */
 export function peakRatio(leaky: LabState | null, fixed: LabState | null): number | null {
   const peak = leaky?.out_of_memory?.at_bytes ?? leaky?.peak_bytes ?? null;
   return peak === null || !fixed?.peak_bytes || fixed.out_of_memory ? null : peak / fixed.peak_bytes;
@@ -176,7 +175,7 @@ function named(entry: CatalogueEntry): Pick<LabPattern, "name" | "title" | "fram
   return { name: entry.name, title: entry.title, framework: entry.framework };
 }
 
-/** The row of a pattern that was not run through. */
+/** The row of a pattern whose states were not judged. */
 export function unmeasuredPattern(entry: CatalogueEntry, outcome: "skipped" | "broken", reason: string): LabPattern {
   return { ...named(entry), outcome, reason, ...NOTHING };
 }

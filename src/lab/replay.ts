@@ -15,17 +15,17 @@ import type { LabDocument, LabOutOfMemory, LabPattern, LabState } from "./report
 import { LAB_STATES, type LabStateName } from "./round.ts";
 import { isDirectory, isTelemetry, stateInput } from "./state.ts";
 
-type Place = Readonly<Partial<Record<LabStateName, string>>>;
+type StatePaths = Readonly<Partial<Record<LabStateName, string>>>;
 
 /** One recording, read and analysed. */
 interface Replayed {
-  readonly place: string;
+  readonly location: string;
   readonly analysis: AnalysisDocument;
   /** Null where only features are known. */
   readonly recording: Recording | null;
 }
 
-/** Why a state has no recording that can be read. */
+/** A state without a readable recording. */
 interface Unread {
   readonly error: GateError | null;
   readonly reason: string;
@@ -41,7 +41,7 @@ function namesOf(directory: string): readonly string[] {
   }
 }
 
-/** A directory that cannot be read is not empty: reading it will tell why. */
+/** A directory that cannot be read is not empty: reading it reports the error. */
 function isEmpty(directory: string): boolean {
   try {
     return readdirSync(directory).length === 0;
@@ -50,27 +50,27 @@ function isEmpty(directory: string): boolean {
   }
 }
 
-/** How likely a place is the recording of a state, the least first: a directory with something in it, telemetry, another file, an empty directory. */
-function standing(place: string): number {
-  if (isDirectory(place)) return isEmpty(place) ? 3 : 0;
-  return isTelemetry(place) ? 1 : 2;
+/** Rank of a path as a state's recording: a directory with entries, telemetry, another file, an empty directory. */
+function unlikeliness(location: string): number {
+  if (isDirectory(location)) return isEmpty(location) ? 3 : 0;
+  return isTelemetry(location) ? 1 : 2;
 }
 
 /** The states in a pattern's directory: `leaky` and `fixed`, directories or files of any ending. */
-function statesIn(directory: string): Place {
+function statesIn(directory: string): StatePaths {
   const names = namesOf(directory);
   const found = LAB_STATES.flatMap((state) => {
-    const [place] = names
+    const [location] = names
       .filter((name) => (name.split(".")[0] ?? "").toLowerCase() === state)
       .map((name) => path.join(directory, name))
-      .sort((a, b) => standing(a) - standing(b) || compare(a, b));
-    return place === undefined ? [] : [[state, place] as const];
+      .sort((a, b) => unlikeliness(a) - unlikeliness(b) || compare(a, b));
+    return location === undefined ? [] : [[state, location] as const];
   });
   return Object.fromEntries(found);
 }
 
-/** Directories that hold at least one state, by name. */
-function patternsIn(directory: string): readonly (readonly [string, Place])[] {
+/** Directories with at least one state, by name. */
+function patternsIn(directory: string): readonly (readonly [string, StatePaths])[] {
   return namesOf(directory)
     .filter((name) => !name.startsWith(".") && isDirectory(path.join(directory, name)))
     .map((name) => [name, statesIn(path.join(directory, name))] as const)
@@ -78,13 +78,13 @@ function patternsIn(directory: string): readonly (readonly [string, Place])[] {
     .sort(([a], [b]) => compare(a, b));
 }
 
-async function replayed(place: string | undefined, state: LabStateName): Promise<Replayed | Unread> {
-  if (place === undefined) return { error: null, reason: `there is no recording of the ${state} state` };
+async function replayed(location: string | undefined, state: LabStateName): Promise<Replayed | Unread> {
+  if (location === undefined) return { error: null, reason: `the ${state} state has no recording` };
   try {
-    const input = await stateInput(place);
+    const input = await stateInput(location);
     return input.kind === "recording"
-      ? { place, analysis: analyze(input.recording), recording: input.recording }
-      : { place, analysis: input.document, recording: null };
+      ? { location, analysis: analyze(input.recording), recording: input.recording }
+      : { location, analysis: input.document, recording: null };
   } catch (error) {
     // One file that is damaged must not hide the others.
     if (!(error instanceof GateError)) throw error;
@@ -94,26 +94,27 @@ async function replayed(place: string | undefined, state: LabStateName): Promise
 
 const isRead = (one: Replayed | Unread): one is Replayed => "analysis" in one;
 
-/** Stormlog's telemetry tells an error in its events, our own recordings in a finding. */
+/** Stormlog's telemetry reports the error as an event, a recording of the gate as a finding. */
 function ranOut({ analysis, recording }: Replayed, peak: number | null): LabOutOfMemory | null {
   const found = outOfMemoryOf(analysis.findings, peak);
   if (found !== null) return found;
   return recording?.marks.some(({ kind }) => kind === "oom") ? { device: null, at_bytes: peak } : null;
 }
 
-/** Where a bundle keeps what the newest run printed; a run directory keeps it itself. */
-function printedIn(place: string, recording: Recording | null): string {
+/** The run directory with the output: a bundle's newest run, or the directory itself. */
+function printedIn(location: string, recording: Recording | null): string {
   const { scenario, run } = recording?.info ?? {};
-  const inBundle = scenario === undefined ? place : path.join(place, "runs", scenarioDirectory(scenario), String(run));
-  return existsSync(inBundle) ? inBundle : place;
+  const inBundle =
+    scenario === undefined ? location : path.join(location, "runs", scenarioDirectory(scenario), String(run));
+  return existsSync(inBundle) ? inBundle : location;
 }
 
 function stateOf(one: Replayed, series: SeriesAnalysis | null, from: string): LabState {
-  const facts = labFacts(printedIn(one.place, one.recording));
+  const facts = labFacts(printedIn(one.location, one.recording));
   return {
     verdict: "not-judged",
     confirmed: false,
-    bundle: path.relative(from, one.place).split(path.sep).join("/"),
+    bundle: path.relative(from, one.location).split(path.sep).join("/"),
     runs: 1,
     ...measuresOf(series, one.analysis.series),
     accuracy: facts?.accuracy ?? null,
@@ -133,7 +134,7 @@ function patternOf(name: string, leaky: Replayed | Unread, fixed: Replayed | Unr
   };
   const unread = [leaky, fixed].flatMap((one) => (isRead(one) ? [] : [one.reason]));
   const series = about ?? beside;
-  const facts = isRead(leaky) ? labFacts(printedIn(leaky.place, leaky.recording)) : null;
+  const facts = isRead(leaky) ? labFacts(printedIn(leaky.location, leaky.recording)) : null;
   const framework = isRead(leaky) ? leaky.recording?.info?.fingerprint.framework : null;
   return {
     name,
@@ -151,10 +152,10 @@ function patternOf(name: string, leaky: Replayed | Unread, fixed: Replayed | Unr
   };
 }
 
-/** The backend that a recording is of: as its environment tells, its collector, or the device of the series. */
+/** The backend of a recording: from its fingerprint, its collector, or the device of its series. */
 function backendOf(one: Replayed): string | null {
-  const told = one.recording?.info?.fingerprint.backend;
-  if (typeof told === "string" && told !== "") return told;
+  const named = one.recording?.info?.fingerprint.backend;
+  if (typeof named === "string" && named !== "") return named;
   const collector = /rocm|mps|xpu|cuda|cpu/.exec(one.recording?.events?.[0]?.collector ?? "")?.[0];
   if (collector !== undefined) return collector;
   const series = mainSeries(one.analysis.series);
@@ -162,11 +163,11 @@ function backendOf(one: Replayed): string | null {
   return series.device === "host" ? "cpu" : kindOf(series.device);
 }
 
-/** What is known of several recordings in one word: each of what they say once. */
+/** The distinct values of several recordings, joined by "and"; null without one. */
 const all = (values: readonly (string | null)[]): string | null =>
   [...new Set(values.filter((value) => value !== null))].sort(compare).join(" and ") || null;
 
-/** When the first of the recordings was begun; null when none has a wall clock. */
+/** Start of the first recording; null when none has a wall clock. */
 function begun(reads: readonly Replayed[]): string | null {
   const epochs = reads.flatMap(({ recording }) =>
     recording?.epochNs == null ? [] : [Number(recording.epochNs / 1_000_000n)],
@@ -175,18 +176,18 @@ function begun(reads: readonly Replayed[]): string | null {
 }
 
 /**
- * A directory that holds `<pattern>/leaky` and `<pattern>/fixed`, recordings of any origin, as a document of the lab. Peaks, slopes and
- * classes are those of the analysis; nothing is judged, since there is no baseline to judge by. Null when the directory holds no such pattern.
- * @throws GateError INPUT_… (exit 5) when not one of the recordings can be read
+ * Recordings of any origin at `<pattern>/leaky` and `<pattern>/fixed` as a document of the lab. Peaks, slopes and
+ * classes are those of the analysis. Nothing is judged without a baseline. Null when the directory has no such pattern.
+ * @throws GateError INPUT_… (exit 5) when none of the recordings can be read
  */
 export async function readReplay(directory: string): Promise<LabDocument | null> {
-  const places = patternsIn(directory);
-  if (places.length === 0) return null;
+  const locations = patternsIn(directory);
+  if (locations.length === 0) return null;
   const patterns: LabPattern[] = [];
   const about: LabEnvironment[] = [];
   const starts: string[] = [];
   let firstError: GateError | null = null;
-  for (const [name, states] of places) {
+  for (const [name, states] of locations) {
     const leaky = await replayed(states.leaky, "leaky");
     const fixed = await replayed(states.fixed, "fixed");
     patterns.push(patternOf(name, leaky, fixed, directory));

@@ -30,31 +30,31 @@ export interface LabOptions {
   readonly patterns: readonly CatalogueEntry[];
   /** Absolute directory of the results. */
   readonly directory: string;
-  /** Absolute directory that a named baseline starts from. */
+  /** Absolute directory that a baseline's path is relative to. */
   readonly root: string;
   readonly device: string;
   readonly scale: string;
   /** Steps instead of the scale's; null = the scale's. */
   readonly steps: number | null;
   readonly python: string;
-  /** Fixed runs that become the baseline, where none is given. */
+  /** Fixed runs of a measured baseline. */
   readonly runs: number;
-  /** A store to judge by, where it has a record of this environment; null = measure one first. */
+  /** The store to judge by, where it has a record of this environment; null = measure a baseline first. */
   readonly baseline: string | null;
   readonly argv: readonly string[];
   readonly env: Environment;
 }
 
-/** What the narrator is told. */
+/** Callbacks for the progress of a round. */
 export interface LabNarrator {
   readonly begins: (entry: CatalogueEntry, number: number, of: number) => void;
-  /** `lacks` says why the given store does not serve this pattern; null where none was given. */
+  /** `lacks`: why the given store cannot judge this pattern; null where none was given. */
   readonly baseline: (entry: CatalogueEntry, runs: number, lacks: string | null) => void;
   readonly judging: (entry: CatalogueEntry, state: LabStateName) => void;
   readonly ended: (pattern: LabPattern) => void;
 }
 
-/** How a state of a pattern is run. */
+/** The command of a state of a pattern. */
 export function patternCommand(
   entry: CatalogueEntry,
   state: LabStateName,
@@ -67,9 +67,9 @@ export function patternCommand(
 }
 
 /**
- * What a record of a pattern is of: the fixed state at a scale, as `leak-lab/stormlog-gate.yml` runs it in the lab's directory. So the
- * records of the gate on that file, of its nightly refresh and of a round of the lab are the same ones. The device is the
- * fingerprint's to tell.
+ * The definition of a pattern's record: the fixed state at a scale, as `leak-lab/stormlog-gate.yml` runs it in the
+ * lab's directory. The gate on that file, its nightly refresh and a round of the lab thus share their records. The
+ * device is part of the fingerprint.
  */
 export function patternDefinition(
   entry: CatalogueEntry,
@@ -80,15 +80,16 @@ export function patternDefinition(
   return scenarioDefinition({ run: [program, entry.file, "fixed", ...size].join(" ") });
 }
 
-/** The round's own store: what it measures where nothing else serves. */
+/** The round's own store, for the baselines that it measures. */
 function ownSpec({ root, directory }: LabOptions): string {
   return `file:${path.relative(root, path.join(directory, "baseline"))}`;
 }
 
 /**
- * The gate's request for one state. Both states are one scenario, of one definition: their commands differ, and only what differs
- * between them may be the leak. A store of other sessions cannot tell a leak from a machine that moved: there the fixed state runs again
- * before the leaky one is red, as the base commit of a change would. The fixed state has no such base, it would acquit itself.
+ * The gate's request for one state. Both states are one scenario with one definition, so that only the leak differs. A
+ * store of other sessions cannot distinguish a leak from a changed machine: there the fixed state runs again before the
+ * leaky one fails, as the base commit of a change would. The fixed state has no such base run, because it would be
+ * compared with itself.
  */
 function stateRequest(
   entry: CatalogueEntry,
@@ -136,13 +137,13 @@ async function judgeState(request: GateRequest, ports: GatePorts): Promise<Judge
   return ports.interrupt.aborted ? null : { report, bundle: bundleDir };
 }
 
-/** What came of a pattern; without the environment where no run told it. */
+/** The row of a pattern, with the fingerprint of its runs where they have one. */
 interface LabRow {
   readonly pattern: LabPattern;
   readonly fingerprint: Fingerprint | null;
 }
 
-/** Baseline, fixed and leaky of one pattern; null when it was interrupted. */
+/** Measure the baseline, and judge the fixed and the leaky state of one pattern; null when interrupted. */
 async function runPattern(
   entry: CatalogueEntry,
   lab: string,
@@ -160,7 +161,7 @@ async function runPattern(
     return ownSpec(options);
   };
   let store = options.baseline ?? (await measured(null));
-  // What the environment is, and so whether a given store knows it, the first run tells.
+  // The first run determines the environment, and so whether the given store has a record of it.
   let fixed = await judged("fixed", store);
   if (fixed === null) return null;
   const lacks =
@@ -178,25 +179,25 @@ async function runPattern(
   return { pattern, fingerprint: known(fixed.report.scenarios[0]?.fingerprint) };
 }
 
-/** A run that never began has an environment without a word in it. */
+/** The fingerprint of a run that never began is empty. */
 function known(fingerprint: Fingerprint | undefined): Fingerprint | null {
   return fingerprint === undefined || labEnvironment(fingerprint).backend === null ? null : fingerprint;
 }
 
 /**
- * The environment of a round after one more row. PyTorch names the device that a round is of, so its word counts most; but a program that
- * ended early may not have come so far, and takes nothing away from what is known.
+ * The environment of a round after one more row. A PyTorch pattern takes precedence, because PyTorch reports the device
+ * of the round, unless it ended too early to report it.
  */
 export function environmentAfter(before: Fingerprint, { pattern, fingerprint }: LabRow): Fingerprint {
   if (fingerprint === null) return before;
-  const tells = pattern.framework === "torch" && pattern.outcome !== "broken";
-  return before.backend === undefined || tells ? fingerprint : before;
+  const precedes = pattern.framework === "torch" && pattern.outcome !== "broken";
+  return before.backend === undefined || precedes ? fingerprint : before;
 }
 
 /**
- * The row for a failure while a pattern ran: a pattern that cannot be measured must not take the others' results with it. Null when the
- * round was interrupted: what fails then says nothing about the pattern.
- * @throws unknown what is no failure of this pattern alone
+ * The row for a failure while a pattern ran, so that the other patterns keep their results. Null when the round was
+ * interrupted, because the failure is then not the pattern's.
+ * @throws unknown a failure that is not of this pattern alone
  */
 function failedRow(entry: CatalogueEntry, error: unknown, interrupted: boolean): LabRow | null {
   if (!(error instanceof GateError)) throw error;
@@ -218,9 +219,10 @@ function failedRow(entry: CatalogueEntry, error: unknown, interrupted: boolean):
 }
 
 /**
- * A round of the leak lab: each pattern's fixed state becomes the baseline, unless one is given, then the fixed and the leaky state
- * are judged by the same engine as anybody's. A pattern that cannot be run is a row of its own, and the others go on.
- * @returns the round's document, which also lies in the directory as `lab.json`; shorter when interrupted
+ * A round of the leak lab: each pattern's fixed state becomes the baseline, unless one is given, then the engine of
+ * `run` judges the fixed and the leaky state. A pattern that cannot run has a row with the reason, and the others
+ * continue.
+ * @returns the round's document, which is also `lab.json` in the directory; shorter when interrupted
  * @throws GateError LAB_UNWRITABLE, and those of usage
  */
 export async function runLab(options: LabOptions, narrator: LabNarrator, ports: GatePorts): Promise<LabDocument> {
@@ -228,7 +230,7 @@ export async function runLab(options: LabOptions, narrator: LabNarrator, ports: 
   await mkdir(directory, { recursive: true }).catch((error: NodeJS.ErrnoException) => unwritable(directory, error));
   const lab = labDirectory(directory);
   const available = await labAvailability(options.python);
-  // One session: without a baseline of its own, one is measured minutes before the candidates, on this very machine.
+  // One session: a measured baseline is minutes older than the candidates, and of the same machine.
   const session = options.env.STORMLOG_GATE_SESSION || randomId();
   const own = { ...options, env: { ...options.env, STORMLOG_GATE_SESSION: session, PYTHONDONTWRITEBYTECODE: "1" } };
   const patterns: LabPattern[] = [];
@@ -240,7 +242,7 @@ export async function runLab(options: LabOptions, narrator: LabNarrator, ports: 
     ...labEnvironment(fingerprint),
     patterns,
   });
-  // Before any evidence is replaced: the document of an earlier round would describe other bundles than those beside it.
+  // Before any bundle is replaced: the document of an earlier round would not match the new bundles.
   await writeDocument(directory, document());
   for (const [index, entry] of options.patterns.entries()) {
     if (ports.interrupt.aborted) break;
@@ -262,7 +264,7 @@ export async function runLab(options: LabOptions, narrator: LabNarrator, ports: 
   return document();
 }
 
-/** Whole or not at all: a round that is interrupted leaves what it had. */
+/** Atomically: an interrupted round leaves its rows so far. */
 async function writeDocument(directory: string, document: LabDocument): Promise<void> {
   const file = path.join(directory, LAB_FILE);
   try {
@@ -273,9 +275,9 @@ async function writeDocument(directory: string, document: LabDocument): Promise<
 }
 
 /**
- * Patterns whose outcome is not what the catalogue says of them. One that was skipped is none, unless it was asked for by name, or nothing
- * at all was judged.
- * @param named the names that the round was asked for; empty = all
+ * Patterns whose outcome is not the expected one. A skipped pattern is a surprise only when it was named, or when
+ * nothing was judged.
+ * @param named names of the requested patterns; empty = all
  */
 export function surprises(
   document: LabDocument,

@@ -8,18 +8,18 @@ import { scalePicture } from "./report/scale-picture.ts";
 import { scaleMarkdown } from "./report/scale-table.ts";
 import { unwritable } from "./unwritable.ts";
 
-/** The document's file in the directory of the results, and what is drawn and written of it. */
+/** Files of the results: the document, its picture and its table. */
 export const SCALE_FILE = "lab-scale.json";
 export const SCALE_PICTURE = "lab-scale.png";
 export const SCALE_TABLE = "lab-scale.md";
-/** Lies in a directory that a search made or found empty, so that the next one knows what it may replace. */
+/** Marks a directory that a search made or found empty. The next search may replace its results. */
 const OWNED = ".lab-scale";
-/** What a search puts into its directory. */
+/** Entries that a search makes in its directory. */
 const RESULTS = ["baselines", "probes", SCALE_FILE, SCALE_PICTURE, SCALE_TABLE] as const;
 
 /**
- * Make the directory, or take what an earlier search left out of it: its baselines would be compared with. A directory that is somebody else's
- * is searched into only where nothing there bears the name of a result, and nothing is ever taken out of it.
+ * Make the directory, or remove the results of an earlier search, whose baselines would be compared with. Any other
+ * directory is used only if no entry has the name of a result, and nothing is removed from it.
  * @throws GateError LAB_FOLDER_TAKEN (usage), LAB_UNWRITABLE
  */
 export async function prepareScaleDirectory(directory: string): Promise<void> {
@@ -30,7 +30,7 @@ export async function prepareScaleDirectory(directory: string): Promise<void> {
     const results = RESULTS.filter((name) => there.includes(name));
     if (results.length === 0) return;
     if (!there.includes(OWNED))
-      throw new GateError("LAB_FOLDER_TAKEN", `the directory holds ${results.join(", ")}, and no search made it`, {
+      throw new GateError("LAB_FOLDER_TAKEN", `the directory contains ${results.join(", ")}, but no search made it`, {
         kind: "usage",
         where: directory,
         hint: "Name a new directory with --output.",
@@ -42,12 +42,12 @@ export async function prepareScaleDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Free the disk of the bundles of a size that is not needed. */
+/** Remove the bundles of a size that is not needed. */
 export async function dropBundles(directory: string, bundles: string): Promise<void> {
   await rm(path.join(directory, bundles), { recursive: true, force: true });
 }
 
-/** Write the document, its table and its picture, each whole or not at all. @throws GateError LAB_UNWRITABLE */
+/** Write the document, its table and its picture, each atomically. @throws GateError LAB_UNWRITABLE */
 export async function writeScaleDocument(directory: string, document: ScaleDocument): Promise<void> {
   const files = [
     [SCALE_FILE, `${JSON.stringify(document, null, 2)}\n`],

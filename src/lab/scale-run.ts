@@ -49,19 +49,19 @@ function commandOf(pattern: SizedPattern, state: LabStateName, { steps, batch }:
   return batch === null ? command : [...command, "--batch", String(batch)];
 }
 
-/** Directory of a size's bundles, from that of the results. */
+/** Directory of a size's bundles, relative to the results. */
 export function probeDirectory(value: number): string {
   return `probes/${value}`;
 }
 
-/** Directory of the baseline that was measured at a size, from that of the results. */
+/** Directory of the baseline of a size, relative to the results. */
 function baselineDirectory(value: number): string {
   return `baselines/${value}`;
 }
 
 /**
- * The gate's request for one state at one size, judged by the baseline of another or the same. A record is of a definition, so the
- * definition leaves out what the search varies: whether a baseline serves another size is what the fixed state there has to prove.
+ * The gate's request for one state at one size, judged by the baseline of that or another size. The definition of the
+ * record leaves out what the search varies. The fixed state proves whether a baseline serves another size.
  */
 function sizedRequest(
   pattern: SizedPattern,
@@ -74,7 +74,7 @@ function sizedRequest(
     options: {
       scenario: entry.name,
       bundle: path.join(directory, probeDirectory(value), state),
-      // The baseline is of this session: its runs are the base's word.
+      // The baseline is of this session, so its runs are base runs.
       "base-run": "off",
       attribute: "off",
     },
@@ -96,11 +96,11 @@ function sizedRequest(
   return { request: { ...request, scenarios: [scenario] }, scenario };
 }
 
-/** Longest that a run of two steps may take, ms: the import of a framework on a slow disk included. */
+/** Limit of a run of two steps, ms: includes the import of a framework on a slow disk. */
 const STATEMENT_MS = 300_000;
 
 /**
- * What a step keeps by the pattern's own statement, bytes, from a run of two steps without the gate.
+ * Bytes that a step keeps by the pattern's own statement, from a run of two steps without the gate.
  * @throws GateError LAB_STATEMENT_MISSING
  */
 export async function statedBytes(pattern: SizedPattern, batch: number | null, signal: AbortSignal): Promise<number> {
@@ -121,9 +121,9 @@ export async function statedBytes(pattern: SizedPattern, batch: number | null, s
   }
   const facts = factsIn(output);
   if (facts === null)
-    throw new GateError("LAB_STATEMENT_MISSING", `${pattern.entry.name} does not say what it keeps`, {
+    throw new GateError("LAB_STATEMENT_MISSING", `${pattern.entry.name} does not report what it keeps`, {
       kind: "error",
-      hint: "Its last line of output should begin with `leak-lab: `.",
+      hint: "Its last line of output has to begin with `leak-lab: `.",
     });
   return facts.leak_bytes_per_step;
 }
@@ -132,14 +132,14 @@ function lastLine(text: string | undefined): string | null {
   return text?.trimEnd().split("\n").at(-1) || null;
 }
 
-/** The middle peak over the highest that any run came to in its later half, bytes; 0 where no curve was kept. */
+/** Median peak over the highest value of any run's later half, bytes; 0 where no curve was kept. */
 function headroomOf(peaks: readonly number[], envelope: Envelope | undefined): number {
   if (envelope === undefined || peaks.length === 0) return 0;
   const later = envelope.high_bytes.slice(Math.floor(envelope.high_bytes.length / 2));
   return later.length === 0 ? 0 : Math.max(0, median(peaks) - Math.max(...later));
 }
 
-/** The series that gate: what allocators count, and pages only where none does. */
+/** The gating series: allocator counters, and pages only where there are none. */
 function quietSeries(
   runs: readonly (readonly MeasuredSeries[])[],
   envelopes: readonly Envelope[],
@@ -161,8 +161,8 @@ function quietSeries(
 }
 
 /**
- * Measure the fixed state at a size and keep it as the baseline of that size.
- * @returns the smallest leak that the quietest of its series shows; null when none was measured
+ * Measure the fixed state at a size as the baseline of that size.
+ * @returns the smallest leak that its least noisy series can show; null when none was measured
  * @throws GateError of a failed run, INTERRUPTED
  */
 export async function measureBaseline(
@@ -187,13 +187,13 @@ export async function measureBaseline(
     .reduce<Detectable | null>((least, one) => (least === null || one.bytes < least.bytes ? one : least), null);
 }
 
-/** One state at one size, as the gate judged it. */
-export interface SizedVerdict {
-  readonly word: Verdict;
+/** One state at one size after the gate judged it. */
+export interface JudgedSize {
+  readonly verdict: Verdict;
   /** Why it could not be judged; null when it was. */
   readonly reason: string | null;
   readonly check: LeadingCheck | null;
-  /** The series that the check is of, of the newest run that was analysed; null when it is not known. */
+  /** The series of the check, in the newest analysed run; null when unknown. */
   readonly series: MeasuredSeries | null;
   readonly runs: number;
   readonly fingerprint: Fingerprint;
@@ -206,7 +206,7 @@ export async function judgeSize(
   value: number,
   baseline: number,
   ports: GatePorts,
-): Promise<SizedVerdict> {
+): Promise<JudgedSize> {
   const { report, bundleError } = await runGate(sizedRequest(pattern, state, value, baseline).request, ports);
   if (bundleError !== null) throw bundleError;
   const [scenario] = report.scenarios;
@@ -216,7 +216,7 @@ export async function judgeSize(
     ({ metric, device, rank }) => metric === check?.metric && device === check?.device && rank === check?.rank,
   );
   return {
-    word: report.word,
+    verdict: report.word,
     reason: scenario?.error?.message ?? (report.word === "unjudged" ? (scenario?.judgement?.reason ?? null) : null),
     check,
     series: series ?? null,

@@ -60,18 +60,18 @@ describe("a search", () => {
     }
   };
 
-  it("by batch or epochs is refused where a pattern has none", () => {
+  it("is refused by batch or epochs where a pattern has none", () => {
     for (const name of ["python_cache", "python_callbacks", "node_cache", "node_listeners"]) {
-      expect(refused(name, { by: "batch" })).toContain("it has no batch");
-      expect(refused(name, { by: "epochs" })).toContain("it has no epochs");
-      expect(refused(name, { batch: 3 })).toContain("--batch means nothing");
+      expect(refused(name, { by: "batch" })).toContain("has no batch");
+      expect(refused(name, { by: "epochs" })).toContain("has no epochs");
+      expect(refused(name, { batch: 3 })).toContain("has no --batch");
       expect(refused(name, {})).toBeNull();
     }
     expect(refused("forward_hook", { by: "batch" })).toBeNull();
     expect(refused("tensorflow_tapes", { by: "epochs" })).toBeNull();
   });
 
-  it("does not hold what it varies", () => {
+  it("is refused with a constant value for what it varies", () => {
     expect(refused("forward_hook", { by: "batch", batch: 3 })).toContain("--by batch");
     expect(refused("forward_hook", { by: "steps", steps: 3 })).toContain("--by steps");
     expect(refused("forward_hook", { by: "epochs", steps: 3 })).toContain("--by epochs");

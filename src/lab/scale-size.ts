@@ -2,10 +2,7 @@ import { assertNever, usageError } from "../core/errors.ts";
 import type { CatalogueEntry } from "./catalogue.ts";
 import type { ScaleAxis } from "./report/scale-document.ts";
 
-/**
- * What the lab's scales are made of, as `leak-lab/patterns/leaklab/site-packages/arguments.py` has it (a test compares): images in a
- * batch, steps of a run, images of one epoch.
- */
+/** The lab's scales: images in a batch, steps of a run, images of an epoch. A test compares them with the patterns'. */
 export const LAB_SCALES = {
   tiny: { batch: 32, steps: 160, rows: 1024 },
   small: { batch: 64, steps: 320, rows: 4096 },
@@ -13,7 +10,7 @@ export const LAB_SCALES = {
 } as const;
 export type LabScale = keyof typeof LAB_SCALES;
 
-/** What a search varies, and what it holds; null = the scale's. */
+/** What a search varies, and what it keeps constant; null = the scale's value. */
 export interface ScaleSetting {
   readonly by: ScaleAxis;
   readonly scale: LabScale;
@@ -27,14 +24,14 @@ export interface RunSize {
   readonly batch: number | null;
 }
 
-/** Steps of one epoch: batches that are not full are left out, and there are images for one batch at least. */
+/** Steps of one epoch: incomplete batches are left out, and there are images for at least one batch. */
 function epochSteps({ scale, batch }: ScaleSetting): number {
   const sizes = LAB_SCALES[scale];
   const images = batch ?? sizes.batch;
   return Math.floor(Math.max(sizes.rows, images) / images);
 }
 
-/** The run that a size stands for. */
+/** The run of a size. */
 export function runSize(setting: ScaleSetting, value: number): RunSize {
   switch (setting.by) {
     case "steps":
@@ -63,33 +60,32 @@ export function usualSize(setting: ScaleSetting): number {
   }
 }
 
-/** Sizes looked through where none are named: 64 times the scale's length, or 16 times its batch, is the most. */
+/** Default bounds: up to 64 times the scale's length, or 16 times its batch. */
 export function usualBounds(setting: ScaleSetting): { readonly from: number; readonly to: number } {
   const usual = usualSize(setting);
-  switch (setting.by) {
-    case "steps":
-      return { from: 4, to: 64 * usual };
-    case "batch":
-      return { from: 1, to: 16 * usual };
-    case "epochs":
-      return { from: 1, to: 64 * usual };
-    default:
-      return assertNever(setting.by);
-  }
+  if (setting.by === "batch") return { from: 1, to: 16 * usual };
+  return { from: setting.by === "steps" ? 4 : 1, to: 64 * usual };
 }
 
 /**
- * Refuse what cannot be varied or held.
+ * Refuse a setting that cannot be varied or kept constant.
  * @throws GateError OPTION_INVALID (usage)
  */
 export function checkSetting({ name, framework }: CatalogueEntry, { by, steps, batch }: ScaleSetting): void {
   const service = framework === "python" || framework === "node";
   if (service && by !== "steps")
-    throw usageError("OPTION_INVALID", `${name} answers requests: it has no ${by}`, "Search by steps.");
-  if (service && batch !== null)
-    throw usageError("OPTION_INVALID", `${name} answers requests: --batch means nothing to it`);
+    throw usageError("OPTION_INVALID", `${name} is a service and has no ${by}`, "Search by steps.");
+  if (service && batch !== null) throw usageError("OPTION_INVALID", `${name} is a service and has no --batch`);
   if (by === "batch" && batch !== null)
-    throw usageError("OPTION_INVALID", "--batch is what --by batch looks for", "Bound it with --from and --to.");
+    throw usageError(
+      "OPTION_INVALID",
+      "--batch cannot be combined with --by batch, which varies it",
+      "Bound it with --from and --to.",
+    );
   if (by !== "batch" && steps !== null)
-    throw usageError("OPTION_INVALID", `--steps is what --by ${by} varies`, "Bound it with --from and --to.");
+    throw usageError(
+      "OPTION_INVALID",
+      `--steps cannot be combined with --by ${by}, which varies it`,
+      "Bound it with --from and --to.",
+    );
 }

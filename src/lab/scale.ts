@@ -20,21 +20,21 @@ import { type ScaleAnswer, type ScaleDocument, type ScaleProbe, sightOf } from "
 import { sizeWords } from "./report/scale-table.ts";
 import { dropBundles, prepareScaleDirectory, writeScaleDocument } from "./scale-files.ts";
 import {
+  type JudgedSize,
   judgeSize,
   measureBaseline,
   probeDirectory,
   type SizedPattern,
-  type SizedVerdict,
   statedBytes,
 } from "./scale-run.ts";
 import { runSize, usualSize } from "./scale-size.ts";
 
-/** What to search, and between which sizes. */
+/** The pattern to search, and the bounds of its sizes. */
 export interface ScaleOptions extends Omit<SizedPattern, "lab"> {
   readonly bounds: SearchBounds;
 }
 
-/** What the narrator is told. */
+/** Callbacks for the progress of a search. */
 export interface ScaleNarrator {
   readonly baseline: (value: number, runs: number) => void;
   readonly guessed: (theory: ScaleDocument["theory"]) => void;
@@ -42,25 +42,27 @@ export interface ScaleNarrator {
 }
 
 /**
- * A baseline serves sizes down to this part of its own: a program of a few steps has a start and little else. Upwards it serves any size,
- * as what does not leak does not grow; where it does after all, the fixed state fails, and a baseline is measured there.
+ * A baseline serves sizes down to this fraction of its own size, because the start dominates a program of a few steps.
+ * It serves any larger size, because a program without a leak does not grow. Where it grows after all, the fixed state
+ * fails, and a baseline is measured at that size.
  */
 const BASELINE_REACH = 16;
-/** The first size is at most this many times that of the first baseline: what a statement is worth is not known before. */
+/** The first size is at most this multiple of the first baseline's, because the pattern's statement may be wrong. */
 const FIRST_REACH = 16;
-/** Sizes of which a statement is asked where it depends on the size: the lower bound, and this many times it. */
+/** A statement that depends on the size is read at the lower bound, and at this multiple of it. */
 const SECOND_STATEMENT = 8;
+const NO_REASON = "no reason was given";
 
-/** What the search knows of a probe: a warning is not red. */
+/** A probe as the search sees it: a warning is not red. */
 function seenAt(probe: ScaleProbe): Seen {
   const sight = sightOf(probe);
   return { value: probe.value, sight: sight === "warned" ? "silent" : sight };
 }
 
-/** Ends the search with what is known, for this reason. */
+/** Ends the search with its results so far, for this reason. */
 class Stopped extends Error {}
 
-/** One search while it goes on. */
+/** The state of one search. */
 class SizeSearch {
   readonly #pattern: SizedPattern;
   readonly #bounds: SearchBounds;
@@ -73,10 +75,10 @@ class SizeSearch {
   stated: number | null = null;
   detectable: Detectable | null = null;
   guess: number | null = null;
-  /** The size that is being judged; its bundles are not whole. Null between two. */
+  /** The size that is being judged, whose bundles are incomplete; null between two sizes. */
   #judging: number | null = null;
-  /** Why the last size that could not be judged could not. */
-  #unjudged = "no reason was given";
+  /** The reason of the last size that could not be judged. */
+  #unjudged = NO_REASON;
 
   constructor(pattern: SizedPattern, bounds: SearchBounds, narrator: ScaleNarrator, ports: GatePorts) {
     this.#pattern = pattern;
@@ -96,7 +98,7 @@ class SizeSearch {
     };
   }
 
-  /** What a run keeps by the pattern's statement: of a batch, from two of them. */
+  /** Read the pattern's statement of the bytes that a run keeps: from two batch sizes where it depends on the batch. */
   async state(): Promise<void> {
     const { setting } = this.#pattern;
     const { from, to } = this.#bounds;
@@ -122,7 +124,7 @@ class SizeSearch {
     return found;
   }
 
-  /** The first baseline, at the size where the rules' floors alone place the answer, or the lab's own where that is smaller. */
+  /** Measure the first baseline, at the size that the smallest judged sizes predict, or the lab's own if smaller. */
   async begin(): Promise<void> {
     const { from, to } = this.#bounds;
     const floors = detectable({ metric: "allocated", peaks: [], growths: [], headroom: 0 });
@@ -134,7 +136,7 @@ class SizeSearch {
     this.#narrator.guessed(this.theory(null));
   }
 
-  /** The size of the nearest baseline that serves this one; null when one has to be measured. */
+  /** The size of the nearest baseline that serves this size; null when one has to be measured. */
   #served(value: number): number | null {
     const { by } = this.#pattern.setting;
     const serves = (other: number): boolean =>
@@ -145,7 +147,7 @@ class SizeSearch {
     return nearest ?? null;
   }
 
-  /** Where theory has the answer by now: as the measured sizes say, before that as the statement does. */
+  /** The predicted answer: from the measured sizes, before there are any from the statement. */
   predicted(): number | null {
     const seen = this.probes.flatMap((probe): readonly Excess[] => {
       const { value, excess_bytes: excess, mde_bytes: needed } = probe;
@@ -157,7 +159,7 @@ class SizeSearch {
   next(): SearchStep {
     const step = nextStep(this.probes.map(seenAt), this.#bounds, this.predicted());
     if (step.kind !== "probe" || this.probes.length > 0) return step;
-    // A size that has a baseline and is as good costs no further one; one far away would cost too much before anything is known.
+    // A size near the first baseline's needs no other baseline, and one far away may be expensive for a wrong guess.
     const [first] = this.#baselines.keys();
     if (first === undefined) return step;
     const apart = Math.max(first / step.value, step.value / first);
@@ -165,19 +167,19 @@ class SizeSearch {
     return { kind: "probe", value: apart <= this.#bounds.factor ? first : Math.min(step.value, most) };
   }
 
-  async #judged(state: "leaky" | "fixed", value: number, baseline: number): Promise<SizedVerdict> {
+  async #judged(state: "leaky" | "fixed", value: number, baseline: number): Promise<JudgedSize> {
     const judged = await judgeSize(this.#pattern, state, value, baseline, this.#ports);
     if (this.#ports.interrupt.aborted) throw new Stopped("interrupted");
-    if (judged.word === "error")
-      throw new Stopped(`the ${state} state could not be judged at ${value}: ${judged.reason ?? judged.word}`);
+    if (judged.verdict === "error")
+      throw new Stopped(`the ${state} state could not be judged at ${value}: ${judged.reason ?? judged.verdict}`);
     if (state === "fixed" || this.fingerprint.backend === undefined) this.fingerprint = judged.fingerprint;
     return judged;
   }
 
   /**
-   * Judge the leaky state at a size and, where it is red, the fixed one. A fixed state that does not pass by the baseline of another
-   * size shows that the baseline does not serve here: one is measured here, and both are judged again. A size that cannot be judged even
-   * so, as one so short that not every run has a growth, is neither silent nor visible.
+   * Judge the leaky state at a size and, where it fails, the fixed one. A fixed state that does not pass by the
+   * baseline of another size needs a baseline of this size: it is measured, and both are judged again. A size that
+   * still cannot be judged, such as one so short that some runs have no growth, is neither silent nor visible.
    */
   async probe(value: number): Promise<ScaleProbe> {
     const { setting } = this.#pattern;
@@ -194,23 +196,24 @@ class SizeSearch {
     baseline ??= await measureHere();
     for (;;) {
       const leaky = await this.#judged("leaky", value, baseline);
-      const fixed = leaky.word === "fail" ? await this.#judged("fixed", value, baseline) : null;
+      const fixed = leaky.verdict === "fail" ? await this.#judged("fixed", value, baseline) : null;
       runs += leaky.runs + (fixed?.runs ?? 0);
-      const serves = leaky.word !== "unjudged" && fixed?.word !== "unjudged" && fixed?.word !== "fail";
+      const serves = leaky.verdict !== "unjudged" && fixed?.verdict !== "unjudged" && fixed?.verdict !== "fail";
       if (!serves && baseline !== value) {
         baseline = await measureHere();
         continue;
       }
-      if (fixed?.word === "fail") throw new Stopped(`the fixed state fails at ${value}, too, by runs of its own size`);
-      if (!serves) this.#unjudged = leaky.reason ?? fixed?.reason ?? "no reason was given";
+      if (fixed?.verdict === "fail")
+        throw new Stopped(`the fixed state also fails at ${value}, against a baseline of the same size`);
+      if (!serves) this.#unjudged = leaky.reason ?? fixed?.reason ?? NO_REASON;
       const { check, series } = leaky;
       return {
         value,
         steps: runSize(setting, value).steps,
         predicted,
-        visible: leaky.word === "fail" && serves,
-        leaky: leaky.word,
-        fixed: fixed?.word ?? null,
+        visible: leaky.verdict === "fail" && serves,
+        leaky: leaky.verdict,
+        fixed: fixed?.verdict ?? null,
         check: check === null ? null : { aspect: check.aspect, metric: check.metric, device: check.device },
         excess_bytes: check?.excess_bytes ?? null,
         mde_bytes: check?.mde_bytes ?? null,
@@ -225,7 +228,7 @@ class SizeSearch {
     }
   }
 
-  /** Keep a probe, and of the bundles those that show where the boundary is. */
+  /** Keep a probe, and only the bundles on both sides of the boundary. */
   async keep(probe: ScaleProbe): Promise<void> {
     this.probes.push(probe);
     this.#judging = null;
@@ -250,7 +253,7 @@ class SizeSearch {
         return { ...step, ...found(step.at) };
       case "never": {
         const beyond = this.predicted();
-        // A line that says the leak should have been seen within the bound says nothing of where it will be.
+        // A prediction within the bounds is refuted, so it does not extrapolate.
         return { ...step, ...found(step.to), extrapolated: beyond !== null && beyond > step.to ? beyond : null };
       }
       case "unjudged": {
@@ -274,8 +277,8 @@ class SizeSearch {
     return this.broken("interrupted");
   }
 
-  /** Search until there is an answer, or a reason why there is none. */
-  async search(): Promise<ScaleAnswer> {
+  /** Search until there is an answer, or a reason without one. */
+  async run(): Promise<ScaleAnswer> {
     try {
       await this.state();
       await this.begin();
@@ -296,9 +299,10 @@ class SizeSearch {
 
 /**
  * Search the smallest size at which the gate sees a pattern's leak: the leaky state fails and the fixed one passes.
- * @returns the document, which also lies in the directory with its table and its picture; of what was found so far when interrupted
- * @throws GateError LAB_SCALE_BROKEN when the pattern cannot run here, before the directory is touched; LAB_FOLDER_TAKEN, LAB_UNWRITABLE, and
- * those of usage
+ * @returns the document, which is also in the directory with its table and picture; when interrupted with the results
+ * so far
+ * @throws GateError LAB_SCALE_BROKEN when the pattern cannot run here, before the directory is touched;
+ * LAB_FOLDER_TAKEN, LAB_UNWRITABLE, and those of usage
  */
 export async function searchScale(
   options: ScaleOptions,
@@ -313,14 +317,14 @@ export async function searchScale(
       hint: "Nothing was measured, and nothing was written.",
     });
   await prepareScaleDirectory(rest.directory);
-  // An empty name is none: each run would be a session of its own, and nothing a base for another.
+  // An empty name would make each run a session of its own, without a baseline of the same session.
   const session = rest.env.STORMLOG_GATE_SESSION || randomId();
   const env = { ...rest.env, STORMLOG_GATE_SESSION: session, PYTHONDONTWRITEBYTECODE: "1" };
   const pattern: SizedPattern = { ...rest, env, lab: labDirectory(rest.directory) };
-  // Of runs only what they come to is told; the bundles that are kept hold the rest.
+  // The log of a run is shown as progress only. The kept bundles contain it.
   const quiet: GatePorts = { ...ports, log: (line) => ports.progress?.(line) };
-  const story = new SizeSearch(pattern, bounds, narrator, quiet);
-  const answer = await story.search();
+  const search = new SizeSearch(pattern, bounds, narrator, quiet);
+  const answer = await search.run();
   const { entry, setting } = pattern;
   const document: ScaleDocument = {
     schema: "stormlog.lab-scale/1",
@@ -334,9 +338,9 @@ export async function searchScale(
     scale: setting.scale,
     steps: setting.steps,
     batch: setting.batch,
-    ...labEnvironment(story.fingerprint),
-    theory: story.theory(answer.kind === "visible" ? answer.at : null),
-    probes: story.probes,
+    ...labEnvironment(search.fingerprint),
+    theory: search.theory(answer.kind === "visible" ? answer.at : null),
+    probes: search.probes,
     answer,
   };
   await writeScaleDocument(pattern.directory, document);

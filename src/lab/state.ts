@@ -3,24 +3,24 @@ import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { type AnalysisInput, analysisInput } from "../inputs/analysis-input.ts";
 
-/** Ends of files that hold telemetry; what `analyze` reads says the content, but a directory also holds notes and pictures. */
+/** Endings of telemetry files. A directory also contains notes and pictures, which are not read. */
 const TELEMETRY = /\.(?:json|jsonl|csv|parquet|rec|sqlite|db|pickle|pkl)$/i;
-/** TraceML leaves its database beside it: the same run twice. */
+/** TraceML's database beside it contains the same run. */
 const SUMMARY = "final_summary.json";
 
-/** Whether a file's name says that it holds telemetry. */
+/** Whether a file's name has the ending of telemetry. */
 export const isTelemetry = (file: string): boolean => TELEMETRY.test(file);
 
-/** Whether a place is a directory, or a link to one. A link that leads nowhere is not: reading it will tell. */
-export function isDirectory(place: string): boolean {
+/** Whether a path is a directory or a link to one. A dangling link is not: reading it reports the error. */
+export function isDirectory(location: string): boolean {
   try {
-    return statSync(place).isDirectory();
+    return statSync(location).isDirectory();
   } catch {
     return false;
   }
 }
 
-/** Telemetry files of a directory that is neither a run nor a bundle; several are shards of one run. */
+/** Telemetry files of a directory that is neither a run nor a bundle. Several are shards of one run. */
 function filesOf(directory: string): readonly string[] {
   const names = readdirSync(directory)
     .filter((name) => isTelemetry(name) && !isDirectory(path.join(directory, name)))
@@ -29,15 +29,16 @@ function filesOf(directory: string): readonly string[] {
 }
 
 /**
- * One state of a pattern: a bundle (its newest run), a run directory, anything that `analyze` reads, or a directory with files of that.
+ * One state of a pattern: a bundle (its newest run), a run directory, any input of `analyze`, or a directory with such
+ * files.
  * @throws GateError INPUT_…, RANK_CLASH (exit 5)
  */
-export async function stateInput(place: string): Promise<AnalysisInput> {
+export async function stateInput(location: string): Promise<AnalysisInput> {
   try {
-    return await analysisInput([place]);
+    return await analysisInput([location]);
   } catch (error) {
     if (!(error instanceof GateError) || error.code !== "INPUT_IS_DIRECTORY") throw error;
-    const files = filesOf(place);
+    const files = filesOf(location);
     if (files.length === 0) throw error;
     return analysisInput(files);
   }

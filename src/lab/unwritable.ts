@@ -1,7 +1,7 @@
 import { GateError } from "../core/errors.ts";
 
 /**
- * What a failed write into the directory of the lab's results means to a user.
+ * Report a failed write into the directory of the lab's results.
  * @throws GateError LAB_UNWRITABLE
  */
 export function unwritable(directory: string, error: NodeJS.ErrnoException): never {

@@ -1,6 +1,6 @@
 import type { DeviceBackend, DeviceReport } from "./sampler.ts";
 
-/** The vendor of a device; by its name, for samplers that do not say it. */
+/** The vendor of a device, derived from its name for samplers that do not report it. */
 export function vendorOf({ backend, name }: DeviceReport): DeviceBackend {
   if (backend !== undefined) return backend;
   if (name.startsWith("mps:")) return "apple";

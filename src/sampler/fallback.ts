@@ -17,7 +17,7 @@ const PS_PERIOD_NS = 250_000_000;
 
 const usesProc = process.platform === "linux";
 
-/** What the plain-JavaScript sampler can read here. */
+/** Sources of the plain-JavaScript sampler. */
 export function fallbackSources(): SourceReport[] {
   const host: SourceReport = usesProc
     ? {
@@ -47,8 +47,8 @@ const add = (sum: number | null, value: number | null): number | null =>
 const now = (): bigint => process.hrtime.bigint();
 
 /**
- * The sampler without native code: a timer on the main thread that writes the same record file. On Linux it reads `/proc`
- * as the native one does; elsewhere it asks `ps`.
+ * The sampler without native code: a timer on the main thread that writes the same record file. It reads `/proc` on
+ * Linux, as the native one does, and runs `ps` elsewhere.
  */
 export class FallbackSampler implements Sampler {
   readonly kind = "fallback";
@@ -187,7 +187,7 @@ export class FallbackSampler implements Sampler {
       rss += statm.resident;
       anon += Math.max(0, statm.resident - statm.shared);
       if (timeNs >= process.nextStatusNs) this.#readStatus(process, timeNs);
-      // A kernel that does not show the split leaves the sum unknown, not small.
+      // Without the kernel's split of the resident set the sum is unknown, not small.
       if (process.status !== null) shmem = add(shmem, process.status.shmem);
     }
     if (vanished) this.#nextRescanNs = 0;

@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import { findPrebuild } from "./prebuild.ts";
 import type { DeviceReport, LiveView, Sampler, SamplerOptions, SamplerStats, SourceReport } from "./sampler.ts";
 
-/** What a running native sampler is known by on this side. */
+/** Identifies a running native sampler. */
 type Handle = unknown;
 
 /** Exports of `sampler.node`; `native/binding.cc` is the other side. */
@@ -29,7 +29,7 @@ export interface NativeAddon {
 type Loaded = { readonly addon: NativeAddon } | { readonly reason: string };
 let loaded: Loaded | undefined;
 
-/** The native addon, loaded once, or one line saying why it cannot be used. */
+/** The native addon, loaded once, or the reason in one line. */
 export function loadNative(): Loaded {
   loaded ??= load();
   return loaded;
@@ -46,7 +46,7 @@ function load(): Loaded {
   }
 }
 
-/** Start the native sampler; throws what the addon throws (an Error with the errno name as `code` when the file cannot be made). */
+/** Start the native sampler. Throws the addon's Error, with the errno name as `code` when the file cannot be made. */
 export function startNative(addon: NativeAddon, options: SamplerOptions): Sampler {
   const handle = addon.start(options);
   const info = addon.info(handle);

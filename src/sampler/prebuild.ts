@@ -2,10 +2,10 @@ import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import path from "node:path";
 import { packageRoot } from "../core/package-root.ts";
 
-/** Enough of an ELF file to hold its interpreter's path, which linkers put right behind the program headers. */
+/** Enough of an ELF file for its interpreter's path, which linkers put right after the program headers. */
 const ELF_HEAD_BYTES = 8192;
 
-/** Whether this Node itself runs on musl: then code built for glibc cannot be loaded into it. */
+/** Whether this Node runs on musl, which cannot load code built for glibc. */
 function runsOnMusl(): boolean {
   if (process.platform !== "linux") return false;
   const head = Buffer.alloc(ELF_HEAD_BYTES);
@@ -27,20 +27,20 @@ export interface Prebuild {
   readonly addon: string;
   /** Executable that starts the measured command and ends its tree when the gate dies. */
   readonly launcher: string;
-  /** Library to preload into programs whose heap is to be told; Linux only, and then beside the others. */
+  /** Library to preload into programs in order to record their heap; Linux only. */
   readonly heapLibrary: string;
 }
 
-/** Directory with native files of one's own build, for tests of sources that are not shipped yet. */
+/** Names a directory with another build of the native files, for tests. */
 const OWN_BUILD_VARIABLE = "STORMLOG_TEST_PREBUILDS";
 
-/** The native files shipped for this platform, or why there are none. */
+/** The native files for this platform, or the reason without them. */
 export function findPrebuild(): Prebuild | { readonly reason: string } {
   const platform = `${process.platform}-${process.arch}`;
-  if (runsOnMusl()) return { reason: `there is no native build for ${platform} with musl` };
+  if (runsOnMusl()) return { reason: `no native build for ${platform} with musl` };
   const directory = process.env[OWN_BUILD_VARIABLE] || path.join(packageRoot(), "dist", "prebuilds", platform);
   const addon = path.join(directory, "sampler.node");
-  if (!existsSync(addon)) return { reason: `there is no native build for ${platform}` };
+  if (!existsSync(addon)) return { reason: `no native build for ${platform}` };
   return {
     addon,
     launcher: path.join(directory, "launcher"),

@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 
 /**
- * The ring file of a probe, version 1, as `native/probe_ring.h` lays it out: a header of 256 bytes, then records of 96 bytes,
- * little-endian. Its writer is the measured process: nothing in it is trusted, and only `read` touches it.
+ * The ring file of a probe, version 1, with the layout of `native/probe_ring.h`: a header of 256 bytes, then records of
+ * 96 bytes, little-endian. Its writer is the measured process, so nothing in it is trusted, and only `read` touches it.
  */
 export const PROBE_MAGIC = "SLGPRB\u0001\n";
 export const PROBE_HEADER_BYTES = 256;
@@ -11,11 +11,11 @@ const LARGEST_CAPACITY = 65_536;
 const BATCH_RECORDS = 256;
 /** A file that has no header after this long will not get one. */
 const SETTLE_NS = 5e9;
-/** The head may become visible a moment before its record; after this many looks the record is given up. */
+/** The head may become visible shortly before its record. After this many readings the record counts as lost. */
 const LOOKS = 3;
 const STATE_ENDED = 2;
 
-/** What of the header is of use to a reader. */
+/** The fields of the header that a reader needs. */
 export interface RingHeader {
   readonly capacity: number;
   readonly head: number;
@@ -98,7 +98,7 @@ export class ProbeRing {
     this.#movedNs = nowNs;
   }
 
-  /** Throws the error of the file system, ELOOP for a link; null for what is no regular file. */
+  /** Throws the error of the file system, ELOOP for a link; null for any other kind of file. */
   static open(file: string, nowNs: number): ProbeRing | null {
     const fd = openRegular(file);
     return fd === null ? null : new ProbeRing(fd, nowNs);
@@ -113,7 +113,7 @@ export class ProbeRing {
     return this.#lost;
   }
 
-  /** When something was last read, in the caller's time. */
+  /** Time of the last new record, on the caller's clock. */
   get movedNs(): number {
     return this.#movedNs;
   }
@@ -153,7 +153,7 @@ export class ProbeRing {
 
   #readRecords(header: RingHeader, end: number, take: (record: RingRecord) => void): RingAnswer | null {
     const { head, capacity } = header;
-    // The slot of the record after the head may be in the middle of being written, unless nobody writes any more.
+    // The slot of the record after the head may be half written, unless its writer has ended.
     const readable = header.ended ? capacity : capacity - 1;
     while (this.#tail < Math.min(head, end)) {
       const slot = this.#tail % capacity;
@@ -162,7 +162,7 @@ export class ProbeRing {
       if (readAt(this.#fd, bytes, PROBE_HEADER_BYTES + slot * PROBE_RECORD_BYTES) < bytes.length) return "truncated";
       const counter = Buffer.alloc(8);
       if (readAt(this.#fd, counter, 24) < 8) return "truncated";
-      // Only records that are still in the ring afterwards are what they seemed.
+      // Only records that are still in the ring afterwards are valid.
       const after = u64(counter, 0);
       if (after === null || after < head) return "foreign";
       for (let i = 0; i < count; i++) {
@@ -179,7 +179,7 @@ export class ProbeRing {
   }
 }
 
-/** Open for reading, never through a link, never waiting for a pipe; null for what is no regular file. */
+/** Open for reading, never through a link, never waiting for a pipe; null for any other kind of file. */
 export function openRegular(file: string): number | null {
   const fd = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   if (fstatSync(fd).isFile()) return fd;
@@ -197,7 +197,7 @@ export function readAt(fd: number, into: Buffer, position: number): number {
       done += size;
     }
   } catch {
-    // A file that cannot be read is a short one.
+    // A file that cannot be read counts as short.
   }
   return done;
 }

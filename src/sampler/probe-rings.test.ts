@@ -79,13 +79,13 @@ async function sampled(act: () => Promise<void> | void, rootPid = process.pid, i
 }
 
 const ofKind = (records: readonly Written[], kind: number): Written[] => records.filter((one) => one.kind === kind);
-const told = (records: readonly Written[], code: number): number =>
+const reported = (records: readonly Written[], code: number): number =>
   Math.max(0, ...ofKind(records, RecordKind.error).flatMap(({ values }) => (values[1] === code ? [values[2]!] : [])));
 
 describe.each(kinds)("rings read by the %s sampler", (kind) => {
   beforeEach(() => void vi.stubEnv("STORMLOG_GATE_SAMPLER", kind));
 
-  it("come out whole, over the end of the ring, with the stream before its first sample", async () => {
+  it("are read completely, across the end of the ring, with the stream before its first sample", async () => {
     const ring = new RingFile(path.join(probes, "4242.0.probe"), { capacity: 16, rank: 3, worldSize: 4, role: 1 });
     const records = await sampled(async () => {
       for (let i = 0; i < 60; i++) {
@@ -103,7 +103,7 @@ describe.each(kinds)("rings read by the %s sampler", (kind) => {
       values: [4242, 1, 0, 4 + 5 * 2 ** 16 + 2 ** 32],
     });
     expect(samples.every(({ timeNs }, i) => i === 0 || timeNs >= samples[i - 1]!.timeNs)).toBe(true);
-    expect(told(records, ProbeTrouble.recordsLost)).toBe(0);
+    expect(reported(records, ProbeTrouble.recordsLost)).toBe(0);
   });
 
   it("are read once more at the stop, and lost records are counted to the last", async () => {
@@ -114,7 +114,7 @@ describe.each(kinds)("rings read by the %s sampler", (kind) => {
     expect(ofKind(records, RecordKind.allocator).map(({ values }) => values[0])).toEqual(
       Array.from({ length: 15 }, (_, i) => 85 + i),
     );
-    expect(told(records, ProbeTrouble.recordsLost)).toBe(85);
+    expect(reported(records, ProbeTrouble.recordsLost)).toBe(85);
   });
 
   it("give peaks when they change, per device", async () => {
@@ -131,7 +131,7 @@ describe.each(kinds)("rings read by the %s sampler", (kind) => {
     expect(ofKind(records, RecordKind.allocator)).toHaveLength(6);
   });
 
-  it("give steps from the header and from the step file, whoever writes it and however", async () => {
+  it("give steps from the header and from the step file, in any spelling", async () => {
     const ring = new RingFile(path.join(probes, "7.0.probe"), { pid: 7 });
     const step = path.join(probes, "step");
     const records = await sampled(async () => {
@@ -150,10 +150,10 @@ describe.each(kinds)("rings read by the %s sampler", (kind) => {
       [-1, 17],
       [-1, 19],
     ]);
-    expect(told(records, ProbeTrouble.stepUnreadable)).toBeGreaterThan(0);
+    expect(reported(records, ProbeTrouble.stepUnreadable)).toBeGreaterThan(0);
   });
 
-  it("that are cut, rewritten, linked or no rings are told and cost nothing else", async () => {
+  it("that are cut, rewritten, linked or invalid are reported, and the others are still read", async () => {
     const cut = path.join(probes, "1.0.probe");
     const [first, second, good] = [
       new RingFile(cut, { pid: 1 }),
@@ -174,9 +174,9 @@ describe.each(kinds)("rings read by the %s sampler", (kind) => {
       await sleep(150);
     });
     expect(ofKind(records, RecordKind.allocator)).toHaveLength(31);
-    for (const code of ["notARing", "ringTruncated"] as const) expect(told(records, ProbeTrouble[code])).toBe(1);
-    expect(told(records, ProbeTrouble.recordImpossible)).toBe(2);
-    expect(told(records, ProbeTrouble.fileUnreadable)).toBeGreaterThan(0);
+    for (const code of ["notARing", "ringTruncated"] as const) expect(reported(records, ProbeTrouble[code])).toBe(1);
+    expect(reported(records, ProbeTrouble.recordImpossible)).toBe(2);
+    expect(reported(records, ProbeTrouble.fileUnreadable)).toBeGreaterThan(0);
   });
 
   it("of the launcher are not the job's", async () => {
@@ -185,7 +185,7 @@ describe.each(kinds)("rings read by the %s sampler", (kind) => {
     expect(await sampled(() => sleep(120), process.pid, false)).toEqual([]);
   });
 
-  it("have a source of their own, which says when their directory is not there", () => {
+  it("have their own source, which reports a missing directory", () => {
     rmSync(probes, { recursive: true });
     const sampler = startSampler({
       file: path.join(directory, "samples.rec"),

@@ -6,10 +6,10 @@ import type { RecordWriter } from "./record-writer.ts";
 import type { SourceReport } from "./sampler.ts";
 
 const DRAIN_PERIOD_NS = 40_000_000;
-/** Whoever writes the step file truncates it first: one reading in many finds nothing, so there are many. */
+/** The writer of the step file truncates it first: one reading in many finds it empty, so it is read often. */
 const STEP_PERIOD_NS = 10_000_000;
 const LOOK_PERIOD_NS = 100_000_000;
-/** Directory times are as coarse as the kernel's tick: after a change the next looks look again. */
+/** Directory times are as coarse as the kernel's tick, so the scans after a change scan again. */
 const LOOKS_AFTER_CHANGE = 2;
 const MAX_OPEN = 512;
 const MAX_SEEN = 12_288;
@@ -37,14 +37,14 @@ interface OpenRing {
   nextCheckNs: number;
 }
 
-/** Takes `<pid>.<n>.probe` apart; null for any other name. */
+/** Parses `<pid>.<n>.probe`; null for any other name. */
 export function parseRingName(name: string): { readonly pid: number; readonly instance: number } | null {
   const match = /^([1-9]\d{0,9})\.(0|[1-9]\d{0,8})\.probe$/.exec(name);
   const pid = Number(match?.[1]);
   return match !== null && pid < 2 ** 31 ? { pid, instance: Number(match[2]) } : null;
 }
 
-/** The step in the text of a step file; null when it holds none, undefined while it is being written. */
+/** The step in the text of a step file; null when it has none, undefined while it is being written. */
 export function parseStepText(text: string): number | null | undefined {
   if (text === "") return undefined;
   const match = /^\s*(\d+)\s*$/.exec(text);
@@ -52,7 +52,7 @@ export function parseStepText(text: string): number | null | undefined {
   return match !== null && Number.isSafeInteger(step) ? step : null;
 }
 
-/** The rings of the probes and the step file, drained in plain JavaScript into a record file; `native/sources/probe_source.cc` does the same. */
+/** Drains the probes' rings and the step file into a record file, as `native/sources/probe_source.cc` does. */
 export class ProbeRings {
   readonly report: SourceReport;
   readonly #directory: string;
@@ -72,7 +72,7 @@ export class ProbeRings {
   #stepFd: number | null = null;
   #fileStep: number | null = null;
 
-  /** @param startNs CLOCK_MONOTONIC of time zero  @param rootPid the launcher, when it is no part of the job */
+  /** @param startNs CLOCK_MONOTONIC of time zero  @param rootPid the launcher, when it is not part of the job */
   constructor(directory: string, startNs: bigint, rootPid: number | null, writer: RecordWriter) {
     this.#directory = directory;
     this.#startNs = startNs;
@@ -87,7 +87,7 @@ export class ProbeRings {
     };
   }
 
-  /** Called at every tick; looks at its own paces. */
+  /** Called at every tick. Reads at its own rates. */
   sampleIfDue(timeNs: number): void {
     if (!this.report.available) return;
     if (timeNs >= this.#nextDrainNs) {
@@ -100,7 +100,7 @@ export class ProbeRings {
     }
   }
 
-  /** The last look, at all there is. */
+  /** The last reading, of everything. */
   finish(timeNs: number): void {
     this.#nextLookNs = timeNs;
     if (this.report.available) {
@@ -209,7 +209,7 @@ export class ProbeRings {
       one.step = header.step;
       this.#writer.add(timeNs, RecordKind.step, one.pid, [header.step], RecordSource.probe);
     }
-    this.#tellLost(one, timeNs, false);
+    this.#reportLost(one, timeNs, false);
     if (answer === "ended") this.#drop(one, timeNs);
   }
 
@@ -258,7 +258,7 @@ export class ProbeRings {
     return stream;
   }
 
-  #tellLost(one: OpenRing, timeNs: number, all: boolean): void {
+  #reportLost(one: OpenRing, timeNs: number, all: boolean): void {
     const { lost } = one.ring;
     if (lost === one.reportedLost || (!all && lost < 2 * one.reportedLost)) return;
     one.reportedLost = lost;
@@ -266,7 +266,7 @@ export class ProbeRings {
   }
 
   #close(one: OpenRing, timeNs: number): void {
-    this.#tellLost(one, timeNs, true);
+    this.#reportLost(one, timeNs, true);
     one.ring.close();
   }
 
@@ -322,7 +322,7 @@ function identityOf(ring: ProbeRing): number {
   return oneMore(header.rank) + oneMore(header.worldSize) * 2 ** 16 + role * 2 ** 32 + (header.flags & 0xff) * 2 ** 40;
 }
 
-/** No process of that pid, as far as this process may know. */
+/** Whether this process sees no process with that pid. */
 function isGone(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -46,7 +46,7 @@ describe("parseStatm", () => {
 });
 
 describe.skipIf(process.platform !== "linux")("the processes of this machine", () => {
-  it("have the page size that getconf tells", () => {
+  it("have the page size that getconf prints", () => {
     expect(pageSize()).toBe(Number(execFileSync("getconf", ["PAGESIZE"]).toString()));
   });
 
@@ -67,7 +67,7 @@ describe.skipIf(process.platform !== "linux")("the processes of this machine", (
     }
   });
 
-  it("that do not exist answer nothing", () => {
+  it("that do not exist return null", () => {
     const gone = 2 ** 22 + 1;
     expect([readStat(gone), childrenOf(gone), environmentHolds(gone, "A=1")]).toEqual([null, null, "empty"]);
   });

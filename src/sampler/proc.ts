@@ -1,15 +1,15 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 
-/** Reading and parsing `/proc` where no native code is at hand. Every function answers null where a process is gone or hidden. */
+/** Reads and parses `/proc` without native code. Every function returns null where a process is gone or hidden. */
 
 export interface ProcStat {
   readonly state: string;
   readonly parent: number;
-  /** Clock ticks since boot: with the pid it names one process for good. */
+  /** Clock ticks since boot. Identifies a process together with its pid. */
   readonly startTicks: number;
 }
 
-/** `/proc/<pid>/stat`; the command name may itself hold blanks and brackets, so fields are counted from the last one. */
+/** `/proc/<pid>/stat`. The command name may contain blanks and brackets, so fields follow the last bracket. */
 export function parseStat(text: string): ProcStat | null {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const parent = Number(fields[1]);
@@ -107,7 +107,7 @@ export function childrenOf(pid: number): number[] | null {
   return listed ? children : null;
 }
 
-/** Whether the environment a process was started with holds exactly `NAME=value`; "empty" also when it cannot be read. */
+/** Whether a process was started with exactly `NAME=value`; "empty" also when that cannot be read. */
 export function environmentHolds(pid: number, marker: string): "yes" | "no" | "empty" {
   let environ: Buffer;
   try {

@@ -5,8 +5,8 @@ const STATM_BYTES = 128;
 const buffer = Buffer.alloc(STATM_BYTES);
 
 /**
- * Memory of one process through a kept `statm` descriptor. The descriptor belongs to the process, not to its pid: once it
- * is reaped, reads fail instead of showing whoever got the pid next.
+ * Memory of one process through an open `statm` file. The descriptor belongs to the process, not to its pid: once the
+ * process is reaped, reads fail instead of showing the next process with the pid.
  */
 export class ProcessMemory {
   readonly pid: number;
@@ -20,7 +20,7 @@ export class ProcessMemory {
     this.#fd = fd;
   }
 
-  /** Null when the process is gone; throws when the descriptor cannot be had for another reason. */
+  /** Null when the process is gone. Throws when the file cannot be opened for another reason. */
   static open(pid: number): ProcessMemory | null {
     try {
       return new ProcessMemory(pid, openSync(`/proc/${pid}/statm`, "r"));
@@ -43,7 +43,7 @@ export class ProcessMemory {
     return statm === null || statm.resident === 0 ? null : statm;
   }
 
-  /** Read `status` anew. The pid could have been reused; the caller has just read the kept descriptor, so it is not. */
+  /** Read `status` by pid. The caller has just read the open descriptor, so the pid is not reused. */
   readStatus(): ProcStatus | null {
     const text = readText(`/proc/${this.pid}/status`);
     if (text === null) return null;

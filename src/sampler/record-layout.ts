@@ -1,13 +1,14 @@
 /**
- * The sampler's record file, version 1: a 64-byte header, then fixed-size records of 48 bytes, little-endian, append-only.
- * Written by `native/` (record_format.h mirrors this file; a test compares the two) and by the plain-TypeScript fallback.
- * A reader takes whole records up to the end of the file, so a file cut anywhere by a crash stays readable.
+ * The sampler's record file, version 1: a 64-byte header, then fixed-size records of 48 bytes, little-endian,
+ * append-only. Written by `native/` (record_format.h mirrors this file; a test compares the two) and by the
+ * plain-TypeScript fallback. A reader takes whole records up to the end of the file, so a file cut anywhere by a crash
+ * stays readable.
  *
  * Header
  *   0  8  magic "SLGREC\x01\n"
  *   8  u32 header size (64)        12 u32 record size (48)
  *  16  u64 CLOCK_MONOTONIC ns of time zero
- *  24  i64 Unix epoch ns of the same moment
+ *  24  i64 Unix epoch ns of time zero
  *  32  u64 host period ns          40 u64 device period ns
  *  48  i32 root pid                52 u32 page size
  *  56  u64 reserved (0)
@@ -26,7 +27,10 @@ export const HEADER_BYTES = 64;
 export const RECORD_BYTES = 48;
 
 export const RecordKind = {
-  /** Per host tick: v0 rss sum, v1 anonymous sum (statm resident - shared), v2 shmem sum (last `status` reading), v3 = processes | lateness µs << 32. */
+  /**
+   * Per host tick: v0 rss sum, v1 anonymous sum (statm resident - shared), v2 shmem sum (last `status` reading), v3 =
+   * processes | lateness µs << 32.
+   */
   tree: 1,
   /** Per process at 10 Hz (and at first sight): v0 VmHWM, v1 RssAnon, v2 RssShmem, v3 RssFile. */
   process: 2,
@@ -35,18 +39,21 @@ export const RecordKind = {
   /** Per device tick: v0 used, v1 total, v2 free, v3 reserved by the driver. */
   device: 4,
   /**
-   * Device memory of one process, from a process list: id = pid as the driver gives it, v0 used (invalid = the driver does not say),
-   * v1 device index, v2 owner (1 = of the measured job, 0 = not; invalid = cannot be told), v3 = compute 1 | graphics 2 | MPS 4.
-   * From the kernel's `dmem` group, here and in peaks: id = -1, the whole job.
+   * Device memory of one process, from a process list: id = pid as the driver gives it, v0 used (invalid = unknown to
+   * the driver), v1 device index, v2 owner (1 = of the measured job, 0 = not; invalid = unknown), v3 = compute 1 |
+   * graphics 2 | MPS 4. From the kernel's `dmem` group, here and in peaks: id = -1, the whole job.
    */
   deviceProcess: 5,
   /** id = pid, v0 parent pid, v1 start time in clock ticks since boot. */
   processStart: 6,
   /** id = pid, v0 last VmHWM (valid when known). */
   processExit: 7,
-  /** id = pid or device or -1, v0 errno (0 = none), v1 code of the source's own, v2 times seen so far. Repeats are counted, not repeated. */
+  /**
+   * id = pid or device or -1, v0 errno (0 = none), v1 code of the source's own, v2 times seen so far. Repeats are
+   * counted, not repeated.
+   */
   error: 8,
-  /** The governor or the start-up set the periods: v0 host ns, v1 device ns, v2 CPU ns used so far, v3 missed ticks so far. */
+  /** Periods set by governor or start-up: v0 host ns, v1 device ns, v2 CPU ns so far, v3 missed ticks so far. */
   rate: 9,
   /** Last record of a clean stop: v0 host ticks, v1 missed ticks, v2 host thread CPU ns, v3 device thread CPU ns. */
   stop: 10,
@@ -54,22 +61,28 @@ export const RecordKind = {
   rollup: 11,
   /** A reading by the probe in a measured process: id = stream, v0 allocated, v1 reserved, v2 active, v3 step. */
   allocator: 12,
-  /** The allocator's own counters, when one of them changed: id = stream, v0 allocated peak, v1 reserved peak, v2 retries, v3 out-of-memory errors. */
+  /**
+   * The allocator's own counters, when one of them changed: id = stream, v0 allocated peak, v1 reserved peak, v2
+   * retries, v3 out-of-memory errors.
+   */
   allocatorPeaks: 13,
   /**
-   * One device of one process, before its first sample and when something of it changed: id = stream, v0 pid,
-   * v1 {@link AllocatorKind}, v2 device index, v3 = rank + 1 | (world size + 1) << 16 | role << 32 | flags << 40 (0 = unknown).
+   * One device of one process, before its first sample and after a change: id = stream, v0 pid, v1 {@link
+   * AllocatorKind}, v2 device index, v3 = rank + 1 | (world size + 1) << 16 | role << 32 | flags << 40 (0 = unknown).
    */
   stream: 14,
   /** id = pid or -1 (the step file), v0 the step that is now current. */
   step: 15,
-  /** The driver's own high-water mark of one process: id = pid, v0 bytes, v1 device index, v2 = 1 when the process has ended. */
+  /** The driver's high-water mark of one process: id = pid, v0 bytes, v1 device index, v2 = 1 after its end. */
   deviceProcessPeak: 16,
-  /** Something happened to a device: id = device index, v0 {@link DeviceEvent}, v1 its code (Xid, errno, …), v2 GPU instance, v3 compute instance. */
+  /**
+   * An event of a device: id = device index, v0 {@link DeviceEvent}, v1 its code (Xid, errno, …), v2 GPU
+   * instance, v3 compute instance.
+   */
   deviceEvent: 17,
   /**
-   * A process list was read to its end: id = device index, v0 entries, v1 how long the call took in ns, v2 entries whose memory the
-   * driver does not say. Comes after the entries of the same time; a device without a list of that time was not asked.
+   * A process list was read to its end: id = device index, v0 entries, v1 duration of the call in ns, v2 entries with
+   * unknown memory. Comes after the entries of the same time. A device without a list of that time was not read.
    */
   deviceList: 18,
 } as const;
@@ -94,24 +107,24 @@ export const RecordSource = {
 } as const;
 export type RecordSource = (typeof RecordSource)[keyof typeof RecordSource];
 
-/** What happened to a device (v0 of an event). */
+/** Kind of a device's event (v0). */
 export const DeviceEvent = {
   xid: 1,
   doubleBitEcc: 2,
   unavailable: 3,
   rowRemap: 4,
-  /** `total` is another than at the start: v1 the new one. */
+  /** `total` differs from the start: v1 the new one. */
   capacityChanged: 5,
-  /** The driver shows another number of devices than at the start: v1 the new one. */
+  /** The number of devices differs from the start: v1 the new one. */
   countChanged: 6,
-  /** A call has not come back for v1 ns. */
+  /** A call has not returned for v1 ns. */
   stalled: 7,
   /** A stalled or failing device answers again. */
   recovered: 8,
 } as const;
 export type DeviceEvent = (typeof DeviceEvent)[keyof typeof DeviceEvent];
 
-/** Whose memory a probe's stream counts; the numbers of the ring file. */
+/** The allocator of a probe's stream; the numbers of the ring file. */
 export const AllocatorKind = {
   hostHeap: 1,
   cuda: 2,
@@ -126,7 +139,7 @@ export type AllocatorKind = (typeof AllocatorKind)[keyof typeof AllocatorKind];
 export const SampleReason = { timer: 1, step: 2, oom: 3, end: 4, explicit: 5 } as const;
 export type SampleReason = (typeof SampleReason)[keyof typeof SampleReason];
 
-/** What a process is within its job. */
+/** Role of a process in its job. */
 export const ProcessRole = { plain: 0, rank: 1, agent: 2, child: 3 } as const;
 export type ProcessRole = (typeof ProcessRole)[keyof typeof ProcessRole];
 

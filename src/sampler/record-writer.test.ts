@@ -45,7 +45,7 @@ describe("RecordWriter", () => {
     expect([16, 24, 32, 40].map((at) => Number(record.readBigUInt64LE(at)))).toEqual([2 ** 45 + 3, 0, 0, 0]);
   });
 
-  it("brings records to disk 100 ms after the last flush, and when its buffer is full", () => {
+  it("writes records to disk 100 ms after the last flush, and when its buffer is full", () => {
     const writer = new RecordWriter(file, START);
     const size = () => (readFileSync(file).length - HEADER_BYTES) / RECORD_BYTES;
     writer.add(1, RecordKind.tree, -1, [1]);
@@ -61,7 +61,7 @@ describe("RecordWriter", () => {
     expect(size()).toBe(1501);
   });
 
-  it("does not write over a file", () => {
+  it("does not overwrite a file", () => {
     new RecordWriter(file, START).close(0);
     expect(() => new RecordWriter(file, START)).toThrow(/EEXIST/);
   });

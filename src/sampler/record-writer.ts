@@ -1,7 +1,7 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { HEADER_BYTES, RECORD_BYTES, RECORD_MAGIC, type RecordKind, RecordSource } from "./record-layout.ts";
 
-/** Samples are on disk this long after they were taken, so that a killed gate loses little. */
+/** Maximum time until samples are on disk, so that a killed gate loses little. */
 const FLUSH_NS = 100_000_000;
 const BUFFERED_RECORDS = 1024;
 
@@ -18,8 +18,8 @@ export interface RecordFileStart {
 type Value = number | null | undefined;
 
 /**
- * Appends records to a new record file. Records are collected and written whole; after a failed write (disk full) the
- * file stays as it is and `error` says why.
+ * Appends records to a new record file. Records are collected and written whole. After a failed write (disk full) the
+ * file stays as it is and `error` has the reason.
  */
 export class RecordWriter {
   readonly #fd: number;

@@ -1,4 +1,4 @@
-/** One thing that can be read here, or not, with the reason when not. */
+/** A source, whether it can be read here, and the reason when it cannot. */
 export interface SourceReport {
   /** "host", "cgroup", "nvml", … */
   readonly name: string;
@@ -24,7 +24,7 @@ export interface DeviceReport {
   /** It shares its memory with the CPU. */
   readonly unified?: boolean;
   readonly capabilities?: readonly string[];
-  /** What of it cannot be read, and why. */
+  /** What cannot be read of it, and why. */
   readonly reason?: string | null;
   /** What the first process list showed; null when no list could be read. */
   readonly process_list?: ProcessListReport | null;
@@ -32,7 +32,7 @@ export interface DeviceReport {
 
 export interface ProcessListReport {
   readonly entries: number;
-  /** Entries that came without their memory. */
+  /** Entries without their memory. */
   readonly unknown_memory: number;
 }
 
@@ -44,7 +44,7 @@ export interface SamplerOptions {
   readonly file: string;
   /** Pid whose descendants are measured. */
   readonly rootPid: number;
-  /** False when the root is our launcher, which is not part of the job. */
+  /** False when the root is the launcher, which is not part of the job. */
   readonly includeRoot: boolean;
   /** 500 µs to 1 s. */
   readonly hostPeriodNs: number;
@@ -53,7 +53,7 @@ export interface SamplerOptions {
   readonly cpuBudget: number | null;
   /** Process-tree marker `NAME=value` found in /proc/<pid>/environ of every descendant. */
   readonly marker: string | null;
-  /** Where probes inside the measured processes leave their rings and the step file lies; null = there are none. */
+  /** Directory of the step file and of the rings of probes inside the measured processes; null = none. */
   readonly probeDirectory: string | null;
 }
 
@@ -68,19 +68,19 @@ export interface LiveView {
   readonly deviceUsedBytes: number | null;
 }
 
-/** What the thread of one vendor's devices did. */
+/** Statistics of the thread of one vendor's devices. */
 export interface DeviceWorkerStats {
-  /** As its source report is named. */
+  /** Name of its source report. */
   readonly name: string;
   readonly devices: number;
   readonly ticks: number;
   readonly missedTicks: number;
   /** Rounds of process lists. */
   readonly lists: number;
-  /** The period it had at the end: longer than the one asked for where the CPU budget or the number of devices made it so. */
+  /** The period at the end: longer than requested where the CPU budget or the number of devices required it. */
   readonly periodNs: number;
   readonly cpuNs: number;
-  /** Records that found no room. */
+  /** Records dropped from a full queue. */
   readonly lostRecords: number;
 }
 
@@ -105,7 +105,7 @@ export interface Sampler {
   readonly kind: "native" | "fallback";
   /** Why the native sampler is not used; null when it is. */
   readonly reason: string | null;
-  /** What is known by now: a driver that answers late comes late. */
+  /** The sources known so far. A driver that answers late is added late. */
   readonly sources: readonly SourceReport[];
   readonly devices: readonly DeviceReport[];
   /** CLOCK_MONOTONIC and Unix nanoseconds of time zero. */

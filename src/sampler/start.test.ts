@@ -61,7 +61,7 @@ describe.each(kinds)("the %s sampler", (kind) => {
     expect(sampler.live().processes).toBeGreaterThanOrEqual(1);
   });
 
-  it("tells the clocks of its time zero", () => {
+  it("reports both clocks of its time zero", () => {
     const before = process.hrtime.bigint();
     const sampler = startSampler(options());
     sampler.stop();
@@ -70,7 +70,7 @@ describe.each(kinds)("the %s sampler", (kind) => {
     expect(Math.abs(Number(sampler.epochNs / 1_000_000n) - Date.now())).toBeLessThan(2000);
   });
 
-  it("says which file it cannot make", () => {
+  it("names the file that it cannot make", () => {
     expect(codeOf(() => startSampler(options({ file: path.join(directory, "no", "samples.rec") })))).toBe(
       "RECORD_FILE_UNWRITABLE",
     );
@@ -84,7 +84,7 @@ describe.each(kinds)("the %s sampler", (kind) => {
     }
   });
 
-  it("says what can be read here", () => {
+  it("lists what can be read here", () => {
     const probe = probeSources();
     expect(probe.kind).toBe(kind);
     expect(probe.sources.find(({ name }) => name === "host")?.available).toBe(true);
@@ -93,12 +93,12 @@ describe.each(kinds)("the %s sampler", (kind) => {
 });
 
 describe("choosing a sampler", () => {
-  it("says in one line what the fallback costs", () => {
+  it("reports the limits of the fallback in one line", () => {
     vi.stubEnv("STORMLOG_GATE_SAMPLER", "fallback");
     const sampler = startSampler(options());
     sampler.stop();
     expect(sampler.reason).toMatch(
-      /samples come late while the gate itself is busy, and devices and cgroups are not read$/,
+      /samples are late while the gate itself is busy, and devices and cgroups are not read$/,
     );
     expect(sampler.reason).not.toContain("\n");
   });

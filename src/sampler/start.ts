@@ -3,11 +3,11 @@ import { FallbackSampler, fallbackSources } from "./fallback.ts";
 import { loadNative, startNative } from "./native.ts";
 import type { DeviceReport, Sampler, SamplerOptions, SourceReport } from "./sampler.ts";
 
-/** Environment variable that forces one of the two samplers; for tests and for a machine where the native one misbehaves. */
-export const SAMPLER_VARIABLE = "STORMLOG_GATE_SAMPLER";
+/** Forces one of the two samplers, for tests and for a machine where the native one misbehaves. */
+const SAMPLER_VARIABLE = "STORMLOG_GATE_SAMPLER";
 
-const WHAT_IS_LOST =
-  "the plain JavaScript sampler is used: its samples come late while the gate itself is busy, and devices and cgroups are not read";
+const FALLBACK_LIMITS =
+  "the plain JavaScript sampler is used: its samples are late while the gate itself is busy, and devices and cgroups are not read";
 
 function forced(): "native" | "fallback" | null {
   const value = process.env[SAMPLER_VARIABLE];
@@ -58,16 +58,17 @@ function errnoOf(error: unknown): string | null {
 
 function startFallback(options: SamplerOptions, cause: string): Sampler {
   try {
-    return new FallbackSampler(options, `${cause}; ${WHAT_IS_LOST}`);
+    return new FallbackSampler(options, `${cause}; ${FALLBACK_LIMITS}`);
   } catch (error) {
     throw errnoOf(error) === null ? error : unwritable(options.file, error);
   }
 }
 
 /**
- * Start sampling the tree below `rootPid`, with the native sampler where it can be loaded, else with the plain-JavaScript
- * one, whose `reason` says in one line what is lost by that.
- * @throws GateError RECORD_FILE_UNWRITABLE, SAMPLER_PERIOD_INVALID, SAMPLER_UNKNOWN, SAMPLER_NATIVE_MISSING (forced native)
+ * Start sampling the tree below `rootPid` with the native sampler where it can be loaded, else with the
+ * plain-JavaScript one, whose `reason` lists its limits in one line.
+ * @throws GateError RECORD_FILE_UNWRITABLE, SAMPLER_PERIOD_INVALID, SAMPLER_UNKNOWN, SAMPLER_NATIVE_MISSING (forced
+ * native)
  */
 export function startSampler(options: SamplerOptions): Sampler {
   const choice = forced();
@@ -107,12 +108,12 @@ export function probeSources(): ProbeReport {
   const choice = forced();
   const native = choice === "fallback" ? { reason: `${SAMPLER_VARIABLE} asks for it` } : loadNative();
   if ("addon" in native) return { kind: "native", reason: null, ...native.addon.probe() };
-  return { kind: "fallback", reason: `${native.reason}; ${WHAT_IS_LOST}`, sources: fallbackSources(), devices: [] };
+  return { kind: "fallback", reason: `${native.reason}; ${FALLBACK_LIMITS}`, sources: fallbackSources(), devices: [] };
 }
 
 /**
- * Forbid other processes of this user to read this process's memory and environment (`/proc/<pid>/environ`), in which
- * tokens of a CI job stand. Without effect for root's processes and without the native addon.
+ * Forbid other processes of this user to read this process's memory and environment (`/proc/<pid>/environ`), which
+ * contain the tokens of a CI job. Without effect for root's processes and without the native addon.
  * @returns whether it was done
  */
 export function denyInspection(): boolean {

@@ -1,4 +1,4 @@
-/** Deadlines on an absolute grid. A late tick skips the deadlines it missed and counts them; it never makes up for them in a burst. */
+/** Deadlines on an absolute grid. A late tick skips and counts the deadlines that it missed. */
 export class TickSchedule {
   #periodNs: number;
   #nextNs: number;
@@ -40,7 +40,7 @@ export class TickSchedule {
 const WINDOW_NS = 1_000_000_000;
 const PERIOD_MAX_NS = 1_000_000_000;
 
-/** Keeps the time spent in ticks below a fraction of one core by doubling the period, and halves it again towards the wished one. */
+/** Keeps the ticks below a fraction of one core by doubling the period, and halves it down to the requested one. */
 export class Governor {
   readonly #budget: number;
   readonly #wishedNs: number;
@@ -62,7 +62,7 @@ export class Governor {
     this.#windowStartNs = nowNs;
     this.#spentNs = 0;
     if (share > this.#budget) return Math.min(PERIOD_MAX_NS, periodNs * 2);
-    // Halving the period doubles the cost: only when that still fits with a margin, so that the rate does not swing.
+    // Halving the period doubles the cost, so it needs a margin. Otherwise the rate would oscillate.
     if (share * 2.5 < this.#budget) return Math.max(this.#wishedNs, periodNs / 2);
     return periodNs;
   }

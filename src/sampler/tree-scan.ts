@@ -5,12 +5,12 @@ export interface Found {
   readonly parent: number;
 }
 
-/** Within `exec` an environment reads as empty for a moment; kernel threads always have none. Look this often before believing it. */
+/** Readings until an empty environment counts. Within `exec` it is briefly empty, in kernel threads always. */
 const EMPTY_READINGS = 3;
 
 /**
  * Finds the members of a process tree: the descendants of a root, and every process that carries the marker in its
- * environment although it left the tree. Linux only; elsewhere it finds nothing.
+ * environment although it left the tree. Linux only. Elsewhere it finds nothing.
  */
 export class TreeScan {
   readonly #root: number;
@@ -62,10 +62,7 @@ export class TreeScan {
     return found;
   }
 
-  /**
-   * Processes with the marker that were not settled at the previous call: the marker is inherited at fork, so a process
-   * once seen without it will not get one from us.
-   */
+  /** Processes with the marker that were not settled before. It is inherited at fork, so none gets it later. */
   newlyMarked(): Found[] {
     if (this.#marker === null) return [];
     const readings = new Map<number, number>();

@@ -140,7 +140,7 @@ describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}
       status: "ok",
       hint: expect.stringMatching(/nvidia-smi -am 1[\s\S]*nvidia-smi -pm 1/),
     });
-    expect(row("denied", "cuda:0").hint).toContain("closed to this user");
+    expect(row("denied", "cuda:0").hint).toContain("which this user may not read");
   });
 
   it("lists the MIG devices of a GPU that refuses", () => {
@@ -163,14 +163,14 @@ describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}
   });
 
   it.skipIf(!mayUnshare)("knows that old drivers show a container the host's numbers", () => {
-    expect(row("container, 535", "cuda:0").detail).toContain("the one process that is new");
+    expect(row("container, 535", "cuda:0").detail).toContain("the one new process");
     expect(row("container, 535", "cuda:0").hint).toContain("--pid=host");
   });
 
   it.each([
     ["lost", "cuda:0", "the GPU is lost", "grep Xid"],
     ["one of two", "cuda:1", "the GPU is lost", "grep Xid"],
-    ["mismatch", "nvml", "another version", "reboot"],
+    ["mismatch", "nvml", "different versions", "reboot"],
     ["no permission", "nvml", "may not use the GPU", "/dev/nvidia"],
     ["no library", "nvml", "libnvidia-ml.so.1", "Install"],
   ])("fails on a GPU that is there and does not work, and says what to do: %s", (name, where, detail, remedy) => {

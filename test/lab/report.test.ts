@@ -274,7 +274,7 @@ describe("lab report of recordings", () => {
     const rows = Object.fromEntries(reported(document)[0]?.patterns.map((one) => [one.name, one]) ?? []);
     expect(rows.forward_hook).toMatchObject({ outcome: "broken", fixed: null, ratio: null });
     expect(rows.forward_hook?.reason).toMatch(/the fixed state cannot be read/);
-    expect(rows.half).toMatchObject({ outcome: "broken", reason: "there is no recording of the fixed state" });
+    expect(rows.half).toMatchObject({ outcome: "broken", reason: "the fixed state has no recording" });
     expect(rows.my_own_leak).toMatchObject({ outcome: "replayed" });
     expect(decodeIndexedPng(readFileSync(path.join(output, "leak-lab.png"))).width).toBe(1200);
   });

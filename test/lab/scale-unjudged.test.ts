@@ -78,6 +78,6 @@ describe("a search among sizes that the gate cannot judge", { timeout: 180_000 }
     if (answer.kind !== "broken") throw new Error(answer.kind);
     expect(answer.bundle).toMatch(/^probes\/\d+$/);
     expect(existsSync(path.join(output, answer.bundle ?? "", "leaky", "report.json"))).toBe(true);
-    expect(readFileSync(path.join(output, SCALE_TABLE), "utf8")).toContain(`its bundles lie in ${answer.bundle}`);
+    expect(readFileSync(path.join(output, SCALE_TABLE), "utf8")).toContain(`its bundles are in ${answer.bundle}`);
   });
 });

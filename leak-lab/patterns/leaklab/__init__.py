@@ -1,7 +1,7 @@
-"""What the patterns share: arguments, data, network, training loop. No leak is in here.
+"""Shared code of the patterns without a leak: arguments, data, network, training loop.
 
-The modules lie in a folder of the name that installed packages have. Reports name the innermost line that is the user's own,
-and in real training neither the network nor the trainer usually is: the line of a leak is then the pattern's, on every backend.
+The directory has the name of installed packages. Reports name the innermost line of the user's code, to which the network and
+the trainer usually do not belong in real training. The line of a leak is thus in the pattern's file, on every backend.
 """
 
 import os

@@ -1,4 +1,4 @@
-// The loop of the Node patterns: a service that answers requests, one after the other. No leak is in here.
+// The loop of the Node patterns: a service that answers requests one after the other. It has no leak.
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
@@ -11,7 +11,7 @@ export const PAYLOAD = 128 * 1024;
 const REQUEST_MS = 10;
 const STEPS = { tiny: 160, small: 320, article: 390 };
 
-/** A run of seconds ends before Node looks for buffers that nobody holds, and each version looks at another time. */
+/** A run of seconds ends before Node collects unused buffers, and each version collects at another time. */
 const COLLECT_EVERY = 8;
 
 setFlagsFromString("--expose-gc");
@@ -19,7 +19,7 @@ const collect = runInNewContext("gc");
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** State, scale and steps of the command line; null where it says something else. */
+/** State, scale and steps of the command line; null where it is not valid. */
 function readArguments() {
   const text = { type: "string" };
   try {
@@ -37,7 +37,9 @@ function readArguments() {
   }
 }
 
-/** Each state is a function that returns the handler of a request; `keeps` is what the leaky one keeps, bytes per step. */
+/**
+ * Each state is a function that returns the handler of a request; `keeps` is what the leaky one keeps, bytes per step.
+ */
 export async function main({ leaky, fixed }, keeps = PAYLOAD) {
   const asked = readArguments();
   if (asked === null) {
@@ -59,6 +61,6 @@ export async function main({ leaky, fixed }, keeps = PAYLOAD) {
   const framework = `node ${process.versions.node}`;
   const kept = state === "leaky" ? `, keeps ${keeps / 1024} KiB with each step` : "";
   console.log(`${pattern} ${state} on host, ${scale}: ${steps} steps${kept}`);
-  const told = { pattern, state, device: "host", scale, steps, framework };
-  console.log(`leak-lab: ${JSON.stringify({ ...told, leak_bytes_per_step: keeps, accuracy: null })}`);
+  const facts = { pattern, state, device: "host", scale, steps, framework };
+  console.log(`leak-lab: ${JSON.stringify({ ...facts, leak_bytes_per_step: keeps, accuracy: null })}`);
 }

@@ -3,20 +3,20 @@ import type { LabDocument, LabPattern } from "./document.ts";
 /** One pattern on one backend. */
 export interface BackendCell {
   readonly pattern: LabPattern;
-  /** Part of what is kept by construction that the backend's counter shows growing, 1 = all of it; null = not known. */
+  /** Share of the bytes kept by construction that the backend's counter shows, 1 = all; null = unknown. */
   readonly shown: number | null;
 }
 
 /** A leak on two backends, both of which have a ratio of peaks. */
 export interface PairRow {
-  /** Indices of the places: where the leak weighs more against the fixed state, and where less. */
+  /** Indices of the rounds: where the ratio of leaky to fixed is larger, and where it is smaller. */
   readonly louder: number;
   readonly quieter: number;
   /** Ratio of the louder over that of the quieter, at least 1. */
   readonly factor: number;
   /**
-   * What makes the difference, as factors that multiply to that between what the leak adds in terms of the fixed state: how much larger
-   * the fixed state of the quieter is, and how much less the leak adds there. Null where the quieter shows no more than its fixed state.
+   * The two factors of the difference: how much larger the fixed state of the quieter round is, and how much less the
+   * leak adds there. Null where the leak adds nothing in the quieter round.
    */
   readonly causes: { readonly largerFixed: number; readonly lessAdded: number } | null;
 }
@@ -24,15 +24,15 @@ export interface PairRow {
 export interface ComparisonRow {
   readonly name: string;
   readonly title: string;
-  /** In the order of the places; null where a place has not got the pattern. */
+  /** In the order of the rounds; null where a round has no such pattern. */
   readonly cells: readonly (BackendCell | null)[];
-  /** Every two places whose ratios are known, in their order. */
+  /** Every pair of rounds with known ratios, in their order. */
   readonly pairs: readonly PairRow[];
-  /** The places that are furthest apart; null when fewer than two ratios are known. */
+  /** The pair that is furthest apart; null when fewer than two ratios are known. */
   readonly widest: PairRow | null;
 }
 
-/** Growth of a leak that was not seen is noise, and says nothing about what is shown. */
+/** Whether the leak was seen. The growth of any other is noise. */
 function seen({ outcome, leaky }: LabPattern): boolean {
   if (outcome === "replayed") return leaky?.class === "leak" || leaky?.class === "rising";
   return outcome === "caught" || outcome === "warned";
@@ -44,8 +44,8 @@ function shown(pattern: LabPattern): number | null {
   return slope === null || kept === null || kept === 0 ? null : slope / kept;
 }
 
-/** The ratio of peaks, where both states came to their end: one that ran out of memory would have gone on. */
-export function wholeRatio(pattern: LabPattern | undefined): number | null {
+/** The ratio of peaks where both states ended. A state that ran out of memory has no final peak. */
+function wholeRatio(pattern: LabPattern | undefined): number | null {
   return pattern === undefined || pattern.leaky?.out_of_memory ? null : pattern.ratio;
 }
 
@@ -72,9 +72,10 @@ function pairOf(cells: readonly (BackendCell | null)[], a: number, b: number): P
 }
 
 /**
- * Places (rounds of the lab and replays) side by side. A ratio of peaks says how loud a leak is where it ran; the ratio of two such
- * ratios, how far one would misjudge it on the other. With r = peak leaky / peak fixed, r - 1 is what the leak adds over what the fixed
- * state holds; so (r1 - 1) / (r2 - 1) falls into exactly two factors, one for each of those, and they are what {@link PairRow} tells.
+ * Compare rounds of the lab and replays. A ratio of peaks measures how visible a leak is on one backend, and the ratio
+ * of two such ratios how much it is misjudged on the other. With r = peak leaky / peak fixed, r - 1 is what the leak
+ * adds over what the fixed state holds. So (r1 - 1) / (r2 - 1) is the product of exactly two factors, one for each,
+ * which {@link PairRow} reports.
  */
 export function compareRounds(rounds: readonly LabDocument[]): readonly ComparisonRow[] {
   const names = [...new Set(rounds.flatMap(({ patterns }) => patterns.map(({ name }) => name)))];

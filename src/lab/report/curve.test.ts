@@ -7,7 +7,7 @@ const numbers = (count: number, of: (i: number) => number): Float64Array =>
   Float64Array.from({ length: count }, (_, i) => of(i));
 
 describe("labCurve", () => {
-  it("keeps the highest sample of every part of the run, at its own place", () => {
+  it("keeps the highest sample of every bin, at its position", () => {
     const count = 36_000;
     const allocated = numbers(count, (i) => (i === 12_345 ? 9999 : i % 100));
     const made = labCurve(
@@ -22,7 +22,7 @@ describe("labCurve", () => {
     expect(new Set(made?.bytes)).toEqual(new Set([99, 9999]));
   });
 
-  it("goes over steps where they are counted, and is what lives at their ends where the program tells that", () => {
+  it("has steps as its axis where they are counted, and the memory at their ends where the program reports it", () => {
     const count = 121;
     const steps = numbers(count, (i) => Math.floor(i / 2));
     // Twice a step: within it, with 500 bytes of working memory, and at its end; then once after the loop.
@@ -37,7 +37,7 @@ describe("labCurve", () => {
     expect(made?.at.at(-1)).toBe(1);
   });
 
-  it("takes the series of the same kind where the device has another number, and none of another kind", () => {
+  it("takes a series of the same kind of device where the number differs, and none of another kind", () => {
     const tables = [
       table({ columns: { allocated: Float64Array.of(1, 2, 3) } }),
       table({ device: "cuda:1", rank: 1, columns: { allocated: Float64Array.of(4, 5, 6) } }),

@@ -1,26 +1,26 @@
 import { collectSeries, type MetricSeries } from "../../analysis/series.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 
-/** One state of a pattern as a line: the highest value in each small part of the run. */
+/** One state of a pattern as a curve: the highest value in each bin of the run. */
 export interface LabCurve {
-  /** What the run is measured in. */
+  /** Unit of the run's length. */
   readonly axis: "steps" | "time" | "samples";
-  /** Steps, seconds or samples that the line is long. */
+  /** Length of the run in steps, seconds or samples. */
   readonly length: number;
-  /** Where each value was, 0 = begin of the run (its first step), 1 = its end. */
+  /** Position of each value, 0 = begin of the run (its first step), 1 = its end. */
   readonly at: Float64Array;
   readonly bytes: Float64Array;
 }
 
-/** Which series is drawn; without a rank the first that has the series. */
+/** The series to draw; without a rank, that of the first rank. */
 export interface CurveSeries {
   readonly device: string;
   readonly metric: string;
   readonly rank?: number | undefined;
 }
 
-/** Parts of a run that keep one value each: a panel is about as many pixels wide. */
-const PARTS = 180;
+/** Bins of a run, with one value each: about the width of a panel in pixels. */
+const BINS = 180;
 
 interface Samples {
   readonly axis: LabCurve["axis"];
@@ -31,7 +31,7 @@ interface Samples {
 /** "cuda" of "cuda:1". */
 export const kindOf = (device: string): string => device.replace(/:.*$/, "");
 
-/** The series that is meant: of its device and rank, else of its device, else of the first device of the same kind. */
+/** The series of this device and rank, else of the device, else of the first device of the same kind. */
 function found(recording: Recording, { device, metric, rank }: CurveSeries): MetricSeries | undefined {
   const all = collectSeries(recording).filter((series) => series.metric === metric);
   return (
@@ -56,9 +56,9 @@ function samplesOf({ bytes, steps, timeNs }: MetricSeries): Samples | null {
 }
 
 /**
- * The line of one series. Where the program told its live memory at the ends of its steps, these samples are the line, as in the
- * analysis: what a step takes and gives back does not blur it. Every part of the run keeps its highest sample, at its own place, so no spike
- * is lost. Null when the recording has no sample of the series.
+ * The curve of one series. Where the program reports its live memory at the ends of its steps, the curve has these
+ * samples, as in the analysis: memory that a step takes and frees does not blur it. Every bin keeps its highest sample
+ * at its position, so no spike is lost. Null when the recording has no sample of the series.
  */
 export function labCurve(recording: Recording, series: CurveSeries): LabCurve | null {
   const chosen = found(recording, series);
@@ -74,15 +74,15 @@ export function labCurve(recording: Recording, series: CurveSeries): LabCurve | 
   const kept = new Map<number, { readonly at: number; readonly value: number }>();
   for (const [i, at] of x.entries()) {
     const share = length === 0 ? 0 : (at - first) / length;
-    const part = Math.min(PARTS - 1, Math.floor(share * PARTS));
+    const bin = Math.min(BINS - 1, Math.floor(share * BINS));
     const value = y[i] ?? Number.NEGATIVE_INFINITY;
-    const known = kept.get(part);
-    if (known === undefined || value > known.value) kept.set(part, { at: share, value });
+    const known = kept.get(bin);
+    if (known === undefined || value > known.value) kept.set(bin, { at: share, value });
   }
   const points = [...kept.values()].sort((a, b) => a.at - b.at);
   return {
     axis,
-    // A run of steps 1 to 60 has 60 of them.
+    // Steps 1 to 60 are 60 steps.
     length: axis === "time" ? length : length + 1,
     at: Float64Array.from(points, ({ at }) => at),
     bytes: Float64Array.from(points, ({ value }) => value),

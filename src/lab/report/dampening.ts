@@ -4,14 +4,14 @@ import { type BackendCell, type ComparisonRow, compareRounds, type PairRow } fro
 import type { LabDocument } from "./document.ts";
 import { ratioText } from "./table.ts";
 
-/** Ratios nearer to each other than this say the same: peaks of one program differ by some percent from run to run. */
+/** Ratios within this factor count as equal: peaks of one program differ by some percent from run to run. */
 const ALIKE = 1.05;
-/** A cause that makes less than this of the difference (in logarithms) is not named. */
+/** A cause with a smaller share of the difference (in logarithms) is not named. */
 const PART_NAMED = 0.25;
 
-/** What places are called in a table: their backends, numbered where two are the same. */
-export function placeNames(places: readonly LabDocument[]): readonly string[] {
-  const backends = places.map(({ backend }) => backend ?? "unknown");
+/** What rounds are called in a table: their backends, numbered where two are the same. */
+export function roundNames(rounds: readonly LabDocument[]): readonly string[] {
+  const backends = rounds.map(({ backend }) => backend ?? "unknown");
   return backends.map((backend, index) =>
     backends.filter((other) => other === backend).length === 1
       ? backend
@@ -21,10 +21,10 @@ export function placeNames(places: readonly LabDocument[]): readonly string[] {
 
 const size = (bytes: number | null | undefined): string => (bytes == null ? "an unknown size" : formatBytes(bytes));
 
-/** Parts of the kept bytes that are nearer to each other than this are not worth a word. */
+/** Shares of the kept bytes that differ by less are not reported. */
 const SAME_PART = 0.1;
 
-/** "2.18 MiB (it keeps 20.00 MiB in 160 steps)": what the peak shows of a leak, and what it is made of where that is known. */
+/** "2.18 MiB (it keeps 20.00 MiB in 160 steps)": what a leak adds to the peak, and what it keeps if known. */
 function addedIn({ pattern }: BackendCell): string {
   const { leaky, fixed, leak_bytes_per_step: kept, steps } = pattern;
   const bytes = leaky?.peak_bytes == null || fixed?.peak_bytes == null ? null : leaky.peak_bytes - fixed.peak_bytes;
@@ -40,7 +40,7 @@ function addedText(row: ComparisonRow, { louder, quieter }: PairRow, names: read
   const shown =
     loud.shown === null || quiet.shown === null || Math.abs(loud.shown - quiet.shown) < SAME_PART
       ? ""
-      : `; of the bytes kept a step the counters show ${part(quiet.shown)} and ${part(loud.shown)}`;
+      : `; the counters show ${part(quiet.shown)} and ${part(loud.shown)} of the bytes kept a step`;
   return `the leak adds ${addedIn(quiet)} to the peak, on ${names[louder]} ${addedIn(loud)}${shown}`;
 }
 
@@ -51,16 +51,16 @@ function fixedText(row: ComparisonRow, pair: PairRow, larger: number, names: rea
   return `the fixed state holds ${size(fixed?.peak_bytes)}${what}, ${ratioText(larger)} as much as on ${names[pair.louder]}`;
 }
 
-/** What the allocator had reserved shows less of a leak than what was allocated: it takes in advance, and keeps what is freed. */
+/** Reserved memory shows less of a leak, because an allocator reserves ahead and keeps freed memory. */
 function reservedText(row: ComparisonRow, { quieter }: PairRow): string | null {
   const pattern = row.cells[quieter]?.pattern;
   const [leaky, fixed] = [pattern?.leaky?.reserved_peak_bytes ?? null, pattern?.fixed?.reserved_peak_bytes ?? null];
   if (leaky === null || !fixed || pattern?.ratio == null || leaky / fixed > pattern.ratio / ALIKE) return null;
-  return `what its allocator reserved differs by ${ratioText(leaky / fixed)} only`;
+  return `its reserved memory differs by ${ratioText(leaky / fixed)} only`;
 }
 
-/** Why a leak is quieter in one of two places, in the sense of the data; "about as loud" where it is not. */
-export function whyQuieter(row: ComparisonRow, pair: PairRow, names: readonly string[]): string {
+/** Why a leak is quieter in one of two rounds, in the sense of the data; "about as loud" where it is not. */
+function whyQuieter(row: ComparisonRow, pair: PairRow, names: readonly string[]): string {
   const { causes, factor, quieter, louder } = pair;
   if (factor < ALIKE) return `about as loud on ${names[quieter]} as on ${names[louder]}`;
   if (causes === null) return `quieter on ${names[quieter]}: the peak there is not above that of the fixed state`;
@@ -73,7 +73,7 @@ export function whyQuieter(row: ComparisonRow, pair: PairRow, names: readonly st
   return `quieter on ${names[quieter]}: ${reasons.join("; ")}`;
 }
 
-/** What a row says of its places: the widest difference and why, or why there is none. */
+/** The widest difference of a row and its causes, or why it has none. */
 export function rowSentence(row: ComparisonRow, names: readonly string[]): string {
   const ran = row.cells.flatMap((cell, index) => (cell?.pattern.leaky?.out_of_memory ? [names[index] ?? ""] : []));
   if (ran.length > 0) {
@@ -85,7 +85,7 @@ export function rowSentence(row: ComparisonRow, names: readonly string[]): strin
   return `no ratio on ${missing.join(" and ")}`;
 }
 
-/** One sentence for two places; null when they have no ratio in common. */
+/** One sentence for two rounds; null when they have no ratio in common. */
 function pairSentence(rows: readonly ComparisonRow[], a: number, b: number, names: readonly string[]): string | null {
   const both = rows.flatMap(({ name, pairs }) =>
     pairs
@@ -116,15 +116,15 @@ function pairSentence(rows: readonly ComparisonRow[], a: number, b: number, name
   const why =
     mine.length === 1 || causes.length === 0
       ? ""
-      : ` In the middle its fixed states hold ${ratioText(larger)} as much as those on ${names[louder]}, and its leaks add ${ratioText(1 / less)} as much.`;
+      : ` At the median its fixed states hold ${ratioText(larger)} as much as those on ${names[louder]}, and its leaks add ${ratioText(1 / less)} as much.`;
   return `${names[quieter]} dampens: ${leaks(mine.length)} ${mine.length === 1 ? "is" : "are"} quieter there than on ${names[louder]}, ${span}${rest.length === 0 ? "" : `; ${rest.join(", ")}`}.${why}`;
 }
 
-/** Which place dampens and how strongly, a sentence for every two of them; empty for one place. */
-export function dampening(places: readonly LabDocument[]): readonly string[] {
-  const rows = compareRounds(places);
-  const names = placeNames(places);
-  return places.flatMap((_, a) =>
-    places.slice(a + 1).flatMap((__, offset) => pairSentence(rows, a, a + 1 + offset, names) ?? []),
+/** Which round dampens and how strongly, a sentence for every pair; empty for one round. */
+export function dampening(rounds: readonly LabDocument[]): readonly string[] {
+  const rows = compareRounds(rounds);
+  const names = roundNames(rounds);
+  return rounds.flatMap((_, a) =>
+    rounds.slice(a + 1).flatMap((__, offset) => pairSentence(rows, a, a + 1 + offset, names) ?? []),
   );
 }

@@ -2,9 +2,8 @@ import * as v from "valibot";
 import { invalidInput } from "../../core/errors.ts";
 
 /**
- * What became of a pattern: whether its leak was caught, and the fixed state let through, which may warn of what does not gate, but not
- * fail. "replayed": recordings of both states
- * were read, and nothing was judged; their classes say what was seen.
+ * Outcome of a pattern: whether the gate caught its leak and passed the fixed state, which may warn of a metric that
+ * does not gate. "replayed": recordings of both states were read and not judged; their classes report what was seen.
  */
 export const LAB_OUTCOMES = [
   "caught",
@@ -20,12 +19,12 @@ export type LabOutcome = (typeof LAB_OUTCOMES)[number];
 const bytes = v.nullable(v.number());
 const text = v.nullable(v.string());
 
-/** Where a state ended by out-of-memory, and what was held then; null = not known. */
+/** Where a state ran out of memory, and the bytes it held; null = unknown. */
 const outOfMemorySchema = v.object({ device: text, at_bytes: bytes });
 export type LabOutOfMemory = v.InferOutput<typeof outOfMemorySchema>;
 
 const stateSchema = v.object({
-  /** "not-judged": a recording was read, without a baseline and without a question to the gate. */
+  /** "not-judged": a recording was read, without a baseline to judge by. */
   verdict: v.picklist(["pass", "warn", "fail", "unjudged", "error", "not-judged"]),
   confirmed: v.boolean(),
   /** The bundle, or the recording, from the document's own directory. */
@@ -42,7 +41,7 @@ const stateSchema = v.object({
   accuracy: v.nullable(v.number()),
   /** Why the state could not be judged; null when it was. */
   error: text,
-  /** What the allocator reserved at most, beside a series of allocated memory; absent in earlier documents. */
+  /** Peak of the allocator's reserved memory, beside a series of allocated memory; absent in earlier documents. */
   reserved_peak_bytes: v.optional(bytes),
   /** Set when the state ran out of memory; absent in earlier documents. */
   out_of_memory: v.optional(v.nullable(outOfMemorySchema)),
@@ -56,7 +55,7 @@ const patternSchema = v.object({
   outcome: v.picklist(LAB_OUTCOMES),
   /** Why it was skipped or is broken; null otherwise. */
   reason: text,
-  /** The series that peaks and slopes are of; null when none was measured. */
+  /** The series of peaks and slopes; null when none was measured. */
   series: v.nullable(v.object({ device: v.string(), metric: v.string(), rank: v.optional(v.number()) })),
   /** What the leaky state keeps with every step, by its construction. */
   leak_bytes_per_step: bytes,
@@ -73,11 +72,11 @@ export type LabPattern = v.InferOutput<typeof patternSchema>;
 
 export const LabDocumentSchema = v.object({
   schema: v.literal("stormlog.lab/1"),
-  /** "replay": made of recordings that somebody else took, nothing judged; absent = a round of the lab. */
+  /** "replay": made of existing recordings, nothing judged; absent = a round of the lab. */
   source: v.optional(v.picklist(["round", "replay"])),
-  /** Of recordings when the first of them was begun; null where none has a wall clock. */
+  /** Of recordings, the start of the first; null where none has a wall clock. */
   generated_at_utc: text,
-  /** Null where recordings do not tell. */
+  /** Null for recordings. */
   scale: text,
   /** Backend of the runs ("cpu", "cuda", "rocm", "mps") and the model of the device; null when nothing was measured. */
   backend: text,
@@ -98,5 +97,10 @@ export function parseLabDocument(value: unknown, where: string): LabDocument {
   if (result.success) return result.output;
   const [issue] = result.issues;
   const path = v.getDotPath(issue) ?? "the document";
-  throw invalidInput("LAB_INVALID", `${path}: ${issue.message}`, where, "It is not what `stormlog-gate lab run` left.");
+  throw invalidInput(
+    "LAB_INVALID",
+    `${path}: ${issue.message}`,
+    where,
+    "Name a file that `stormlog-gate lab run` wrote.",
+  );
 }

@@ -4,7 +4,7 @@ import { comparisonTable } from "./columns.ts";
 import { dampening } from "./dampening.ts";
 import type { LabDocument } from "./document.ts";
 import { colorOf } from "./panel.ts";
-import { pictureWords } from "./report.ts";
+import { pictureAltText } from "./report.ts";
 import {
   accuracyText,
   CATALOGUE_COLUMNS,
@@ -21,7 +21,7 @@ td.w{white-space:normal;min-width:18rem;color:${INK.soft}}
 .r{text-align:right;font-variant-numeric:tabular-nums}p,li{color:${INK.soft}}td svg{vertical-align:middle}
 figure{margin:1.2rem 0 0}figure img{width:min(48%,34rem);margin-right:1%}figure.all{margin:0 0 1.4rem}figure.all svg{width:100%;max-width:1200px;height:auto}`;
 
-/** "w": a sentence, which may break. */
+/** "w": a sentence, which may wrap. */
 type Align = "l" | "r" | "w";
 
 function htmlTable(columns: readonly (readonly [string, Align])[], rows: readonly (readonly string[])[]): string {
@@ -39,7 +39,7 @@ function htmlTable(columns: readonly (readonly [string, Align])[], rows: readonl
 /** The widest bar, pixels. */
 const BAR = 220;
 
-/** Peaks of all patterns, leaky over fixed; all of a place in one scale. */
+/** Peaks of all patterns, leaky over fixed, all of a round in one scale. */
 function peakBars(document: LabDocument, index: number): string {
   const measured = document.patterns.filter(({ leaky, fixed }) => leaky?.peak_bytes && fixed?.peak_bytes);
   const most = Math.max(
@@ -60,9 +60,9 @@ function peakBars(document: LabDocument, index: number): string {
 }
 
 /** A state's timeline as PNG in base64; null where there is none. */
-export type LabPicture = (place: number, pattern: string, state: "leaky" | "fixed") => string | null;
+export type LabPicture = (round: number, pattern: string, state: "leaky" | "fixed") => string | null;
 
-/** Timelines of a place from its bundles, leaky beside fixed, pattern under pattern. */
+/** Timelines of a round from its bundles, leaky beside fixed. */
 function timelines(document: LabDocument, index: number, picture: LabPicture): string {
   const rows = document.patterns.flatMap(({ name }) => {
     const cells = (["leaky", "fixed"] as const).map((state) => {
@@ -76,36 +76,36 @@ function timelines(document: LabDocument, index: number, picture: LabPicture): s
   return rows.join("\n");
 }
 
-/** The part across backends; empty for one place. */
-function acrossBackends(places: readonly LabDocument[]): readonly string[] {
-  if (places.length < 2) return [];
-  const { columns, rows } = comparisonTable(places);
+/** The section across backends; empty for one round. */
+function acrossBackends(rounds: readonly LabDocument[]): readonly string[] {
+  if (rounds.length < 2) return [];
+  const { columns, rows } = comparisonTable(rounds);
   return [
     "<h2>Across backends</h2>",
-    `<ol>${places.map((document) => `<li>${escapeHtml(roundTitle(document))}</li>`).join("")}</ol>`,
+    `<ol>${rounds.map((document) => `<li>${escapeHtml(roundTitle(document))}</li>`).join("")}</ol>`,
     htmlTable(
       [...columns.map(({ name, align }) => [name, align] as const), ["what dampens what", "w"]],
       rows.map(({ cells, sentence }) => [...cells, sentence]),
     ),
-    ...dampening(places).map((sentence) => `<p>${escapeHtml(sentence)}</p>`),
+    ...dampening(rounds).map((sentence) => `<p>${escapeHtml(sentence)}</p>`),
   ];
 }
 
 /**
  * The same report as one self-contained page, without a script.
- * @param multiples the small multiples as an SVG document of ours; null = there are none
+ * @param multiples the small multiples as a trusted SVG document; null = none
  */
 export function labHtml(
-  places: readonly LabDocument[],
+  rounds: readonly LabDocument[],
   multiples: string | null = null,
   picture: LabPicture = () => null,
 ): string {
-  const words = escapeHtml(pictureWords(places));
+  const alt = escapeHtml(pictureAltText(rounds));
   const parts = [
     "<h1>The leak lab</h1>",
-    ...acrossBackends(places),
-    ...(multiples === null ? [] : [`<figure class="all" role="img" aria-label="${words}">${multiples}</figure>`]),
-    ...places.flatMap((document, index) => [
+    ...acrossBackends(rounds),
+    ...(multiples === null ? [] : [`<figure class="all" role="img" aria-label="${alt}">${multiples}</figure>`]),
+    ...rounds.flatMap((document, index) => [
       `<h2>${escapeHtml(roundTitle(document))}</h2>`,
       peakBars(document, index),
       htmlTable(CATALOGUE_COLUMNS, document.patterns.map(catalogueRow)),

@@ -1,15 +1,15 @@
 import { escapeHtml } from "../../core/escape.ts";
-import { fitText, textWidth } from "../../report/timeline/text-width.ts";
 import { INK } from "../../report/timeline/palette.ts";
+import { fitText, textWidth } from "../../report/timeline/text-width.ts";
 import type { LabCurve } from "./curve.ts";
-import { placeNames } from "./dampening.ts";
+import { roundNames } from "./dampening.ts";
 import type { LabDocument } from "./document.ts";
 import { colorOf, drawPanel, type PanelLayout, STATE_STYLES } from "./panel.ts";
 
-/** The line of a state, by the place's index; null where no sample was kept. */
-export type LabCurves = (place: number, pattern: string, state: "leaky" | "fixed") => LabCurve | null;
+/** The curve of a state, by the round's index; null where no sample was kept. */
+export type LabCurves = (round: number, pattern: string, state: "leaky" | "fixed") => LabCurve | null;
 
-/** A comment shows the picture 760 to 900 px wide; its letters of 16 px are then 10 to 12. */
+/** A comment shows the picture 760 to 900 px wide, which scales a font of 16 px to 10 to 12. */
 const WIDTH = 1200;
 const MARGIN = 28;
 const GAP = 34;
@@ -18,7 +18,7 @@ const LEGEND_SIZE = 17;
 const LEGEND_ROW = 28;
 const SWATCH = 40;
 
-/** Panels beside each other: as many as stay legible. */
+/** Columns of panels: as many as stay legible. */
 function columnsFor(panels: number): number {
   if (panels <= 2 || panels === 4) return Math.min(2, Math.max(1, panels));
   return panels > 12 ? 4 : 3;
@@ -51,28 +51,28 @@ function legend(names: readonly string[]): Legend {
   return { svg: parts.join(""), height: (row + 1) * LEGEND_ROW };
 }
 
-/** What the axes of all panels are. */
-function axesText(places: number): string {
+/** Description of the axes of all panels. */
+function axesText(rounds: number): string {
   const what = "Memory at the ends of steps, over time where none are counted";
-  return places > 1
+  return rounds > 1
     ? `${what}; 1x is the fixed state's peak there. Ratios are of peaks.`
     : `${what}. Ratios are of peaks.`;
 }
 
 /**
- * Small multiples as an SVG document, 1200 px wide: a panel for every pattern, with the leaky and the fixed state of each place over
- * its run, and the ratios of their peaks in its title. With several places heights are multiples of the fixed state's peak, so that backends
- * whose programs differ in size share a scale. A panel without data says so.
+ * Small multiples as an SVG document, 1200 px wide: a panel for every pattern, with the leaky and the fixed state of
+ * each round over its run, and the ratios of their peaks in its title. With several rounds heights are multiples of the
+ * fixed state's peak, so that backends whose programs differ in size share a scale. A panel without data has a note.
  */
-export function labMultiples(places: readonly LabDocument[], curves: LabCurves): string {
-  const names = placeNames(places);
-  const patterns = [...new Set(places.flatMap((document) => document.patterns.map(({ name }) => name)))];
+export function labMultiples(rounds: readonly LabDocument[], curves: LabCurves): string {
+  const names = roundNames(rounds);
+  const patterns = [...new Set(rounds.flatMap((document) => document.patterns.map(({ name }) => name)))];
   const key = legend(names);
   const columns = columnsFor(patterns.length);
   const top = 78 + key.height;
   const width = (WIDTH - 2 * MARGIN - (columns - 1) * GAP) / columns;
   const panels = patterns.map((name, at) => {
-    const shown = places.flatMap((document, index): PanelLayout[] => {
+    const shown = rounds.flatMap((document, index): PanelLayout[] => {
       const pattern = document.patterns.find((one) => one.name === name);
       if (pattern === undefined) return [];
       const [leaky, fixed] = [curves(index, name, "leaky"), curves(index, name, "fixed")];
@@ -85,7 +85,7 @@ export function labMultiples(places: readonly LabDocument[], curves: LabCurves):
       width,
       height: PANEL_HEIGHT,
     };
-    return drawPanel(name, shown, box, places.length > 1);
+    return drawPanel(name, shown, box, rounds.length > 1);
   });
   const height = top + Math.max(1, Math.ceil(patterns.length / columns)) * (PANEL_HEIGHT + 22);
   const nothing =
@@ -96,7 +96,7 @@ export function labMultiples(places: readonly LabDocument[], curves: LabCurves):
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="DejaVu Sans, sans-serif">`,
     `<rect width="${WIDTH}" height="${height}" fill="${INK.paper}"/>`,
     `<g transform="translate(0 40)">${key.svg}</g>`,
-    `<text x="${MARGIN}" y="${40 + key.height}" font-size="${LEGEND_SIZE}" fill="${INK.soft}">${axesText(places.length)}</text>`,
+    `<text x="${MARGIN}" y="${40 + key.height}" font-size="${LEGEND_SIZE}" fill="${INK.soft}">${axesText(rounds.length)}</text>`,
     ...panels,
     nothing,
     "</svg>",

@@ -22,7 +22,7 @@ function state(peak: number, more: Partial<LabState> = {}): LabState {
   };
 }
 
-function place(backend: string, names: readonly string[], leaky: Partial<LabState> = {}): LabDocument {
+function round(backend: string, names: readonly string[], leaky: Partial<LabState> = {}): LabDocument {
   const patterns = names.map(
     (name): LabPattern => ({
       name,
@@ -64,7 +64,7 @@ const textsOf = (svg: string): readonly string[] =>
 const drawn = (svg: string): number => (svg.match(/stroke-linecap="round"/g) ?? []).length;
 
 describe("the small multiples", () => {
-  it("have a panel and the ratio of each place for every pattern, and two to four columns from two panels on", () => {
+  it("have a panel and the ratio of each round for every pattern, and two to four columns from two panels on", () => {
     for (const [count, columns] of [
       [2, 2],
       [4, 2],
@@ -72,7 +72,7 @@ describe("the small multiples", () => {
       [17, 4],
     ] as const) {
       const names = Array.from({ length: count }, (_, i) => `pattern_${i}`);
-      const svg = labMultiples([place("mps", names), place("cuda", names)], () => rising);
+      const svg = labMultiples([round("mps", names), round("cuda", names)], () => rising);
       const titles = [...svg.matchAll(/<text x="([\d.]+)" y="[\d.]+" font-size="19"[^>]*>(pattern_\d+)</g)];
       expect(titles.map(([, , name]) => name)).toEqual(names);
       expect(new Set(titles.map(([, x]) => x)).size).toBe(columns);
@@ -81,24 +81,24 @@ describe("the small multiples", () => {
     }
   });
 
-  it("are in bytes for one place, in multiples of the fixed peak for several, and say which", () => {
-    const one = textsOf(labMultiples([place("mps", ["a"])], () => rising));
+  it("are in bytes for one round, in multiples of the fixed peak for several, and name the unit", () => {
+    const one = textsOf(labMultiples([round("mps", ["a"])], () => rising));
     expect(one).toContain("256 B");
     expect(one).toContain("60 steps");
-    const two = textsOf(labMultiples([place("mps", ["a"]), place("cuda", ["a"])], () => rising));
+    const two = textsOf(labMultiples([round("mps", ["a"]), round("cuda", ["a"])], () => rising));
     expect(two).toContain("3x");
     expect(two.join()).toContain("1x is the fixed state's peak");
   });
 
-  it("say in a panel without samples that there are none, and never draw a line for it", () => {
-    const svg = labMultiples([place("mps", ["a"]), place("cuda", ["b"])], () => null);
+  it("have a note and no line in a panel without samples", () => {
+    const svg = labMultiples([round("mps", ["a"]), round("cuda", ["b"])], () => null);
     expect(textsOf(svg).filter((text) => text === "no samples were kept")).toHaveLength(2);
     expect(drawn(svg)).toBe(0);
-    expect(textsOf(labMultiples([place("mps", [])], () => null))).toContain("No pattern was measured.");
+    expect(textsOf(labMultiples([round("mps", [])], () => null))).toContain("No pattern was measured.");
   });
 
-  it("end the line of a run that ran out of memory earlier than the other's, with the words", () => {
-    const ranOut = place("cuda", ["a"], { out_of_memory: { device: "cuda:0", at_bytes: 300 } });
+  it("end and label the line of a run that ran out of memory earlier than the other's", () => {
+    const ranOut = round("cuda", ["a"], { out_of_memory: { device: "cuda:0", at_bytes: 300 } });
     const short: LabCurve = { ...rising, length: 30 };
     const svg = labMultiples([ranOut], (_, __, which) => (which === "leaky" ? short : rising));
     expect(textsOf(svg)).toEqual(expect.arrayContaining(["≥ 3.00x", "out of memory"]));
@@ -107,15 +107,15 @@ describe("the small multiples", () => {
     expect(leaky).toBeLessThan(0.6 * fixed);
   });
 
-  it("let no name act, and cut what is too long for its panel", () => {
-    const svg = labMultiples([place('"><script>', ['<script>alert(1)</script>"&', "x".repeat(300)])], () => rising);
+  it("escape names, and truncate those that are too long for their panel", () => {
+    const svg = labMultiples([round('"><script>', ['<script>alert(1)</script>"&', "x".repeat(300)])], () => rising);
     expect(svg).not.toContain("<script");
     expect(textsOf(svg).some((text) => /^x{20,60}…$/.test(text))).toBe(true);
   });
 });
 
 describe("ratioTicks", () => {
-  it("are round multiples, few, and told apart", () => {
+  it("returns few round multiples with distinct labels", () => {
     expect(ratioTicks(0, 3.2, 5).labels).toEqual(["0", "1x", "2x", "3x"]);
     expect(ratioTicks(0, 17, 5).labels).toEqual(["0", "5x", "10x", "15x"]);
     expect(ratioTicks(0.96, 1.04, 5).labels).toEqual(["0.96x", "0.98x", "1.00x", "1.02x", "1.04x"]);

@@ -1,14 +1,14 @@
 import { escapeHtml } from "../../core/escape.ts";
-import { fitText, textWidth } from "../../report/timeline/text-width.ts";
 import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/timeline/palette.ts";
 import { byteTicks } from "../../report/timeline/scale.ts";
+import { fitText, textWidth } from "../../report/timeline/text-width.ts";
 import type { LabCurve } from "./curve.ts";
 import type { LabPattern } from "./document.ts";
 import { patternRatioText } from "./table.ts";
 
-/** A pattern in one place: its row, and the lines of its states as far as samples were kept. */
+/** A pattern in one round: its row, and the curves of its states where samples were kept. */
 export interface PanelLayout {
-  /** As the place is called; its index chooses the colour. */
+  /** Name of the round. Its index chooses the colour. */
   readonly name: string;
   readonly index: number;
   readonly pattern: LabPattern;
@@ -27,7 +27,7 @@ const TITLE_SIZE = 19;
 const TEXT_SIZE = 16;
 const HEAD = 54;
 const FOOT = 26;
-/** Data that never leaves the top 40 % is shown without the empty part below, as in a timeline. */
+/** Data that stays within the top 40 % is shown without the empty part below, as in a timeline. */
 const ZOOM_ABOVE = 0.6;
 
 export const STATE_STYLES = { leaky: { width: 2.8, dash: "" }, fixed: { width: 2, dash: "6 5" } } as const;
@@ -46,8 +46,9 @@ interface DrawnLine {
 }
 
 /**
- * The lines of one place. Both states share one scale of steps or time, so a run that ended early is a short line.
- * @param relative whether heights are multiples of the fixed state's peak: then places of different sizes stand in one panel
+ * The lines of one round. Both states share one scale of steps or time, so a run that ended early is a short line.
+ * @param relative whether heights are multiples of the fixed state's peak, so that rounds of different sizes share a
+ * panel
  */
 function linesOf({ index, pattern, leaky, fixed }: PanelLayout, relative: boolean): readonly DrawnLine[] {
   const unit = relative ? (pattern.fixed?.peak_bytes ?? null) : 1;
@@ -71,7 +72,7 @@ function linesOf({ index, pattern, leaky, fixed }: PanelLayout, relative: boolea
   });
 }
 
-/** Heights that are shown: from 0, or from near the lowest value where all lie high. */
+/** Range of heights: from 0, or from near the lowest value where all are high. */
 function heights(lines: readonly DrawnLine[]): { readonly low: number; readonly high: number } {
   let [low, high] = [Number.POSITIVE_INFINITY, 0];
   for (const value of lines.flatMap(({ y }) => y)) {
@@ -97,24 +98,24 @@ export function ratioTicks(low: number, high: number, count: number): { values: 
   return { values, labels: values.map((value) => (value === 0 ? "0" : `${value.toFixed(decimals)}x`)) };
 }
 
-/** The last steps of a run may go unread: runs this near to each other in length are told as one. */
+/** The last steps of a run may be missing: runs of nearly equal length have one label. */
 const SAME_LENGTH = 0.97;
 
-/** How long the runs of a panel were, where all lines of it say the same. */
-function lengthText(places: readonly PanelLayout[]): string {
-  const curves = places.flatMap(({ leaky, fixed }) => [leaky, fixed]).filter((curve) => curve !== null);
+/** Length of the runs of a panel, where all its lines have the same. */
+function lengthText(layouts: readonly PanelLayout[]): string {
+  const curves = layouts.flatMap(({ leaky, fixed }) => [leaky, fixed]).filter((curve) => curve !== null);
   const longest = Math.max(...curves.map(({ length }) => length));
   if (curves.length > 0 && curves.every(({ axis }) => axis === "steps")) {
-    const perPlace = places.map(({ leaky, fixed }) => Math.max(leaky?.length ?? 0, fixed?.length ?? 0));
-    if (perPlace.every((length) => length === 0 || length >= SAME_LENGTH * longest)) return `${longest} steps`;
+    const perRound = layouts.map(({ leaky, fixed }) => Math.max(leaky?.length ?? 0, fixed?.length ?? 0));
+    if (perRound.every((length) => length === 0 || length >= SAME_LENGTH * longest)) return `${longest} steps`;
   }
   return "end of the run";
 }
 
-function heading(places: readonly PanelLayout[], name: string, box: PanelBox, named: boolean): string {
+function heading(layouts: readonly PanelLayout[], name: string, box: PanelBox, named: boolean): string {
   const title = `<text x="${box.x}" y="${box.y + 20}" font-size="${TITLE_SIZE}" fill="${INK.text}">${escapeHtml(fitText(name, TITLE_SIZE, box.width))}</text>`;
-  const parts = places.map(({ name: place, index, pattern }) => {
-    const text = named ? `${place} ${patternRatioText(pattern)}` : patternRatioText(pattern);
+  const parts = layouts.map(({ name: layout, index, pattern }) => {
+    const text = named ? `${layout} ${patternRatioText(pattern)}` : patternRatioText(pattern);
     return { text, color: named ? colorOf(index) : INK.soft };
   });
   let x = box.x;
@@ -128,21 +129,21 @@ function heading(places: readonly PanelLayout[], name: string, box: PanelBox, na
 }
 
 /** Why a panel is empty. */
-function emptyText(places: readonly PanelLayout[]): string {
-  const reason = places.map(({ pattern }) => pattern.reason).find((text) => text !== null);
+function emptyText(layouts: readonly PanelLayout[]): string {
+  const reason = layouts.map(({ pattern }) => pattern.reason).find((text) => text !== null);
   return reason ?? "no samples were kept";
 }
 
 /**
- * One panel: a pattern, leaky and fixed of each place. Every outside text is escaped and cut to its room.
- * @param relative whether heights are multiples of each place's fixed peak, as in a picture of several places
+ * One panel: a pattern, leaky and fixed of each round. Every outside text is escaped and truncated to its space.
+ * @param relative whether heights are multiples of each round's fixed peak, as in a picture of several rounds
  */
-export function drawPanel(name: string, places: readonly PanelLayout[], box: PanelBox, relative: boolean): string {
-  const lines = places.flatMap((place) => linesOf(place, relative));
+export function drawPanel(name: string, layouts: readonly PanelLayout[], box: PanelBox, relative: boolean): string {
+  const lines = layouts.flatMap((layout) => linesOf(layout, relative));
   const [top, bottom] = [box.y + HEAD, box.y + box.height - FOOT];
-  const head = heading(places, name, box, relative);
+  const head = heading(layouts, name, box, relative);
   if (lines.length === 0) {
-    const text = fitText(emptyText(places), TEXT_SIZE, box.width - 24);
+    const text = fitText(emptyText(layouts), TEXT_SIZE, box.width - 24);
     return `${head}<rect x="${box.x}" y="${top}" width="${box.width}" height="${bottom - top}" fill="${INK.grid}" fill-opacity="0.45"/><text x="${box.x + box.width / 2}" y="${(top + bottom) / 2 + 6}" font-size="${TEXT_SIZE}" text-anchor="middle" fill="${INK.soft}">${escapeHtml(text)}</text>`;
   }
   const { low, high } = heights(lines);
@@ -167,14 +168,14 @@ export function drawPanel(name: string, places: readonly PanelLayout[], box: Pan
     const path = `<path d="${points.join("")}${points.length === 1 ? "h2.5" : ""}" fill="none" stroke="${colorOf(index)}" stroke-width="${width}"${dashes} stroke-linejoin="round" stroke-linecap="round"/>`;
     return ranOut ? path + ranOutMark(xOf(x.at(-1) ?? 0), yOf(y.at(-1) ?? low), left, right) : path;
   });
-  const foot = `<path d="M${left.toFixed(1)} ${bottom}H${right}" stroke="${INK.axis}" stroke-width="1.4"/><text x="${right}" y="${bottom + 20}" font-size="${TEXT_SIZE}" text-anchor="end" fill="${INK.soft}">${lengthText(places)}</text>`;
+  const foot = `<path d="M${left.toFixed(1)} ${bottom}H${right}" stroke="${INK.axis}" stroke-width="1.4"/><text x="${right}" y="${bottom + 20}" font-size="${TEXT_SIZE}" text-anchor="end" fill="${INK.soft}">${lengthText(layouts)}</text>`;
   return [head, ...grid, ...paths, foot].join("");
 }
 
-/** A cross where a run ended, with its words on the side that has the room. */
+/** A cross where a run ended, with its label on the side that has the space. */
 function ranOutMark(x: number, y: number, left: number, right: number): string {
-  const words = "out of memory";
-  const fits = x + 14 + textWidth(words, TEXT_SIZE) <= right;
-  const at = fits ? x + 12 : Math.max(x - 12, left + textWidth(words, TEXT_SIZE));
-  return `<path d="M${(x - 6).toFixed(1)} ${(y - 6).toFixed(1)}l12 12m0 -12l-12 12" stroke="${LIMIT_LINE.color}" stroke-width="3"/><text x="${at.toFixed(1)}" y="${(y + 6).toFixed(1)}" font-size="${TEXT_SIZE}" text-anchor="${fits ? "start" : "end"}" fill="${LIMIT_LINE.color}">${words}</text>`;
+  const label = "out of memory";
+  const fits = x + 14 + textWidth(label, TEXT_SIZE) <= right;
+  const at = fits ? x + 12 : Math.max(x - 12, left + textWidth(label, TEXT_SIZE));
+  return `<path d="M${(x - 6).toFixed(1)} ${(y - 6).toFixed(1)}l12 12m0 -12l-12 12" stroke="${LIMIT_LINE.color}" stroke-width="3"/><text x="${at.toFixed(1)}" y="${(y + 6).toFixed(1)}" font-size="${TEXT_SIZE}" text-anchor="${fits ? "start" : "end"}" fill="${LIMIT_LINE.color}">${label}</text>`;
 }

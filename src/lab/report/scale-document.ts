@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { assertNever } from "../../core/errors.ts";
 
-/** What of a run is made larger. */
+/** The size of a run that a search varies. */
 export const SCALE_AXES = ["steps", "batch", "epochs"] as const;
 export type ScaleAxis = (typeof SCALE_AXES)[number];
 
@@ -14,31 +14,31 @@ const probeSchema = v.object({
   /** The size: steps, images in a batch, or epochs. */
   value: size,
   steps: size,
-  /** Where theory had the answer when this size was chosen; null = it did not know. */
+  /** The predicted answer when this size was chosen; null = no prediction. */
   predicted: v.nullable(v.number()),
   /** Whether the leaky state failed and the fixed one passed. */
   visible: v.boolean(),
   leaky: verdict,
-  /** Null where it was not judged: a size at which the leak is silent needs no proof that the fixed state is. */
+  /** Null where it was not judged: a size at which the leak is silent needs no run of the fixed state. */
   fixed: v.nullable(verdict),
-  /** The check that came nearest to red, or went farthest beyond; null when there was none. */
+  /** The check nearest to its limit, or farthest beyond it; null without a check. */
   check: v.nullable(v.object({ aspect: v.picklist(["peak", "growth"]), metric: v.string(), device: v.string() })),
-  /** What the leaky state had more than the fixed one by that check, and the smallest that the check finds nine times in ten. */
+  /** Excess of the leaky state over the fixed one by that check, and the smallest detected with probability 0.9. */
   excess_bytes: bytes,
   mde_bytes: bytes,
   growth_bytes: bytes,
   slope_bytes_per_step: bytes,
   class: text,
-  /** Size of the fixed runs that it was judged by. */
+  /** Size of the fixed runs of its baseline. */
   baseline: size,
   runs: v.number(),
   seconds: v.number(),
-  /** Directory of the bundles, from the document's own; null where they were not kept. */
+  /** Directory of the bundles, relative to the document; null where they were not kept. */
   bundle: text,
 });
 export type ScaleProbe = v.InferOutput<typeof probeSchema>;
 
-/** What was seen of the leak at a size. A warning is not red, so it counts as silent in the search; what was not judged counts as neither. */
+/** Whether the leak was seen. A warning counts as silent in the search, a size that was not judged as neither. */
 export function sightOf({
   leaky,
   visible,
@@ -49,7 +49,7 @@ export function sightOf({
       return "silent";
     case "warn":
       return "warned";
-    case "fail": // Red, and its fixed state did not prove that the leak is why.
+    case "fail": // Red, but the fixed state did not pass, so the cause may be another.
     case "unjudged":
     case "error":
       return "unjudged";
@@ -61,7 +61,7 @@ export function sightOf({
 const answerSchema = v.variant("kind", [
   v.object({
     kind: v.literal("visible"),
-    /** The smallest size seen visible, and the largest that was judged and not red. */
+    /** The smallest visible size, and the largest that was judged and not red. */
     at: size,
     below: size,
     excess_bytes: bytes,
@@ -73,20 +73,20 @@ const answerSchema = v.variant("kind", [
     to: size,
     excess_bytes: bytes,
     mde_bytes: bytes,
-    /** Where it would become visible if it went on as measured; never measured. Null = it does not grow. */
+    /** The extrapolated size at which it becomes visible, not measured. Null = it does not grow. */
     extrapolated: v.nullable(v.number()),
   }),
   v.object({
     kind: v.literal("broken"),
     reason: v.string(),
-    /** What was known until then. */
+    /** The boundary so far. */
     at: v.nullable(size),
     below: v.nullable(size),
-    /** Directory of the bundles of the size that ended the search, from the document's own; null where there are none. */
+    /** Directory of the bundles of the size that ended the search, relative to the document; null without any. */
     bundle: text,
   }),
 ]);
-/** What was found. */
+/** The answer of a search. */
 export type ScaleAnswer = v.InferOutput<typeof answerSchema>;
 
 /** The document of a search: `lab-scale.json`, and what `lab scale --json` prints. Sizes in bytes. */
@@ -98,9 +98,9 @@ export const ScaleDocumentSchema = v.object({
   by: v.picklist(SCALE_AXES),
   from: size,
   to: size,
-  /** How near to each other the silent and the visible size are at the end, unless they are neighbours. */
+  /** Largest ratio of the visible to the silent size at the end, unless they are neighbours. */
   factor: v.number(),
-  /** The lab's scale, and what is not varied; null = the scale's own. */
+  /** The lab's scale, and the constant sizes; null = the scale's value. */
   scale: v.string(),
   steps: v.nullable(size),
   batch: v.nullable(size),
@@ -108,13 +108,13 @@ export const ScaleDocumentSchema = v.object({
   device_model: text,
   framework_version: text,
   theory: v.object({
-    /** What a step keeps by the pattern's own statement, at the lower bound where that depends on the size. */
+    /** Bytes that a step keeps by the pattern's statement, at the lower bound where that depends on the size. */
     stated_bytes_per_step: bytes,
-    /** What a run of size x keeps by it: constant + per_unit * x. */
+    /** Bytes that a run of size x keeps by that statement: constant + per_unit * x. */
     kept: v.nullable(v.object({ constant: v.number(), per_unit: v.number() })),
-    /** What has to add up before the gate is red, by its rules and the noise of the first fixed runs. */
+    /** Bytes that make the gate red, by its rules and the noise of the first fixed runs. */
     detectable: v.nullable(v.object({ aspect: v.picklist(["peak", "growth"]), bytes: v.number() })),
-    /** Where that places the answer, before any leaky run; null = nowhere, for nothing is kept. */
+    /** The answer that follows, before any leaky run; null = none, because nothing is kept. */
     guess: v.nullable(v.number()),
     /** The guess over the answer: 2 = twice as large as what was found. Null where one of them is not known. */
     off: v.nullable(v.number()),

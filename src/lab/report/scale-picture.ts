@@ -1,7 +1,7 @@
 import { escapeHtml } from "../../core/escape.ts";
 import { formatBytes } from "../../core/units.ts";
-import { fitText, textWidth } from "../../report/timeline/text-width.ts";
 import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/timeline/palette.ts";
+import { fitText, textWidth } from "../../report/timeline/text-width.ts";
 import { type ScaleDocument, type ScaleProbe, sightOf } from "./scale-document.ts";
 import { answerWords, sizeWords } from "./scale-table.ts";
 
@@ -9,7 +9,7 @@ const WIDTH = 1200;
 const HEIGHT = 520;
 const MARGIN = 28;
 const TICK = 17;
-/** Room left of the plot: "512 KiB" and the distance to the axis. */
+/** Space left of the plot: "512 KiB" and the distance to the axis. */
 const LEFT = 130;
 const TOP = 126;
 const BOTTOM = HEIGHT - 96;
@@ -18,7 +18,7 @@ const MARK = 8;
 const LEAK = LINE_STYLES[0];
 const STATED = LINE_STYLES[3];
 
-/** An axis from `low` to `high`, both above 0, on which equal distances are equal factors. */
+/** A logarithmic axis from `low` to `high`, both above 0. */
 interface LogAxis {
   readonly low: number;
   readonly high: number;
@@ -30,7 +30,7 @@ function logAxis(low: number, high: number, from: number, to: number): LogAxis {
   return { low, high, at: (value) => from + (Math.log(value / low) / span) * (to - from) };
 }
 
-/** Powers of a base within an axis, thinned until at most `most` are left. */
+/** Powers of a base within an axis, thinned to at most `most`. */
 function powers(axis: LogAxis, base: number, most: number): readonly number[] {
   const first = Math.ceil(Math.log(axis.low) / Math.log(base) - 1e-9);
   const last = Math.floor(Math.log(axis.high) / Math.log(base) + 1e-9);
@@ -40,7 +40,7 @@ function powers(axis: LogAxis, base: number, most: number): readonly number[] {
   return ticks;
 }
 
-/** Sizes to write under the axis: as many of each decade as find room, and powers of ten alone where even three are too many. */
+/** Labels of the size axis: as many of each decade as fit, and powers of ten alone where three are too many. */
 function sizeTicks(axis: LogAxis): readonly number[] {
   const decades = powers({ ...axis, low: axis.low / 10 }, 10, 40);
   const of = (parts: readonly number[]): readonly number[] =>
@@ -51,14 +51,14 @@ function sizeTicks(axis: LogAxis): readonly number[] {
   return choices.find((ticks) => ticks.length <= 9) ?? of([1]);
 }
 
-const text = (words: string, x: number, y: number, size: number, color: string, anchor = "start"): string =>
-  `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" font-size="${size}" fill="${color}" text-anchor="${anchor}">${escapeHtml(words)}</text>`;
+const text = (label: string, x: number, y: number, size: number, color: string, anchor = "start"): string =>
+  `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" font-size="${size}" fill="${color}" text-anchor="${anchor}">${escapeHtml(label)}</text>`;
 
-/** Words over lines, on paper of their own. */
-function plate(words: string, x: number, y: number, color: string, anchor: "start" | "middle" | "end"): string {
-  const width = textWidth(words, TICK);
+/** Text over lines, on a background of its own. */
+function plate(label: string, x: number, y: number, color: string, anchor: "start" | "middle" | "end"): string {
+  const width = textWidth(label, TICK);
   const start = x - (anchor === "end" ? width : anchor === "middle" ? width / 2 : 0);
-  return `<rect x="${(start - 4).toFixed(1)}" y="${y - TICK}" width="${(width + 8).toFixed(1)}" height="${TICK + 6}" rx="3" fill="${INK.paper}" fill-opacity="0.85"/>${text(words, x, y, TICK, color, anchor)}`;
+  return `<rect x="${(start - 4).toFixed(1)}" y="${y - TICK}" width="${(width + 8).toFixed(1)}" height="${TICK + 6}" rx="3" fill="${INK.paper}" fill-opacity="0.85"/>${text(label, x, y, TICK, color, anchor)}`;
 }
 
 function line(
@@ -71,23 +71,23 @@ function line(
   return `<path d="${path}" fill="none" stroke="${style.color}" stroke-width="${style.width}"${dash} stroke-linejoin="round" clip-path="url(#plot)"/>`;
 }
 
-/** A judged size: filled = visible, hollow = silent; a triangle at the foot where nothing came together. */
-function mark(x: number, y: number, visible: boolean, something: boolean): string {
+/** A judged size: filled = visible, hollow = silent; a triangle at the bottom where nothing accumulated. */
+function mark(x: number, y: number, visible: boolean, grown: boolean): string {
   const look = visible
     ? `fill="${LIMIT_LINE.color}" stroke="${INK.paper}" stroke-width="2"`
     : `fill="${INK.paper}" stroke="${LEAK.color}" stroke-width="3"`;
-  return something
+  return grown
     ? `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${MARK}" ${look}/>`
     : `<path d="M${(x - MARK).toFixed(1)} ${(y - 2 * MARK).toFixed(1)}h${2 * MARK}l${-MARK} ${1.6 * MARK}z" ${look}/>`;
 }
 
-/** "8 MiB", "1.5 KiB": without decimals that say nothing. */
+/** "8 MiB", "1.5 KiB": without trailing zeros. */
 function shortBytes(bytes: number): string {
   return formatBytes(bytes).replace(/\.?0+(?= )/, "");
 }
 
 interface Entry {
-  readonly words: string;
+  readonly label: string;
   readonly swatch: (x: number, y: number) => string;
 }
 
@@ -99,9 +99,9 @@ function stroke({ color, width, dash }: { color: string; width: number; dash: st
 function legend(entries: readonly Entry[]): string {
   let x = MARGIN;
   return entries
-    .map(({ words, swatch }) => {
-      const shown = swatch(x, HEIGHT - 26) + text(words, x + 42, HEIGHT - 20, TICK, INK.text);
-      x += 42 + textWidth(words, TICK) + 26;
+    .map(({ label, swatch }) => {
+      const shown = swatch(x, HEIGHT - 26) + text(label, x + 42, HEIGHT - 20, TICK, INK.text);
+      x += 42 + textWidth(label, TICK) + 26;
       return shown;
     })
     .join("");
@@ -128,32 +128,32 @@ function frame(x: LogAxis, y: LogAxis, document: ScaleDocument): string {
   ].join("\n");
 }
 
-/** Where the leak becomes visible: the stretch between the silent and the visible size. */
+/** The boundary: the area between the silent and the visible size. */
 function boundary(x: LogAxis, { answer, by }: ScaleDocument): string {
   if (answer.kind !== "visible") return "";
   const within = (at: number): number => Math.min(RIGHT, Math.max(LEFT, at));
   const [from, to] = [within(x.at(answer.below)), within(x.at(answer.at))];
-  const words = `visible at ${sizeWords(by, answer.at)}`;
-  const room = 12 + textWidth(words, TICK);
+  const label = `visible at ${sizeWords(by, answer.at)}`;
+  const room = 12 + textWidth(label, TICK);
   const right = to + room < RIGHT;
   const end = from - room > LEFT ? from : to;
   return [
     `<rect x="${from.toFixed(1)}" y="${TOP}" width="${(to - from).toFixed(1)}" height="${BOTTOM - TOP}" fill="${LIMIT_LINE.color}" fill-opacity="0.14"/>`,
     `<path d="M${to.toFixed(1)} ${TOP}V${BOTTOM}" stroke="${LIMIT_LINE.color}" stroke-width="1.5"/>`,
-    plate(words, right ? to + 8 : end - 8, TOP + 22, "#a84300", right ? "start" : "end"),
+    plate(label, right ? to + 8 : end - 8, TOP + 22, "#a84300", right ? "start" : "end"),
   ].join("");
 }
 
-/** Where theory had the answer before any leaky run. */
+/** The predicted answer before any leaky run. */
 function guessMark(x: LogAxis, { theory, by }: ScaleDocument): string {
   const { guess } = theory;
   if (guess === null || guess < x.low || guess > x.high) return "";
   const at = x.at(guess);
-  const words = `guess ${sizeWords(by, Math.round(Number(guess.toPrecision(2))))}`;
-  const left = at - 8 - textWidth(words, TICK) > LEFT;
+  const label = `guess ${sizeWords(by, Math.round(Number(guess.toPrecision(2))))}`;
+  const left = at - 8 - textWidth(label, TICK) > LEFT;
   return [
     `<path d="M${at.toFixed(1)} ${TOP}V${BOTTOM}" stroke="${INK.soft}" stroke-width="1.5" stroke-dasharray="2 5"/>`,
-    plate(words, left ? at - 6 : at + 6, BOTTOM - 10, INK.soft, left ? "end" : "start"),
+    plate(label, left ? at - 6 : at + 6, BOTTOM - 10, INK.soft, left ? "end" : "start"),
   ].join("");
 }
 
@@ -162,7 +162,7 @@ interface Measured extends ScaleProbe {
   readonly mde_bytes: number;
 }
 
-/** What can be drawn: a size that was not judged is neither silent nor visible, and what was measured there is worth as little. */
+/** The probes to draw. A size that was not judged is neither silent nor visible, and its figures are not reliable. */
 function measured(probes: readonly ScaleProbe[]): readonly Measured[] {
   return probes
     .flatMap((probe) => {
@@ -173,10 +173,10 @@ function measured(probes: readonly ScaleProbe[]): readonly Measured[] {
     .sort((a, b) => a.value - b.value);
 }
 
-/** Least part of what was measured that a statement may be and still be drawn: beyond, it would press all else together. */
+/** Smallest drawn statement as a share of the measured bytes. A smaller one would compress the rest of the plot. */
 const MIN_PART = 1 / 2000;
 
-/** What the statement says of these sizes, bytes; empty where it says nothing, or too little to be drawn. */
+/** Bytes of the statement at these sizes; empty without a statement, or where it is too small to be drawn. */
 function shownStatement({ theory }: ScaleDocument, sizes: readonly number[], least: number): readonly number[] {
   const { kept } = theory;
   if (kept === null) return [];
@@ -184,10 +184,10 @@ function shownStatement({ theory }: ScaleDocument, sizes: readonly number[], lea
   return bytes.every((one) => one > least * MIN_PART) ? bytes : [];
 }
 
-/** Both axes: as far as anything was measured, with both sides of the boundary, and with the guess where that is not out of all proportion. */
+/** Both axes: the range of the measurements and of the boundary, and of the guess where it is within a factor of 8. */
 function axes(document: ScaleDocument, probes: readonly Measured[]): { readonly x: LogAxis; readonly y: LogAxis } {
   const { answer } = document;
-  // A boundary may be known at a size of which no figure is.
+  // A side of the boundary may have no figure.
   const sides = answer.kind === "visible" ? [answer.below, answer.at] : [];
   const sizes = [...probes.map(({ value }) => value), ...sides];
   const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
@@ -195,8 +195,8 @@ function axes(document: ScaleDocument, probes: readonly Measured[]): { readonly 
   const near = guess !== null && guess >= least / 8 && guess <= most * 8 ? [guess] : [];
   const x = logAxis(Math.min(least, ...near) / 1.35, Math.max(most, ...near) * 1.35, LEFT, RIGHT);
   const bytes = probes.flatMap(({ excess_bytes: excess, mde_bytes: mde }) => (excess > 0 ? [excess, mde] : [mde]));
-  const told = detectable === null ? bytes : [...bytes, detectable.bytes];
-  const all = [...told, ...shownStatement(document, sizes, Math.min(...told))];
+  const figures = detectable === null ? bytes : [...bytes, detectable.bytes];
+  const all = [...figures, ...shownStatement(document, sizes, Math.min(...figures))];
   return { x, y: logAxis(Math.min(...all) / 3, Math.max(...all) * 3, BOTTOM, TOP) };
 }
 
@@ -229,26 +229,26 @@ function plot(document: ScaleDocument, probes: readonly Measured[]): string {
     guessMark(x, document),
     ...marks,
     legend([
-      { words: "silent", swatch: (left, at) => mark(left + 24, at, false, true) },
-      { words: "visible", swatch: (left, at) => mark(left + 24, at, true, true) },
-      { words: "leaky over fixed, measured", swatch: stroke({ ...LEAK, width: 2 }) },
-      { words: "can be seen nine times in ten", swatch: stroke(LIMIT) },
-      ...(stated.length < 2 ? [] : [{ words: "kept by its own statement", swatch: stroke(STATED) }]),
+      { label: "silent", swatch: (left, at) => mark(left + 24, at, false, true) },
+      { label: "visible", swatch: (left, at) => mark(left + 24, at, true, true) },
+      { label: "leaky over fixed, measured", swatch: stroke({ ...LEAK, width: 2 }) },
+      { label: "can be seen nine times in ten", swatch: stroke(LIMIT) },
+      ...(stated.length < 2 ? [] : [{ label: "kept by its own statement", swatch: stroke(STATED) }]),
     ]),
   ].join("\n");
 }
 
 /** A sentence in at most two lines of the picture. */
-function twoLines(words: string, size: number, width: number): readonly string[] {
-  const all = words.split(" ");
+function twoLines(label: string, size: number, width: number): readonly string[] {
+  const all = label.split(" ");
   let first = "";
   while (all.length > 0 && textWidth(`${first} ${all[0]}`, size) <= width) first = `${first} ${all.shift()}`.trim();
   return all.length === 0 ? [first] : [first, fitText(all.join(" "), size, width)];
 }
 
 /**
- * What the leak has come to by size, against what can be seen, both on axes of equal factors, as an SVG document of 1200x520 pixels on
- * paper of its own, so that it reads alike on light and dark pages. Outside text is escaped and cut to its room.
+ * The accumulated leak by size against the detectable size, both axes logarithmic, as an SVG document of 1200x520
+ * pixels. It has its own background, for light and dark pages. Outside text is escaped and truncated to its space.
  */
 export function scalePicture(document: ScaleDocument): string {
   const probes = measured(document.probes);
@@ -257,7 +257,7 @@ export function scalePicture(document: ScaleDocument): string {
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="DejaVu Sans, sans-serif">`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="${INK.paper}"/>`,
     text(fitText(`${document.pattern}, by ${document.by}`, 26, WIDTH - 2 * MARGIN), MARGIN, 44, 26, INK.text),
-    ...sentence.map((words, i) => text(fitText(words, 19, WIDTH - 2 * MARGIN), MARGIN, 76 + 26 * i, 19, INK.soft)),
+    ...sentence.map((label, i) => text(fitText(label, 19, WIDTH - 2 * MARGIN), MARGIN, 76 + 26 * i, 19, INK.soft)),
     probes.length === 0
       ? text("No size has a figure that could be drawn.", WIDTH / 2, HEIGHT / 2, 22, INK.soft, "middle")
       : plot(document, probes),

@@ -4,7 +4,7 @@ import { svgToPng } from "../../report/timeline/timeline-png.ts";
 import { PROBE, scaleDocument } from "../testing/scale.ts";
 import { type ScaleAnswer, type ScaleDocument, ScaleDocumentSchema } from "./scale-document.ts";
 import { scalePicture } from "./scale-picture.ts";
-import { aboutSize, answerWords, guessWords, probeWords, scaleMarkdown, sizeWords } from "./scale-table.ts";
+import { answerWords, formatRoughSize, guessWords, probeWords, scaleMarkdown, sizeWords } from "./scale-table.ts";
 
 const KNOWN = { excess_bytes: 2.5 * 1024 ** 2, mde_bytes: 2 * 1024 ** 2 };
 
@@ -12,8 +12,8 @@ function answered(answer: ScaleAnswer): string {
   return answerWords(scaleDocument({ answer }));
 }
 
-describe("the answer of a search in words", () => {
-  it("names both sides of the boundary, what came together, and how far off the guess was", () => {
+describe("the answer of a search", () => {
+  it("names both sides of the boundary, the excess, and the error of the guess", () => {
     expect(answerWords(scaleDocument())).toBe(
       "a_pattern becomes visible at 26 steps, with 2.50 MiB more than the fixed state has, and is silent at 21 steps; the guess was 1.6 times too small.",
     );
@@ -21,13 +21,13 @@ describe("the answer of a search in words", () => {
     expect(answerWords(scaleDocument({ theory: about }))).toContain("; as guessed.");
   });
 
-  it("says of a leak that shows everywhere, nowhere or not at all what it is", () => {
+  it("describes a leak that is visible at every size, at none, or that could not be searched", () => {
     expect(answered({ kind: "always", at: 4, ...KNOWN })).toContain("visible at 4 steps already, with 2.50 MiB");
     const never = answered({ kind: "never", to: 10_240, excess_bytes: 1000, mde_bytes: 4000, extrapolated: 41_234 });
-    expect(never).toContain("silent up to 10,240 steps: 1000 B has come together there, 3.91 KiB can be seen");
-    expect(never).toContain("about 41,000 steps, which is an extrapolation and was not measured");
+    expect(never).toContain("silent up to 10,240 steps: 1000 B has accumulated there, 3.91 KiB can be seen");
+    expect(never).toContain("Extrapolated, it becomes visible at about 41,000 steps; this was not measured");
     expect(answered({ kind: "never", to: 9, excess_bytes: -5, mde_bytes: 4, extrapolated: null })).toContain(
-      "nothing has come together there, 4 B can be seen. It does not grow",
+      "nothing has accumulated there, 4 B can be seen. Its growth does not allow an extrapolation.",
     );
     expect(answered({ kind: "broken", reason: "interrupted", at: 40, below: 20, bundle: null })).toContain(
       "interrupted; so far it is silent at 20 steps and visible at 40 steps.",
@@ -36,11 +36,11 @@ describe("the answer of a search in words", () => {
       "answer: no torch.",
     );
     expect(answered({ kind: "broken", reason: "it failed", at: 40, below: null, bundle: "probes/17" })).toContain(
-      "it failed; its bundles lie in probes/17; so far it is visible at 40 steps.",
+      "it failed; its bundles are in probes/17; so far it is visible at 40 steps.",
     );
   });
 
-  it("says of a size that was warned of that it was not silent", () => {
+  it("does not describe a size with a warning as silent", () => {
     const probes = scaleDocument().probes.map((probe) =>
       probe.value === 21 ? { ...probe, leaky: "warn" as const } : probe,
     );
@@ -58,10 +58,10 @@ describe("the answer of a search in words", () => {
     expect(sizeWords("steps", 1)).toBe("1 step");
     expect(sizeWords("epochs", 1234567)).toBe("1,234,567 epochs");
     expect(sizeWords("batch", 8)).toBe("batch 8");
-    expect(aboutSize("steps", 524_362)).toBe("about 520,000 steps");
+    expect(formatRoughSize("steps", 524_362)).toBe("about 520,000 steps");
   });
 
-  it("says what theory knows before a leaky run, and what it does not", () => {
+  it("has the prediction before a leaky run, or why there is none", () => {
     const { theory } = scaleDocument();
     const words = (more: Partial<ScaleDocument["theory"]>): string =>
       guessWords({ by: "steps", from: 4, to: 10_240, theory: { ...theory, ...more } });
@@ -74,8 +74,8 @@ describe("the answer of a search in words", () => {
   });
 });
 
-describe("a judged size in words", () => {
-  it("says whether the leak was seen, by how much, and what it cost", () => {
+describe("a judged size", () => {
+  it("reports whether the leak was seen, its excess, and the cost", () => {
     expect(probeWords("steps", PROBE)).toBe(
       "26 steps: visible; 2.50 MiB more than the fixed state (peak of allocated), 2.00 MiB can be seen; 4 runs, 12.3 s",
     );
@@ -85,12 +85,14 @@ describe("a judged size in words", () => {
     expect(probeWords("steps", { ...silent, leaky: "warn" })).toContain("warned of");
     expect(probeWords("steps", { ...PROBE, visible: false, fixed: "unjudged" })).toContain("not judged");
     expect(probeWords("steps", { ...PROBE, visible: false, leaky: "unjudged", fixed: null })).toContain("not judged");
-    expect(probeWords("steps", { ...PROBE, check: null, excess_bytes: null })).toContain("no check could say");
+    expect(probeWords("steps", { ...PROBE, check: null, excess_bytes: null })).toContain(
+      "no check measured the difference",
+    );
   });
 });
 
 describe("the markdown of a search", () => {
-  it("has a row for each size, the smallest first, and lets no outside text act", () => {
+  it("has a row for each size, the smallest first, and escapes outside text", () => {
     const markdown = scaleMarkdown(scaleDocument({ device_model: "<img>|x", title: "<b>" }), "x.png");
     expect(markdown).not.toMatch(/<b>|<img>/);
     const rows = markdown.split("\n").filter((line) => /^\| +\d/.test(line));
@@ -98,7 +100,7 @@ describe("the markdown of a search", () => {
     expect(markdown).toContain("](x.png)");
   });
 
-  it("is without table and picture where nothing was judged", () => {
+  it("has no table and no picture where nothing was judged", () => {
     expect(scaleMarkdown(scaleDocument({ probes: [] }), "x.png")).not.toMatch(/\||x\.png/);
   });
 });
@@ -115,7 +117,7 @@ describe("the picture of a search", () => {
     expect(svg).toContain("guess 16 steps");
   });
 
-  it("puts a size at which nothing came together at the foot, and lets no outside text act", () => {
+  it("puts a size without an excess at the bottom, and escapes outside text", () => {
     const probes = [{ ...PROBE, excess_bytes: -4, visible: false, leaky: "pass" as const, fixed: null }];
     const svg = scalePicture(scaleDocument({ probes, pattern: "<script>" }));
     expect(svg).not.toContain("<script>");
@@ -123,7 +125,7 @@ describe("the picture of a search", () => {
     expect(svg).toMatch(/<path d="M[\d.]+ [\d.]+h16l-8 12\.8z"/);
   });
 
-  it("shows the stretch of the boundary within the plot, also where no figure is known of its sides", () => {
+  it("draws the boundary within the plot, also where its sides have no figure", () => {
     const probes = [
       PROBE,
       { ...PROBE, value: 5, visible: false, leaky: "pass" as const, fixed: null, mde_bytes: null },
@@ -135,19 +137,19 @@ describe("the picture of a search", () => {
     const [, left = "", room = ""] = /<clipPath id="plot"><rect x="(\d+)" y="\d+" width="(\d+)"/.exec(svg) ?? [];
     expect(Number(x)).toBeGreaterThan(Number(left));
     expect(Number(x) + Number(width)).toBeLessThan(Number(left) + Number(room));
-    // Its words find no room on either side: they stand within, not over the axis.
+    // Its label does not fit on either side, so it is within the plot, not over the axis.
     const [, plate = ""] = /<rect x="([\d.-]+)"[^>]*\/><text[^>]*>visible at 26 steps/.exec(svg) ?? [];
     expect(Number(plate)).toBeGreaterThan(Number(x));
   });
 
-  it("leaves out what was not judged, which is neither silent nor visible", () => {
+  it("leaves out sizes that were not judged, which are neither silent nor visible", () => {
     const unjudged = { ...PROBE, value: 30, visible: false, leaky: "unjudged", fixed: null } as const;
     const { probes } = scaleDocument();
     expect(scalePicture(scaleDocument({ probes: [...probes, unjudged] }))).toBe(scalePicture(scaleDocument()));
     expect(scalePicture(scaleDocument({ probes: [unjudged] }))).toContain("No size has a figure that could be drawn.");
   });
 
-  it("is drawn of any document, also of one size or none", async () => {
+  it("can be drawn from any document, also with one size or none", async () => {
     for (const probes of [[], [PROBE], [{ ...PROBE, value: 1, excess_bytes: null }]]) {
       const svg = scalePicture(scaleDocument({ probes }));
       expect(svg).not.toMatch(/NaN|Infinity/);
@@ -157,7 +159,7 @@ describe("the picture of a search", () => {
 });
 
 describe("the document of a search", () => {
-  it("takes each answer, and none with a key of another", () => {
+  it("accepts each kind of answer, and none with a key of another", () => {
     const answers: readonly ScaleAnswer[] = [
       { kind: "visible", at: 2, below: 1, ...KNOWN },
       { kind: "always", at: 1, ...KNOWN },

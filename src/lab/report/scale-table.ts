@@ -24,19 +24,19 @@ export function sizeWords(by: ScaleAxis, value: number): string {
   }
 }
 
-/** A place on the axis that theory names: two digits are all that it knows. */
-export function aboutSize(by: ScaleAxis, value: number): string {
+/** A predicted size, with the two digits that a prediction has. */
+export function formatRoughSize(by: ScaleAxis, value: number): string {
   return `about ${sizeWords(by, Math.max(1, Math.round(Number(value.toPrecision(2)))))}`;
 }
 
 /** "1.31 times too large", "as guessed" within a tenth. */
-function offWords(off: number): string {
+function guessErrorText(off: number): string {
   const times = Math.max(off, 1 / off);
   if (times < 1.1) return "as guessed";
   return `the guess was ${times < 10 ? times.toFixed(1) : grouped(Math.round(times))} times too ${off > 1 ? "large" : "small"}`;
 }
 
-function checkWords({ check }: ScaleProbe): string {
+function checkText({ check }: ScaleProbe): string {
   if (check === null) return UNKNOWN;
   return `${check.aspect} of ${check.metric}`;
 }
@@ -45,28 +45,28 @@ function bytesOf(bytes: number | null): string {
   return bytes === null ? UNKNOWN : formatBytes(bytes);
 }
 
-const SEEN_WORDS = {
+const SIGHT_TEXT = {
   visible: "visible",
   warned: "warned of",
   silent: "silent",
   unjudged: "not judged",
 } as const satisfies Record<ReturnType<typeof sightOf>, string>;
 
-function seenWords(probe: ScaleProbe): string {
-  return SEEN_WORDS[sightOf(probe)];
+function sightText(probe: ScaleProbe): string {
+  return SIGHT_TEXT[sightOf(probe)];
 }
 
-/** What theory says before any leaky run. */
+/** The prediction before any leaky run. */
 export function guessWords({ by, theory, from, to }: Pick<ScaleDocument, "by" | "theory" | "from" | "to">): string {
   const { stated_bytes_per_step: stated, detectable, guess } = theory;
-  if (stated === null) return "the pattern says nothing of what it keeps";
+  if (stated === null) return "the pattern does not report what it keeps";
   const kept = `${formatBytes(stated)} a step by its own statement${by === "batch" ? ` at ${sizeWords(by, from)}` : ""}`;
   if (detectable === null) return kept;
   const needed = `${formatBytes(detectable.bytes)} can be seen (${detectable.aspect})`;
-  if (guess === null) return `${kept}; ${needed}, to which by theory it never adds up`;
+  if (guess === null) return `${kept}; ${needed}, which by theory it never adds up to`;
   if (guess <= from) return `${kept}; ${needed}, by theory at ${sizeWords(by, from)} already`;
   const beyond = guess > to ? `, beyond ${sizeWords(by, to)}` : "";
-  return `${kept}; ${needed}, by theory at ${aboutSize(by, guess)}${beyond}`;
+  return `${kept}; ${needed}, by theory at ${formatRoughSize(by, guess)}${beyond}`;
 }
 
 /** One line for a judged size. */
@@ -74,23 +74,23 @@ export function probeWords(by: ScaleAxis, probe: ScaleProbe): string {
   const { excess_bytes: excess, mde_bytes: mde, runs, seconds, value } = probe;
   const size =
     excess === null || mde === null
-      ? "no check could say by how much"
-      : `${excess > 0 ? `${formatBytes(excess)} more` : "no more"} than the fixed state (${checkWords(probe)}), ${formatBytes(mde)} can be seen`;
-  return `${sizeWords(by, value)}: ${seenWords(probe)}; ${size}; ${plural(runs, "run")}, ${formatDuration(seconds)}`;
+      ? "no check measured the difference"
+      : `${excess > 0 ? `${formatBytes(excess)} more` : "no more"} than the fixed state (${checkText(probe)}), ${formatBytes(mde)} can be seen`;
+  return `${sizeWords(by, value)}: ${sightText(probe)}; ${size}; ${plural(runs, "run")}, ${formatDuration(seconds)}`;
 }
 
 /** The answer in one sentence. */
 export function answerWords({ by, answer, theory, pattern, probes }: ScaleDocument): string {
   const by_ = (excess: number | null, mde: number | null): string =>
     excess === null || mde === null ? "" : `, with ${formatBytes(excess)} more than the fixed state has`;
-  // A size that is not red may have been warned of.
+  // A size that is not red may have a warning.
   const notRed = (value: number): string => {
     const probe = probes.find((one) => one.value === value);
     return probe !== undefined && sightOf(probe) === "warned" ? "warned of, but not red," : "silent";
   };
   switch (answer.kind) {
     case "visible": {
-      const off = theory.off === null ? "" : `; ${offWords(theory.off)}`;
+      const off = theory.off === null ? "" : `; ${guessErrorText(theory.off)}`;
       return `${pattern} becomes visible at ${sizeWords(by, answer.at)}${by_(answer.excess_bytes, answer.mde_bytes)}, and is ${notRed(answer.below)} at ${sizeWords(by, answer.below)}${off}.`;
     }
     case "always":
@@ -100,11 +100,11 @@ export function answerWords({ by, answer, theory, pattern, probes }: ScaleDocume
       const there =
         excess === null || mde === null
           ? ""
-          : `: ${excess > 0 ? formatBytes(excess) : "nothing"} has come together there, ${formatBytes(mde)} can be seen`;
+          : `: ${excess > 0 ? formatBytes(excess) : "nothing"} has accumulated there, ${formatBytes(mde)} can be seen`;
       const beyond =
         extrapolated === null
-          ? "It does not grow so that one could say where it would be"
-          : `If it went on so, it would be at ${aboutSize(by, extrapolated)}, which is an extrapolation and was not measured`;
+          ? "Its growth does not allow an extrapolation"
+          : `Extrapolated, it becomes visible at ${formatRoughSize(by, extrapolated)}; this was not measured`;
       const upTo = notRed(answer.to) === "silent" ? "silent up to" : "warned of, but not red, at";
       return `${pattern} is ${upTo} ${sizeWords(by, answer.to)}${there}. ${beyond}.`;
     }
@@ -114,7 +114,7 @@ export function answerWords({ by, answer, theory, pattern, probes }: ScaleDocume
         ...(answer.at === null ? [] : [`visible at ${sizeWords(by, answer.at)}`]),
       ];
       const soFar = known.length === 0 ? "" : `; so far it is ${known.join(" and ")}`;
-      const evidence = answer.bundle === null ? "" : `; its bundles lie in ${answer.bundle}`;
+      const evidence = answer.bundle === null ? "" : `; its bundles are in ${answer.bundle}`;
       return `The search of ${pattern} ended without an answer: ${answer.reason}${evidence}${soFar}.`;
     }
     default:
@@ -123,7 +123,7 @@ export function answerWords({ by, answer, theory, pattern, probes }: ScaleDocume
 }
 
 /** "cpu (AMD EPYC), torch 1.13, scale tiny, batch 2". */
-export function settingWords(document: ScaleDocument): string {
+function settingText(document: ScaleDocument): string {
   const { backend, device_model: model, framework_version: framework, scale, batch, steps, by } = document;
   return [
     model === null ? (backend ?? "nothing measured") : `${backend ?? "unknown"} (${model})`,
@@ -137,11 +137,11 @@ export function settingWords(document: ScaleDocument): string {
 
 const COLUMNS: readonly (readonly [string, "l" | "r", (probe: ScaleProbe, by: ScaleAxis) => string])[] = [
   ["size", "r", ({ value }, by) => sizeWords(by, value)],
-  ["by theory", "r", ({ predicted }, by) => (predicted === null ? UNKNOWN : aboutSize(by, predicted))],
-  ["leak", "l", seenWords],
+  ["by theory", "r", ({ predicted }, by) => (predicted === null ? UNKNOWN : formatRoughSize(by, predicted))],
+  ["leak", "l", sightText],
   ["more than fixed", "r", ({ excess_bytes: excess }) => bytesOf(excess)],
   ["can be seen", "r", ({ mde_bytes: mde }) => bytesOf(mde)],
-  ["check", "l", checkWords],
+  ["check", "l", checkText],
   ["slope a step", "r", ({ slope_bytes_per_step: slope }) => bytesOf(slope)],
   ["class", "l", (probe) => probe.class ?? UNKNOWN],
   ["leaky, fixed", "l", ({ leaky, fixed }) => `${leaky}, ${fixed ?? UNKNOWN}`],
@@ -150,7 +150,7 @@ const COLUMNS: readonly (readonly [string, "l" | "r", (probe: ScaleProbe, by: Sc
   ["took", "r", ({ seconds }) => formatDuration(seconds)],
 ];
 
-/** The search as markdown; the picture is named from where the text lies. */
+/** The search as markdown. The picture's path is relative to it. */
 export function scaleMarkdown(document: ScaleDocument, picture: string): string {
   const { by, probes, pattern, title } = document;
   const rows = [...probes]
@@ -159,7 +159,7 @@ export function scaleMarkdown(document: ScaleDocument, picture: string): string 
   return `${[
     `# ${md(pattern)}: ${md(title)}`,
     md(answerWords(document), 600),
-    md(settingWords(document), 300),
+    md(settingText(document), 300),
     `Theory: ${md(guessWords(document), 400)}.`,
     ...(rows.length === 0
       ? []
@@ -169,7 +169,7 @@ export function scaleMarkdown(document: ScaleDocument, picture: string): string 
             COLUMNS.map(([, align]) => align),
             rows,
           ),
-          `![${md(`${pattern}: what the leak has come to by size, against what can be seen`)}](${picture})`,
+          `![${md(`${pattern}: accumulated leak by size, against the size that can be seen`)}](${picture})`,
         ]),
   ].join("\n\n")}\n`;
 }

@@ -2,10 +2,10 @@ import { formatBytes } from "../../core/units.ts";
 import { md, table } from "../../report/markdown/markdown-text.ts";
 import type { LabDocument, LabOutcome, LabPattern, LabState } from "./document.ts";
 
-/** "–" stands for what is not known, which is never 0. */
+/** Unknown, which is never 0. */
 const UNKNOWN = "–";
 
-/** An outcome as a person reads it. */
+/** Label of an outcome. */
 export const OUTCOME_WORDS: Readonly<Record<LabOutcome, string>> = {
   caught: "caught",
   warned: "warned of",
@@ -16,7 +16,7 @@ export const OUTCOME_WORDS: Readonly<Record<LabOutcome, string>> = {
   replayed: "not judged",
 };
 
-/** What became of a pattern, in words; for one that is not visible the smallest growth that would have been. */
+/** Label and reason of a pattern's outcome; of a leak that is not visible, the smallest visible growth. */
 export function outcomeText({ outcome, leaky, fixed, reason }: LabPattern): string {
   const words = OUTCOME_WORDS[outcome];
   if (outcome === "replayed") return `${words}: ${classText(leaky)} against ${classText(fixed)}`;
@@ -25,24 +25,24 @@ export function outcomeText({ outcome, leaky, fixed, reason }: LabPattern): stri
   return reason === null || outcome === "caught" ? words : `${words}: ${reason}`;
 }
 
-/** What was seen of a state where nothing was judged. */
+/** Class of a state that was not judged. */
 function classText(state: LabState | null): string {
   return state?.out_of_memory ? "out of memory" : (state?.class ?? "unknown");
 }
 
-/** A state's peak; of one that ran out of memory, what it held then. */
+/** A state's peak; of one that ran out of memory, the bytes it held. */
 export function peakText(state: LabState | null | undefined): string {
   if (!state?.out_of_memory) return sizeText(state?.peak_bytes);
   const { at_bytes: held } = state.out_of_memory;
   return held === null ? "out of memory" : `out of memory at ${formatBytes(held)}`;
 }
 
-/** "2.93x"; of a leak that ended by out-of-memory the least that it would have become. */
+/** "2.93x"; of a leak that ran out of memory, the lower bound. */
 export function patternRatioText({ ratio, leaky }: LabPattern): string {
   return leaky?.out_of_memory && ratio !== null ? `≥ ${ratioText(ratio)}` : ratioText(ratio);
 }
 
-export function sizeText(bytes: number | null | undefined): string {
+function sizeText(bytes: number | null | undefined): string {
   return bytes === null || bytes === undefined ? UNKNOWN : formatBytes(bytes);
 }
 
@@ -75,7 +75,7 @@ function verdictsText({ leaky, fixed }: LabPattern): string {
     : `${leaky.verdict}, ${fixed.verdict}`;
 }
 
-/** The line, without the directory that all patterns lie in, and a sign for whether it lies in the leak: ✓ or ✗. */
+/** The line without the common directory, with ✓ inside the leak and ✗ outside. */
 function lineText({ line, line_in_leak: inside }: LabPattern): string {
   if (line === null) return UNKNOWN;
   return `${line.split("/").at(-1)}${inside === null ? "" : inside ? " ✓" : " ✗"}`;

@@ -5,12 +5,12 @@ import { dampening } from "./dampening.ts";
 import type { LabDocument } from "./document.ts";
 import { CATALOGUE_COLUMNS, catalogueRow, roundTitle } from "./table.ts";
 
-/** Outside text on one line of a terminal: a newline in a name would forge a row. */
+/** Outside text on one line of a terminal, because a newline in a name would forge a row. */
 export function terminalLine(text: string): string {
   return escapeTerminal(text.replace(/\s+/g, " ").trim());
 }
 
-/** Rows of outside text, aligned, each on a line of its own. `right` names the columns that align right. */
+/** Aligned rows of outside text, one per line. `right`: whether each column aligns right. */
 export function outsideRows(rows: readonly (readonly string[])[], right: readonly boolean[]): readonly string[] {
   return alignRows(
     rows.map((row) => row.map((text) => cell(terminalLine(text)))),
@@ -28,23 +28,23 @@ function aligned(
   );
 }
 
-/** One place: its catalogue. */
+/** The catalogue of one round. */
 function single(document: LabDocument): readonly string[] {
   const columns = CATALOGUE_COLUMNS.map(([name, align]) => ({ name, align }));
   return [terminalLine(roundTitle(document)), "", ...aligned(columns, document.patterns.map(catalogueRow))];
 }
 
 /**
- * A report for a terminal: of one place its catalogue; of several the table across them, then which dampens, and for each pattern why.
- * Tables are as wide as they need; sentences are broken at `width` columns.
+ * A report for a terminal: the catalogue of one round, or the table across several, then which of them dampens and the
+ * causes of each pattern. Tables have their natural width, sentences wrap at `width` columns.
  */
-export function labTerminal(places: readonly LabDocument[], width: number): readonly string[] {
-  const [only] = places;
-  if (only !== undefined && places.length === 1) return single(only);
-  const { columns, rows } = comparisonTable(places);
-  const sentences = dampening(places).flatMap((text) => wrapText(escapeTerminal(text), width, "  "));
+export function labTerminal(rounds: readonly LabDocument[], width: number): readonly string[] {
+  const [only] = rounds;
+  if (only !== undefined && rounds.length === 1) return single(only);
+  const { columns, rows } = comparisonTable(rounds);
+  const sentences = dampening(rounds).flatMap((text) => wrapText(escapeTerminal(text), width, "  "));
   return [
-    ...places.map((document, index) => terminalLine(`${index + 1}. ${roundTitle(document)}`)),
+    ...rounds.map((document, index) => terminalLine(`${index + 1}. ${roundTitle(document)}`)),
     "",
     ...aligned(
       columns,

@@ -1,22 +1,23 @@
 """Live tensors by allocation stack: their payload comes from a C++ allocator, which tracemalloc cannot see.
 
 A dispatch mode sees the result of every operator, below autograd: what autograd saves for the backward pass is seen too. Of
-every new storage a weak reference and little more is noted; views and in-place results share a storage that is known. Nothing
-is kept alive: a storage that only C++ holds counts as long as it lives, and no longer.
+every new storage a weak reference and little more is recorded. Views and in-place results share a known storage. Nothing
+is kept alive: a storage that only C++ holds counts as long as it lives.
 
-The stack is not taken, tracemalloc has it: what is noted is an object that was allocated where the operator was called. Every
-further allocation of ours would be traced with all its frames, which is what looking costs.
+The stack is not taken, because tracemalloc has it: the record contains an object that was allocated where the operator was
+called. Every further allocation of the probe would be traced with all its frames, which is the cost of a record.
 """
 
 import sys
 import threading
 
-from . import attribute_frames
-from . import attribute_releases as releases
+from .frames import OURS, mark_of, object_traceback, phase_of, shortened
+from . import releases
 
-# Weak references of freed storages are swept when so many records have come since the last sweep, or as many as survived it.
+# Weak references of freed storages are swept when so many records have come since the last sweep, or as many as
+# survived it.
 SWEEP = 20000
-# Failures in a row after which a tensor is no longer looked at: something here does not fit this torch.
+# Failures in a row after which tensors are no longer recorded: the probe does not fit this torch.
 PATIENCE = 2000
 
 GRAD, AUTOCAST, OF_BACKWARD = 1, 2, 4
@@ -44,14 +45,15 @@ class TensorMemory:
         self.sequence = 0
         # Moments taken so far: what was made before the last one and lives has survived.
         self.epoch = 0
-        # gradient storage -> [its sequence number, times added to since last set to zero, first optimizer step, last one]
+        # gradient storage -> [its sequence number, times added to since last set to zero, first optimizer step, last
+        # one]
         self.gradients = {}
         self.optimizer_steps = 0
         # address -> (sequence number, object allocated where autograd last recorded a change in place)
         self._changes = {}
         self._failures = 0
         self._limit = SWEEP
-        self._traceback = attribute_frames.object_traceback()
+        self._traceback = object_traceback()
         self._lock = threading.Lock()
         self._local = threading.local()
         self._types = {torch.Tensor: _SEE, torch.nn.Parameter: _SEE}
@@ -91,7 +93,7 @@ class TensorMemory:
         if not self.on or getattr(self._local, "mode", None) is not None:
             return
         if self.torch._C._len_torch_dispatch_stack() > 0:
-            # The program is inside a mode of its own: leaving that would take ours off in its place.
+            # The program is inside a dispatch mode: leaving that mode would remove the probe's mode instead.
             self.notes.add("tensors of a thread are not seen: it runs under a dispatch mode of its own")
             return
         mode = self._mode_class()
@@ -163,7 +165,7 @@ class TensorMemory:
             self.sweep()
 
     def _is_foreign(self, storage, func):
-        """Whether somebody else's memory stands behind a storage: a numpy array, which tracemalloc counts already."""
+        """Whether a storage uses memory of another owner, such as a numpy array, which tracemalloc counts already."""
         resizable = getattr(storage, "resizable", None)
         if resizable is not None:
             return not resizable() and not storage.is_shared()
@@ -178,14 +180,15 @@ class TensorMemory:
         record = self.records.get(address)
         if record is not None and address in self.gradients and self.gradients[address][0] == record[3]:
             return True
-        return record is not None and attribute_frames.phase_of(self._frames(record)) == "backward"
+        return record is not None and phase_of(self._frames(record)) == "backward"
 
     def _frames(self, record):
         """Frames (file, line), innermost first, of the call of the operator that made a storage; () from before tracing."""
         if self._traceback is None:
             return ()
-        # Of the parts of a record: a tuple's memory may come from the interpreter's free list, which was filled before tracing.
-        return attribute_frames.shortened(self._traceback(record[0]) or ())
+        # Of the parts of a record: a tuple's memory may come from the interpreter's free list, which was filled before
+        # tracing.
+        return shortened(self._traceback(record[0]) or ())
 
     def address(self, tensor):
         """The address of a tensor's storage, by which records are kept; None without one."""
@@ -228,7 +231,7 @@ class TensorMemory:
     def _in_engine(self):
         """Whether the autograd engine itself runs the operator: the innermost Python frame is the call into it."""
         frame = sys._getframe(3)
-        while frame is not None and attribute_frames.mark_of(frame.f_code.co_filename) == attribute_frames.OURS:
+        while frame is not None and mark_of(frame.f_code.co_filename) == OURS:
             frame = frame.f_back
         name = "" if frame is None else frame.f_code.co_filename.replace("\\", "/")
         return name.endswith(("torch/autograd/__init__.py", "torch/autograd/graph.py"))
@@ -269,11 +272,11 @@ class TensorMemory:
         return rows
 
     def graph_group(self, address, group):
-        """The group by whose place a tensor's graph is told: where it was last changed in place, else where it was made."""
+        """The group that a tensor's graph is reported at: where it was last changed in place, else where it was made."""
         record, change = self.records.get(address), self._changes.get(address)
         if record is None or change is None or change[0] != record[3] or self._traceback is None:
             return group
-        frames = attribute_frames.shortened(self._traceback(change[1]) or ())
+        frames = shortened(self._traceback(change[1]) or ())
         return self._group_of(frames, record, self.group_list[group].device) if frames else group
 
     def _group(self, record, storage):
@@ -289,7 +292,7 @@ class TensorMemory:
         return index
 
     def sweep(self):
-        """Forget the storages that are gone. Not while somebody holds all objects of the collector: torch 2 takes a storage's
+        """Forget the storages that are gone. Not while other code holds all objects of the collector: torch 2 takes a storage's
         Python object, which outlives it for as long as there is a weak reference, for one that is still in use then.
         """
         if not self._lock.acquire(False):
@@ -307,7 +310,7 @@ class TensorMemory:
 
 
 class Group:
-    """What is common to the storages one operator made at one place."""
+    """What is common to the storages that one operator made at one stack."""
 
     __slots__ = ("stack", "operator", "grad", "autocast", "of_backward", "device")
 
@@ -328,7 +331,7 @@ def _mode_class(base, memory):
     types_known = memory._types
 
     class StormlogGateTensors(base):
-        # Higher-order operators would refuse to run under a mode that does not say this.
+        # Higher-order operators refuse to run under a mode without this attribute.
         supports_higher_order_operators = True
 
         @classmethod
@@ -379,7 +382,7 @@ def follow_threads(memory):
 
 
 def _judge_type(kind):
-    # Tensors that stand for others while torch traces a program: they have no memory.
+    # Tensors that represent others while torch traces a program. They have no memory.
     module = getattr(kind, "__module__", "") or ""
     if module.startswith(("torch._subclasses", "torch._functorch", "torch.fx")):
         return _IGNORE

@@ -3,11 +3,11 @@
 import functools
 import sys
 
-from . import attribute_frames
+from .frames import codes_of
 
 
 def numbers_as_tensors(torch, func, args, error):
-    """TorchScript passes constants of traced graphs as bare numbers; the arguments with tensors in their place, or None."""
+    """The arguments with tensors in place of numbers, or None: TorchScript passes constants of traced graphs as bare numbers."""
     if "Unable to cast" not in str(error):
         return None
     expected = getattr(getattr(func, "_schema", None), "arguments", None)
@@ -22,14 +22,15 @@ def numbers_as_tensors(torch, func, args, error):
 
 
 def autocast_depth(torch):
-    # Inside an operator that autocast wraps, "is autocast enabled" reads no; the nesting of its scopes still reads right.
+    # Inside an operator that autocast wraps, "is autocast enabled" reads no; the nesting of its scopes still reads
+    # right.
     depth = torch.autocast_increment_nesting() - 1
     torch.autocast_decrement_nesting()
     return depth
 
 
 def hide_from_compiler(torch):
-    """Let torch.compile not compile the probe: while our handler runs the mode is off, so it would."""
+    """Keep torch.compile from compiling the probe: it would, because the mode is off while the handler runs."""
     frames = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
     skip = getattr(frames, "skip_code", None)
     if skip is None:
@@ -41,12 +42,10 @@ def hide_from_compiler(torch):
         def skip(code):
             strategy(code, frames._FrameExecStrategy(action, action))
 
-    from . import attribute_moment, attribute_rows  # noqa: F401 (loaded at the first moment otherwise, and compiled)
-
-    package = __name__.rpartition(".")[0] + "."
+    package = __name__.partition(".")[0] + "."
     for name, module in list(sys.modules.items()):
         if name.startswith(package):
-            for code in attribute_frames.codes_of(module):
+            for code in codes_of(module):
                 skip(code)
 
 
@@ -71,7 +70,7 @@ def repair_as_subclass(torch):
 
     @functools.wraps(original)
     def as_subclass(self, cls):
-        # A subclass that dispatches by itself has to see the call.
+        # A subclass with a dispatch of its own has to see the call.
         if type(self) not in plain:
             return original(self, cls)
         # No context manager: dispatch is off for as long as the object lives.
@@ -85,9 +84,9 @@ def repair_as_subclass(torch):
 
 
 class Uncompiled:
-    """Lets torch.compile run what it is given as it is written.
+    """Lets torch.compile run its functions uncompiled.
 
-    Under a dispatch mode it does so anyway; with `fullgraph=True` newer releases take that for an error, unless they were told.
+    Under a dispatch mode it does so anyway, but with `fullgraph=True` newer releases raise an error unless the stance is set.
     """
 
     def __init__(self, torch, memory):
@@ -106,18 +105,18 @@ class Uncompiled:
         torch.compile = compile
 
     def do(self, notes):
-        """From now on; not before the program compiles something, since it loads the compiler."""
+        """From now on. Not before the program compiles a function, since this loads the compiler."""
         if self.set:
             return
         self.set = True
         try:
             self.torch.compiler.set_stance("force_eager")
-            notes.add("torch.compile ran what it was given uncompiled")
+            notes.add("torch.compile ran its functions uncompiled")
         except Exception:  # noqa: BLE001 (nothing may reach the program)
-            notes.add("torch.compile could not be told to run uncompiled")
+            notes.add("torch.compile could not be set to run uncompiled")
 
     def undo(self):
-        """The mode is gone: compile as ever."""
+        """The mode is gone: compile as usual."""
         if not self.set:
             return
         self.set = False

@@ -1,15 +1,15 @@
-"""Autograd graphs that live: what they keep, and by which tensor they are kept.
+"""Live autograd graphs: what they keep, and which tensor keeps them.
 
-A kept loss keeps its whole graph: the nodes themselves after a backward pass, and every saved activation before one. Neither
+A kept loss keeps its whole graph: the nodes after a backward pass, and every saved activation before one. Neither
 is a Python object, so the tensors that have a graph are taken from the garbage collector and the graph is walked from them.
 """
 
 import time
 
-from .attribute_cuda import MODULES
+from .cuda import MODULES
 
-# What one node of a graph costs with what belongs to it: growth of mallinfo2 over 300 kept graphs whose buffers were freed,
-# divided by their nodes, was 726 to 948 bytes (linear, convolution and batch-norm layers; torch 1.13 and 2.15).
+# What one node of a graph costs with what belongs to it: growth of mallinfo2 over 300 kept graphs whose buffers were
+# freed, divided by their nodes, was 726 to 948 bytes (linear, convolution and batch-norm layers; torch 1.13 and 2.15).
 NODE_BYTES = 760
 # Bounds of one walk: nodes, and seconds.
 MAX_NODES = 200000
@@ -75,7 +75,7 @@ def device_address(tensor):
 
 
 class HookWatch:
-    """Knows whether the program unpacks saved tensors by hooks of its own: those must not be run by looking."""
+    """Records whether the program unpacks saved tensors by its own hooks, which the probe must not run."""
 
     def __init__(self, torch):
         self.used = False
@@ -124,7 +124,7 @@ class GraphWalk:
             if len(seen) >= MAX_NODES or (root.nodes % 256 == 255 and time.monotonic() > self._deadline):
                 self.truncated = True
                 break
-            # The wrapper is kept: with it goes the identity by which the node is known again.
+            # The wrapper is kept, because the identity of the node ends with it.
             seen.add(node)
             if node is begin:
                 begins[node] = root
@@ -140,9 +140,9 @@ class GraphWalk:
             if self.unpack:
                 for value in self._unpacked(node, root):
                     root.saved.append(self.address_of(value))
-                    place = device_address(value)
-                    if place is not None:
-                        root.on_devices.append(place)
+                    location = device_address(value)
+                    if location is not None:
+                        root.on_devices.append(location)
                     # A saved tensor has a graph of its own, which no edge of this node need lead to.
                     waiting.append(graph_of(value))
             for edge in node.next_functions:

@@ -1,14 +1,14 @@
-"""One moment: what lives, by allocation stack, and what keeps it."""
+"""One moment: live memory by allocation stack, and its retainers."""
 
 import gc
 import types
 
-from . import attribute_frames
-from .attribute_graph import GraphWalk, device_address, graph_of
-from .attribute_keepers import growth_frames, hanging_on, new_elements
+from .frames import USER, mark_of, object_traceback
+from .graph import GraphWalk, device_address, graph_of
+from .retainers import growth_frames, hanging_on, new_elements
 
 
-class GraphKeeper:
+class GraphRetainer:
     """A tensor whose graph keeps memory, where no container is known that holds the tensor."""
 
     __slots__ = ("object", "group", "name", "owner", "is_gradient")
@@ -22,7 +22,7 @@ class GraphKeeper:
 
 
 class Evidence:
-    """What was seen of the graphs that hang on one keeper: in how many of them, by kind."""
+    """Counts of the graphs that hang on one retainer, by kind."""
 
     __slots__ = ("roots", "scalars", "freed", "saving", "leaves", "parameters")
 
@@ -38,19 +38,19 @@ class Evidence:
         self.leaves += root.leaves > 0
         self.parameters += root.parameters > 0
 
-    def told(self):
+    def counts(self):
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 class Holding:
-    """Who keeps what: weights by keeper, of which the heaviest is believed."""
+    """Weights of the retainers of a group or line. The heaviest is taken for the retainer."""
 
     def __init__(self):
         self._weights = {}
 
-    def add(self, what, keeper, weight):
+    def add(self, what, retainer, weight):
         weights = self._weights.setdefault(what, {})
-        weights[keeper] = weights.get(keeper, 0) + weight
+        weights[retainer] = weights.get(retainer, 0) + weight
 
     def of(self, what):
         weights = self._weights.get(what)
@@ -58,14 +58,15 @@ class Holding:
 
 
 class Moment:
-    """Looks at the process once. `tensors` is the tracker or None; `keepers` follows the containers from moment to moment."""
+    """Reads the process once. `tensors` is the tracker or None. `retainers` follows the containers from moment to moment."""
 
-    def __init__(self, stacks, torch, tensors, keepers, hooks, in_program):
+    def __init__(self, stacks, torch, tensors, retainers, hooks, in_program):
         self.stacks = stacks
         self.torch = torch
         self.tensors = tensors
-        self.keepers = keepers
-        # Graphs are only unpacked by the thread that runs the program, between two operators, and never through its hooks.
+        self.retainers = retainers
+        # Graphs are only unpacked by the thread that runs the program, between two operators, and never through its
+        # hooks.
         self.unpack = in_program and hooks is not None and not hooks.used
         self.by_group = Holding()
         self.by_line = Holding()
@@ -74,16 +75,16 @@ class Moment:
         self.notes = []
         self.sizes = {}
         self.graph_rows = []
-        self.root_keepers = {}
-        # (device, address, keeper) of memory that a device's own history knows.
+        self.root_retainers = {}
+        # (device, address, retainer) of memory that a device's own history knows.
         self.on_devices = []
 
     def look(self):
-        """Find the keepers; and with torch, the live tensors and graphs."""
+        """Find the retainers; and with torch, the live tensors and graphs."""
         if self.tensors is not None:
             self.tensors.sweep()
         objects = gc.get_objects()
-        containers = self.keepers.grown(objects)
+        containers = self.retainers.grown(objects)
         live = {}
         if self.tensors is not None:
             for address, size, group, sequence, epoch in self.tensors.live():
@@ -99,28 +100,28 @@ class Moment:
         # A torch that is still being imported has no tensors.
         tensor_class = getattr(self.torch, "Tensor", None)
         traceback = _object_traceback()
-        for keeper in containers:
-            keeper.frames = growth_frames(keeper.object)
-            for element in new_elements(keeper):
+        for retainer in containers:
+            retainer.frames = growth_frames(retainer.object)
+            for element in new_elements(retainer):
                 for one, level in hanging_on(element, tensor_class):
                     if tensor_class is not None and isinstance(one, tensor_class):
-                        self._hang_tensor(one, level, keeper, live)
+                        self._hang_tensor(one, level, retainer, live)
                     frames = traceback(one)
                     line = user_line(frames) if frames else None
                     if line is not None:
-                        self.by_line.add(line, keeper, 1 / (1 + level) ** 2)
+                        self.by_line.add(line, retainer, 1 / (1 + level) ** 2)
 
-    def _hang_tensor(self, tensor, level, keeper, live):
-        place = device_address(tensor)
-        if place is not None:
-            self.on_devices.append(place + (keeper,))
+    def _hang_tensor(self, tensor, level, retainer, live):
+        location = device_address(tensor)
+        if location is not None:
+            self.on_devices.append(location + (retainer,))
         if self.tensors is None:
             return
         row = live.get(self.tensors.address(tensor))
         if row is not None and row[3] > 0:
-            self.by_group.add(row[1], keeper, row[0] / (1 + level))
+            self.by_group.add(row[1], retainer, row[0] / (1 + level))
         if graph_of(tensor) is not None:
-            self.root_keepers[id(tensor)] = keeper
+            self.root_retainers[id(tensor)] = retainer
 
     # Graphs.
 
@@ -150,49 +151,49 @@ class Moment:
         # The newest first: it reaches what older tensors of its own graph would otherwise claim.
         rows.sort(key=_sequence, reverse=True)
         walk = GraphWalk(torch, tensors.address, self.unpack)
-        place = tensors.graph_group
+        group_of = tensors.graph_group
         walked = [
-            (None if group is None else place(tensors.address(one), group), walk.walk(one)) for _, group, _, _, one in rows
+            (None if group is None else group_of(tensors.address(one), group), walk.walk(one)) for _, group, _, _, one in rows
         ]
         if walk.truncated:
             self.notes.append("there were too many autograd nodes to walk them all")
-        self._give_to_keepers(walked, gradients, live)
+        self._give_to_retainers(walked, gradients, live)
 
-    def _give_to_keepers(self, walked, gradients, live):
+    def _give_to_retainers(self, walked, gradients, live):
         group_of = {id(root): group for group, root in walked}
-        # Of a container only some elements were looked into; others of the same making are in it too.
+        # Only some elements of a container were read. Others of the same group are likely in it too.
         likely = {}
         for group, root in walked:
-            keeper = self.root_keepers.get(id(root.tensor))
-            if keeper is not None and group is not None:
-                likely[group] = keeper
+            retainer = self.root_retainers.get(id(root.tensor))
+            if retainer is not None and group is not None:
+                likely[group] = retainer
         nodes, pseudo, counted = {}, {}, set()
         for _, root in walked:
             top = root.top()
             group = group_of[id(top)]
-            keeper = self.root_keepers.get(id(top.tensor)) or likely.get(group)
-            if keeper is None:
+            retainer = self.root_retainers.get(id(top.tensor)) or likely.get(group)
+            if retainer is None:
                 if group is None:
-                    # Made on a device, or before anybody looked: nothing is known of where.
+                    # Made on a device, or before the tensors were recorded: its stack is unknown.
                     continue
-                keeper = pseudo.get(group)
-                if keeper is None:
+                retainer = pseudo.get(group)
+                if retainer is None:
                     is_gradient = self.tensors.address(top.tensor) in gradients
-                    keeper = pseudo[group] = GraphKeeper(top.tensor, group, is_gradient)
-            evidence = self.evidence.get(keeper)
+                    retainer = pseudo[group] = GraphRetainer(top.tensor, group, is_gradient)
+            evidence = self.evidence.get(retainer)
             if evidence is None:
-                evidence = self.evidence[keeper] = Evidence()
+                evidence = self.evidence[retainer] = Evidence()
             evidence.add(root, id(top) not in counted)
             counted.add(id(top))
             for address in root.saved:
                 row = live.get(address)
                 if row is not None and row[3] > 0:
-                    self.by_group.add(row[1], keeper, row[0])
-            self.on_devices.extend(place + (keeper,) for place in root.on_devices)
+                    self.by_group.add(row[1], retainer, row[0])
+            self.on_devices.extend(location + (retainer,) for location in root.on_devices)
             if group is not None and root.nodes:
-                key = (group, keeper)
+                key = (group, retainer)
                 nodes[key] = nodes.get(key, 0) + root.nodes
-        self.graph_rows = [(group, keeper, count) for (group, keeper), count in nodes.items()]
+        self.graph_rows = [(group, retainer, count) for (group, retainer), count in nodes.items()]
 
     # Sums.
 
@@ -210,9 +211,9 @@ class Moment:
 
 
 def user_line(frames):
-    """The innermost frame (file, line) of the user's own; None without one."""
+    """The innermost user frame (file, line); None without one."""
     for frame in frames:
-        if attribute_frames.mark_of(frame[0]) == attribute_frames.USER:
+        if mark_of(frame[0]) == USER:
             return frame
     return None
 
@@ -233,7 +234,7 @@ def _judge(kind, torch):
 
 
 def _object_traceback():
-    query = attribute_frames.object_traceback()
+    query = object_traceback()
     skipped = (type, types.ModuleType)
 
     def traceback(one):

@@ -3,14 +3,15 @@
 import threading
 import time
 
-# A moment of the clock waits so long for the end of a step, where the program has steps: moments of equal phase tell more.
+# A moment of the clock waits so long for the end of a step, where the program has steps: moments of equal phase compare
+# better.
 STEP_PATIENCE_S = 2.0
-# And so long for an operator of the program to come by, before the clock's own thread looks.
+# And so long for an operator of the program, before the clock's own thread takes it.
 OPERATOR_PATIENCE_S = 0.3
 
 
 def parse(text):
-    """("steps" or "seconds", ascending moments) of STORMLOG_GATE_ATTRIBUTE_AT; None when it is none."""
+    """("steps" or "seconds", ascending moments) of STORMLOG_GATE_ATTRIBUTE_AT; None when it is not valid."""
     kind, colon, numbers = (text or "").partition(":")
     if not colon or kind not in ("steps", "seconds"):
         return None
@@ -42,7 +43,7 @@ class Schedule:
         self._stepped = False
         self._lock = threading.Lock()
         self._started = time.monotonic()
-        # Looking takes long beside the program's own work: the time it takes is none of the program's.
+        # Taking a moment is slow beside the program's work, so its time does not count as the program's.
         self._spent = 0.0
         self._wake = threading.Event()
         self._stopped = False

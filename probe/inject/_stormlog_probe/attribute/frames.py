@@ -1,4 +1,4 @@
-"""Stacks as tracemalloc takes them: whose frames they are, which are kept, and how they are told as file, line and function."""
+"""Stacks as tracemalloc takes them: who owns a frame, which frames are kept, and their file, line and function."""
 
 import os
 import re
@@ -8,8 +8,8 @@ import types
 DEPTH = 25
 # Frames that tracemalloc is asked for; a model of nested modules has three of its own to every level.
 TRACED = 40
-# Of those, how many may be any frame; beyond them only the user's own frames are kept, so that a model of many nested
-# library modules does not push the training loop off the stack.
+# Of those, how many may be any frame. Beyond them only user frames are kept, so that many nested library modules do not
+# push the training loop off the stack.
 NEAREST = 19
 
 # Source files beyond this many bytes are not read for the names of functions.
@@ -17,34 +17,20 @@ MAX_SOURCE = 4 << 20
 
 OURS, LIBRARY, USER = 0, 1, 2
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-# What only looks: attribution, less the file that stands between the program and its operators.
-_LOOKS = tuple(
-    _HERE + name
-    for name in (
-        "attribute.py",
-        "attribute_cuda.py",
-        "attribute_frames.py",
-        "attribute_graph.py",
-        "attribute_keepers.py",
-        "attribute_moment.py",
-        "attribute_releases.py",
-        "attribute_rows.py",
-        "attribute_scan.py",
-        "attribute_schedule.py",
-        "attribute_tracemalloc.py",
-    )
-)
+_ATTRIBUTE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_HERE = os.path.dirname(os.path.dirname(_ATTRIBUTE)) + os.sep
+# The only file of attribution that calls the program: operators go through it.
+_DISPATCH = _ATTRIBUTE + "tensors.py"
 _STDLIB = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _DEFINITION = re.compile(rb"(\s*)(?:async\s+)?def\s+(\w+)")
 _PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
-# Between the call and us when a tensor is made: part of looking, not of the program.
-_LOOKING = (os.sep + os.path.join("torch", "utils", "_python_dispatch.py"),)
+# torch frames between the program and the dispatch mode: the probe caused them, the program did not.
+_DISPATCH_FRAMES = (os.sep + os.path.join("torch", "utils", "_python_dispatch.py"),)
 
 
 def mark_of(filename):
     """OURS, LIBRARY or USER for the file of a frame."""
-    if filename.startswith(_HERE) or filename.endswith(_LOOKING):
+    if filename.startswith(_HERE) or filename.endswith(_DISPATCH_FRAMES):
         return OURS
     if filename.startswith("<frozen") or filename.startswith(_STDLIB):
         return LIBRARY
@@ -60,8 +46,8 @@ def ours(filename):
 
 
 def passes_on(filename):
-    """Whether a file of the probe also calls the program: threads and operators go through it."""
-    return not filename.startswith(_LOOKS)
+    """Whether a file of the probe calls the program: threads and operators go through it."""
+    return not filename.startswith(_ATTRIBUTE) or filename == _DISPATCH
 
 
 def codes_of(module):
@@ -85,7 +71,7 @@ def codes_of(module):
 
 
 def shortened(frames):
-    """The frames of an operator's call that are worth keeping: the nearest, and of the farther ones the user's own."""
+    """The nearest frames of an operator's call, and the user's own among the farther ones."""
     kept = []
     for frame in frames:
         mark = mark_of(frame[0])
@@ -97,7 +83,7 @@ def shortened(frames):
 
 
 def object_traceback():
-    """A function that gives the frames (file, line), innermost first, of the allocation of an object; None where there is none."""
+    """A function from an object to the frames (file, line) of its allocation, innermost first. None where Python has none."""
     try:
         from _tracemalloc import _get_object_traceback
     except ImportError:
@@ -117,7 +103,7 @@ def phase_of(frames):
 
 
 class Stacks:
-    """Tells stacks as they are written down."""
+    """Resolves stacks to file, line and function."""
 
     def __init__(self):
         self.base = os.getcwd()
@@ -125,21 +111,21 @@ class Stacks:
         self._functions = {}
         self._sources = {}
 
-    def tell(self, frames):
+    def resolve(self, frames):
         """Frames (file, line), innermost first, as (file, line, function)."""
-        told = []
+        resolved = []
         for filename, line in frames:
             if ours(filename) or filename.startswith("<frozen"):
                 continue
-            told.append((self.absolute(filename), line, self.function_at(filename, line)))
-        return told
+            resolved.append((self.absolute(filename), line, self.function_at(filename, line)))
+        return resolved
 
     def rest(self):
-        """Between two moments: let go of what is only needed to write one down, it would be counted at the next."""
+        """Drop the sources that were read for this document: the next one would count them."""
         self._sources.clear()
 
     def absolute(self, filename):
-        """The file by its full path; names such as `<string>` stay as they are."""
+        """Full path of a file. Names such as `<string>` stay as they are."""
         known = self._absolute.get(filename)
         if known is None:
             known = filename
@@ -149,7 +135,7 @@ class Stacks:
         return known
 
     def function_at(self, filename, line):
-        """Name of the function around a line, read from the source; `<module>` outside of one, "" when it cannot be read."""
+        """Name of the function around a line of the source. `<module>` outside of one, "" when the source cannot be read."""
         key = (filename, line)
         name = self._functions.get(key)
         if name is None:
@@ -171,7 +157,7 @@ def _source_lines(path):
 
 
 def _function_around(lines, line):
-    """By indentation, upwards from the line: parsing would cost a hundred times as much, and what it may miss is a name."""
+    """By indentation, upwards from the line. Parsing costs a hundred times as much, and all that can be missed is a name."""
     if not 1 <= line <= len(lines):
         return ""
     match = _DEFINITION.match(lines[line - 1])
@@ -181,7 +167,7 @@ def _function_around(lines, line):
     at = line - 2
     while at >= 0 and indent > 0:
         text = lines[at]
-        # Comments may stand anywhere, and the end of a signature over several lines stands as far out as its `def`.
+        # Comments have any indentation, and the end of a signature over several lines has that of its `def`.
         if text.strip() and not text.lstrip().startswith((b"#", b")", b"]", b"}")):
             here = _indent(text)
             if here < indent:

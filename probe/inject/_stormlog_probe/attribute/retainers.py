@@ -1,7 +1,7 @@
-"""What keeps memory: the containers that grow from moment to moment, where they grow, and what hangs on them.
+"""Retainers: the containers that grow from moment to moment, the lines that make them grow, and what they reach.
 
 The line that allocates is often not the line that leaks: an activation is made in a layer and kept by a hook's `append`. A
-container's buffer is allocated anew as it grows, and tracemalloc knows by which line.
+container's buffer is reallocated as it grows, and tracemalloc knows by which line.
 """
 
 import array
@@ -11,20 +11,21 @@ import itertools
 import sys
 import types
 
-from . import attribute_frames
-from .attribute_releases import block_query
+from .frames import USER, mark_of
+from .releases import block_query
 
-# Containers below this length are not looked at: nothing of theirs adds up.
+# Shorter containers are ignored: they cannot add up to a leak.
 MIN_LENGTH = 4
 # Containers that grew, most growth first, that are looked into at one moment.
-MAX_KEEPERS = 48
+MAX_RETAINERS = 48
 # New elements looked into per container, objects per element, and levels below an element.
 ELEMENTS = 12
 OBJECTS = 300
 LEVELS = 6
 
 _KINDS = (list, dict, set, collections.deque, collections.OrderedDict, collections.defaultdict)
-# Where the pointer to the buffer stands in the object, and the size that says the layout is the known one (64 bit, with GIL).
+# Offset of the pointer to the buffer in the object, and the size of an object whose layout is the known one (64 bit,
+# with GIL).
 _BUFFERS = {
     list: (24, 40),
     dict: (32, 48),
@@ -34,7 +35,7 @@ _BUFFERS = {
 _NOT_ENTERED = (type, types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType)
 
 
-class Keeper:
+class Retainer:
     """A container that grew since the moment before; `before` is its length then."""
 
     __slots__ = ("object", "before", "frames", "name", "owner")
@@ -55,12 +56,12 @@ class Keeper:
         return len(self.object) - self.before
 
 
-class Keepers:
+class Retainers:
     """Follows the lengths of all containers from moment to moment."""
 
     def __init__(self):
-        # Identities, lengths, and at how many moments in a row each grew. Arrays: a dict of as many entries would be tens of
-        # thousands of traced blocks of our own at the next moment.
+        # Identities, lengths, and at how many moments in a row each grew. Arrays: a dict of as many entries would be
+        # tens of thousands of traced blocks of our own at the next moment.
         self._noted = None
         self._own = set()
 
@@ -98,7 +99,7 @@ class Keepers:
         self._noted = (identities, lengths, streaks)
         # Those that grew at more moments first: at the first comparison everything that fills up looks like a leak.
         found.sort(key=lambda row: row[:2], reverse=True)
-        return [Keeper(one, length) for _, _, one, length in found[:MAX_KEEPERS]]
+        return [Retainer(one, length) for _, _, one, length in found[:MAX_RETAINERS]]
 
 
 def growth_frames(container):
@@ -106,13 +107,13 @@ def growth_frames(container):
     kind = type(container)
     if kind in (collections.OrderedDict, collections.defaultdict):
         kind = dict
-    place = _BUFFERS.get(kind)
+    layout = _BUFFERS.get(kind)
     query = block_query()
-    if place is None or query is None or not _layout_known(kind, place[1]):
+    if layout is None or query is None or not _layout_known(kind, layout[1]):
         return ()
     import ctypes
 
-    pointer = ctypes.c_void_p.from_address(id(container) + place[0]).value
+    pointer = ctypes.c_void_p.from_address(id(container) + layout[0]).value
     if not pointer:
         return ()
     frames = query(0, pointer)
@@ -131,12 +132,12 @@ def _free_threaded():
     return bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
-def new_elements(keeper):
-    """The elements a container has won since the moment before, a few of them."""
-    container = keeper.object
+def new_elements(retainer):
+    """A few of the elements that a container gained since the moment before."""
+    container = retainer.object
     if isinstance(container, (list, collections.deque)):
         # A list grows at its end or at its front.
-        end = list(itertools.islice(reversed(container), min(ELEMENTS, keeper.grown)))
+        end = list(itertools.islice(reversed(container), min(ELEMENTS, retainer.grown)))
         return end + list(itertools.islice(container, 2))
     if isinstance(container, dict):
         try:
@@ -185,7 +186,7 @@ def _filled(cell):
 
 
 def give_names(wanted):
-    """Set `name` and `owner` of things by the variables, globals and attributes that hold them.
+    """Set `name` and `owner` of retainers by the variables, globals and attributes that hold them.
 
     `wanted` maps identities to objects with the attributes `object`, `name` and `owner`.
     """
@@ -193,13 +194,13 @@ def give_names(wanted):
 
     def look(namespace, owner):
         for name, value in list(namespace.items()):
-            thing = left.pop(id(value), None) if id(value) in left else None
-            if thing is not None and thing.object is value:
-                thing.name, thing.owner = name, owner
+            retainer = left.pop(id(value), None) if id(value) in left else None
+            if retainer is not None and retainer.object is value:
+                retainer.name, retainer.owner = name, owner
 
     for frame in list(sys._current_frames().values()):
         while frame is not None and left:
-            if attribute_frames.mark_of(frame.f_code.co_filename) == attribute_frames.USER:
+            if mark_of(frame.f_code.co_filename) == USER:
                 owner = None if frame.f_code.co_name == "<module>" else frame.f_code.co_name
                 look(frame.f_locals, owner)
             frame = frame.f_back
@@ -207,23 +208,23 @@ def give_names(wanted):
         if not left:
             return
         filename = getattr(module, "__file__", None)
-        if isinstance(filename, str) and attribute_frames.mark_of(filename) == attribute_frames.USER:
+        if isinstance(filename, str) and mark_of(filename) == USER:
             look(vars(module), None)
-    for thing in list(left.values()):
-        _name_by_attribute(thing)
+    for retainer in list(left.values()):
+        _name_by_attribute(retainer)
 
 
-def _name_by_attribute(thing):
-    for referrer in gc.get_referrers(thing.object):
+def _name_by_attribute(retainer):
+    for referrer in gc.get_referrers(retainer.object):
         holders = [referrer]
         if type(referrer) is dict:
             # The __dict__ of an instance, where it has one of its own.
             holders = [one for one in gc.get_referrers(referrer) if getattr(one, "__dict__", None) is referrer]
         for holder in holders:
             names = getattr(holder, "__dict__", None)
-            if not isinstance(names, dict) or holder is thing or isinstance(holder, (type, types.ModuleType)):
+            if not isinstance(names, dict) or holder is retainer or isinstance(holder, (type, types.ModuleType)):
                 continue
             for name, value in list(names.items()):
-                if value is thing.object:
-                    thing.name, thing.owner = name, type(holder).__name__
+                if value is retainer.object:
+                    retainer.name, retainer.owner = name, type(holder).__name__
                     return

@@ -19,7 +19,7 @@ class ScannedTensors:
         self.moments = None
         self._stacks = stacks
         self._groups = {}
-        # address of a storage -> the moment it was first seen at
+        # address of a storage -> epoch of the first moment that saw it
         self._first = {}
         self._stopped = False
 
@@ -27,7 +27,7 @@ class ScannedTensors:
         pass
 
     def stop(self, note):
-        """Look no more: a device tells of its own memory."""
+        """Stop: a device records its own history."""
         self.notes.add(note)
         self._stopped = True
 

@@ -1,13 +1,13 @@
-"""Live Python memory by allocation stack, through tracemalloc; numpy's buffers included (numpy tells tracemalloc of them).
+"""Live Python memory by allocation stack, through tracemalloc. numpy's buffers are included: numpy reports them to tracemalloc.
 
 Tracing begins one interval before the first moment, not with the process: with stacks this deep `import torch` takes ten times as
 long, and what was allocated before the window cannot be what grows in it.
 """
 
-from . import attribute_frames
+from .frames import TRACED, USER, mark_of, ours, passes_on
 
-# Stacks written down as they are: those that hold most, and those that rose most since the moment before. The others are
-# put together by the user's frames alone, so that a growing line is never cut off.
+# Stacks that are written in full: the largest, and those that rose most since the moment before. The others are merged
+# by their user frames alone, so that a growing line is never cut off.
 LARGEST = 400
 RISEN = 400
 USER_FRAMES = 6
@@ -25,14 +25,14 @@ class PythonMemory:
         self._user = {}
 
     def start(self):
-        """Begin tracing, unless the program does so itself; what it traces already is used then."""
+        """Begin tracing, unless the program traces already. Its traces are used then."""
         import tracemalloc
 
         if tracemalloc.is_tracing():
             if tracemalloc.get_traceback_limit() < 2:
                 self.note = "the program traces with one frame only: lines of library calls are the library's"
             return
-        tracemalloc.start(attribute_frames.TRACED)
+        tracemalloc.start(TRACED)
 
     def live(self):
         """What is live now: (total bytes, [(bytes, count, kind, frames (file, line) innermost first)]); None when not tracing.
@@ -45,7 +45,8 @@ class PythonMemory:
             self.note = "the program stopped tracemalloc"
             return None
         groups = {}
-        # Traces of one stack share one tuple, so its identity is as good as its value, and quicker. `traces` keeps them alive.
+        # Traces of one stack share one tuple, so its identity is as good as its value, and quicker. `traces` keeps them
+        # alive.
         traces = _raw_traces(tracemalloc)
         for trace in traces:
             frames = trace[2]
@@ -103,7 +104,7 @@ class PythonMemory:
         for frame in frames:
             mine = user.get(frame[0])
             if mine is None:
-                mine = user[frame[0]] = attribute_frames.mark_of(frame[0]) == attribute_frames.USER
+                mine = user[frame[0]] = mark_of(frame[0]) == USER
             if mine:
                 own.append(frame)
                 if len(own) == USER_FRAMES:
@@ -116,12 +117,12 @@ def _size(row):
 
 
 def _is_ours(frames):
-    """Allocated by the probe, or for it: its own call stands right above the allocation.
+    """Allocated by the probe, or for it: a frame of the probe is among the innermost.
 
-    Further out it may also stand below the program's code: a thread or an operator that it passes on.
+    Further out, a frame of the probe may also have called the program: a thread or an operator that goes through it.
     """
     for depth, (filename, _) in enumerate(frames):
-        if attribute_frames.ours(filename) and (depth < 3 or not attribute_frames.passes_on(filename)):
+        if ours(filename) and (depth < 3 or not passes_on(filename)):
             return True
     return False
 
@@ -133,7 +134,7 @@ def _raw_traces(tracemalloc):
 
         return _tracemalloc._get_traces()
     except (ImportError, AttributeError):
-        # The public way makes an object of every trace, and gives the frames outermost first.
+        # The public interface makes an object of every trace, and gives the frames outermost first.
         rows, same = [], {}
         for trace in tracemalloc.take_snapshot().traces:
             frames = tuple((frame.filename, frame.lineno) for frame in reversed(trace.traceback))

@@ -85,7 +85,7 @@ class DeviceMemory:
             device = "%s:%d" % (self.name, segment.get("device", 0))
             address = segment.get("address", 0)
             for block in segment.get("blocks", ()):
-                # Up to torch 2.0 blocks name no address: they stand one behind the other.
+                # Up to torch 2.0 blocks have no address: they follow each other.
                 address = block.get("address", address)
                 key = (device, address)
                 address += block.get("size", 0)

@@ -1,12 +1,4 @@
-"""Attribution: writes down, at given moments, what lives in this process and which lines hold it.
-
-Only in a run that was started to find a line (STORMLOG_GATE_ATTRIBUTE=on); a run that is judged never loads this. Called by
-the probe: `start` when the process begins and again once torch is there, `on_step` after every step. Neither ever raises.
-
-Per moment k it leaves, next to the probe's own files: BASE.lines.<k>.tracemalloc.json (Python's memory), with torch
-BASE.lines.<k>.torch-cpu.json (tensors of the CPU and of devices without a history, autograd graphs), and with a device that
-records its history BASE.snapshot.<k>.pickle.
-"""
+"""The attribution of one process: starts what records allocations, and writes the documents of each moment."""
 
 import atexit
 import gc
@@ -16,44 +8,16 @@ import sys
 import threading
 import time
 
-from . import attribute_frames, attribute_schedule, attribute_tracemalloc
-from .attribute_keepers import Keepers
+from .frames import Stacks
+from .python_memory import PythonMemory
+from .retainers import Retainers
+from .schedule import Schedule
 
 SCHEMA = "stormlog.lines/1"
 MAX_LINES = 3000
 
-_attribution = None
 
-
-def start(base_path, has_torch):
-    """Begin, or take note that torch was imported. `base_path` is the path of the process's files without their ending."""
-    global _attribution
-    try:
-        wanted = attribute_schedule.parse(os.environ.get("STORMLOG_GATE_ATTRIBUTE_AT"))
-        if wanted is None:
-            return
-        if _attribution is None:
-            _attribution = Attribution(base_path, wanted)
-            _attribution.start()
-        elif _attribution.pid != os.getpid():
-            # A forked child: it has its own files and its own clock, and the parent's traces to start from.
-            _attribution.restart(base_path, wanted)
-        if has_torch:
-            _attribution.with_torch(sys.modules["torch"])
-    except Exception as error:  # noqa: BLE001 (nothing may reach the program)
-        _complain(error)
-
-
-def on_step(step):
-    """The end of step number `step` of this process."""
-    try:
-        if _attribution is not None:
-            _attribution.step(step)
-    except Exception as error:  # noqa: BLE001
-        _complain(error)
-
-
-def _complain(error):
+def complain(error):
     if os.environ.get("STORMLOG_GATE_DEBUG") == "1":
         import traceback
 
@@ -67,14 +31,14 @@ class Attribution:
         self.base = base_path
         self.pid = os.getpid()
         self.current_step = None
-        self.stacks = attribute_frames.Stacks()
-        self.keepers = Keepers()
-        self.python = attribute_tracemalloc.PythonMemory(self.stacks)
+        self.stacks = Stacks()
+        self.retainers = Retainers()
+        self.python = PythonMemory(self.stacks)
         self.tensors = None
         self.hooks = None
         self.devices = []
         self.notes = []
-        self.schedule = attribute_schedule.Schedule(wanted[0], wanted[1], self.python.start, self.take)
+        self.schedule = Schedule(wanted[0], wanted[1], self.python.start, self.take)
         self._torch = None
         self._taking = threading.Lock()
 
@@ -85,7 +49,7 @@ class Attribution:
             os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self):
-        # The files are the parent's. `start` begins anew when the probe follows into the child.
+        # The files are the parent's. `restart` begins again when the probe follows into the child.
         self.schedule.stop()
 
     def restart(self, base_path, wanted):
@@ -94,8 +58,8 @@ class Attribution:
         self.current_step = None
         self.devices = []
         self._taking = threading.Lock()
-        self.keepers = Keepers()
-        self.schedule = attribute_schedule.Schedule(wanted[0], wanted[1], self.python.start, self.take)
+        self.retainers = Retainers()
+        self.schedule = Schedule(wanted[0], wanted[1], self.python.start, self.take)
         self.schedule.start()
         if self.tensors is not None:
             self.tensors.moments = self.schedule
@@ -104,8 +68,8 @@ class Attribution:
         if self._torch is torch:
             return
         self._torch = torch
-        from .attribute_cuda import MODULES, DeviceMemory
-        from .attribute_graph import HookWatch
+        from .cuda import MODULES, DeviceMemory
+        from .graph import HookWatch
 
         for name in MODULES:
             device = DeviceMemory(torch, name, self._device_records)
@@ -117,24 +81,26 @@ class Attribution:
             if any(device.on for device in self.devices):
                 self._device_records()
         except Exception as error:  # noqa: BLE001
-            _complain(error)
+            complain(error)
             self.notes.append("tensors are not seen with torch %s" % getattr(torch, "__version__", "?"))
 
     def _tensors(self, torch):
-        from .attribute_scan import ScannedTensors
-        from .attribute_tensors import TensorMemory, follow_threads
+        # Loaded before the compiler is kept from compiling what is loaded of the probe.
+        from . import moment, rows  # noqa: F401
+        from .scan import ScannedTensors
+        from .tensors import TensorMemory, follow_threads
 
         tensors = TensorMemory(torch, self.stacks, self.schedule)
         try:
             tensors.start()
         except (ImportError, AttributeError) as error:
-            _complain(error)
+            complain(error)
             return ScannedTensors(torch, self.stacks)
         follow_threads(tensors)
         return tensors
 
     def _device_records(self):
-        # The device's own history knows its tensors better, and without the mode torch.compile works as it always does.
+        # The device's own history is more precise, and torch.compile works as usual without the dispatch mode.
         if self.tensors is not None:
             self.tensors.stop("host tensors are not followed: the device records its history")
 
@@ -146,23 +112,23 @@ class Attribution:
         self.schedule.at_step(step)
 
     def finish(self):
-        """At the end of the process: what can still be had of the moments that were not reached."""
+        """At the end of the process, in place of the moments that were not reached."""
         try:
             schedule = self.schedule
             schedule.stop()
             if schedule.over or not schedule.prepared or self.pid != os.getpid():
                 return
-            # A process that reached no moment and trains nothing was a helper: nothing of it can be said to grow.
+            # A process that reached no moment and trains nothing was a helper, with too few moments to show growth.
             if schedule.taken > 0 or self._torch is not None:
                 self.take(schedule.next, True, ended=True)
         except Exception as error:  # noqa: BLE001
-            _complain(error)
+            complain(error)
         finally:
             if self.tensors is not None:
                 self.tensors.on = False
 
     def take(self, moment, in_program, ended=False):
-        """Write moment number `moment` down. `in_program`: called by the thread that runs the program."""
+        """Write moment number `moment`. `in_program`: called by the thread that runs the program."""
         if not self._taking.acquire(False):
             return
         tensors = self.tensors
@@ -170,21 +136,21 @@ class Attribution:
         watching = tensors is not None and tensors.on
         try:
             if collecting:
-                # Cycles that wait for the collector are no leak. A program that turned it off leaks them.
+                # Cycles that wait for the collector are not a leak. A program that turned it off leaks them.
                 gc.collect()
                 gc.disable()
-            # The interpreter's cache of attribute lookups keeps the names it was asked with; torch makes a new string for every
-            # operator that a mode sees, so the cache would fill up like a leak.
+            # The interpreter's cache of attribute lookups keeps the names it looked up. torch makes a new string for
+            # every operator that a mode sees, so the cache would grow like a leak.
             getattr(sys, "_clear_type_cache", _nothing)()
             if not in_program:
-                # The program stands still while it is looked at, as far as Python decides about that.
+                # Other Python threads stand still while the live memory is read.
                 sys.setswitchinterval(30.0)
             if watching:
                 tensors.on = False
             self._write(moment, in_program, ended)
             self.stacks.rest()
         except Exception as error:  # noqa: BLE001
-            _complain(error)
+            complain(error)
         finally:
             if watching:
                 tensors.on = True
@@ -194,8 +160,8 @@ class Attribution:
             self._taking.release()
 
     def _write(self, moment, in_program, ended):
-        from .attribute_moment import Moment
-        from .attribute_rows import KeeperTable, device_rows, python_rows, tensor_rows
+        from .moment import Moment
+        from .rows import RetainerTable, device_rows, python_rows, tensor_rows
 
         head = {
             "schema": SCHEMA,
@@ -209,27 +175,27 @@ class Attribution:
             head["ended"] = True
             notes.append("the run ended before its last moment: this was taken at its end")
         python = self.python.live()
-        look = Moment(self.stacks, self._torch, self.tensors, self.keepers, self.hooks, in_program)
+        look = Moment(self.stacks, self._torch, self.tensors, self.retainers, self.hooks, in_program)
         look.look()
         notes.extend(look.notes)
         blocks = self._snapshots(moment, look)
         notes.extend(device.note for device in self.devices if device.note is not None)
         if python is not None:
             total, live = python
-            table = KeeperTable(look)
+            table = RetainerTable(look)
             rows = python_rows(look, live, table)
             more = [] if self.python.note is None else [self.python.note]
             extra = {"facts": {}, "held_on_devices": device_rows(look, blocks, table)}
             self._document(head, "tracemalloc", rows, table, notes + more, total, extra)
         if self.tensors is not None:
-            table = KeeperTable(look)
+            table = RetainerTable(look)
             rows = tensor_rows(look, table)
             more = sorted(self.tensors.notes)
             self._document(head, "torch-cpu", rows, table, notes + more, None, {"facts": look.facts})
             self.tensors.epoch += 1
 
     def _snapshots(self, moment, look):
-        """Write the devices' snapshots; of the memory that keepers hold there, what the snapshots know."""
+        """Write the devices' snapshots. Returns what they know of the device memory that retainers hold."""
         wanted = {(device, address) for device, address, _ in look.on_devices}
         blocks = {}
         for device in self.devices:
@@ -244,7 +210,7 @@ class Attribution:
         content["total_bytes"] = sum(line["bytes"] for line in lines) if total is None else total
         content["lines"] = lines[:MAX_LINES]
         content["others_bytes"] = sum(line["bytes"] for line in lines[MAX_LINES:])
-        content["keepers"] = table.told()
+        content["retainers"] = table.rows()
         content["notes"] = notes
         content.update(extra)
         path = "%s.lines.%d.%s.json" % (self.base, head["moment"], source)
