@@ -5,7 +5,7 @@ import type { Horizon } from "./horizon.ts";
 import { type OrderedSeries, orderSeries } from "./ordered.ts";
 import { largest, type MetricSeries } from "./series.ts";
 import { type Bins, toBins } from "./trend/bins.ts";
-import { classifyDrift } from "./trend/drift.ts";
+import { classifyDrift } from "./trend/classify-drift.ts";
 import { classifyHighwater } from "./trend/highwater.ts";
 import { horizonFactor, materialChange, materialGrowth } from "./trend/materiality.ts";
 

@@ -1,5 +1,5 @@
 import type { MeasuredSeries } from "../analysis/measurements.ts";
-import { median } from "../stats/spread.ts";
+import { median } from "../stats/order-statistics.ts";
 import {
   CONFIRMED_SPREADS,
   GROWTH_FLOOR_BYTES,

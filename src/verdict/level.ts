@@ -1,4 +1,4 @@
-import { median } from "../stats/spread.ts";
+import { median } from "../stats/order-statistics.ts";
 
 /** Where runs of one kind lie, and how far above that a run may lie. Bytes. */
 export interface Level {

@@ -1,4 +1,5 @@
-import { median, spread } from "../stats/spread.ts";
+import { median } from "../stats/order-statistics.ts";
+import { spread } from "../stats/spread.ts";
 import { compareWithBase, type Dismissal } from "./compare-with-base.ts";
 import { bound, confirmations, falseAlarmRate, predictiveChance, predictiveConfirmations } from "./confirmation.ts";
 import { BASE_RERUNS, CLEAR_MARGINS, CONFIRMED_ALPHA_SHARE, MIN_SESSIONS, OWN_LEVEL_SHARE } from "./defaults.ts";

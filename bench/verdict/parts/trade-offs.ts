@@ -1,7 +1,7 @@
 import { analyze } from "../../../src/analysis/analyze.ts";
 import type { OrderedSeries } from "../../../src/analysis/ordered.ts";
 import { toBins } from "../../../src/analysis/trend/bins.ts";
-import { classifyDrift } from "../../../src/analysis/trend/drift.ts";
+import { classifyDrift } from "../../../src/analysis/trend/classify-drift.ts";
 import { MIB } from "../../../src/core/units.ts";
 import { median } from "../../../src/stats/order-statistics.ts";
 import { injection, type LeakShape } from "../corpus/inject.ts";

@@ -1,4 +1,4 @@
-import { median } from "../../../src/stats/spread.ts";
+import { median } from "../../../src/stats/order-statistics.ts";
 import type { PeakRule } from "./peak-rule.ts";
 
 /** Scale of a metric as these rules want it, bytes. */

@@ -1,7 +1,8 @@
 import tCdf from "@stdlib/stats-base-dists-t-cdf";
 import { GIB } from "../../../src/core/units.ts";
-import { fitLine } from "../../../src/stats/fit.ts";
-import { mean, median } from "../../../src/stats/order-statistics.ts";
+import { fitLine } from "../../../src/stats/least-squares.ts";
+import { mean } from "../../../src/stats/moments.ts";
+import { median } from "../../../src/stats/order-statistics.ts";
 import { type Rule, thinned } from "./rule.ts";
 
 const index = (n: number) => Float64Array.from({ length: n }, (_, i) => i);

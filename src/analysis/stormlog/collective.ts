@@ -1,5 +1,6 @@
 import { MIB } from "../../core/units.ts";
-import { mean, median } from "../../stats/order-statistics.ts";
+import { mean } from "../../stats/moments.ts";
+import { median } from "../../stats/order-statistics.ts";
 import type { TelemetryEvent } from "../../telemetry/recording/model.ts";
 import { roundTo } from "./gap.ts";
 

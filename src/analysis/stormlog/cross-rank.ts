@@ -1,6 +1,6 @@
 import { groupBy } from "../../core/group-by.ts";
 import { MIB } from "../../core/units.ts";
-import { type Intervals, intervalsOf, medianInterval } from "../../stats/intervals.ts";
+import { type MedianSketch, medianOfSketches, medianSketch } from "../../stats/median-sketch.ts";
 import type { FirstCauseSuspect, RanksAnalysis } from "../document.ts";
 
 /** One sample of device memory; Unix nanoseconds as BigInt because they exceed 2^53. */
@@ -68,7 +68,7 @@ export interface RankSummary {
   /** The first time that consecutive rises of device memory add up to a tenth of the rank's peak, and at least 64 MiB. */
   readonly spike: { readonly at: bigint; readonly delta: number; readonly rises: number } | null;
   /** Positive intervals between neighbouring samples, nanoseconds. */
-  readonly intervals: Intervals;
+  readonly intervals: MedianSketch;
 }
 
 function firstSpike({ baseNs, timeNs, bytes }: RankColumns): RankSummary["spike"] {
@@ -117,7 +117,7 @@ export function summarizeRank(rank: number, columns: RankColumns, exact: number)
     samples: timeNs.length,
     firstNs: baseNs + BigInt(timeNs[0]!),
     spike: firstSpike(columns),
-    intervals: intervalsOf(intervals, exact),
+    intervals: medianSketch(intervals, exact),
   };
 }
 
@@ -169,7 +169,7 @@ export function combineRanks(summaries: readonly RankSummary[], claims: RankClai
   const present = new Set(ranks);
   const missing: number[] = [];
   for (let rank = 0; rank < Math.min(worldSize, MAX_FOLLOWED); rank++) if (!present.has(rank)) missing.push(rank);
-  const interval = medianInterval(all.map(({ intervals }) => intervals));
+  const interval = medianOfSketches(all.map(({ intervals }) => intervals));
   const offsets = claims.offsets ?? firstSampleOffsets(all);
   const offsetOf = (rank: number): bigint => offsets.get(rank) ?? 0n;
   const far = ranks.filter((rank) => {
