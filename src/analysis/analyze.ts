@@ -45,8 +45,8 @@ const byRank = (parts: readonly (readonly Finding[])[]): readonly Finding[] =>
 const placeOf = ({ rank, device, metric }: Finding): Place => ({ rank: rank ?? -1, device: device ?? "", metric });
 
 /**
- * The document of all ranks together, from what is known of each recording of the same job; the order in which they come does not
- * change a byte of it. Every rank and device is to be in one of them only.
+ * The document of all ranks together, from what is known of each recording of the same job; the order in which they
+ * come does not change a byte of it. Every rank and device is to be in one of them only.
  */
 export function combineFeatures(parts: readonly RecordingFeatures[], options: ResolvedOptions): AnalysisDocument {
   const measured = parts

@@ -18,8 +18,9 @@ import { attributeCollectives, type CollectiveAttribution } from "./stormlog/col
 import { gapFindings } from "./stormlog/gap.ts";
 
 /**
- * What is known of a recording once its samples have been looked at, at their full rate: a few numbers for each series, whatever
- * its length. Everything that compares ranks works on this, so that recordings of a thousand ranks need never be in memory together.
+ * What is known of a recording once its samples have been looked at, at their full rate: a few numbers for each series,
+ * whatever its length. Everything that compares ranks works on this, so that recordings of a thousand ranks need never
+ * be in memory together.
  */
 export interface RecordingFeatures {
   /** In the order of rank, device and metric. */
@@ -83,7 +84,9 @@ export function extractFeatures(
   };
 }
 
-/** Reserved or device-used memory that rises while the allocator's own level leaks is the same leak, seen from outside. */
+/**
+ * Reserved or device-used memory that rises while the allocator's own level leaks is the same leak, seen from outside.
+ */
 function agreeingSources(all: readonly AnalysedSeries[]): AnalysedSeries[] {
   const leaking = new Set(
     all.flatMap(({ analysis: a }) => (a.metric === "allocated" && a.class === "leak" ? [`${a.rank} ${a.device}`] : [])),

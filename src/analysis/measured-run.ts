@@ -141,7 +141,8 @@ export function resolveMeasurements(input: MeasurementsInput, where = "measureme
 
 /**
  * A measurements document from parsed JSON.
- * @throws GateError INPUT_SCHEMA_VERSION when it was written by a newer release, MEASUREMENTS_INVALID when it is not one
+ * @throws GateError INPUT_SCHEMA_VERSION when it was written by a newer release, MEASUREMENTS_INVALID when it is not
+ *   one
  */
 export function parseMeasurements(json: unknown, where: string): Measurements {
   const schema = typeof json === "object" && json !== null && "schema" in json ? json.schema : undefined;

@@ -24,7 +24,9 @@ interface Range {
   readonly count: number;
 }
 
-/** Extent of an axis over the rows that carry a usable value. `distinct` counts changes, which is exact when ascending. */
+/**
+ * Extent of an axis over the rows that carry a usable value. `distinct` counts changes, which is exact when ascending.
+ */
 function range(axis: Float64Array, bytes: Float64Array): Range {
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;
@@ -83,9 +85,9 @@ function restartsInPlace(steps: Float64Array, bytes: Float64Array): boolean {
 }
 
 /**
- * Drop what is missing, choose the axis and put the samples in its order. Steps are preferred, unless they are too few or
- * restart (run backwards while the clock runs forwards, or without a clock come down seldom and repeat). Rows that are already in order, the usual
- * case, are not copied.
+ * Drop what is missing, choose the axis and put the samples in its order. Steps are preferred, unless they are too few
+ * or restart (run backwards while the clock runs forwards, or without a clock come down seldom and repeat). Rows that
+ * are already in order, the usual case, are not copied.
  */
 export function orderSeries(series: MetricSeries): OrderedSeries {
   const { bytes, timeNs, steps } = series;

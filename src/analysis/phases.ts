@@ -12,15 +12,15 @@ export interface PhaseMemory {
   /** Processes that entered it. */
   readonly processes: number;
   /**
-   * Seconds spent in it, summed over its entries; an entry that never ended lasts as long as its process. Null when the end of
-   * none is known.
+   * Seconds spent in it, summed over its entries; an entry that never ended lasts as long as its process. Null when the
+   * end of none is known.
    */
   readonly seconds: number | null;
   /** Highest sample within it, of any rank; null when no sample lies in it. */
   readonly highest_bytes: number | null;
   /**
-   * The sample nearest to its end minus the one nearest to its beginning, the median over the entries that ended, have a sample
-   * within, and two different ones at their ends; null when none has.
+   * The sample nearest to its end minus the one nearest to its beginning, the median over the entries that ended, have
+   * a sample within, and two different ones at their ends; null when none has.
    */
   readonly growth_bytes: number | null;
 }
@@ -44,8 +44,8 @@ interface Entry extends ProbePhase {
 }
 
 /**
- * Memory by phase, by the first of these that the recording has: allocated on a device, allocated from the heap, the host memory of
- * the process tree. Series are those of the rank whose process named the phase.
+ * Memory by phase, by the first of these that the recording has: allocated on a device, allocated from the heap, the
+ * host memory of the process tree. Series are those of the rank whose process named the phase.
  * @returns null when no phase was named
  */
 export function phasesMemory(recording: Recording): PhasesMemory | null {
@@ -82,8 +82,8 @@ export interface PhaseStretch {
 }
 
 /**
- * The phases of one process that lie in no other, one after the other; of the lowest rank that names any. What overlaps another one
- * (a thread's) is left out; what has no end lasts as long as its process.
+ * The phases of one process that lie in no other, one after the other; of the lowest rank that names any. What overlaps
+ * another one (a thread's) is left out; what has no end lasts as long as its process.
  */
 export function outerPhases(recording: Recording): PhaseStretch[] {
   const named = (recording.info?.probe?.processes ?? []).filter(({ phases = [] }) => phases.length > 0);

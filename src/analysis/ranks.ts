@@ -102,7 +102,10 @@ function speaksBefore(device: string, other: string): boolean {
 const devicesFirst = (groups: readonly TableGroup[]): TableGroup[] =>
   [...groups].sort((a, b) => a.rank - b.rank || Number(a.device === "host") - Number(b.device === "host"));
 
-/** Device memory of a rank as far as it is known: the first metric that has a value, or the column alone would make the rank look absent. */
+/**
+ * Device memory of a rank as far as it is known: the first metric that has a value, or the column alone would make the
+ * rank look absent.
+ */
 function summaryOf(group: TableGroup, epochNs: bigint, exact: number): RankSummary | null {
   for (const metric of ["used", "reserved", "allocated", "host"] as const) {
     const tables = tablesWith(group.tables, metric);

@@ -31,7 +31,10 @@ function search(oracle: (value: number) => boolean, bounds: SearchBounds, hint: 
   return searchSights((value) => (oracle(value) ? "visible" : "silent"), bounds, hint);
 }
 
-/** Sizes that a search may take where each can be judged: steps that double their exponent, steps of sixteen, then halving. */
+/**
+ * Sizes that a search may take where each can be judged: steps that double their exponent, steps of sixteen, then
+ * halving.
+ */
 function mostProbes({ from, to, factor }: SearchBounds): number {
   const doublings = Math.ceil(Math.log2(Math.max(1, Math.log(16) / Math.log(factor)))) + 1;
   const long = Math.ceil(Math.log(to / from) / Math.log(16)) + 1;

@@ -43,7 +43,10 @@ export function bracket(seen: readonly Seen[]): { readonly silent: number | null
   return { silent, visible: visible ?? null };
 }
 
-/** The middle of the widest gap between neighbours, on a geometric scale; null where no gap is wider than this factor or holds a size. */
+/**
+ * The middle of the widest gap between neighbours, on a geometric scale; null where no gap is wider than this factor or
+ * holds a size.
+ */
 function middleOfWidest(sizes: readonly number[], factor: number): number | null {
   const gaps = sizes.flatMap((low, index) => {
     const high = sizes[index + 1];
@@ -56,11 +59,12 @@ function middleOfWidest(sizes: readonly number[], factor: number): number | null
 }
 
 /**
- * The next size to try in the search for the smallest visible one, on a geometric scale. Until both sides are known it steps away from
- * what is known, by the factor, its square, its fourth power, and so on: a good first guess is proved by two sizes, a bad one costs the
- * logarithm of its error. Between both sides it halves. A size that could not be judged is neither side: the search goes past it, then
- * beside it. Every size is tried once, so whatever the answers are, it ends with a silent and a visible size side by side, at a bound, or
- * with the sizes for which neither can be told.
+ * The next size to try in the search for the smallest visible one, on a geometric scale. Until both sides are known it
+ * steps away from what is known, by the factor, its square, its fourth power, and so on: a good first guess is proved
+ * by two sizes, a bad one costs the logarithm of its error. Between both sides it halves. A size that could not be
+ * judged is neither side: the search goes past it, then beside it. Every size is tried once, so whatever the answers
+ * are, it ends with a silent and a visible size side by side, at a bound, or with the sizes for which neither can be
+ * told.
  * @param hint where theory places the answer by now; null = it does not know
  */
 export function nextStep(seen: readonly Seen[], bounds: SearchBounds, hint: number | null): SearchStep {

@@ -15,7 +15,9 @@ export interface MetricSeries {
   readonly totalBytes: number | null;
 }
 
-/** What a chart draws. `timeS` is seconds since the recording's own zero, or the sample's index where there is no clock. */
+/**
+ * What a chart draws. `timeS` is seconds since the recording's own zero, or the sample's index where there is no clock.
+ */
 export interface ChartSeries {
   readonly rank: number;
   readonly device: string;
@@ -69,7 +71,9 @@ export function groupTables(tables: readonly SampleTable[]): TableGroup[] {
   );
 }
 
-/** One column over all tables of a group: the column itself for a single table, else a copy; NaN where a table lacks it. */
+/**
+ * One column over all tables of a group: the column itself for a single table, else a copy; NaN where a table lacks it.
+ */
 export function joinColumn(
   tables: readonly SampleTable[],
   pick: (table: SampleTable) => Float64Array | null | undefined,
@@ -97,21 +101,23 @@ export const tablesWith = (tables: readonly SampleTable[], metric: Metric): read
   tables.filter((table) => table.columns[metric] !== undefined);
 
 /**
- * This many samples of equal phase make a series by themselves; the same as is asked of any series. Within a step a live level
- * rises and falls by the step's own working memory, and a sample on a timer falls anywhere in it.
+ * This many samples of equal phase make a series by themselves; the same as is asked of any series. Within a step a
+ * live level rises and falls by the step's own working memory, and a sample on a timer falls anywhere in it.
  */
 const ENOUGH_AT_STEP = 24;
 
 /**
- * ... unless what came after them took longer than they did, and longer than a program takes to end: then the loop was not all
- * there was. Nanoseconds.
+ * ... unless what came after them took longer than they did, and longer than a program takes to end: then the loop was
+ * not all there was. Nanoseconds.
  */
 const ENDING_NS = 2e9;
 
 /** What lives falls back at the end of a step; what an allocator keeps, or a device shows, does not. */
 const PHASED: ReadonlySet<Metric> = new Set<Metric>(["allocated"]);
 
-/** The rows of a table that the measured process took at the ends of its steps; the table itself where they are too few. */
+/**
+ * The rows of a table that the measured process took at the ends of its steps; the table itself where they are too few.
+ */
 function equalPhase(table: SampleTable, metric: Metric): SampleTable {
   const { atStep, columns, timeNs, steps } = table;
   const values = columns[metric];
@@ -136,7 +142,10 @@ function equalPhase(table: SampleTable, metric: Metric): SampleTable {
   };
 }
 
-/** Largest finite value of a column; null when there is none. Capacity can only be reported too low (a MIG slice, a limit). */
+/**
+ * Largest finite value of a column; null when there is none. Capacity can only be reported too low (a MIG slice, a
+ * limit).
+ */
 export function largest(values: Float64Array | null): number | null {
   let max = Number.NEGATIVE_INFINITY;
   if (values) {
@@ -199,8 +208,8 @@ function seriesFrom(recording: Recording, rowsOf: (table: SampleTable, metric: M
 }
 
 /**
- * Every series the recording has, ordered by rank, device and metric. Where the measured process itself told its live memory at
- * the end of each step, those samples alone make the series of `allocated`.
+ * Every series the recording has, ordered by rank, device and metric. Where the measured process itself told its live
+ * memory at the end of each step, those samples alone make the series of `allocated`.
  */
 export function collectSeries(recording: Recording): MetricSeries[] {
   return seriesFrom(recording, (table, metric) => (PHASED.has(metric) ? equalPhase(table, metric) : table));

@@ -37,8 +37,8 @@ export interface StepPeakEvidence {
 }
 
 /**
- * @param most steps of a rank that are kept; a longer run is looked at in windows of a power of two of steps, each standing for its
- *   highest value
+ * @param most steps of a rank that are kept; a longer run is looked at in windows of a power of two of steps, each
+ *   standing for its highest value
  */
 export function stepPeakEvidence(
   recording: Recording,

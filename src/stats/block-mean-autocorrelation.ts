@@ -12,8 +12,9 @@ function trimmedMeanSquare(y: Float64Array, lag: number): number {
 
 /**
  * Correlation of the means of neighbouring blocks under AR(1) noise. φ comes from the variances of the lag-2 and lag-1
- * differences, whose ratio is 1 + φ (the variogram estimate), which neither a slope nor a few jumps change. The correlation of
- * means of m points follows in closed form: φ(1 − φᵐ)² / (1 − φ)² over m(1 + φ)/(1 − φ) − 2φ(1 − φᵐ)/(1 − φ)².
+ * differences, whose ratio is 1 + φ (the variogram estimate), which neither a slope nor a few jumps change. The
+ * correlation of means of m points follows in closed form: φ(1 − φᵐ)² / (1 − φ)² over m(1 + φ)/(1 − φ) − 2φ(1 − φᵐ)/(1
+ * − φ)².
  * @param blocks number of blocks that the points are divided into
  */
 export function blockMeanAutocorrelation(y: Float64Array, blocks: number): number {

@@ -13,8 +13,9 @@ export const MANY_PERIODS: PeriodRule = { minCorrelation: 0.35, minPeriods: 12 }
 export const FEW_PERIODS: PeriodRule = { minCorrelation: 0.6, minPeriods: 4 };
 
 /**
- * Period of a regularly spaced series in points: the lag of the highest peak of the sample autocorrelation function of the
- * linearly detrended values after its first zero crossing (Box and Jenkins 1970, chapter 2). 1 when no period is clear enough.
+ * Period of a regularly spaced series in points: the lag of the highest peak of the sample autocorrelation function of
+ * the linearly detrended values after its first zero crossing (Box and Jenkins 1970, chapter 2). 1 when no period is
+ * clear enough.
  */
 export function findPeriod(values: Float64Array, rule: PeriodRule = MANY_PERIODS): number {
   const n = values.length;

@@ -9,8 +9,8 @@ export interface LineFit {
 }
 
 /**
- * Ordinary least squares of y on x over [from, to): slope = Sxy / Sxx, SSE = Syy − slope · Sxy, with sums around the means.
- * The slope is 0 where all x are equal.
+ * Ordinary least squares of y on x over [from, to): slope = Sxy / Sxx, SSE = Syy − slope · Sxy, with sums around the
+ * means. The slope is 0 where all x are equal.
  */
 export function fitLine(x: ArrayLike<number>, y: ArrayLike<number>, from = 0, to = y.length): LineFit {
   const n = to - from;

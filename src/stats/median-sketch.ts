@@ -1,8 +1,9 @@
 import { medianInPlace } from "./order-statistics.ts";
 
 /**
- * Values of which only the median is needed: exact, or a histogram with logarithmic bins where there are many (as in Masson, Rim
- * and Lee 2019, "DDSketch"), so that ten thousand samples of a thousand ranks need a few hundred numbers each.
+ * Values of which only the median is needed: exact, or a histogram with logarithmic bins where there are many (as in
+ * Masson, Rim and Lee 2019, "DDSketch"), so that ten thousand samples of a thousand ranks need a few hundred numbers
+ * each.
  */
 export type MedianSketch =
   | { readonly kind: "exact"; readonly values: Float64Array }
@@ -14,7 +15,9 @@ const DROPPED_BITS = 20 - KEPT_BITS;
 
 const double = new Float64Array(1);
 const words = new Uint32Array(double.buffer);
-/** Index of the word with the sign, the exponent and the first bits of the fraction, by the byte order of this machine. */
+/**
+ * Index of the word with the sign, the exponent and the first bits of the fraction, by the byte order of this machine.
+ */
 const HIGH = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 1 : 0;
 
 /** The middle of the bin of a value. */
@@ -41,7 +44,10 @@ export function medianSketch(values: readonly number[], exact: number): MedianSk
   return { kind: "counted", sizes: Float64Array.from(counts.keys()), counts: Float64Array.from(counts.values()) };
 }
 
-/** Median of the values of all sketches, rounded down, to one part in four thousand where one has bins. 0 when there are no values. */
+/**
+ * Median of the values of all sketches, rounded down, to one part in four thousand where one has bins. 0 when there are
+ * no values.
+ */
 export function medianOfSketches(all: readonly MedianSketch[]): bigint {
   if (all.every((one) => one.kind === "exact")) {
     const joined = new Float64Array(all.reduce((length, { values }) => length + values.length, 0));

@@ -13,8 +13,8 @@ export function standardDeviation(values: readonly number[]): number {
 }
 
 /**
- * Pooled standard deviation, sₚ = √(Σ(nᵢ − 1)sᵢ² / Σ(nᵢ − 1)): the deviation around each group's own mean. Null when no group
- * has two values.
+ * Pooled standard deviation, sₚ = √(Σ(nᵢ − 1)sᵢ² / Σ(nᵢ − 1)): the deviation around each group's own mean. Null when no
+ * group has two values.
  */
 export function pooledDeviation(groups: readonly (readonly number[])[]): number | null {
   let squares = 0;

@@ -1,8 +1,9 @@
 /**
- * End of the initial transient by the marginal standard error rule, MSER (White 1997, "An effective truncation heuristic for
- * bias reduction in simulation output"), with residuals of a line instead of deviations from the mean: the classic rule would
- * cut a linear leak to half of its length. For a cut of t points, g(t) = (SSE of a line through y[t:] + N · noise²) / N² with
- * N points left. The t up to n/2 with the smallest g is returned, if g(t) is at most half of g(0).
+ * End of the initial transient by the marginal standard error rule, MSER (White 1997, "An effective truncation
+ * heuristic for bias reduction in simulation output"), with residuals of a line instead of deviations from the mean:
+ * the classic rule would cut a linear leak to half of its length. For a cut of t points, g(t) = (SSE of a line through
+ * y[t:] + N · noise²) / N² with N points left. The t up to n/2 with the smallest g is returned, if g(t) is at most half
+ * of g(0).
  * @param noise standard deviation that quantisation leaves at least, in the unit of y
  * @returns number of points to drop
  */

@@ -46,7 +46,10 @@ export function medianInPlace(values: Float64Array, from = 0, to = values.length
   return (lower + upper) / 2;
 }
 
-/** A copy that may be reordered. `Float64Array.from` walks an iterator, which takes many times as long as copying the memory. */
+/**
+ * A copy that may be reordered. `Float64Array.from` walks an iterator, which takes many times as long as copying the
+ * memory.
+ */
 export function copyOf(values: ArrayLike<number>): Float64Array {
   return values instanceof Float64Array ? values.slice() : Float64Array.from(values);
 }
@@ -57,8 +60,8 @@ export function median(values: ArrayLike<number>): number {
 }
 
 /**
- * Low median: the lower of the two middle values where their number is even, so that the result is always one of the values.
- * A stretch that straddles a jump then shows one of the two levels instead of a third that does not exist.
+ * Low median: the lower of the two middle values where their number is even, so that the result is always one of the
+ * values. A stretch that straddles a jump then shows one of the two levels instead of a third that does not exist.
  */
 export function medianLow(values: ArrayLike<number>): number {
   const copy = copyOf(values);

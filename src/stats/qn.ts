@@ -8,10 +8,10 @@ export function pairwiseDifferences(values: readonly number[]): number[] {
 }
 
 /**
- * Qn, a robust scale estimate: Qn = 2.2219 · dₙ · {|xᵢ − xⱼ|; i < j}₍ₖ₎ with k = (h choose 2) and h = ⌊n/2⌋ + 1 (Rousseeuw and
- * Croux 1993, "Alternatives to the median absolute deviation"). dₙ is the finite-sample factor of Croux and Rousseeuw (1992).
- * Its breakdown point equals that of the MAD and its efficiency is twice as high, which matters with ten runs.
- * 0 for fewer than two values.
+ * Qn, a robust scale estimate: Qn = 2.2219 · dₙ · {|xᵢ − xⱼ|; i < j}₍ₖ₎ with k = (h choose 2) and h = ⌊n/2⌋ + 1
+ * (Rousseeuw and Croux 1993, "Alternatives to the median absolute deviation"). dₙ is the finite-sample factor of Croux
+ * and Rousseeuw (1992). Its breakdown point equals that of the MAD and its efficiency is twice as high, which matters
+ * with ten runs. 0 for fewer than two values.
  */
 export function qn(values: readonly number[]): number {
   const n = values.length;

@@ -4,11 +4,11 @@ import { fitLine } from "./least-squares.ts";
 const CHANCE_CORRELATION = 0.2;
 
 /**
- * Factor by which autocorrelation increases the standard error of a slope of means of pairs of these points: √((1 + r) / (1 − r))
- * for AR(1) noise (Bayley and Hammersley 1946, "The effective number of independent observations in an autocorrelated time
- * series"). r is the lag-1 correlation of the pairs' means, from that of the residuals of a fitted line, ρ̂, corrected for its
- * bias −(2 + 4ρ)/n (van Giersbergen 2005, "On the effect of deterministic terms on the bias in stable AR models").
- * 1 for independent points.
+ * Factor by which autocorrelation increases the standard error of a slope of means of pairs of these points: √((1 + r)
+ * / (1 − r)) for AR(1) noise (Bayley and Hammersley 1946, "The effective number of independent observations in an
+ * autocorrelated time series"). r is the lag-1 correlation of the pairs' means, from that of the residuals of a fitted
+ * line, ρ̂, corrected for its bias −(2 + 4ρ)/n (van Giersbergen 2005, "On the effect of deterministic terms on the bias
+ * in stable AR models"). 1 for independent points.
  */
 export function slopeErrorInflation(x: Float64Array, y: Float64Array): number {
   const n = y.length;

@@ -6,8 +6,9 @@ const WHITE_VARIANCES = [0, 1] as const;
 const MAX_RELAXATION = 0.4;
 const RELAXATION_FACTOR = 1.3;
 /**
- * Quantile of φ, weighted by likelihood, at which the p-value is taken. With the mean over all φ the small probability of a
- * random walk would drown every leak. With the median, one healthy AR(1) 0.9 series of 60 points in 50 would be significant.
+ * Quantile of φ, weighted by likelihood, at which the p-value is taken. With the mean over all φ the small probability
+ * of a random walk would drown every leak. With the median, one healthy AR(1) 0.9 series of 60 points in 50 would be
+ * significant.
  */
 const PHI_QUANTILE = 0.66;
 
@@ -21,10 +22,10 @@ interface Fit {
 }
 
 /**
- * Generalised least squares of a line in AR(1) noise of unit variance plus white noise of variance `white`, by one pass of a
- * Kalman filter over the points and the two regressors (Harvey 1989, "Forecasting, structural time series models and the Kalman
- * filter", 3.4.2). The filter's prediction errors are independent, so ordinary least squares on them is the generalised fit,
- * with its restricted likelihood (REML).
+ * Generalised least squares of a line in AR(1) noise of unit variance plus white noise of variance `white`, by one pass
+ * of a Kalman filter over the points and the two regressors (Harvey 1989, "Forecasting, structural time series models
+ * and the Kalman filter", 3.4.2). The filter's prediction errors are independent, so ordinary least squares on them is
+ * the generalised fit, with its restricted likelihood (REML).
  */
 function fitNoise(y: Float64Array, phi: number, white: number, rounding: number): Fit {
   const n = y.length;
@@ -72,10 +73,10 @@ function fitNoise(y: Float64Array, phi: number, white: number, rounding: number)
 }
 
 /**
- * One-sided p-value of a rise in equally spaced points whose noise may be autocorrelated: the probability that AR(1) plus white
- * noise without a trend gives a slope at least as steep. The noise model is estimated from the points. φ is taken at a quantile
- * of its profile over a grid (see {@link PHI_QUANTILE}), and the p-values at that φ are averaged by likelihood. The work is about
- * forty passes over at most a few hundred points.
+ * One-sided p-value of a rise in equally spaced points whose noise may be autocorrelated: the probability that AR(1)
+ * plus white noise without a trend gives a slope at least as steep. The noise model is estimated from the points. φ is
+ * taken at a quantile of its profile over a grid (see {@link PHI_QUANTILE}), and the p-values at that φ are averaged by
+ * likelihood. The work is about forty passes over at most a few hundred points.
  * @param rounding smallest standard deviation to assume, in the unit of y
  */
 export function slopePValue(y: Float64Array, rounding: number): number {

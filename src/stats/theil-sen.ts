@@ -1,9 +1,9 @@
 import { medianInPlace } from "./order-statistics.ts";
 
 /**
- * Theil–Sen slope: the median of (yⱼ − yᵢ) / (xⱼ − xᵢ) over all pairs with xⱼ > xᵢ (Theil 1950, Sen 1968, "Estimates of the
- * regression coefficient based on Kendall's tau"). Its breakdown point is 29 %. The work is quadratic, for at most a few
- * hundred points. 0 where all x are equal.
+ * Theil–Sen slope: the median of (yⱼ − yᵢ) / (xⱼ − xᵢ) over all pairs with xⱼ > xᵢ (Theil 1950, Sen 1968, "Estimates of
+ * the regression coefficient based on Kendall's tau"). Its breakdown point is 29 %. The work is quadratic, for at most
+ * a few hundred points. 0 where all x are equal.
  */
 export function theilSen(x: ArrayLike<number>, y: ArrayLike<number>): number {
   const n = y.length;

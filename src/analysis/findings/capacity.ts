@@ -7,8 +7,9 @@ import { FLOOR_BYTES } from "../trend/materiality.ts";
 const COMMON_SIZES_GIB = [16, 24, 40, 80, 141] as const;
 
 /**
- * When growth at the measured speed fills devices of common sizes: `steps_to_oom_16_gb` and so on, `seconds_to_oom_…` where there
- * are no steps; 0 where the level is above that size already. Empty for the host and for what does not grow.
+ * When growth at the measured speed fills devices of common sizes: `steps_to_oom_16_gb` and so on, `seconds_to_oom_…`
+ * where there are no steps; 0 where the level is above that size already. Empty for the host and for what does not
+ * grow.
  */
 export function fillTimes({ analysis, lastBytes }: AnalysedSeries): Readonly<Record<string, number>> {
   const perStep = analysis.slope_bytes_per_step;
@@ -48,9 +49,9 @@ function speedOf(allocated: SeriesAnalysis): Speed | null {
 }
 
 /**
- * What the driver cannot see: memory the allocator holds but has not handed out takes up a leak for that long. Slack is the
- * peak reserved minus the peak allocated, per rank and device where both are known; nothing is said of less than 16 MiB,
- * or of what a single step or second uses up.
+ * What the driver cannot see: memory the allocator holds but has not handed out takes up a leak for that long. Slack is
+ * the peak reserved minus the peak allocated, per rank and device where both are known; nothing is said of less than 16
+ * MiB, or of what a single step or second uses up.
  */
 export function slackFindings(all: readonly AnalysedSeries[]): Finding[] {
   const placeOf = ({ rank, device }: SeriesAnalysis) => `${rank} ${device}`;

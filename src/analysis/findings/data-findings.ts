@@ -117,8 +117,8 @@ function extent(axis: Float64Array | null, bytes: Float64Array): Extent | null {
 }
 
 /**
- * Ranks that cover less of the run than the others: a rank that died says nothing about the time after. Steps are compared
- * where every rank has them; else lengths of time, which do not depend on the ranks' clocks agreeing.
+ * Ranks that cover less of the run than the others: a rank that died says nothing about the time after. Steps are
+ * compared where every rank has them; else lengths of time, which do not depend on the ranks' clocks agreeing.
  */
 function shortRanks(collected: readonly SeriesShape[]): Finding[] {
   for (const metric of ["allocated", "used", "reserved", "host"] as const) {

@@ -46,7 +46,10 @@ interface TrendModel {
   readonly allocatorMs?: number;
 }
 
-/** One process on one device: driver every 20 ms, allocator every 23 ms unless told otherwise, ten steps a second from 1 s on. */
+/**
+ * One process on one device: driver every 20 ms, allocator every 23 ms unless told otherwise, ten steps a second from 1
+ * s on.
+ */
 function story({
   seconds = 30,
   gap = () => 0,

@@ -59,7 +59,10 @@ const where = (series: SeriesAnalysis): Pick<Finding, "rank" | "device" | "metri
   metric: series.metric,
 });
 
-/** The speed of the growth, which is true from the first steady sample on; its product with the span also counts the start-up. */
+/**
+ * The speed of the growth, which is true from the first steady sample on; its product with the span also counts the
+ * start-up.
+ */
 function rate(analysis: SeriesAnalysis): string {
   if (analysis.slope_bytes_per_step !== null) return `${formatBytes(analysis.slope_bytes_per_step)} per step`;
   return analysis.slope_bytes_per_s === null ? "an unknown amount" : `${formatBytes(analysis.slope_bytes_per_s)}/s`;
@@ -173,8 +176,8 @@ const peaksOf = (all: readonly AnalysedSeries[], metric: "allocated" | "used"): 
   );
 
 /**
- * A rank that needs clearly more than the median rank: by its peak allocated memory, else by what drivers count as its own, else
- * by the used memory of its devices.
+ * A rank that needs clearly more than the median rank: by its peak allocated memory, else by what drivers count as its
+ * own, else by the used memory of its devices.
  */
 export function rankSkewFindings(all: readonly AnalysedSeries[], jobPeaks: readonly RankPeak[] = []): Finding[] {
   const sources = [

@@ -46,8 +46,8 @@ function beforeText(shares: GapShares | null): string {
 }
 
 /**
- * Growth after warm-up that is still there in the last quarter of the run; null where it is too small to matter, or fell back. The
- * limits are those from which on another process's memory would be told.
+ * Growth after warm-up that is still there in the last quarter of the run; null where it is too small to matter, or
+ * fell back. The limits are those from which on another process's memory would be told.
  */
 function lastingGrowth({ shares, lateBytes, totalBytes }: AnalysedGap): number | null {
   const { later_bytes: later, peak_bytes: peak } = shares ?? { later_bytes: null, peak_bytes: null };

@@ -31,8 +31,8 @@ function sameClock(series: MetricSeries, other: MetricSeries): Float64Array | nu
 }
 
 /**
- * Used minus reserved of one rank and device, at the moments of `used`: unlike each of the two, it can fall. Where the two were
- * sampled on clocks of their own, reserved is the last reading before.
+ * Used minus reserved of one rank and device, at the moments of `used`: unlike each of the two, it can fall. Where the
+ * two were sampled on clocks of their own, reserved is the last reading before.
  */
 function plainGap(used: MetricSeries, collected: readonly MetricSeries[]): MeasuredGap | null {
   if (used.metric !== "used" || used.device === "host") return null;
@@ -71,9 +71,9 @@ interface Place {
 }
 
 /**
- * When the last of these ranks had done its warm-up steps, infinite for one that never did; null where no steps are known. Before that every gap grows: contexts,
- * libraries and communicators come one after the other, and ranks that start apart make a stair of them that looks like a leak
- * in a run of a few seconds.
+ * When the last of these ranks had done its warm-up steps, infinite for one that never did; null where no steps are
+ * known. Before that every gap grows: contexts, libraries and communicators come one after the other, and ranks that
+ * start apart make a stair of them that looks like a leak in a run of a few seconds.
  */
 function warmFrom({ tables }: Recording, users: readonly Place[]): number | null {
   const moments = tables.flatMap(({ rank, device, timeNs, steps }): number[] => {

@@ -45,9 +45,10 @@ function fromEvents(recording: Recording, events: readonly TelemetryEvent[]): Ga
 const column = (values: Float64Array, keep: readonly number[]) => Float64Array.from(keep, (i) => values[i]!);
 
 /**
- * A device of ours: its readings of used memory, each with what the allocators of all ranks on it held then. Readings around which an
- * allocator moved are left out: the two are read at different times, and the rules would take the difference for a spike. Where others
- * moved its used memory, the driver's account of the job stands for it, or nothing.
+ * A device of ours: its readings of used memory, each with what the allocators of all ranks on it held then. Readings
+ * around which an allocator moved are left out: the two are read at different times, and the rules would take the
+ * difference for a spike. Where others moved its used memory, the driver's account of the job stands for it, or
+ * nothing.
  */
 function fromDevice(recording: Recording, { recorded, users, touched, blind }: DeviceEvidence): GapSamples[] {
   const place = { rank: recorded.rank, device: recorded.name };

@@ -51,8 +51,8 @@ export function growthOnsets(all: readonly RankSeries[], epochNs: bigint): Growt
 }
 
 /**
- * The series of each rank that grows most, where one leaks or rises. The allocator's own level goes before the host's pages: one
- * gate over several ranks counts the pages of them all to its own rank.
+ * The series of each rank that grows most, where one leaks or rises. The allocator's own level goes before the host's
+ * pages: one gate over several ranks counts the pages of them all to its own rank.
  */
 function growingRanks(all: readonly SeriesAnalysis[], onsets: readonly GrowthOnset[], offsetOf: OffsetOf): Growing[] {
   const best = new Map<number, GrowthOnset>();
@@ -89,9 +89,10 @@ interface Growing extends GrowthOnset {
 type OffsetOf = (rank: number) => bigint;
 
 /**
- * Suspects by growth, where no rank's memory jumped: a leak of kilobytes a step never makes the spike that the cross-rank rule
- * looks for. One rank that grows among others that do not is a suspect of high confidence; of several the first to begin is of
- * medium. `first_spike_timestamp_ns` is then the onset of the growth and the deltas are the growth.
+ * Suspects by growth, where no rank's memory jumped: a leak of kilobytes a step never makes the spike that the
+ * cross-rank rule looks for. One rank that grows among others that do not is a suspect of high confidence; of several
+ * the first to begin is of medium. `first_spike_timestamp_ns` is then the onset of the growth and the deltas are the
+ * growth.
  */
 export function withGrowthSuspects(
   ranks: RanksAnalysis,

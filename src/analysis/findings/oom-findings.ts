@@ -25,7 +25,9 @@ function callOf(oom: OutOfMemory, root: string): { readonly frame: OomFrame; rea
   return frame === undefined ? null : { frame, place: `${relativePath(frame.file, root)}:${frame.line}` };
 }
 
-/** "asked for 2.00 GiB on cuda:0, of which 1.12 GiB of 79.15 GiB were free (77.20 GiB allocated, 77.50 GiB reserved)" */
+/**
+ * "asked for 2.00 GiB on cuda:0, of which 1.12 GiB of 79.15 GiB were free (77.20 GiB allocated, 77.50 GiB reserved)"
+ */
 function requestText(oom: OutOfMemory): string {
   const asked =
     oom.requested_bytes === null
@@ -66,7 +68,8 @@ function suspectedText(oom: OutOfMemory): string {
 function remediation(oom: OutOfMemory): readonly string[] {
   const hints: string[] = [];
   const slack = (oom.reserved_bytes ?? 0) - (oom.allocated_bytes ?? 0);
-  // Of a device: what a process's heap holds free lies in pieces between what lives, and no setting of PyTorch's moves that.
+  // Of a device: what a process's heap holds free lies in pieces between what lives, and no setting of PyTorch's moves
+  // that.
   const onDevice = oom.device !== null && oom.device !== "host";
   if (oom.runtime === "torch" && onDevice && oom.requested_bytes !== null && slack >= oom.requested_bytes) {
     hints.push(

@@ -7,8 +7,9 @@ export const DEVICE_UNREAD = "device_unread";
 const known = (column: Float64Array | undefined): boolean => column?.some((value) => !Number.isNaN(value)) === true;
 
 /**
- * A program used an NVIDIA GPU, and nothing of the GPU itself could be read: the allocator's numbers stand alone, and what hides
- * outside of it is not seen. Nothing that a verdict rests on, but what a person should know before trusting the silence.
+ * A program used an NVIDIA GPU, and nothing of the GPU itself could be read: the allocator's numbers stand alone, and
+ * what hides outside of it is not seen. Nothing that a verdict rests on, but what a person should know before trusting
+ * the silence.
  */
 export function unreadDeviceFindings({ info, tables }: Recording): Finding[] {
   const source = info?.sources.find(({ name }) => name === "nvml");

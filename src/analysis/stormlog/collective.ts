@@ -170,8 +170,9 @@ function confidenceOf(
 }
 
 /**
- * Gap spikes that coincide with communication, by Stormlog's scoring: a marker near the spike, other ranks spiking at the
- * same time, and the size of the spike. Attributions of one rank whose intervals overlap are merged, the surest one staying.
+ * Gap spikes that coincide with communication, by Stormlog's scoring: a marker near the spike, other ranks spiking at
+ * the same time, and the size of the spike. Attributions of one rank whose intervals overlap are merged, the surest one
+ * staying.
  */
 export function attributeCollectives(
   events: readonly TelemetryEvent[],

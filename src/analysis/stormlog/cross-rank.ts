@@ -65,7 +65,9 @@ export interface RankSummary {
   readonly samples: number;
   /** Unix nanoseconds of the first one. */
   readonly firstNs: bigint;
-  /** The first time that consecutive rises of device memory add up to a tenth of the rank's peak, and at least 64 MiB. */
+  /**
+   * The first time that consecutive rises of device memory add up to a tenth of the rank's peak, and at least 64 MiB.
+   */
   readonly spike: { readonly at: bigint; readonly delta: number; readonly rises: number } | null;
   /** Positive intervals between neighbouring samples, nanoseconds. */
   readonly intervals: MedianSketch;
@@ -154,8 +156,8 @@ export function firstSampleOffsets(summaries: readonly RankSummary[]): ReadonlyM
 }
 
 /**
- * Which rank was first when several ranks' device memory jumped, by Stormlog's rules: the onset is the second rank's spike on the
- * common clock; ranks at or before it are the suspects. The order of the summaries does not matter.
+ * Which rank was first when several ranks' device memory jumped, by Stormlog's rules: the onset is the second rank's
+ * spike on the common clock; ranks at or before it are the suspects. The order of the summaries does not matter.
  */
 export function combineRanks(summaries: readonly RankSummary[], claims: RankClaims): RanksAnalysis {
   const notes = [...claims.notes];

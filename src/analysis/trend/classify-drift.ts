@@ -15,7 +15,10 @@ import { endToEnd, gatherEvidence, type SettledSeries, settle, type TrendEvidenc
 
 /** A ramp that is flat for this share of the points has ended. */
 const ENDED_SHARE = 0.4;
-/** A step model must beat the best steady model by this difference of the information criterion before growth is excluded. */
+/**
+ * A step model must beat the best steady model by this difference of the information criterion before growth is
+ * excluded.
+ */
 const STRONG_EVIDENCE = 6;
 /** The same for a ramp that ends. After a warm-up no model that has ended may fit better. */
 const ENDED_EVIDENCE = 2;
@@ -24,13 +27,14 @@ const MAX_LEAK_P_VALUE = 0.003;
 /** Level of the test of a lower envelope, where the autocorrelation of the noise is less well known. */
 const ENVELOPE_SIGNIFICANCE = { plain: 0.997, autocorrelated: 0.998 } as const;
 /**
- * Steps after the warm-up (points, where there are no steps) over which growth must be observed before it is projected to a
- * horizon. Over fewer, healthy runs also grow by the same bytes every step (three of 448 real ones did, over 49).
+ * Steps after the warm-up (points, where there are no steps) over which growth must be observed before it is projected
+ * to a horizon. Over fewer, healthy runs also grow by the same bytes every step (three of 448 real ones did, over 49).
  */
 const MIN_PROJECTED_POINTS = 100;
 /**
- * Below a saw-tooth two steps and a line can look alike, so growth there must reach this share of the detectable minimum. This
- * leaves a third of the false leaks on held-out recordings and costs half a point of recall (`bench/verdict`).
+ * Below a saw-tooth two steps and a line can look alike, so growth there must reach this share of the detectable
+ * minimum. This leaves a third of the false leaks on held-out recordings and costs half a point of recall
+ * (`bench/verdict`).
  */
 const MIN_VISIBLE = 0.4;
 /** The lower envelope must rise or fall with the level by this share of what is material. */

@@ -43,7 +43,8 @@ describe("a cycle", () => {
       const found = findCycle(points(n, (i) => 100 * tooth(i, 4.5 + k / 100, (0.618 * k) % 1)));
       return found === null ? 0 : Math.abs(theilSen(index, found.lowerEnvelope)) * (n - 1);
     });
-    // More than a twentieth of the swing. Half of them would be, if the period with the shortest string with a slope were used.
+    // More than a twentieth of the swing. Half of them would be, if the period with the shortest string with a slope
+    // were used.
     expect(grown.filter((growth) => growth > 5).length / grown.length).toBeLessThan(0.2);
   });
 

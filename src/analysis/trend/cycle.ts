@@ -11,7 +11,9 @@ export interface Cycle {
   readonly lowerEnvelope: Float64Array;
   /** Highest minus lowest value of the cycle. */
   readonly swing: number;
-  /** Growth that an error of the period can produce: the share of the swing in the largest gap between sampled phases. */
+  /**
+   * Growth that an error of the period can produce: the share of the swing in the largest gap between sampled phases.
+   */
   readonly doubt: number;
 }
 
@@ -28,15 +30,19 @@ const MAX_SEGMENT_RESIDUAL = 0.7;
 const MIN_SEGMENTS_SHARE = 0.75;
 /** Minimum fall within a segment, as a share of the swing. Growth between the teeth reduces the fall. */
 const MIN_FALL = 0.3;
-/** Beats per series that count as none, and the number from which on they are reliable; for periods near up to MAX_BEAT points. */
+/**
+ * Beats per series that count as none, and the number from which on they are reliable; for periods near up to MAX_BEAT
+ * points.
+ */
 const NO_BEAT = 0.15;
 const MIN_BEATS = 3.8;
 const MAX_BEAT = 12;
 /** Maximum slope of the cycle itself from end to end, as a share of its swing. */
 const MAX_SLOPE = 0.3;
 /**
- * Factor by which the string length with a slope must be shorter than without one. At a period close to a whole number of
- * points a saw-tooth is sampled at nearly the same few phases, and a slightly wrong period turns a part of its swing into growth.
+ * Factor by which the string length with a slope must be shorter than without one. At a period close to a whole number
+ * of points a saw-tooth is sampled at nearly the same few phases, and a slightly wrong period turns a part of its swing
+ * into growth.
  */
 const MIN_GAIN_OF_SLOPE = 1.6;
 /** Maximum distance between the periods without and with a slope, in cycles over the series. */
@@ -44,8 +50,8 @@ const RIVAL_REACH = 0.3;
 const TREND_PARTS = 8;
 
 /**
- * The same after subtraction of the straight line on which neighbours in phase agree best (the median of their slopes). A
- * saw-tooth of few teeth tilts every line fitted to the series as a whole.
+ * The same after subtraction of the straight line on which neighbours in phase agree best (the median of their slopes).
+ * A saw-tooth of few teeth tilts every line fitted to the series as a whole.
  */
 function detrendedStringLength(values: Float64Array, folded: Uint32Array): { score: number; slope: number } {
   const n = folded.length;
@@ -66,8 +72,8 @@ function detrendedStringLength(values: Float64Array, folded: Uint32Array): { sco
 }
 
 /**
- * Whether a frequency is close to a period of q points. Every q-th point then moves slowly in phase, and neighbours in phase
- * are neighbours in time as well: any slow curve would look like a cycle that beats once or twice.
+ * Whether a frequency is close to a period of q points. Every q-th point then moves slowly in phase, and neighbours in
+ * phase are neighbours in time as well: any slow curve would look like a cycle that beats once or twice.
  */
 function beatsSlowly(frequency: number, n: number): boolean {
   const most = Math.min(MAX_BEAT, Math.max(2, n / 40));
@@ -104,8 +110,8 @@ interface Grid {
 }
 
 /**
- * The order depends on the window's length alone and sorting takes most of the time, so the orders of the last few lengths are
- * kept.
+ * The order depends on the window's length alone and sorting takes most of the time, so the orders of the last few
+ * lengths are kept.
  */
 const grids = new Map<number, Grid>();
 const MAX_GRIDS = 4;
@@ -147,7 +153,9 @@ function detrended(y: Float64Array): Float64Array {
   return y.map((value, i) => value - intercept - slope * i);
 }
 
-/** Medians of a few parts, joined by straight lines: follows jumps and late growth, and ignores the edges of a cycle. */
+/**
+ * Medians of a few parts, joined by straight lines: follows jumps and late growth, and ignores the edges of a cycle.
+ */
 function slowTrend(y: Float64Array): Float64Array {
   const n = y.length;
   const x: number[] = [];
@@ -186,11 +194,11 @@ function unorderedStringLength(values: Float64Array): number {
 }
 
 /**
- * Finds a cycle of any shape and period and subtracts it. Points are folded onto one cycle, and the period with the shortest
- * string length is the period (Lafler and Kinman 1965, "An RR Lyrae star survey with the Lick 20-inch astrograph II"), here on
- * absolute differences.
+ * Finds a cycle of any shape and period and subtracts it. Points are folded onto one cycle, and the period with the
+ * shortest string length is the period (Lafler and Kinman 1965, "An RR Lyrae star survey with the Lick 20-inch
+ * astrograph II"), here on absolute differences.
  * @param least mean deviation from a smooth curve below which no cycle is searched, in the unit of the series
- * @returns null when there is no clear cycle
+ * @returns null when the series has no clear cycle
  */
 export function findCycle(y: Float64Array, least = 0): Cycle | null {
   const n = y.length;
@@ -281,7 +289,10 @@ function largestGap(n: number, frequency: number): number {
   return gap;
 }
 
-/** Whether the series falls nearly everywhere: jumps in a row look like a saw-tooth once a line is subtracted, but never fall. */
+/**
+ * Whether the series falls nearly everywhere: jumps in a row look like a saw-tooth once a line is subtracted, but never
+ * fall.
+ */
 function fallsThroughout(y: Float64Array, swing: number, segments: number): boolean {
   const n = y.length;
   let falling = 0;

@@ -9,7 +9,10 @@ const SAME_SIZE = 0.04;
 const MAX_SLACK = 0.2;
 /** Share of the growth that need not be stairs. */
 const REST_SHARE = 0.2;
-/** One-sided level of 5 % of the test for uniformly distributed times: normal quantile, for their mean, and probability, for the ends. */
+/**
+ * One-sided level of 5 % of the test for uniformly distributed times: normal quantile, for their mean, and probability,
+ * for the ends.
+ */
 const UNEVEN = { mean: 1.645, end: 0.05 } as const;
 
 interface Stair {
@@ -18,7 +21,9 @@ interface Stair {
   readonly at: number;
 }
 
-/** Upward jumps between neighbouring points. A jump that one point shows half is one jump. Null when the series falls. */
+/**
+ * Upward jumps between neighbouring points. A jump that one point shows half is one jump. Null when the series falls.
+ */
 function jumpsOf(y: Float64Array, smallest: number): Stair[] | null {
   const last = y.length - 1;
   const jumps: Stair[] = [];
@@ -35,9 +40,9 @@ function jumpsOf(y: Float64Array, smallest: number): Stair[] | null {
 }
 
 /**
- * Whether a series consists of upward stairs of one size at uniformly distributed times: an allocator reserves another segment
- * whenever a leak has filled the last one. Few stairs at random times leave long rests and large gaps, which tests on parts
- * of the series take for jumps or a warm-up.
+ * Whether a series consists of upward stairs of one size at uniformly distributed times: an allocator reserves another
+ * segment whenever a leak has filled the last one. Few stairs at random times leave long rests and large gaps, which
+ * tests on parts of the series take for jumps or a warm-up.
  * @param least smallest jump to consider, in the unit of y
  */
 export function climbsEqualStairs(y: Float64Array, least: number): boolean {

@@ -12,8 +12,8 @@ const MIN_CYCLES = 4;
 const MAX_CYCLES = 8;
 
 /**
- * A series of a few large cycles (a short run whose every step fills and empties memory): one point of the lower envelope per
- * cycle. These are too few to distinguish a leak from anything else, so growth is at most `rising`.
+ * A series of a few large cycles (a short run whose every step fills and empties memory): one point of the lower
+ * envelope per cycle. These are too few to distinguish a leak from anything else, so growth is at most `rising`.
  * @param period bins per cycle, 1 for none
  * @returns null when the series is not made of such cycles
  */

@@ -7,8 +7,8 @@ const QUARTER_SLACK = 1;
 /** A steady leak is flat at its end for less than this share of the points. */
 const MAX_STEADY_FLAT = 0.25;
 /**
- * Minimum share of the growth in the second half, and its slack in standard errors. Stricter after a warm-up, which may be
- * fading out.
+ * Minimum share of the growth in the second half, and its slack in standard errors. Stricter after a warm-up, which may
+ * be fading out.
  */
 export const TAIL = { plain: { share: 0.2, slack: 1 }, afterWarmup: { share: 0.3, slack: 0.5 } } as const;
 
@@ -31,8 +31,8 @@ export function risesThroughout(y: Float64Array, noise: number, restsAllowed: nu
 }
 
 /**
- * Whether the second half still grows: at least the given share of the net growth happens between its two ends. One jump of more
- * than a third of the growth is subtracted first, or a leak with a jump on top would seem to level off.
+ * Whether the second half still grows: at least the given share of the net growth happens between its two ends. One
+ * jump of more than a third of the growth is subtracted first, or a leak with a jump on top would seem to level off.
  */
 export function stillRising(
   y: Float64Array,

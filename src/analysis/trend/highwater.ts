@@ -19,8 +19,9 @@ export interface HighwaterDrift {
 }
 
 /**
- * Class of a running maximum, or of a series that behaves like one, by the number of records of its block maxima (with raw
- * points the autocorrelation of demand would count as records). Never `leak`: an allocator's slack also grows without a leak.
+ * Class of a running maximum, or of a series that behaves like one, by the number of records of its block maxima (with
+ * raw points the autocorrelation of demand would count as records). Never `leak`: an allocator's slack also grows
+ * without a leak.
  */
 export function classifyHighwater(all: Bins, change: number): HighwaterDrift {
   const kept = teardownStart(all.low, all.high, change);

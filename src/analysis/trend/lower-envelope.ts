@@ -5,8 +5,8 @@ import { medianInPlace, medianLow, select } from "../../stats/order-statistics.t
 import type { Bins } from "./bins.ts";
 
 /**
- * The value of each part that represents the level: its middle (robust), its mean (averages fast cycles out), or its lowest,
- * where something cycles on top.
+ * The value of each part that represents the level: its middle (robust), its mean (averages fast cycles out), or its
+ * lowest, where something cycles on top.
  */
 export type EnvelopeKind = "middle" | "mean" | "low";
 
@@ -39,8 +39,8 @@ function lowest(values: Float64Array): number {
 const MIN_MEAN_VALUES = 4;
 
 /**
- * The mean where the values look like noise around one level, where it is more efficient than a median. Else the low median,
- * which stays on one side of a jump and ignores spikes.
+ * The mean where the values look like noise around one level, where it is more efficient than a median. Else the low
+ * median, which stays on one side of a jump and ignores spikes.
  */
 function centre(values: Float64Array): number {
   const middle = medianLow(values);
@@ -82,9 +82,9 @@ interface EnvelopeChoice {
 }
 
 /**
- * Chooses the level of a saw-tooth whose period the autocorrelation cannot determine (irregular, aliased, too few teeth): the
- * least rough of middle, mean and low, in fewer and longer parts where that helps. A leak does not influence the choice, because
- * roughness ignores straight lines and jumps.
+ * Chooses the level of a saw-tooth whose period the autocorrelation cannot determine (irregular, aliased, too few
+ * teeth): the least rough of middle, mean and low, in fewer and longer parts where that helps. A leak does not
+ * influence the choice, because roughness ignores straight lines and jumps.
  * @param noise roughness below which the middle is used, bytes
  */
 export function chooseLowerEnvelope(bins: Bins, parts: number, noise: number): EnvelopeChoice {

@@ -3,9 +3,10 @@ import type { Metric } from "../../telemetry/recording/model.ts";
 import type { Horizon } from "../horizon.ts";
 
 /**
- * Floor of materiality: a change below the larger of this and 1 % of the level is not judged. Healthy allocated memory is mostly
- * bit-constant, so noise can be exactly zero and 512 bytes infinitely significant. An allocator's count changes only by what the
- * program retains, so it needs three quarters of the floor of pages, segments and the driver (`bench/verdict`, part `trade-offs`).
+ * Floor of materiality: a change below the larger of this and 1 % of the level is not judged. Healthy allocated memory
+ * is mostly bit-constant, so noise can be exactly zero and 512 bytes infinitely significant. An allocator's count
+ * changes only by what the program retains, so it needs three quarters of the floor of pages, segments and the driver
+ * (`bench/verdict`, part `trade-offs`).
  */
 export const FLOOR_BYTES: Readonly<Record<Metric, number>> = {
   allocated: 12 * MIB,
@@ -18,8 +19,9 @@ export const FLOOR_SHARE = 0.01;
 export const HORIZON_FLOOR_BYTES = 128 * MIB;
 
 /**
- * Minimum observed growth that is projected to a horizon, bytes. The system maps pages in chunks (128 KiB of glibc's top pad, an
- * arena of a thread), and fewer than 16 chunks do not predict distant growth. An allocator's count does not move in chunks.
+ * Minimum observed growth that is projected to a horizon, bytes. The system maps pages in chunks (128 KiB of glibc's
+ * top pad, an arena of a thread), and fewer than 16 chunks do not predict distant growth. An allocator's count does not
+ * move in chunks.
  */
 const MIN_PROJECTED_BYTES: Readonly<Record<Metric, number>> = {
   allocated: 0,
@@ -46,7 +48,7 @@ export function materialChange(level: number, metric: Metric): number {
   return Math.max(FLOOR_BYTES[metric], FLOOR_SHARE * Math.abs(level));
 }
 
-/** Horizon over observed span. Null when there is no horizon in the unit of the series. */
+/** Horizon over observed span. Null without a horizon in the unit of the series. */
 export function horizonFactor(
   horizon: Horizon | null,
   stepSpan: number | null,
@@ -59,8 +61,8 @@ export function horizonFactor(
 }
 
 /**
- * Smallest material growth over the observed span, bytes. With a horizon, growth that reaches the horizon's floor at its end. A
- * horizon shorter than the observation changes nothing.
+ * Smallest material growth over the observed span, bytes. With a horizon, growth that reaches the horizon's floor at
+ * its end. A horizon shorter than the observation changes nothing.
  */
 export function materialGrowth(level: number, metric: Metric, factor: number | null): number {
   if (factor === null || factor <= 1) return materialChange(level, metric);

@@ -1,6 +1,6 @@
 /**
- * Begin of the tear-down: a process that ends frees its memory, and these last samples must not classify a run as shrinking.
- * The longest run of points at the end, at most a tenth of all, below the minimum of the fifth before them.
+ * Begin of the tear-down: a process that ends frees its memory, and these last samples must not classify a run as
+ * shrinking. The longest run of points at the end, at most a tenth of all, below the minimum of the fifth before them.
  * @returns number of points to keep
  */
 export function teardownStart(low: Float64Array, high: Float64Array, material: number): number {
@@ -25,8 +25,9 @@ export function teardownStart(low: Float64Array, high: Float64Array, material: n
 const ENDING_SHARE = 0.02;
 
 /**
- * An end that is sampled half-way in a series that rises fast: below its neighbours, but not below earlier values. A fall near
- * the end by more than half of what is material, larger than any fall before it, after which the series does not recover.
+ * An end that is sampled half-way in a series that rises fast: below its neighbours, but not below earlier values. A
+ * fall near the end by more than half of what is material, larger than any fall before it, after which the series does
+ * not recover.
  */
 function abruptEnd(low: Float64Array, high: Float64Array, material: number): number {
   const n = low.length;

@@ -24,7 +24,9 @@ const MAX_BLOCKS = 120;
 const CHOSEN_SIGNIFICANCE = 0.998;
 /** Points from which the autocorrelated noise is estimated. */
 const NOISE_POINTS = 240;
-/** Autocorrelated noise makes steps fit better than they should: the criterion's margins grow by at most this factor. */
+/**
+ * Autocorrelated noise makes steps fit better than they should: the criterion's margins grow by at most this factor.
+ */
 const MAX_EVIDENCE_FACTOR = 4;
 
 /** A series without its cycle and its tear-down, and with its warm-up marked. */

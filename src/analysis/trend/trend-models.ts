@@ -1,9 +1,9 @@
 import { fitLine } from "../../stats/least-squares.ts";
 
 /**
- * Models of a trend, fitted by least squares and compared by the Bayesian information criterion (Schwarz 1978, "Estimating the
- * dimension of a model"). The better model distinguishes a leak from a jump. The size of single rises does not, because noise
- * inflates it.
+ * Models of a trend, fitted by least squares and compared by the Bayesian information criterion (Schwarz 1978,
+ * "Estimating the dimension of a model"). The better model distinguishes a leak from a jump. The size of single rises
+ * does not, because noise inflates it.
  */
 export const TREND_MODELS = [
   "flat",

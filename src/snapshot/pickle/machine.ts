@@ -106,11 +106,12 @@ class Stack {
 }
 
 /**
- * Reads one pickle of plain data, of protocol 2 to 5, into `builder`. Numbers, strings, lists, dicts and tuples are plain data.
- * Opcodes that could load code or construct an object are rejected, so untrusted files can be read. There is no recursion, every
- * opcode takes time proportional to its bytes and the values it takes, and everything kept is charged to `budget`.
- * @throws GateError (invalid input) SNAPSHOT_FORBIDDEN_OPCODE, SNAPSHOT_PROTOCOL, SNAPSHOT_TRUNCATED, SNAPSHOT_MALFORMED,
- *   SNAPSHOT_TOO_COSTLY
+ * Reads one pickle of plain data, of protocol 2 to 5, into `builder`. Numbers, strings, lists, dicts and tuples are
+ * plain data. Opcodes that could load code or construct an object are rejected, so untrusted files can be read. There
+ * is no recursion, every opcode takes time proportional to its bytes and the values it takes, and everything kept is
+ * charged to `budget`.
+ * @throws GateError (invalid input) SNAPSHOT_FORBIDDEN_OPCODE, SNAPSHOT_PROTOCOL, SNAPSHOT_TRUNCATED,
+ *   SNAPSHOT_MALFORMED, SNAPSHOT_TOO_COSTLY
  */
 export function runPickle(source: ByteSource, builder: PickleBuilder, budget: Budget, where: string): PickleResult {
   const window = new Window(source, budget, where);
@@ -162,7 +163,7 @@ function interpret(window: Window, start: number, builder: PickleBuilder, budget
           position += op === Op.BINPUT ? 1 : 4;
           checkMemoIndex(index, window, position);
         }
-        if (depth === stack.floor) throw malformed(window, position, "nothing on the stack to remember");
+        if (depth === stack.floor) throw malformed(window, position, "an empty stack to memoize");
         memo.put(index, kinds[depth - 1] as number, values[depth - 1] as number);
         break;
       }
@@ -200,7 +201,7 @@ function interpret(window: Window, start: number, builder: PickleBuilder, budget
         stack.mark(depth);
         break;
       case Op.STOP:
-        if (depth !== 1 || stack.open !== 0) throw malformed(window, position, "an end with something left open");
+        if (depth !== 1 || stack.open !== 0) throw malformed(window, position, "an end with values left on the stack");
         return { kind: kinds[0] as number, value: values[0] as number };
       default:
         stack.depth = depth;
@@ -220,7 +221,7 @@ function checkMemoIndex(index: number, window: Window, position: number): void {
 
 /** The first value of a container: the one above the newest mark. */
 function unmark(stack: Stack, window: Window, container: string): number {
-  if (stack.open === 0) throw malformed(window, stack.position, `the end of a ${container} that never began`);
+  if (stack.open === 0) throw malformed(window, stack.position, `the end of a ${container} without a begin`);
   return stack.unmark();
 }
 
@@ -261,7 +262,7 @@ function runContainer(op: number, stack: Stack, builder: PickleBuilder, window: 
       const size = op === Op.EMPTY_TUPLE ? 0 : op - Op.TUPLE1 + 1;
       const from = op === Op.TUPLE ? unmark(stack, window, "tuple") : depth - size;
       if (op !== Op.TUPLE && from < stack.floor)
-        throw malformed(window, position, "a tuple of more values than there are");
+        throw malformed(window, position, "a tuple of more values than the stack has");
       builder.tuple(kinds, values, from, depth);
       stack.depth = from + 1;
       return true;
