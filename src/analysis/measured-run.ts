@@ -17,7 +17,7 @@ import {
 
 const SCHEMA_NAME = "stormlog.measurements/";
 
-/** Of memory that somebody else moved nothing is judged. */
+/** Used memory that other processes changed is not judged. */
 const NO_EVIDENCE = {
   peak_bytes: null,
   growth_bytes: null,
@@ -34,7 +34,7 @@ const evidenceOf = (series: SeriesAnalysis) => ({
   class: series.class,
 });
 
-/** The part of an analysis that is judged and stored. */
+/** The fields of an analysis that are judged and stored. */
 export function measuredRun(
   document: AnalysisDocument,
   origin: { readonly session: string; readonly commit: string | null },
@@ -55,7 +55,7 @@ export function measuredRun(
   };
 }
 
-/** What may follow the metric in a shorthand key. */
+/** Suffixes of a metric in a shorthand key. */
 const ASPECTS = ["peak_bytes", "growth_bytes", "slope_bytes_per_step", "slope_bytes_per_s", "class"] as const;
 
 function splitKey(key: string): { metric: Metric; aspect: (typeof ASPECTS)[number] } | null {
@@ -74,7 +74,7 @@ function expandShorthand(metrics: NonNullable<MeasuredRunInput["metrics"]>, wher
         "MEASUREMENTS_INVALID",
         `metrics has the unknown key "${key}"`,
         where,
-        `Write <metric>_<what>, metric one of ${METRICS.join(", ")}, what one of ${ASPECTS.join(", ")}.`,
+        `Write <metric>_<feature>. Metrics: ${METRICS.join(", ")}. Features: ${ASPECTS.join(", ")}.`,
       );
     }
     const own = perMetric.get(split.metric) ?? {};
@@ -104,7 +104,7 @@ function schemaError(issue: v.BaseIssue<unknown>, where: string, prefix = ""): G
 const seriesKey = (series: MeasuredSeries): string => `rank ${series.rank}, ${series.device}, ${series.metric}`;
 
 /**
- * Shorthand resolved, series ordered by rank, device and metric.
+ * Resolves the shorthand and orders series by rank, device and metric.
  * @throws GateError MEASUREMENTS_INVALID for an unknown shorthand key or a series given twice
  */
 export function resolveMeasurements(input: MeasurementsInput, where = "measurements"): Measurements {
@@ -125,7 +125,7 @@ export function resolveMeasurements(input: MeasurementsInput, where = "measureme
       );
       for (let i = 1; i < series.length; i++) {
         if (seriesKey(series[i]!) === seriesKey(series[i - 1]!)) {
-          throw invalidInput("MEASUREMENTS_INVALID", `${seriesKey(series[i]!)} is given twice`, at);
+          throw invalidInput("MEASUREMENTS_INVALID", `${seriesKey(series[i]!)} is present twice`, at);
         }
       }
       return {
@@ -140,7 +140,7 @@ export function resolveMeasurements(input: MeasurementsInput, where = "measureme
 }
 
 /**
- * A measurements document from parsed JSON.
+ * Parses a measurements document.
  * @throws GateError INPUT_SCHEMA_VERSION when it was written by a newer release, MEASUREMENTS_INVALID when it is not
  *   one
  */
@@ -149,7 +149,7 @@ export function parseMeasurements(json: unknown, where: string): Measurements {
   if (typeof schema === "string" && schema.startsWith(SCHEMA_NAME) && schema !== `${SCHEMA_NAME}1`) {
     throw invalidInput(
       "INPUT_SCHEMA_VERSION",
-      `the schema ${schema} is not known to this version, which reads ${SCHEMA_NAME}1`,
+      `unsupported schema ${schema} (supported: ${SCHEMA_NAME}1)`,
       where,
       "Update stormlog-gate, or write the file again with this version.",
     );

@@ -3,11 +3,11 @@ import type { Finding, Severity } from "../document.ts";
 import { formatStormlogBytes } from "./format-bytes.ts";
 
 /**
- * Stormlog's own names and defaults (`gap_ratio_threshold` 0.05, `gap_spike_zscore` 2.0, `gap_drift_r_squared` 0.6,
- * `gap_fragmentation_ratio` 0.3).
+ * Thresholds under Stormlog's names, with its defaults (`gap_ratio_threshold` 0.05, `gap_spike_zscore` 2.0,
+ * `gap_drift_r_squared` 0.6, `gap_fragmentation_ratio` 0.3).
  */
 export interface GapThresholds {
-  /** Nothing is said while the gap stays below this share of the device everywhere. */
+  /** Minimum gap as a share of the device; nothing is reported while all gaps are smaller. */
   readonly ratio: number;
   readonly spikeZscore: number;
   readonly driftRSquared: number;
@@ -27,8 +27,7 @@ const CRITICAL_R_SQUARED = 0.85;
 const CRITICAL_FRAGMENTATION = 0.5;
 
 /**
- * Samples of one rank on one device in file order, without missing values; bytes, and nanoseconds since any fixed
- * moment.
+ * Samples of one rank on one device in file order, without missing values; bytes, and nanoseconds since any fixed time.
  */
 export interface GapSamples {
   readonly rank: number;
@@ -200,7 +199,7 @@ function fragmentation(
   for (const i of rows) {
     const reserved = samples.reserved[i]!;
     if (!(reserved > 0) || !Number.isFinite(samples.allocated[i]!)) continue;
-    // Allocated above reserved happens when the two are read one after the other; it is no negative fragmentation.
+    // Allocated can exceed reserved when the two are read one after the other. This is not negative fragmentation.
     const ratio = Math.max(0, (reserved - samples.allocated[i]!) / reserved);
     sum += ratio;
     worst = Math.max(worst, ratio);

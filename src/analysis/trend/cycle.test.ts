@@ -11,7 +11,8 @@ describe("a cycle", () => {
     const found = findCycle(points(120, (i) => 3 * tooth(i, period) + i / 119));
     expect(found?.period).toBeCloseTo(period, 1);
     const envelope = found!.lowerEnvelope;
-    const grown = [...envelope.slice(100)].sort((a, b) => a - b)[10]! - [...envelope.slice(0, 20)].sort((a, b) => a - b)[10]!;
+    const grown =
+      [...envelope.slice(100)].sort((a, b) => a - b)[10]! - [...envelope.slice(0, 20)].sort((a, b) => a - b)[10]!;
     expect(grown).toBeGreaterThan(0.65);
     expect(grown).toBeLessThan(1.05);
     expect(found!.swing).toBeGreaterThan(2);

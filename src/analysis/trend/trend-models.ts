@@ -114,7 +114,10 @@ function isStaircase(y: Float64Array, last: readonly Uint32Array[], steps: numbe
 
 /** SSE of a line in a function of the index. */
 function regress(y: Float64Array, at: (i: number) => number): number {
-  return fitLine(Float64Array.from(y, (_, i) => at(i)), y).sse;
+  return fitLine(
+    Float64Array.from(y, (_, i) => at(i)),
+    y,
+  ).sse;
 }
 
 /** Minimum share of the steady part in a steady rise with a jump on top. */
