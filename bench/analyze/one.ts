@@ -15,7 +15,7 @@ export interface OneResult {
   readonly residentBefore: number;
   /** Largest resident set up to the end of the first analysis. */
   readonly residentPeak: number;
-  /** What came out; tells that the work was done. */
+  /** Result, as evidence that the work was done. */
   readonly classes: string;
 }
 

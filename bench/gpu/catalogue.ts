@@ -75,7 +75,7 @@ export async function leakyRun(machine: Machine, run: LeakyRun): Promise<JsonObj
   return { ...result, first_line_in_leak: typeof line === "string" ? insideLeak(pattern.file, line) : null };
 }
 
-/** A state that is judged by nothing is no measurement: it is tried again by the next call. */
+/** A state without a judgement is not a measurement, and is tried again by the next call. */
 function needsBaseline(evidence: Evidence, name: string): void {
   if (evidence.measurements[`pattern/${name}/baseline`]?.status !== "measured") {
     throw new Error("its baseline is not measured yet");

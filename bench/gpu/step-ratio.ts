@@ -12,7 +12,7 @@ import { Trainer } from "./trainer.ts";
  * - `bare`: the training loop alone;
  * - `gate`: under `stormlog-gate record` with its default rates;
  * - `sampler`: the same without the probe;
- * - `probe`: the probe alone, nobody samples;
+ * - `probe`: the probe alone, without a sampler;
  * - `lists`: bare, while another process asks NVML for process lists 40 times a second, as monitors do and the gate does not.
  */
 export const ARMS = ["bare", "gate", "sampler", "probe", "lists"] as const;

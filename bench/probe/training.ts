@@ -18,7 +18,7 @@ export interface Training {
   readonly cpu: Interval & { readonly ratio: number };
 }
 
-/** A process that trains when it is told to, and is stopped in between, its threads too. */
+/** A process that trains on request. It is stopped in between, with its threads. */
 class Trainer {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #answers: AsyncIterator<string>;

@@ -4,7 +4,7 @@ import { normal } from "./random.ts";
 /** Peaks of one program, run again and again: one number a run, bytes. */
 export interface NoiseWorld {
   readonly name: string;
-  /** Smallest change worth a word there, for rules that want to be told, bytes. */
+  /** Smallest material change there, for rules with such a parameter, bytes. */
   readonly floor: number;
   readonly draw: (random: () => number) => number;
 }

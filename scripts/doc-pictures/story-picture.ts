@@ -1,6 +1,6 @@
 import type { DriftClass } from "../../src/analysis/document.ts";
-import { residualMser } from "../../src/stats/mser.ts";
 import { formatBytes, formatBytesDelta } from "../../src/core/units.ts";
+import { residualMser } from "../../src/stats/mser.ts";
 import {
   axes,
   type Chip,

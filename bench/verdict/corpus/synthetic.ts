@@ -52,7 +52,7 @@ const between = (random: () => number, low: number, high: number) => low + (high
 
 const still: Workload = () => ({ keep: () => undefined });
 
-/** A buffer whose size is drawn anew each step, autocorrelated. */
+/** A buffer whose size is redrawn each step, autocorrelated. */
 const jitter =
   (phi: number): Workload =>
   (setting) => {
@@ -208,8 +208,8 @@ export interface Run {
   readonly reserved: Float64Array;
 }
 
-/** Steps × a dozen activations on the allocator model, with what the story keeps. */
-export function runProgram(story: Workload, steps: number, random: () => number): Run {
+/** Steps × a dozen activations on the allocator model, with the memory that the workload keeps. */
+export function runProgram(workload: Workload, steps: number, random: () => number): Run {
   const allocator = new CachingAllocator();
   const level = Math.exp(between(random, Math.log(300), Math.log(6000))) * MIB;
   for (let left = level; left > 0; ) {
@@ -217,7 +217,7 @@ export function runProgram(story: Workload, steps: number, random: () => number)
     allocator.malloc(size);
     left -= size;
   }
-  const program = story({ allocator, steps, random, level, material: Math.max(16 * MIB, 0.01 * level) });
+  const program = workload({ allocator, steps, random, level, material: Math.max(16 * MIB, 0.01 * level) });
   const allocated = new Float64Array(steps);
   const reserved = new Float64Array(steps);
   for (let step = 0; step < steps; step++) {

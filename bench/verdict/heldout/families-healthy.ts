@@ -164,7 +164,7 @@ export const HEALTHY: readonly Family[] = [
   ]),
 ];
 
-/** Growth without an end inside the run: nobody can tell it from a leak by the run alone. Shown, never counted as false. */
+/** Growth without an end inside the run: the run alone cannot distinguish it from a leak. Shown, never counted as false. */
 export const AMBIGUOUS: readonly Family[] = [
   {
     name: "cache that grows like the logarithm",

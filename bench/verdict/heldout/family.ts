@@ -23,7 +23,7 @@ export interface Family {
   readonly truth: "healthy" | "leak" | "ambiguous";
   /** Which series carries the truth. */
   readonly metric: "allocated" | "host";
-  /** Fewest steps for which the truth can be told from the recording. */
+  /** Minimum number of steps for which the recording shows the truth. */
   readonly fewestSteps: number;
   readonly watch?: (draw: Draw) => Partial<Watch>;
   readonly shape?: (draw: Draw) => Partial<JobShape>;

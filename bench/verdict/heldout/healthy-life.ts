@@ -13,7 +13,7 @@ function follow(wanted: (machine: Machine) => number): Behaviour {
   };
 }
 
-/** Sets the factor on activations anew each step; the first behaviour of every job. */
+/** Redraws the factor on activations each step. The first behaviour of every job. */
 export function lengths(factor: (machine: Machine) => number): Behaviour {
   return {
     before(machine) {

@@ -14,7 +14,7 @@ import { stormlogSpike } from "../rules/peak-stormlog.ts";
 import type { Part, Table } from "./part.ts";
 
 const EFFECTS = [1, 1.03, 1.05] as const;
-/** Changes told of each group and effect. */
+/** Changes judged of each group and effect. */
 const ROUNDS = { quick: 10, full: 100 } as const;
 /** A baseline needs five runs, and the change one of its own. */
 const MIN_RUNS = 6;
@@ -125,7 +125,7 @@ function acceptedChanges(data: string): Table {
   });
   return {
     title: "Accepted changes of a real project",
-    note: `${changes.length} times a golden peak of Megatron-LM's CI was replaced by a new one, by size; how many of them a rule would have stopped until somebody agreed. The old value stands for the whole baseline, as if peaks there were the same in every run, which most are. Improvements never stop.`,
+    note: `${changes.length} times a golden peak of Megatron-LM's CI was replaced by a new one, by size; how many of them a rule would have stopped until acceptance. The old value stands for the whole baseline, as if peaks there were the same in every run, which most are. Improvements never stop.`,
     rows: [["change of the peak", "changes", ...rules.map(({ name }) => name)], ...rows],
   };
 }

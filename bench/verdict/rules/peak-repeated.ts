@@ -30,7 +30,7 @@ export const threeOfThree = (scale: PeakScale): PeakRule => ({
 });
 
 /**
- * Adaptive confirmation as it was first written down: as many runs (2 to 6) as bring the estimated chance of an innocent breach,
+ * Adaptive confirmation as it was first written down: as many runs (2 to 6) as bring the estimated false alarm rate,
  * from the baseline's own share above the limit, below 0.1 %. No base re-run.
  */
 export const adaptive = (scale: PeakScale): PeakRule => ({

@@ -31,7 +31,7 @@ const base: OutOfMemory = {
     { file: "/project/main.py", line: 3, function: "<module>", code: "step()" },
   ],
   errors: 1,
-  evidence: ["the probe saw torch.OutOfMemoryError in process 77"],
+  evidence: ["the probe recorded torch.OutOfMemoryError in process 77"],
 };
 
 function finding(changes: Partial<OutOfMemory> = {}) {

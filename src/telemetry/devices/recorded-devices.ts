@@ -8,9 +8,9 @@ import { jobPeak } from "./device-peaks.ts";
 import { type SurveyedDevice, surveyDevices } from "./device-survey.ts";
 import type { RecordedDevice } from "./recorded-device.ts";
 
-const UNJUDGED = "the run was not finished: nobody looked at who used the device";
+const UNJUDGED = "the run was not finished, so the users of the device were not determined";
 
-/** What is known of a device once it is sampled, before the command ran. */
+/** Info of a device before the command ran. */
 export function startedDevice(report: DeviceReport, rank: number, namespaced: boolean): RecordedDevice {
   return {
     index: report.index,
@@ -40,7 +40,7 @@ export function startedDevice(report: DeviceReport, rank: number, namespaced: bo
   };
 }
 
-/** Readings per second, over the time from the first to the last. */
+/** Samples per second, from the first to the last. */
 function rateOf(samples: DeviceColumns | null): number | null {
   const count = samples?.timeNs.length ?? 0;
   if (samples === null || count < 2) return null;
@@ -54,14 +54,14 @@ function othersOf({ columns }: SurveyedDevice): Pick<RecordedDevice, "others_fir
   return { others_first_bytes: first, others_peak_bytes: knownRange(columns.others)[1] };
 }
 
-/** What one run is known by besides its records. */
+/** Facts about a run besides its records. */
 export interface DeviceContext {
-  /** When the command began, on the recording's clock; null where nobody knows. */
+  /** When the command began, on the recording's clock; null when unknown. */
   readonly beganNs: number | null;
   readonly marks: readonly GapMarks[];
 }
 
-/** The devices of a finished run, with everything its records say of them. */
+/** The devices of a finished run, with the results from its records. */
 export function finishedDevices(
   file: RecordFile,
   info: RecordingInfo,
