@@ -1,4 +1,7 @@
-/** One analysis in a process of its own, so that nothing before it is warm and its memory is its own. Prints one line of JSON. */
+/**
+ * One analysis in a process of its own, so that nothing before it is warm and its memory is its own. Prints one line of
+ * JSON.
+ */
 import { analyze } from "../../src/analysis/analyze.ts";
 import { benchRecording, columnBytes } from "./recording.ts";
 

@@ -12,7 +12,10 @@ export const RUN_S = 60;
 /** Of which recordings are kept, and which is run under other allocators. */
 export const PLAINEST = "tensor_retention";
 
-/** Where a pattern's own length is more than GPUs hold: it is to show its slope, what happens at the end is the part `oom`. */
+/**
+ * Where a pattern's own length is more than GPUs hold: it is to show its slope, what happens at the end is the part
+ * `oom`.
+ */
 const FEWER_STEPS: Readonly<Record<string, number>> = { validation_outputs: 150 };
 
 export interface Pattern {

@@ -9,7 +9,10 @@ export interface JsonObject {
   readonly [key: string]: Json | undefined;
 }
 
-/** How one measurement ended. `impossible`: this machine cannot do it, so it is not tried again; `failed` is tried again. */
+/**
+ * How one measurement ended. `impossible`: this machine cannot do it, so it is not tried again; `failed` is tried
+ * again.
+ */
 export type Outcome =
   | { readonly status: "measured"; readonly ended: string; readonly seconds: number; readonly result: JsonObject }
   | {
@@ -57,7 +60,10 @@ export function evidenceFile(directory: string, part: Part): string {
   return path.join(directory, `${part}.json`);
 }
 
-/** The part's document: a new one, or with `resume` the one that lies there, which must be of this machine and these settings. */
+/**
+ * The part's document: a new one, or with `resume` the one that lies there, which must be of this machine and these
+ * settings.
+ */
 export function openEvidence(
   directory: string,
   fresh: Pick<Evidence, "hardware" | "part" | "environment" | "settings">,

@@ -1,6 +1,6 @@
 /**
- * One part of what can only be measured on a machine with an NVIDIA GPU. Run through run.sh, which finds Node and Python.
- * Imports nothing but Node and files beside it: that machine has no packages and no network.
+ * One part of what can only be measured on a machine with an NVIDIA GPU. Run through run.sh, which finds Node and
+ * Python. Imports nothing but Node and files beside it: that machine has no packages and no network.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

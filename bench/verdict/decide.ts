@@ -13,8 +13,8 @@ export interface DecisionInput {
   /** Metric that gates; default: the policy's own choice. */
   readonly gating?: Metric;
   /**
-   * Runs measured before the judgement is asked again: one, as the gate does it (the default), or as many as were asked for, as
-   * one does who calls `judge` by hand.
+   * Runs measured before the judgement is asked again: one, as the gate does it (the default), or as many as were asked
+   * for, as one does who calls `judge` by hand.
    */
   readonly pace?: "one" | "asked";
 }
@@ -42,7 +42,9 @@ const measurements = (runs: readonly MeasuredRun[]): Measurements => ({
   runs,
 });
 
-/** Judges one pull request like the gate: measures once, then the runs that the judgement requests, until it is final. */
+/**
+ * Judges one pull request like the gate: measures once, then the runs that the judgement requests, until it is final.
+ */
 export function judgeUntilFinal({
   baseline: nights,
   candidate: draw,

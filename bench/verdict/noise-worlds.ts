@@ -20,7 +20,10 @@ const AUTOTUNED_MB = [
   ...Array<number>(6).fill(20489.7),
 ];
 
-/** Five kinds of noise that peaks of real programs show; the base is 1 GiB, but for the last, which is drawn from real runs. */
+/**
+ * Five kinds of noise that peaks of real programs show; the base is 1 GiB, but for the last, which is drawn from real
+ * runs.
+ */
 export const NOISE_WORLDS: readonly NoiseWorld[] = [
   { name: "det", floor: 2 * MIB, draw: () => 1024 * MIB },
   {

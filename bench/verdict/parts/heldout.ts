@@ -77,7 +77,7 @@ export const heldout: Part = ({ quick, seed }) => {
   ];
   const negatives: Table = {
     title: "Held-out recordings: healthy",
-    note: "Whole recordings (allocator, steps, sampler) of a generator first written by somebody who had not read the detector; two rules were mended since by what it showed, with other seeds. A case counts as a false leak when any of its series is called one.",
+    note: "Whole recordings (allocator, steps, sampler) of a generator first written by an author who had not read the detector; two rules were mended since by what it showed, with other seeds. A case counts as a false leak when any of its series is called one.",
     rows: [
       ["family", "false leaks", "rising or leak"],
       ...named("healthy").map((name) => [name, describeShare(calls.get(name)), shortShare(rising.get(name))]),

@@ -59,8 +59,8 @@ interface Tried {
 }
 
 /**
- * A rule on every group: as many baseline runs as it wants and the group has without one, that one as the first run of the
- * change, and what is measured again drawn from the whole group, the change's times `effect`.
+ * A rule on every group: as many baseline runs as it wants and the group has without one, that one as the first run of
+ * the change, and what is measured again drawn from the whole group, the change's times `effect`.
  */
 function tryRule(
   rule: PeakRule,

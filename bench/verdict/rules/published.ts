@@ -20,8 +20,8 @@ export const stormlogR2: Rule = {
 };
 
 /**
- * TraceML's bands: means of 15–25 %, 45–55 % and 90–100 % of the window must rise strictly. From 1 GiB on it is confirmed, its only
- * warning; below it is early, which it shows for information.
+ * TraceML's bands: means of 15–25 %, 45–55 % and 90–100 % of the window must rise strictly. From 1 GiB on it is
+ * confirmed, its only warning; below it is early, which it shows for information.
  */
 export const tracemlBands: Rule = {
   name: "TraceML bands (warning)",

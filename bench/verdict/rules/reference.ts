@@ -92,8 +92,8 @@ function judgeHighwater(values: Float64Array): Answer {
 }
 
 /**
- * The batch-means detector this project started from: residual MSER trim, t test on twelve parts, shape conditions on the
- * size of single rises; the record rule for running maxima.
+ * The batch-means detector this project started from: residual MSER trim, t test on twelve parts, shape conditions on
+ * the size of single rises; the record rule for running maxima.
  */
 export const referenceDetector: Rule = {
   name: "batch-means reference",
