@@ -107,7 +107,7 @@ const seriesKey = (series: MeasuredSeries): string => `rank ${series.rank}, ${se
  * Resolves the shorthand and orders series by rank, device and metric.
  * @throws GateError MEASUREMENTS_INVALID for an unknown shorthand key or a series given twice
  */
-export function resolveMeasurements(input: MeasurementsInput, where = "measurements"): Measurements {
+function resolveMeasurements(input: MeasurementsInput, where = "measurements"): Measurements {
   return {
     scenario: input.scenario,
     fingerprint: input.fingerprint ?? null,

@@ -40,7 +40,7 @@ const STATUS: Readonly<Record<TraceMlDiagnosis["kind"], string>> = {
   NO_GPU: "NO GPU",
 };
 
-export function diagnosisOf(
+function diagnosisOf(
   kind: TraceMlDiagnosis["kind"],
   severity: TraceMlDiagnosis["severity"],
   worstRank: number | null,

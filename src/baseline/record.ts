@@ -5,7 +5,7 @@ import { invalidInput } from "../core/errors.ts";
 import { METRICS } from "../telemetry/recording/model.ts";
 import type { Envelope } from "./envelope.ts";
 
-export const BASELINE_SCHEMA = "stormlog.baseline/1";
+const BASELINE_SCHEMA = "stormlog.baseline/1";
 
 const bytes = v.nullable(v.pipe(v.number(), v.finite()));
 const points = v.pipe(v.array(v.pipe(v.number(), v.finite())), v.maxLength(200));
@@ -32,7 +32,7 @@ export const EpochSchema = v.object({
   runs: v.array(BaselineRunSchema),
 });
 
-export const EnvelopeSchema = v.object({
+const EnvelopeSchema = v.object({
   rank: v.pipe(v.number(), v.integer(), v.minValue(0)),
   device: v.string(),
   metric: v.picklist(METRICS),
@@ -147,7 +147,7 @@ export function acceptRuns(record: BaselineRecord, runs: readonly NewRun[], reas
 }
 
 /** Maximum number of newest runs that are compared with. */
-export const MAX_SELECTED_RUNS = 50;
+const MAX_SELECTED_RUNS = 50;
 
 /**
  * Runs to compare with: accepted, of the current epoch, on an ancestor of the merge base if those are known (a run

@@ -80,7 +80,7 @@ function outOfMemory({ action, size, addr }: TorchSnapshot["traces"][number]): F
 }
 
 /** Longest directory that contains all files; null when that is only the file system's root. */
-export function commonDirectory(files: readonly string[]): string | null {
+function commonDirectory(files: readonly string[]): string | null {
   const [first, ...rest] = files.map((file) => file.split("/").slice(0, -1));
   if (first === undefined) return null;
   let shared = first.length;

@@ -167,7 +167,7 @@ export function trendOf(bytes: ArrayLike<number>): LineTrend | null {
 }
 
 /** Whether a trend counts as growth. */
-export function isBelieved(trend: LineTrend): boolean {
+function isBelieved(trend: LineTrend): boolean {
   return trend === "grows" || trend === "unproven";
 }
 

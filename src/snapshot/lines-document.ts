@@ -23,7 +23,7 @@ const RetainerSchema = v.object({
 });
 
 /** `stormlog.lines/1`: live memory by allocation stack in one sample of a process. Unknown keys are ignored. */
-export const LinesSchema = v.object({
+const LinesSchema = v.object({
   schema: v.literal("stormlog.lines/1"),
   pid: whole,
   /** 0-based number of the sample within the process. */

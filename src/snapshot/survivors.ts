@@ -5,7 +5,7 @@ import { NO_LINE, type Owners } from "./owners.ts";
 import { stepAt } from "./steps.ts";
 
 /** Number of segments of a window whose minimum of live memory is compared; also the number of age classes. */
-export const PARTS = 5;
+const PARTS = 5;
 /** Fewer segments show no trend; see {@link trendOf}. */
 const MIN_PARTS = 3;
 /** A segment must be longer by this factor than this quantile of the lifetimes, so that it contains whole lifetimes. */

@@ -8,7 +8,7 @@ export interface PeriodRule {
   readonly minPeriods: number;
 }
 
-export const MANY_PERIODS: PeriodRule = { minCorrelation: 0.35, minPeriods: 12 };
+const MANY_PERIODS: PeriodRule = { minCorrelation: 0.35, minPeriods: 12 };
 /** Four cycles are enough for a saw-tooth if they are alike. */
 export const FEW_PERIODS: PeriodRule = { minCorrelation: 0.6, minPeriods: 4 };
 

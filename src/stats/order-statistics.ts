@@ -67,9 +67,3 @@ export function medianLow(values: ArrayLike<number>): number {
   const copy = copyOf(values);
   return copy.length === 0 ? Number.NaN : select(copy, 0, copy.length, (copy.length - 1) >> 1);
 }
-
-/** High median: the upper of the two middle values where their number is even. NaN when there are no values. */
-export function medianHigh(values: ArrayLike<number>): number {
-  const copy = copyOf(values);
-  return copy.length === 0 ? Number.NaN : select(copy, 0, copy.length, copy.length >> 1);
-}

@@ -5,7 +5,7 @@ import type { AnalysedSeries } from "../series-analysis.ts";
 import { type DeviceEvidence, locationKey } from "./device-evidence.ts";
 
 /** Classification of memory of other processes that changed on a measured device. */
-export const OTHER_TENANT = "other_tenant";
+const OTHER_TENANT = "other_tenant";
 
 /** Evidence that remains about the job's memory when the device's used memory is not evidence. */
 const LEFT: Readonly<Record<Attribution, string>> = {

@@ -2,7 +2,7 @@ import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Finding } from "../document.ts";
 
 /** Classification of a GPU whose allocator was read but whose driver was not. */
-export const DEVICE_UNREAD = "device_unread";
+const DEVICE_UNREAD = "device_unread";
 
 const known = (column: Float64Array | undefined): boolean => column?.some((value) => !Number.isNaN(value)) === true;
 

@@ -147,7 +147,7 @@ export interface RankClaims {
 }
 
 /** Distance of each rank's first sample from that of rank 0, or of the lowest rank without one; nanoseconds. */
-export function firstSampleOffsets(summaries: readonly RankSummary[]): ReadonlyMap<number, bigint> {
+function firstSampleOffsets(summaries: readonly RankSummary[]): ReadonlyMap<number, bigint> {
   const lowest = summaries.reduce<RankSummary | null>(
     (best, one) => (best === null || one.rank < best.rank ? one : best),
     null,

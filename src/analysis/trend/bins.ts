@@ -15,7 +15,7 @@ export interface Bins {
 }
 
 /** Divisible by 12 and 24, and fine enough that one of 120 blocks contains eight bins. */
-export const MAX_BINS = 960;
+const MAX_BINS = 960;
 
 /**
  * End of each bin (exclusive). Samples of one step stay together. Without steps the bins contain equally many samples.

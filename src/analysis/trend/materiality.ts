@@ -14,9 +14,9 @@ export const FLOOR_BYTES: Readonly<Record<Metric, number>> = {
   used: 16 * MIB,
   host: 16 * MIB,
 };
-export const FLOOR_SHARE = 0.01;
+const FLOOR_SHARE = 0.01;
 /** With a stated production length, growth is material from the larger of 128 MiB and 1 % of the level at its end. */
-export const HORIZON_FLOOR_BYTES = 128 * MIB;
+const HORIZON_FLOOR_BYTES = 128 * MIB;
 
 /**
  * Minimum observed growth that is projected to a horizon, bytes. The system maps pages in chunks (128 KiB of glibc's

@@ -10,7 +10,7 @@ const WINDOW_BYTES = 512 << 10;
  */
 const FIRST_READ = 4 << 10;
 /** More than any opcode takes with its argument, except for strings with a length of 4 or 8 bytes. */
-export const MARGIN = 520;
+const MARGIN = 520;
 /** Maximum length of a string. Strings of snapshots are much shorter, so a longer one is damage or an attack. */
 const MAX_TEXT = 16 * 2 ** 20;
 

@@ -44,10 +44,7 @@ export interface ListsSeen {
 const NONE: ListsSeen = { own: 0, ownKnown: 0, before: null, newPids: new Set(), newKnown: false };
 
 /** Calls `entry` for every entry of every list, in order of time. */
-export function eachEntry(
-  lists: DeviceLists,
-  entry: (list: number, pid: number, bytes: number, owner: number) => void,
-): void {
+function eachEntry(lists: DeviceLists, entry: (list: number, pid: number, bytes: number, owner: number) => void): void {
   let at = 0;
   for (let list = 0; list < lists.ends.length; list++) {
     for (const end = lists.ends[list]!; at < end; at++) {

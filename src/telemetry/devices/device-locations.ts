@@ -31,7 +31,7 @@ const DRM_DEVICES = 4096;
 const APPLE_DEVICES = 8192;
 
 /** The name of a device of which only the number is known. */
-export function plainDeviceName(index: number): string {
+function plainDeviceName(index: number): string {
   if (index >= APPLE_DEVICES) return `mps:${index - APPLE_DEVICES}`;
   if (index >= DRM_DEVICES) return `drm:${index - DRM_DEVICES}`;
   if (index < MIG_DEVICES) return `cuda:${index}`;

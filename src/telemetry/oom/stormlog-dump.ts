@@ -16,7 +16,7 @@ export interface StormlogDump {
 const PATTERNS = ["out of memory", "resource exhausted", "failed to allocate", "allocation failed"];
 
 /** The reason by Stormlog's classifier, or our own in the same style. */
-export function dumpReason(oom: OutOfMemory): string {
+function dumpReason(oom: OutOfMemory): string {
   const name = (oom.exception ?? "").toLowerCase();
   if (name.endsWith("outofmemoryerror") && oom.runtime === "torch") return "torch.cuda.OutOfMemoryError";
   if (name.endsWith("resourceexhaustederror")) return "tensorflow.ResourceExhaustedError";

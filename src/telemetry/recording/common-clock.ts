@@ -1,7 +1,7 @@
 import type { Column, SampleTable } from "./model.ts";
 
 /** A sample is valid until the next one, but at most for this long, when its source stopped. Nanoseconds. */
-export const HOLD_NS = 2e9;
+const HOLD_NS = 2e9;
 
 /**
  * The last known value at or before each time, NaN where that is older than {@link HOLD_NS} or missing. Both clocks

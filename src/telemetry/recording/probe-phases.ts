@@ -18,7 +18,7 @@ export interface ReportedPhases {
 
 /** The probe keeps no more per process, and no longer names. Its file is untrusted all the same. */
 export const MAX_PHASES = 256;
-export const MAX_PHASE_NAME = 80;
+const MAX_PHASE_NAME = 80;
 
 const KEY = /^phase\.(\d{1,3})$/;
 const VALUE = /^(\d{1,19}) (-|\d{1,19}) (.*)$/s;

@@ -31,7 +31,7 @@ const NOT_A_READING: ReadonlySet<string> = new Set([
 const typeOf = (event: TelemetryEvent) => event.eventType.trim().toLowerCase();
 
 /** Device name of an event: "host" for the CPU, "mps:0", else "cuda:N" (the name PyTorch uses on ROCm too). */
-export function deviceNameOf(event: TelemetryEvent): string {
+function deviceNameOf(event: TelemetryEvent): string {
   if (event.deviceId < 0) return "host";
   return `${event.collector.includes("mps") ? "mps" : "cuda"}:${event.deviceId}`;
 }

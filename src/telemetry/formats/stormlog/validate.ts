@@ -113,7 +113,7 @@ function checkCapabilities(fields: Fields, metadata: Readonly<Record<string, unk
  * that the first problem is the one that its loader reports.
  * @throws RecordProblem
  */
-export function versionedEvent(record: SourceRecord): TelemetryEvent {
+function versionedEvent(record: SourceRecord): TelemetryEvent {
   const fields = new Fields(record);
   const version = versionOf(fields);
   checkKeys(fields, version);
