@@ -25,6 +25,8 @@ const QUOTED = [
   /\bnobody:nogroup\b/g,
   /["'`]nobody["'`]/g,
   /nobody4?\s*\(uid/g,
+  // A key of the evidence of the finding `rank_skew`.
+  /\btold_by\b/g,
 ];
 const LEFT_OUT =
   /^(?:dist|baselines)\/|(?:^|\/)fixtures\/|^package-lock\.json$|^LICENSE$|^scripts\/check-language\.mjs$|\.(?:png|node|ttf|wasm|gz|pickle|parquet)$/;

@@ -27,7 +27,7 @@ for platform in linux-x64:X86-64 linux-arm64:AArch64; do
     # What the addon asks of its surroundings beyond the C library must be Node's interface and nothing else.
     if [ "${file##*/}" = sampler.node ]; then
       foreign=$(readelf --dyn-syms -W "$file" | awk '$7 == "UND" && $5 != "WEAK" && $8 != "" { print $8 }' | grep -vE '@|^napi_|^node_api_' || true)
-      [ -z "$foreign" ] || problem "$file wants symbols nobody provides: $foreign"
+      [ -z "$foreign" ] || problem "$file needs symbols that no library provides: $foreign"
     fi
     if [ "${file##*/}" = libstormlog_heap.so ]; then
       exported=$(readelf --dyn-syms -W "$file" | awk '$7 != "UND" && $7 ~ /^[0-9]+$/ && ($5 == "GLOBAL" || $5 == "WEAK") { print $8 }' | sort | tr '\n' ' ')

@@ -1,7 +1,7 @@
 /**
- * Mutates memory snapshots and reads them: whatever comes out, it is a snapshot or a GateError, in at most a second a MB, in
- * memory bounded by the file's size. Usage: npx tsx scripts/fuzz-snapshot.ts [--small N] [--large N] [--seed S] [--nightly]
- * (ten times as many). What fails is written to `fuzz-failure.pickle` in the directory for temporary files.
+ * Mutates memory snapshots and reads them: whatever comes out, it is a snapshot or a GateError, in at most a second a
+ * MB, in memory bounded by the file's size. Usage: npx tsx scripts/fuzz-snapshot.ts [--small N] [--large N] [--seed S]
+ * [--nightly] (ten times as many). What fails is written to `fuzz-failure.pickle` in the directory for temporary files.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

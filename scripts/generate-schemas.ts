@@ -62,7 +62,7 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
   nightly: {
     title: "stormlog.nightly/1",
     description:
-      "`.nightly/<gate>.json` on the baseline ref: what the nights of one gate came to. Told, never judged by.",
+      "`.nightly/<gate>.json` on the baseline ref: results of the nightly runs of one gate. Reported, never used for a verdict.",
     schema: NightlyStateSchema,
   },
   manifest: {

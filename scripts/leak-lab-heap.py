@@ -36,7 +36,7 @@ def heap():
 
 
 def watch(name, readings):
-    """Have the heap read after every step: where a pattern tells it, or before the next batch of PyTorch's loop."""
+    """Have the heap read after every step: where a pattern requests it, or before the next batch of PyTorch's loop."""
     telling = types.ModuleType("stormlog_gate")
     telling.step = lambda number=None: readings.append(heap())
     sys.modules["stormlog_gate"] = telling

@@ -243,7 +243,7 @@ describe.skipIf(!ready)("bench/gpu where there is nothing but the repository", (
       },
     );
     expect(none.code).toBe(2);
-    expect(none.stderr).toMatch(/^bench\/gpu: there is no GPU to measure: [^\n]+\n$/);
+    expect(none.stderr).toMatch(/^bench\/gpu: no GPU to measure: [^\n]+\n$/);
     const noNode = await script(["--part", "oom", "--node", "/nowhere/node"]);
     expect(noNode.code).toBe(2);
     expect(noNode.stderr).toMatch(/^bench\/gpu: no Node 22\.18 or later here: [^\n]+\n$/);

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { CachingAllocator } from "../bench/verdict/corpus/allocator.ts";
 import { injection, LEAK_SHAPES } from "../bench/verdict/corpus/inject.ts";
 import { HEALTHY, LEAKING, runProgram } from "../bench/verdict/corpus/synthetic.ts";
-import { wilsonInterval } from "../bench/verdict/intervals.ts";
 import { leastGrowth } from "../bench/verdict/parts/efficiency.ts";
 import { seeded } from "../bench/verdict/random.ts";
 import { tracemlBands } from "../bench/verdict/rules/published.ts";
+import { wilsonInterval } from "../src/stats/wilson.ts";
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
@@ -57,7 +57,7 @@ describe("the corpus", () => {
 
 describe("the yardsticks", () => {
   it("are the known ones: Wilson's interval and the Cramér–Rao bound", () => {
-    expect(wilsonInterval(0, 448)[1]).toBeCloseTo(0.0085, 4);
+    expect(wilsonInterval({ hits: 0, tries: 448 })[1]).toBeCloseTo(0.0085, 4);
     expect(leastGrowth(300, 0)).toBeCloseTo(0.72, 2);
     expect(leastGrowth(300, 0.9)).toBeCloseTo(2.87, 2);
   });

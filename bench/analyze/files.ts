@@ -53,8 +53,8 @@ function writeCsv(path: string, values: number): void {
 }
 
 /**
- * The sampler's own file: the process tree at every tick and eight devices, four values a record. A device has `used`, `total`,
- * `free` and the driver's own part.
+ * The sampler's own file: the process tree at every tick and eight devices, four values a record. A device has `used`,
+ * `total`, `free` and the driver's own part.
  */
 function writeRecords(path: string, values: number): void {
   const period = 5_000_000;

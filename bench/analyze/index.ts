@@ -1,9 +1,9 @@
 /**
- * What analysing costs once a recording is read, and what reading it from a file costs besides: time, memory, and how both
- * grow. Eight ranks, four metrics each, a clock and a step counter. Every figure comes from a fresh process; of analysing the
- * least disturbed of several rounds counts, files are read once.
- * Usage: npx tsx bench/analyze/index.ts [--json] [--rounds N] [--sizes 1e6,1e7,1e8] [--formats parquet,record,csv]
- * (`--formats none` leaves the files out, `--rounds 0` the rest). Exits 1 when a limit is missed.
+ * What analysing costs once a recording is read, and what reading it from a file costs besides: time, memory, and how
+ * both grow. Eight ranks, four metrics each, a clock and a step counter. Every figure comes from a fresh process; of
+ * analysing the least disturbed of several rounds counts, files are read once. Usage: npx tsx bench/analyze/index.ts
+ * [--json] [--rounds N] [--sizes 1e6,1e7,1e8] [--formats parquet,record,csv] (`--formats none` leaves the files out,
+ * `--rounds 0` the rest). Exits 1 when a limit is missed.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,9 @@ import { FILE_FORMATS } from "./files.ts";
 import { type FormatResult, fromFile } from "./from-files.ts";
 import type { OneResult } from "./one.ts";
 
-/** Processor seconds that ten million values may take, from a cold start: what the clock shows where nothing else runs. */
+/**
+ * Processor seconds that ten million values may take, from a cold start: what the clock shows where nothing else runs.
+ */
 const LIMIT_S = 1;
 const LIMIT_AT = 1e7;
 /** Resident set, runtime and columns included, over the bytes of the columns; from ten million values on. */

@@ -1,4 +1,7 @@
-/** One analysis in a process of its own, so that nothing before it is warm and its memory is its own. Prints one line of JSON. */
+/**
+ * One analysis in a process of its own, so that nothing before it is warm and its memory is its own. Prints one line of
+ * JSON.
+ */
 import { analyze } from "../../src/analysis/analyze.ts";
 import { benchRecording, columnBytes } from "./recording.ts";
 
@@ -15,7 +18,7 @@ export interface OneResult {
   readonly residentBefore: number;
   /** Largest resident set up to the end of the first analysis. */
   readonly residentPeak: number;
-  /** What came out; tells that the work was done. */
+  /** Result, as evidence that the work was done. */
   readonly classes: string;
 }
 

@@ -17,7 +17,10 @@ function uniform(seed: number): () => number {
   };
 }
 
-/** One rank of a training job: a saw-tooth per step on a level with noise, allocator quanta above it, one rank that leaks. */
+/**
+ * One rank of a training job: a saw-tooth per step on a level with noise, allocator quanta above it, one rank that
+ * leaks.
+ */
 function tableOf(rank: number, rows: number): SampleTable {
   const random = uniform(1 + 7919 * rank);
   const column = () => new Float64Array(rows);
@@ -44,7 +47,9 @@ function tableOf(rank: number, rows: number): SampleTable {
   };
 }
 
-/** A recording of about `values` metric values in eight ranks with four metrics each, plus a clock and a step counter. */
+/**
+ * A recording of about `values` metric values in eight ranks with four metrics each, plus a clock and a step counter.
+ */
 export function benchRecording(values: number): Recording {
   const rows = Math.ceil(values / (RANKS * METRICS_PER_RANK));
   return {

@@ -21,7 +21,10 @@ interface Run {
   readonly series: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** The same scenario again and again, nothing changed; then every draw of a baseline and a candidate among these runs is judged. */
+/**
+ * The same scenario again and again, nothing changed; then every draw of a baseline and a candidate among these runs is
+ * judged.
+ */
 export function aaTasks(machine: Machine, evidence: Evidence, { runs }: AaSettings): Task[] {
   const count = machine.fake ? RUNS_SMALL : runs;
   const steps = machine.fake ? "40" : "400";

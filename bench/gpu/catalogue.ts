@@ -12,7 +12,10 @@ export const RUN_S = 60;
 /** Of which recordings are kept, and which is run under other allocators. */
 export const PLAINEST = "tensor_retention";
 
-/** Where a pattern's own length is more than GPUs hold: it is to show its slope, what happens at the end is the part `oom`. */
+/**
+ * Where a pattern's own length is more than GPUs hold: it is to show its slope, what happens at the end is the part
+ * `oom`.
+ */
 const FEWER_STEPS: Readonly<Record<string, number>> = { validation_outputs: 150 };
 
 export interface Pattern {
@@ -75,7 +78,7 @@ export async function leakyRun(machine: Machine, run: LeakyRun): Promise<JsonObj
   return { ...result, first_line_in_leak: typeof line === "string" ? insideLeak(pattern.file, line) : null };
 }
 
-/** A state that is judged by nothing is no measurement: it is tried again by the next call. */
+/** A state without a judgement is not a measurement, and is tried again by the next call. */
 function needsBaseline(evidence: Evidence, name: string): void {
   if (evidence.measurements[`pattern/${name}/baseline`]?.status !== "measured") {
     throw new Error("its baseline is not measured yet");

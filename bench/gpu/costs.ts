@@ -8,7 +8,10 @@ import type { Task } from "./tasks.ts";
 /** What the gate's default rates may cost a step. */
 export const LIMIT_STEP_RATIO = 1.005;
 
-/** What polls while memory is allocated and freed as fast as the driver can: nothing, what the gate does at most, and what monitors do. */
+/**
+ * What polls while memory is allocated and freed as fast as the driver can: nothing, what the gate does at most, and
+ * what monitors do.
+ */
 const POLLS = [
   { name: "none", ask: null },
   { name: "memory_50hz", ask: "memory 50" },
@@ -132,7 +135,9 @@ async function polledStorm(machine: Machine, { stormRounds, stormS }: Sizes): Pr
   } as unknown as JsonObject;
 }
 
-/** The ratios of a workload's sets as one interval for each arm; a set, with processes of its own, is one observation. */
+/**
+ * The ratios of a workload's sets as one interval for each arm; a set, with processes of its own, is one observation.
+ */
 export function costSummary(evidence: Evidence): JsonObject {
   const by = new Map<string, Record<string, number>[]>();
   for (const { result } of results(evidence, "steps/")) {

@@ -9,7 +9,10 @@ export interface JsonObject {
   readonly [key: string]: Json | undefined;
 }
 
-/** How one measurement ended. `impossible`: this machine cannot do it, so that trying again is no use; `failed` is tried again. */
+/**
+ * How one measurement ended. `impossible`: this machine cannot do it, so it is not tried again; `failed` is tried
+ * again.
+ */
 export type Outcome =
   | { readonly status: "measured"; readonly ended: string; readonly seconds: number; readonly result: JsonObject }
   | {
@@ -43,7 +46,7 @@ export interface Evidence {
   readonly settings: JsonObject;
   planned: readonly string[];
   readonly measurements: Record<string, Outcome>;
-  /** Made from the measurements anew whenever one ends. */
+  /** Recomputed from the measurements whenever one ends. */
   summary: JsonObject;
   readonly recordings: KeptRecording[];
 }
@@ -57,7 +60,10 @@ export function evidenceFile(directory: string, part: Part): string {
   return path.join(directory, `${part}.json`);
 }
 
-/** The part's document: a new one, or with `resume` the one that lies there, which must be of this machine and these settings. */
+/**
+ * The part's document: a new one, or with `resume` the one that lies there, which must be of this machine and these
+ * settings.
+ */
 export function openEvidence(
   directory: string,
   fresh: Pick<Evidence, "hardware" | "part" | "environment" | "settings">,
@@ -68,7 +74,7 @@ export function openEvidence(
   if (resume && existsSync(file)) {
     const found = JSON.parse(readFileSync(file, "utf8")) as Evidence;
     if (found.schema !== SCHEMA || found.part !== fresh.part)
-      throw new UsageError(`${file} is no ${SCHEMA} of this part`);
+      throw new UsageError(`${file} is not a ${SCHEMA} of this part`);
     if (found.hardware !== fresh.hardware)
       throw new UsageError(`${file} was measured ${found.hardware ? "on hardware" : "on fakes"}`);
     for (const name of SAME) {

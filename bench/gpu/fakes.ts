@@ -6,8 +6,8 @@ import { ROOT } from "./machine.ts";
 const GIB = 2 ** 30;
 
 /**
- * Environment of a fake NVML with one device: 12 µs a memory query, about what the real one takes, and 0.4 ms a process list, so that
- * there are several in a run in small. What processes hold is read from the files in `follow`. Needs gcc.
+ * Environment of a fake NVML with one device: 12 µs a memory query, about what the real one takes, and 0.4 ms a process
+ * list, so that there are several in a run in small. What processes hold is read from the files in `follow`. Needs gcc.
  */
 export function fakeNvml(directory: string, follow: string): NodeJS.ProcessEnv {
   const library = path.join(directory, "libnvidia-ml.so.1");

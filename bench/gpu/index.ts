@@ -1,6 +1,6 @@
 /**
- * One part of what can only be measured on a machine with an NVIDIA GPU. Run through run.sh, which finds Node and Python.
- * Imports nothing but Node and files beside it: that machine has no packages and no network.
+ * One part of what can only be measured on a machine with an NVIDIA GPU. Run through run.sh, which finds Node and
+ * Python. Imports nothing but Node and files beside it: that machine has no packages and no network.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -123,9 +123,7 @@ async function main(): Promise<void> {
     const machine = machineAt(work, part);
     const facts = await environment(machine);
     if (!machine.fake && facts.gpu === null)
-      throw new UsageError(
-        `there is no GPU to measure: ${(facts.problems as string[]).join("; ") || "no CUDA device"}`,
-      );
+      throw new UsageError(`no GPU to measure: ${(facts.problems as string[]).join("; ") || "no CUDA device"}`);
     const plan = await planOf(part, machine);
     const fresh = { hardware: !machine.fake, part, environment: facts, settings: plan.settings };
     const evidence = openEvidence(machine.out, fresh, values.resume);

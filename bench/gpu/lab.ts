@@ -6,7 +6,10 @@ import { gateRun } from "./gate-run.ts";
 import { gate, type Machine, python, ROOT } from "./machine.ts";
 import type { Task } from "./tasks.ts";
 
-/** The real allocator first: what is least known. Then each pattern: baseline of the fixed state, the fixed state, the leaky one. */
+/**
+ * The real allocator first: what is least known. Then each pattern: baseline of the fixed state, the fixed state, the
+ * leaky one.
+ */
 export function labTasks(
   machine: Machine,
   evidence: Evidence,
@@ -50,7 +53,7 @@ export function labTasks(
 
 /** What the recording says the gap is made of, beside what the process itself saw at the same moments. */
 async function recordedGap(machine: Machine, evidence: Evidence): Promise<JsonObject> {
-  const told = path.join(machine.work, "gap-told.json");
+  const expected = path.join(machine.work, "gap-told.json");
   const result = await gateRun(machine, {
     evidence,
     keep: "gap",
@@ -60,7 +63,7 @@ async function recordedGap(machine: Machine, evidence: Evidence): Promise<JsonOb
       path.join(ROOT, "bench", "gpu", "gap.py"),
       "--slow",
       "--output",
-      told,
+      expected,
       ...(machine.fake ? ["--small"] : []),
     ],
     timeoutS: 120,
@@ -69,11 +72,14 @@ async function recordedGap(machine: Machine, evidence: Evidence): Promise<JsonOb
   return {
     recorded: result.devices ?? null,
     series: result.series ?? null,
-    told: JSON.parse(readFileSync(told, "utf8")) as JsonObject,
+    told: JSON.parse(readFileSync(expected, "utf8")) as JsonObject,
   };
 }
 
-/** Snapshots of the real allocator: what they cost to take, how large they are, and what reading them and naming the line takes. */
+/**
+ * Snapshots of the real allocator: what they cost to take, how large they are, and what reading them and naming the
+ * line takes.
+ */
 async function snapshots(machine: Machine, small: readonly string[]): Promise<JsonObject> {
   const directory = path.join(machine.work, "snapshots");
   const taken = await python(machine, "snapshot.py", ["--directory", directory, ...small], {

@@ -72,7 +72,7 @@ class Nvml:
         return out.value.decode("utf-8", "replace")
 
     def device_used(self):
-        """Used bytes of the device without the driver's own reserve where NVML tells them apart."""
+        """Used bytes of the device without the driver's own reserve if NVML separates them."""
         if self.has("nvmlDeviceGetMemoryInfo_v2") and self.call("nvmlDeviceGetMemoryInfo_v2", self.handle, ctypes.byref(self.v2)) == 0:
             return self.v2.used
         self.check("nvmlDeviceGetMemoryInfo", self.handle, ctypes.byref(self.v1))

@@ -44,12 +44,12 @@ function evidenceOf(run: string): JsonObject {
   const names = existsSync(directory) ? readdirSync(directory) : [];
   const missing = WANTED.filter(({ is }) => !names.some(is)).map(({ name }) => name);
   const file = path.join(directory, "oom.json");
-  const told: unknown = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : null;
+  const document: unknown = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : null;
   const output = path.join(run, "output.log");
   return {
     evidence_missing: missing,
     evidence_complete: missing.length === 0,
-    told: (told ?? null) as JsonObject | null,
+    told: (document ?? null) as JsonObject | null,
     program_said: existsSync(output) ? itsOwnWords(readFileSync(output, "utf8")) : null,
     exit: (at(JSON.parse(readFileSync(path.join(run, "recording.json"), "utf8")), "exit") ?? null) as JsonObject | null,
   };

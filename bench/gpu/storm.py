@@ -1,7 +1,7 @@
 """Allocates and frees device memory through the driver as fast as it can: usage storm.py cuda|host.
 
 Each line of standard input is a number of seconds (0 = until killed); answers {"pairs", "seconds", "median_us", "p99_us"}. `host` does
-the same with pages of the host, where there is no GPU: it stands in for the load, and its figures mean nothing.
+the same with pages of the host, without a GPU: it replaces the load, and its figures are meaningless.
 """
 
 import ctypes

@@ -23,8 +23,8 @@ export interface Schedule {
 const settled = (one: Outcome | undefined): boolean => one !== undefined && one.status !== "failed";
 
 /**
- * Does what is not yet measured, in order, as long as there is time; the document is saved after each. A measurement that fails does
- * not keep the others from being made.
+ * Does what is not yet measured, in order, as long as there is time; the document is saved after each. A measurement
+ * that fails does not keep the others from being made.
  */
 export async function runTasks(schedule: Schedule): Promise<void> {
   const { evidence, directory, tasks, deadline, summarise, say } = schedule;

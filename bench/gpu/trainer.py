@@ -1,11 +1,11 @@
-"""A training loop that goes on when it is told to: usage trainer.py SOCKET small|large|churn|stand-in.
+"""A training loop that continues on request: usage trainer.py SOCKET small|large|churn|stand-in.
 
-Over the Unix socket it first tells its pid; then each line is a number of steps, answered by {"wall", "cpu"}: the seconds they took.
+Over the Unix socket it first sends its pid. Then each line is a number of steps, answered by {"wall", "cpu"}: the seconds they took.
 
     small     kernels so short that the processor that launches them is what takes the time: anything that disturbs it shows
     large     matrix products of milliseconds: the GPU is what takes the time
     churn     small, and every tenth step the allocator gives its memory back and takes it again from the driver
-    stand-in  arithmetic in Python, where there is no GPU
+    stand-in  arithmetic in Python, without a GPU
 """
 
 import json

@@ -9,7 +9,7 @@ const START_MS = 90_000;
 /** For the gate to finish a recording. */
 const FINISH_MS = 15_000;
 
-/** One training process, and whoever watches it, stopped whenever another one's turn it is. */
+/** One training process and its observer, both stopped while another one runs. */
 export class Trainer {
   readonly #watcher: ChildProcess;
   readonly #socket: Socket;
@@ -66,7 +66,9 @@ export class Trainer {
     return JSON.parse(value) as Readonly<Record<string, number>>;
   }
 
-  /** A watcher that is stopped samples nothing, its threads neither; the training loop below it is a process of its own. */
+  /**
+   * A watcher that is stopped samples nothing, its threads neither; the training loop below it is a process of its own.
+   */
   #signal(signal: "SIGSTOP" | "SIGCONT"): void {
     for (const pid of new Set([this.#pid, this.#watcher.pid]))
       if (pid !== undefined && pid > 0) process.kill(pid, signal);

@@ -1,4 +1,7 @@
-/** Reads the samples of every shard and nothing else, in a process of its own: FOLDER. Prints seconds of its processor and by the clock. */
+/**
+ * Reads the samples of every shard and nothing else, in a process of its own: FOLDER. Prints seconds of its processor
+ * and by the clock.
+ */
 import { readdirSync } from "node:fs";
 import path from "node:path";
 import { readParquet } from "../../src/telemetry/formats/parquet.ts";

@@ -25,8 +25,9 @@ const column = (rows: number, of: (row: number) => number): Float64Array =>
   Float64Array.from({ length: rows }, (_, row) => Math.round(of(row)));
 
 /**
- * What one rank of a training job leaves in half a minute: the process tree 200 times a second, the driver's view of its device 50
- * times, and the allocator's level five times a step, the last at the step's end. Ten thousand samples of eleven counters.
+ * What one rank of a training job leaves in half a minute: the process tree 200 times a second, the driver's view of
+ * its device 50 times, and the allocator's level five times a step, the last at the step's end. Ten thousand samples of
+ * eleven counters.
  * @param leakPerStep bytes that are kept at every step
  */
 function tablesOf(rank: number, samples: number, leakPerStep: number): readonly SampleTable[] {

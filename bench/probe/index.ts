@@ -1,6 +1,6 @@
 /**
- * What the Python probe costs, as differences and ratios inside one run.
- * Usage: npm run bench:probe [-- --json] [--python FILE] [--pairs N] [--rounds N] [--train-pairs N] [--steps N] [--segments N] [--only start|idle|train].
+ * What the Python probe costs, as differences and ratios inside one run. Usage: npm run bench:probe [-- --json]
+ * [--python FILE] [--pairs N] [--rounds N] [--train-pairs N] [--steps N] [--segments N] [--only start|idle|train].
  * Exits 1 when a limit is missed.
  */
 
@@ -17,7 +17,10 @@ import { training } from "./training.ts";
 
 /** Milliseconds that the probe may add to the start of an interpreter. */
 const LIMIT_START_MS = 1.5;
-/** CPU of the probe in a process in which nothing moves, against a Python loop that wakes 50 times a second and does nothing. */
+/**
+ * CPU of the probe in a process in which nothing moves, against a Python loop that wakes 50 times a second and does
+ * nothing.
+ */
 const LIMIT_IDLE = 1.5;
 /** A training loop's time with the probe against without: end and width of the 95 % interval. */
 const LIMIT_TRAIN = 1.02;

@@ -18,7 +18,7 @@ export interface Training {
   readonly cpu: Interval & { readonly ratio: number };
 }
 
-/** A process that trains when it is told to, and is stopped in between, its threads too. */
+/** A process that trains on request. It is stopped in between, with its threads. */
 class Trainer {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #answers: AsyncIterator<string>;
@@ -46,7 +46,10 @@ class Trainer {
   }
 }
 
-/** The ratios of one process with the probe to one without, whose short segments take turns: what else the machine does falls on both. */
+/**
+ * The ratios of one process with the probe to one without, whose short segments take turns: what else the machine does
+ * falls on both.
+ */
 async function onePair(python: string, envs: readonly NodeJS.ProcessEnv[], steps: number, segments: number) {
   const trainers = envs.map((env) => new Trainer(python, env));
   const [probe, bare] = trainers as [Trainer, Trainer];

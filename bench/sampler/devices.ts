@@ -1,6 +1,7 @@
 /**
- * What reading devices costs, against a fake NVML whose memory query keeps a core busy for 12 µs, as long as the real one takes.
- * Process lists take no time here: what they cost is the driver's, and how seldom they are read is the pacing's.
+ * What reading devices costs, against a fake NVML whose memory query keeps a core busy for 12 µs, as long as the real
+ * one takes. Process lists take no time here: what they cost is the driver's, and how seldom they are read is the
+ * pacing's.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -54,7 +55,9 @@ export function noFake(): string | null {
   return spawnSync("gcc", ["--version"]).status === 0 ? null : "gcc is missing, which builds the fake NVML";
 }
 
-/** Eight GPUs, and 64 processes of which each holds memory on one of them. Sets the environment that the addon reads. */
+/**
+ * Eight GPUs, and 64 processes of which each holds memory on one of them. Sets the environment that the addon reads.
+ */
 export async function fakeMachine(): Promise<Machine> {
   const directory = mkdtempSync(path.join(tmpdir(), "stormlog-bench-devices-"));
   const library = path.join(directory, "libnvidia-ml.so.1");
@@ -133,7 +136,10 @@ export async function deviceCosts(addon: Addon, machine: Machine, seconds: numbe
   return { perRead: (device - emptyUs) / GPUS / QUERY_US, perProcessUs: (host - emptyUs) / PROCESSES, emptyUs };
 }
 
-/** The whole command line at its defaults over a job of 64 processes on 8 GPUs: what it used, and what the recording says of it. */
+/**
+ * The whole command line at its defaults over a job of 64 processes on 8 GPUs: what it used, and what the recording
+ * says of it.
+ */
 export async function governed(seconds: number, command: readonly string[]): Promise<Governed> {
   const directory = mkdtempSync(path.join(tmpdir(), "stormlog-bench-governed-"));
   try {

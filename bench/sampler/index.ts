@@ -1,7 +1,7 @@
 /**
- * What sampling costs, as ratios inside one run: absolute numbers belong to the machine, ratios travel.
- * Usage: npm run bench:sampler [-- --json] [--rounds N] [--seconds S] [--devices [--governed SECONDS]]. With --devices what reading GPUs
- * costs, instead. Exits 1 when a limit is missed.
+ * What sampling costs, as ratios inside one run: absolute numbers belong to the machine, ratios travel. Usage: npm run
+ * bench:sampler [-- --json] [--rounds N] [--seconds S] [--devices [--governed SECONDS]]. With --devices what reading
+ * GPUs costs, instead. Exits 1 when a limit is missed.
  */
 import { parseArgs } from "node:util";
 import { loadAddon } from "./addon.ts";

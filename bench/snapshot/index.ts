@@ -1,8 +1,9 @@
 /**
- * What reading a memory snapshot costs against CPython's pickle.load and the npm package pickleparser. Every figure comes from a fresh
- * process; the least disturbed of several rounds counts, in processor time, as the machine may have other work.
- * Usage: npx tsx bench/snapshot/index.ts [--json] [--rounds N] [--entries 100000,1000000] [--pickleparser FOLDER]. Exits 1 when a limit
- * is missed. FOLDER is the unpacked package (npm pack pickleparser@0.2.1); without it that comparison is left out, in words.
+ * What reading a memory snapshot costs against CPython's pickle.load and the npm package pickleparser. Every figure
+ * comes from a fresh process; the least disturbed of several rounds counts, in processor time, as the machine may have
+ * other work. Usage: npx tsx bench/snapshot/index.ts [--json] [--rounds N] [--entries 100000,1000000] [--pickleparser
+ * FOLDER]. Exits 1 when a limit is missed. FOLDER is the unpacked package (npm pack pickleparser@0.2.1); without it
+ * that comparison is left out, in words.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, statSync } from "node:fs";

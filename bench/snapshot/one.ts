@@ -1,4 +1,7 @@
-/** Reads one snapshot in this fresh process and prints what it took as JSON. Usage: one.ts ours|pickleparser FILE [FOLDER] */
+/**
+ * Reads one snapshot in this fresh process and prints what it took as JSON. Usage: one.ts ours|pickleparser FILE
+ * [FOLDER]
+ */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { readSnapshotFile } from "../../src/inputs/snapshot-input.ts";

@@ -1,8 +1,8 @@
 /**
- * What it takes until the built Action or the command line is there, as a ratio to a Node that has nothing to do, in pairs
- * inside one run; and how much JavaScript each start reads.
- * Usage: npm run bench:start [-- --json] [--node FILE] [--pairs N] [--dist DIR].
- * Builds into a temporary directory unless a dist directory is given. Exits 1 when a limit is missed.
+ * What it takes until the built Action or the command line is there, as a ratio to a Node that has nothing to do, in
+ * pairs inside one run; and how much JavaScript each start reads. Usage: npm run bench:start [-- --json] [--node FILE]
+ * [--pairs N] [--dist DIR]. Builds into a temporary directory unless a dist directory is given. Exits 1 when a limit is
+ * missed.
  */
 
 import { spawnSync } from "node:child_process";

@@ -14,8 +14,8 @@ export interface DecisionInput {
   /** Metric that gates; default: the policy's own choice. */
   readonly gating?: Metric;
   /**
-   * Runs measured before the judgement is asked again: one, as the gate does it (the default), or as many as were asked for, as
-   * one does who calls `judge` by hand.
+   * Runs measured before the judgement is asked again: one, as the gate does it (the default), or as many as were asked
+   * for, as one does who calls `judge` by hand.
    */
   readonly pace?: "one" | "asked";
 }
@@ -27,7 +27,7 @@ export interface DecisionOutcome {
 }
 
 const SESSION = "candidate";
-/** No story is longer: six candidate runs and six of the base are the most that is ever asked for. */
+/** Maximum number of judgements: at most six candidate runs and six base runs are requested. */
 const MAX_ROUNDS = 60;
 
 /** The peak of a run and nothing else, bytes. */
@@ -37,9 +37,15 @@ export function peakOnly(peak: number, metric: Metric = "allocated"): MeasuredSe
 
 const runOf = (session: string, series: MeasuredSeries): MeasuredRun => ({ session, commit: null, series: [series] });
 
-const measurements = (runs: readonly MeasuredRun[]): Measurements => ({ scenario: "story", fingerprint: null, runs });
+const measurements = (runs: readonly MeasuredRun[]): Measurements => ({
+  scenario: "scenario",
+  fingerprint: null,
+  runs,
+});
 
-/** One pull request, told as the gate tells it: measure once, then exactly what the judgement asks for, until it is final. */
+/**
+ * Judges one pull request like the gate: measures once, then the runs that the judgement requests, until it is final.
+ */
 export function judgeUntilFinal({
   baseline: nights,
   candidate: draw,

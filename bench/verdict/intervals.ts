@@ -1,14 +1,4 @@
-const Z = 1.959963985;
-
-/** 95 % interval of a proportion (Wilson), as shares. */
-export function wilsonInterval(hits: number, of: number): readonly [number, number] {
-  if (of === 0) return [0, 1];
-  const p = hits / of;
-  const scale = 1 + Z ** 2 / of;
-  const centre = (p + Z ** 2 / (2 * of)) / scale;
-  const half = (Z / scale) * Math.sqrt((p * (1 - p)) / of + Z ** 2 / (4 * of ** 2));
-  return [Math.max(0, centre - half), Math.min(1, centre + half)];
-}
+import { wilsonInterval } from "../../src/stats/wilson.ts";
 
 /** Hits among tries. */
 export interface Share {
@@ -24,7 +14,7 @@ const percent = (share: number): string => {
 /** `12.3 % (37 of 300; 9.1 to 16.5)`. */
 export function describeShare({ hits, of }: Share): string {
   if (of === 0) return "no case";
-  const [low, high] = wilsonInterval(hits, of);
+  const [low, high] = wilsonInterval({ hits, tries: of });
   return `${percent(hits / of)} % (${hits} of ${of}; ${percent(low)} to ${percent(high)})`;
 }
 

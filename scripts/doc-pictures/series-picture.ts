@@ -1,6 +1,6 @@
 import type { DriftClass } from "../../src/analysis/document.ts";
-import { warmupCut } from "../../src/analysis/trend/warmup.ts";
 import { formatBytes, formatBytesDelta } from "../../src/core/units.ts";
+import { residualMser } from "../../src/stats/mser.ts";
 import {
   axes,
   type Chip,
@@ -43,7 +43,7 @@ function means(bytes: Float64Array): { x: Float64Array; y: Float64Array } {
 function warmUpEnd({ bytes, metric }: ExampleSeries): number {
   if (metric === "reserved") return 0;
   const { x, y } = means(bytes);
-  return warmupCut(x, y, 512) * BLOCK;
+  return residualMser(x, y, 512) * BLOCK;
 }
 
 function extent(pair: readonly ExampleSeries[]): readonly [number, number] {

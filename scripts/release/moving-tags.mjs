@@ -19,7 +19,7 @@ export function movingTags(version, released) {
 
 export function moveTags(tag, { remote = "origin", dryRun = false } = {}) {
   const version = tag.startsWith("v") ? parseVersion(tag.slice(1)) : null;
-  if (version === null) throw new ReleaseError(`"${tag}" is no tag of a release (vX.Y.Z)`);
+  if (version === null) throw new ReleaseError(`"${tag}" is not a tag of a release (vX.Y.Z)`);
   const tags = remoteTags(remote);
   const commit = tags.get(tag);
   if (commit === undefined) throw new ReleaseError(`${tag} is not on ${remote}: a moving tag leads to a release only`);

@@ -40,7 +40,7 @@ export function packageProblems(names) {
 
 /** `npm pack` of the current directory into another; returns the tarball's path. */
 export function pack(commit, into) {
-  if (!/^[0-9a-f]{40}$/.test(commit)) throw new ReleaseError(`"${commit}" is no commit`);
+  if (!/^[0-9a-f]{40}$/.test(commit)) throw new ReleaseError(`"${commit}" is not a commit`);
   const version = packageVersion();
   mkdirSync(into, { recursive: true });
   writeFileSync(STAMP, `${JSON.stringify({ version, commit })}\n`);

@@ -22,7 +22,7 @@ function filesBelow(directory) {
     .map((entry) => {
       const file = path.join(entry.parentPath, entry.name);
       const name = path.relative(directory, file).split(path.sep).join("/");
-      if (!entry.isFile()) throw new ReleaseError(`${name} is no plain file`);
+      if (!entry.isFile()) throw new ReleaseError(`${name} is not a plain file`);
       return name;
     })
     .filter((name) => name !== SUMS)

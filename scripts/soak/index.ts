@@ -1,5 +1,6 @@
-// Everything that is tried many times, for as long as asked: draws a seed for each round, takes the campaign with the least
-// time so far, and adds tries, failures, seeds and the commit to a results file, from which the evidence page is written.
+// Everything that is tried many times, for as long as asked: draws a seed for each round, takes the campaign with the
+// least time so far, and adds tries, failures, seeds and the commit to a results file, from which the evidence page is
+// written.
 //
 //   npm run soak -- --minutes M [--only NAME] [--seed N] [--results FILE] [--no-page]
 

@@ -11,7 +11,7 @@ const GIB = 1024 ** 3;
 const steady = (n: number, value = GIB) => new Float64Array(n).fill(value);
 
 describe("analyze", () => {
-  it("answers for an empty recording", () => {
+  it("returns an empty document for an empty recording", () => {
     expect(analyze(recordingOf([]))).toMatchObject({
       schema: "stormlog.analysis/1",
       series: [],
@@ -45,7 +45,7 @@ describe("analyze", () => {
     ]);
   });
 
-  it("gives the same bytes whatever the order of the tables, shards of one series included", () => {
+  it("gives the same bytes for any order of the tables, including shards of one series", () => {
     const values = growing(noisy(3), 80)(300, prng(5));
     const tables = [
       tableOf({ allocated: values.slice(0, 100) }, { timeNs: Float64Array.from({ length: 100 }, (_, i) => i * 1e8) }),
@@ -77,7 +77,7 @@ describe("analyze", () => {
     expect(forwards.series[0]?.class).toBe("leak");
   });
 
-  it("never throws and never prints a number that is none", () => {
+  it("never throws and never prints NaN or infinity", () => {
     const value = fc.oneof(
       fc.integer({ min: 0, max: 2 ** 40 }),
       fc.constantFrom(Number.NaN, Number.POSITIVE_INFINITY, 0, 2 ** 35),
@@ -114,20 +114,20 @@ describe("analyze", () => {
   });
 });
 
-describe("what cannot be judged", () => {
-  it("is unavailable without a usable value and insufficient below 24 points or without a span", () => {
+describe("series that cannot be judged", () => {
+  it("are unavailable without a usable value and insufficient below 24 points or without a span", () => {
     const nothing = steady(50, Number.NaN);
     const same = tableOf({ allocated: steady(50) }, { timeNs: steady(50, 5) });
     const classes = (table: ReturnType<typeof tableOf>) => analyze(recordingOf([table])).series.map((s) => s.class);
     expect(classes(tableOf({ allocated: nothing, used: nothing }))).toEqual(["unavailable", "unavailable"]);
     expect(classes(tableOf({ allocated: steady(23) }))).toEqual(["insufficient"]);
     expect(classes(tableOf({ allocated: steady(24) }))).toEqual(["flat"]);
-    // Equal timestamps are no clock: the order of the rows is all there is.
+    // Equal timestamps are not a clock, so the order of the rows is used.
     expect(classes(same)).toEqual(["flat"]);
     expect(analyze(recordingOf([same])).series[0]).toMatchObject({ slope_bytes_per_s: null, duration_s: 0 });
   });
 
-  it("keeps the peak of a series too short to judge", () => {
+  it("keep their peak", () => {
     const [series] = analyze(recordingOf([tableOf({ allocated: [1, 5, 3] })])).series;
     expect(series).toMatchObject({
       class: "insufficient",
@@ -138,7 +138,7 @@ describe("what cannot be judged", () => {
     });
   });
 
-  it("drops missing values and counts only what is left", () => {
+  it("drops missing values and counts the remaining ones", () => {
     const values = growing(noisy(1), 60)(200, prng(2)).map((v, i) => (i % 5 === 0 ? Number.NaN : v));
     const document = analyze(
       recordingOf([tableOf({ allocated: values }, { steps: true })], { missing: { b: 1, a: 40 } }),
@@ -149,7 +149,7 @@ describe("what cannot be judged", () => {
 });
 
 describe("axes", () => {
-  it("works per step where steps exist, taking each step's samples together", () => {
+  it("works per step where steps exist, grouping each step's samples", () => {
     const steps = Float64Array.from({ length: 1000 }, (_, i) => Math.floor(i / 10));
     const inStep = Float64Array.from({ length: 1000 }, (_, i) => GIB + (i % 10) * 100 * MIB + Math.floor(i / 10) * MIB);
     const [series] = analyze(recordingOf([tableOf({ allocated: inStep }, { steps })])).series;
@@ -177,7 +177,7 @@ describe("peaks", () => {
       }),
     ).series.map((s) => [s.peak_bytes, s.peak_kind]);
 
-  it("come from the counter that knows them, else from the samples", () => {
+  it("come from the counter that records them, else from the samples", () => {
     expect(peakOf(250, "exact")).toEqual([
       [250, "exact"],
       [300, "sampled"],
@@ -185,7 +185,7 @@ describe("peaks", () => {
     expect(peakOf(250, "sampled")[0]).toEqual([250, "sampled"]);
   });
 
-  it("are never below what was sampled", () => {
+  it("are never below the samples", () => {
     expect(peakOf(50, "exact")[0]).toEqual([100, "sampled"]);
   });
 });
@@ -210,7 +210,7 @@ describe("high-water series", () => {
     expect(counts.leak).toBeUndefined();
   });
 
-  it("rise when records keep coming, and leak only when the allocator agrees", () => {
+  it("rise with continued records, and leak only when the allocator agrees", () => {
     const stairs = Float64Array.from({ length: 300 }, (_, i) => GIB + Math.floor(i / 20) * 20 * MIB);
     expect(classOf(stairs)).toBe("rising");
     const both = analyze(recordingOf([tableOf({ reserved: stairs, allocated: stairs.map((v) => v - 100 * MIB) })]));
@@ -243,7 +243,7 @@ describe("findings", () => {
     expect(finding?.remediation.length).toBeGreaterThan(0);
   });
 
-  it("see memory that grows outside the allocator", () => {
+  it("report memory that grows outside the allocator", () => {
     const used = Float64Array.from({ length: 120 }, (_, i) => 3 * GIB + i * 4 * MIB);
     expect(kinds(recordingOf([tableOf({ used, reserved: steady(120, 2 * GIB), allocated: steady(120) })]))).toEqual([
       "rising",
@@ -259,7 +259,7 @@ describe("findings", () => {
     expect(findings.map((f) => [f.classification, f.severity, f.metric])).toEqual([["pressure", "critical", "used"]]);
   });
 
-  it("point at the rank that needs more than the others", () => {
+  it("name the rank that needs more than the others", () => {
     const ranks = [70, 70, 100].map((peak, rank) =>
       tableOf({ allocated: steady(30, peak), total: steady(30, 250) }, { rank }),
     );
@@ -275,7 +275,7 @@ describe("findings", () => {
     expect(analyze(recording).findings[0]?.description).toContain("12.3 s");
   });
 
-  it("take the device's capacity from the options where the source is silent", () => {
+  it("use the device's capacity from the options when the source lacks it", () => {
     const recording = recordingOf([tableOf({ allocated: steady(30, 99) })]);
     expect(kinds(recording)).toEqual([]);
     expect(analyze(recording, { deviceCapacityBytes: 100 }).findings.map((f) => f.classification)).toEqual([
@@ -285,7 +285,7 @@ describe("findings", () => {
 });
 
 describe("seriesOf", () => {
-  it("gives charts usable samples in order of time", () => {
+  it("gives charts the usable samples in order of time", () => {
     const table = tableOf(
       { allocated: [3, Number.NaN, 1], host: [1, 2, 3] },
       { timeNs: Float64Array.from([2e9, 1e9, 0.5e9]) },
@@ -296,7 +296,7 @@ describe("seriesOf", () => {
     ]);
   });
 
-  it("does not copy columns of a single table", () => {
+  it("does not copy the columns of a single table", () => {
     const table = tableOf({ allocated: steady(5) });
     expect(collectSeries(recordingOf([table]))[0]?.bytes).toBe(table.columns.allocated);
   });

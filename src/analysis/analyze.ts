@@ -13,8 +13,8 @@ import { combineEvidence } from "./ranks.ts";
 import { diagnoseEvidence } from "./step-peaks.ts";
 
 /**
- * Everything one recording says: peak, growth, class and detectable minimum of each series, and what is worth a word
- * beyond them. Pure and deterministic: the same recording gives the same bytes, whatever the order of its tables.
+ * Analyses one recording: peak, growth, class and detectable minimum of each series, and the findings. Pure and
+ * deterministic: the same recording gives the same bytes, for any order of its tables.
  */
 export function analyze(recording: Recording, options: AnalysisOptions = {}): AnalysisDocument {
   const resolved = resolveOptions(options);
@@ -29,7 +29,7 @@ interface Place {
 
 const METRIC_ORDER: ReadonlyMap<string, number> = new Map(METRICS.map((metric, at) => [metric, at]));
 
-/** Rank, then device, then metric: an order that does not depend on which recording came first. */
+/** Rank, then device, then metric: an order that does not depend on the order of the recordings. */
 function comparePlaces(a: Place, b: Place): number {
   return (
     a.rank - b.rank ||
@@ -38,15 +38,15 @@ function comparePlaces(a: Place, b: Place): number {
   );
 }
 
-/** Findings of several recordings in the order of their ranks; those of one stay as they were found. */
+/** Findings of several recordings in the order of their ranks. Those of one keep their order. */
 const byRank = (parts: readonly (readonly Finding[])[]): readonly Finding[] =>
   parts.length === 1 ? (parts[0] ?? []) : parts.flat().sort((a, b) => comparePlaces(placeOf(a), placeOf(b)));
 
 const placeOf = ({ rank, device, metric }: Finding): Place => ({ rank: rank ?? -1, device: device ?? "", metric });
 
 /**
- * The document of all ranks together, from what is known of each recording of the same job; the order in which they come does not
- * change a byte of it. Every rank and device is to be in one of them only.
+ * The document of all ranks together, from the features of each recording of the same job. The order of the recordings
+ * does not change a byte of it. Every rank and device must be in one of them only.
  */
 export function combineFeatures(parts: readonly RecordingFeatures[], options: ResolvedOptions): AnalysisDocument {
   const measured = parts

@@ -35,7 +35,7 @@ export interface SeriesAnalysis {
   /** Slope times the whole observed span. */
   readonly growth_bytes: number | null;
   readonly class: DriftClass;
-  /** Smallest total growth this series could have shown. */
+  /** Minimum detectable total growth of this series. */
   readonly mde_bytes: number | null;
   readonly steps_to_oom: number | null;
   readonly seconds_to_oom: number | null;
@@ -72,12 +72,12 @@ export interface FirstCauseSuspect {
   readonly evidence: { readonly device_used_delta_bytes: number; readonly supporting_ranks_at_or_before_onset: number };
 }
 
-/** How the clocks of several ranks were put on one axis; `alignment_offsets_ns` has what that moved them by. */
+/** How the clocks of several ranks were aligned; `alignment_offsets_ns` contains the offsets. */
 export interface ClockDocument {
-  /** "both": some ranks one way, some the other. */
+  /** "both": some ranks by first samples, others by the wall clock. */
   readonly used: "first-samples" | "wall-clock" | "both";
   readonly wall_clock_ranks: readonly number[];
-  /** Middle distance between the same step of two ranks, each way; null where steps could not be compared. */
+  /** Median distance between the same step of two ranks, each way; null where steps could not be compared. */
   readonly first_samples_error_ns: number | null;
   readonly wall_clock_error_ns: number | null;
 }
@@ -104,6 +104,6 @@ export interface AnalysisDocument {
   readonly diagnosis: readonly TraceMlDiagnosis[];
   readonly ranks: RanksAnalysis;
   readonly missing: Readonly<Record<string, number>>;
-  /** What the reader of the files had to say about them; from `analyze` only. */
+  /** Warnings of the file readers; from `analyze` only. */
   readonly notes?: readonly string[] | undefined;
 }

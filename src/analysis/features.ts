@@ -18,8 +18,8 @@ import { attributeCollectives, type CollectiveAttribution } from "./stormlog/col
 import { gapFindings } from "./stormlog/gap.ts";
 
 /**
- * What is known of a recording once its samples have been looked at, at their full rate: a few numbers for each series, whatever
- * its length. Everything that compares ranks works on this, so that recordings of a thousand ranks need never be in memory together.
+ * Features of a recording at its full sampling rate: a few numbers for each series, for any length. Every comparison of
+ * ranks works on these, so that recordings of a thousand ranks never need to be in memory together.
  */
 export interface RecordingFeatures {
   /** In the order of rank, device and metric. */
@@ -28,12 +28,12 @@ export interface RecordingFeatures {
   readonly shapes: readonly SeriesShape[];
   /** Device-used minus reserved memory, where both are known. */
   readonly gaps: readonly AnalysedGap[];
-  /** That it ran out of memory. */
+  /** Out-of-memory findings. */
   readonly oom: readonly Finding[];
-  /** What became of its devices, and who else used them. */
+  /** Findings about the state of its devices and their other users. */
   readonly health: readonly Finding[];
   readonly devices: readonly DeviceEvidence[];
-  /** What drivers count as each rank's. */
+  /** Peaks that drivers report for each rank. */
   readonly jobPeaks: readonly JobPeak[];
   readonly gapFindings: readonly Finding[];
   readonly collectives: readonly Finding[];
@@ -43,7 +43,7 @@ export interface RecordingFeatures {
   readonly missing: Readonly<Record<string, number>>;
 }
 
-/** How much of what grows with the length of a recording is kept; absent = everything. */
+/** Limits for the parts that grow with the length of a recording; absent = no limit. */
 export interface FeatureLimits {
   readonly intervals: number;
   readonly steps: number;
@@ -83,7 +83,9 @@ export function extractFeatures(
   };
 }
 
-/** Reserved or device-used memory that rises while the allocator's own level leaks is the same leak, seen from outside. */
+/**
+ * Reserved or device-used memory that rises while the allocator's own level leaks is the same leak, seen from outside.
+ */
 function agreeingSources(all: readonly AnalysedSeries[]): AnalysedSeries[] {
   const leaking = new Set(
     all.flatMap(({ analysis: a }) => (a.metric === "allocated" && a.class === "leak" ? [`${a.rank} ${a.device}`] : [])),
@@ -111,6 +113,6 @@ function collectiveFindings(attributions: readonly CollectiveAttribution[]): Fin
       reason_codes: attribution.reasonCodes.join(","),
     },
     description: `A spike outside the allocator on rank ${attribution.rank} coincides with communication.`,
-    remediation: ["Treat it as a buffer of the collective library unless it grows from one operation to the next."],
+    remediation: ["Treat it as a buffer of the collective library unless it grows between operations."],
   }));
 }

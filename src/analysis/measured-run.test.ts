@@ -18,7 +18,7 @@ function errorOf(json: unknown): GateError {
 }
 
 describe("parseMeasurements", () => {
-  it("resolves the shorthand to rank 0 on the first device, and host to the host", () => {
+  it("resolves the shorthand to rank 0 on the first device, and host metrics to the host", () => {
     const metrics = {
       host_peak_bytes: 7,
       allocated_growth_bytes: -3,
@@ -41,7 +41,7 @@ describe("parseMeasurements", () => {
     });
   });
 
-  it("reads what measuredRun wrote, through JSON", () => {
+  it("reads the output of measuredRun, through JSON", () => {
     const analysis = analyze(
       recordingOf([tableOf({ allocated: new Float64Array(30).fill(5), used: new Float64Array(30).fill(Number.NaN) })]),
     );
@@ -50,7 +50,7 @@ describe("parseMeasurements", () => {
     expect(parseMeasurements(JSON.parse(JSON.stringify(document(run))), "m.json").runs[0]).toEqual(run);
   });
 
-  it("takes the reserved metric's keys apart correctly", () => {
+  it("parses the keys of the reserved metric", () => {
     const { runs } = parseMeasurements(
       document({ session: "s", metrics: { reserved_slope_bytes_per_step: 2.5 } }),
       "m.json",
@@ -69,7 +69,7 @@ describe("parseMeasurements", () => {
       "metrics.allocated_peak_bytes",
     ],
     [
-      "a word for a number",
+      "a string for a number",
       document({ session: "s", metrics: { host_growth_bytes: "many" } }),
       "metrics.host_growth_bytes",
     ],
@@ -85,9 +85,9 @@ describe("parseMeasurements", () => {
         metrics: { host_peak_bytes: 1 },
         series: [{ rank: 0, device: "host", metric: "host", peak_bytes: 2 }],
       }),
-      "given twice",
+      "present twice",
     ],
-  ])("rejects %s, saying where", (_name, json, text) => {
+  ])("rejects %s and names the location", (_name, json, text) => {
     const error = errorOf(json);
     expect(error.code).toBe("MEASUREMENTS_INVALID");
     expect(error.exitCode).toBe(5);
@@ -95,7 +95,7 @@ describe("parseMeasurements", () => {
     expect(error.where).toContain("m.json");
   });
 
-  it("knows a file of the future", () => {
+  it("rejects a file of a newer version", () => {
     const error = errorOf({ ...document({}), schema: "stormlog.measurements/2" });
     expect(error.code).toBe("INPUT_SCHEMA_VERSION");
     expect(error.exitCode).toBe(5);

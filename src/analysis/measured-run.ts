@@ -4,7 +4,7 @@ import { unreliableDevices } from "./findings/device-tenants.ts";
 import { OOM, OOM_SUSPECTED } from "./findings/oom-findings.ts";
 import type { MeasuredRun } from "./measurements.ts";
 
-/** Memory that a foreign process changed is not judged. */
+/** Used memory that other processes changed is not judged. */
 const NO_EVIDENCE = {
   peak_bytes: null,
   growth_bytes: null,
@@ -21,7 +21,7 @@ const evidenceOf = (series: SeriesAnalysis) => ({
   class: series.class,
 });
 
-/** The part of an analysis that is judged and stored. */
+/** The fields of an analysis that are judged and stored. */
 export function measuredRun(
   document: AnalysisDocument,
   origin: { readonly session: string; readonly commit: string | null },

@@ -5,7 +5,7 @@ import { DRIFT_CLASSES } from "./document.ts";
 const bytes = v.pipe(v.number(), v.finite());
 const size = v.pipe(bytes, v.minValue(0));
 
-/** Features of one series of one run, the part of an analysis that is judged and stored. */
+/** Features of one series of one run: the fields of an analysis that are judged and stored. */
 export const MeasuredSeriesSchema = v.object({
   rank: v.pipe(v.number(), v.integer(), v.minValue(0)),
   device: v.string(),
@@ -18,20 +18,23 @@ export const MeasuredSeriesSchema = v.object({
 });
 export type MeasuredSeries = v.InferOutput<typeof MeasuredSeriesSchema>;
 
-/** One execution. `metrics` is shorthand for one rank on one device: `{"allocated_peak_bytes": n, "allocated_growth_bytes": n}`. */
+/**
+ * One execution. `metrics` is shorthand for one rank on one device: `{"allocated_peak_bytes": n,
+ * "allocated_growth_bytes": n}`.
+ */
 export const MeasuredRunSchema = v.object({
   session: v.string(),
   commit: v.optional(v.nullable(v.string())),
   series: v.optional(v.array(MeasuredSeriesSchema)),
   metrics: v.optional(v.record(v.string(), v.union([v.number(), v.string(), v.null()]))),
-  /** The run ran out of memory (its own word, the kernel's or the cgroup's). */
+  /** The run ran out of memory (reported by the run, the kernel or the cgroup). */
   oom: v.optional(v.boolean()),
-  /** Only the run's own words say that it ran out of memory, and it ended in order: a warning. */
+  /** Only the run's output indicates that it ran out of memory, and it ended normally: a warning. */
   oom_suspected: v.optional(v.boolean()),
 });
 export type MeasuredRunInput = v.InferOutput<typeof MeasuredRunSchema>;
 
-/** `stormlog.measurements/1` as it stands in a file. */
+/** `stormlog.measurements/1` as stored in a file. */
 export const MeasurementsSchema = v.object({
   schema: v.literal("stormlog.measurements/1"),
   scenario: v.string(),
@@ -45,9 +48,9 @@ export interface MeasuredRun {
   readonly session: string;
   readonly commit: string | null;
   readonly series: readonly MeasuredSeries[];
-  /** The run ran out of memory; absent = it did not, as far as is known. */
+  /** The run ran out of memory; absent = not known to have. */
   readonly oom?: boolean;
-  /** It may have, by its own words alone. */
+  /** It may have, according to its output alone. */
   readonly oom_suspected?: boolean;
 }
 

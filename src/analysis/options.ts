@@ -2,11 +2,11 @@ import type { Horizon } from "../core/horizon.ts";
 import { DEFAULT_GAP_THRESHOLDS, type GapThresholds } from "./stormlog/gap.ts";
 
 export interface AnalysisOptions {
-  /** Production length at which growth is judged; null (the default) = the length that was observed. */
+  /** Production length at which growth is judged; null (the default) = the observed length. */
   readonly horizon?: Horizon | null;
-  /** Thresholds of the device-versus-allocator gap findings; Stormlog's defaults where left out. */
+  /** Thresholds of the device-versus-allocator gap findings; Stormlog's defaults if absent. */
   readonly gapThresholds?: Partial<GapThresholds>;
-  /** Capacity of every device, bytes, for sources that do not say it themselves; default null (unknown). */
+  /** Capacity of every device, bytes, for sources that do not contain it; default null (unknown). */
   readonly deviceCapacityBytes?: number | null;
 }
 

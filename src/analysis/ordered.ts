@@ -1,6 +1,6 @@
 import type { MetricSeries } from "./series.ts";
 
-/** Usable samples of one series, ascending along the axis they are judged on. */
+/** Usable samples of one series, ascending along their axis. */
 export interface OrderedSeries {
   /** "step" where the source counts steps, "time" (nanoseconds) with a clock only, "index" with neither. */
   readonly axis: "step" | "time" | "index";
@@ -8,9 +8,9 @@ export interface OrderedSeries {
   readonly bytes: Float64Array;
   /** Seconds between the first and the last usable sample; null without a clock. */
   readonly durationS: number | null;
-  /** Distinct steps; null where the source has none. */
+  /** Distinct steps; null when the source has none. */
   readonly steps: number | null;
-  /** Last step minus first; null where the source has none. */
+  /** Last step minus first; null when the source has none. */
   readonly stepSpan: number | null;
 }
 
@@ -24,7 +24,9 @@ interface Range {
   readonly count: number;
 }
 
-/** Extent of an axis over the rows that carry a usable value. `distinct` counts changes, which is exact when ascending. */
+/**
+ * Extent of an axis over the rows with a usable value. `distinct` counts changes, which is exact when ascending.
+ */
 function range(axis: Float64Array, bytes: Float64Array): Range {
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;
@@ -51,22 +53,22 @@ const countUsable = (bytes: Float64Array, from = 0): number => {
   return count;
 };
 
-/** Where the first row with a step stands. */
+/** Index of the first row with a step. */
 function firstStepped(steps: Float64Array, bytes: Float64Array): number {
   let i = 0;
   while (i < steps.length && !(finite(steps[i]!) && finite(bytes[i]!))) i++;
   return i;
 }
 
-/** Steps may be fewer than this for a drift per step to mean anything; then the clock, if there is one, is the axis. */
+/** With fewer steps a drift per step is meaningless, and the clock, if there is one, is the axis. */
 const MIN_STEPS = 24;
 
-/** Rows in a random order run backwards every other time; a counter that starts anew each epoch does so seldom. */
+/** Rows in random order run backwards half of the time. A counter that restarts each epoch does so seldom. */
 const SELDOM = 1 / 8;
-/** ... and counts the same steps again, which shards in the wrong order do not. */
+/** ... and repeats the same steps, which shards in the wrong order do not. */
 const REPEATED = 0.75;
 
-/** Whether steps that run backwards are a counter that started anew, judged without a clock. */
+/** Whether steps that run backwards come from a counter that restarts, judged without a clock. */
 function restartsInPlace(steps: Float64Array, bytes: Float64Array): boolean {
   const usable = steps.filter((at, i) => finite(at) && finite(bytes[i]!));
   let descents = 0;
@@ -83,9 +85,9 @@ function restartsInPlace(steps: Float64Array, bytes: Float64Array): boolean {
 }
 
 /**
- * Drop what is missing, choose the axis and put the samples in its order. Steps are preferred, unless they are too few or
- * restart (run backwards while the clock runs forwards, or without a clock come down seldom and repeat). Rows that are already in order, the usual
- * case, are not copied.
+ * Drops missing values, chooses the axis and sorts the samples along it. Steps are preferred, unless they are too few
+ * or restart (run backwards while the clock runs forwards, or without a clock run backwards seldom and repeat). Rows
+ * that are already in order, the usual case, are not copied.
  */
 export function orderSeries(series: MetricSeries): OrderedSeries {
   const { bytes, timeNs, steps } = series;
@@ -95,7 +97,7 @@ export function orderSeries(series: MetricSeries): OrderedSeries {
   const hasTime = time !== null && time.count >= 2 && time.max > time.min && 2 * time.count >= usable;
   const restarts =
     step !== null && !step.ascending && (hasTime ? time.ascending : restartsInPlace(steps ?? bytes, bytes));
-  // What came before the first step is the way to the loop, not the loop.
+  // Samples before the first step belong to the start-up, not to the loop.
   const stepped = steps === null ? 0 : countUsable(bytes, firstStepped(steps, bytes));
   const hasSteps = step !== null && step.max > step.min && 2 * step.count >= stepped && !restarts;
   const inOrder = time?.ascending === true && time.count === bytes.length;

@@ -12,7 +12,7 @@ import {
 
 const SCHEMA_NAME = "stormlog.measurements/";
 
-/** What may follow the metric in a shorthand key. */
+/** Suffixes of a metric in a shorthand key. */
 const ASPECTS = ["peak_bytes", "growth_bytes", "slope_bytes_per_step", "slope_bytes_per_s", "class"] as const;
 
 function splitKey(key: string): { metric: Metric; aspect: (typeof ASPECTS)[number] } | null {
@@ -31,7 +31,7 @@ function expandShorthand(metrics: NonNullable<MeasuredRunInput["metrics"]>, wher
         "MEASUREMENTS_INVALID",
         `metrics has the unknown key "${key}"`,
         where,
-        `Write <metric>_<what>, metric one of ${METRICS.join(", ")}, what one of ${ASPECTS.join(", ")}.`,
+        `Write <metric>_<feature>. Metrics: ${METRICS.join(", ")}. Features: ${ASPECTS.join(", ")}.`,
       );
     }
     const own = perMetric.get(split.metric) ?? {};
@@ -61,10 +61,10 @@ function schemaError(issue: v.BaseIssue<unknown>, where: string, prefix = ""): G
 const seriesKey = (series: MeasuredSeries): string => `rank ${series.rank}, ${series.device}, ${series.metric}`;
 
 /**
- * Shorthand resolved, series ordered by rank, device and metric.
+ * Resolves the shorthand and orders series by rank, device and metric.
  * @throws GateError MEASUREMENTS_INVALID for an unknown shorthand key or a series given twice
  */
-export function resolveMeasurements(input: MeasurementsInput, where = "measurements"): Measurements {
+function resolveMeasurements(input: MeasurementsInput, where = "measurements"): Measurements {
   return {
     scenario: input.scenario,
     fingerprint: input.fingerprint ?? null,
@@ -82,7 +82,7 @@ export function resolveMeasurements(input: MeasurementsInput, where = "measureme
       );
       for (let i = 1; i < series.length; i++) {
         if (seriesKey(series[i]!) === seriesKey(series[i - 1]!)) {
-          throw invalidInput("MEASUREMENTS_INVALID", `${seriesKey(series[i]!)} is given twice`, at);
+          throw invalidInput("MEASUREMENTS_INVALID", `${seriesKey(series[i]!)} is present twice`, at);
         }
       }
       return {
@@ -97,15 +97,16 @@ export function resolveMeasurements(input: MeasurementsInput, where = "measureme
 }
 
 /**
- * A measurements document from parsed JSON.
- * @throws GateError INPUT_SCHEMA_VERSION when it was written by a newer release, MEASUREMENTS_INVALID when it is not one
+ * Parses a measurements document.
+ * @throws GateError INPUT_SCHEMA_VERSION when it was written by a newer release, MEASUREMENTS_INVALID when it is not
+ *   one
  */
 export function parseMeasurements(json: unknown, where: string): Measurements {
   const schema = typeof json === "object" && json !== null && "schema" in json ? json.schema : undefined;
   if (typeof schema === "string" && schema.startsWith(SCHEMA_NAME) && schema !== `${SCHEMA_NAME}1`) {
     throw invalidInput(
       "INPUT_SCHEMA_VERSION",
-      `the schema ${schema} is not known to this version, which reads ${SCHEMA_NAME}1`,
+      `unsupported schema ${schema} (supported: ${SCHEMA_NAME}1)`,
       where,
       "Update stormlog-gate, or write the file again with this version.",
     );

@@ -29,7 +29,7 @@ const processOf = (pid: number, phases: readonly ProbePhase[], rest: Partial<Pro
   ...rest,
 });
 
-/** A recording of 10 s whose processes named phases. */
+/** A recording of 10 s whose processes recorded phases. */
 function recorded(
   tables: readonly SampleTable[],
   processes: readonly ProbeProcess[],
@@ -43,19 +43,19 @@ function recorded(
   return recordingOf(tables, { info, ...rest });
 }
 
-/** Samples a second apart from second 0 on. */
+/** Samples one second apart from second 0 on. */
 const samples = (values: readonly number[], options: Parameters<typeof tableOf>[1] = {}) =>
   tableOf({ allocated: values }, { device: "host", intervalS: 1, ...options });
 
 const oneOf = (recording: Recording): PhaseMemory => phasesMemory(recording)!.phases[0]!;
 
 describe("phasesMemory", () => {
-  it("is nothing where no phase was named", () => {
+  it("is null without phases", () => {
     expect(phasesMemory(recorded([samples([1, 2])], [processOf(1, [])]))).toBeNull();
     expect(phasesMemory(recordingOf([samples([1, 2])]))).toBeNull();
   });
 
-  it("tells of each name how often, how long, the highest sample and the median growth", () => {
+  it("reports count, duration, highest sample and median growth of each name", () => {
     const memory = phasesMemory(
       recorded(
         [samples([0, 10, 90, 20, 20, 50, 20, 25, 26, 26, 0])],
@@ -80,13 +80,13 @@ describe("phasesMemory", () => {
     });
   });
 
-  it("takes for the beginning what was read at the end of the phase before", () => {
+  it("uses the sample at the end of the previous phase as the beginning", () => {
     const timeNs = Float64Array.of(0, 1.999, 2.9, 2.999).map((time) => time * S);
     const table = samples([5, 5, 8, 8], { timeNs });
     expect(oneOf(recorded([table], [processOf(1, [phase("forward", 2, 3)])])).growth_bytes).toBe(3);
   });
 
-  it("knows no size where no sample lies in the phase", () => {
+  it("has no size without a sample in the phase", () => {
     const { highest_bytes, growth_bytes, seconds } = oneOf(
       recorded([samples([1, 2, 3])], [processOf(1, [phase("short", 1.2, 1.4)])]),
     );
@@ -94,7 +94,7 @@ describe("phasesMemory", () => {
     expect(seconds).toBeCloseTo(0.2);
   });
 
-  it("knows no growth by a single sample, or where the phase never ended", () => {
+  it("has no growth with a single sample, or when the phase never ended", () => {
     expect(oneOf(recorded([samples([1, 2, 3])], [processOf(1, [phase("one", 0.9, 1.1)])]))).toMatchObject({
       highest_bytes: 2,
       growth_bytes: null,
@@ -103,13 +103,13 @@ describe("phasesMemory", () => {
     expect(oneOf(killed)).toMatchObject({ unended: 1, seconds: 9, highest_bytes: 9, growth_bytes: null });
   });
 
-  it("lets what never ended last as long as its process, and no longer", () => {
+  it("ends a phase without an end together with its process", () => {
     const marks = [{ timeNs: 3 * S, kind: "process-exit", text: "", pid: 7 }] as const;
     const memory = oneOf(recorded([samples([1, 2, 3, 4, 90])], [processOf(7, [phase("open", 1, null)])], { marks }));
     expect(memory).toMatchObject({ seconds: 2, highest_bytes: 4 });
   });
 
-  it("does not know how long it was where no end is known at all", () => {
+  it("has no duration when no end is known", () => {
     const recording = recorded([samples([1, 2, 3])], [processOf(1, [phase("open", 1, null)])]);
     const info = { ...recording.info!, clock: { ...recording.info!.clock, duration_s: null } };
     expect(oneOf({ ...recording, info })).toMatchObject({ seconds: null, highest_bytes: 3 });
@@ -123,17 +123,17 @@ describe("phasesMemory", () => {
       samples([1, 1, 1], { device: "cuda:0" }),
       samples([3, 2, 1], { device: "cuda:1" }),
     ];
-    const told = (tables: readonly SampleTable[]) => {
+    const series = (tables: readonly SampleTable[]) => {
       const memory = phasesMemory(recorded(tables, processes))!;
       return [memory.metric, memory.device, memory.phases[0]!.highest_bytes];
     };
-    expect(told([host, heap, small, large])).toEqual(["allocated", "cuda:1", 3]);
-    expect(told([host, heap])).toEqual(["allocated", "host", 5]);
-    expect(told([host])).toEqual(["host", "host", 7]);
-    expect(told([])).toEqual(["host", null, null]);
+    expect(series([host, heap, small, large])).toEqual(["allocated", "cuda:1", 3]);
+    expect(series([host, heap])).toEqual(["allocated", "host", 5]);
+    expect(series([host])).toEqual(["host", "host", 7]);
+    expect(series([])).toEqual(["host", null, null]);
   });
 
-  it("looks at the memory of the rank that named the phase", () => {
+  it("uses the memory of the rank that recorded the phase", () => {
     const tables = [samples([1, 1, 1], { device: "cuda:0" }), samples([9, 9, 12], { rank: 1, device: "cuda:1" })];
     const processes = [
       processOf(1, [phase("a", 0, 2)], { rank: 0 }),
@@ -147,7 +147,7 @@ describe("phasesMemory", () => {
     ]);
   });
 
-  it("counts what it does not tell", () => {
+  it("counts omitted entries", () => {
     const many = Array.from({ length: MAX_NAMES + 6 }, (_, i) => phase(`epoch ${i}`, i / 100, i / 100 + 0.01));
     const memory = phasesMemory(recorded([samples([1, 1])], [processOf(1, many, { phases_dropped: 744 })]))!;
     expect([memory.phases.length, memory.dropped]).toEqual([MAX_NAMES, 750]);
@@ -158,7 +158,7 @@ describe("outerPhases", () => {
   const names = (processes: readonly ProbeProcess[]) =>
     outerPhases(recorded([], processes)).map(({ name, from_s, to_s }) => [name, from_s, to_s]);
 
-  it("are those that lie in no other, of the lowest rank that names any", () => {
+  it("are the outermost ones of the lowest rank that has any", () => {
     const nested = [phase("outer", 1, 4), phase("inner", 2, 3), phase("next", 4, 6), phase("thread's", 5, 7)];
     const other = processOf(2, [phase("other", 0, 9)], { rank: 3 });
     const silent = processOf(3, [], { rank: 0 });
@@ -168,7 +168,7 @@ describe("outerPhases", () => {
     ]);
   });
 
-  it("last as long as the recording where they never ended, and are none where none was named", () => {
+  it("last as long as the recording when they never ended, and are empty without phases", () => {
     expect(names([processOf(1, [phase("open", 2, null)])])).toEqual([["open", 2, 10]]);
     expect(outerPhases(recordingOf([]))).toEqual([]);
   });

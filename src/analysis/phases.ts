@@ -2,40 +2,40 @@ import { median } from "../stats/order-statistics.ts";
 import type { ProbePhase, Recording } from "../telemetry/recording/model.ts";
 import { type ChartSeries, seriesOf } from "./series.ts";
 
-/** Memory while a part of the program ran that it names itself. */
+/** Memory of a phase that the program named. */
 export interface PhaseMemory {
   readonly name: string;
-  /** Times it was entered, over all processes. */
+  /** Number of times it was entered, over all processes. */
   readonly entered: number;
-  /** How many of them never ended: the process was killed, or ended, within it. */
+  /** Number of entries without an end: the process was killed, or ended, within them. */
   readonly unended: number;
   /** Processes that entered it. */
   readonly processes: number;
   /**
-   * Seconds spent in it, summed over its entries; an entry that never ended lasts as long as its process. Null when the end of
-   * none is known.
+   * Seconds spent in it, summed over its entries. An entry without an end lasts as long as its process. Null when no
+   * end is known.
    */
   readonly seconds: number | null;
-  /** Highest sample within it, of any rank; null when no sample lies in it. */
+  /** Highest sample within it, of any rank; null without samples. */
   readonly highest_bytes: number | null;
   /**
-   * The sample nearest to its end minus the one nearest to its beginning, the median over the entries that ended, have a sample
-   * within, and two different ones at their ends; null when none has.
+   * The sample nearest to its end minus the one nearest to its beginning: the median over the entries that ended,
+   * contain a sample, and have two different ones at their ends; null when none has.
    */
   readonly growth_bytes: number | null;
 }
 
-/** What the phases are told by: `device` is null where ranks differ in it. */
+/** Series by which phases are measured. `device` is null where ranks differ in it. */
 export interface PhasesMemory {
   readonly metric: "allocated" | "host";
   readonly device: string | null;
-  /** In the order in which they were first entered, at most {@link MAX_NAMES}. */
+  /** In the order of their first entry, at most {@link MAX_NAMES}. */
   readonly phases: readonly PhaseMemory[];
-  /** Entries that are in none of them: a process keeps its first 256, and names are kept up to {@link MAX_NAMES}. */
+  /** Omitted entries: a process keeps its first 256, and names are kept up to {@link MAX_NAMES}. */
   readonly dropped: number;
 }
 
-/** Different names that are told; a name made of numbers (epochs, batches) would fill any page. */
+/** Maximum number of reported names. Names with numbers (epochs, batches) would fill any page. */
 export const MAX_NAMES = 64;
 
 interface Entry extends ProbePhase {
@@ -44,9 +44,9 @@ interface Entry extends ProbePhase {
 }
 
 /**
- * Memory by phase, by the first of these that the recording has: allocated on a device, allocated from the heap, the host memory of
- * the process tree. Series are those of the rank whose process named the phase.
- * @returns null when no phase was named
+ * Memory by phase, by the first of these that the recording has: allocated on a device, allocated from the heap, host
+ * memory of the process tree. Series are those of the rank whose process recorded the phase.
+ * @returns null without phases
  */
 export function phasesMemory(recording: Recording): PhasesMemory | null {
   const processes = recording.info?.probe?.processes ?? [];
@@ -74,7 +74,7 @@ export function phasesMemory(recording: Recording): PhasesMemory | null {
   };
 }
 
-/** A phase as a stretch of a chart, seconds. */
+/** A phase as a section of a chart, seconds. */
 export interface PhaseStretch {
   readonly name: string;
   readonly from_s: number;
@@ -82,8 +82,8 @@ export interface PhaseStretch {
 }
 
 /**
- * The phases of one process that lie in no other, one after the other; of the lowest rank that names any. What overlaps another one
- * (a thread's) is left out; what has no end lasts as long as its process.
+ * The outermost phases of one process, in order, of the lowest rank that has any. Phases that overlap another one (of a
+ * thread) are omitted. A phase without an end lasts as long as its process.
  */
 export function outerPhases(recording: Recording): PhaseStretch[] {
   const named = (recording.info?.probe?.processes ?? []).filter(({ phases = [] }) => phases.length > 0);
@@ -100,14 +100,14 @@ export function outerPhases(recording: Recording): PhaseStretch[] {
   return stretches;
 }
 
-/** When a process ended, nanoseconds: seen, or else the end of the recording; NaN when neither is known. */
+/** End of a process, nanoseconds: as recorded, else the end of the recording; NaN when neither is known. */
 function processEnds({ marks, info }: Recording): (pid: number) => number {
   const exits = new Map(marks.flatMap(({ kind, pid, timeNs }) => (kind === "process-exit" ? [[pid, timeNs]] : [])));
   const end = (info?.clock.duration_s ?? Number.NaN) * 1e9;
   return (pid) => exits.get(pid) ?? end;
 }
 
-/** Of each rank the series that tells most of its program. */
+/** The most informative series of each rank. */
 function leadingSeries(
   recording: Recording,
   ranks: ReadonlySet<number>,
@@ -118,7 +118,7 @@ function leadingSeries(
   const host = all.filter((one) => one.metric === "host");
   const chosen = [device, heap].find((some) => some.length > 0) ?? host;
   const byRank = new Map<number, ChartSeries>();
-  // Of several devices of a rank the one that held most.
+  // Of several devices of a rank, the one with the highest sample.
   for (const one of chosen) {
     const other = byRank.get(one.rank);
     if (other === undefined || highest(one.bytes) > highest(other.bytes)) byRank.set(one.rank, one);
@@ -146,11 +146,11 @@ function memoryOf(
     const series = byRank.get(rank);
     if (series === undefined) continue;
     const from = firstFrom(series.timeS, began / 1e9);
-    // What lies at the end itself still belongs to it; without an end, everything does.
+    // A sample exactly at the end belongs to the phase. Without an end, all later samples do.
     const to = Number.isNaN(end) ? series.timeS.length : firstAfter(series.timeS, end / 1e9);
     most = Math.max(most, highest(series.bytes, from, to));
     if (ended === null || to === from) continue;
-    // Phases that follow each other at once share the reading in between: it was made at the end of the one before.
+    // Consecutive phases share the sample in between, which was taken at the end of the first.
     const [first, last] = [nearest(series.timeS, began / 1e9), nearest(series.timeS, ended / 1e9)];
     if (last > first) growths.push(series.bytes[last]! - series.bytes[first]!);
   }
@@ -165,7 +165,7 @@ function memoryOf(
   };
 }
 
-/** Index of the first of ascending times that is at least `time`; their number when none is. */
+/** Index of the first of ascending times that is at least `time`, else their number. */
 function firstFrom(times: Float64Array, time: number): number {
   let [low, high] = [0, times.length];
   while (low < high) {
@@ -176,7 +176,7 @@ function firstFrom(times: Float64Array, time: number): number {
   return low;
 }
 
-/** Index of the one of ascending times, at least one, that is nearest to `time`; of equally near ones the earlier. */
+/** Index of the nearest of ascending times, at least one; of equally near ones the earlier. */
 function nearest(times: Float64Array, time: number): number {
   const after = firstFrom(times, time);
   if (after === 0) return 0;

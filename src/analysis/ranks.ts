@@ -11,28 +11,28 @@ import {
   summarizeRank,
 } from "./stormlog/cross-rank.ts";
 
-/** Enough to find an onset; longer recordings are thinned evenly to this many samples per rank. */
+/** Enough to find an onset. Longer recordings are thinned evenly to this many samples per rank. */
 const MAX_SAMPLES_PER_RANK = 20_000;
 
 const isSample = (eventType: string): boolean => eventType.trim().toLowerCase() === "sample";
 
-/** One rank of a recording of ours, as far as other ranks have to know of it. */
+/** Summary of one rank of a recording of this project, for comparisons with other ranks. */
 export interface RankEvidence {
   readonly summary: RankSummary;
-  /** When it came to its steps; null where it has none, or no clock. */
+  /** Times of its steps; null without steps or clock. */
   readonly moments: StepTimes | null;
-  /** The device that speaks for it. */
+  /** The device whose samples are compared. */
   readonly device: string;
 }
 
-/** What a recording says of its ranks: Stormlog's events are judged as a whole, everything else rank by rank. */
+/** Rank summaries of a recording: Stormlog's events are judged as a whole, other telemetry rank by rank. */
 export type RanksEvidence =
   | { readonly kind: "events"; readonly analysis: RanksAnalysis }
   | { readonly kind: "ranks"; readonly ranks: readonly RankEvidence[]; readonly worldSize: number };
 
 /**
- * The part of a recording's ranks that is needed to compare them with those of others.
- * @param exact most intervals of a rank that are kept as they are
+ * Summarises a recording's ranks for comparison with those of other recordings.
+ * @param exact maximum number of intervals of a rank that are kept exactly
  */
 export function ranksEvidence(recording: Recording, exact = Number.POSITIVE_INFINITY): RanksEvidence {
   const { events } = recording;
@@ -47,7 +47,7 @@ export function ranksEvidence(recording: Recording, exact = Number.POSITIVE_INFI
   const byRank = new Map<number, RankEvidence>();
   const groups = groupTables(recording.tables);
   for (const group of devicesFirst(groups)) {
-    // One device speaks for a rank: the host's memory among the device's would look like wild jumps.
+    // One device per rank: the host's memory among the device's would look like wild jumps.
     if (byRank.has(group.rank)) continue;
     const summary = summaryOf(group, recording.epochNs ?? 0n, exact);
     if (summary === null) continue;
@@ -57,7 +57,7 @@ export function ranksEvidence(recording: Recording, exact = Number.POSITIVE_INFI
   return { kind: "ranks", ranks: [...byRank.values()], worldSize };
 }
 
-/** Which ranks took part, which are missing, and which one jumped first: over the recordings of all ranks together. */
+/** Participating and missing ranks, and the one that jumped first, over the recordings of all ranks together. */
 export function combineEvidence(parts: readonly RanksEvidence[]): RanksAnalysis {
   const byRank = new Map<number, RankEvidence>();
   let worldSize = 1;
@@ -88,7 +88,7 @@ export function combineEvidence(parts: readonly RanksEvidence[]): RanksAnalysis 
   };
 }
 
-/** Which ranks took part, which are missing, and which one jumped first. */
+/** Participating and missing ranks, and the one that jumped first. */
 export const analyseRanks = (recording: Recording): RanksAnalysis => combineEvidence([ranksEvidence(recording)]);
 
 type TableGroup = ReturnType<typeof groupTables>[number];
@@ -102,7 +102,10 @@ function speaksBefore(device: string, other: string): boolean {
 const devicesFirst = (groups: readonly TableGroup[]): TableGroup[] =>
   [...groups].sort((a, b) => a.rank - b.rank || Number(a.device === "host") - Number(b.device === "host"));
 
-/** Device memory of a rank as far as it is known: the first metric that has a value, or the column alone would make the rank look absent. */
+/**
+ * Device memory of a rank: the first metric that has a value, because a column without values would make the rank look
+ * absent.
+ */
 function summaryOf(group: TableGroup, epochNs: bigint, exact: number): RankSummary | null {
   for (const metric of ["used", "reserved", "allocated", "host"] as const) {
     const tables = tablesWith(group.tables, metric);
@@ -110,7 +113,7 @@ function summaryOf(group: TableGroup, epochNs: bigint, exact: number): RankSumma
     if (!bytes?.some(Number.isFinite)) continue;
     const timeNs = joinColumn(tables, (table) => table.timeNs);
     const steps = group.device === "host" ? joinColumn(tables, (table) => table.steps) : null;
-    // On the host every rank's memory jumps while it loads its code; that says nothing of the loop.
+    // On the host every rank's memory jumps while it loads its code, which is not evidence about the loop.
     const inLoop = steps?.some(Number.isFinite) ? steps : null;
     const stride = Math.max(1, Math.ceil(bytes.length / MAX_SAMPLES_PER_RANK));
     const times: number[] = [];
@@ -143,7 +146,7 @@ function asSamples(
   }));
 }
 
-/** When a rank came to its steps: as its own process told it, else as its step counter was seen to change. */
+/** Times of a rank's steps: as its process recorded them, else from the changes of its step counter. */
 function momentsOf(groups: readonly TableGroup[], rank: number, epochNs: bigint): StepTimes | null {
   const tables = groups.filter((group) => group.rank === rank).flatMap((group) => group.tables);
   const own = tables.filter(({ timeNs, steps }) => timeNs !== null && steps !== null);

@@ -15,7 +15,7 @@ interface Found {
   readonly end: Exclude<SearchStep, { readonly kind: "probe" }>;
 }
 
-/** Search against an oracle, with one hint throughout. */
+/** Search against an oracle, with a constant hint. */
 function searchSights(oracle: (value: number) => Sight, bounds: SearchBounds, hint: number | null = null): Found {
   const seen: Seen[] = [];
   for (let tries = 0; tries <= 1000; tries += 1) {
@@ -26,12 +26,15 @@ function searchSights(oracle: (value: number) => Sight, bounds: SearchBounds, hi
   throw new Error("the search does not end");
 }
 
-/** The same, where every size can be judged. */
+/** The same with an oracle that judges every size. */
 function search(oracle: (value: number) => boolean, bounds: SearchBounds, hint: number | null = null): Found {
   return searchSights((value) => (oracle(value) ? "visible" : "silent"), bounds, hint);
 }
 
-/** Sizes that a search may take where each can be judged: steps that double their exponent, steps of sixteen, then halving. */
+/**
+ * Maximum number of sizes of a search if each can be judged: steps that double their exponent, steps of sixteen, then
+ * halving.
+ */
 function mostProbes({ from, to, factor }: SearchBounds): number {
   const doublings = Math.ceil(Math.log2(Math.max(1, Math.log(16) / Math.log(factor)))) + 1;
   const long = Math.ceil(Math.log(to / from) / Math.log(16)) + 1;
@@ -46,13 +49,13 @@ const bounds = fc
 const hints = fc.option(fc.double({ min: 0.01, max: 1e9, noNaN: true }), { nil: null });
 
 describe("the search for the smallest visible size", () => {
-  it("needs two sizes when theory is right", () => {
+  it("needs two sizes when the hint is right", () => {
     const { seen, end } = search((value) => value >= 60, BOUNDS, 64);
     expect(seen.map(({ value }) => value)).toEqual([64, 52]);
     expect(end).toEqual({ kind: "visible", at: 64, below: 52 });
   });
 
-  it("finds the place to within the factor, whatever theory says", () => {
+  it("finds the boundary to within the factor for any hint", () => {
     fc.assert(
       fc.property(bounds, hints, fc.integer({ min: 1, max: 2_000_000 }), (limits, hint, threshold) => {
         const { end } = search((value) => value >= threshold, limits, hint);
@@ -76,7 +79,7 @@ describe("the search for the smallest visible size", () => {
     );
   });
 
-  it("ends within its bounds and its number of sizes, and tries none twice, even if the answers are drawn by lot", () => {
+  it("ends within its bounds and its number of sizes, and tries none twice, even for random answers", () => {
     fc.assert(
       fc.property(bounds, hints, fc.infiniteStream(fc.boolean()), (limits, hint, lots) => {
         const { seen, end } = search(() => lots.next().value, limits, hint);
@@ -87,7 +90,7 @@ describe("the search for the smallest visible size", () => {
           expect(value).toBeGreaterThanOrEqual(limits.from);
           expect(value).toBeLessThanOrEqual(limits.to);
         }
-        // Whatever it says was seen: the visible size visible, the silent one silent.
+        // For random answers the visible size was visible and the silent one silent.
         if (end.kind !== "visible") return;
         expect(seen).toContainEqual({ value: end.at, sight: "visible" });
         expect(seen).toContainEqual({ value: end.below, sight: "silent" });
@@ -95,8 +98,8 @@ describe("the search for the smallest visible size", () => {
     );
   });
 
-  it("ends near the true place when the gate errs next to it only", () => {
-    // Within a tenth of the place either answer comes.
+  it("ends near the true boundary when the gate errs only next to it", () => {
+    // Within a tenth of the boundary the answer is random.
     fc.assert(
       fc.property(hints, fc.integer({ min: 40, max: 5000 }), fc.infiniteStream(fc.boolean()), (hint, place, lots) => {
         const oracle = (value: number): boolean => {
@@ -112,7 +115,7 @@ describe("the search for the smallest visible size", () => {
     );
   });
 
-  it("takes a size that was visible below a silent one for luck", () => {
+  it("ignores a size that was visible below a silent one", () => {
     expect(
       bracket([
         { value: 10, sight: "visible" },
@@ -142,7 +145,7 @@ describe("a size that could not be judged", () => {
     (value: number): Sight =>
       unjudged(value) ? "unjudged" : value >= place ? "visible" : "silent";
 
-  it("is no side of the boundary: the search closes beside it", () => {
+  it("is neither side of the boundary: the search continues beside it", () => {
     const { seen, end } = searchSights(
       seesFrom(60, (value) => value === 52),
       BOUNDS,
@@ -157,7 +160,7 @@ describe("a size that could not be judged", () => {
     expect(end.at).toBeLessThanOrEqual(end.below * BOUNDS.factor);
   });
 
-  it("is passed by where it is too short to be judged and the boundary lies above", () => {
+  it("is skipped when it is too short to be judged and the boundary is above", () => {
     const { end } = searchSights(
       seesFrom(60, (value) => value < 16),
       BOUNDS,
@@ -166,7 +169,7 @@ describe("a size that could not be judged", () => {
     expect(end).toMatchObject({ kind: "visible" });
   });
 
-  it("leaves no answer where the boundary lies among such sizes, and is named", () => {
+  it("leaves no answer when the boundary is among such sizes, which are listed", () => {
     const tooShort = searchSights(
       seesFrom(10, (value) => value < 16),
       BOUNDS,
@@ -183,7 +186,7 @@ describe("a size that could not be judged", () => {
     ).toEqual({ kind: "unjudged", values: [4] });
   });
 
-  it("at the upper bound is not one at which the leak is silent", () => {
+  it("at the upper bound does not count as silent", () => {
     const { end } = searchSights(
       seesFrom(1e9, (value) => value === 9),
       { from: 4, to: 9, factor: 1.25 },
@@ -198,13 +201,13 @@ describe("a size that could not be judged", () => {
     expect(end).toMatchObject({ kind: "unjudged" });
   });
 
-  it("is never part of an answer, wherever it lies, and no size is tried twice", () => {
+  it("is never part of an answer, and no size is tried twice", () => {
     const sights = fc.infiniteStream(fc.constantFrom<Sight>("visible", "silent", "silent", "visible", "unjudged"));
     fc.assert(
       fc.property(bounds, hints, sights, (limits, hint, lots) => {
         const { seen, end } = searchSights(() => lots.next().value, limits, hint);
         expect(new Set(seen.map(({ value }) => value)).size).toBe(seen.length);
-        // Each size that says nothing may cost a few more beside it.
+        // Each size that cannot be judged may cost a few more beside it.
         expect(seen.length).toBeLessThanOrEqual(mostProbes(limits) + 6 * MAX_UNJUDGED);
         for (const { value } of seen) {
           expect(value).toBeGreaterThanOrEqual(limits.from);

@@ -1,7 +1,7 @@
-/** Whether the gate saw the leak at a size; "unjudged" = it could not say, which is neither. */
+/** Whether the gate detected the leak at a size; "unjudged" is neither. */
 export type Sight = "visible" | "silent" | "unjudged";
 
-/** A size of a run, and what the gate saw in it. */
+/** A size of a run with the gate's result. */
 export interface Seen {
   readonly value: number;
   readonly sight: Sight;
@@ -11,39 +11,42 @@ export interface SearchBounds {
   /** Smallest and largest size, whole numbers. */
   readonly from: number;
   readonly to: number;
-  /** The answer is known when the smallest visible size is at most this many times the largest silent one; above 1. */
+  /** The search ends when the smallest visible size is at most this many times the largest silent one; above 1. */
   readonly factor: number;
 }
 
-/** What to do next, or what is known. */
+/** The next size, or the result. */
 export type SearchStep =
   | { readonly kind: "probe"; readonly value: number }
   | { readonly kind: "visible"; readonly at: number; readonly below: number }
-  /** Visible at the lower bound already. */
+  /** Already visible at the lower bound. */
   | { readonly kind: "always"; readonly at: number }
-  /** Silent at the upper bound still. */
+  /** Still silent at the upper bound. */
   | { readonly kind: "never"; readonly to: number }
-  /** No boundary can be told: these sizes, on the way to it, could not be judged. */
+  /** The boundary is among these sizes, which could not be judged. */
   | { readonly kind: "unjudged"; readonly values: readonly number[] };
 
-/** The farthest a step goes while only one side is known: a size above costs as much more as it is larger. */
+/** Maximum step while only one side is known, because the cost of a size is proportional to it. */
 const FARTHEST = 16;
-/** Sizes that could not be judged after which a search gives up: what hinders so many is no accident of one size. */
+/** Maximum number of sizes that could not be judged: so many have a common cause. */
 export const MAX_UNJUDGED = 6;
 
 function valuesOf(seen: readonly Seen[], sight: Sight): readonly number[] {
   return seen.flatMap((one) => (one.sight === sight ? [one.value] : [])).sort((a, b) => a - b);
 }
 
-/** The largest silent size, and the smallest visible one above it; null where there is none. */
+/** The largest silent size, and the smallest visible one above it; null when there is none. */
 export function bracket(seen: readonly Seen[]): { readonly silent: number | null; readonly visible: number | null } {
   const silent = valuesOf(seen, "silent").at(-1) ?? null;
-  // What was visible below a size that is silent was luck, or not of the leak: the answer lies above.
+  // A size that was visible below a silent one was a chance result, or another effect: the boundary is above.
   const visible = valuesOf(seen, "visible").find((value) => silent === null || value > silent);
   return { silent, visible: visible ?? null };
 }
 
-/** The middle of the widest gap between neighbours, on a geometric scale; null where no gap is wider than this factor or holds a size. */
+/**
+ * The middle of the widest gap between neighbours, on a geometric scale; null when no gap is wider than this factor or
+ * contains a size.
+ */
 function middleOfWidest(sizes: readonly number[], factor: number): number | null {
   const gaps = sizes.flatMap((low, index) => {
     const high = sizes[index + 1];
@@ -56,12 +59,12 @@ function middleOfWidest(sizes: readonly number[], factor: number): number | null
 }
 
 /**
- * The next size to try in the search for the smallest visible one, on a geometric scale. Until both sides are known it steps away from
- * what is known, by the factor, its square, its fourth power, and so on: a good first guess is proved by two sizes, a bad one costs the
- * logarithm of its error. Between both sides it halves. A size that could not be judged is neither side: the search goes past it, then
- * beside it. Every size is tried once, so whatever the answers are, it ends with a silent and a visible size side by side, at a bound, or
- * with the sizes for which neither can be told.
- * @param hint where theory places the answer by now; null = it does not know
+ * The next size to try in the search for the smallest visible one, on a geometric scale. Until both sides are known it
+ * steps away from the known side, by the factor, its square, its fourth power, and so on: a good hint is confirmed by
+ * two sizes, and a bad one costs the logarithm of its error. Between both sides it bisects. A size that could not be
+ * judged is neither side: the search skips it, then continues beside it. Every size is tried once, so for any answers
+ * the search ends with a silent and a visible neighbour, at a bound, or with the sizes that could not be judged.
+ * @param hint current estimate of the boundary; null = unknown
  */
 export function nextStep(seen: readonly Seen[], bounds: SearchBounds, hint: number | null): SearchStep {
   const { from, to, factor } = bounds;
@@ -86,7 +89,7 @@ export function nextStep(seen: readonly Seen[], bounds: SearchBounds, hint: numb
   };
   if (silent !== null && visible !== null) return gap(1);
   const reach = Math.min(FARTHEST, factor ** (2 ** Math.min(seen.length - 1, 30)));
-  // Just beyond where theory has it, so that the other side becomes known.
+  // Just beyond the hint, so that the other side becomes known.
   const beyond = Math.sqrt(factor);
   const [least, most] = [Math.min(...tried), Math.max(...tried)];
   if (visible === null && most < to) {
@@ -97,6 +100,6 @@ export function nextStep(seen: readonly Seen[], bounds: SearchBounds, hint: numb
     const wanted = Math.max(least / FARTHEST, Math.min(least / reach, (usable ?? Infinity) / beyond));
     return { kind: "probe", value: Math.max(from, Math.min(least - 1, Math.ceil(wanted))) };
   }
-  // Both ends are tried, and one side is still not known: it may be between what could not be judged.
+  // Both bounds are tried and one side is still unknown: it may be among the sizes that could not be judged.
   return gap(factor);
 }

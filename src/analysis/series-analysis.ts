@@ -5,19 +5,19 @@ import type { SeriesAnalysis } from "./document.ts";
 import { type OrderedSeries, orderSeries } from "./ordered.ts";
 import { largest, type MetricSeries } from "./series.ts";
 import { type Bins, toBins } from "./trend/bins.ts";
-import { classifyDrift } from "./trend/drift.ts";
+import { classifyDrift } from "./trend/classify-drift.ts";
 import { classifyHighwater } from "./trend/highwater.ts";
 import { horizonFactor, materialChange, materialGrowth } from "./trend/materiality.ts";
 
-/** Fewer usable points than this are never judged, and never silently passed either. */
+/** Minimum number of usable points that is judged. Shorter series are `insufficient`. */
 export const MIN_SAMPLES = 24;
 
-/** Processes load code and grow their heaps for about this long before they do what they are measured for. */
+/** Processes load code and grow their heaps for about this long before their actual work. */
 const STARTUP_NS = 1e9;
-/** The recording saw the process start when it began below this share of its usual level. */
+/** A recording contains the start of the process if it began below this share of its usual level. */
 const STARTED_SHARE = 0.25;
 
-/** Where the start of a process ends, on the time axis; null for series that did not begin with one. */
+/** End of the process's start on the time axis; null for a series without one. */
 function startupEnd(device: string, ordered: OrderedSeries, bins: Bins, level: number): number | null {
   if (device !== "host" || ordered.axis !== "time" || !(bins.low[0]! < STARTED_SHARE * level)) return null;
   return ordered.x[0]! + STARTUP_NS;
@@ -29,7 +29,7 @@ export interface SeriesContext {
   readonly deviceCapacityBytes: number | null;
 }
 
-/** What of a series' growth is known besides what the document shows. */
+/** Analysis of a series with values that the document does not contain. */
 export interface AnalysedSeries {
   readonly analysis: SeriesAnalysis;
   readonly totalBytes: number | null;
@@ -43,7 +43,7 @@ export interface AnalysedSeries {
 
 type Peak = Pick<SeriesAnalysis, "peak_bytes" | "peak_kind">;
 
-/** The best known peak: an exact one, else the largest of the given and the sampled. A sampled value above it wins. */
+/** The best known peak: an exact one, else the largest. A sampled value above it wins. */
 function peakOf(series: MetricSeries, sampled: number | null, known: readonly KnownPeak[]): Peak {
   const own = known
     .filter((peak) => peak.rank === series.rank && peak.device === series.device && peak.metric === series.metric)
@@ -79,7 +79,7 @@ const UNKNOWN_GROWTH = {
 
 const positive = (value: number | null): value is number => value !== null && value > 0;
 
-/** All features of one series. */
+/** Analyses one series. */
 export function analyseSeries(series: MetricSeries, context: SeriesContext): AnalysedSeries {
   const sampled = largest(series.bytes);
   const peak = peakOf(series, sampled, context.peaks);
@@ -115,11 +115,13 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
       });
   if (drift.class === "insufficient") return plain("insufficient", ordered);
 
-  // A run that ends while its process is still young shows a start, whatever its shape; the numbers stay comparable.
+  // A run that ends while its process is still starting shows the start, whatever its shape. The numbers stay
+  // comparable.
   const young = startup !== null && span < 2 * STARTUP_NS && ["leak", "rising", "step", "shrink"].includes(drift.class);
   const driftClass = young ? "insufficient" : drift.class;
   const growth = drift.slope * span;
-  // The axis may be time although steps exist (too few of them): both slopes come from the growth over the whole span.
+  // The axis may be time although steps exist (too few of them), so both slopes come from the growth over the whole
+  // span.
   const perSecond = positive(durationS) ? growth / durationS : null;
   const perStep = positive(stepSpan) ? growth / stepSpan : null;
   const unit = positive(stepSpan) ? stepSpan : positive(durationS) ? durationS : span;

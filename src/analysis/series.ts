@@ -1,21 +1,23 @@
 import type { Column, Metric, Recording, SampleTable } from "../telemetry/recording/model.ts";
 import { METRICS } from "../telemetry/recording/model.ts";
 
-/** One metric of one rank on one device, all samples of it in table order; missing values are NaN. */
+/** One metric of one rank on one device, with all samples in table order; missing values are NaN. */
 export interface MetricSeries {
   readonly rank: number;
   readonly device: string;
   readonly metric: Metric;
-  /** Judged by the record rule: it can only rise by construction, or nearly so. */
+  /** Judged by records: a running maximum by construction, or nearly so. */
   readonly highwater: boolean;
   readonly timeNs: Float64Array | null;
   readonly steps: Float64Array | null;
   readonly bytes: Float64Array;
-  /** Device capacity, bytes; null when the recording does not say. */
+  /** Device capacity, bytes; null when the recording does not contain it. */
   readonly totalBytes: number | null;
 }
 
-/** What a chart draws. `timeS` is seconds since the recording's own zero, or the sample's index where there is no clock. */
+/**
+ * Points of a chart. `timeS` is seconds since the recording's own zero, or the sample's index without a clock.
+ */
 export interface ChartSeries {
   readonly rank: number;
   readonly device: string;
@@ -30,7 +32,9 @@ interface TableGroup {
   readonly tables: readonly SampleTable[];
 }
 
-/** Reserved and device-used memory behave like running maxima: allocators and drivers keep what they once took. */
+/**
+ * Reserved and device-used memory behave like running maxima, because allocators and drivers keep what they reserved.
+ */
 const ALWAYS_HIGHWATER: ReadonlySet<Metric> = new Set<Metric>(["reserved", "used"]);
 
 const sum = (values: Float64Array | undefined): number => {
@@ -39,7 +43,7 @@ const sum = (values: Float64Array | undefined): number => {
   return total;
 };
 
-/** An order of tables that depends on their content alone, so that the order of input files cannot change a result. */
+/** An order of tables by content alone, so that the order of input files cannot change a result. */
 function compareTables(a: SampleTable, b: SampleTable): number {
   const first = (values: Float64Array | null) => values?.find((value) => Number.isFinite(value)) ?? 0;
   return (
@@ -69,7 +73,9 @@ export function groupTables(tables: readonly SampleTable[]): TableGroup[] {
   );
 }
 
-/** One column over all tables of a group: the column itself for a single table, else a copy; NaN where a table lacks it. */
+/**
+ * One column over all tables of a group: the column itself for a single table, else a copy; NaN where a table lacks it.
+ */
 export function joinColumn(
   tables: readonly SampleTable[],
   pick: (table: SampleTable) => Float64Array | null | undefined,
@@ -92,26 +98,29 @@ const columnOf =
   (table: SampleTable): Float64Array | undefined =>
     table.columns[column];
 
-/** The tables that know a metric: sources with clocks of their own keep tables of their own. */
+/** The tables with a metric. Sources with clocks of their own have tables of their own. */
 export const tablesWith = (tables: readonly SampleTable[], metric: Metric): readonly SampleTable[] =>
   tables.filter((table) => table.columns[metric] !== undefined);
 
 /**
- * This many samples of equal phase make a series by themselves; the same as is asked of any series. Within a step a live level
- * rises and falls by the step's own working memory, and a sample on a timer falls anywhere in it.
+ * Samples of equal phase from this number on form a series, which is the minimum of any series. Within a step live
+ * memory rises and falls by the step's working memory, and a timer samples it at any phase.
  */
 const ENOUGH_AT_STEP = 24;
 
 /**
- * ... unless what came after them took longer than they did, and longer than a program takes to end: then the loop was not all
- * there was. Nanoseconds.
+ * ... unless the time after them is longer than their own span and than the end of a program. Then the loop was only a
+ * part of the run. Nanoseconds.
  */
 const ENDING_NS = 2e9;
 
-/** What lives falls back at the end of a step; what an allocator keeps, or a device shows, does not. */
+/** Live memory falls at the end of a step. Memory that an allocator keeps, or a device shows, does not. */
 const PHASED: ReadonlySet<Metric> = new Set<Metric>(["allocated"]);
 
-/** The rows of a table that the measured process took at the ends of its steps; the table itself where they are too few. */
+/**
+ * The rows of a table that the measured process recorded at the ends of its steps, or the table itself if they are too
+ * few.
+ */
 function equalPhase(table: SampleTable, metric: Metric): SampleTable {
   const { atStep, columns, timeNs, steps } = table;
   const values = columns[metric];
@@ -136,11 +145,14 @@ function equalPhase(table: SampleTable, metric: Metric): SampleTable {
   };
 }
 
-/** Largest finite value of a column; null when there is none. Capacity can only be reported too low (a MIG slice, a limit). */
+/**
+ * Largest finite value of a column; null when there is none. Capacity can only be reported too low (a MIG slice, a
+ * limit).
+ */
 export function largest(values: Float64Array | null): number | null {
   let max = Number.NEGATIVE_INFINITY;
   if (values) {
-    // By index: the iterator costs three times as much, and this sees every sample.
+    // By index: the iterator takes three times as long, and this loop runs over every sample.
     for (let i = 0; i < values.length; i++) {
       const value = values[i]!;
       if (value > max && value < Number.POSITIVE_INFINITY) max = value;
@@ -155,7 +167,7 @@ interface Joined {
   readonly bytes: Float64Array;
 }
 
-/** Columns over the tables that have them; metrics of the same tables share the arrays of clock and steps. */
+/** Columns over the tables that have them. Metrics of the same tables share the arrays of clock and steps. */
 function joiner(): (tables: readonly SampleTable[], metric: Metric) => Joined | null {
   const axes = new Map<string, Pick<Joined, "timeNs" | "steps">>();
   const numbers = new Map<SampleTable, number>();
@@ -199,14 +211,14 @@ function seriesFrom(recording: Recording, rowsOf: (table: SampleTable, metric: M
 }
 
 /**
- * Every series the recording has, ordered by rank, device and metric. Where the measured process itself told its live memory at
- * the end of each step, those samples alone make the series of `allocated`.
+ * All series of the recording, ordered by rank, device and metric. If the measured process recorded its live memory at
+ * the end of each step, only those samples form the series of `allocated`.
  */
 export function collectSeries(recording: Recording): MetricSeries[] {
   return seriesFrom(recording, (table, metric) => (PHASED.has(metric) ? equalPhase(table, metric) : table));
 }
 
-/** The recording's series for charts: every usable sample, ascending in time. */
+/** The recording's series for charts: all usable samples, ascending in time. */
 export function seriesOf(recording: Recording): ChartSeries[] {
   return seriesFrom(recording, (table) => table).map(({ rank, device, metric, timeNs, bytes }) => {
     let kept = 0;

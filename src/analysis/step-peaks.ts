@@ -3,7 +3,7 @@ import type { TraceMlDiagnosis } from "./document.ts";
 import { groupTables, joinColumn, largest } from "./series.ts";
 import { diagnoseRanks, type StepPeaks } from "./traceml.ts";
 
-/** Steps the diagnosis looks back over; older ones are not collected. */
+/** Number of newest steps for the diagnosis. Older ones are not collected. */
 const MAX_STEPS = 10_000;
 
 /** Largest value of each of the newest steps. */
@@ -22,23 +22,23 @@ function newestStepPeaks(steps: Float64Array, bytes: Float64Array): Map<number, 
   return peaks;
 }
 
-/** Highest values of one rank's steps, by windows of `stride` steps; each window is called after its first step. */
+/** Highest values of one rank's steps, by windows of `stride` steps, each named by its first step. */
 export interface RankSteps {
   readonly stride: number;
   readonly peaks: StepPeaks;
 }
 
-/** What TraceML's diagnosis looks at: per rank the allocator's (else the device's) highest value of each step. */
+/** Input of TraceML's diagnosis: per rank the allocator's (else the device's) highest value of each step. */
 export interface StepPeakEvidence {
   readonly ranks: ReadonlyMap<number, RankSteps>;
-  /** Largest capacity of a device, bytes; null when none is known. */
+  /** Largest capacity of a device, bytes; null when unknown. */
   readonly totalBytes: number | null;
   readonly sawGpu: boolean;
 }
 
 /**
- * @param most steps of a rank that are kept; a longer run is looked at in windows of a power of two of steps, each standing for its
- *   highest value
+ * @param most maximum number of steps of a rank. A longer run is divided into windows of a power of two of steps, each
+ *   represented by its highest value
  */
 export function stepPeakEvidence(
   recording: Recording,
@@ -80,7 +80,7 @@ function windowed(peaks: StepPeaks, stride: number): StepPeaks {
   return kept;
 }
 
-/** TraceML's diagnosis over the ranks of all parts, in the widest windows that one of them has. */
+/** TraceML's diagnosis over the ranks of all parts, in the widest windows of any of them. */
 export function diagnoseEvidence(parts: readonly StepPeakEvidence[]): TraceMlDiagnosis[] {
   const ranks = new Map<number, RankSteps>();
   for (const part of parts) for (const [rank, steps] of part.ranks) if (!ranks.has(rank)) ranks.set(rank, steps);

@@ -41,7 +41,7 @@ describe("TraceML's step-memory diagnosis", () => {
     ]);
   });
 
-  it("calls what TraceML confirms a leak or rising, and what it calls balanced flat", () => {
+  it("maps TraceML's confirmed creep to leak or rising, and its balanced to flat", () => {
     const classOf = (values: Float64Array, highwater: boolean) =>
       analyze(recordingOf([tableOf({ allocated: values }, { steps: true, highwater: highwater ? ["allocated"] : [] })]))
         .series[0]?.class;
@@ -52,7 +52,7 @@ describe("TraceML's step-memory diagnosis", () => {
     expect(classOf(line(60, 100), true)).toBe("flat");
   });
 
-  it("knows a recording without a GPU from one without enough steps, and names the worst rank", () => {
+  it("distinguishes a recording without a GPU from one without enough steps, and names the worst rank", () => {
     const diagnose = (...tables: ReturnType<typeof tableOf>[]) => analyze(recordingOf(tables)).diagnosis;
     expect(diagnose(tableOf({ host: line(60, 100) }, { device: "host", steps: true }))[0]?.kind).toBe("NO_GPU");
     expect(diagnose(tableOf({ allocated: line(60, 100) }))[0]?.kind).toBe("NO_DATA");

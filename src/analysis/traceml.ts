@@ -4,7 +4,7 @@ import type { TraceMlDiagnosis } from "./document.ts";
 
 /**
  * TraceML's step-memory diagnosis (traceopt-ai/traceml 0.3.6): bands of the per-step peaks, worst and median over the
- * ranks. Told alongside our own class for those who know its words; never part of a verdict.
+ * ranks. It is reported beside our own class for users of TraceML and never affects a verdict.
  */
 export interface StepMemoryInput {
   /** Per common step: largest per-step peak over the ranks, bytes. */
@@ -40,7 +40,7 @@ const STATUS: Readonly<Record<TraceMlDiagnosis["kind"], string>> = {
   NO_GPU: "NO GPU",
 };
 
-export function diagnosisOf(
+function diagnosisOf(
   kind: TraceMlDiagnosis["kind"],
   severity: TraceMlDiagnosis["severity"],
   worstRank: number | null,
@@ -66,7 +66,7 @@ function largest(values: ArrayLike<number>): number {
   return max;
 }
 
-/** All issues that hold, the most important first; never empty (`BALANCED`, `NO_DATA`). */
+/** All issues that apply, the most important first; never empty (`BALANCED`, `NO_DATA`). */
 export function stepMemoryDiagnosis(input: StepMemoryInput): TraceMlDiagnosis[] {
   if (input.worst.length < MIN_STEPS) return [diagnosisOf("NO_DATA", "info", null)];
   const { worstRank, skew } = input;
@@ -91,7 +91,7 @@ export function stepMemoryDiagnosis(input: StepMemoryInput): TraceMlDiagnosis[] 
 /** Per-step peaks of one rank: step → bytes. */
 export type StepPeaks = ReadonlyMap<number, number>;
 
-/** The newest steps TraceML looks at. */
+/** Number of newest steps that TraceML uses. */
 const MAX_WINDOW = 10_000;
 
 /** Diagnosis over the steps that all ranks have. `NO_GPU` without any GPU series, `NO_DATA` below 50 common steps. */
@@ -103,7 +103,7 @@ export function diagnoseRanks(
   if (!sawGpu) return [diagnosisOf("NO_GPU", "info", null)];
   const [first, ...others] = [...ranks.values()];
   if (!first) return [diagnosisOf("NO_DATA", "info", null)];
-  // A row of every rank's value for each step; a step that one rank lacks has none.
+  // One row per step with every rank's value; a step that one rank lacks has none.
   const rows = [...first].flatMap(([step, bytes]) => {
     const row = new Float64Array(ranks.size);
     row[0] = bytes;

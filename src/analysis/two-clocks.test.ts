@@ -11,7 +11,7 @@ const GIB = 2 ** 30;
 const column = (count: number, value: (i: number) => number) =>
   Float64Array.from({ length: count }, (_, i) => value(i));
 
-/** The driver's reading every 20 ms, the allocator's every 23 ms. */
+/** The driver is sampled every 20 ms, the allocator every 23 ms. */
 function device(used: (i: number) => number, reserved: (i: number) => number, rank = 0): SampleTable[] {
   const [n, m] = [1000, 860];
   return [
@@ -30,13 +30,13 @@ function device(used: (i: number) => number, reserved: (i: number) => number, ra
   ];
 }
 
-describe("one device on two clocks", () => {
+describe("one device with two clocks", () => {
   const flat = device(
     () => 10 * GIB,
     () => 8 * GIB,
   );
 
-  it("has each series with its own samples alone", () => {
+  it("has each series with its own samples only", () => {
     const series = collectSeries(recording({ tables: flat }));
     expect(series.map(({ metric, bytes }) => [metric, bytes.length])).toEqual([
       ["allocated", 860],
@@ -47,7 +47,7 @@ describe("one device on two clocks", () => {
     expect(series[0]?.bytes).toBe(flat[1]?.columns.allocated);
   });
 
-  it("shows memory that grows outside the allocator, and only that", () => {
+  it("reports memory that grows outside the allocator, and only that", () => {
     const hidden = device(
       (i) => 10 * GIB + i * 4 * MIB,
       () => 8 * GIB,
@@ -64,19 +64,19 @@ describe("one device on two clocks", () => {
     expect(found(flat)).not.toContain("hidden_gap");
   });
 
-  it("is looked at by Stormlog's rules side by side", () => {
+  it("is joined for Stormlog's rules", () => {
     const [gap] = gapSamples(recording({ tables: flat }));
     expect(gap?.timeNs.length).toBeGreaterThan(1800);
     expect(gap?.reserved[1800]).toBe(8 * GIB);
     expect(gap?.used[1800]).toBe(10 * GIB);
   });
 
-  it("gives the same document whatever the order of the tables", () => {
+  it("gives the same document for any order of the tables", () => {
     expect(analyze(recording({ tables: [...flat].reverse() }))).toEqual(analyze(recording({ tables: flat })));
   });
 });
 
-/** A loop whose working memory comes and goes within a step, read on a timer and at the ends of its steps. */
+/** A loop with working memory within each step, sampled by a timer and at the ends of its steps. */
 function loop(steps: number, tail: number, perStep: number): SampleTable {
   const rows: { timeNs: number; step: number; bytes: number; at: number }[] = [];
   for (let step = 1; step <= steps; step++) {
@@ -99,14 +99,14 @@ function loop(steps: number, tail: number, perStep: number): SampleTable {
 describe("samples taken at the ends of steps", () => {
   const horizon = { horizon: { kind: "steps", steps: 1_000_000 } } as const;
 
-  it("alone make the series of live memory, so that a kilobyte a step shows under a swing of 50 MiB", () => {
+  it("form the series of live memory, so that a kilobyte a step is visible under a swing of 50 MiB", () => {
     const analysed = analyze(recording({ tables: [loop(400, 0, 1300)] }), horizon).series[0];
     expect(analysed).toMatchObject({ metric: "allocated", samples: 400, steps: 400, class: "leak" });
     expect(analysed?.slope_bytes_per_step).toBeCloseTo(1300, 0);
     expect(analyze(recording({ tables: [loop(400, 0, 0)] }), horizon).series[0]?.class).toBe("flat");
   });
 
-  it("leave the peak to all samples, and the chart shows them all", () => {
+  it("do not replace all samples in the peak and the chart", () => {
     const one = recording({
       tables: [loop(100, 0, 0)],
       peaks: [{ rank: 0, device: "host", metric: "allocated", bytes: 149 * MIB, kind: "sampled", source: "mallinfo2" }],
@@ -115,17 +115,17 @@ describe("samples taken at the ends of steps", () => {
     expect(seriesOf(one)[0]?.bytes).toHaveLength(200);
   });
 
-  it("are not enough when there are fewer than 24, or when the loop was the smaller part of the run", () => {
+  it("are not used when they are fewer than 24, or when the loop was the smaller part of the run", () => {
     expect(collectSeries(recording({ tables: [loop(20, 0, 0)] }))[0]?.bytes).toHaveLength(40);
     const mostlyAfter = recording({ tables: [loop(40, 1000, 0)] });
     expect(collectSeries(mostlyAfter)[0]?.bytes).toHaveLength(1080);
-    // What leaks after the loop is seen, by the clock.
+    // A leak after the loop is detected by the clock.
     expect(analyze(mostlyAfter).series[0]).toMatchObject({ class: "leak", slope_bytes_per_step: null });
   });
 });
 
-describe("what came before the first step", () => {
-  it("is no part of a series that counts steps", () => {
+describe("samples before the first step", () => {
+  it("are not part of a series that counts steps", () => {
     const before = 600;
     const host = table({
       timeNs: column(800, (i) => i * 5e6),
@@ -135,7 +135,7 @@ describe("what came before the first step", () => {
     expect(analyze(recording({ tables: [host] })).series[0]).toMatchObject({ steps: 200, samples: 200, class: "flat" });
   });
 
-  it("is no first cause among ranks whose heaps are compared", () => {
+  it("are not a first cause among ranks whose heaps are compared", () => {
     const rank = (number: number) =>
       table({
         rank: number,
@@ -148,7 +148,7 @@ describe("what came before the first step", () => {
     expect(ranks.first_cause_suspects).toEqual([]);
   });
 
-  it("and one device speaks for a rank: the host's memory is none of the device's", () => {
+  it("are compared by one device per rank, which excludes the host's memory", () => {
     const host = table({ timeNs: column(50, (i) => i * 20e6 + 3), columns: { host: column(50, () => MIB) } });
     const steady = column(50, () => 10 * GIB);
     const gpu = (rank: number) =>

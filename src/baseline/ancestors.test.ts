@@ -38,7 +38,7 @@ describe("commits a baseline may come from", () => {
     expect(await mergeBase(top, { GITHUB_BASE_REF: "main" })).toBe(base);
   });
 
-  it("are not filtered where history is not known", async () => {
+  it("are not filtered without a known history", async () => {
     expect(await comparableCommits({ cwd: tmpdir(), env: {} }, [])).toEqual({ commits: null, warnings: [] });
     const directory = `${top}-shallow`;
     commit("first");
@@ -54,10 +54,10 @@ describe("commits a baseline may come from", () => {
     }
   });
 
-  it("are told from those the clone does not hold", async () => {
+  it("are distinguished from those that the clone does not contain", async () => {
     const known = commit("known");
-    const stranger = "0123456789abcdef0123456789abcdef01234567";
-    expect(await unknownCommits(top, [known, stranger])).toEqual(new Set([stranger]));
+    const unknown = "0123456789abcdef0123456789abcdef01234567";
+    expect(await unknownCommits(top, [known, unknown])).toEqual(new Set([unknown]));
     expect(await unknownCommits(top, [])).toEqual(new Set());
   });
 });

@@ -4,7 +4,7 @@ import type { HistoryPort } from "./history-port.ts";
 
 const REMOTE = "origin/";
 
-/** The branch a pull request goes into, where the environment names one. */
+/** The target branch of a pull request, from the environment. */
 function namedBase(env: Environment): string | null {
   if (env.STORMLOG_GATE_BASE) return env.STORMLOG_GATE_BASE;
   return env.GITHUB_BASE_REF ? `${REMOTE}${env.GITHUB_BASE_REF}` : null;
@@ -12,7 +12,7 @@ function namedBase(env: Environment): string | null {
 
 /**
  * The commit where the measured code left the main branch; null outside a repository, or when a shallow clone does not
- * reach back that far. Without a named base the usual names of a main branch are tried.
+ * contain it. Without a named base the usual names of a main branch are tried.
  */
 export async function mergeBase(cwd: string, env: Environment): Promise<string | null> {
   const named = namedBase(env);
@@ -24,8 +24,8 @@ export async function mergeBase(cwd: string, env: Environment): Promise<string |
 }
 
 /**
- * {@link mergeBase}, with the port asked where the clone does not reach: in a shallow one, or for a branch that is the copy of a pull
- * request. What is answered may not be in the clone yet. Null when nobody can tell.
+ * {@link mergeBase}, from the port where the clone lacks the history: in a shallow one, or for a branch that is the
+ * copy of a pull request. The commit may be missing from the clone. Null when unknown.
  */
 export async function baseCommit({ cwd, env, history }: History): Promise<string | null> {
   try {
@@ -47,7 +47,7 @@ async function mergeBaseWith(cwd: string, ref: string): Promise<string | null> {
   return ok && stdout !== "" ? stdout : null;
 }
 
-/** Commits of the list that this clone does not hold, as after a squash merge or a force push. */
+/** Commits of the list that this clone does not contain, as after a squash merge or a force push. */
 export async function unknownCommits(cwd: string, commits: readonly string[]): Promise<ReadonlySet<string>> {
   const listed = [...new Set(commits)];
   if (listed.length === 0) return new Set();
@@ -58,12 +58,12 @@ export async function unknownCommits(cwd: string, commits: readonly string[]): P
   );
 }
 
-/** Commits looked back over; a baseline older than this is not one. */
+/** Maximum number of commits to look back. */
 const MAX_ANCESTORS = 20_000;
 
-/** Which of some commits may be compared with. */
+/** Commits whose runs may be compared with. */
 export interface ComparableCommits {
-  /** Null = not known, so nothing is filtered. */
+  /** Null = unknown, so nothing is filtered. */
   readonly commits: ReadonlySet<string> | null;
   readonly warnings: readonly string[];
 }
@@ -71,15 +71,15 @@ export interface ComparableCommits {
 export interface History {
   readonly cwd: string;
   readonly env: Environment;
-  /** Asked for what the clone does not reach. */
+  /** Source of history that the clone lacks. */
   readonly history?: HistoryPort | undefined;
 }
 
 /**
- * Which commits may have baseline runs to compare with: ancestors of the merge base on a pull request, of HEAD elsewhere. Told by the
- * clone; in a shallow one, or one without the base branch, by the port. Where neither can tell, nothing is filtered and a warning
- * says so; outside a repository there is no history to ask for.
- * @param asked commits the port is asked about
+ * Commits whose baseline runs may be compared with: ancestors of the merge base on a pull request, of HEAD elsewhere.
+ * They come from the clone, or, in a shallow one or one without the base branch, from the port. If neither knows them,
+ * nothing is filtered and a warning reports it. Outside a repository the history is empty.
+ * @param asked commits that the port looks up
  */
 export async function comparableCommits(
   { cwd, env, history }: History,
@@ -98,9 +98,7 @@ export async function comparableCommits(
     return { commits: null, warnings: [`baseline runs were not checked against the history. ${reason}`] };
   }
   const reason =
-    shallow.stdout === "true"
-      ? "the clone is shallow (fetch-depth: 0 gets all of it)"
-      : "the base branch is not known here";
+    shallow.stdout === "true" ? "the clone is shallow (fetch-depth: 0 gets all of it)" : "the base branch is unknown";
   return { commits: null, warnings: [`baseline runs were not checked against the history: ${reason}`] };
 }
 
@@ -123,7 +121,7 @@ async function askedAncestors(
   asked: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const head = await git(cwd, ["rev-parse", "--verify", "HEAD"]);
-  if (!head.ok) throw new Error("HEAD names no commit.");
+  if (!head.ok) throw new Error("HEAD is not a commit.");
   const from = base === null ? head.stdout : await history.mergeBase(head.stdout, branchOf(base));
   return from === null ? new Set() : history.behind(from, asked);
 }

@@ -2,7 +2,7 @@ import type { Measurements } from "../analysis/measurements.ts";
 import type { Envelope } from "./envelope.ts";
 import { type BaselineRecord, type BaselineRun, toMeasurements } from "./record.ts";
 
-/** What a report says of the baseline that was used. */
+/** Description of the used baseline in a report. */
 export interface BaselineFacts {
   readonly source: string;
   readonly runs: number;
@@ -11,11 +11,11 @@ export interface BaselineFacts {
   readonly commit: string | null;
 }
 
-/** The answer to "what may this run be compared with?". */
+/** Result of looking for a baseline. */
 export type BaselineAnswer =
   | {
       readonly kind: "found";
-      /** Its fingerprint may still conflict with the candidate's; the verdict then names the field. */
+      /** Its fingerprint may still conflict with the candidate's. The verdict then names the field. */
       readonly measurements: Measurements;
       readonly envelopes: readonly Envelope[];
       readonly summary: BaselineFacts;
@@ -23,24 +23,24 @@ export type BaselineAnswer =
     }
   | {
       readonly kind: "absent";
-      /** No sentence of its own, so that a colon and the next step fit behind it. */
+      /** Without a full stop, because a colon and the next step follow. */
       readonly reason: string;
-      /** What to do, as an imperative without a full stop. */
+      /** Next step, as an imperative without a full stop. */
       readonly nextStep: string;
-      /** True when no store was there at all, which says less than a store that could not be used. */
+      /** True when the store does not exist, which is a weaker reason than an unusable store. */
       readonly missing: boolean;
       readonly warnings: readonly string[];
     };
 
 export type AbsentBaseline = Extract<BaselineAnswer, { readonly kind: "absent" }>;
 
-/** What to do about a baseline that cannot be compared with. */
+/** Next steps for a baseline that cannot be used. */
 export const NextStep = {
   record: "run `stormlog-gate baseline refresh` on the main branch and keep the result",
-  again: "run `stormlog-gate baseline refresh` on the main branch again, and see whether the nightly job still runs",
+  again: "run `stormlog-gate baseline refresh` on the main branch again, and check whether the nightly job still runs",
   upgrade: "use a newer stormlog-gate",
-  repair: "look with `stormlog-gate baseline verify`, take the record out of the store, then refresh",
-  retry: "run the job again, or see its permissions",
+  repair: "inspect it with `stormlog-gate baseline verify`, remove the record from the store, then refresh",
+  retry: "run the job again, or check its permissions",
 } as const;
 
 export function absent(
@@ -77,7 +77,9 @@ export function found(
   };
 }
 
-/** Why none of several places has a baseline, as one answer. The next step is that of the first that was there. */
+/**
+ * Combines the reasons why none of several stores has a baseline. The next step is that of the first store that exists.
+ */
 export function noneOf(answers: readonly AbsentBaseline[]): AbsentBaseline {
   const telling = answers.find(({ missing }) => !missing) ?? answers[0];
   return {

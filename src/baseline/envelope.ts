@@ -1,8 +1,8 @@
 import type { Metric } from "../telemetry/recording/model.ts";
 
 /**
- * What the baseline's runs looked like over time, for the chart only: at most 200 points, the lowest, middle and highest
- * value of all runs at each point. Never judged.
+ * Band of the baseline's runs over time, for the chart only: at most 200 points, the lowest, median and highest value
+ * of all runs at each point. Never judged.
  */
 export interface Envelope {
   readonly rank: number;
@@ -15,7 +15,7 @@ export interface Envelope {
   readonly high_bytes: readonly number[];
 }
 
-/** One run's series as the envelope needs it: ascending seconds, bytes, NaN = gap. */
+/** One run's series for the band: ascending seconds, bytes, NaN = gap. */
 export interface EnvelopeSeries {
   readonly rank: number;
   readonly device: string;
@@ -26,12 +26,12 @@ export interface EnvelopeSeries {
 
 const POINTS = 100;
 
-/** Highest value of each of {@link POINTS} equal spans of `duration`; NaN where a span holds no sample. */
+/** Highest value of each of {@link POINTS} equal spans of `duration`; NaN for a span without samples. */
 function highestPerSpan(series: EnvelopeSeries, duration: number): Float64Array {
   const highest = new Float64Array(POINTS).fill(Number.NaN);
   for (let index = 0; index < series.time_s.length; index += 1) {
     const value = series.bytes[index] as number;
-    // Nothing held any memory: the run had not begun or was over, which is no low point of it.
+    // 0 means that the run had not begun or was over, not that it used little memory.
     if (Number.isNaN(value) || value === 0) continue;
     const span = Math.min(POINTS - 1, Math.floor(((series.time_s[index] as number) / duration) * POINTS));
     const known = highest[span] as number;
@@ -41,8 +41,8 @@ function highestPerSpan(series: EnvelopeSeries, duration: number): Float64Array 
 }
 
 /**
- * Lowest, middle and highest of several runs of one series at 100 points of the longest run's span. A point takes each
- * run's highest value in its span, so that peaks are never thinned away. Null when no run has a sample.
+ * Lowest, median and highest value of several runs of one series at 100 points of the longest run's span. A point takes
+ * each run's highest value in its span, so that peaks are never thinned out. Null without samples.
  */
 export function buildEnvelope(runs: readonly EnvelopeSeries[]): Envelope | null {
   const first = runs[0];

@@ -17,7 +17,7 @@ import {
   unwritable,
 } from "./store.ts";
 
-/** A lock older than this was left by a writer that died: an update takes milliseconds. */
+/** A lock older than this belongs to a writer that died: an update takes milliseconds. */
 const STALE_LOCK_MS = 10_000;
 const LOCK_TIMEOUT_MS = 30_000;
 
@@ -37,7 +37,7 @@ async function acquire(lock: string, store: string): Promise<void> {
       () => 0,
     );
     if (age > STALE_LOCK_MS) {
-      // Taken away by renaming: of several writers that see it stale, one succeeds and the others find it gone.
+      // Removed by renaming: of several writers that find it stale one succeeds, and the others find it gone.
       const taken = `${lock}.${randomBytes(6).toString("hex")}`;
       await rename(lock, taken).then(
         () => rm(taken, { force: true }),
@@ -98,12 +98,12 @@ class FileStore implements BaselineStore {
     await acquire(lock, this.name);
     try {
       const text = await readFile(file, "utf8").catch((error: unknown) => {
-        // Only a record that is not there may be made anew: one that cannot be read holds somebody's runs.
+        // Only a missing record may be created. An unreadable one contains runs that must not be lost.
         if (codeOf(error) === "ENOENT") return null;
         throw error;
       });
       const current = text === null ? null : parseStored(name, text);
-      // A record that cannot be read is not overwritten: it may be a newer version's.
+      // An unreadable record is not overwritten, because a newer version may have written it.
       if (current !== null && "skipped" in current) throw unwritable(this.name, current.skipped);
       const record = pruneRecord(change(current?.record ?? null));
       await writeAtomically(file, serializeRecord(record));
@@ -118,7 +118,7 @@ class FileStore implements BaselineStore {
   }
 }
 
-/** `file:DIR`: one JSON file a record, reviewed in pull requests. `directory` is absolute. */
+/** `file:DIR`: one JSON file per record, reviewed in pull requests. `directory` is absolute. */
 export function openFileStore(name: string, directory: string): BaselineStore {
   return new FileStore(name, directory);
 }

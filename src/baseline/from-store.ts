@@ -12,15 +12,17 @@ import type { StoreOpeners } from "./spec.ts";
 import type { BaselineStore, StoreContent, StoredRecord } from "./store.ts";
 
 export interface LoadContext extends StoreOpeners {
-  /** Directory that relative specs start from. */
+  /** Directory of relative specs. */
   readonly root: string;
   readonly env: Environment;
-  /** Asked for the history a clone does not reach. */
+  /** Source of history that a clone lacks. */
   readonly history?: HistoryPort | undefined;
   readonly now?: (() => Date) | undefined;
 }
 
-/** The record of the nearest environment: no conflict before some, then the same hash, then the most fields in common. */
+/**
+ * The record of the closest environment: without a conflict first, then the same hash, then the most fields in common.
+ */
 function nearest(records: readonly StoredRecord[], fingerprint: Fingerprint): StoredRecord | undefined {
   const hash = fingerprintHash(fingerprint);
   const ours = identityOf(fingerprint);
@@ -37,8 +39,8 @@ function nearest(records: readonly StoredRecord[], fingerprint: Fingerprint): St
 }
 
 /**
- * Commits whose runs count. A file store is part of the measured tree and was reviewed with it, so runs of commits this
- * clone no longer knows (squashed, force-pushed away) count as well; commits it knows must be ancestors.
+ * Commits whose runs count. A file store is part of the measured tree and was reviewed with it, so runs of commits that
+ * this clone does not contain (squashed, force-pushed away) count as well. Commits it contains must be ancestors.
  */
 async function comparable(
   store: BaselineStore,
@@ -47,19 +49,19 @@ async function comparable(
 ): Promise<ComparableCommits> {
   const runs = record.epochs.at(-1)?.runs ?? [];
   const commits = [...new Set(runs.flatMap(({ commit }) => (commit === null ? [] : [commit])))];
-  // Reviewed with the tree: nobody has to be asked about it.
+  // Reviewed with the tree, so the port is not needed.
   const asked = store.kind === "file" ? undefined : history;
   const { commits: ancestors, warnings } = await comparableCommits({ cwd: root, env, history: asked }, commits);
   if (store.kind !== "file") return { commits: ancestors, warnings };
   if (ancestors === null) return { commits: null, warnings: [] };
-  const strangers = commits.filter((commit) => !ancestors.has(commit));
-  return { commits: new Set([...ancestors, ...(await unknownCommits(root, strangers))]), warnings: [] };
+  const unrelated = commits.filter((commit) => !ancestors.has(commit));
+  return { commits: new Set([...ancestors, ...(await unknownCommits(root, unrelated))]), warnings: [] };
 }
 
-/** Longest quotation of what is wrong with a record, characters: it may quote the record. */
+/** Maximum number of characters of a skip reason, which may quote the record. */
 const MAX_REASON = 100;
 
-/** The skipped records that may be this scenario's, and what to do about them. */
+/** The skipped records that may belong to this scenario, with the next step. */
 function unusable(store: BaselineStore, scenario: string, skipped: readonly string[]): BaselineAnswer {
   const warnings = skipped.map((reason) => `skipped in ${store.name}: ${reason}`);
   const own = skipped.filter((reason) => reason.startsWith(`${scenarioDirectory(scenario)}/`));
@@ -70,7 +72,7 @@ function unusable(store: BaselineStore, scenario: string, skipped: readonly stri
   return absent(`${reason} (${first?.slice(0, MAX_REASON)})`, newer ? NextStep.upgrade : NextStep.repair, warnings);
 }
 
-/** A store on the network that cannot be read just now must not cost the verdict its other checks. */
+/** A network store that cannot be read must not cost the verdict its other checks. */
 async function read(store: BaselineStore, scenario: string): Promise<StoreContent | { readonly failure: string }> {
   try {
     return await store.list(scenario);
@@ -82,9 +84,9 @@ async function read(store: BaselineStore, scenario: string): Promise<StoreConten
 }
 
 /**
- * What a store has to compare with: the record of this scenario whose environment fits best, of it the runs that are approved and on
- * an ancestor, unless the newest of them is too old.
- * @throws GateError BASELINE_STORE_UNREADABLE for a local store that is there and cannot be read (exit 5)
+ * The runs of a store to compare with: from the record of this scenario with the closest environment, the accepted runs
+ * on an ancestor, unless the newest of them is too old.
+ * @throws GateError BASELINE_STORE_UNREADABLE for an existing local store that cannot be read (exit 5)
  */
 export async function fromStore(
   store: BaselineStore,
@@ -94,7 +96,7 @@ export async function fromStore(
 ): Promise<BaselineAnswer> {
   const content = await read(store, scenario);
   if ("failure" in content) return absent(`${store.name} could not be read`, NextStep.retry, [content.failure]);
-  if (!content.exists) return { ...absent(`there is no baseline store ${store.name}`), missing: true };
+  if (!content.exists) return { ...absent(`the baseline store ${store.name} does not exist`), missing: true };
   const chosen = nearest(
     content.records.filter(({ record }) => record.scenario === scenario),
     fingerprint,

@@ -22,7 +22,7 @@ import {
 
 const ATTEMPTS = 60;
 
-/** Commits of the store are the gate's own; the user's name is not put under them. */
+/** Commits of the store are authored by the gate, not by the user. */
 const AUTHOR = {
   GIT_AUTHOR_NAME: "stormlog-gate",
   GIT_AUTHOR_EMAIL: "stormlog-gate@localhost",
@@ -83,7 +83,7 @@ class GitStore implements BaselineStore {
     }
   }
 
-  /** One compare-and-swap; null when the ref moved meanwhile. */
+  /** One compare-and-swap; null when the ref moved in between. */
   async #attempt(
     name: string,
     index: string,

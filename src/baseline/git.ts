@@ -13,7 +13,7 @@ export function git(
   options: {
     readonly input?: string;
     readonly env?: Readonly<Record<string, string>>;
-    /** Ended after so long, milliseconds; for what goes over a network. */
+    /** Timeout in milliseconds, for network operations. */
     readonly timeoutMs?: number;
   } = {},
 ): Promise<GitResult> {
@@ -28,7 +28,7 @@ export function git(
       },
       (error, stdout, stderr) => resolve({ ok: error === null, stdout: stdout.trim(), stderr: stderr.trim() }),
     );
-    // git may end before it has read its input; that is git's answer, not an error of ours.
+    // git may end before it has read its input. This is reported as git's result.
     child.stdin?.on("error", () => {});
     child.stdin?.end(options.input ?? "");
   });

@@ -1,9 +1,12 @@
-/** What a clone cannot tell about the history of a repository, asked of whoever holds all of it. Every answer may fail by throwing. */
+/**
+ * Questions about the history of a repository that a clone cannot answer, for a remote that has all of it. All methods
+ * may throw.
+ */
 export interface HistoryPort {
-  /** Branch the measured commit is meant to go into, where the environment does not name it; null = into none. */
+  /** Target branch of the measured commit, where the environment does not contain it; null = none. */
   baseBranch(): Promise<string | null>;
-  /** Commit where `head` left a branch; null when they have nothing in common. */
+  /** Commit where `head` left a branch; null without a common ancestor. */
   mergeBase(head: string, branch: string): Promise<string | null>;
-  /** Those of the commits that are `tip` itself or behind it. A commit nobody knows any more is not. */
+  /** Those of the commits that are `tip` or its ancestors. An unknown commit is not. */
   behind(tip: string, commits: readonly string[]): Promise<ReadonlySet<string>>;
 }

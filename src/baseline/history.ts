@@ -1,18 +1,18 @@
 /**
- * Commits on a baseline ref before the next write begins a new root: a nightly refresh of several scenarios reaches it in months, and
- * the objects of so many records stay a few megabytes.
+ * Maximum depth of a baseline ref's history before the next write begins a new root. A nightly refresh of several
+ * scenarios reaches it in months, and the objects of so many records stay below a few megabytes.
  */
 export const MAX_HISTORY = 500;
 
 const TRAILER = "Stormlog-Depth";
 
-/** Commits on the ref up to this one, as its message tells; 0 when it does not. */
+/** Number of commits on the ref up to this one, from its message; 0 without a trailer. */
 export function depthOf(message: string): number {
   const [, digits] = new RegExp(`^${TRAILER}: (\\d{1,9})$`, "m").exec(message) ?? [];
   return digits === undefined ? 0 : Number(digits);
 }
 
-/** A commit message that carries its depth, so that nobody has to count the history. */
+/** A commit message that contains its depth, so that the history need not be counted. */
 export function withDepth(message: string, depth: number): string {
   return `${message}\n\n${TRAILER}: ${depth}\n`;
 }

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 
 /**
- * Fields that are shown when they differ and never stop a comparison. Every other field is identity: a new field a later
- * version adds must not silently compare two different machines.
+ * Fields that are shown when they differ and never prevent a comparison. All other fields are identity: a field of a
+ * later version must not allow a comparison of two different machines.
  */
 const CONTEXT_FIELDS: ReadonlySet<string> = new Set([
   "driver",
@@ -35,7 +35,7 @@ export function isIdentityField(field: string): boolean {
   return !CONTEXT_FIELDS.has(field);
 }
 
-/** The fields that name an environment, without those that only describe it and without unknown ones. */
+/** The identity fields of an environment, without descriptive and unknown ones. */
 export function identityOf(fingerprint: Fingerprint): Fingerprint {
   return Object.fromEntries(
     Object.entries(fingerprint)
@@ -44,14 +44,16 @@ export function identityOf(fingerprint: Fingerprint): Fingerprint {
   );
 }
 
-/** Identity fields known, and different, on both sides; their names in order. Empty = comparable. */
+/** Identity fields that are known and different on both sides, by name. Empty = comparable. */
 export function identityConflicts(left: Fingerprint, right: Fingerprint): readonly string[] {
   const ours = identityOf(left);
   const theirs = identityOf(right);
   return Object.keys(ours).filter((field) => Object.hasOwn(theirs, field) && ours[field] !== theirs[field]);
 }
 
-/** Name of an environment in a store: the first 64 bits of the SHA-256 of its identity fields, canonical JSON, in hex. */
+/**
+ * Name of an environment in a store: the first 64 bits of the SHA-256 of its identity fields, canonical JSON, in hex.
+ */
 export function fingerprintHash(fingerprint: Fingerprint): string {
   return createHash("sha256")
     .update(JSON.stringify(identityOf(fingerprint)))

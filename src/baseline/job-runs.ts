@@ -2,8 +2,8 @@ import type { MeasuredRun } from "../analysis/measurements.ts";
 import { groupBy } from "../core/group-by.ts";
 
 /**
- * Ranks that were measured apart, as runs of their job: what belongs to one session and has no rank in common is one run, in
- * the order in which each rank was measured. Runs of one and the same rank stay runs of their own.
+ * Merges ranks that were measured separately into runs of their job: runs of one session without a common rank are one
+ * run, in the order in which each rank was measured. Several runs of the same rank stay separate.
  */
 export function runsOfJobs(runs: readonly MeasuredRun[]): readonly MeasuredRun[] {
   return [...groupBy(runs, ({ session }) => session).values()].flatMap((ofSession) => {
@@ -12,7 +12,7 @@ export function runsOfJobs(runs: readonly MeasuredRun[]): readonly MeasuredRun[]
     const next = new Map<number, number>();
     for (const run of ofSession) {
       const ranks = new Set(run.series.map(({ rank }) => rank));
-      // A rank's earlier runs lie before this one: only what comes after them can still lack it.
+      // The rank's earlier runs are before this one, so only later ones can lack it.
       let at = Math.max(0, ...[...ranks].map((rank) => next.get(rank) ?? 0));
       while ([...ranks].some((rank) => ranksOf[at]?.has(rank) === true)) at += 1;
       const job = jobs[at] ?? [];

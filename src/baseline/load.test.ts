@@ -28,7 +28,7 @@ const keep = (spec: string, ...runs: readonly NewRun[]) =>
 const load = (specs: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<BaselineAnswer> =>
   loadFirstBaseline(specs, "train", FINGERPRINT, { root, env, now: () => NOW });
 
-/** Put a text where the record would be. */
+/** Writes a string in place of the record. */
 function put(text: string): void {
   const file = path.join(root, "baselines", recordName("train", FINGERPRINT));
   mkdirSync(path.dirname(file), { recursive: true });
@@ -40,13 +40,13 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-describe("a baseline that cannot be compared with says why and what to do", () => {
+describe("an unusable baseline has a reason and a next step", () => {
   const REFRESH = expect.stringContaining("baseline refresh");
 
   it("when there is none at all", async () => {
     expect(await load(["file:baselines"])).toMatchObject({
       kind: "absent",
-      reason: "there is no baseline store file:baselines",
+      reason: "the baseline store file:baselines does not exist",
       nextStep: REFRESH,
     });
   });
@@ -86,23 +86,25 @@ describe("a baseline that cannot be compared with says why and what to do", () =
     });
   });
 
-  it("of several places, with the next step of the one that was there", async () => {
+  it("of several stores, with the next step of the one that exists", async () => {
     put('{"schema":"stormlog.baseline/2"}');
     expect(await load(["ref:refs/stormlog/baselines", "file:baselines"])).toMatchObject({
       kind: "absent",
-      reason: expect.stringMatching(/^there is no baseline store ref:refs\/stormlog\/baselines; file:baselines has no/),
+      reason: expect.stringMatching(
+        /^the baseline store ref:refs\/stormlog\/baselines does not exist; file:baselines has no/,
+      ),
       nextStep: expect.stringContaining("newer stormlog-gate"),
     });
   });
 
-  it("when it comes from another environment, which the verdict then names", async () => {
+  it("when it comes from another environment, which the verdict names", async () => {
     await keep("file:baselines", run(daysAgo(1)));
     const other = { ...FINGERPRINT, world_size: 8 };
     const answer = await loadFirstBaseline(["file:baselines"], "train", other, { root, env: {}, now: () => NOW });
     expect(answer).toMatchObject({ kind: "found", measurements: { fingerprint: { world_size: 1 } } });
   });
 
-  it("when the network does not answer, without costing the other checks", async () => {
+  it("when the network does not answer, without losing the other checks", async () => {
     await keep("file:baselines", run(daysAgo(1)));
     const silent = (name: string) => ({
       ...storeOf("ref:refs/x/y", root),
@@ -120,7 +122,7 @@ describe("a baseline that cannot be compared with says why and what to do", () =
 });
 
 describe("a baseline on a ref", () => {
-  it("is asked whether its nightly job still runs when it has been quiet", async () => {
+  it("has a warning about its nightly job when its newest run is old", async () => {
     execFileSync("git", ["init", "--quiet", root]);
     await keep("ref:refs/stormlog/baselines", run(daysAgo(QUIET_DAYS + 1)));
     const answer = await load(["ref:refs/stormlog/baselines"]);

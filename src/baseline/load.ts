@@ -25,7 +25,7 @@ const refused =
     return invalidInput(code, `the baseline ${file} is not complete JSON`, file);
   };
 
-/** A baseline named directly is what the user means: anything wrong with it is an error, not a reason to look elsewhere. */
+/** A baseline that the user names directly must be usable: any problem is an error, not a reason to look elsewhere. */
 async function fromFile(source: string, file: string): Promise<BaselineAnswer> {
   const json = readJson(file, refused(file));
   const schema = (json as { schema?: unknown } | null)?.schema;
@@ -45,7 +45,10 @@ async function fromFile(source: string, file: string): Promise<BaselineAnswer> {
   };
 }
 
-/** A bundle of several scenarios keeps one file for each beside its runs; of one scenario, only the file at the top. */
+/**
+ * A bundle of several scenarios has one file for each beside its runs, one of a single scenario only the file at the
+ * top.
+ */
 function bundleFile(directory: string, scenario: string): string {
   const own = path.join(directory, "runs", scenarioDirectory(scenario), "measurements.json");
   return existsSync(own) ? own : path.join(directory, "measurements.json");
@@ -70,8 +73,9 @@ async function load(
 }
 
 /**
- * The first spec that has something to compare with. Where none has, the reasons of all of them are one answer.
- * @throws GateError for a file named directly that is corrupt, of a future schema or absent (exit 5), and for a bad spec (exit 2)
+ * The first spec with a usable baseline. Without one, the reasons of all of them are combined.
+ * @throws GateError for a file named directly that is corrupt, of a newer schema or absent (exit 5), and for a bad spec
+ *   (exit 2)
  */
 export async function loadFirstBaseline(
   specs: readonly string[],
@@ -79,7 +83,7 @@ export async function loadFirstBaseline(
   fingerprint: Fingerprint,
   context: LoadContext,
 ): Promise<BaselineAnswer> {
-  if (specs.length === 0) return absent("no baseline was asked for", NextStep.record);
+  if (specs.length === 0) return absent("no baseline was given", NextStep.record);
   const answers: AbsentBaseline[] = [];
   for (const text of specs) {
     const answer = await load(parseBaselineSpec(text, context.root, context), scenario, fingerprint, context);
@@ -90,11 +94,11 @@ export async function loadFirstBaseline(
   return noneOf(answers);
 }
 
-/** Stores only: where `refresh` and `accept` write. @throws GateError BASELINE_SPEC_INVALID (usage) */
+/** Stores that `refresh` and `accept` can write. @throws GateError BASELINE_SPEC_INVALID (usage) */
 export function storeOf(text: string, root: string, openers: StoreOpeners = {}): BaselineStore {
   const spec = parseBaselineSpec(text, root, openers);
   if (spec.kind === "store" && spec.store.kind !== "artifact") return spec.store;
-  throw new GateError("BASELINE_SPEC_INVALID", `"${text}" is not a store that can be written`, {
+  throw new GateError("BASELINE_SPEC_INVALID", `"${text}" is not a writable store`, {
     kind: "usage",
     hint: "Use file:DIR or ref:NAME.",
   });

@@ -1,10 +1,10 @@
 import type { BaselineEpoch, BaselineRecord, BaselineRun } from "./record.ts";
 
-/** Size caps of a record file, bytes of its JSON text. */
+/** Size limits of a record file, bytes of its JSON. */
 export const MAX_RECORD_BYTES = 20_000;
 export const MAX_RUN_BYTES = 400;
 
-/** The record as it stands in a store: stable key order, one line a run, so that reviews and merges are readable. */
+/** The record as stored: stable key order, one line per run, so that reviews and merges are readable. */
 export function serializeRecord(record: BaselineRecord): string {
   const epoch = ({ opened, reason, series, runs }: BaselineEpoch): string =>
     `{"opened":${JSON.stringify(opened)},"reason":${JSON.stringify(reason)},"series":${JSON.stringify(series)},"runs":[\n${runs
@@ -19,7 +19,7 @@ export function serializeRecord(record: BaselineRecord): string {
   ].join("\n");
 }
 
-/** Every second point of each envelope, ends kept. */
+/** Every second point of each band, with both ends. */
 function coarser(record: BaselineRecord): BaselineRecord {
   const thin = (values: readonly number[]): number[] =>
     values.filter((_, index) => index % 2 === 0 || index === values.length - 1);
@@ -38,14 +38,14 @@ function coarser(record: BaselineRecord): BaselineRecord {
 function withoutOldestRun(record: BaselineRecord): BaselineRecord {
   const [first, ...later] = record.epochs;
   if (first === undefined) return record;
-  // Old epochs go whole: they are history, not comparison.
+  // Old epochs are dropped whole: they are history and not compared with.
   if (later.length > 0) return { ...record, epochs: later };
   return { ...record, epochs: [{ ...first, runs: first.runs.slice(1) }] };
 }
 
 type SeriesValue = BaselineRun["values"][number];
 
-/** What is left out of a run that is too large, in this order: first what only explains, never what gates. */
+/** Fields that are dropped from a run that is too large, in this order: descriptive ones first, never gating ones. */
 const SLIMMER: readonly ((value: NonNullable<SeriesValue>, metric: string, counted: boolean) => SeriesValue)[] = [
   ([peak, growth, , , drift]) => [peak, growth, null, null, drift],
   (value, metric) => (metric === "reserved" || metric === "used" ? null : value),
@@ -53,8 +53,8 @@ const SLIMMER: readonly ((value: NonNullable<SeriesValue>, metric: string, count
 ];
 
 /**
- * A run of at most {@link MAX_RUN_BYTES}: slopes go first, then reserved and device-used memory, then host memory where an
- * allocator was counted. A run of more ranks than that keeps peak, growth and class of each, whatever it takes.
+ * A run of at most {@link MAX_RUN_BYTES}: slopes are dropped first, then reserved and device-used memory, then host
+ * memory if an allocator was recorded. A run of more ranks keeps peak, growth and class of each, at any size.
  */
 function fitRun(run: BaselineRun, series: BaselineEpoch["series"]): BaselineRun {
   const counted = series.some(([, , metric], index) => metric === "allocated" && run.values[index] != null);
@@ -71,12 +71,13 @@ function fitRun(run: BaselineRun, series: BaselineEpoch["series"]): BaselineRun 
   return fitted;
 }
 
-/** The smallest number of runs worth keeping when a record is over its size: fewer could not block. */
+/** The minimum number of runs to keep when a record is too large: fewer could not fail a run. */
 const KEEP_RUNS = 10;
 
 /**
- * Cut a record to its size: large runs get slimmer, envelopes get coarser first (they are only drawn), then old epochs and the oldest runs go.
- * At least {@link KEEP_RUNS} runs of the current epoch stay, also where many ranks make them large.
+ * Reduces a record to its size limit: large runs are reduced, bands are thinned first (they are only drawn), then old
+ * epochs and the oldest runs are dropped. At least {@link KEEP_RUNS} runs of the current epoch stay, even if many ranks
+ * make them large.
  */
 export function pruneRecord(record: BaselineRecord): BaselineRecord {
   let pruned: BaselineRecord = {

@@ -40,7 +40,7 @@ function everySeries(ranks: number): MeasuredSeries[] {
 const EMPTY = emptyRecord("train", { backend: "cuda" });
 
 describe("a baseline record", () => {
-  it("gives back what was put in, through its file", () => {
+  it("returns the stored runs through its file", () => {
     const value = fc.option(fc.integer({ min: 0, max: 2 ** 45 }), { nil: null });
     const series = fc.record({
       peak_bytes: value,
@@ -60,7 +60,7 @@ describe("a baseline record", () => {
     );
   });
 
-  it.each([1, 2, 8])("of %i ranks stays within 400 bytes a run and 20 kB, newest runs kept", (ranks) => {
+  it.each([1, 2, 8])("of %i ranks stays within 400 bytes per run and 20 kB, and keeps the newest runs", (ranks) => {
     const commit = "0123456789abcdef0123456789abcdef01234567";
     const many = Array.from({ length: 80 }, (_, i) => newRun(i, everySeries(ranks), commit));
     const column = Array.from({ length: 200 }, (_, i) => 78_000_000_000 + i * 1_000_003);
@@ -81,7 +81,7 @@ describe("a baseline record", () => {
     expect(kept?.[0]).toMatchObject({ peak_bytes: 78_123_456_789, growth_bytes: 123_456_789, class: "sawtooth" });
   });
 
-  it("compares with approved runs on ancestors only, the newest fifty", () => {
+  it("compares with the newest fifty accepted runs on ancestors only", () => {
     const one: MeasuredSeries = { rank: 0, device: "host", metric: "host", peak_bytes: 1 };
     const runs = Array.from({ length: 60 }, (_, i) => newRun(i, [one], i % 2 === 0 ? "a" : "b"));
     const record = addRuns(EMPTY, [...runs, { ...newRun(60, [one], "a"), approved: false }]);
@@ -102,7 +102,7 @@ describe("a baseline record", () => {
     [null, "BASELINE_INVALID"],
     [{ schema: "stormlog.baseline/2" }, "INPUT_SCHEMA_VERSION"],
     [{ schema: "stormlog.baseline/1", scenario: 3 }, "BASELINE_INVALID"],
-  ])("refuses %j with a stable code", (json, code) => {
+  ])("rejects %j with a stable code", (json, code) => {
     expect(() => parseBaselineRecord(json, "x.json")).toThrow(expect.objectContaining({ code }));
   });
 });

@@ -5,7 +5,7 @@ import { invalidInput } from "../core/errors.ts";
 import { METRICS } from "../telemetry/recording/model.ts";
 import type { Envelope } from "./envelope.ts";
 
-export const BASELINE_SCHEMA = "stormlog.baseline/1";
+const BASELINE_SCHEMA = "stormlog.baseline/1";
 
 const bytes = v.nullable(v.pipe(v.number(), v.finite()));
 const points = v.pipe(v.array(v.pipe(v.number(), v.finite())), v.maxLength(200));
@@ -18,21 +18,21 @@ export const BaselineRunSchema = v.object({
   commit: v.nullable(v.string()),
   /** ISO 8601, UTC, seconds. */
   time: v.string(),
-  /** False = recorded, not yet accepted: never compared with. */
+  /** False = recorded, but not yet accepted, so never compared with. */
   approved: v.boolean(),
   values: v.array(v.nullable(ValueSchema)),
 });
 
 export const EpochSchema = v.object({
   opened: v.string(),
-  /** Why the epoch was opened, in the words of whoever did. */
+  /** Reason for the new epoch, given by its author. */
   reason: v.string(),
-  /** Series the runs' values stand for, in order: rank, device, metric. */
+  /** Series of the runs' values, in order: rank, device, metric. */
   series: v.array(v.tuple([v.pipe(v.number(), v.integer(), v.minValue(0)), v.string(), v.picklist(METRICS)])),
   runs: v.array(BaselineRunSchema),
 });
 
-export const EnvelopeSchema = v.object({
+const EnvelopeSchema = v.object({
   rank: v.pipe(v.number(), v.integer(), v.minValue(0)),
   device: v.string(),
   metric: v.picklist(METRICS),
@@ -42,7 +42,9 @@ export const EnvelopeSchema = v.object({
   high_bytes: points,
 });
 
-/** `stormlog.baseline/1`: what one scenario measured in one environment. Epochs are oldest first; the last is current. */
+/**
+ * `stormlog.baseline/1`: measurements of one scenario in one environment. Epochs are oldest first; the last is current.
+ */
 export const BaselineRecordSchema = v.object({
   schema: v.literal(BASELINE_SCHEMA),
   scenario: v.string(),
@@ -55,7 +57,7 @@ export type BaselineEpoch = v.InferOutput<typeof EpochSchema>;
 export type BaselineRun = v.InferOutput<typeof BaselineRunSchema>;
 type BaselineValue = v.InferOutput<typeof ValueSchema>;
 
-/** A run on its way into a record. */
+/** A run to be added to a record. */
 export interface NewRun {
   readonly measured: MeasuredRun;
   readonly timeIso: string;
@@ -63,8 +65,8 @@ export interface NewRun {
 }
 
 /**
- * Check a record read from outside.
- * @throws GateError INPUT_SCHEMA_VERSION for another version, BASELINE_INVALID for anything that does not fit (exit 5)
+ * Validates a record read from outside.
+ * @throws GateError INPUT_SCHEMA_VERSION for another version, BASELINE_INVALID for an invalid record (exit 5)
  */
 export function parseBaselineRecord(json: unknown, where: string): BaselineRecord {
   const schema = typeof json === "object" && json !== null ? (json as { schema?: unknown }).schema : undefined;
@@ -90,7 +92,7 @@ export function parseBaselineRecord(json: unknown, where: string): BaselineRecor
 
 const whole = (value: number | null | undefined): number | null => (value == null ? null : Math.round(value));
 
-/** Slopes are estimates: six significant digits are all they know. */
+/** Slopes are estimates, for which six significant digits are enough. */
 const short = (value: number | null | undefined): number | null =>
   value == null ? null : Number(value.toPrecision(6));
 
@@ -108,7 +110,7 @@ type SeriesKey = BaselineEpoch["series"][number];
 
 const same = (a: SeriesKey, b: SeriesKey): boolean => a[0] === b[0] && a[1] === b[1] && a[2] === b[2];
 
-/** The epoch with one more run; series it did not know are appended, those the run lacks are null. */
+/** The epoch with one more run. New series are appended, and series that the run lacks are null. */
 function withRun(epoch: BaselineEpoch, run: NewRun): BaselineEpoch {
   const keys: SeriesKey[] = run.measured.series.map(({ rank, device, metric }) => [rank, device, metric]);
   const series = [...epoch.series, ...keys.filter((key) => !epoch.series.some((known) => same(known, key)))];
@@ -131,24 +133,24 @@ function openEpoch(runs: readonly NewRun[], reason: string): BaselineEpoch {
   return runs.reduce(withRun, { opened: opened === "" ? "" : `${opened.slice(0, 19)}Z`, reason, series: [], runs: [] });
 }
 
-/** Append runs to the current epoch; the first runs open one. */
+/** Appends runs to the current epoch. The first runs open one. */
 export function addRuns(record: BaselineRecord, runs: readonly NewRun[], reason = "refresh"): BaselineRecord {
   const current = record.epochs.at(-1);
   if (current === undefined) return { ...record, epochs: [openEpoch(runs, reason)] };
   return { ...record, epochs: [...record.epochs.slice(0, -1), runs.reduce(withRun, current)] };
 }
 
-/** Accept a new level: a new epoch, seeded with the accepted runs. The old one is kept for the record, not compared with. */
+/** Accepts a new level: a new epoch with the accepted runs. The old one is kept, but not compared with. */
 export function acceptRuns(record: BaselineRecord, runs: readonly NewRun[], reason: string): BaselineRecord {
   const accepted = runs.map((run) => ({ ...run, approved: true }));
   return { ...record, epochs: [...record.epochs, openEpoch(accepted, reason)], envelopes: [] };
 }
 
-/** Newest runs that are compared with, at most. */
-export const MAX_SELECTED_RUNS = 50;
+/** Maximum number of newest runs that are compared with. */
+const MAX_SELECTED_RUNS = 50;
 
 /**
- * Runs to compare with: approved, of the current epoch, on an ancestor of the merge base when those are known (a run
+ * Runs to compare with: accepted, of the current epoch, on an ancestor of the merge base if those are known (a run
  * without a commit counts as one), the newest 50.
  */
 export function selectRuns(record: BaselineRecord, ancestors: ReadonlySet<string> | null): readonly BaselineRun[] {
@@ -192,7 +194,7 @@ export function toMeasurements(record: BaselineRecord, runs: readonly BaselineRu
 }
 
 /**
- * A record read from outside, as measurements of its newest approved runs.
+ * A record read from outside, as measurements of its newest accepted runs.
  * @throws GateError INPUT_SCHEMA_VERSION, BASELINE_INVALID (exit 5)
  */
 export function recordToMeasurements(json: unknown, where: string): Measurements {
@@ -200,7 +202,7 @@ export function recordToMeasurements(json: unknown, where: string): Measurements
   return toMeasurements(record, selectRuns(record, null));
 }
 
-/** The record with what a chart shows of its newest session; without any, the earlier ones stay. */
+/** The record with the bands of its newest session. Without any, the earlier ones stay. */
 export function withEnvelopes(record: BaselineRecord, envelopes: readonly Envelope[]): BaselineRecord {
   if (envelopes.length === 0) return record;
   return {

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** Longest part of a name that is kept as it is; with the hash behind it, file systems and archives take it. */
+/** Maximum length of the readable prefix. With the hash, file systems and archives accept the name. */
 const KEPT = 64;
 
 /**
- * A scenario's directory name, in a bundle and in a store. Plain names stay themselves; anything a file system, a shell or an
- * archive could read otherwise ("../../x", "a/b", "", "CON", unicode look-alikes) becomes its plain letters and a hash, so
- * two names never share a directory.
+ * A scenario's directory name, in a bundle and in a store. Plain names stay unchanged. Names that a file system, a
+ * shell or an archive could misread ("../../x", "a/b", "", "CON", unicode look-alikes) become their plain letters and a
+ * hash, so that two names never share a directory.
  */
 export function scenarioDirectory(name: string): string {
   const reserved = /^(con|prn|aux|nul|com\d|lpt\d)$/i.test(name);

@@ -4,24 +4,24 @@ import { openFileStore } from "./file-store.ts";
 import { openGitStore } from "./git-store.ts";
 import type { BaselineStore } from "./store.ts";
 
-/** Where a baseline comes from. */
+/** Location of a baseline. */
 export type BaselineSpec =
   | { readonly kind: "store"; readonly store: BaselineStore }
   | { readonly kind: "bundle"; readonly directory: string; readonly text: string }
   | { readonly kind: "file"; readonly file: string; readonly text: string };
 
-/** Opens a store that lies elsewhere than on this machine: `name` as the spec has it, `place` what stands behind the colon. */
+/** Opens a remote store: `name` as in the spec, `place` is the text after the colon. */
 export type OpenStore = (name: string, place: string) => BaselineStore;
 
-/** Stores over GitHub's API, where there is one. */
+/** Stores over GitHub's API, if available. */
 export interface StoreOpeners {
-  /** For `ref:`; without it the clone's own ref is meant. */
+  /** For `ref:`; without it the clone's own ref is used. */
   readonly openRef?: OpenStore | undefined;
   /** For `artifact:`. */
   readonly openArtifact?: OpenStore | undefined;
 }
 
-/** `artifact:` where nobody can be asked for it. */
+/** `artifact:` without GitHub's API. */
 function unreachable(name: string): BaselineStore {
   const fail = async (): Promise<never> => {
     throw new GateError("BASELINE_STORE_UNREADABLE", `${name} is read over GitHub's API, in a workflow with a token.`, {
@@ -33,14 +33,14 @@ function unreachable(name: string): BaselineStore {
 }
 
 /**
- * Parse `file:DIR`, `ref:NAME`, `artifact:NAME`, `bundle:DIR` or a plain file; paths are taken from `root`.
+ * Parses `file:DIR`, `ref:NAME`, `artifact:NAME`, `bundle:DIR` or a plain file. Paths are relative to `root`.
  * @throws GateError BASELINE_SPEC_INVALID (usage)
  */
 export function parseBaselineSpec(text: string, root: string, openers: StoreOpeners = {}): BaselineSpec {
   const [, scheme, rest] = /^(file|ref|bundle|artifact):(.*)$/s.exec(text) ?? [];
   if (scheme === undefined) return { kind: "file", file: path.resolve(root, text), text };
   if (rest === undefined || rest === "") {
-    throw usageError("BASELINE_SPEC_INVALID", `baseline "${text}" names nothing behind "${scheme}:"`);
+    throw usageError("BASELINE_SPEC_INVALID", `baseline "${text}" has no value after "${scheme}:"`);
   }
   switch (scheme) {
     case "file":
@@ -49,7 +49,7 @@ export function parseBaselineSpec(text: string, root: string, openers: StoreOpen
       if (!/^refs\/[\w./-]+$/.test(rest) || rest.includes("..") || rest.endsWith("/") || rest.endsWith(".lock")) {
         throw usageError(
           "BASELINE_SPEC_INVALID",
-          `baseline "${text}" is no full ref name`,
+          `baseline "${text}" is not a full ref name`,
           'Write for example "ref:refs/stormlog/baselines".',
         );
       }

@@ -55,7 +55,7 @@ describe.each([
     expect(await storeAt(spec, place()).list()).toEqual({ exists: false, records: [], skipped: [] });
   });
 
-  it("keeps what many writers add at once, each through its own store", async () => {
+  it("keeps the runs that many concurrent writers add, each through its own store", async () => {
     const root = place();
     const writers = spec.startsWith("file:") ? 16 : 6;
     const sessions = Array.from({ length: writers }, (_, i) => `session-${i}`);
@@ -82,7 +82,7 @@ describe.each([
 });
 
 describe("a file store", () => {
-  it("skips a corrupt record and one of a future schema, with the reason, and overwrites neither", async () => {
+  it("skips a corrupt record and one of a newer schema, with the reason, and overwrites neither", async () => {
     const root = directory();
     const store = storeAt("file:baselines", root);
     await add(store, "one");
@@ -97,16 +97,16 @@ describe("a file store", () => {
     await expect(write).rejects.toMatchObject({ code: "BASELINE_STORE_UNWRITABLE" });
   });
 
-  it("never writes over a record that is there but cannot be read", async () => {
+  it("never overwrites an existing record that cannot be read", async () => {
     const root = directory();
     const store = storeAt("file:baselines", root);
-    // A directory in its place cannot be read by anybody, root included.
+    // A directory at its path cannot be read as a file, even by root.
     mkdirSync(path.join(root, "baselines", recordName("train", FINGERPRINT)), { recursive: true });
     await expect(add(store, "one")).rejects.toMatchObject({ code: "BASELINE_STORE_UNWRITABLE" });
     expect((await store.list()).skipped.join()).toMatch(/cannot be read/);
   });
 
-  it("takes over the lock of a writer that died, and leaves no lock or temporary file behind", async () => {
+  it("takes over the lock of a writer that died, and leaves no lock or temporary file", async () => {
     const root = directory();
     const store = storeAt("file:baselines", root);
     const lock = path.join(root, "baselines", `${recordName("train", FINGERPRINT)}.lock`);

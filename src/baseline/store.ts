@@ -11,23 +11,23 @@ export interface StoredRecord {
 }
 
 export interface StoreContent {
-  /** False when there is no such store at all. */
+  /** False when the store does not exist. */
   readonly exists: boolean;
   readonly records: readonly StoredRecord[];
-  /** Records that could not be used, each with its reason: skipped, never fatal. */
+  /** Records that could not be used, each with its reason. They are skipped and never fatal. */
   readonly skipped: readonly string[];
 }
 
-/** Where baselines live. Concurrent writers of one store lose nothing. */
+/** A store of baselines. Concurrent writers of one store lose nothing. */
 export interface BaselineStore {
   /** As written in the spec: `file:baselines`, `ref:refs/stormlog/baselines`, `artifact:baselines`. */
   readonly name: string;
-  /** Artifacts are only read. */
+  /** Artifacts are read-only. */
   readonly kind: "file" | "ref" | "artifact";
-  /** Records of all scenarios; when one is named, at least those of that one. */
+  /** Records of all scenarios, or at least those of the named one. */
   list(scenario?: string): Promise<StoreContent>;
   /**
-   * Read, change and write one record as a compare-and-swap; `change` may be called more than once.
+   * Reads, changes and writes one record as a compare-and-swap. `change` may be called more than once.
    * @throws GateError BASELINE_STORE_UNWRITABLE, BASELINE_STORE_BUSY
    */
   update(
@@ -42,19 +42,19 @@ export function recordName(scenario: string, fingerprint: Fingerprint): string {
   return `${scenarioDirectory(scenario)}/${fingerprintHash(fingerprint)}.json`;
 }
 
-/** Whether a file on a ref is a record: other things (badges, histories) live beside them under other names. */
+/** Whether a file on a ref is a record. Other files (badges, histories) have other names. */
 export function isRecordName(name: string): boolean {
   return /^[a-z0-9][^/]*\/[0-9a-f]{16}\.json$/.test(name);
 }
 
-/** A record this large was not written by us: fifty times what a record may be. */
+/** A larger record was not written by this tool: fifty times the limit of a record. */
 export const MAX_STORED_BYTES = 1024 * 1024;
 
 export function tooLarge(name: string): string {
   return `${name} is too large for a record`;
 }
 
-/** Parse the text of one record of a store: a corrupt or future one is a reason to skip it, not to stop. */
+/** Parses one record of a store. A corrupt or newer one is skipped, not fatal. */
 export function parseStored(name: string, text: string): StoredRecord | { readonly skipped: string } {
   try {
     return { name, record: parseBaselineRecord(JSON.parse(text), name) };
@@ -64,7 +64,7 @@ export function parseStored(name: string, text: string): StoredRecord | { readon
   }
 }
 
-/** The content of a store that exists, from the texts of its records in order; null = that record cannot be read. */
+/** The content of an existing store, from the text of its records in order; null = that record cannot be read. */
 export function contentOf(texts: readonly { readonly name: string; readonly text: string | null }[]): StoreContent {
   const records: StoredRecord[] = [];
   const skipped: string[] = [];
@@ -84,9 +84,9 @@ export function unwritable(store: string, reason: string): GateError {
 }
 
 export function busy(store: string): GateError {
-  return new GateError("BASELINE_STORE_BUSY", `${store} was changed by others at every attempt`, {
+  return new GateError("BASELINE_STORE_BUSY", `${store} was changed by other writers at every attempt`, {
     kind: "error",
     where: store,
-    hint: "Try again when fewer jobs write baselines at once.",
+    hint: "Try again when fewer jobs write baselines at the same time.",
   });
 }

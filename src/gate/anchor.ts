@@ -2,7 +2,7 @@ import * as v from "valibot";
 import type { MeasuredRun, Measurements } from "../analysis/measurements.ts";
 import { fingerprintHash, identityConflicts } from "../baseline/identity.ts";
 import { invalidInput } from "../core/errors.ts";
-import { median } from "../stats/spread.ts";
+import { median } from "../stats/order-statistics.ts";
 import { type Fingerprint, METRICS } from "../telemetry/recording/model.ts";
 import { ANCHOR_CONFIRMATIONS } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";

@@ -6,7 +6,7 @@ import { readSnapshotFile } from "../inputs/snapshot-input.ts";
 import type { ProcessEvidence } from "../snapshot/attribution.ts";
 import { snapshotName } from "../snapshot/file-names.ts";
 import type { Frame } from "../snapshot/frames.ts";
-import { type LinesMoment, parseLines } from "../snapshot/lines-document.ts";
+import { type LinesSample, parseLines } from "../snapshot/lines-document.ts";
 import { growthOverSnapshots } from "../snapshot/snapshot-growth.ts";
 import { PROBE_FOLDER } from "../telemetry/recording/probe-files.ts";
 
@@ -43,7 +43,7 @@ function keepFiles(directory: string): readonly string[] {
   return regular.sort((a, b) => a.localeCompare(b, "en", { numeric: true })).map((name) => path.join(to, name));
 }
 
-function readLines(file: string): LinesMoment {
+function readLines(file: string): LinesSample {
   const { size } = lstatSync(file);
   if (size > MAX_LINES_BYTES)
     throw new GateError("LINES_INVALID", `a list of lines cannot have ${size} bytes`, { kind: "error" });

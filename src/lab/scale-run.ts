@@ -14,7 +14,7 @@ import type { GatePorts } from "../gate/ports.ts";
 import { refreshScenario } from "../gate/refresh.ts";
 import { runGate } from "../gate/run-gate.ts";
 import type { Verdict } from "../report/documents/model.ts";
-import { median } from "../stats/spread.ts";
+import { median } from "../stats/order-statistics.ts";
 import type { Fingerprint } from "../telemetry/recording/model.ts";
 import {
   type Detectable,

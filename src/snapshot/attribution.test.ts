@@ -2,14 +2,14 @@ import { describe, expect, it } from "vitest";
 import { attribute, type ProcessEvidence } from "./attribution.ts";
 import { type Frame, userFrames } from "./frames.ts";
 import { growthByLine } from "./line-growth.ts";
-import type { LinesMoment } from "./lines-document.ts";
+import type { LinesSample } from "./lines-document.ts";
 import type { HeldEntry, Retainer } from "./retainer.ts";
 
 const KIB = 1024;
 const isUserFrame = userFrames({ root: "/repo" });
 const at = (line: number, name = "train", file = "/repo/train.py"): Frame => ({ file, line, function: name });
 const LAYER = [at(9, "forward", "/usr/lib/python3/dist-packages/torch/nn/functional.py"), at(20, "forward")];
-const KEEPER: Retainer = {
+const RETAINER: Retainer = {
   container: "list",
   name: "losses",
   owner: null,
@@ -26,7 +26,7 @@ const entry = (bytes: number, some: Partial<HeldEntry> = {}): HeldEntry => ({
   ...some,
 });
 
-function moment(k: number, entries: readonly HeldEntry[], some: Partial<LinesMoment> = {}): LinesMoment {
+function moment(k: number, entries: readonly HeldEntry[], some: Partial<LinesSample> = {}): LinesSample {
   return {
     pid: 7,
     moment: k,
@@ -45,12 +45,12 @@ function moment(k: number, entries: readonly HeldEntry[], some: Partial<LinesMom
   };
 }
 
-const of = (moments: readonly LinesMoment[], id = "7.0"): ProcessEvidence => ({ process: id, moments, devices: [] });
+const of = (moments: readonly LinesSample[], id = "7.0"): ProcessEvidence => ({ process: id, moments, devices: [] });
 const growing = (k: number): number => (k + 1) * 40 * KIB;
 
 describe("attribute", () => {
-  it("tells memory of the line that keeps it, also at moments before that was known", () => {
-    const moments = [0, 1, 2, 3].map((k) => moment(k, [entry(growing(k), k < 2 ? {} : { retainer: KEEPER })]));
+  it("attributes memory to the line that retains it, also in samples before the retainer was known", () => {
+    const moments = [0, 1, 2, 3].map((k) => moment(k, [entry(growing(k), k < 2 ? {} : { retainer: RETAINER })]));
     const { lines, devices } = attribute([of(moments)], { isUserFrame });
     expect(lines).toMatchObject([
       {
@@ -71,17 +71,17 @@ describe("attribute", () => {
     expect(devices).toEqual([{ device: "host", growthBytes: 120 * KIB, explainedShare: 1 }]);
   });
 
-  it("stays with the allocation where the retainer's own place is unknown or not the user's", () => {
-    const nowhere = { ...KEEPER, stack: [] };
-    const library = { ...KEEPER, stack: [at(1, "get", "/usr/lib/python3.11/functools.py")] };
+  it("attributes memory to its allocation when the retainer's line is unknown or not user code", () => {
+    const nowhere = { ...RETAINER, stack: [] };
+    const library = { ...RETAINER, stack: [at(1, "get", "/usr/lib/python3.11/functools.py")] };
     for (const retainer of [nowhere, library]) {
       const moments = [0, 1, 2].map((k) => moment(k, [entry(growing(k), { retainer })]));
       expect(attribute([of(moments)], { isUserFrame }).lines).toMatchObject([{ line: 20, placed: "allocated" }]);
     }
   });
 
-  it("adds the sources of one moment, and leaves out a moment that lacks one", () => {
-    const tensors = [0, 1, 2, 3].map((k) => moment(k, [entry(growing(k), { retainer: KEEPER })]));
+  it("adds the sources of one sample and ignores a sample that lacks one", () => {
+    const tensors = [0, 1, 2, 3].map((k) => moment(k, [entry(growing(k), { retainer: RETAINER })]));
     const python = [0, 1, 2].map((k) =>
       moment(k, [entry(k * KIB, { kind: "python", stack: [at(48)] })], { source: "tracemalloc" }),
     );
@@ -101,7 +101,7 @@ describe("attribute", () => {
     ]);
   });
 
-  it("puts the same line of several ranks together", () => {
+  it("merges the same line of several ranks", () => {
     const ranks = ["7.0", "8.0"].map((id, rank) =>
       of(
         [0, 1, 2].map((k) => moment(k, [entry((rank + 1) * growing(k))])),
@@ -113,7 +113,7 @@ describe("attribute", () => {
     ]);
   });
 
-  it("does without the moment at the end of the process, where functions have let go of theirs", () => {
+  it("ignores the sample at the end of the process, where functions have released their memory", () => {
     const moments = [0, 1, 2].map((k) => moment(k, [entry(growing(k))]));
     const ended = moment(3, [entry(1)], { ended: true, notes: ["the run ended before its last moment"] });
     const { lines, notes } = attribute([of([...moments, ended])], { isUserFrame });
@@ -121,20 +121,20 @@ describe("attribute", () => {
     expect(notes).toEqual(["the run ended before its last moment"]);
   });
 
-  it("says so when there are too few moments to tell growth from churn", () => {
+  it("notes that there are too few samples to distinguish growth from churn", () => {
     const moments = [0, 1].map((k) => moment(k, [entry(growing(k))]));
     const { lines, notes } = attribute([of(moments)], { isUserFrame });
     expect(lines).toMatchObject([{ trend: "unproven" }]);
-    expect(notes).toEqual(["only 2 moments were written down: churn cannot be told from growth"]);
+    expect(notes).toEqual(["only 2 samples were written: churn cannot be distinguished from growth"]);
   });
 
-  it("leaves out crumbs and says nothing of nothing", () => {
+  it("omits lines of little growth, and returns nothing without growth", () => {
     const moments = [0, 1, 2].map((k) => moment(k, [entry(1000 * growing(k)), entry(k, { stack: [at(70)] })]));
     expect(attribute([of(moments)], { isUserFrame }).lines).toHaveLength(1);
     expect(attribute([], { isUserFrame })).toEqual({ lines: [], devices: [], sources: [], notes: [] });
   });
 
-  it("moves a device's line to what the process knows to keep its blocks", () => {
+  it("attributes a device's line to the retainer that the process reports for its blocks", () => {
     const samples = [0, 1, 2].map((k) => ({
       step: 10 * k,
       timeNs: null,
@@ -142,13 +142,13 @@ describe("attribute", () => {
       entries: [{ bytes: growing(k), count: k, kind: "block", stack: LAYER }],
     }));
     const growth = growthByLine(samples, { isUserFrame });
-    const held = [{ device: "cuda:0", bytes: 1, stack: LAYER, retainer: KEEPER }];
-    const told = (moments: readonly LinesMoment[]) =>
+    const held = [{ device: "cuda:0", bytes: 1, stack: LAYER, retainer: RETAINER }];
+    const attributed = (moments: readonly LinesSample[]) =>
       attribute([{ process: "7.0", moments, devices: [{ device: "cuda:0", growth }] }], { isUserFrame });
-    expect(told([moment(2, [], { heldOnDevices: held })]).lines).toMatchObject([
+    expect(attributed([moment(2, [], { heldOnDevices: held })]).lines).toMatchObject([
       { line: 48, device: "cuda:0", placed: "kept", allocatedAt: { line: 20 }, hint: { code: "kept-activations" } },
     ]);
-    expect(told([]).lines).toMatchObject([{ line: 20, placed: "allocated", keptBy: null }]);
-    expect(told([]).sources).toEqual(["torch-snapshot"]);
+    expect(attributed([]).lines).toMatchObject([{ line: 20, placed: "allocated", keptBy: null }]);
+    expect(attributed([]).sources).toEqual(["torch-snapshot"]);
   });
 });

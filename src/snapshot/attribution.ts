@@ -4,24 +4,26 @@ import { deviceLines } from "./device-lines.ts";
 import type { Frame } from "./frames.ts";
 import { heldGrowth } from "./held-growth.ts";
 import type { LineGrowth } from "./line-growth.ts";
-import type { LinesMoment } from "./lines-document.ts";
+import type { LinesSample } from "./lines-document.ts";
 
 export type { AttributedLine } from "./attributed-line.ts";
 
-/** Everything one process of an attribution run left behind. */
+/** Everything one process of an attribution run wrote. */
 export interface ProcessEvidence {
-  /** One name per process image: `<pid>.<n>` of its files, since a process id is used again. */
+  /** Unique name per process image: `<pid>.<n>` of its files, because process ids are reused. */
   readonly process: string;
-  readonly moments: readonly LinesMoment[];
+  readonly moments: readonly LinesSample[];
   /** Growth by device, from memory snapshots. */
   readonly devices: readonly { readonly device: string; readonly growth: LineGrowth }[];
 }
 
-/** What the evidence of one attribution run says. */
+/** Result of one attribution run. */
 export interface Attribution {
-  /** Growing lines, most growth first; on every device the shares are of its own growth. */
+  /** Growing lines, most growth first. On every device the shares are of its own growth. */
   readonly lines: readonly AttributedLine[];
-  /** By device: how much live memory rose between first and last moment, bytes, and the share of it that the lines explain. */
+  /**
+   * By device: growth of live memory between first and last sample, bytes, and the share of it that the lines explain.
+   */
   readonly devices: readonly {
     readonly device: string;
     readonly growthBytes: number;
@@ -31,10 +33,10 @@ export interface Attribution {
   readonly notes: readonly string[];
 }
 
-/** Lines that explain less than this of their device's growth are left out. */
+/** Lines with a smaller share of their device's growth are omitted. */
 const MIN_SHARE = 0.01;
 
-/** The lines that hold growing memory, from everything the processes of a run wrote down. */
+/** The lines that hold growing memory, from the files of all processes of a run. */
 export function attribute(
   evidence: readonly ProcessEvidence[],
   options: { readonly isUserFrame: (frame: Frame) => boolean },
@@ -89,7 +91,7 @@ function shareOf(part: number, whole: number): number | null {
   return whole > 0 ? Math.min(1, part / whole) : null;
 }
 
-/** The same line of several processes (ranks) as one, with the sum of what it holds and the words of the largest. */
+/** The same line of several processes (ranks) as one, with summed bytes and the other fields of the largest. */
 function mergedOverProcesses(lines: readonly AttributedLine[]): AttributedLine[] {
   return [...groupBy(lines, (line) => `${line.device}\0${locationKey(line)}`).values()].flatMap((group) => {
     const [largest] = [...group].sort((a, b) => b.growthBytes - a.growthBytes);

@@ -3,17 +3,18 @@ import { type Frame, ownerOf } from "./frames.ts";
 import { factsOf, placeOf } from "./held-growth.ts";
 import { hintFor } from "./hints.ts";
 import type { GrowthLine } from "./line-growth.ts";
-import type { LinesMoment } from "./lines-document.ts";
+import type { LinesSample } from "./lines-document.ts";
 import { type HeldEntry, type Retainer, retainerText } from "./retainer.ts";
 
 /**
- * Growing lines of a device whose allocator recorded its history. That knows where memory is allocated; what keeps it is told by
- * the process, for some of the blocks: a line most of whose known blocks have one retainer is told of the line of that retainer.
+ * Growing lines of a device whose allocator recorded its history. The history contains where memory is allocated. The
+ * process reports the retainers of some of the blocks: a line is attributed to the retainer of most of its known
+ * blocks.
  */
 export function deviceLines(
   device: string,
   lines: readonly GrowthLine[],
-  moments: readonly LinesMoment[],
+  moments: readonly LinesSample[],
   isUserFrame: (frame: Frame) => boolean,
 ): Omit<AttributedLine, "processes">[] {
   const retainers = retainersByLine(device, moments, isUserFrame);
@@ -41,10 +42,10 @@ export function deviceLines(
   });
 }
 
-/** The retainer of most of the known blocks of each allocating line, at the last moment that knows any. */
+/** The retainer of most of the known blocks of each allocating line, in the last sample with any. */
 function retainersByLine(
   device: string,
-  moments: readonly LinesMoment[],
+  moments: readonly LinesSample[],
   isUserFrame: (frame: Frame) => boolean,
 ): ReadonlyMap<string, Retainer> {
   const found = new Map<string, Retainer>();

@@ -20,7 +20,7 @@ import type {
   SurvivorRow,
 } from "./tables.ts";
 
-/** Blocks listed by size. */
+/** Maximum number of blocks listed by size. */
 const LISTED_BLOCKS = 20;
 
 /** A snapshot with its file's name. */
@@ -79,8 +79,8 @@ function outOfMemory({ action, size, addr }: TorchSnapshot["traces"][number]): F
   return rows;
 }
 
-/** Longest directory that holds every one of the files; null where there is none but the file system's root. */
-export function commonDirectory(files: readonly string[]): string | null {
+/** Longest directory that contains all files; null when that is only the file system's root. */
+function commonDirectory(files: readonly string[]): string | null {
   const [first, ...rest] = files.map((file) => file.split("/").slice(0, -1));
   if (first === undefined) return null;
   let shared = first.length;
@@ -93,7 +93,10 @@ export function commonDirectory(files: readonly string[]): string | null {
   return directory === "" ? null : directory;
 }
 
-/** The directory to name files from: the one given where files lie in it, else the one that all of the user's files share. */
+/**
+ * The directory that file names are relative to: the given one if files are in it, else the common one of the user's
+ * files.
+ */
 function rootOf(files: readonly NamedSnapshot[], given: string | null): string | null {
   const isUser = userFrames({ root: given });
   const own = new Set<string>();
@@ -109,8 +112,8 @@ function rootOf(files: readonly NamedSnapshot[], given: string | null): string |
 }
 
 /**
- * What snapshots say: one file is a listing, several of a process are its growth. Files are put together by the rank and the
- * step in their names. `root` is the directory of the repository where it is known; nothing is read from it.
+ * Tables of snapshots: one file is a listing, several of a process are its growth. Files are grouped by the rank and
+ * the step in their names. `root` is the directory of the repository if known. Nothing is read from it.
  */
 export function snapshotDocument(
   files: readonly NamedSnapshot[],
@@ -184,7 +187,9 @@ export function snapshotDocument(
         });
       }
       if (!survived.conclusive) {
-        notes.push(`${last.file}: the trace is too short beside what short-lived memory lives to tell a trend`);
+        notes.push(
+          `${last.file}: the trace is too short for a trend, compared with the lifetime of short-lived memory`,
+        );
       }
     }
     const moments = group.map((one) => ({ snapshot: one.snapshot, step: stepOf(one) }));
@@ -208,7 +213,7 @@ export function snapshotDocument(
       discarded.push(...found.discarded.map(row));
       if (group.length === 2 && !traced && found.lines.some(({ trend }) => trend === "unproven")) {
         notes.push(
-          "two snapshots cannot tell a leak from a one-time allocation: take a third at the same place in a step",
+          "two snapshots cannot distinguish a leak from a one-time allocation: take a third at the same point of a step",
         );
       }
     }

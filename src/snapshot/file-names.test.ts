@@ -10,11 +10,11 @@ describe("snapshotName", () => {
     ["memory_snapshot.pickle", null, null],
     ["frank5_footstep7.pickle", null, null],
     ["rank2/before.pickle", null, null],
-  ])("of %s says rank %s and step %s", (file, rank, step) => {
+  ])("reads from %s rank %s and step %s", (file, rank, step) => {
     expect(snapshotName(file)).toMatchObject({ rank, step });
   });
 
-  it("knows the moments of the probe's files", () => {
+  it("reads the sample number of the probe's files", () => {
     expect(snapshotName("probe/4711.0.snapshot.3.pickle")).toMatchObject({ process: "process 4711.0", moment: 3 });
   });
 });
@@ -23,15 +23,15 @@ describe("byProcess", () => {
   const order = (...files: string[]) =>
     byProcess(files.map((file) => ({ file, name: snapshotName(file) }))).map((group) => group.map(({ file }) => file));
 
-  it("orders by step where every file has one", () => {
+  it("orders files by step when every file has one", () => {
     expect(order("step10", "step9", "step100")).toEqual([["step9", "step10", "step100"]]);
   });
 
-  it("keeps the order given where one has none", () => {
+  it("keeps the given order when a file has no step", () => {
     expect(order("step10", "last", "step9")).toEqual([["step10", "last", "step9"]]);
   });
 
-  it("keeps ranks and processes apart", () => {
+  it("separates ranks and processes", () => {
     expect(order("rank1_b", "rank0_a", "rank1_a")).toEqual([["rank1_b", "rank1_a"], ["rank0_a"]]);
     expect(order("7.0.snapshot.1.pickle", "8.0.snapshot.0.pickle", "7.0.snapshot.0.pickle")).toEqual([
       ["7.0.snapshot.0.pickle", "7.0.snapshot.1.pickle"],

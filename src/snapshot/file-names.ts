@@ -1,10 +1,10 @@
-/** What a file's name says of the snapshot in it. */
+/** Facts from the name of a snapshot file. */
 export interface SnapshotName {
   readonly rank: number | null;
   readonly step: number | null;
-  /** Files of one process: what the name is without rank's twin, step and moment. */
+  /** Files of one process share it: the name without step and sample number, or the rank. */
   readonly process: string;
-  /** Order within the process where there is no step: the moment of a probe's snapshot. */
+  /** Order within the process without steps: the number of a probe's snapshot. */
   readonly moment: number | null;
 }
 
@@ -28,8 +28,8 @@ export function snapshotName(path: string): SnapshotName {
 }
 
 /**
- * Files put together by process, each in the order of its steps where every file names one (shells sort `step10` before
- * `step5`), or of its moments; otherwise as given.
+ * Files grouped by process, each in the order of its steps if every file names one (shells sort `step10` before
+ * `step5`), or of the probe's numbers, else in the given order.
  */
 export function byProcess<T extends { readonly name: SnapshotName }>(files: readonly T[]): readonly (readonly T[])[] {
   const groups = new Map<string, T[]>();

@@ -1,6 +1,6 @@
 import { State, type TorchSnapshot } from "./model.ts";
 
-/** How the reserved memory of one pool of one device is used. Bytes. */
+/** Use of the reserved memory of one pool of one device. Bytes. */
 export interface PoolUse {
   readonly device: number;
   /** "a:b"; "0:0" is the allocator's own pool, others belong to CUDA graphs and user pools. */
@@ -8,23 +8,23 @@ export interface PoolUse {
   readonly segments: number;
   readonly reservedBytes: number;
   readonly allocatedBytes: number;
-  /** Freed, but another stream may still use it. */
+  /** Freed, but possibly still in use by another stream. */
   readonly pendingFreeBytes: number;
   /** Reserved and not in use: reserved - allocated - pending. */
   readonly inactiveBytes: number;
   readonly largestInactiveBytes: number;
-  /** Segments nothing lives in, which `empty_cache` would give back. */
+  /** Segments without live blocks, which `empty_cache` would free. */
   readonly releasableBytes: number;
-  /** What was asked for of the allocated bytes; null where the file does not say. */
+  /** Requested bytes of the allocated ones; null where the file does not contain them. */
   readonly requestedBytes: number | null;
   /**
-   * 1 - largest inactive block / inactive bytes: 0 when all that is free is in one piece, near 1 when it is in crumbs; null when
-   * nothing is free.
+   * 1 - largest inactive block / inactive bytes: 0 when all free memory is one block, near 1 when it is many small
+   * ones; null without free memory.
    */
   readonly fragmentation: number | null;
 }
 
-/** Use by device and pool, in their order. */
+/** Use by device and pool, ascending. */
 export function poolUse(snapshot: TorchSnapshot): PoolUse[] {
   const { segments, blocks, poolName } = snapshot;
   const pools = new Map<string, { -readonly [K in keyof PoolUse]: PoolUse[K] } & { requested: number }>();

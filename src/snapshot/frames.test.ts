@@ -15,7 +15,7 @@ describe("userFrames", () => {
     "/elsewhere/shared/library_of_mine.py",
     "C:\\work\\train.py",
     "file:///home/me/train.mjs",
-  ])("takes %s for the user's", (name) => {
+  ])("classifies %s as user code", (name) => {
     expect(isUser(file(name))).toBe(true);
   });
 
@@ -34,13 +34,13 @@ describe("userFrames", () => {
     "/opt/gate/probe/inject/sitecustomize.py",
     "??",
     "",
-  ])("takes %s for somebody else's", (name) => {
+  ])("classifies %s as foreign code", (name) => {
     expect(isUser(file(name))).toBe(false);
   });
 });
 
 describe("relativePath", () => {
-  it("is relative to the repository inside it and stays as it is outside", () => {
+  it("makes a path relative inside the repository and keeps it outside", () => {
     expect(relativePath("/repo/a/b.py", "/repo/")).toBe("a/b.py");
     expect(relativePath("/repository/b.py", "/repo")).toBe("/repository/b.py");
     expect(relativePath("C:\\repo\\a.py", "C:\\repo")).toBe("a.py");

@@ -1,36 +1,36 @@
 /** One call on a stack. */
 export interface Frame {
-  /** As the source wrote it, or relative to the repository once {@link relativePath} was applied. */
+  /** As the source recorded it, or relative to the repository once {@link relativePath} was applied. */
   readonly file: string;
-  /** 1-based; 0 when the source knows none. */
+  /** 1-based; 0 when unknown. */
   readonly line: number;
   readonly function: string;
 }
 
-/** Stands for memory whose allocation nobody recorded. */
+/** Memory whose allocation was not recorded. */
 export const BEFORE_RECORDING: Frame = { file: "<before recording>", line: 0, function: "" };
 
 const FOREIGN_FOLDER =
   /(?:^|\/)(?:site-packages|dist-packages|node_modules)\/|(?:^|\/)lib(?:64)?\/(?:python|pypy)3[\d.]*\/|\/Python3\d*\/Lib\/|\/Python\.framework\/Versions\/3[\d.]*\/lib\//;
 const GENERATED = /^(?:$|\?\?|<frozen|<built-in|<__array_function__|<eval_with_key|<before recording>|node:)/;
-/** PyTorch from its own source tree, where no site-packages stands above it. */
+/** PyTorch from its source tree, where no site-packages is above it. */
 const TORCH_FOLDER = /(?:^|\/)(?:torch|torchgen|functorch)\//;
 /** Native frames: allocators, bindings and the interpreter itself. */
 const NATIVE = /\.(?:c|cc|cpp|cxx|cu|cuh|h|hpp|hip|so|dylib|dll|pyx|pxd)(?:\.\d+)*$/i;
 
-/** A plain path with "/" between names; V8 names ES modules by URL. */
+/** A plain path with "/" as separator. V8 names ES modules by URL. */
 function slashes(file: string): string {
   const path = file.startsWith("file:///") ? file.slice("file://".length) : file;
   return path.includes("\\") ? path.replaceAll("\\", "/") : path;
 }
 
-/** The directory with "/" between names and none at its end; null for none. */
+/** The directory with "/" as separator and without a trailing one; null for none. */
 function directory(root: string | null): string | null {
   const plain = root === null ? null : slashes(root).replace(/\/+$/, "");
   return plain === "" ? null : plain;
 }
 
-/** The file relative to `root` when it lies inside it, with "/" between names; otherwise as it stands. */
+/** The file relative to `root` when it is inside it, with "/" as separator, else unchanged. */
 export function relativePath(file: string, root: string | null): string {
   const plain = slashes(file);
   const base = directory(root);
@@ -41,13 +41,13 @@ export function relativePath(file: string, root: string | null): string {
 export interface UserFrameOptions {
   /** Directory of the repository; null when unknown. */
   readonly root: string | null;
-  /** Directories that are ours, such as the probe's. */
+  /** Directories of this project, such as the probe's. */
   readonly exclude?: readonly string[];
 }
 
 /**
- * Whether a frame is the user's own code: not the interpreter, its library, an installed package, the framework, native code or
- * code made at run time. What lies in the repository is the user's, unless it is an environment inside it.
+ * Whether a frame is user code: not the interpreter, its library, an installed package, the framework, native code or
+ * code generated at run time. Files in the repository are user code, unless they are in an environment inside it.
  */
 export function userFrames(options: UserFrameOptions): (frame: Frame) => boolean {
   const base = directory(options.root);
@@ -72,7 +72,7 @@ export function userFrames(options: UserFrameOptions): (frame: Frame) => boolean
   };
 }
 
-/** The innermost frame of the user's; where the stack has none, the innermost of all; null for an empty stack. */
+/** The innermost frame of user code, else the innermost of all; null for an empty stack. */
 export function ownerOf(
   stack: readonly Frame[],
   isUserFrame: (frame: Frame) => boolean,

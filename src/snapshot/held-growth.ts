@@ -3,29 +3,32 @@ import { type AttributedLine, locationKey } from "./attributed-line.ts";
 import { type Frame, ownerOf } from "./frames.ts";
 import { type Contribution, type HintEvidence, hintFor } from "./hints.ts";
 import { type GrowthLine, growthByLine } from "./line-growth.ts";
-import type { LinesMoment } from "./lines-document.ts";
+import type { LinesSample } from "./lines-document.ts";
 import { type HeldEntry, type HeldSample, type Retainer, retainerText } from "./retainer.ts";
 
 type HeldLine = Omit<AttributedLine, "processes">;
 
-/** Growing lines of one process, by what it wrote down itself. */
+/** Growing lines of one process, from the samples it wrote. */
 export interface HeldGrowth {
   readonly lines: readonly HeldLine[];
-  /** Rise of all that was counted, bytes, by device. */
+  /** Growth of everything counted, bytes, by device. */
   readonly growth: ReadonlyMap<string, number>;
   readonly notes: readonly string[];
 }
 
-/** What is counted of a process besides memory. */
+/** Counts of a process besides memory. */
 export type Facts = Pick<HintEvidence, "optimizersGrown" | "gradientsNeverZeroed">;
 
-/** So many moments tell growth from churn; with them, none that was taken at the end of the process is needed. */
+/**
+ * Number of samples that distinguishes growth from churn. With fewer, the sample at the end of the process is used as
+ * well.
+ */
 const ENOUGH_MOMENTS = 3;
 
 type IsUserFrame = (frame: Frame) => boolean;
 
-/** Growth by line of one process; memory is told of the line that keeps it where that is known. */
-export function heldGrowth(moments: readonly LinesMoment[], isUserFrame: IsUserFrame): HeldGrowth {
+/** Growth by line of one process. Memory is attributed to the line that retains it where that is known. */
+export function heldGrowth(moments: readonly LinesSample[], isUserFrame: IsUserFrame): HeldGrowth {
   const samples = samplesOf(moments);
   const retainers = retainersOf(samples, isUserFrame);
   const facts = factsOf(moments);
@@ -56,12 +59,12 @@ export function heldGrowth(moments: readonly LinesMoment[], isUserFrame: IsUserF
     });
   });
   const few = samples.length > 0 && samples.length < ENOUGH_MOMENTS;
-  const notes = few ? [`only ${samples.length} moments were written down: churn cannot be told from growth`] : [];
+  const notes = few ? [`only ${samples.length} samples were written: churn cannot be distinguished from growth`] : [];
   return { lines, growth, notes };
 }
 
-/** Counts at the last moment that has them, against the first. */
-export function factsOf(moments: readonly LinesMoment[]): Facts {
+/** Counts of the last sample that has them, compared with the first. */
+export function factsOf(moments: readonly LinesSample[]): Facts {
   const counted = moments.filter(({ facts }) => "optimizers" in facts).sort((a, b) => a.moment - b.moment);
   const first = counted[0]?.facts;
   const last = counted.at(-1)?.facts;
@@ -72,7 +75,7 @@ export function factsOf(moments: readonly LinesMoment[]): Facts {
   };
 }
 
-/** What a growing line and an attributed line share. */
+/** Common fields of a growing line and an attributed line. */
 export function placeOf(line: GrowthLine) {
   const { file, line: number, function: name, user, trend, bytesPerStep, bytesPerSecond } = line;
   const { growthBytes, countGrowth, share, stack } = line;
@@ -92,10 +95,11 @@ export function placeOf(line: GrowthLine) {
 }
 
 /**
- * One sample per moment: the sources count different memory, so they add. A moment that lacks a source is left out, and so is
- * the one taken at the end of the process, where functions have let go of what they held, unless there are too few without it.
+ * One sample per number. The sources count different memory, so they are added. A sample that lacks a source is
+ * ignored, and so is the one at the end of the process, where functions have released what they held, unless there are
+ * too few without it.
  */
-function samplesOf(moments: readonly LinesMoment[]): readonly HeldSample[] {
+function samplesOf(moments: readonly LinesSample[]): readonly HeldSample[] {
   const sources = new Set(moments.map(({ source }) => source));
   const whole = [...groupBy(moments, ({ moment }) => moment)]
     .sort(([a], [b]) => a - b)
@@ -110,7 +114,7 @@ function samplesOf(moments: readonly LinesMoment[]): readonly HeldSample[] {
   }));
 }
 
-/** Where the bytes of an entry are: tensors of a device name it, everything else is in the host's memory. */
+/** Device of an entry: tensors on a device name it, everything else is host memory. */
 function deviceOf({ kind }: HeldEntry): string {
   return kind.startsWith("tensor:") ? kind.slice("tensor:".length) : "host";
 }
@@ -118,7 +122,7 @@ function deviceOf({ kind }: HeldEntry): string {
 function onDevice(sample: HeldSample, device: string): HeldSample {
   const entries = sample.entries.filter((entry) => deviceOf(entry) === device);
   const sum = (some: readonly HeldEntry[]): number => some.reduce((total, { bytes }) => total + bytes, 0);
-  // What is counted and not listed is the host's: many small blocks.
+  // Counted and not listed: many small blocks of host memory.
   const totalBytes = device === "host" ? sample.totalBytes - sum(sample.entries) + sum(entries) : sum(entries);
   return { ...sample, totalBytes, entries };
 }
@@ -129,8 +133,8 @@ function makingKey({ kind, operator, stack, grad, autocast }: HeldEntry): string
 }
 
 /**
- * What keeps the memory of each allocation stack, from the last moment that knows it: a container is only seen to grow once it
- * did. A retainer whose own place is unknown, or not in the user's code, moves nothing.
+ * Retainer of each allocation stack, from the last sample that has one, because a container is recognised only after it
+ * grew. A retainer whose line is unknown or not user code is ignored.
  */
 function retainersOf(samples: readonly HeldSample[], isUserFrame: IsUserFrame): ReadonlyMap<string, Retainer> {
   const retainers = new Map<string, Retainer>();
@@ -142,13 +146,13 @@ function retainersOf(samples: readonly HeldSample[], isUserFrame: IsUserFrame): 
   return retainers;
 }
 
-/** The entry at the place of what keeps it. */
+/** The entry at the line of its retainer. */
 function placedAt(entry: HeldEntry, retainers: ReadonlyMap<string, Retainer>): HeldEntry {
   const retainer = retainers.get(makingKey(entry));
   return retainer === undefined ? entry : { ...entry, retainer, stack: retainer.stack };
 }
 
-/** The allocation stacks whose growth each line stands for, most growth first. */
+/** The allocation stacks attributed to each line, most growth first. */
 function contributionsByLine(
   samples: readonly HeldSample[],
   retainers: ReadonlyMap<string, Retainer>,

@@ -48,7 +48,7 @@ describe("hintFor", () => {
     ],
     [
       "detached-graph-fragments",
-      "graphs that end in tensors that are no parameters",
+      "graphs that end in tensors that are not parameters",
       [part({ retainer: retainer({ graphs: graphs({ roots: 9, leaves: 9, saving: 9 }) }) })],
       {},
     ],
@@ -66,13 +66,13 @@ describe("hintFor", () => {
     ],
     [
       "outputs-without-no-grad",
-      "outputs with graphs that never ran backward",
+      "outputs with graphs without a backward pass",
       [part({ retainer: retainer({ graphs: graphs({ roots: 9, saving: 9 }) }) })],
       {},
     ],
     [
       "retained-graph",
-      "a tensor that is carried on with its graph",
+      "a tensor that is carried over with its graph",
       [part({ retainer: retainer({ container: "graph", name: "state", graphs: graphs({ roots: 1, saving: 1 }) }) })],
       {},
     ],
@@ -90,24 +90,24 @@ describe("hintFor", () => {
   });
 
   it.each<[string, readonly Contribution[], Partial<HintEvidence>]>([
-    ["Python memory that nothing known keeps", [part({ kind: "python", stack: [TRAIN] })], {}],
-    ["a tensor made outside of layers that nothing known keeps", [part({ stack: [TRAIN] })], {}],
-    ["nothing that grew", [part({}, 0)], {}],
-    ["gradients, where they are zeroed", [part({ stack: BACKWARD })], { gradientsNeverZeroed: 0 }],
-  ])("says nothing of %s", (_what, contributions, facts) => {
+    ["Python memory without a known retainer", [part({ kind: "python", stack: [TRAIN] })], {}],
+    ["a tensor made outside of layers without a known retainer", [part({ stack: [TRAIN] })], {}],
+    ["a line without growth", [part({}, 0)], {}],
+    ["gradients that are zeroed", [part({ stack: BACKWARD })], { gradientsNeverZeroed: 0 }],
+  ])("gives no hint for %s", (_what, contributions, facts) => {
     expect(codeOf(contributions, facts)).toBeNull();
   });
 
-  it("does not speak of several optimizers where there is one", () => {
+  it("does not name several optimizers when there is one", () => {
     expect(codeOf([part({ stack: STEP })], { optimizersGrown: 0 })).toBeNull();
   });
 
-  it("goes by what most of the growth shows", () => {
+  it("chooses the pattern of most of the growth", () => {
     const mostly = [part({ autocast: true, retainer: retainer() }, 100), part({ retainer: retainer() }, 900)];
     expect(codeOf(mostly)).toBe("kept-activations");
   });
 
-  it("tells a hook from a forward pass by who calls it, not by names of files or variables", () => {
+  it("recognises a hook by its caller, not by names of files or variables", () => {
     const hook = retainer({ stack: [at("/repo/forward.py", "keep_output"), CALL, TRAIN] });
     const forward = retainer({ stack: [at("/repo/hooks.py", "forward"), CALL, TRAIN] });
     expect(
@@ -120,15 +120,15 @@ describe("hintFor", () => {
     ).not.toContain("hook");
   });
 
-  it("gives reasons and something to do with every pattern", () => {
+  it("gives evidence and remediation for every pattern", () => {
     const hint = hintFor({
       contributions: [part({ retainer: retainer({ owner: "Recorder", graphs: graphs({ roots: 4, scalars: 4 }) }) })],
       optimizersGrown: null,
       gradientsNeverZeroed: null,
     });
     expect(hint?.evidence).toEqual([
-      "4 of 4 kept graphs begin in a single number, though a backward pass went through",
-      "the list `kept` of Recorder keeps it",
+      "4 of 4 retained graphs begin in a scalar, after a backward pass freed their saved tensors",
+      "retained by the list `kept` of Recorder",
     ]);
     expect(hint?.remediation[0]).toBe("Keep `loss.item()`.");
   });

@@ -1,7 +1,7 @@
 import type { Frame } from "./frames.ts";
 import { type GraphEvidence, type HeldEntry, type Retainer, retainerText } from "./retainer.ts";
 
-/** A known way to leak. */
+/** A known leak pattern. */
 export type HintCode =
   | "duplicated-optimizers"
   | "missing-zero-grad"
@@ -14,32 +14,32 @@ export type HintCode =
   | "kept-activations"
   | "growing-container";
 
-/** What a growing line is likely to be, in plain language. Names in it come from the program: escape it where it is printed. */
+/** Likely cause of a growing line. Contains names from the program: escape it where it is printed. */
 export interface Hint {
   readonly code: HintCode;
   readonly sentence: string;
-  /** What was seen, from which the pattern was chosen. */
+  /** Observations that led to the pattern. */
   readonly evidence: readonly string[];
-  /** What is usually done about it, the first choice first. */
+  /** Usual fixes, the first choice first. */
   readonly remediation: readonly string[];
 }
 
-/** One allocation stack of a growing line and how much of the line's growth is its. */
+/** One allocation stack of a growing line and its share of the line's growth. */
 export interface Contribution {
   readonly entry: HeldEntry;
-  /** Bytes from the first moment to the last; above 0. */
+  /** Bytes from the first sample to the last; above 0. */
   readonly growthBytes: number;
 }
 
 export interface HintEvidence {
   readonly contributions: readonly Contribution[];
-  /** Optimizers alive at the last moment less those at the first; null when not counted. */
+  /** Optimizers alive in the last sample minus those in the first; null when not counted. */
   readonly optimizersGrown: number | null;
-  /** Gradients that were added to over several steps and never set to zero; null when not counted. */
+  /** Gradients that accumulated over several steps and were never zeroed; null when not counted. */
   readonly gradientsNeverZeroed: number | null;
 }
 
-/** A pattern is told of a line when more than this share of its growth shows it. */
+/** A line has a pattern when more than this share of its growth shows it. */
 const MAX = 0.5;
 
 const slashes = (file: string): string => file.replaceAll("\\", "/");
@@ -58,7 +58,7 @@ function phaseOf(stack: readonly Frame[]): "optimizer" | "backward" | "forward" 
   return stack.some(isEngine) ? "backward" : "forward";
 }
 
-/** The function that a module of the framework called outside of its `forward`: a hook; null when the stack has none. */
+/** The function that a module of the framework called outside of its `forward`, which is a hook; null for none. */
 function hookOf(stack: readonly Frame[]): Frame | null {
   // Hooks of the backward pass are called by torch/utils/hooks.py.
   const caller = (frame: Frame): boolean =>
@@ -89,7 +89,7 @@ class Seen {
     return own > MAX * this.total;
   }
 
-  /** Graphs of the retainer of most of the growth; null where there are none. */
+  /** Graphs of the retainer of most of the growth; null without graphs. */
   get graphs(): GraphEvidence | null {
     const graphs = this.retainer?.graphs ?? null;
     return graphs === null || graphs.roots === 0 ? null : graphs;
@@ -100,7 +100,7 @@ class Seen {
   }
 
   get kept(): string {
-    return this.retainer === null ? "what keeps it is unknown" : `${retainerText(this.retainer)} keeps it`;
+    return this.retainer === null ? "the retainer is unknown" : `retained by ${retainerText(this.retainer)}`;
   }
 
   #mainRetainer(): Retainer | null {
@@ -127,14 +127,14 @@ const duplicatedOptimizers: Rule = (seen) => {
   const { optimizersGrown } = seen.evidence;
   if (!made || (optimizersGrown !== null && optimizersGrown < 1)) return null;
   const more =
-    optimizersGrown === null ? [] : [`${optimizersGrown} more optimizers live at the end than at the beginning`];
+    optimizersGrown === null ? [] : [`${optimizersGrown} more optimizers are alive at the end than at the beginning`];
   return {
     code: "duplicated-optimizers",
-    sentence: "New optimizers are made again and again, and the state of the old ones (moment buffers) stays alive.",
-    evidence: ["the memory is allocated by an optimizer's step, which does so once per optimizer", ...more, seen.kept],
+    sentence: "New optimizers are created repeatedly, and the state of the old ones (moment buffers) stays alive.",
+    evidence: ["an optimizer's step allocates the memory, which happens once per optimizer", ...more, seen.kept],
     remediation: [
-      "Make the optimizer once, before the loop.",
-      "Where a new one is meant, drop the old one and everything that refers to it (schedulers, lists, closures).",
+      "Create the optimizer once, before the loop.",
+      "If a new optimizer is intended, drop all references to the old one (schedulers, lists, closures).",
     ],
   };
 };
@@ -144,11 +144,11 @@ const gradientGraph: Rule = (seen) => {
   return {
     code: "gradient-graph",
     sentence:
-      "The gradients themselves have a graph (`create_graph=True`), so every step's graph hangs on the next step's gradients.",
+      "The gradients have a graph (`create_graph=True`), so the next step's gradients retain every step's graph.",
     evidence: ["a parameter's gradient has an autograd graph", seen.kept],
     remediation: [
       "Set gradients to None after every step (`optimizer.zero_grad(set_to_none=True)`).",
-      "Use `torch.autograd.grad` for the derivative that needs a graph, and plain `backward()` for the step.",
+      "Use `torch.autograd.grad` for the derivative that needs a graph, and `backward()` without a graph for the step.",
     ],
   };
 };
@@ -161,15 +161,15 @@ const missingZeroGrad: Rule = (seen) => {
   if (never === 0 || !ofGradients) return null;
   return {
     code: "missing-zero-grad",
-    sentence: "Gradients are never set to zero: they accumulate over all steps, and copies of them are kept.",
+    sentence: "Gradients are never zeroed: they accumulate over all steps, and copies of them are retained.",
     evidence: [
-      `${never} gradients were added to over several optimizer steps without being zeroed`,
-      "the memory holds gradients or copies of gradients",
+      `${never} gradients accumulated over several optimizer steps without being zeroed`,
+      "the memory contains gradients or copies of gradients",
       seen.kept,
     ],
     remediation: [
       "Call `optimizer.zero_grad(set_to_none=True)` before every backward pass.",
-      "Log a number per gradient (`grad.norm().item()`), not the gradient.",
+      "Log a scalar per gradient (`grad.norm().item()`), not the gradient.",
     ],
   };
 };
@@ -179,12 +179,14 @@ const detachedFragments: Rule = (seen) => {
   if (graphs === null || graphs.leaves <= MAX * graphs.roots) return null;
   return {
     code: "detached-graph-fragments",
-    sentence:
-      "Detached tensors are made to require gradients again and become the roots of small graphs that nobody frees.",
-    evidence: [`${graphs.leaves} of ${graphs.roots} kept graphs end in a tensor that is no parameter`, seen.kept],
+    sentence: "Detached tensors require gradients again and become the roots of small graphs that are never freed.",
+    evidence: [
+      `${graphs.leaves} of ${graphs.roots} retained graphs end in a tensor that is not a parameter`,
+      seen.kept,
+    ],
     remediation: [
-      "Do not call `requires_grad_(True)` on a detached output that is only looked at.",
-      "`detach()` cuts the graph, it frees nothing: drop the tensor, or keep a number of it.",
+      "Do not call `requires_grad_(True)` on a detached output that is only inspected.",
+      "`detach()` cuts the graph but frees nothing: drop the tensor, or keep a scalar of it.",
     ],
   };
 };
@@ -192,12 +194,15 @@ const detachedFragments: Rule = (seen) => {
 const lossAsTensor: Rule = (seen) => {
   const { graphs } = seen;
   if (graphs === null || graphs.scalars <= MAX * graphs.roots) return null;
-  const held = graphs.saving > 0 ? "with everything saved for a backward pass" : "though a backward pass went through";
+  const held =
+    graphs.saving > 0
+      ? "with all tensors saved for a backward pass"
+      : "after a backward pass freed their saved tensors";
   return {
     code: "loss-kept-as-tensor",
-    sentence: "A loss is kept as a tensor: a few bytes, and behind it the whole graph of its step.",
-    evidence: [`${graphs.scalars} of ${graphs.roots} kept graphs begin in a single number, ${held}`, seen.kept],
-    remediation: ["Keep `loss.item()`.", "Where it must stay on the device, keep `loss.detach()`."],
+    sentence: "A loss is retained as a tensor of a few bytes, and with it the whole graph of its step.",
+    evidence: [`${graphs.scalars} of ${graphs.roots} retained graphs begin in a scalar, ${held}`, seen.kept],
+    remediation: ["Keep `loss.item()`.", "If the loss must stay on the device, keep `loss.detach()`."],
   };
 };
 
@@ -205,12 +210,11 @@ const autocastScope: Rule = (seen) => {
   if (!seen.mostly(({ autocast }) => autocast === true)) return null;
   return {
     code: "autocast-scope",
-    sentence:
-      "Intermediate results of an autocast scope are kept: half as large as others, and as many as there are steps.",
-    evidence: ["the tensors were made in lower precision inside an autocast scope", seen.kept],
+    sentence: "Intermediate results of an autocast scope are retained in every step.",
+    evidence: ["the tensors were created in lower precision inside an autocast scope", seen.kept],
     remediation: [
-      "Keep nothing of what is computed inside the scope, or a bounded number of them (`deque(maxlen=…)`).",
-      "Put the whole forward pass and the loss into one scope, and leave it before anything is stored.",
+      "Keep no tensors that are computed inside the scope, or a bounded number of them (`deque(maxlen=…)`).",
+      "Put the whole forward pass and the loss into one scope, and store results only after leaving it.",
     ],
   };
 };
@@ -222,14 +226,14 @@ const withoutNoGrad: Rule = (seen) => {
   return {
     code: "outputs-without-no-grad",
     sentence:
-      "Outputs of a forward pass are kept with their graph: every one of them holds all activations of its pass, for a backward pass that never comes.",
+      "Outputs of a forward pass are retained with their graph. Each one retains all activations of its pass for a backward pass that never runs.",
     evidence: [
-      `${graphs.saving} of ${graphs.roots} kept graphs still hold what they saved, none was ever run backward`,
+      `${graphs.saving} of ${graphs.roots} retained graphs still have their saved tensors, and none had a backward pass`,
       seen.kept,
     ],
     remediation: [
       "Run validation, logging and inspection under `torch.no_grad()` (or `torch.inference_mode()`).",
-      "Keep numbers (`.item()`) or `output.detach().cpu()`, and a bounded number of them.",
+      "Keep scalars (`.item()`) or a bounded number of `output.detach().cpu()`.",
     ],
   };
 };
@@ -240,16 +244,16 @@ const retainedGraph: Rule = (seen) => {
   return {
     code: "retained-graph",
     sentence:
-      "A tensor is carried on with its autograd graph, so the graphs of all earlier steps stay alive behind it.",
+      "A tensor is carried over to the next step with its autograd graph, which retains the graphs of all earlier steps.",
     evidence: [
       graphs.saving > 0
-        ? "the graph still holds what it saved for a backward pass, as with `retain_graph=True`"
+        ? "the graph still has its tensors saved for a backward pass, as with `retain_graph=True`"
         : "the nodes of graphs stay alive after their backward pass",
       seen.kept,
     ],
     remediation: [
-      "Detach what is carried from step to step (`state = state.detach()`).",
-      "Remove `retain_graph=True`: an error that it hides is usually this one.",
+      "Detach the tensor that is carried from step to step (`state = state.detach()`).",
+      "Remove `retain_graph=True`: it usually hides the error that this leak causes.",
     ],
   };
 };
@@ -263,17 +267,17 @@ const keptActivations: Rule = (seen) => {
     code: "kept-activations",
     sentence:
       hook === null
-        ? "Tensors of every step are kept. `detach()` and `clone()` do not take them off the device, and nothing drops them."
-        : `The hook \`${hook.function}\` keeps what passes through it. \`detach()\` cuts the graph, the tensor stays where it is.`,
+        ? "Tensors of every step are retained and never released. `detach()` and `clone()` do not move them off the device."
+        : `The hook \`${hook.function}\` retains the tensors that pass through it. \`detach()\` cuts the graph but keeps the tensor on its device.`,
     evidence: [
-      ...(hook === null ? [] : ["a module's call leads to the function outside of its forward pass: a hook"]),
-      ...(inForward ? ["the memory is allocated by layers of a model"] : []),
+      ...(hook === null ? [] : ["a module calls the function outside of its forward pass, as a hook"]),
+      ...(inForward ? ["layers of a model allocate the memory"] : []),
       seen.kept,
     ],
     remediation: [
-      "Keep a bounded number of them (`collections.deque(maxlen=…)`), or only numbers (`.mean().item()`).",
-      "Where the tensors themselves are needed, move them off the device (`.cpu()`) and write them out.",
-      ...(hook === null ? [] : ["Remove the hook's handle when it has seen enough."]),
+      "Keep a bounded number of tensors (`collections.deque(maxlen=…)`), or only scalars (`.mean().item()`).",
+      "If the tensors are needed, move them off the device (`.cpu()`) and write them to disk.",
+      ...(hook === null ? [] : ["Remove the hook's handle when it is no longer needed."]),
     ],
   };
 };
@@ -290,13 +294,13 @@ const growingContainer: Rule = (seen) => {
     ],
     remediation: [
       isJavaScript(seen.retainer)
-        ? "Bound it (a cache with a limit, a `WeakMap` where the key may go), or delete what is done with."
-        : "Bound it (`collections.deque(maxlen=…)`, `functools.lru_cache(maxsize=…)`), or empty it when a step is done.",
+        ? "Limit its size (a bounded cache, or a `WeakMap` if the keys may be collected), or delete entries that are no longer needed."
+        : "Limit its size (`collections.deque(maxlen=…)`, `functools.lru_cache(maxsize=…)`), or empty it after each step.",
     ],
   };
 };
 
-/** From the most telling evidence to the least: the first that fits is told. */
+/** Most specific pattern first. The first that applies is reported. */
 const RULES: readonly Rule[] = [
   duplicatedOptimizers,
   gradientGraph,
@@ -311,8 +315,8 @@ const RULES: readonly Rule[] = [
 ];
 
 /**
- * The known pattern that a growing line shows, chosen from what was seen of its memory: where in the framework it was made, by
- * which operator, what keeps it, and what hangs on that. Null when nothing fits.
+ * The known leak pattern of a growing line, from the position in the framework that created its memory, the operator,
+ * the retainer, and the retainer's graphs. Null when no pattern applies.
  */
 export function hintFor(evidence: HintEvidence): Hint | null {
   const seen = new Seen(evidence);

@@ -24,7 +24,7 @@ function samples(lines: readonly (readonly [readonly Frame[], readonly number[]]
 }
 
 describe("growthByLine", () => {
-  it("names the line that leaks and not the one that churns, though the churn rose more between two moments", () => {
+  it("reports the line that leaks and not the one that churns, although the churn rose more between two samples", () => {
     const leak = [15, 30, 45, 60, 75].map((n) => n * MIB);
     const churn = [46, 72, 46, 80, 140].map((n) => n * MIB);
     const growth = growthByLine(
@@ -54,7 +54,7 @@ describe("growthByLine", () => {
     expect(growth.totalGrowthBytes).toBe(154 * MIB);
   });
 
-  it("believes nothing of two moments", () => {
+  it("leaves growth between two samples unproven", () => {
     const growth = growthByLine(
       samples([
         [CHURN, [46, 72]],
@@ -68,22 +68,22 @@ describe("growthByLine", () => {
     ]);
   });
 
-  it("says nothing of one moment or none", () => {
+  it("reports nothing for one sample or none", () => {
     expect(growthByLine(samples([[LEAK, [5]]]), { isUserFrame }).explainedShare).toBeNull();
     expect(growthByLine([], { isUserFrame }).lines).toEqual([]);
   });
 
-  it("gives memory without a stack to the time before recording", () => {
+  it("attributes memory without a stack to the time before recording", () => {
     const growth = growthByLine(samples([[[], [1, 2, 3]]]), { isUserFrame });
     expect(growth.lines[0]).toMatchObject({ file: "<before recording>", user: false });
   });
 
-  it("falls back to the innermost frame where no frame is the user's", () => {
+  it("falls back to the innermost frame when no frame is user code", () => {
     const growth = growthByLine(samples([[[LIBRARY], [1, 2, 3]]]), { isUserFrame });
     expect(growth.lines[0]).toMatchObject({ file: LIBRARY.file, line: 7, user: false });
   });
 
-  it("sums the stacks of a line and shows the one that grew most", () => {
+  it("sums the stacks of a line and reports the one that grew most", () => {
     const other = [at("/repo/train.py", 48, "train"), at("/repo/eval.py", 3)];
     const growth = growthByLine(
       samples([
@@ -96,7 +96,7 @@ describe("growthByLine", () => {
     expect(growth.lines[0]).toMatchObject({ growthBytes: 22, stack: LEAK });
   });
 
-  it("never explains more than everything, whatever the samples hold", () => {
+  it("never explains more than the whole growth, for any samples", () => {
     const bytes = fc.array(fc.integer({ min: 0, max: 1e12 }), { minLength: 4, maxLength: 4 });
     fc.assert(
       fc.property(bytes, bytes, bytes, (a, b, c) => {
@@ -135,12 +135,12 @@ describe("trendOf", () => {
 });
 
 describe("slopeOver", () => {
-  it("is null where a moment has no place on the axis, or all have one", () => {
+  it("is null where a sample has no x, or all have the same", () => {
     expect(slopeOver([0, null, 2], [1, 2, 3])).toBeNull();
     expect(slopeOver([4, 4, 4], [1, 2, 3])).toBeNull();
   });
 
-  it("keeps its digits far from the origin", () => {
+  it("keeps its precision far from the origin", () => {
     expect(slopeOver([1e15, 1e15 + 1, 1e15 + 2], [0, 3, 6])).toBeCloseTo(3, 9);
   });
 });

@@ -2,32 +2,32 @@ import { BEFORE_RECORDING, type Frame, ownerOf } from "./frames.ts";
 
 export type { Frame } from "./frames.ts";
 
-/** What one allocation stack holds at one moment. */
+/** Live memory of one allocation stack in one sample. */
 export interface LiveEntry {
   readonly bytes: number;
   /** Blocks, tensors or objects. */
   readonly count: number;
-  /** What holds the bytes: "python", "tensor", "buffer", "object", "block", … */
+  /** Kind of the bytes: "python", "tensor", "buffer", "object", "block", … */
   readonly kind: string;
-  /** Innermost first; empty when nobody recorded it. */
+  /** Innermost first; empty when not recorded. */
   readonly stack: readonly Frame[];
 }
 
-/** Everything live at one moment, from whatever source: a memory snapshot, tracemalloc, the tensors of a process, a heap. */
+/** Everything live at one time, from any source: a memory snapshot, tracemalloc, the tensors of a process, a heap. */
 export interface LiveSample {
   readonly step: number | null;
   /** Nanoseconds on one clock for all samples. */
   readonly timeNs: number | null;
-  /** All live bytes, also those no entry stands for. */
+  /** All live bytes, including those without an entry. */
   readonly totalBytes: number;
   readonly entries: readonly LiveEntry[];
 }
 
 /**
- * How a line moves over the samples.
- * - `grows`: rises on, at three moments or more.
- * - `unproven`: higher at the last of two moments; two cannot tell a leak from churn or a one-time allocation.
- * - `once`: rose at one place and stayed, like a cache or an optimizer's state.
+ * Movement of a line over the samples.
+ * - `grows`: keeps rising, over three samples or more.
+ * - `unproven`: higher in the last of two samples, which cannot distinguish a leak from churn or a one-time allocation.
+ * - `once`: rose once and stayed, like a cache or an optimizer's state.
  * - `churn`: moves up and down.
  */
 export type LineTrend = "grows" | "unproven" | "once" | "churn";
@@ -37,12 +37,12 @@ export interface GrowthLine {
   readonly file: string;
   readonly line: number;
   readonly function: string;
-  /** Whether the line is the user's; false where a stack has none of theirs. */
+  /** Whether the line is user code; false where a stack has none. */
   readonly user: boolean;
   /** Kind of the entry that grew most. */
   readonly kind: string;
   readonly trend: LineTrend;
-  /** True for `grows`: at least three moments, on which the line rose on. */
+  /** True for `grows`. */
   readonly monotone: boolean;
   /** Least-squares slope over the steps; null where samples have no steps. */
   readonly bytesPerStep: number | null;
@@ -56,7 +56,7 @@ export interface GrowthLine {
   readonly share: number;
   readonly firstBytes: number;
   readonly lastBytes: number;
-  /** Live bytes at every sample. */
+  /** Live bytes in every sample. */
   readonly bytes: readonly number[];
   /** The stack that grew most, innermost first. */
   readonly stack: readonly Frame[];
@@ -65,7 +65,7 @@ export interface GrowthLine {
 export interface LineGrowth {
   /** Lines that grow (`grows`, with two samples `unproven`), most growth first. */
   readonly lines: readonly GrowthLine[];
-  /** Lines that ended higher and are not believed (`churn`, `once`), most growth first. */
+  /** Lines that ended higher without a proven trend (`churn`, `once`), most growth first. */
   readonly discarded: readonly GrowthLine[];
   /** Rise of all live bytes from the first sample to the last; may be negative. */
   readonly totalGrowthBytes: number;
@@ -77,11 +77,11 @@ export interface LineGrowthOptions {
   readonly isUserFrame: (frame: Frame) => boolean;
 }
 
-/** A line may fall back by this share of its growth between two samples: the same line may also hold something short-lived. */
+/** A line may fall by this share of its growth between two samples, because it may also allocate short-lived memory. */
 const ALLOWED_DIP = 0.1;
-/** A line that rises at fewer than this share of the intervals rose once and stayed. */
+/** A line that rises at fewer than this share of the intervals is `once`. */
 const RISING_SHARE = 0.5;
-/** With fewer samples churn looks like a leak (a line that swung between 46 and 72 MiB rose by 26 between two of them). */
+/** With fewer samples churn looks like a leak (a line between 46 and 72 MiB rose by 26 MiB between two of them). */
 const MIN_SAMPLES = 3;
 
 interface LineSums {
@@ -124,8 +124,8 @@ function sumByLine(samples: readonly LiveSample[], options: LineGrowthOptions): 
 }
 
 /**
- * Least-squares slope of `y` over `x`; null where an x is missing or all are one. The x are taken from the first, so that
- * nanoseconds of a long uptime lose no digits.
+ * Least-squares slope of `y` over `x`; null where an x is missing or all are equal. The x are relative to the first, so
+ * that nanoseconds of a long uptime keep their precision.
  */
 export function slopeOver(x: readonly (number | null)[], y: ArrayLike<number>): number | null {
   const origin = x[0];
@@ -147,7 +147,7 @@ export function slopeOver(x: readonly (number | null)[], y: ArrayLike<number>): 
   return sxx > 0 ? sxy / sxx : null;
 }
 
-/** How a line's bytes move over the samples; null when it did not end higher than it began. */
+/** Trend of a line's bytes over the samples; null when it did not end higher than it began. */
 export function trendOf(bytes: ArrayLike<number>): LineTrend | null {
   const n = bytes.length;
   const at = (i: number): number => bytes[i] ?? 0;
@@ -161,17 +161,20 @@ export function trendOf(bytes: ArrayLike<number>): LineTrend | null {
     if (at(i) > at(i - 1)) rising++;
     highest = Math.max(highest, at(i));
   }
-  // Still rising in the second half: what only filled up early on is a cache, not a leak.
+  // Still rising in the second half: a line that only fills up early on is a cache, not a leak.
   const late = at(n - 1) - at(Math.floor((n - 1) / 2));
   return rising >= Math.max(2, RISING_SHARE * (n - 1)) && late > 0 ? "grows" : "once";
 }
 
-/** Whether a trend is taken for growth. */
-export function isBelieved(trend: LineTrend): boolean {
+/** Whether a trend counts as growth. */
+function isBelieved(trend: LineTrend): boolean {
   return trend === "grows" || trend === "unproven";
 }
 
-/** Lines with their trends as one answer: believed and discarded, shares of the whole, most growth first, proven before unproven. */
+/**
+ * Combines lines and their trends: proven and discarded, shares of the whole, most growth first, proven before
+ * unproven.
+ */
 export function arrangeLines(all: readonly Omit<GrowthLine, "share">[], totalGrowthBytes: number): LineGrowth {
   const explained = all.reduce((sum, { trend, growthBytes }) => sum + (isBelieved(trend) ? growthBytes : 0), 0);
   const whole = Math.max(totalGrowthBytes, explained);
@@ -192,10 +195,10 @@ export function arrangeLines(all: readonly Omit<GrowthLine, "share">[], totalGro
 }
 
 /**
- * Growth of live memory by source line: the innermost frame that is the user's. Samples must be of equal phase (the same place
- * in the step, after warm-up), first to last. A line counts as growing when it rises on over at least three of them; with two,
- * whatever ended higher is `unproven`. Shares are of the rise of all live bytes, or of the sum of the growing lines where that
- * is larger (other lines shrank).
+ * Growth of live memory by source line: the innermost frame of user code. Samples must be of equal phase (the same
+ * point of the step, after warm-up), first to last. A line grows when it keeps rising over at least three of them. With
+ * two, every line that ended higher is `unproven`. Shares are of the growth of all live bytes, or of the sum of the
+ * growing lines if that is larger (other lines shrank).
  */
 export function growthByLine(samples: readonly LiveSample[], options: LineGrowthOptions): LineGrowth {
   const first = samples[0];

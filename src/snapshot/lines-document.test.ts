@@ -15,7 +15,7 @@ const document = (extra: object = {}) => ({
 });
 
 describe("parseLines", () => {
-  it("gives the moment of a process", () => {
+  it("returns a sample of a process", () => {
     expect(parseLines(document(), "x")).toEqual({
       pid: 7,
       moment: 0,
@@ -33,7 +33,7 @@ describe("parseLines", () => {
     });
   });
 
-  it("gives what keeps a line's memory and how it was made", () => {
+  it("returns the retainer of a line's memory and its origin", () => {
     const retainer = { container: "list", name: "losses", owner: null, stack: [] };
     const line = {
       bytes: 4,
@@ -60,7 +60,7 @@ describe("parseLines", () => {
     expect(moment).toMatchObject({ facts: { optimizers: 2 }, ended: true });
   });
 
-  it("knows a moment without steps", () => {
+  it("accepts a sample without steps", () => {
     expect(parseLines(document({ step: null }), "x").sample.step).toBeNull();
   });
 
@@ -81,13 +81,13 @@ describe("parseLines", () => {
     );
   });
 
-  it("refuses what is no object at all", () => {
+  it("rejects a value that is not an object", () => {
     expect(() => parseLines(null, "x")).toThrow(expect.objectContaining({ code: "LINES_INVALID" }));
   });
 });
 
 describe("linesSeries", () => {
-  it("keeps processes and sources apart and orders the moments", () => {
+  it("separates processes and sources and orders the samples", () => {
     const moments = [
       parseLines(document({ moment: 1, step: 20 }), "b"),
       parseLines(document({ moment: 0, step: 10 }), "a"),

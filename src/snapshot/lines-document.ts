@@ -22,11 +22,11 @@ const RetainerSchema = v.object({
   ),
 });
 
-/** `stormlog.lines/1`: what was live by allocation stack at one moment of a process. Unknown keys are ignored. */
-export const LinesSchema = v.object({
+/** `stormlog.lines/1`: live memory by allocation stack in one sample of a process. Unknown keys are ignored. */
+const LinesSchema = v.object({
   schema: v.literal("stormlog.lines/1"),
   pid: whole,
-  /** 0-based number of the moment within the process. */
+  /** 0-based number of the sample within the process. */
   moment: whole,
   step: v.nullable(v.number()),
   time_ns: v.nullable(v.number()),
@@ -48,18 +48,18 @@ export const LinesSchema = v.object({
   ),
   /** Live bytes of stacks too small to be listed. */
   others_bytes: v.optional(bytes, 0),
-  /** What keeps the memory of lines alive. */
+  /** Retainers of the lines' memory. */
   retainers: v.optional(v.array(RetainerSchema), []),
-  /** Blocks of devices, by the stack that the device's own history has of them, and what keeps them. */
+  /** Blocks of devices with their retainers, by the stack in the device's history. */
   held_on_devices: v.optional(
     v.array(v.object({ device: v.string(), bytes, stack: frames, retainer: v.optional(whole) })),
     [],
   ),
-  /** Counts of things in the process, such as live optimizers. */
+  /** Counts of objects in the process, such as live optimizers. */
   facts: v.optional(v.record(v.string(), v.number()), {}),
-  /** What could not be seen, in words. */
+  /** Limits of the observation, as sentences. */
   notes: v.optional(v.array(v.string()), []),
-  /** Taken when the process ended before this moment: what its functions held is gone already. */
+  /** Taken when the process ended before this sample: memory of its functions is already freed. */
   ended: v.optional(v.boolean(), false),
 });
 
@@ -67,35 +67,35 @@ export const LinesSchema = v.object({
 export interface HeldBlock {
   readonly device: string;
   readonly bytes: number;
-  /** Stack of its allocation as the device's history tells it, innermost first. */
+  /** Stack of its allocation in the device's history, innermost first. */
   readonly stack: readonly Frame[];
   readonly retainer: Retainer;
 }
 
-/** One moment of one source of a process. */
-export interface LinesMoment {
+/** One sample of one source of a process. */
+export interface LinesSample {
   readonly pid: number;
   readonly moment: number;
   readonly source: "tracemalloc" | "torch-cpu" | "v8-heap";
   readonly sample: HeldSample;
-  /** Some of the blocks that growing containers hold on devices: enough to tell which allocation is kept where. */
+  /** Some of the blocks that growing containers retain on devices: enough to attribute each allocation. */
   readonly heldOnDevices: readonly HeldBlock[];
   readonly facts: Readonly<Record<string, number>>;
   readonly notes: readonly string[];
-  /** Whether it was taken at the end of the process, in place of a moment that was not reached. */
+  /** Whether it was taken at the end of the process, in place of a sample that was not reached. */
   readonly ended: boolean;
 }
 
 /**
- * A `stormlog.lines/1` document from parsed JSON.
- * @throws GateError INPUT_SCHEMA_VERSION when a newer release wrote it, LINES_INVALID when it is none
+ * Parses a `stormlog.lines/1` document.
+ * @throws GateError INPUT_SCHEMA_VERSION when a newer release wrote it, LINES_INVALID when it is not one
  */
-export function parseLines(json: unknown, where: string): LinesMoment {
+export function parseLines(json: unknown, where: string): LinesSample {
   const schema = typeof json === "object" && json !== null && "schema" in json ? json.schema : undefined;
   if (typeof schema === "string" && schema.startsWith(SCHEMA_NAME) && schema !== `${SCHEMA_NAME}1`) {
     throw invalidInput(
       "INPUT_SCHEMA_VERSION",
-      `the schema ${schema} is not known to this version, which reads ${SCHEMA_NAME}1`,
+      `unsupported schema ${schema} (supported: ${SCHEMA_NAME}1)`,
       where,
       "Update stormlog-gate.",
     );
@@ -149,16 +149,16 @@ function entryOf(line: v.InferOutput<typeof LinesSchema>["lines"][number], retai
   };
 }
 
-/** Moments of one process and source, in order, ready for {@link growthByLine}. */
+/** Samples of one process and source, in order, ready for {@link growthByLine}. */
 export interface LinesSeries {
   readonly pid: number;
-  readonly source: LinesMoment["source"];
+  readonly source: LinesSample["source"];
   readonly samples: readonly LiveSample[];
 }
 
-/** Moments put together by process and source, each in the order of its moments. */
-export function linesSeries(moments: readonly LinesMoment[]): readonly LinesSeries[] {
-  const groups = new Map<string, LinesMoment[]>();
+/** Samples grouped by process and source, in the order of their numbers. */
+export function linesSeries(moments: readonly LinesSample[]): readonly LinesSeries[] {
+  const groups = new Map<string, LinesSample[]>();
   for (const moment of moments) {
     const key = `${moment.pid} ${moment.source}`;
     const group = groups.get(key);

@@ -3,27 +3,27 @@ import type { LiveEntry, LiveSample } from "./line-growth.ts";
 import { State, type TorchSnapshot } from "./model.ts";
 import type { Owners } from "./owners.ts";
 
-/** Frames shown of a stack, innermost first. */
+/** Maximum number of frames shown of a stack, innermost first. */
 const SHOWN_FRAMES = 40;
-/** Frames kept of a stack to find its line by; deeper than any stack that has its first user frame further out. */
+/** Frames kept of a stack to find its line. More than any stack has before its first user frame. */
 const KEPT_FRAMES = 400;
-/** Stacks of a line that are told apart in a sample; smaller ones count with the largest. */
+/** Maximum number of stacks of a line in a sample; smaller ones count with the largest. */
 const STACKS_OF_A_LINE = 4;
 
-/** What one line holds on one device. */
+/** Memory of one line on one device. */
 export interface LiveLine {
   readonly device: number;
   readonly frame: Frame;
   readonly user: boolean;
   /** Rounded sizes of the blocks that are allocated. */
   readonly bytes: number;
-  /** What was asked for; null where the file does not say for every block. */
+  /** Requested bytes; null where a block in the file lacks them. */
   readonly requestedBytes: number | null;
   readonly blocks: number;
   readonly largestBytes: number;
-  /** Freed, but another stream may still use it; not in {@link bytes}. */
+  /** Freed, but possibly still in use by another stream; not in {@link bytes}. */
   readonly pendingFreeBytes: number;
-  /** Innermost first, of the stack that holds most. */
+  /** The stack with the most bytes, innermost first. */
   readonly stack: readonly Frame[];
 }
 
@@ -48,7 +48,7 @@ export function devicesOf({ segments, traces }: TorchSnapshot): readonly number[
   return [...new Set([...segments.device, ...traces.map(({ device }) => device)])].sort((a, b) => a - b);
 }
 
-/** Bytes of the blocks that are allocated, of one device or of all. */
+/** Bytes of the allocated blocks of one device or of all. */
 export function allocatedBytes(snapshot: TorchSnapshot, device: number | null = null): number {
   const { blocks } = snapshot;
   let sum = 0;
@@ -59,7 +59,7 @@ export function allocatedBytes(snapshot: TorchSnapshot, device: number | null = 
   return sum;
 }
 
-/** Bytes of the stack that holds most, by line. */
+/** Bytes of the largest stack, by line. */
 class LargestStack {
   readonly #bytes: Float64Array;
   readonly #largest = new Map<number, { stack: number; bytes: number }>();
@@ -80,7 +80,7 @@ class LargestStack {
   }
 }
 
-/** What is live by device and line, most bytes first. */
+/** Live memory by device and line, most bytes first. */
 export function liveByLine(snapshot: TorchSnapshot, owners: Owners): LiveLine[] {
   const { blocks, stacks } = snapshot;
   const all: LiveLine[] = [];
@@ -151,7 +151,7 @@ function lastTime({ traces }: TorchSnapshot, device: number): number | null {
   return Number.isNaN(last) ? null : last;
 }
 
-/** What is live on one device, in the form that growth by line compares. */
+/** Live memory of one device, as a sample for growth by line. */
 export function liveSample(snapshot: TorchSnapshot, owners: Owners, device: number, step: number | null): LiveSample {
   const { blocks, stacks } = snapshot;
   const byStack = new Map<number, { bytes: number; count: number }>();

@@ -3,12 +3,12 @@ import type { Frame } from "./frames.ts";
 export { ACTIONS, Action, STATES, State } from "./columns/keys.ts";
 export { EMPTY_STACK, NO_STACK } from "./columns/stacks.ts";
 
-/** The stacks of a snapshot, by number. Numbers mean nothing in another snapshot. */
+/** The stacks of a snapshot, by number. Numbers are valid in one snapshot only. */
 export interface Stacks {
-  /** Stacks there are; the first two have no frames (nothing said, and allocated before recording). */
+  /** Number of stacks. The first two have no frames (not recorded, and allocated before recording). */
   readonly count: number;
   readonly depth: (stack: number) => number;
-  /** Number of the frame at `place`, 0 = the innermost. */
+  /** Number of the frame at `depth`, 0 = the innermost. */
   readonly at: (stack: number, place: number) => number;
   readonly frameCount: number;
   readonly frameAt: (frame: number) => Frame;
@@ -17,8 +17,8 @@ export interface Stacks {
 }
 
 /**
- * Memory the allocator got from the driver, one row each. Bytes are integers; NaN where the file says nothing. Addresses of the
- * upper half of 64 bits stand as their signed twin (value - 2^64).
+ * Memory the allocator got from the driver, one row each. Bytes are integers; NaN where the file has no value.
+ * Addresses in the upper half of 64 bits are stored as signed numbers (value - 2^64).
  */
 export interface SegmentTable {
   readonly count: number;
@@ -41,14 +41,16 @@ export interface BlockTable {
   readonly segment: Uint32Array;
   readonly address: Float64Array;
   readonly size: Float64Array;
-  /** What was asked for, before rounding; NaN where unknown. */
+  /** Requested bytes, before rounding; NaN where unknown. */
   readonly requested: Float64Array;
   /** {@link State} */
   readonly state: Uint8Array;
   readonly stack: Uint32Array;
 }
 
-/** What happened on one device, oldest first; a ring, so that the oldest may be lost. NaN where the file says nothing. */
+/**
+ * Trace of one device, oldest first. It is a ring, so the oldest entries may be lost. NaN where the file has no value.
+ */
 export interface TraceTable {
   readonly device: number;
   readonly length: number;
@@ -65,7 +67,7 @@ export interface TraceTable {
   readonly pool: Uint32Array;
 }
 
-/** A scope somebody marked: `record_function`, a profiler's step. */
+/** An annotated scope: `record_function`, or a profiler's step. */
 export interface Annotation {
   readonly name: string;
   readonly stage: "START" | "END";

@@ -1,22 +1,22 @@
 import { BEFORE_RECORDING, type Frame } from "./frames.ts";
 import type { Stacks } from "./model.ts";
 
-/** Number of the line that stands for memory without a stack. */
-export const NOBODY = 0;
+/** Number of the line for memory without a stack. */
+export const NO_LINE = 0;
 
-/** Which source line each stack of a snapshot belongs to. Lines are numbered; {@link NOBODY} is the time before recording. */
+/** Source line of each stack of a snapshot. Lines are numbered; {@link NO_LINE} is the time before recording. */
 export interface Owners {
   /** Line by stack. */
   readonly line: Uint32Array;
   readonly lines: readonly { readonly frame: Frame; readonly user: boolean }[];
 }
 
-/** A line's name across snapshots. */
+/** Key of a line across snapshots. */
 export function lineKey({ file, line, function: name }: Frame): string {
   return `${file}\0${line}\0${name}`;
 }
 
-/** The innermost frame of the user's of every stack; where a stack has none, its innermost; without frames, nobody. */
+/** The innermost frame of user code of every stack, else its innermost frame, else {@link NO_LINE}. */
 export function ownersOf(stacks: Stacks, isUserFrame: (frame: Frame) => boolean): Owners {
   const line = new Uint32Array(stacks.count);
   const lines = [{ frame: BEFORE_RECORDING, user: false }];

@@ -16,19 +16,19 @@ const segment = (extra: { readonly [key: string]: Plain }): Plain => ({
 const frame = (line: number): Plain => ({ filename: "a.py", line, name: "f" });
 
 describe("readSnapshot", () => {
-  it("takes a bare list of segments, an empty one too", () => {
+  it("accepts a bare list of segments, also an empty one", () => {
     expect(read([]).segments.count).toBe(0);
     expect(read([segment({ device: 3 })]).segments.device[0]).toBe(3);
   });
 
-  it("takes a snapshot of which half is missing", () => {
+  it("accepts a snapshot with missing parts", () => {
     expect(read({ segments: [] }).traces).toEqual([]);
     expect(read({ device_traces: [[], [{ action: "alloc", addr: 4, size: 8 }]] }).traces).toMatchObject([
       { device: 1, length: 1 },
     ]);
   });
 
-  it("gives blocks without an address theirs, and those of a history its newest entry", () => {
+  it("computes missing addresses of blocks and uses the newest entry of a history", () => {
     const blocks: Plain[] = [
       { size: 512, state: "active_allocated", history: [{ addr: 0, real_size: 100, frames: [frame(7)] }] },
       { size: 1024, state: "inactive" },
@@ -41,13 +41,13 @@ describe("readSnapshot", () => {
     expect(stacks.depth(table.stack[2] ?? 0)).toBe(0);
   });
 
-  it("passes over keys it does not know, and values of kinds it does not expect", () => {
+  it("ignores unknown keys and values of unexpected kinds", () => {
     const odd = { size: 512, state: 7, frames: "none", requested_size: null, color: ["red"], history: 3 };
     const { blocks } = read({ segments: [segment({ blocks: [odd], owner: { a: { b: [] } } })], version: 9 });
     expect([blocks.count, blocks.state[0], blocks.stack[0], blocks.requested[0]]).toEqual([1, 0, 0, Number.NaN]);
   });
 
-  it("reads a dict whatever the order its keys come in, and when they come one by one", () => {
+  it("reads a dict with keys in any order, in batches and one by one", () => {
     const bytes = [
       ...[Op.PROTO, 4, Op.EMPTY_LIST, Op.EMPTY_DICT],
       ...[...text("address"), Op.BININT1, 5, Op.SETITEM],
@@ -59,7 +59,7 @@ describe("readSnapshot", () => {
     expect([segments.count, segments.address[0], segments.device[0]]).toEqual([1, 5, 2]);
   });
 
-  it("keeps equal stacks once, and stacks that are written in several goes whole", () => {
+  it("deduplicates stacks and keeps stacks that are written in several batches", () => {
     const frames = Array.from({ length: 2300 }, (_, i) => frame(i + 1));
     const blocks = [frames, [...frames], frames.slice(0, 2299)].map(
       (own): Plain => ({ size: 1, state: "active_allocated", frames: own }),
@@ -90,17 +90,17 @@ describe("readSnapshot", () => {
     ["a number", 5],
     ["a list of numbers", [1, 2]],
     ["a dict of something else", { loss: 1 }],
-    ["segments that are none", { segments: [5] }],
+    ["segments that are numbers", { segments: [5] }],
     ["segments of blocks", { segments: [{ state: "inactive", size: 1 }] }],
     ["a segment without blocks", { segments: [{ total_size: 5 }] }],
     ["blocks without a size", { segments: [segment({ blocks: [{ state: "inactive" }] })] }],
-    ["traces that are no lists", { device_traces: [{ action: "alloc" }] }],
-    ["segments that are a text", { segments: "none" }],
+    ["traces that are not lists", { device_traces: [{ action: "alloc" }] }],
+    ["segments that are a string", { segments: "none" }],
   ])("refuses %s", (_name, value) => {
     expect(() => read(value)).toThrow(expect.objectContaining({ code: "SNAPSHOT_SHAPE", exitCode: 5 }));
   });
 
-  it("refuses sizes below zero and beyond any device", () => {
+  it("rejects negative sizes and sizes beyond any device", () => {
     const block = (size: Plain) => ({ segments: [segment({ blocks: [{ size, state: "inactive" }] })] });
     expect(() => read(block(-1))).toThrow(expect.objectContaining({ code: "NEGATIVE_BYTES" }));
     expect(() => read(block(1e300))).toThrow(expect.objectContaining({ code: "SNAPSHOT_MALFORMED" }));
@@ -117,7 +117,7 @@ function text(value: string): number[] {
 
 const MIB = 2 ** 20;
 
-/** The result, and the processor milliseconds of the quicker of two tries. */
+/** The result, and the processor milliseconds of the faster of two runs. */
 function timed(bytes: Uint8Array): { readonly code: string; readonly ms: number } {
   let ms = Number.POSITIVE_INFINITY;
   let code = "";
@@ -131,7 +131,7 @@ function timed(bytes: Uint8Array): { readonly code: string; readonly ms: number 
   return { code, ms };
 }
 
-/** `head`, then `part` until the file has a MiB, then `tail`. */
+/** `head`, then `part` repeated up to one MiB, then `tail`. */
 function filled(head: readonly number[], part: readonly number[], tail: readonly number[] = []): Uint8Array {
   const bytes = new Uint8Array(MIB);
   bytes.set(head);
@@ -141,7 +141,7 @@ function filled(head: readonly number[], part: readonly number[], tail: readonly
   return bytes.subarray(0, used + tail.length);
 }
 
-describe("a file made to be expensive", () => {
+describe("a file crafted to be expensive", () => {
   const PROTO = [Op.PROTO, 4];
   const blocksOnce = [
     ...[...PROTO, Op.EMPTY_LIST, Op.MARK, Op.EMPTY_DICT, Op.MEMOIZE, ...text("blocks"), Op.EMPTY_LIST, Op.MARK],
@@ -153,14 +153,14 @@ describe("a file made to be expensive", () => {
   it.each([
     ["lists in lists", filled(PROTO, [Op.EMPTY_LIST])],
     ["marks in marks", filled(PROTO, [Op.MARK])],
-    ["dicts, each remembered", filled(PROTO, [Op.EMPTY_DICT, Op.MEMOIZE])],
-    ["the same value remembered again and again", filled([...PROTO, Op.NONE], [Op.MEMOIZE], [Op.STOP])],
+    ["dicts, each memoized", filled(PROTO, [Op.EMPTY_DICT, Op.MEMOIZE])],
+    ["the same value memoized repeatedly", filled([...PROTO, Op.NONE], [Op.MEMOIZE], [Op.STOP])],
     ["tuples in tuples", filled([...PROTO, Op.NONE], [Op.TUPLE1])],
     ["tuples that double themselves", filled([...PROTO, Op.NONE], [Op.MEMOIZE, Op.BINGET, 0, Op.TUPLE2])],
     ["a list appended to itself", filled([...PROTO, Op.EMPTY_LIST, Op.MEMOIZE], [Op.BINGET, 0, Op.APPEND], [Op.STOP])],
     ["segments that share a list of blocks", filled(blocksOnce, [Op.BINGET, 0], [Op.APPENDS, Op.STOP])],
     [
-      "a list of frames that is grown and asked for in turn",
+      "a list of frames that is extended and read in turn",
       filled(
         [...PROTO, Op.EMPTY_LIST, Op.MEMOIZE, Op.EMPTY_DICT, ...text("filename"), ...text("a"), Op.SETITEM, Op.MEMOIZE],
         [
@@ -169,8 +169,8 @@ describe("a file made to be expensive", () => {
         ],
       ),
     ],
-    ["keys nobody knows", filled([...PROTO, Op.EMPTY_DICT], [...text("a"), Op.NONE, Op.SETITEM], [Op.STOP])],
-  ])("%s ends in at most a second a MB, in bounded memory", (_name, bytes) => {
+    ["unknown keys", filled([...PROTO, Op.EMPTY_DICT], [...text("a"), Op.NONE, Op.SETITEM], [Op.STOP])],
+  ])("%s takes at most one second per MB and bounded memory", (_name, bytes) => {
     const { code, ms } = timed(bytes);
     expect(["read", "SNAPSHOT_TOO_COSTLY", "SNAPSHOT_TRUNCATED", "SNAPSHOT_SHAPE", "SNAPSHOT_MALFORMED"]).toContain(
       code,
@@ -178,11 +178,11 @@ describe("a file made to be expensive", () => {
     expect(ms).toBeLessThan(1000 * (bytes.length / 1e6));
   });
 
-  it("is refused where lists are shared to make it larger than its file", () => {
+  it("is rejected when shared lists make it larger than its file", () => {
     expect(timed(filled(blocksOnce, [Op.BINGET, 0], [Op.APPENDS, Op.STOP])).code).toBe("SNAPSHOT_TOO_COSTLY");
   });
 
-  it("is no honest one", () => {
+  it("is not confused with an honest snapshot", () => {
     expect(timed(pickled(plainSnapshot(20_000))).code).toBe("read");
   });
 });

@@ -5,14 +5,14 @@ import { Budget } from "./pickle/budget.ts";
 import type { ByteSource } from "./pickle/byte-source.ts";
 import { runPickle } from "./pickle/machine.ts";
 
-/** Whether a file that begins with these bytes is a pickle of a protocol snapshots are written in. */
+/** Whether a file with these first bytes is a pickle of a protocol that snapshots use. */
 export function isPickle(head: Uint8Array): boolean {
   return head[0] === 0x80 && (head[1] ?? 0) >= 2 && (head[1] ?? 0) <= 5;
 }
 
 /**
- * Read a memory snapshot of PyTorch: pickle protocols 2 to 5, every layout from 1.13 (blocks with `history`, bare lists of
- * segments) on, told apart by the keys that are there. Safe with files from anybody: nothing is constructed, and time and
+ * Reads a memory snapshot of PyTorch: pickle protocols 2 to 5, every layout from 1.13 on (blocks with `history`, bare
+ * lists of segments), distinguished by their keys. Safe with untrusted files: no objects are constructed, and time and
  * memory are bounded by the file's size.
  * @throws GateError (invalid input, exit 5) SNAPSHOT_FORBIDDEN_OPCODE, SNAPSHOT_PROTOCOL, SNAPSHOT_TRUNCATED,
  *   SNAPSHOT_MALFORMED, SNAPSHOT_SHAPE, SNAPSHOT_TOO_COSTLY, NEGATIVE_BYTES

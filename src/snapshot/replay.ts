@@ -1,6 +1,6 @@
 import { Action, State, type TorchSnapshot, type TraceTable } from "./model.ts";
 
-/** Levels of one device over its trace: after each entry, in bytes. */
+/** Memory levels of one device over its trace: after each entry, in bytes. */
 export interface DeviceSeries {
   readonly device: number;
   /** Microseconds of the wall clock; null where the entries have none. */
@@ -10,7 +10,7 @@ export interface DeviceSeries {
   readonly reserved: Float64Array;
 }
 
-/** Bytes of a device at the moment of the snapshot. */
+/** Bytes of a device at the time of the snapshot. */
 function levels(
   { segments, blocks }: TorchSnapshot,
   device: number,
@@ -34,12 +34,12 @@ function levels(
   return { allocated, active, reserved };
 }
 
-/** Bytes reserved on a device at the moment of the snapshot. */
+/** Bytes reserved on a device at the time of the snapshot. */
 export function reservedBytes(snapshot: TorchSnapshot, device: number): number {
   return levels(snapshot, device).reserved;
 }
 
-/** A running sum that ends at `end`, and nowhere below zero. */
+/** A running sum that ends at `end` and is never negative. */
 class Level {
   readonly values: Float64Array;
   #sum = 0;
@@ -63,8 +63,8 @@ class Level {
 }
 
 /**
- * Levels of a device from its trace, counted back from what the snapshot found. Entries hold the bytes asked for, blocks those
- * of the rounded size, so a level within the trace is exact but for rounding, and exact at its end.
+ * Levels of a device from its trace, computed backwards from the snapshot. Entries contain requested bytes and blocks
+ * rounded ones, so a level within the trace is exact except for rounding, and exact at its end.
  */
 export function deviceSeries(snapshot: TorchSnapshot, trace: TraceTable): DeviceSeries {
   const { length } = trace;

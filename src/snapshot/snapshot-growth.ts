@@ -2,22 +2,22 @@ import type { Frame } from "./frames.ts";
 import { arrangeLines, type GrowthLine, growthByLine, type LineGrowth, type LineTrend } from "./line-growth.ts";
 import { devicesOf, liveSample } from "./live.ts";
 import { State, type TorchSnapshot, type TraceTable } from "./model.ts";
-import { lineKey, NOBODY, type Owners, ownersOf } from "./owners.ts";
+import { lineKey, NO_LINE, type Owners, ownersOf } from "./owners.ts";
 import { stepEnds } from "./steps.ts";
 import { type LineSurvivors, survivorsByLine, type TraceWindow } from "./survivors.ts";
 
-/** One snapshot of a process, with what is known of when it was taken. */
-export interface Moment {
+/** One snapshot of a process, with its step. */
+export interface TakenSnapshot {
   readonly snapshot: TorchSnapshot;
-  /** Steps done; null when unknown. */
+  /** Completed steps; null when unknown. */
   readonly step: number | null;
 }
 
-/** A line and how much of what it held stayed. */
+/** A line with the share of its memory that stayed. */
 export interface SnapshotLine extends GrowthLine {
   /**
-   * Least share of the bytes it held at one snapshot that is still there, at its address and of its size, at the next; null where
-   * it held none before the last.
+   * Minimum over the snapshots of the share of its bytes that the next one still contains, at the same address and of
+   * the same size; null where it had none before the last.
    */
   readonly keptShare: number | null;
 }
@@ -29,18 +29,20 @@ export interface DeviceGrowth {
     readonly lines: readonly SnapshotLine[];
     readonly discarded: readonly SnapshotLine[];
   };
-  /** Whether the last snapshot's trace reaches back to the first snapshot, so that it can tell what kept growing. */
+  /**
+   * Whether the last snapshot's trace reaches back to the first snapshot, so that it shows which lines kept growing.
+   */
   readonly traced: boolean;
 }
 
-/** A line of which less than this share of one snapshot's blocks is left at the next is replaced. */
+/** A line with a smaller share of one snapshot's blocks in the next is replaced. */
 const KEPT_SHARE = 0.5;
 /** A line of which at least this share was allocated within the trace, and which did not rise there, churns. */
 const TRACED_SHARE = 0.8;
-/** Levels of a line that churns rise on over so many snapshots once in 120 times, over three once in 6. */
+/** Levels of a line that churns keep rising over this many snapshots once in 120 times, over three once in 6. */
 const ENOUGH_FOR_REPLACED = 5;
 
-/** The trace of a device since the first snapshot, and what was live then; null where nothing was traced. */
+/** The trace of a device since the first snapshot, and what was live then; null without a trace. */
 function windowSince(
   first: TorchSnapshot,
   last: TorchSnapshot,
@@ -57,17 +59,17 @@ function windowSince(
   const { blocks, segments } = first;
   for (let i = 0; i < blocks.count; i++) {
     if (blocks.state[i] === State.inactive || segments.device[blocks.segment[i] as number] !== device) continue;
-    const owner = owners.lines[owners.line[blocks.stack[i] as number] ?? NOBODY];
+    const owner = owners.lines[owners.line[blocks.stack[i] as number] ?? NO_LINE];
     const requested = blocks.requested[i] as number;
     before.set(blocks.address[i] as number, {
-      line: owner === undefined ? NOBODY : lineOf(owner.frame),
+      line: owner === undefined ? NO_LINE : lineOf(owner.frame),
       bytes: Number.isNaN(requested) ? (blocks.size[i] as number) : requested,
     });
   }
   return { trace, window: { from, to: trace.length, before } };
 }
 
-/** The entry of `later` that follows the last one of `earlier`; null when the ring has lost it, or it cannot be told. */
+/** The entry of `later` that follows the last one of `earlier`; null when the ring has lost it or it is ambiguous. */
 function placeAfter(earlier: TraceTable, later: TraceTable): number | null {
   const last = earlier.length - 1;
   if (last < 0) return null;
@@ -80,11 +82,11 @@ function placeAfter(earlier: TraceTable, later: TraceTable): number | null {
   return next > 0 ? next : null;
 }
 
-/** Least share of what each line held at a snapshot that is there at the next; see {@link SnapshotLine.keptShare}. */
-function keptShares(moments: readonly Moment[], owners: readonly Owners[]): ReadonlyMap<string, number> {
+/** Minimum share of each line's memory in a snapshot that the next one contains; see {@link SnapshotLine.keptShare}. */
+function keptShares(snapshots: readonly TakenSnapshot[], owners: readonly Owners[]): ReadonlyMap<string, number> {
   const least = new Map<string, number>();
-  for (const [i, { snapshot }] of moments.entries()) {
-    const next = moments[i + 1]?.snapshot;
+  for (const [i, { snapshot }] of snapshots.entries()) {
+    const next = snapshots[i + 1]?.snapshot;
     const own = owners[i];
     const nextOwners = owners[i + 1];
     if (next === undefined || own === undefined || nextOwners === undefined) break;
@@ -105,7 +107,7 @@ function keptShares(moments: readonly Moment[], owners: readonly Owners[]): Read
   return least;
 }
 
-/** Lines in order: those that grow, then those of which what was there stayed, then the rest; most growth first. */
+/** Sorts lines: growing ones, then those whose memory stayed, then the rest; most growth first. */
 export function compareLines(
   a: Pick<SnapshotLine, "trend" | "keptShare" | "growthBytes">,
   b: Pick<SnapshotLine, "trend" | "keptShare" | "growthBytes">,
@@ -122,42 +124,43 @@ function* heldBlocks(
   const keys = owners.lines.map(({ frame }) => lineKey(frame));
   for (let i = 0; i < blocks.count; i++) {
     if (blocks.state[i] !== State.allocated) continue;
-    const key = keys[owners.line[blocks.stack[i] as number] ?? NOBODY] ?? "";
+    const key = keys[owners.line[blocks.stack[i] as number] ?? NO_LINE] ?? "";
     yield [blocks.address[i] as number, blocks.size[i] as number, key];
   }
 }
 
-/** What a line's growth is, of what snapshots, trace and blocks say, in this order of trust: trace, three snapshots, blocks. */
+/** Trend of a line from the trace, three snapshots or the blocks, in this order of reliability. */
 function judge(
   line: GrowthLine,
-  moments: number,
+  snapshots: number,
   trace: { readonly complete: boolean; readonly own: LineSurvivors | undefined },
   kept: number | null,
 ): LineTrend {
   const { own } = trace;
   if (own !== undefined && trace.complete) return own.trend ?? "churn";
-  if (own !== undefined && moments < 3) {
+  if (own !== undefined && snapshots < 3) {
     if (own.trend !== null) return own.trend;
     if (own.survivingBytes >= TRACED_SHARE * line.lastBytes) return "churn";
   }
   const replaced = kept !== null && kept < KEPT_SHARE;
-  if (moments < 3) return replaced ? "churn" : line.trend;
-  return replaced && line.trend === "grows" && moments < ENOUGH_FOR_REPLACED ? "unproven" : line.trend;
+  if (snapshots < 3) return replaced ? "churn" : line.trend;
+  return replaced && line.trend === "grows" && snapshots < ENOUGH_FOR_REPLACED ? "unproven" : line.trend;
 }
 
 /**
- * Growth by line over the snapshots of one process, oldest first. Where the last snapshot's trace reaches back to the first, it
- * tells what kept growing between them, and two snapshots are enough. Else three of equal phase have to rise on (five where the
- * line's earlier blocks are gone); of two, a line whose earlier blocks are gone is taken for churn, and the rest is `unproven`.
+ * Growth by line over the snapshots of one process, oldest first. If the last snapshot's trace reaches back to the
+ * first, it shows what kept growing between them, and two snapshots are enough. Else three of equal phase must keep
+ * rising (five where the line's earlier blocks are gone). With two, a line whose earlier blocks are gone is churn, and
+ * the others are `unproven`.
  */
 export function growthOverSnapshots(
-  moments: readonly Moment[],
+  snapshots: readonly TakenSnapshot[],
   isUserFrame: (frame: Frame) => boolean,
 ): readonly DeviceGrowth[] {
-  const first = moments[0]?.snapshot;
-  const last = moments.at(-1)?.snapshot;
-  if (first === undefined || last === undefined || moments.length < 2) return [];
-  const owners = moments.map(({ snapshot }) => ownersOf(snapshot.stacks, isUserFrame));
+  const first = snapshots[0]?.snapshot;
+  const last = snapshots.at(-1)?.snapshot;
+  if (first === undefined || last === undefined || snapshots.length < 2) return [];
+  const owners = snapshots.map(({ snapshot }) => ownersOf(snapshot.stacks, isUserFrame));
   const firstOwners = owners[0] as Owners;
   const lastOwners = owners.at(-1) as Owners;
   const numbers = new Map(lastOwners.lines.map(({ frame }, line) => [lineKey(frame), line]));
@@ -168,12 +171,12 @@ export function growthOverSnapshots(
     numbers.set(key, numbers.size);
     return numbers.size - 1;
   };
-  const kept = keptShares(moments, owners);
-  const devices = new Set(moments.flatMap(({ snapshot }) => devicesOf(snapshot)));
+  const kept = keptShares(snapshots, owners);
+  const devices = new Set(snapshots.flatMap(({ snapshot }) => devicesOf(snapshot)));
   return [...devices]
     .sort((a, b) => a - b)
     .map((device) => {
-      const samples = moments.map(({ snapshot, step }, i) => liveSample(snapshot, owners[i] as Owners, device, step));
+      const samples = snapshots.map(({ snapshot, step }, i) => liveSample(snapshot, owners[i] as Owners, device, step));
       const growth = growthByLine(samples, { isUserFrame });
       const since = windowSince(first, last, device, lineOf, firstOwners);
       const survivors =
@@ -184,7 +187,7 @@ export function growthOverSnapshots(
       const judged = [...growth.lines, ...growth.discarded].map((line) => {
         const own = survivors?.conclusive ? survivors.lines.get(lineOf(line)) : undefined;
         const keptShare = kept.get(lineKey(line)) ?? null;
-        const trend = judge(line, moments.length, { complete, own }, keptShare);
+        const trend = judge(line, snapshots.length, { complete, own }, keptShare);
         const bytesPerStep = line.bytesPerStep ?? own?.bytesPerStep ?? null;
         return { ...line, trend, monotone: trend === "grows", bytesPerStep };
       });

@@ -1,11 +1,11 @@
 import type { Annotation } from "./model.ts";
 
-/** Scopes that come once a step: PyTorch's optimizers mark theirs so, and its profiler the step itself. */
+/** Scopes that occur once a step: those of PyTorch's optimizers, and the profiler's step. */
 const STEP_SCOPE = /^(?:Optimizer\.step#|ProfilerStep#)/;
 
 /**
- * Ends of steps, microseconds ascending, from what was annotated: the scope of the optimizer that steps most often, so that a
- * second optimizer does not double the count. Empty where nothing says.
+ * Ends of steps, microseconds ascending, from the annotations: the scope of the optimizer that steps most often, so
+ * that a second optimizer does not double the count. Empty without such a scope.
  */
 export function stepEnds(annotations: readonly Annotation[]): Float64Array {
   const ends = new Map<string, number[]>();
@@ -22,7 +22,7 @@ export function stepEnds(annotations: readonly Annotation[]): Float64Array {
   return Float64Array.from(most).sort();
 }
 
-/** Number of steps that had ended at `timeUs`. */
+/** Number of steps that ended by `timeUs`. */
 export function stepAt(ends: Float64Array, timeUs: number): number {
   let low = 0;
   let high = ends.length;

@@ -1,54 +1,59 @@
 import { GrowableColumn } from "../telemetry/recording/growable.ts";
 import { type LineTrend, trendOf } from "./line-growth.ts";
 import { Action, State, type TorchSnapshot, type TraceTable } from "./model.ts";
-import { NOBODY, type Owners } from "./owners.ts";
+import { NO_LINE, type Owners } from "./owners.ts";
 import { stepAt } from "./steps.ts";
 
-/** Parts of a window, in each of which the moment of least live memory is looked at; also the classes of ages. */
-export const PARTS = 5;
-/** Fewer parts tell no trend; see {@link trendOf}. */
+/** Number of segments of a window whose minimum of live memory is compared; also the number of age classes. */
+const PARTS = 5;
+/** Fewer segments show no trend; see {@link trendOf}. */
 const MIN_PARTS = 3;
-/** A part has to be longer, by this factor, than this share of released allocations lived: then it sees them come and go. */
+/** A segment must be longer by this factor than this quantile of the lifetimes, so that it contains whole lifetimes. */
 const LIFETIMES = 1.5;
 const LIFETIME_SHARE = 0.75;
-/** Fewer entries tell nothing about a trend. */
+/** Fewer entries show no trend. */
 const MIN_ENTRIES = 40;
 
-/** Entries [from, to) of a trace, and what was live before them where that is known: a line by address. */
+/** Entries [from, to) of a trace, and what was live before them if known: a line by address. */
 export interface TraceWindow {
   readonly from: number;
   readonly to: number;
   readonly before: ReadonlyMap<number, { readonly line: number; readonly bytes: number }> | null;
 }
 
-/** What became of one line's allocations within a window of a trace. */
+/** Fate of one line's allocations within a window of a trace. */
 export interface LineSurvivors {
   readonly line: number;
   /** Allocations within the window, and their bytes. */
   readonly allocations: number;
   readonly allocatedBytes: number;
-  /** Of those, what still lives at the end. */
+  /** Those still alive at the end. */
   readonly survivors: number;
   readonly survivingBytes: number;
-  /** Surviving bytes by the part of the window they were allocated in, oldest part first. */
+  /** Surviving bytes by the segment of the window in which they were allocated, oldest first. */
   readonly bytesByPart: readonly number[];
   /** Seconds since the oldest and the median survivor were allocated; null without clock or survivors. */
   readonly oldestS: number | null;
   readonly medianS: number | null;
-  /** Steps since then; null where no steps are annotated. */
+  /** Steps since then; null without annotated steps. */
   readonly oldestSteps: number | null;
-  /** Live bytes at the moment of least live memory of each part; counted from the window's start where `before` is unknown. */
+  /**
+   * Live bytes at the minimum of live memory of each segment; relative to the window's start where `before` is unknown.
+   */
   readonly floors: readonly number[];
-  /** What survives of the steps that ended within the window, over their number; null where no steps are annotated. */
+  /** Survivors of the steps that ended within the window, per step; null without annotated steps. */
   readonly bytesPerStep: number | null;
-  /** How the line moves within the window; null when it does not end higher, or the window is not {@link Survivors.conclusive}. */
+  /**
+   * Trend of the line within the window; null when it does not end higher or the window is not {@link
+   * Survivors.conclusive}.
+   */
   readonly trend: LineTrend | null;
 }
 
-/** What became of everything allocated within a window of a trace. */
+/** Fate of everything allocated within a window of a trace. */
 export interface Survivors {
   readonly lines: ReadonlyMap<number, LineSurvivors>;
-  /** Whether the window is long enough, beside what short-lived memory lives, to tell a trend. */
+  /** Whether the window is long enough for a trend, compared with the lifetime of short-lived memory. */
   readonly conclusive: boolean;
 }
 
@@ -57,7 +62,7 @@ function isTimed(trace: TraceTable, { from, to }: TraceWindow): boolean {
   return (trace.time[to - 1] as number) > (trace.time[from] as number);
 }
 
-/** Ends of parts, by time where there is one (a burst of entries is no reason to look at it twice), else by entries. */
+/** Ends of segments, by time if there is one (a burst of entries needs no extra segments), else by entries. */
 function partEnds(trace: TraceTable, window: TraceWindow, parts: number): number[] {
   const { from, to } = window;
   if (!isTimed(trace, window)) {
@@ -74,7 +79,7 @@ function partEnds(trace: TraceTable, window: TraceWindow, parts: number): number
   return [...ends, to];
 }
 
-/** Parts that a window has room for, each longer than most of what was released had lived; at most {@link PARTS}. */
+/** Number of segments in a window, each longer than most lifetimes of released memory; at most {@link PARTS}. */
 function partsOf(trace: TraceTable, window: TraceWindow): number {
   const timed = isTimed(trace, window);
   const place = (entry: number): number => (timed ? (trace.time[entry] as number) : entry);
@@ -97,7 +102,7 @@ function partsOf(trace: TraceTable, window: TraceWindow): number {
   return most > 0 ? Math.min(PARTS, Math.floor(span / (LIFETIMES * most))) : PARTS;
 }
 
-/** Entry of least live memory in each part: between two steps, when activations are gone. */
+/** Entry with the least live memory in each segment: between two steps, when activations are freed. */
 function floorEntries(trace: TraceTable, window: TraceWindow, ends: readonly number[]): number[] {
   const floors: number[] = [];
   let level = 0;
@@ -110,7 +115,7 @@ function floorEntries(trace: TraceTable, window: TraceWindow, ends: readonly num
       const action = trace.action[at];
       if (action === Action.alloc) level += size || 0;
       else if (action === Action.freeCompleted) level -= size || 0;
-      // The latest of equals: what comes once and stays is then seen as early as it stays.
+      // The last of equal minima, so that memory that stays is counted from the segment in which it was allocated.
       if (level <= lowest) {
         lowest = level;
         place = at;
@@ -139,9 +144,9 @@ function addressesAlive({ blocks, segments }: TorchSnapshot, device: number): Re
 }
 
 /**
- * Pair allocations with the releases of their addresses within a window, and tell by line what is left and how it came: all at
- * once, little by little, or only of late. The newest part of a line that churns is full and its older ones empty; a line that
- * leaks has left something in every part.
+ * Pairs allocations with the releases of their addresses within a window, and computes by line what is left and when it
+ * was allocated: at once, gradually, or recently. The newest segment of a line that churns is full and its older ones
+ * are empty. A line that leaks has survivors in every segment.
  */
 export function survivorsByLine(
   snapshot: TorchSnapshot,
@@ -171,11 +176,11 @@ export function survivorsByLine(
   for (let i = window.from; i < window.to; i++) {
     const address = trace.addr[i] as number;
     if (trace.action[i] === Action.alloc) {
-      const line = owners.line[trace.stack[i] as number] ?? NOBODY;
+      const line = owners.line[trace.stack[i] as number] ?? NO_LINE;
       const bytes = (trace.size[i] as number) || 0;
       const own = tally(line);
       const lost = live.get(address);
-      // Its release is missing: the recording was paused.
+      // The release is missing: recording was paused.
       if (lost !== undefined) tally(lost.line).live -= lost.bytes;
       live.set(address, { entry: i, line, bytes });
       own.allocations++;
@@ -216,7 +221,7 @@ interface WindowFacts {
   readonly startUs: number;
   readonly endUs: number;
   readonly steps: Float64Array;
-  /** Parts the floors are of. */
+  /** Segments of the minima. */
   readonly parts: number;
   readonly conclusive: boolean;
 }
@@ -227,7 +232,7 @@ function perStep(survivors: Tally["survivors"], { trace, steps, startUs, endUs }
   const lastEnd = steps[last - 1];
   if (last <= first || lastEnd === undefined) return null;
   let bytes = 0;
-  // The step that goes on has not released what it will.
+  // The current step has not released its memory yet.
   for (const survivor of survivors) if ((trace.time[survivor.entry] as number) <= lastEnd) bytes += survivor.bytes;
   return bytes / (last - first);
 }
@@ -251,7 +256,7 @@ function describe(line: number, own: Tally, facts: WindowFacts): LineSurvivors {
   const oldestTime = oldest === undefined ? Number.NaN : (trace.time[oldest.entry] as number);
   const spread = bytesByPart.filter((bytes) => bytes > 0).length;
   const moved = facts.conclusive ? trendOf(own.floors) : null;
-  // A line that also churns may hide what it keeps, so what survives of nearly every part counts as well.
+  // Churn may hide retained memory of the same line, so survivors of nearly every segment count as well.
   const keepsAdding = facts.conclusive && spread >= PARTS - 1 && (own.floors.at(-1) ?? 0) > (own.floors[0] ?? 0);
   return {
     line,

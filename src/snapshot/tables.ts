@@ -1,13 +1,13 @@
 import type { LineTrend } from "./line-growth.ts";
 
-/** Where memory was allocated; `line` is 0 and `function` "" where nobody recorded it. */
+/** Where memory was allocated; `line` is 0 and `function` "" when not recorded. */
 export interface SourceLocation {
   readonly file: string;
   readonly line: number;
   readonly function: string;
 }
 
-/** Which rank and device of which file a row is of. */
+/** File, rank and device of a row. */
 export interface Origin {
   readonly snapshot: string;
   readonly rank: number | null;
@@ -24,15 +24,15 @@ export interface FileRow {
   readonly segments: number;
   readonly blocks: number;
   readonly trace_entries: number;
-  /** Blocks that are allocated, and those of them whose stack was recorded. */
+  /** Allocated blocks, and those of them with a recorded stack. */
   readonly allocated_blocks: number;
   readonly recorded_blocks: number;
-  /** Free bytes of the device at each out-of-memory error in the trace, with what was asked for. */
+  /** Free bytes of the device at each out-of-memory error in the trace, with the requested bytes. */
   readonly out_of_memory: readonly { readonly requested_bytes: number | null; readonly free_bytes: number | null }[];
 }
 
 export interface LiveRow extends Origin, SourceLocation {
-  /** Whether the line is the user's; false where no frame of the stack is. */
+  /** Whether the line is user code; false where the stack has no such frame. */
   readonly user: boolean;
   readonly bytes: number;
   readonly requested_bytes: number | null;
@@ -55,12 +55,12 @@ export interface GrowthRow extends SourceLocation {
   readonly growth_bytes: number;
   readonly bytes_per_step: number | null;
   readonly bytes_per_s: number | null;
-  /** Of the growth of everything, 0 to 1. */
+  /** Share of the total growth, 0 to 1. */
   readonly share: number;
   readonly blocks_growth: number;
-  /** Least share of the bytes it held at one snapshot that is there at the next; null where it never held any. */
+  /** Minimum share of its bytes that the next snapshot contains; null where it never had any. */
   readonly kept_share: number | null;
-  /** At each snapshot. */
+  /** In each snapshot. */
   readonly bytes: readonly number[];
   readonly stack: readonly SourceLocation[];
 }
@@ -71,7 +71,7 @@ export interface SurvivorRow extends Origin, SourceLocation {
   readonly allocated_bytes: number;
   readonly survivors: number;
   readonly surviving_bytes: number;
-  /** By when they were allocated: the trace in five parts, the oldest first. */
+  /** By time of allocation: the trace in five segments, the oldest first. */
   readonly surviving_bytes_by_age: readonly number[];
   readonly oldest_s: number | null;
   readonly median_s: number | null;
@@ -85,7 +85,7 @@ export interface PoolRow extends Origin {
   readonly reserved_bytes: number;
   readonly allocated_bytes: number;
   readonly requested_bytes: number | null;
-  /** Allocated beyond what was asked for. */
+  /** Allocated minus requested. */
   readonly rounding_bytes: number | null;
   readonly pending_free_bytes: number;
   readonly inactive_bytes: number;
@@ -94,20 +94,20 @@ export interface PoolRow extends Origin {
   readonly fragmentation: number | null;
 }
 
-/** `stormlog.snapshot/1`: what memory snapshots say, as tables. */
+/** `stormlog.snapshot/1`: the tables of memory snapshots. */
 export interface SnapshotDocument {
   readonly schema: "stormlog.snapshot/1";
-  /** Directory that file names are relative to; null when they stand as recorded. */
+  /** Directory that file names are relative to; null when they are as recorded. */
   readonly root: string | null;
   readonly snapshots: readonly FileRow[];
   /** Of the last snapshot of each process, most bytes first. */
   readonly live: readonly LiveRow[];
   readonly largest: readonly BlockRow[];
-  /** Lines that ended higher, over the snapshots of each process; those that are believed first. Empty with one snapshot. */
+  /** Lines that ended higher, over the snapshots of each process; proven ones first. Empty with one snapshot. */
   readonly growth: readonly GrowthRow[];
-  /** Lines that ended higher and are not believed: churn, and what came once and stayed. */
+  /** Lines that ended higher without a proven trend: churn, and one-time allocations. */
   readonly discarded: readonly GrowthRow[];
-  /** What still lives of what the trace saw allocated, of the last snapshot of each process. */
+  /** Survivors of the allocations in the trace, of the last snapshot of each process. */
   readonly survivors: readonly SurvivorRow[];
   readonly pools: readonly PoolRow[];
   readonly notes: readonly string[];

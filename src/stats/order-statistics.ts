@@ -1,6 +1,9 @@
-/** Order statistics on typed arrays, in place and without sorting everything. */
+/** Order statistics of numbers without NaN, by selection instead of sorting. */
 
-/** k-th smallest (0-based) of values[from, to); reorders that range. Quickselect with a median-of-three pivot. */
+/**
+ * k-th smallest (0-based) of values[from, to), which is reordered. Quickselect with a median-of-three pivot
+ * (Hoare 1961, "Algorithm 65: find").
+ */
 export function select(values: Float64Array, from: number, to: number, k: number): number {
   let low = from;
   let high = to - 1;
@@ -31,7 +34,7 @@ export function select(values: Float64Array, from: number, to: number, k: number
   return values[target]!;
 }
 
-/** Median of values[from, to), which is reordered; NaN when empty. */
+/** Median of values[from, to), which is reordered. NaN when the range is empty. */
 export function medianInPlace(values: Float64Array, from = 0, to = values.length): number {
   const n = to - from;
   if (n === 0) return Number.NaN;
@@ -43,35 +46,24 @@ export function medianInPlace(values: Float64Array, from = 0, to = values.length
   return (lower + upper) / 2;
 }
 
-/** A copy that may be reordered. `from` walks an iterator, which takes many times as long as copying the memory. */
-function copyOf(values: ArrayLike<number>): Float64Array {
+/**
+ * A copy that may be reordered. `Float64Array.from` walks an iterator, which takes many times as long as copying the
+ * memory.
+ */
+export function copyOf(values: ArrayLike<number>): Float64Array {
   return values instanceof Float64Array ? values.slice() : Float64Array.from(values);
 }
 
-/**
- * Lower median of a copy: always one of the values, never half-way between two. A part that straddles a jump then shows
- * one of the two levels instead of a third that does not exist.
- */
-export function lowerMedian(values: ArrayLike<number>): number {
-  const copy = copyOf(values);
-  return copy.length === 0 ? Number.NaN : select(copy, 0, copy.length, (copy.length - 1) >> 1);
-}
-
-/** Median of a copy. */
+/** Median. NaN when there are no values. */
 export function median(values: ArrayLike<number>): number {
   return medianInPlace(copyOf(values));
 }
 
-/** Median absolute deviation scaled to a normal standard deviation. */
-export function normalMad(values: ArrayLike<number>): number {
-  const distances = copyOf(values);
-  const centre = median(values);
-  for (let i = 0; i < distances.length; i++) distances[i] = Math.abs(distances[i]! - centre);
-  return 1.4826 * medianInPlace(distances);
-}
-
-export function mean(values: ArrayLike<number>, from = 0, to = values.length): number {
-  let total = 0;
-  for (let i = from; i < to; i++) total += values[i]!;
-  return total / (to - from);
+/**
+ * Low median: the lower of the two middle values where their number is even, so that the result is always one of the
+ * values. A stretch that straddles a jump then shows one of the two levels instead of a third that does not exist.
+ */
+export function medianLow(values: ArrayLike<number>): number {
+  const copy = copyOf(values);
+  return copy.length === 0 ? Number.NaN : select(copy, 0, copy.length, (copy.length - 1) >> 1);
 }

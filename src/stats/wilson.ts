@@ -1,4 +1,4 @@
-/** How often something happened in how many tries. */
+/** Number of hits in a number of tries. */
 export interface Tally {
   readonly hits: number;
   readonly tries: number;
@@ -8,8 +8,9 @@ export interface Tally {
 const Z = 1.959963984540054;
 
 /**
- * 95 % interval of a share (E. B. Wilson, "Probable inference, the law of succession, and statistical inference", 1927): unlike
- * the usual one it is right for shares near 0 and 1 and for few tries. [0, 1] where nothing was tried.
+ * Wilson's 95 % score interval of a proportion, (p̂ + z²/2n ± z√(p̂(1 − p̂)/n + z²/4n²)) / (1 + z²/n) (Wilson 1927,
+ * "Probable inference, the law of succession, and statistical inference"). Unlike Wald's interval it is valid for
+ * proportions near 0 and 1 and for few tries. [0, 1] without tries.
  */
 export function wilsonInterval({ hits, tries }: Tally): readonly [number, number] {
   if (tries <= 0) return [0, 1];

@@ -3,7 +3,7 @@ import { type GateError, invalidInput } from "../core/errors.ts";
 
 const CHUNK_BYTES = 4 << 20;
 
-/** A `GateError` for a failed file operation: not found, no permission, a directory, or anything else the system says. */
+/** A `GateError` for a failed file operation: not found, no permission, a directory, or another system error. */
 export function fileError(error: unknown, path: string): GateError {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   switch (code) {
@@ -12,14 +12,9 @@ export function fileError(error: unknown, path: string): GateError {
       return invalidInput("INPUT_NOT_FOUND", "the file does not exist", path, "Check the path.");
     case "EACCES":
     case "EPERM":
-      return invalidInput("INPUT_NO_PERMISSION", "the file may not be read", path, "Check its permissions.");
+      return invalidInput("INPUT_NO_PERMISSION", "permission denied", path, "Check its permissions.");
     case "EISDIR":
-      return invalidInput(
-        "INPUT_IS_DIRECTORY",
-        "a directory was given where a file is needed",
-        path,
-        "Name a file in it.",
-      );
+      return invalidInput("INPUT_IS_DIRECTORY", "expected a file, got a directory", path, "Name a file in it.");
     default:
       return invalidInput(
         "INPUT_UNREADABLE",

@@ -18,19 +18,20 @@ import { withSeenRanks } from "./recording/shard-identity.ts";
 import type { NamedRecording, Telemetry } from "./recording/telemetry.ts";
 
 const RUNS = "runs";
-/** Runs lie two levels below `runs` (`<scenario>/<n>`); scenario names with slashes add levels. */
+/** Runs are two levels below `runs` (`<scenario>/<n>`). Scenario names with slashes add levels. */
 const MAX_DEPTH = 6;
 
 const has = (directory: string, name: string) => existsSync(path.join(directory, name));
 
-/** True for a directory that a run left, whole or not. */
+/** True for a run directory, complete or not. */
 export function isRunDirectory(directory: string): boolean {
   return has(directory, SAMPLES_FILE) || has(directory, RAW_RECORD_FILE);
 }
 
 /**
- * The recording of one run: `samples.parquet`, or the sampler's own file when the gate was killed before it could write it.
- * @throws GateError those of the two readers and of `recording.json`
+ * The recording of one run: `samples.parquet`, or the sampler's own file if the gate was killed before it could write
+ * that.
+ * @throws GateError of the two readers and of `recording.json`
  */
 export async function readRunDirectory(directory: string): Promise<{ recording: Recording; notes: readonly string[] }> {
   const info: RecordingInfo | null = has(directory, RECORDING_FILE) ? readRecordingInfo(directory) : null;
@@ -43,15 +44,15 @@ export async function readRunDirectory(directory: string): Promise<{ recording: 
       return { recording: { ...recording, info, worldSize }, notes };
     } catch (error) {
       if (!(error instanceof GateError) || !existsSync(raw)) throw error;
-      notes.push(`${SAMPLES_FILE} cannot be read (${error.message}); ${RAW_RECORD_FILE} is used instead`);
+      notes.push(`${SAMPLES_FILE} cannot be read (${error.message}), so ${RAW_RECORD_FILE} is used`);
     }
   }
   const file = await readRecordFile(raw);
-  const told = info === null ? null : withProbe(info, directory);
-  return { recording: recordFileToRecording(file, told), notes: [...notes, ...lossesOf(file, told)] };
+  const complete = info === null ? null : withProbe(info, directory);
+  return { recording: recordFileToRecording(file, complete), notes: [...notes, ...lossesOf(file, complete)] };
 }
 
-/** A gate that was killed did not get to say what the probes had told. */
+/** A killed gate did not write the probes' info. */
 function withProbe(info: RecordingInfo, directory: string): RecordingInfo {
   if (info.probe !== undefined) return info;
   const infos = readProbeInfos(directory);
@@ -70,7 +71,7 @@ function list(directory: string): string[] {
   }
 }
 
-/** Run directories below a bundle's `runs`, by name, numbers in numeric order. */
+/** Run directories below a bundle's `runs`, by name, with numbers in numeric order. */
 function runNames(directory: string, prefix = "", depth = 0): string[] {
   if (depth > MAX_DEPTH) return [];
   return list(directory).flatMap((name) => {
@@ -81,8 +82,7 @@ function runNames(directory: string, prefix = "", depth = 0): string[] {
 }
 
 /**
- * Runs of the base commit, made to confirm a breach, and slower ones that looked for the line that grows, are no runs of the
- * candidate; alone they are better than nothing.
+ * Base runs and attribution runs are not candidates. They are used only in a bundle without candidate runs.
  */
 function candidateRuns(names: readonly string[]): readonly string[] {
   const own = names.filter((name) => !/\/(?:base|attribution)-\d+(?:\/|$)/.test(name));
@@ -90,9 +90,10 @@ function candidateRuns(names: readonly string[]): readonly string[] {
 }
 
 /**
- * Read a directory: a run, a bundle with its runs, or a directory of Stormlog telemetry (an export, an out-of-memory dump, the
- * flight recorder's directory of dumps, a sink, the output of `diagnose`).
- * @throws GateError INPUT_IS_DIRECTORY when it is none of these, BUNDLE_WITHOUT_RUNS, INPUT_NO_PERMISSION, those of the readers
+ * Reads a directory: a run, a bundle with its runs, or a directory of Stormlog telemetry (an export, an out-of-memory
+ * dump, the flight recorder's directory of dumps, a sink, the output of `diagnose`).
+ * @throws GateError INPUT_IS_DIRECTORY when it is none of these, BUNDLE_WITHOUT_RUNS, INPUT_NO_PERMISSION, those of the
+ *   readers
  */
 export async function readDirectory(directory: string): Promise<Telemetry> {
   const children = list(directory);
@@ -109,7 +110,7 @@ export async function readDirectory(directory: string): Promise<Telemetry> {
         runs.push({ name, recording: run.recording });
         notes.push(...run.notes.map((note) => `${name}: ${note}`));
       } catch (error) {
-        // One run that was killed at birth must not hide the others.
+        // A run that was killed at its start must not hide the others.
         if (!(error instanceof GateError)) throw error;
         firstError ??= error;
         notes.push(`${name}: not read: ${error.message}`);
@@ -119,7 +120,7 @@ export async function readDirectory(directory: string): Promise<Telemetry> {
     if (runs.length === 0) {
       throw invalidInput(
         "BUNDLE_WITHOUT_RUNS",
-        "the bundle holds no run with samples",
+        "the bundle does not contain a run with samples",
         directory,
         "See its report.json.",
       );
@@ -147,6 +148,6 @@ export async function readDirectory(directory: string): Promise<Telemetry> {
     "INPUT_IS_DIRECTORY",
     "the directory is neither a run, nor a bundle, nor Stormlog telemetry",
     directory,
-    "Name a file in it, or the bundle's own directory.",
+    "Name a file in it, or the bundle's directory.",
   );
 }

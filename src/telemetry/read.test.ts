@@ -42,7 +42,7 @@ const rec = recordBytes([
 ]);
 
 describe("readTelemetry", () => {
-  it("tells formats by content, whatever the file is called", async () => {
+  it("recognises formats by content, for any file name", async () => {
     const parquet = path.join(directory, "samples.txt");
     writeParquet(parquet, recording());
     const trace = {
@@ -90,7 +90,7 @@ describe("readTelemetry", () => {
       expect(await readTelemetry(file), file).toMatchObject({ kind: "recording", format });
   });
 
-  it("reads profiler traces and TraceML summaries for what they are", async () => {
+  it("recognises profiler traces and TraceML summaries", async () => {
     const traceFile = put(
       "t",
       JSON.stringify({
@@ -133,7 +133,7 @@ describe("readTelemetry", () => {
     expect((await failure(put("w", '{"schema_version":"1.7","meta":{},"step_memory":{}}')))?.code).toBe("INPUT_EMPTY");
   });
 
-  it("hands measurement and baseline documents back as they are", async () => {
+  it("returns measurement and baseline documents unchanged", async () => {
     const document = { schema: "stormlog.measurements/1", scenario: "s", runs: [] };
     expect(await readTelemetry(put("m", JSON.stringify(document)))).toEqual({ kind: "measurements", document });
     expect(await readTelemetry(put("b", '{"schema":"stormlog.baseline/1"}'))).toMatchObject({ kind: "baseline" });
@@ -142,7 +142,7 @@ describe("readTelemetry", () => {
     expect((await failure(put("x", '{"schema":"stormlog.analysis/1"}')))?.code).toBe("INPUT_UNKNOWN_FORMAT");
   });
 
-  it("answers each bad input with its own code, exit 5 and the file's name", async () => {
+  it("reports each bad input with its own code, exit 5 and the file's name", async () => {
     mkdirSync(path.join(directory, "somewhere"));
     const bad: [string, string][] = [
       [path.join(directory, "absent"), "INPUT_NOT_FOUND"],
@@ -160,7 +160,7 @@ describe("readTelemetry", () => {
       [put("nan.json", event.replace(":3000", ":NaN")), "TELEMETRY_INVALID"],
       [put("negative.csv", "step,allocated_bytes\n1,-5\n"), "NEGATIVE_BYTES"],
       [put("zeros", Buffer.alloc(200_000)), "INPUT_UNKNOWN_FORMAT"],
-      [put("prose.txt", "Dear reader, this is no telemetry.\n"), "INPUT_UNKNOWN_FORMAT"],
+      [put("prose.txt", "Dear reader, this is not telemetry.\n"), "INPUT_UNKNOWN_FORMAT"],
       [put("other.json", '{"loss": 1}'), "INPUT_UNKNOWN_FORMAT"],
       [put("db", "SQLite format 3\u0000rest"), "SQLITE_UNREADABLE"],
       [put("snapshot.pickle", Buffer.from([0x80, 4, 0x95])), "SNAPSHOT_UNSUPPORTED"],
@@ -175,7 +175,7 @@ describe("readTelemetry", () => {
     }
   });
 
-  it("says when the system refuses a file, and why", () => {
+  it("reports a file that the system refuses, with the reason", () => {
     const refusal = (code: string) => fileError(Object.assign(new Error("no"), { code }), "f");
     expect(["EACCES", "EPERM", "ENOENT", "EISDIR", "EIO"].map((code) => refusal(code).code)).toEqual([
       "INPUT_NO_PERMISSION",
@@ -187,7 +187,7 @@ describe("readTelemetry", () => {
     expect(refusal("EIO")).toMatchObject({ exitCode: 5, where: "f" });
   });
 
-  it("reads a bundle, run by run in numeric order, and a run the gate did not live to finish", async () => {
+  it("reads a bundle, run by run in numeric order, including a run whose gate was killed", async () => {
     for (const number of [1, 2, 10]) {
       const run = path.join(directory, "runs", "train", String(number));
       mkdirSync(run, { recursive: true });
@@ -227,9 +227,9 @@ describe("readTelemetry", () => {
       "dump/metadata.json",
       JSON.stringify({ reason: "message_pattern:out of memory", exception_message: "CUDA out of memory" }),
     );
-    const told = await readTelemetry(path.join(directory, "dump"));
-    if (told.kind !== "recording") throw new Error("not a recording");
-    expect(told.recording.marks).toEqual([{ timeNs: 0, kind: "oom", text: "CUDA out of memory" }]);
+    const oomDump = await readTelemetry(path.join(directory, "dump"));
+    if (oomDump.kind !== "recording") throw new Error("not a recording");
+    expect(oomDump.recording.marks).toEqual([{ timeNs: 0, kind: "oom", text: "CUDA out of memory" }]);
     for (const second of [1, 2]) {
       const directory = `dumps/oom_dump_2026010${second}T000000Z_7_cuda_1`;
       put(`${directory}/events.json`, JSON.stringify([{ timestamp: second, memory_allocated: 5, memory_reserved: 6 }]));
@@ -249,7 +249,7 @@ describe("readTelemetry", () => {
     expect(await readTelemetry(path.join(directory, "diagnose"))).toMatchObject({ format: "stormlog-timeline" });
   });
 
-  it("never fails with anything but a GateError", async () => {
+  it("fails only with a GateError", async () => {
     const start = fc.constantFrom(
       "",
       "{",
@@ -270,7 +270,7 @@ describe("readTelemetry", () => {
 });
 
 describe("mergeRecordings", () => {
-  it("puts shards on one clock, sums what is missing and keeps the largest world size", () => {
+  it("puts shards on one clock, adds missing counts and keeps the largest world size", () => {
     const shard = (rank: number, epochNs: bigint) =>
       recording({
         epochNs,
@@ -294,13 +294,13 @@ describe("mergeRecordings", () => {
     expect(merged).toMatchObject({ worldSize: 3, missing: { a: 3 }, events: null });
   });
 
-  it("leaves clocks alone where a shard has none", () => {
+  it("keeps clocks unchanged when a shard has none", () => {
     const merged = mergeRecordings([recording(), recording({ epochNs: null, tables: [table({ rank: 1 })] })]);
     expect(merged.epochNs).toBeNull();
     expect(merged.tables[1]!.timeNs![1]).toBe(5e6);
   });
 
-  it("refuses two files with the same rank and device, naming both", () => {
+  it("rejects two files with the same rank and device, naming both", () => {
     expect(() => mergeRecordings([recording(), recording()], ["a.json", "b.json"])).toThrow(
       "rank 0 on host is in two files: a.json and b.json",
     );

@@ -26,7 +26,7 @@ const startsWith = (head: Uint8Array, text: string) =>
     .equals(Buffer.from(text, "latin1"));
 
 /**
- * Archives are known and not read.
+ * Rejects archives.
  * @throws GateError INPUT_COMPRESSED
  */
 export function refuseUnread(head: Uint8Array, path: string): void {
@@ -34,12 +34,12 @@ export function refuseUnread(head: Uint8Array, path: string): void {
   if (refusal) throw refusal;
 }
 
-/** Binary formats that are known and not telemetry, each with what to do instead. */
+/** Binary formats that are recognised but not telemetry, each with the next step. */
 function refused(head: Uint8Array, path: string): GateError | null {
   if (head[0] === 0x80 && (head[1] ?? 0) >= 2 && (head[1] ?? 0) <= 5) {
     return invalidInput(
       "SNAPSHOT_UNSUPPORTED",
-      "a memory snapshot of PyTorch is no telemetry of a run",
+      "a memory snapshot of PyTorch is not telemetry of a run",
       path,
       "`stormlog-gate snapshot` and `analyze` read it.",
     );
@@ -62,7 +62,7 @@ function unknown(path: string, what: string): GateError {
     "INPUT_UNKNOWN_FORMAT",
     what,
     path,
-    "Readable are recordings and bundles, Stormlog events (JSON, JSONL, CSV), nvidia-smi CSV, TraceML summaries and databases, profiler " +
+    "Supported: recordings and bundles, Stormlog events (JSON, JSONL, CSV), nvidia-smi CSV, TraceML summaries and databases, profiler " +
       "traces, Parquet, and CSV with a header such as time_s,allocated_bytes.",
   );
 }
@@ -78,7 +78,7 @@ function headerOf(text: string): { header: string[]; delimiter: string } {
   return { header, delimiter };
 }
 
-/** Marks both ends of a Parquet file; one that lacks the second was cut. */
+/** Marks both ends of a Parquet file. A file without the second one is truncated. */
 function endsWithMagic(path: string, size: number): boolean {
   const tail = Buffer.alloc(4);
   const descriptor = openSync(path, "r");
@@ -95,10 +95,10 @@ function readText(path: string, head: Buffer): Telemetry {
   const text = (encoding ? new TextDecoder(encoding).decode(head) : head.toString("utf8")).replace(/^\ufeff/, "");
   const trimmed = text.trimStart();
   if (trimmed === "") {
-    throw invalidInput("INPUT_EMPTY", "the file holds nothing but white space", path, "Was anything recorded?");
+    throw invalidInput("INPUT_EMPTY", "the file contains only white space", path, "Was anything recorded?");
   }
   if (trimmed.startsWith("{") || trimmed.startsWith("[")) return readJsonTelemetry(path);
-  if (encoding === null && head.includes(0)) throw unknown(path, "the file is binary and of no known format");
+  if (encoding === null && head.includes(0)) throw unknown(path, "the file is binary and its format is unknown");
   const { header, delimiter } = headerOf(text);
   if (isEventHeader(header)) {
     const { events, notes } = readCsvEvents(readChunks(path), delimiter, path);
@@ -108,7 +108,7 @@ function readText(path: string, head: Buffer): Telemetry {
       format: "stormlog-csv",
       recording: eventsToRecording(events),
       notes:
-        unordered > 0 ? [...notes, `${unordered} events are not later than the one before; file order kept`] : notes,
+        unordered > 0 ? [...notes, `${unordered} events are not later than the previous one (file order kept)`] : notes,
     };
   }
   if (isNvidiaSmiHeader(header)) {
@@ -130,7 +130,12 @@ async function readFile(path: string, size: number): Promise<Telemetry> {
   }
   if (startsWith(head, "PAR1")) {
     if (!endsWithMagic(path, size)) {
-      throw invalidInput("INPUT_TRUNCATED", "the Parquet file is cut: its end is missing", path, "Copy it again.");
+      throw invalidInput(
+        "INPUT_TRUNCATED",
+        "the Parquet file is truncated: its end is missing",
+        path,
+        "Copy it again.",
+      );
     }
     return { kind: "recording", format: "parquet", recording: await readParquet(path), notes: [] };
   }
@@ -143,12 +148,12 @@ async function readFile(path: string, size: number): Promise<Telemetry> {
 }
 
 /**
- * Read anything that holds recorded memory: a run directory, a bundle, a record file, Stormlog events of any version, CSV,
- * nvidia-smi logs, Parquet, TraceML summaries and databases, profiler traces; measurement and baseline documents are handed back as they
- * stand. What a file is, is decided by its content, never by its name.
+ * Reads any recorded memory: a run directory, a bundle, a record file, Stormlog events of any version, CSV, nvidia-smi
+ * logs, Parquet, TraceML summaries and databases, profiler traces. Measurement and baseline documents are returned
+ * unchanged. The format is determined by the content, never by the name.
  * @throws GateError (invalid input, exit 5) INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY, INPUT_NOT_A_FILE,
- *   INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, INPUT_UNKNOWN_FORMAT, INPUT_SCHEMA_VERSION,
- *   INPUT_TOO_LARGE, NEGATIVE_BYTES and the codes of the readers
+ *   INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, INPUT_UNKNOWN_FORMAT, INPUT_SCHEMA_VERSION, INPUT_TOO_LARGE,
+ *   NEGATIVE_BYTES and the codes of the readers
  */
 export async function readTelemetry(path: string): Promise<Telemetry> {
   const stats = statInput(path);

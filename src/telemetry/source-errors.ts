@@ -4,16 +4,16 @@ import type { RecordedError } from "./recording/record-columns.ts";
 
 const SOURCE_NAMES = new Map<number, string>(Object.entries(RecordSource).map(([name, id]) => [id, name]));
 
-/** What went wrong with a probe's files; `seen` counts records lost for the first, happenings for the others. */
+/** Problems with a probe's files. `seen` counts lost records for the first, occurrences for the others. */
 const PROBE_TROUBLES: Readonly<Record<ProbeTrouble, (seen: number) => string>> = {
   [ProbeTrouble.recordsLost]: (seen) => `${seen} samples were overwritten before they were read`,
-  [ProbeTrouble.notARing]: () => "its file is not a probe's, or was written over",
-  [ProbeTrouble.ringTruncated]: () => "its file was cut",
+  [ProbeTrouble.notARing]: () => "its file is not a probe's, or was overwritten",
+  [ProbeTrouble.ringTruncated]: () => "its file was truncated",
   [ProbeTrouble.tooManyFiles]: () => "more processes with a probe than can be followed at once",
   [ProbeTrouble.tooManyDevices]: () => "more devices in one process than are followed",
-  [ProbeTrouble.recordImpossible]: (seen) => `${seen} impossible samples were not taken`,
-  [ProbeTrouble.stepUnreadable]: () => "the step file does not hold a number",
-  [ProbeTrouble.directoryTooLarge]: () => "more files in the probe's directory than are looked through",
+  [ProbeTrouble.recordImpossible]: (seen) => `${seen} impossible samples were ignored`,
+  [ProbeTrouble.stepUnreadable]: () => "the step file does not contain a number",
+  [ProbeTrouble.directoryTooLarge]: () => "more files in the probe's directory than are read",
   [ProbeTrouble.fileUnreadable]: () => "its file cannot be opened",
 };
 
@@ -21,7 +21,7 @@ function isProbeTrouble(code: number): code is ProbeTrouble {
   return Object.hasOwn(PROBE_TROUBLES, code);
 }
 
-/** What NVML's commoner answers mean (nvmlReturn_t). */
+/** Meaning of common NVML return codes (nvmlReturn_t). */
 const NVML_ANSWERS: Readonly<Record<number, string>> = {
   1: "the library is not initialised",
   2: "an argument is not valid",
@@ -38,9 +38,9 @@ const NVML_ANSWERS: Readonly<Record<number, string>> = {
   999: "unknown error",
 };
 
-/** Sources whose numbers are devices; those of the others are processes. */
+/** Sources whose numbers are devices. Those of the others are processes. */
 const OF_DEVICES = new Set<number>([RecordSource.nvml, RecordSource.amd, RecordSource.dmem, RecordSource.apple]);
-/** Sources that speak of processes, and with code 1 of devices. */
+/** Sources whose numbers are processes, and with code 1 devices. */
 const OF_BOTH = new Set<number>([RecordSource.fdinfo, RecordSource.kfd]);
 
 const ofDevice = ({ source, detail }: RecordedError): boolean =>
@@ -69,7 +69,7 @@ function causeText({ source, errno, detail }: RecordedError): string {
 
 const MAX_REPORTED = 5;
 
-/** What of the probe's samples is missing, one sentence for each cause and process; the last count of each is the whole. */
+/** Missing samples of the probes, one sentence per cause and process. The last count of each is the total. */
 export function probeLosses(errors: readonly RecordedError[]): string[] {
   const last = new Map<string, RecordedError>();
   for (const error of errors) {
@@ -77,6 +77,6 @@ export function probeLosses(errors: readonly RecordedError[]): string[] {
   }
   const texts = [...last.values()].map(errorText);
   const more =
-    texts.length > MAX_REPORTED ? [`${texts.length - MAX_REPORTED} more troubles with files of the probe`] : [];
+    texts.length > MAX_REPORTED ? [`${texts.length - MAX_REPORTED} more problems with files of the probe`] : [];
   return [...texts.slice(0, MAX_REPORTED), ...more];
 }

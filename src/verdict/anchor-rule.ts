@@ -1,5 +1,5 @@
 import { formatBytes, formatBytesDelta } from "../core/units.ts";
-import { median } from "../stats/spread.ts";
+import { median } from "../stats/order-statistics.ts";
 import { checkOf } from "./check.ts";
 import { ANCHOR_CONFIRMATIONS, ANCHOR_MARGIN, METRIC_SCALES } from "./defaults.ts";
 import type { Check } from "./judgement.ts";

@@ -1,4 +1,6 @@
-import { median, pooledDeviation, spread } from "../stats/spread.ts";
+import { pooledDeviation } from "../stats/moments.ts";
+import { median } from "../stats/order-statistics.ts";
+import { spread } from "../stats/spread.ts";
 import { BASE_RERUNS } from "./defaults.ts";
 import { type Level, levelOf, type Margin } from "./level.ts";
 import { type BaselineValue, knownWithin } from "./sessions.ts";

@@ -1,6 +1,7 @@
 import type { Measurements } from "../analysis/measurements.ts";
 import { formatBytes } from "../core/units.ts";
-import { median, spread } from "../stats/spread.ts";
+import { median } from "../stats/order-statistics.ts";
+import { spread } from "../stats/spread.ts";
 import { METRIC_SCALES } from "./defaults.ts";
 import { peakMargin, peaks } from "./peak-rule.ts";
 import type { Budget, Policy } from "./policy.ts";

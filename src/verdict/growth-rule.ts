@@ -1,6 +1,6 @@
 import type { MeasuredSeries } from "../analysis/measurements.ts";
 import type { Horizon } from "../core/horizon.ts";
-import { median } from "../stats/spread.ts";
+import { median } from "../stats/order-statistics.ts";
 import {
   CONFIRMED_SPREADS,
   GROWTH_FLOOR_BYTES,

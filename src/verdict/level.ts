@@ -1,4 +1,4 @@
-import { median } from "../stats/spread.ts";
+import { median } from "../stats/order-statistics.ts";
 
 /** Centre and spread of a set of runs, and the highest value that a run may have. Bytes. */
 export interface Level {

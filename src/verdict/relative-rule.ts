@@ -1,4 +1,5 @@
-import { median, spread } from "../stats/spread.ts";
+import { median } from "../stats/order-statistics.ts";
+import { spread } from "../stats/spread.ts";
 import { compareWithBase, type Dismissal } from "./compare-with-base.ts";
 import {
   confirmations,

@@ -1,4 +1,5 @@
-import { median, spread } from "../stats/spread.ts";
+import { median } from "../stats/order-statistics.ts";
+import { spread } from "../stats/spread.ts";
 import type { Metric } from "../telemetry/recording/model.ts";
 import {
   DEFAULT_POLICY,

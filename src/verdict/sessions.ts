@@ -1,5 +1,8 @@
-import { studentQuantile } from "../stats/fit.ts";
-import { median, qn, spreadWithin, standardDeviation } from "../stats/spread.ts";
+import { standardDeviation } from "../stats/moments.ts";
+import { median } from "../stats/order-statistics.ts";
+import { qn } from "../stats/qn.ts";
+import { spreadWithin } from "../stats/spread.ts";
+import { studentQuantile } from "../stats/student-t.ts";
 import { MIN_SESSION_FREEDOM, MIN_SESSIONS, STRAGGLER_FACTOR, STRAGGLER_SESSIONS } from "./defaults.ts";
 
 /** A value of one baseline run, with its session. */

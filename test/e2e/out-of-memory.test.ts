@@ -101,7 +101,7 @@ describe.skipIf(process.platform !== "linux")("a command that runs out of memory
     const [finding] = oomOf(result);
     expect(finding).toMatchObject({ classification: "oom", severity: "critical" });
     expect(finding?.evidence).toMatchObject({ line: "leak.py:4", function: "grow", exception: "MemoryError" });
-    expect(finding?.description).toContain("leak.py:4 asked for more memory than there was");
+    expect(finding?.description).toContain("leak.py:4 requested more memory than was free");
     expect(readFileSync(path.join(result.run, "oom", "traceback.txt"), "utf8")).toContain("in grow");
     expect(dumpsOf(result)).toHaveLength(1);
     const analysed = await cli(["analyze", "--json", path.join(result.run, "oom", dumpsOf(result)[0] ?? "")], { cwd });

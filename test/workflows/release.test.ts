@@ -210,7 +210,7 @@ describe("the moving tags", () => {
   it("lead to releases only, and move nothing in a dry run", () => {
     repository.prepare("1.2.0");
     expect(repository.script("moving-tags", "v1.2.0").stderr).toContain("v1.2.0 is not on origin");
-    expect(repository.script("moving-tags", "v1").stderr).toContain('"v1" is no tag of a release');
+    expect(repository.script("moving-tags", "v1").stderr).toContain('"v1" is not a tag of a release');
     assembled();
     cut();
     expect(repository.script("moving-tags", "v1.2.0", "--dry-run").stdout).toBe("v1 and v1.2 now lead to v1.2.0\n");
@@ -246,7 +246,7 @@ describe("the package of a release", () => {
     expect(code).toBe(1);
     expect(stderr).toContain("dist/guard.js is missing");
     expect(stderr).toContain("dist/main.js.map does not belong there");
-    expect(repository.script("package", "--commit", "main").stderr).toContain('"main" is no commit');
+    expect(repository.script("package", "--commit", "main").stderr).toContain('"main" is not a commit');
   });
 });
 

@@ -1,9 +1,9 @@
 import { MIB } from "../../../src/core/units.ts";
 
 /**
- * A small model of a caching allocator: requests are rounded to 512 bytes; up to 1 MiB they come from segments of 2 MiB,
- * up to 10 MiB from segments of 20 MiB, above from a segment of their own in whole 2 MiB; the best fitting free block is
- * split; freed blocks are joined with free neighbours and kept for the next request.
+ * A small model of a caching allocator: requests are rounded to 512 bytes; up to 1 MiB they come from segments of 2
+ * MiB, up to 10 MiB from segments of 20 MiB, above from a segment of their own in whole 2 MiB; the best fitting free
+ * block is split; freed blocks are joined with free neighbours and kept for the next request.
  */
 export class CachingAllocator {
   allocated = 0;

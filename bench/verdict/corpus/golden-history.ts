@@ -10,7 +10,10 @@ export interface AcceptedChange {
 /** Columns from the end of a row: the subject of a commit, before them, may hold commas. */
 const PEAK_FROM_END = 3;
 
-/** Every replaced golden value of `megatron-lm/golden_peak_history.csv` below the data directory, in the order of the commits. */
+/**
+ * Every replaced golden value of `megatron-lm/golden_peak_history.csv` below the data directory, in the order of the
+ * commits.
+ */
 export function readAcceptedChanges(data: string): readonly AcceptedChange[] {
   const [, ...lines] = readFileSync(join(data, "megatron-lm", "golden_peak_history.csv"), "utf8")
     .trim()

@@ -35,8 +35,9 @@ function stairs(n: number, growth: number, size: number, even: boolean, random: 
  * `growth` bytes on top of `n` samples, as the shape says:
  * - linear: growth · i / (n − 1);
  * - stairs: the whole number of 2 or 20 MiB stairs nearest to the growth;
- * - saw-tooth: linear, plus a tooth that rises from 0 to A and falls back at once, A evenly drawn from 0.5 to 3 times the growth, its period
- *   (a real number of samples, logarithmically even) from 2.5 samples to a fifth of the series, at a random phase;
+ * - saw-tooth: linear, plus a tooth that rises from 0 to A and falls back at once, A evenly drawn from 0.5 to 3 times
+ *   the growth, its period (a real number of samples, logarithmically even) from 2.5 samples to a fifth of the series,
+ *   at a random phase;
  * - late onset: nothing until a point evenly drawn between 60 and 80 % of the run, then linear.
  */
 export function injection(shape: LeakShape, n: number, growth: number, random: () => number): Injection {

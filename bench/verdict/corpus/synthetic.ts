@@ -46,15 +46,15 @@ class Pile {
   }
 }
 
-type TrendModel = (setting: Setting) => Program;
+type Workload = (setting: Setting) => Program;
 
 const between = (random: () => number, low: number, high: number) => low + (high - low) * random();
 
-const still: TrendModel = () => ({ keep: () => undefined });
+const still: Workload = () => ({ keep: () => undefined });
 
-/** A buffer whose size is drawn anew each step, autocorrelated. */
+/** A buffer whose size is redrawn each step, autocorrelated. */
 const jitter =
-  (phi: number): TrendModel =>
+  (phi: number): Workload =>
   (setting) => {
     const pile = new Pile(setting);
     const sigma = between(setting.random, 0.2, 3) * setting.material;
@@ -68,7 +68,7 @@ const jitter =
   };
 
 /** Approaches a level exponentially: lazy state, growing caches. */
-const warmUp: TrendModel = (setting) => {
+const warmUp: Workload = (setting) => {
   const pile = new Pile(setting);
   const size = between(setting.random, 3, 30) * setting.material;
   const tau = between(setting.random, 0.01, 0.12) * setting.steps;
@@ -76,7 +76,7 @@ const warmUp: TrendModel = (setting) => {
 };
 
 /** A cache that fills evenly until it is full, in the first half. */
-const boundedCache: TrendModel = (setting) => {
+const boundedCache: Workload = (setting) => {
   const pile = new Pile(setting);
   const size = between(setting.random, 2, 15) * setting.material;
   const full = between(setting.random, 0.15, 0.5) * setting.steps;
@@ -84,7 +84,7 @@ const boundedCache: TrendModel = (setting) => {
 };
 
 const jumps =
-  (count: number): TrendModel =>
+  (count: number): Workload =>
   (setting) => {
     const pile = new Pile(setting);
     const at = Array.from({ length: count }, () => between(setting.random, 0.1, 0.9) * setting.steps);
@@ -94,7 +94,7 @@ const jumps =
 
 /** Results gathered and given up every so many steps; the length of a cycle varies where `loose`. */
 const cycle =
-  (loose: number): TrendModel =>
+  (loose: number): Workload =>
   (setting) => {
     const pile = new Pile(setting);
     const size = between(setting.random, 1.5, 10) * setting.material;
@@ -114,7 +114,7 @@ const cycle =
   };
 
 /** Every so often some steps of evaluation need more. */
-const evaluation: TrendModel = (setting) => {
+const evaluation: Workload = (setting) => {
   const pile = new Pile(setting);
   const size = between(setting.random, 2, 12) * setting.material;
   const every = Math.round(between(setting.random, 8, setting.steps / 6));
@@ -123,14 +123,14 @@ const evaluation: TrendModel = (setting) => {
 };
 
 /** Two steps, so that every second sample still sees it. */
-const spike: TrendModel = (setting) => {
+const spike: Workload = (setting) => {
   const pile = new Pile(setting);
   const at = Math.floor(between(setting.random, 0.2, 0.95) * setting.steps);
   return { keep: (step) => pile.resize(step === at || step === at + 1 ? 12 * setting.material : 0) };
 };
 
 const both =
-  (first: TrendModel, second: TrendModel): TrendModel =>
+  (first: Workload, second: Workload): Workload =>
   (setting) => {
     const programs = [first(setting), second(setting)];
     return {
@@ -143,14 +143,14 @@ const both =
 /** Total growth of every leak: two to twelve times what is material. */
 const growthOf = ({ random, material }: Setting) => between(random, 2, 12) * material;
 
-const steadyLeak: TrendModel = (setting) => {
+const steadyLeak: Workload = (setting) => {
   const pile = new Pile(setting);
   const growth = growthOf(setting);
   return { keep: (step) => pile.resize((growth * step) / (setting.steps - 1)) };
 };
 
 /** One tensor kept every so many steps. */
-const tensorLeak: TrendModel = (setting) => {
+const tensorLeak: Workload = (setting) => {
   const growth = growthOf(setting);
   const count = Math.round(between(setting.random, 10, 60));
   let kept = 0;
@@ -165,7 +165,7 @@ const tensorLeak: TrendModel = (setting) => {
 };
 
 /** Kept at random steps, in random amounts. */
-const randomLeak: TrendModel = (setting) => {
+const randomLeak: Workload = (setting) => {
   const growth = growthOf(setting);
   const mean = growth / 40;
   const chance = 40 / setting.steps;
@@ -178,7 +178,7 @@ const randomLeak: TrendModel = (setting) => {
   };
 };
 
-export const HEALTHY: Readonly<Record<string, TrendModel>> = {
+export const HEALTHY: Readonly<Record<string, Workload>> = {
   constant: still,
   "white jitter": jitter(0),
   "AR(1) 0.9 jitter": jitter(0.9),
@@ -192,7 +192,7 @@ export const HEALTHY: Readonly<Record<string, TrendModel>> = {
   "one spike": spike,
 };
 
-export const LEAKING: Readonly<Record<string, TrendModel>> = {
+export const LEAKING: Readonly<Record<string, Workload>> = {
   steady: steadyLeak,
   "a tensor now and then": tensorLeak,
   random: randomLeak,
@@ -208,8 +208,8 @@ export interface Run {
   readonly reserved: Float64Array;
 }
 
-/** Steps × a dozen activations on the allocator model, with what the story keeps. */
-export function runProgram(story: TrendModel, steps: number, random: () => number): Run {
+/** Steps × a dozen activations on the allocator model, with the memory that the workload keeps. */
+export function runProgram(workload: Workload, steps: number, random: () => number): Run {
   const allocator = new CachingAllocator();
   const level = Math.exp(between(random, Math.log(300), Math.log(6000))) * MIB;
   for (let left = level; left > 0; ) {
@@ -217,7 +217,7 @@ export function runProgram(story: TrendModel, steps: number, random: () => numbe
     allocator.malloc(size);
     left -= size;
   }
-  const program = story({ allocator, steps, random, level, material: Math.max(16 * MIB, 0.01 * level) });
+  const program = workload({ allocator, steps, random, level, material: Math.max(16 * MIB, 0.01 * level) });
   const allocated = new Float64Array(steps);
   const reserved = new Float64Array(steps);
   for (let step = 0; step < steps; step++) {

@@ -22,9 +22,9 @@ export interface Block {
 const roundUp = (bytes: number, quantum: number): number => Math.ceil(bytes / quantum) * quantum;
 
 /**
- * A caching allocator as deep-learning frameworks have one: pieces of 512 B, segments of 2 MiB, 20 MiB and multiples of 2 MiB,
- * best fit, neighbours merged when freed, segments kept until asked to give them back. Written from the description of
- * PyTorch's `CUDACachingAllocator`; streams and expandable segments are left out.
+ * A caching allocator as deep-learning frameworks have one: pieces of 512 B, segments of 2 MiB, 20 MiB and multiples of
+ * 2 MiB, best fit, neighbours merged when freed, segments kept until asked to give them back. Written from the
+ * description of PyTorch's `CUDACachingAllocator`; streams and expandable segments are left out.
  */
 export class CachingAllocator {
   allocated = 0;

@@ -32,8 +32,8 @@ export function heldOutCase(seed: number, family: Family, index: number): HeldOu
   let leaked = 0;
   const tables = Array.from({ length: ranks }, (_, rank) => {
     const machine = new Machine(draw, plan.hostBase, plan.hostSpread);
-    const innocent = family.truth !== "healthy" && rank !== guilty;
-    runJob(machine, plan.shape, innocent ? INNOCENT : family.behaviours(plan));
+    const bystander = family.truth !== "healthy" && rank !== guilty;
+    runJob(machine, plan.shape, bystander ? BYSTANDER : family.behaviours(plan));
     const seen = watched(machine.trace(), plan.watch, rank, draw);
     if (rank === guilty) leaked = seen.leaked;
     return seen.tables;
@@ -43,7 +43,7 @@ export function heldOutCase(seed: number, family: Family, index: number): HeldOu
   return { family, seed: caseSeed, recording: recordingOf(tables.flat(), ranks), rank: guilty, leaked, how };
 }
 
-const INNOCENT = [
+const BYSTANDER = [
   {
     before(machine: Machine) {
       machine.scale = 1;

@@ -1,6 +1,6 @@
 import { normal, seeded } from "../random.ts";
 
-/** Random draws of one made-up recording, all from one stream, so that a case is told by its seed alone. */
+/** Random draws of one made-up recording, all from one stream, so that the seed determines a case. */
 export class Draw {
   readonly next: () => number;
 

@@ -29,7 +29,10 @@ function healthy(
   return { name, truth: "healthy", metric: "allocated", fewestSteps, behaviours, ...more };
 }
 
-/** Heavy-tailed input lengths, cut at `longest` times the shortest and shared by all that pads to the longest of a batch. */
+/**
+ * Heavy-tailed input lengths, cut at `longest` times the shortest and shared by all that pads to the longest of a
+ * batch.
+ */
 function heavyTail({ draw }: Plan): Behaviour {
   const exponent = draw.uniform(1.2, 3);
   const longest = draw.uniform(3, 12);
@@ -164,7 +167,9 @@ export const HEALTHY: readonly Family[] = [
   ]),
 ];
 
-/** Growth without an end inside the run: nobody can tell it from a leak by the run alone. Shown, never counted as false. */
+/**
+ * Growth without an end inside the run: the run alone cannot distinguish it from a leak. Shown, never counted as false.
+ */
 export const AMBIGUOUS: readonly Family[] = [
   {
     name: "cache that grows like the logarithm",

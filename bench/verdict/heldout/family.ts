@@ -23,7 +23,7 @@ export interface Family {
   readonly truth: "healthy" | "leak" | "ambiguous";
   /** Which series carries the truth. */
   readonly metric: "allocated" | "host";
-  /** Fewest steps for which the truth can be told from the recording. */
+  /** Minimum number of steps for which the recording shows the truth. */
   readonly fewestSteps: number;
   readonly watch?: (draw: Draw) => Partial<Watch>;
   readonly shape?: (draw: Draw) => Partial<JobShape>;
@@ -60,7 +60,10 @@ function drawShape(draw: Draw, steps: number): JobShape {
   };
 }
 
-/** Steps a run must have to fill the rows: as many by the step; by the clock between a third of a row and fifteen rows a step. */
+/**
+ * Steps a run must have to fill the rows: as many by the step; by the clock between a third of a row and fifteen rows a
+ * step.
+ */
 function stepsFor(watch: Watch, draw: Draw, fewest: number): number {
   if (watch.mode !== "clock") return Math.max(watch.rows, fewest);
   const rowsPerStep = draw.logUniform(0.33, 15);

@@ -13,7 +13,7 @@ function follow(wanted: (machine: Machine) => number): Behaviour {
   };
 }
 
-/** Sets the factor on activations anew each step; the first behaviour of every job. */
+/** Redraws the factor on activations each step. The first behaviour of every job. */
 export function lengths(factor: (machine: Machine) => number): Behaviour {
   return {
     before(machine) {
@@ -85,7 +85,10 @@ export function prefetch(batch: number, depth: number): Behaviour {
   };
 }
 
-/** Long-lived survivors of random size, oldest replaced first: the live set is bounded, the holes between them are not quite. */
+/**
+ * Long-lived survivors of random size, oldest replaced first: the live set is bounded, the holes between them are not
+ * quite.
+ */
 export function fragmenting(live: number, count: number): Behaviour {
   const survivors: Block[] = [];
   return {
@@ -124,7 +127,10 @@ export function hump(height: number, from: number, top: number, until: number): 
   });
 }
 
-/** A job that becomes another one: from `at` on `extra` bytes more live between steps and activations are `factor` as large. */
+/**
+ * A job that becomes another one: from `at` on `extra` bytes more live between steps and activations are `factor` as
+ * large.
+ */
 export function phase(at: number, extra: number, factor: number): Behaviour {
   let changed = false;
   return {
@@ -152,7 +158,10 @@ export function relief(at: number, bytes: number): Behaviour {
   };
 }
 
-/** Requests that come at random, grow a token a step and leave when done: attention caches of a server with `slots` places. */
+/**
+ * Requests that come at random, grow a token a step and leave when done: attention caches of a server with `slots`
+ * places.
+ */
 export function serving(bytesPerToken: number, arrivals: number, meanTokens: number, slots: number): Behaviour {
   const requests: { left: number; tokens: number; cache: Block }[] = [];
   return {

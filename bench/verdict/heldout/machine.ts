@@ -78,7 +78,7 @@ export class Machine {
     for (const block of blocks) this.device.release(block);
   }
 
-  /** Device memory nobody will ever free. */
+  /** Device memory that is never freed. */
   leak(bytes: number): void {
     const before = this.device.allocated;
     this.tensors(bytes);

@@ -5,7 +5,10 @@ import type { Trace } from "./machine.ts";
 
 /** How a run is looked at. */
 export interface Watch {
-  /** `end`, `peak`, `any`: one row per step, at its end, of its maximum, at some moment. `clock`: rows by time, not aligned with steps. */
+  /**
+   * `end`, `peak`, `any`: one row per step, at its end, of its maximum, at some moment. `clock`: rows by time, not
+   * aligned with steps.
+   */
   readonly mode: "end" | "peak" | "any" | "clock";
   /** Rows wanted where the clock decides. */
   readonly rows: number;

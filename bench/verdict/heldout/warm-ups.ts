@@ -27,7 +27,9 @@ export function saturatingCache(total: number, tau: number): Behaviour {
   };
 }
 
-/** A schedule that raises the work of a step (batch size, sequence length, with the learning rate) and then holds it. */
+/**
+ * A schedule that raises the work of a step (batch size, sequence length, with the learning rate) and then holds it.
+ */
 export function schedule(from: number, rampSteps: number): Behaviour {
   return {
     before(machine) {
@@ -77,7 +79,10 @@ export function planPerShape(total: number, shapes: number): Behaviour {
   };
 }
 
-/** A store of everything ever seen where new things grow rare: total grows like the logarithm of the step, without an end. */
+/**
+ * A store of everything ever seen where new things grow rare: total grows like the logarithm of the step, without an
+ * end.
+ */
 export function logCache(perFold: number, knee: number): Behaviour {
   let filled = 0;
   return {

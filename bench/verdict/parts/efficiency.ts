@@ -28,7 +28,9 @@ function slopeVariance(n: number, phi: number): number {
   return product(one, one) / (product(one, one) * product(line, line) - product(one, line) ** 2);
 }
 
-/** Smallest total growth that any unbiased test of 1 % can find nine times in ten, in standard deviations (Cramér–Rao). */
+/**
+ * Smallest total growth that any unbiased test of 1 % can find nine times in ten, in standard deviations (Cramér–Rao).
+ */
 export const leastGrowth = (n: number, phi: number): number => Z * (n - 1) * Math.sqrt(slopeVariance(n, phi));
 
 function found(rule: Rule, n: number, phi: number, growth: number, tries: number, seed: number): Share {

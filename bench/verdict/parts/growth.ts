@@ -12,8 +12,11 @@ import type { Part } from "./part.ts";
 
 /** Leaked over the run, shares of the base. */
 const LEAKS = [0.02, 0.05, 0.1, 0.5] as const;
-/** Runs drawn of every family, without a leak and with each; changes told with them; baseline runs of a change. */
-const SIZES = { quick: { clean: 200, leaky: 60, told: 300 }, full: { clean: 1500, leaky: 300, told: 3000 } } as const;
+/** Runs of every family, without a leak and with each; changes judged with them; baseline runs of a change. */
+const SIZES = {
+  quick: { clean: 200, leaky: 60, judged: 300 },
+  full: { clean: 1500, leaky: 300, judged: 3000 },
+} as const;
 const HISTORY = 10;
 
 const WITHIN: readonly Rule[] = [stormlogR2, stormlogTemporal, tracemlAny, mannKendall, cpythonR];
@@ -48,7 +51,7 @@ function dealer(pool: readonly Run[], random: () => number): () => MeasuredSerie
 /** What of a change's runs is known: all, or only the growth, as if the peak had come from something else. */
 type Known = "all" | "growth";
 
-interface Telling {
+interface Judging {
   readonly clean: readonly Run[];
   readonly changed: readonly Run[];
   readonly known?: Known;
@@ -56,7 +59,7 @@ interface Telling {
   readonly base?: boolean;
 }
 
-function tell({ clean, changed, known = "all", base = true }: Telling, random: () => number): DecisionOutcome {
+function tell({ clean, changed, known = "all", base = true }: Judging, random: () => number): DecisionOutcome {
   const accepted = dealer(clean, random);
   const dealt = changed === clean ? accepted : dealer(changed, random);
   return judgeUntilFinal({
@@ -84,13 +87,15 @@ function tryFamily(family: Family, seed: number, sizes: (typeof SIZES)["quick" |
   const random = seeded(seed);
   const clean = Array.from({ length: sizes.clean }, () => measured(family, 0, random));
   const leaky = LEAKS.map((leak) => Array.from({ length: sizes.leaky }, () => measured(family, leak, random)));
-  const told = (count: number, telling: Omit<Telling, "clean">) =>
-    Array.from({ length: count }, () => tell({ clean, ...telling }, random));
-  const third = Math.ceil(sizes.told / 3);
-  const same = told(sizes.told, { changed: clean });
-  const alone = told(sizes.told, { changed: clean, base: false });
-  const growthAlone = told(sizes.told, { changed: clean, known: "growth" });
-  const found = leaky.map((changed) => [told(third, { changed }), told(third, { changed, known: "growth" })] as const);
+  const judged = (count: number, judging: Omit<Judging, "clean">) =>
+    Array.from({ length: count }, () => tell({ clean, ...judging }, random));
+  const third = Math.ceil(sizes.judged / 3);
+  const same = judged(sizes.judged, { changed: clean });
+  const alone = judged(sizes.judged, { changed: clean, base: false });
+  const growthAlone = judged(sizes.judged, { changed: clean, known: "growth" });
+  const found = leaky.map(
+    (changed) => [judged(third, { changed }), judged(third, { changed, known: "growth" })] as const,
+  );
   const runs = same.reduce((sum, { candidateRuns, baseRuns }) => sum + candidateRuns + baseRuns, 0) / same.length;
   const alarmed = (pool: readonly Run[], rule: number): Share => ({
     hits: pool.filter(({ alarms }) => alarms[rule]).length,
@@ -123,7 +128,7 @@ export const growth: Part = ({ quick, seed }) => {
   return [
     {
       title: "Growth gate on runs that keep nothing, and with a leak in them",
-      note: `Runs of 60 s at 10 Hz over 60 iterations on 1 GiB, analysed, measured and judged like any other (peak, growth and class); ${HISTORY} baseline runs of a session each, ${sizes.told} changes (a third with a leak), dealt from ${sizes.clean} runs without and ${sizes.leaky} with each leak. Power: red; in brackets by growth alone, as if the peak came from something else.`,
+      note: `Runs of 60 s at 10 Hz over 60 iterations on 1 GiB, analysed, measured and judged like any other (peak, growth and class); ${HISTORY} baseline runs of a session each, ${sizes.judged} changes (a third with a leak), dealt from ${sizes.clean} runs without and ${sizes.leaky} with each leak. Power: red; in brackets by growth alone, as if the peak came from something else.`,
       rows: [
         [
           "runs",

@@ -62,7 +62,7 @@ export const heldout: Part = ({ quick, seed }) => {
         calls.add(name, called);
         rising.add(name, ["rising", "leak"].includes(answer.series.class));
         if (family.truth !== "leak") continue;
-        calls.add(`${name}/innocent`, answer.falseLeak !== null);
+        calls.add(`${name}/healthy`, answer.falseLeak !== null);
         recall.add(`${name}/not visible`, !answer.visible);
         if (!answer.visible) continue;
         recall.add(name, called);

@@ -7,7 +7,7 @@ import { seeded } from "../random.ts";
 import type { Part } from "./part.ts";
 
 const MIN_POINTS = 24;
-/** Fewer stairs than this are a step or two: nobody could tell them from jumps, and they are not asked for. */
+/** Fewer stairs than this are a step or two: they cannot be distinguished from jumps, and are not generated. */
 const MIN_STAIRS = 4;
 const GROWTHS = [0.02, 0.05, 0.1, 0.2] as const;
 const STAIRS = LEAK_SHAPES.filter((shape) => shape.includes("stairs"));

@@ -10,7 +10,7 @@ import type { Part, Table } from "./part.ts";
 const EFFECTS = [1, 1.02, 1.05, 1.1] as const;
 /** The counter of these worlds counts whole MiB pairs. */
 const QUANTUM = 2 * MIB;
-/** Changes told in a cell: without an effect, with one, and of each in the table of baseline sizes. */
+/** Changes judged in a cell: without an effect, with one, and of each in the table of baseline sizes. */
 const ROUNDS = {
   quick: { clean: 300, changed: 100, sizes: 100 },
   full: { clean: 10_000, changed: 3000, sizes: 1000 },
@@ -22,7 +22,7 @@ interface Tried extends Share {
   readonly runs: number;
 }
 
-/** A rule in a world: baseline, change and base drawn anew each round, the change's peaks times `effect`. */
+/** A rule in a world: baseline, change and base are redrawn each round, the change's peaks times `effect`. */
 function tryRule(rule: PeakRule, world: NoiseWorld, effect: number, rounds: number, seed: number): Tried {
   const random = seeded(seed);
   let hits = 0;

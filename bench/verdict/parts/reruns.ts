@@ -14,7 +14,7 @@ import { stormlogSpike } from "../rules/peak-stormlog.ts";
 import type { Part, Table } from "./part.ts";
 
 const EFFECTS = [1, 1.03, 1.05] as const;
-/** Changes told of each group and effect. */
+/** Changes judged of each group and effect. */
 const ROUNDS = { quick: 10, full: 100 } as const;
 /** A baseline needs five runs, and the change one of its own. */
 const MIN_RUNS = 6;
@@ -59,8 +59,8 @@ interface Tried {
 }
 
 /**
- * A rule on every group: as many baseline runs as it wants and the group has without one, that one as the first run of the
- * change, and what is measured again drawn from the whole group, the change's times `effect`.
+ * A rule on every group: as many baseline runs as it wants and the group has without one, that one as the first run of
+ * the change, and what is measured again drawn from the whole group, the change's times `effect`.
  */
 function tryRule(
   rule: PeakRule,

@@ -4,7 +4,7 @@ import { describeShare, type Share, shortShare } from "../intervals.ts";
 import { normal, seeded } from "../random.ts";
 import type { Part } from "./part.ts";
 
-/** Changes told in a cell: without an effect, and with one. */
+/** Changes judged in a cell: without an effect, and with one. */
 const ROUNDS = { quick: { clean: 300, changed: 100 }, full: { clean: 10_000, changed: 2000 } } as const;
 /** Standard deviation of the level of a session, and of a run within it, shares of the level. */
 const OFFSETS = [0.003, 0.01, 0.02] as const;
@@ -17,7 +17,7 @@ const LAYOUTS = [
   [10, 1],
 ] as const;
 
-interface Told extends Share {
+interface JudgedShare extends Share {
   /** Changes that went as far as the base commit. */
   readonly asked: number;
   /** Mean runs a change costs. */
@@ -32,7 +32,7 @@ function tell(
   [sessions, each]: (typeof LAYOUTS)[number],
   offset: number,
   how: { readonly effect: number; readonly base: boolean; readonly count: number; readonly seed: number },
-): Told {
+): JudgedShare {
   const random = seeded(how.seed);
   const night = () => 1024 * MIB * (1 + offset * normal(random));
   const run = (level: number) => peakOnly(Math.round(level * (1 + WITHIN * normal(random))));
@@ -57,18 +57,18 @@ export const sessions: Part = ({ quick, seed }) => {
   const rounds = quick ? ROUNDS.quick : ROUNDS.full;
   const rows = OFFSETS.flatMap((offset, o) =>
     LAYOUTS.map((layout, l) => {
-      const told = (effect: number, base: boolean) => {
+      const judged = (effect: number, base: boolean) => {
         const count = effect === 1 ? rounds.clean : rounds.changed;
         return tell(layout, offset, { effect, base, count, seed: seed + 1000 * o + 100 * l + Math.round(50 * effect) });
       };
-      const [without, clean] = [told(1, false), told(1, true)];
+      const [without, clean] = [judged(1, false), judged(1, true)];
       return [
         `${100 * offset} %`,
         `${layout[0]} × ${layout[1]}`,
         describeShare(without),
         describeShare(clean),
         shortShare({ hits: clean.asked, of: clean.of }),
-        ...[1.02, 1.05].map((effect) => `${shortShare(told(effect, true))} / ${shortShare(told(effect, false))}`),
+        ...[1.02, 1.05].map((effect) => `${shortShare(judged(effect, true))} / ${shortShare(judged(effect, false))}`),
         clean.runs.toFixed(2),
       ];
     }),

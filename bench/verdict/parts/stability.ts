@@ -38,14 +38,14 @@ export const stability: Part = ({ data, seed, quick }) => {
       );
     }
   }
-  for (const [source, stories] of [
+  for (const [source, workloads] of [
     ["synthetic, healthy", HEALTHY],
     ["synthetic, leaking", LEAKING],
   ] as const) {
-    for (const story of Object.values(stories)) {
+    for (const workload of Object.values(workloads)) {
       for (const steps of [120, 300, 600]) {
         for (let round = 0; round < (quick ? 5 : 20); round++) {
-          compare(source, runProgram(story, steps, random).allocated, 0);
+          compare(source, runProgram(workload, steps, random).allocated, 0);
         }
       }
     }

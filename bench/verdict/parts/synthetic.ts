@@ -10,14 +10,14 @@ export const synthetic: Part = ({ seed, quick, rules }) => {
   const tally = new Tally();
   const rounds = quick ? 10 : 50;
   const shapes = [
-    ...Object.entries(HEALTHY).map(([name, story]) => ({ name, story, leaks: false })),
-    ...Object.entries(LEAKING).map(([name, story]) => ({ name, story, leaks: true })),
+    ...Object.entries(HEALTHY).map(([name, workload]) => ({ name, workload, leaks: false })),
+    ...Object.entries(LEAKING).map(([name, workload]) => ({ name, workload, leaks: true })),
   ];
-  for (const [index, { name, story, leaks }] of shapes.entries()) {
+  for (const [index, { name, workload, leaks }] of shapes.entries()) {
     const random = seeded(seed + 101 * index);
     for (const steps of LENGTHS) {
       for (let round = 0; round < rounds; round++) {
-        const run = runProgram(story, steps, random);
+        const run = runProgram(workload, steps, random);
         for (const rule of rules) {
           const leak = rule.judge(run.allocated, "level") === "leak";
           tally.add(`${rule.name} ${leaks}`, leak);
@@ -46,7 +46,7 @@ export const synthetic: Part = ({ seed, quick, rules }) => {
       title: "By program",
       note: "Share called leak.",
       rows: [
-        ["story", ...detail.map(({ name }) => name)],
+        ["workload", ...detail.map(({ name }) => name)],
         ...shapes.map(({ name, leaks }) => [
           `${leaks ? "leak: " : ""}${name}`,
           ...detail.map((rule) => shortShare(tally.get(`${rule.name} ${name} ${leaks}`))),

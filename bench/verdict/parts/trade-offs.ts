@@ -1,7 +1,7 @@
 import { analyze } from "../../../src/analysis/analyze.ts";
 import type { OrderedSeries } from "../../../src/analysis/ordered.ts";
 import { toBins } from "../../../src/analysis/trend/bins.ts";
-import { classifyDrift } from "../../../src/analysis/trend/drift.ts";
+import { classifyDrift } from "../../../src/analysis/trend/classify-drift.ts";
 import { MIB } from "../../../src/core/units.ts";
 import { median } from "../../../src/stats/order-statistics.ts";
 import { injection, type LeakShape } from "../corpus/inject.ts";
@@ -38,9 +38,9 @@ function floors(series: readonly RealSeries[], seed: number, rounds: number): Ta
   };
   for (const { bytes } of series) each("real", bytes);
   const random = seeded(seed + 13);
-  for (const story of Object.values(HEALTHY)) {
+  for (const workload of Object.values(HEALTHY)) {
     for (const steps of [60, 120, 300, 600]) {
-      for (let round = 0; round < rounds; round++) each("synthetic", runProgram(story, steps, random).allocated);
+      for (let round = 0; round < rounds; round++) each("synthetic", runProgram(workload, steps, random).allocated);
     }
   }
   for (const { bytes } of series) {

@@ -2,8 +2,8 @@ import tCdf from "@stdlib/stats-base-dists-t-cdf";
 import { deviation, meanOf } from "./peak-moments.ts";
 
 /**
- * Change points as Apache Otava finds them: E-divisive splits (Matteson and James 2014) in sliding windows, each accepted by
- * an equal-variance t test, then weak points removed again (Fleming et al. 2023, "Hunter").
+ * Change points as Apache Otava finds them: E-divisive splits (Matteson and James 2014) in sliding windows, each
+ * accepted by an equal-variance t test, then weak points removed again (Fleming et al. 2023, "Hunter").
  */
 export interface ChangePoint {
   /** First value after the change. */
@@ -11,7 +11,9 @@ export interface ChangePoint {
   readonly p: number;
 }
 
-/** p of a two-sided t test with pooled variance. Deviations have n below, which is Otava's own (and a little too sure). */
+/**
+ * p of a two-sided t test with pooled variance. Deviations have n below, which is Otava's own (and a little too sure).
+ */
 function testP(left: readonly number[], right: readonly number[]): number {
   const [n, m] = [left.length, right.length];
   const freedom = n + m - 2;
@@ -41,7 +43,10 @@ function pairSums(series: readonly number[], from: number, n: number): Float64Ar
   return sums;
 }
 
-/** The split that maximises the energy distance between `[from, at)` and `[at, end)`, over all `at` and all `end` up to `to`. */
+/**
+ * The split that maximises the energy distance between `[from, at)` and `[at, end)`, over all `at` and all `end` up to
+ * `to`.
+ */
 function bestSplit(series: readonly number[], from: number, to: number): { index: number; distance: number } | null {
   const n = to - from;
   if (n < 2) return null;

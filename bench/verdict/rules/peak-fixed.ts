@@ -9,8 +9,8 @@ export const ratioOverLast = (percent: number): PeakRule =>
   oneRunRule(`ratio ${percent} % of the last run`, 1, (baseline, value) => value / last(baseline) > percent / 100);
 
 /**
- * pytest-memray's `fail_on_increase`: one byte more than the last success. A success is never above the one before, so what
- * is kept is the least of the runs so far.
+ * pytest-memray's `fail_on_increase`: one byte more than the last success. A success is never above the one before, so
+ * what is kept is the least of the runs so far.
  */
 export const anyIncrease: PeakRule = oneRunRule("any increase", 10, (baseline, value) => value > Math.min(...baseline));
 

@@ -4,8 +4,8 @@ import { type PeakRule, sampleRule } from "./peak-rule.ts";
 const CRITICAL = 1.959963985;
 
 /**
- * Standard score of Mann and Whitney's U: how often a candidate lies above a baseline run, against half of all pairs, with
- * the variance corrected for ties and a half taken off for continuity. 0 where all values are equal.
+ * Standard score of Mann and Whitney's U: how often a candidate lies above a baseline run, against half of all pairs,
+ * with the variance corrected for ties and a half taken off for continuity. 0 where all values are equal.
  */
 export function rankScore(baseline: readonly number[], candidate: readonly number[]): number {
   const [n, m] = [baseline.length, candidate.length];

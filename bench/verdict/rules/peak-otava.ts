@@ -6,8 +6,8 @@ import { type PeakRule, sampleRule } from "./peak-rule.ts";
 const AFTER = 3;
 
 /**
- * Otava's change points over 50 accepted runs and three of the change. An alarm is a point among the last three after which
- * the level is higher; Otava itself looks at a history, not at one pull request.
+ * Otava's change points over 50 accepted runs and three of the change. An alarm is a point among the last three after
+ * which the level is higher; Otava itself looks at a history, not at one pull request.
  */
 export const otavaWindow: PeakRule = sampleRule("Otava window 50, 3 runs after", 50, AFTER, (baseline, candidate) => {
   const series = [...baseline, ...candidate];

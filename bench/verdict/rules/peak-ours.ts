@@ -2,7 +2,10 @@ import type { Metric } from "../../../src/telemetry/recording/model.ts";
 import { judgeUntilFinal, peakOnly } from "../decide.ts";
 import type { PeakRule } from "./peak-rule.ts";
 
-/** Our own rule on peaks alone, each baseline run of a session of its own. `withBase`: whether the base can be run again. */
+/**
+ * Our own rule on peaks alone, each baseline run of a session of its own. `withBase`: whether the base can be run
+ * again.
+ */
 export function oursOnPeaks(withBase: boolean, history = 10, metric: Metric = "allocated"): PeakRule {
   return {
     name: withBase ? "Stormlog Gate" : "Stormlog Gate, base not run",

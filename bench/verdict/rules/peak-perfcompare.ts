@@ -1,7 +1,9 @@
 import { deviation, meanOf } from "./peak-moments.ts";
 import { type PeakRule, sampleRule } from "./peak-rule.ts";
 
-/** Welch's t of two samples; 0 where neither varies, as Perfherder's server has it (a division by zero that it catches). */
+/**
+ * Welch's t of two samples; 0 where neither varies, as Perfherder's server has it (a division by zero that it catches).
+ */
 export function welchT(baseline: readonly number[], candidate: readonly number[]): number {
   const error = Math.sqrt(
     deviation(baseline, 1) ** 2 / baseline.length + deviation(candidate, 1) ** 2 / candidate.length,

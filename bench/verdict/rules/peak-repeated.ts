@@ -1,4 +1,4 @@
-import { median } from "../../../src/stats/spread.ts";
+import { median } from "../../../src/stats/order-statistics.ts";
 import type { PeakRule } from "./peak-rule.ts";
 
 /** Scale of a metric as these rules want it, bytes. */
@@ -9,7 +9,10 @@ export interface PeakScale {
   readonly quantum: number;
 }
 
-/** Median plus the largest of the floor, 0.5 % and 1.5 spreads (normal-scaled MAD, at least the quantum's rounding error). */
+/**
+ * Median plus the largest of the floor, 0.5 % and 1.5 spreads (normal-scaled MAD, at least the quantum's rounding
+ * error).
+ */
 function threshold(baseline: readonly number[], { floor, quantum }: PeakScale): number {
   const centre = median(baseline);
   const mad = 1.4826 * median(baseline.map((value) => Math.abs(value - centre)));
@@ -30,7 +33,7 @@ export const threeOfThree = (scale: PeakScale): PeakRule => ({
 });
 
 /**
- * Adaptive confirmation as it was first written down: as many runs (2 to 6) as bring the estimated chance of an innocent breach,
+ * Adaptive confirmation as it was first written down: as many runs (2 to 6) as bring the estimated false alarm rate,
  * from the baseline's own share above the limit, below 0.1 %. No base re-run.
  */
 export const adaptive = (scale: PeakScale): PeakRule => ({
@@ -44,8 +47,8 @@ export const adaptive = (scale: PeakScale): PeakRule => ({
 });
 
 /**
- * Adaptive confirmation, then the base three times in the same session: first and median run of the change must lie above
- * the base's median, its lowest above the base's lowest, by the margin these runs give.
+ * Adaptive confirmation, then the base three times in the same session: first and median run of the change must lie
+ * above the base's median, its lowest above the base's lowest, by the margin these runs give.
  */
 export const adaptiveDuet = (scale: PeakScale): PeakRule => ({
   name: "adaptive, then base re-run",

@@ -1,7 +1,8 @@
 import tCdf from "@stdlib/stats-base-dists-t-cdf";
 import { GIB } from "../../../src/core/units.ts";
-import { fitLine } from "../../../src/stats/fit.ts";
-import { mean, median } from "../../../src/stats/order-statistics.ts";
+import { fitLine } from "../../../src/stats/least-squares.ts";
+import { mean } from "../../../src/stats/moments.ts";
+import { median } from "../../../src/stats/order-statistics.ts";
 import { type Rule, thinned } from "./rule.ts";
 
 const index = (n: number) => Float64Array.from({ length: n }, (_, i) => i);
@@ -19,8 +20,8 @@ export const stormlogR2: Rule = {
 };
 
 /**
- * TraceML's bands: means of 15–25 %, 45–55 % and 90–100 % of the window must rise strictly. From 1 GiB on it is confirmed, its only
- * warning; below it is early, which it shows for information.
+ * TraceML's bands: means of 15–25 %, 45–55 % and 90–100 % of the window must rise strictly. From 1 GiB on it is
+ * confirmed, its only warning; below it is early, which it shows for information.
  */
 export const tracemlBands: Rule = {
   name: "TraceML bands (warning)",

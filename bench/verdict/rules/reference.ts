@@ -1,7 +1,9 @@
-import { warmupCut } from "../../../src/analysis/trend/warmup.ts";
 import { MIB } from "../../../src/core/units.ts";
-import { fitLine, studentQuantile } from "../../../src/stats/fit.ts";
-import { mean, median } from "../../../src/stats/order-statistics.ts";
+import { fitLine } from "../../../src/stats/least-squares.ts";
+import { mean } from "../../../src/stats/moments.ts";
+import { residualMser } from "../../../src/stats/mser.ts";
+import { median } from "../../../src/stats/order-statistics.ts";
+import { studentQuantile } from "../../../src/stats/student-t.ts";
 import { type Answer, type Rule, thinned } from "./rule.ts";
 
 /** Lag of the highest autocorrelation of the detrended series after its first zero crossing; 1 for none. */
@@ -43,7 +45,7 @@ function judgeLevel(values: Float64Array): Answer {
     return p > 1 ? Math.min(...block) : median(block);
   });
   const index = Float64Array.from({ length: blocks }, (_, i) => i);
-  const z = low.subarray(warmupCut(index, low, noise));
+  const z = low.subarray(residualMser(index, low, noise));
   const parts = Math.min(12, z.length);
   if (parts < 6) return "none";
   const y = Float64Array.from({ length: parts }, (_, k) =>
@@ -90,8 +92,8 @@ function judgeHighwater(values: Float64Array): Answer {
 }
 
 /**
- * The batch-means detector this project started from: residual MSER trim, t test on twelve parts, shape conditions on the
- * size of single rises; the record rule for running maxima.
+ * The batch-means detector this project started from: residual MSER trim, t test on twelve parts, shape conditions on
+ * the size of single rises; the record rule for running maxima.
  */
 export const referenceDetector: Rule = {
   name: "batch-means reference",

@@ -1,5 +1,5 @@
 import tCdf from "@stdlib/stats-base-dists-t-cdf";
-import { fitLine } from "../../../src/stats/fit.ts";
+import { fitLine } from "../../../src/stats/least-squares.ts";
 import type { Rule } from "./rule.ts";
 
 /** Stormlog's temporal trend: Pearson's r above 0.5 with a two-sided p below 0.05, growing. */

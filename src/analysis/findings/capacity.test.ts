@@ -13,15 +13,15 @@ const finding = (columns: Parameters<typeof tableOf>[0], classification: string,
   );
 
 describe("the time until common devices are full", () => {
-  it("stands in a leak's evidence, in steps", () => {
-    // 1 GiB and 100 MiB over 100 steps: 15 GiB less 100 MiB are left of 16.
+  it("is in a leak's evidence, in steps", () => {
+    // 1 GiB and 100 MiB over 100 steps: 15 GiB less 100 MiB of 16 GiB remain.
     const evidence = finding({ allocated: growing(noisy(0), 100)(101, prng(1)) }, "leak")!.evidence;
     expect(evidence.steps_to_oom_16_gb).toBe(15 * 1024 - 100);
     expect(evidence.steps_to_oom_141_gb).toBe(140 * 1024 - 100);
     expect(evidence.steps_to_oom).toBeNull();
   });
 
-  it("is in seconds without steps, 0 where it is too late, and of no use on the host", () => {
+  it("is in seconds without steps, 0 where it is too late, and absent on the host", () => {
     const values = growing(noisy(0), 400)(101, prng(1)).map((value) => value + 17 * GIB);
     const evidence = finding({ allocated: values }, "leak", false)!.evidence;
     expect(evidence.seconds_to_oom_16_gb).toBe(0);
@@ -33,7 +33,7 @@ describe("the time until common devices are full", () => {
 describe("allocator slack", () => {
   const reserved = new Float64Array(101).fill(3 * GIB);
 
-  it("tells how long the measured leak stays hidden from the driver", () => {
+  it("reports how long the measured leak stays hidden from the driver", () => {
     const slack = finding({ allocated: growing(noisy(0), 100)(101, prng(1)), reserved }, "allocator_slack")!;
     expect(slack.severity).toBe("info");
     expect(slack.evidence).toMatchObject({
@@ -45,13 +45,13 @@ describe("allocator slack", () => {
     expect(slack.description).toContain("would stay hidden from the driver for 1948 steps");
   });
 
-  it("speaks of the smallest leak that would have been seen where nothing grows", () => {
+  it("uses the smallest detectable leak when nothing grows", () => {
     const slack = finding({ allocated: noisy(1)(101, prng(1)), reserved }, "allocator_slack")!;
     expect(slack.evidence.leak).toBe("smallest detectable");
     expect(Number(slack.evidence.hidden_units)).toBeGreaterThan(1000);
   });
 
-  it("is not worth a word when it is small, or when one of the two is unknown", () => {
+  it("is not reported when it is small, or when one of the two is unknown", () => {
     const allocated = noisy(0)(101, prng(1));
     expect(finding({ allocated, reserved: allocated.map((v) => v + 10 * MIB) }, "allocator_slack")).toBeUndefined();
     expect(finding({ allocated }, "allocator_slack")).toBeUndefined();
@@ -65,7 +65,7 @@ describe("a horizon of a million steps", () => {
   const judged = (perStep: number, given: typeof horizon | null) =>
     analyze(recordingOf([tableOf({ allocated: heap(perStep) }, { steps: true, device: "host" })]), { horizon: given });
 
-  it("makes 1.3 kB a step a leak, which is a note without it", () => {
+  it("makes 1.3 kB a step a leak, which is slow_growth without it", () => {
     expect(judged(1300, horizon).series[0]?.class).toBe("leak");
     const now = judged(1300, null);
     expect(now.series[0]?.class).toBe("flat");
@@ -73,9 +73,9 @@ describe("a horizon of a million steps", () => {
     expect(Number(now.findings[0]?.evidence.projected_bytes)).toBeCloseTo(1.3e9, -7);
   });
 
-  it("leaves 100 bytes a step alone: 100 MB are below its floor of 128 MiB", () => {
+  it("ignores 100 bytes a step: 100 MB are below its floor of 128 MiB", () => {
     const later = judged(100, horizon);
     expect(later.series[0]?.class).toBe("flat");
-    expect(later.findings[0]?.description).toContain("below what matters there");
+    expect(later.findings[0]?.description).toContain("below the floor there");
   });
 });

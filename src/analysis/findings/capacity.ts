@@ -8,8 +8,9 @@ import { FLOOR_BYTES } from "../trend/materiality.ts";
 const COMMON_SIZES_GIB = [16, 24, 40, 80, 141] as const;
 
 /**
- * When growth at the measured speed fills devices of common sizes: `steps_to_oom_16_gb` and so on, `seconds_to_oom_…` where there
- * are no steps; 0 where the level is above that size already. Empty for the host and for what does not grow.
+ * Time until growth at the measured speed fills devices of common sizes: `steps_to_oom_16_gb` and so on,
+ * `seconds_to_oom_…` without steps. 0 where the level is already above that size. Empty for the host and without
+ * growth.
  */
 export function fillTimes({ analysis, lastBytes }: AnalysedSeries): Readonly<Record<string, number>> {
   const perStep = analysis.slope_bytes_per_step;
@@ -27,11 +28,11 @@ export function fillTimes({ analysis, lastBytes }: AnalysedSeries): Readonly<Rec
 interface Speed {
   readonly bytes: number;
   readonly unit: "step" | "second";
-  /** Measured growth, or the slowest leak this series could have shown. */
+  /** Measured growth, or the smallest detectable leak of this series. */
   readonly kind: "measured" | "smallest detectable";
 }
 
-/** The speed that is spoken of: that of the growth that was found, else the slowest that would have been. */
+/** Speed of the measured growth, else of the smallest detectable leak. */
 function speedOf(allocated: SeriesAnalysis): Speed | null {
   const { slope_bytes_per_step: perStep, slope_bytes_per_s: perSecond, growth_bytes: growth } = allocated;
   if (allocated.class === "leak" || allocated.class === "rising") {
@@ -49,9 +50,9 @@ function speedOf(allocated: SeriesAnalysis): Speed | null {
 }
 
 /**
- * What the driver cannot see: memory the allocator holds but has not handed out takes up a leak for that long. Slack is the
- * peak reserved minus the peak allocated, per rank and device where both are known; nothing is said of less than 16 MiB,
- * or of what a single step or second uses up.
+ * Memory that the allocator holds without using it hides a leak from the driver until the leak has filled it. This
+ * slack is the peak reserved minus the peak allocated, per rank and device where both are known. Not reported below 16
+ * MiB, or when the leak fills it within one step or second.
  */
 export function slackFindings(all: readonly AnalysedSeries[]): Finding[] {
   const placeOf = ({ rank, device }: SeriesAnalysis) => `${rank} ${device}`;
@@ -68,7 +69,7 @@ export function slackFindings(all: readonly AnalysedSeries[]): Finding[] {
     const slack = reserved - allocated.peak_bytes;
     if (!(slack > FLOOR_BYTES.reserved)) return [];
     const hidden = Math.floor(slack / speed.bytes);
-    // Out in the open within one step or second: nothing is hidden.
+    // Visible within one step or second.
     if (hidden === 0) return [];
     const count = plural(hidden, speed.unit);
     const leak = speed.kind === "measured" ? "The growth measured here," : "A leak of";
@@ -90,7 +91,9 @@ export function slackFindings(all: readonly AnalysedSeries[]): Finding[] {
           hidden_units: hidden,
         },
         description: `The allocator holds ${formatBytes(slack)} more than it needs at its peak. ${leak} ${formatBytes(speed.bytes)} per ${speed.unit}${speed.kind === "measured" ? "," : ""} would stay hidden from the driver for ${count}.`,
-        remediation: ["Record the allocator's own counters: device-used and reserved memory show such a leak late."],
+        remediation: [
+          "Record the allocator's own counters, because device-used and reserved memory show such a leak late.",
+        ],
       },
     ];
   });

@@ -5,17 +5,17 @@ import type { Finding } from "../document.ts";
 import type { MetricSeries } from "../series.ts";
 import { type AnalysedSeries, MIN_SAMPLES } from "../series-analysis.ts";
 
-/** A rank that covers less than this share of what the longest one covers ended early, or began late. */
+/** A rank that covers less than this share of the longest rank's span ended early or began late. */
 const COVERED_SHARE = 0.8;
 
-/** What of a series' samples is asked for besides its analysis. */
+/** Facts about a series' samples besides its analysis. */
 export interface SeriesShape {
   readonly rank: number;
   readonly device: string;
   readonly metric: Metric;
   /** Samples, unusable ones included. */
   readonly rows: number;
-  /** First and last step, and moment in nanoseconds, of a usable sample; null where there is none. */
+  /** First and last step, and time in nanoseconds, of a usable sample; null when there is none. */
   readonly steps: Extent | null;
   readonly time: Extent | null;
 }
@@ -30,7 +30,7 @@ const where = ({ rank, device, metric }: SeriesShape): Pick<Finding, "rank" | "d
   metric,
 });
 
-/** What of the data kept a series from being judged, in words: no answer is ever silent. */
+/** Reports why a series could not be judged, so that no series is skipped silently. */
 export function dataFindings(
   collected: readonly SeriesShape[],
   analysed: readonly AnalysedSeries[],
@@ -70,14 +70,14 @@ function unjudged(series: SeriesShape, { analysis }: AnalysedSeries): Finding[] 
     said(
       "insufficient_data",
       analysis.samples < MIN_SAMPLES
-        ? `${series.metric} memory has ${rows}; growth is judged from ${MIN_SAMPLES} on.`
+        ? `${series.metric} memory has ${rows} (growth is judged from ${MIN_SAMPLES} on).`
         : `${series.metric} memory has ${rows}, but they do not spread over enough of the run to judge growth.`,
       "Run longer or sample more often.",
     ),
   ];
 }
 
-/** A length in steps says nothing about a series without steps, nor one in hours about a series without a clock. */
+/** A horizon in steps does not apply to a series without steps, nor one in hours to a series without a clock. */
 function horizonUnused(series: SeriesShape, entry: AnalysedSeries, horizon: Horizon | null): Finding[] {
   const { analysis, growthAtHorizon } = entry;
   if (horizon === null || growthAtHorizon !== null || analysis.growth_bytes === null) return [];
@@ -89,7 +89,7 @@ function horizonUnused(series: SeriesShape, entry: AnalysedSeries, horizon: Hori
       confidence: 1,
       ...where(series),
       evidence: { horizon: horizon.kind === "steps" ? horizon.steps : horizon.seconds, horizon_unit: horizon.kind },
-      description: `The stated horizon cannot be applied to ${series.metric} memory: the series has no ${lacks}. Its growth was judged over what was observed.`,
+      description: `The stated horizon cannot be applied to ${series.metric} memory: the series has no ${lacks}. Its growth was judged over the observed span.`,
       remediation: [
         horizon.kind === "steps"
           ? "State the horizon in hours, or record the training step."
@@ -118,8 +118,8 @@ function extent(axis: Float64Array | null, bytes: Float64Array): Extent | null {
 }
 
 /**
- * Ranks that cover less of the run than the others: a rank that died says nothing about the time after. Steps are compared
- * where every rank has them; else lengths of time, which do not depend on the ranks' clocks agreeing.
+ * Ranks that cover less of the run than the others: a rank that died has no samples for the time after. Steps are
+ * compared if every rank has them, else durations, which do not depend on the ranks' clocks.
  */
 function shortRanks(collected: readonly SeriesShape[]): Finding[] {
   for (const metric of ["allocated", "used", "reserved", "host"] as const) {
@@ -146,8 +146,8 @@ function shortRanks(collected: readonly SeriesShape[]): Finding[] {
           confidence: 1,
           ...where(series),
           evidence: { unit, covered: covered * scale, longest_rank: longest * scale, samples: series.rows },
-          description: `Rank ${series.rank} covers ${round(covered * scale)} of the ${round(longest * scale)} ${unit} that the longest rank covers; nothing is known of it for the rest.`,
-          remediation: ["Check whether the rank ended early, started late, or lost a part of its telemetry."],
+          description: `Rank ${series.rank} covers ${round(covered * scale)} of the ${round(longest * scale)} ${unit} that the longest rank covers. The rest of its run was not recorded.`,
+          remediation: ["Check whether the rank ended early, started late, or lost some of its telemetry."],
         },
       ];
     });

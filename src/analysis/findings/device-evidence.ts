@@ -3,7 +3,7 @@ import type { RecordedDevice } from "../../telemetry/devices/recorded-device.ts"
 import type { Column, Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import { largest } from "../series.ts";
 
-/** Rank and device of a series as one word. */
+/** Rank and device of a series as a map key. */
 export const locationKey = ({
   rank,
   device,
@@ -12,29 +12,29 @@ export const locationKey = ({
   readonly device: string | null;
 }): string => `${rank} ${device}`;
 
-/** Memory of processes that are not the job's, on one device. */
+/** Memory of processes outside the job, on one device. */
 export interface Tenants {
   readonly firstBytes: number;
   readonly lowestBytes: number;
   readonly peakBytes: number;
 }
 
-/** What is known of one device of a recording besides its series. */
+/** Facts about one device of a recording besides its series. */
 export interface DeviceEvidence {
   readonly recorded: RecordedDevice;
   /** Ranks whose allocators use it, under their names for it; its own rank and name among them. */
   readonly users: readonly { readonly rank: number; readonly device: string }[];
-  /** False where lists show who is there, and nobody of the job is. */
+  /** False when the process lists contain none of the job's processes. */
   readonly used: boolean;
-  /** Null where nobody tells. */
+  /** Null when no source reports them. */
   readonly tenants: Tenants | null;
-  /** Others' memory moved by so much that the device's used memory says nothing of the job's. */
+  /** The memory of other processes moved so much that the device's used memory is not evidence about the job. */
   readonly touched: boolean;
-  /** Only the job's processes are looked at: what others do with the device's used memory is not seen. */
+  /** Only the job's processes are recorded: the effect of others on the device's used memory is unknown. */
   readonly blind: boolean;
 }
 
-/** Highest memory that the driver counts as a rank's on a device. */
+/** Highest memory of a rank on a device, as the driver reports it. */
 export interface JobPeak {
   readonly rank: number;
   readonly device: string;
@@ -42,7 +42,7 @@ export interface JobPeak {
   readonly totalBytes: number | null;
 }
 
-/** One column of the tables of one rank and device that have it, with the clock of each. */
+/** One column of the tables of one rank and device, with the clock of each. */
 export function columnsAt(
   { tables }: Recording,
   { rank, device }: { readonly rank: number; readonly device: string },
@@ -80,7 +80,7 @@ function usersOf(info: RecordingInfo, { index, rank, name }: RecordedDevice): De
   return [...users.values()].sort((a, b) => a.rank - b.rank);
 }
 
-/** The devices of one of our own recordings; empty for anything else. */
+/** The devices of a recording of this project; empty for other telemetry. */
 export function deviceEvidence(recording: Recording): DeviceEvidence[] {
   const { info } = recording;
   if (info?.devices === undefined) return [];
@@ -99,7 +99,7 @@ export function deviceEvidence(recording: Recording): DeviceEvidence[] {
   });
 }
 
-/** Highest memory of each rank on each device, as drivers count it. */
+/** Highest memory of each rank on each device, as drivers report it. */
 export function jobPeaks(recording: Recording): JobPeak[] {
   return recording.tables.flatMap(({ rank, device, columns: { job } }): JobPeak[] => {
     const bytes = job === undefined ? null : largest(job);

@@ -38,21 +38,23 @@ function recorded(records: readonly RecordInput[], info: RecordingInfo = oneRank
 const found = (recording: Recording, classification: string) =>
   analyze(recording).findings.filter((finding) => finding.classification === classification);
 
-interface TrendModel {
+interface DeviceCase {
   readonly seconds?: number;
-  /** MiB outside the allocator, beyond 500, at a moment. */
+  /** MiB outside the allocator, beyond 500, at a time. */
   readonly gap?: (ms: number) => number;
   readonly reserved?: (ms: number) => number;
   readonly allocatorMs?: number;
 }
 
-/** One process on one device: driver every 20 ms, allocator every 23 ms unless told otherwise, ten steps a second from 1 s on. */
-function story({
+/**
+ * One process on one device: driver every 20 ms, allocator every 23 ms by default, ten steps a second from 1 s on.
+ */
+function deviceCase({
   seconds = 30,
   gap = () => 0,
   reserved = () => 2000,
   allocatorMs = 23,
-}: TrendModel = {}): RecordInput[] {
+}: DeviceCase = {}): RecordInput[] {
   const rows: RecordInput[] = [cudaStream({ pid: PID })];
   for (let ms = 500; ms < seconds * 1000; ms += allocatorMs) {
     const step = ms < 1000 ? null : Math.floor((ms - 1000) / 100);
@@ -65,8 +67,8 @@ function story({
 }
 
 describe("memory outside the allocator", () => {
-  it("that grows with every step is a leak with what it was made of before", () => {
-    const [finding, ...more] = found(recorded(story({ gap: (ms) => ms / 50 })), "hidden_gap");
+  it("that grows with every step is a leak, described with its earlier shares", () => {
+    const [finding, ...more] = found(recorded(deviceCase({ gap: (ms) => ms / 50 })), "hidden_gap");
     expect(more).toEqual([]);
     expect(finding).toMatchObject({
       severity: "critical",
@@ -78,22 +80,22 @@ describe("memory outside the allocator", () => {
     expect(finding?.description).toContain("Before that: 510.00 MiB the context");
   });
 
-  it("that stepped up after warm-up and stayed is a warning; what fell back, or is small, is nothing", () => {
+  it("that stepped up after warm-up and stayed is a warning, unless it is small or fell back", () => {
     const step = (mib: number, untilMs: number) => (ms: number) => (ms > 15_000 && ms < untilMs ? mib : 0);
-    const warned = found(recorded(story({ gap: step(2000, 1e9) })), "hidden_gap");
+    const warned = found(recorded(deviceCase({ gap: step(2000, 1e9) })), "hidden_gap");
     expect(warned).toMatchObject([{ severity: "warning", evidence: { later_bytes: 2000 * MIB } }]);
-    expect(warned[0]?.description).toContain("grew by 1.95 GiB after warm-up, and stayed");
-    expect(found(recorded(story({ gap: step(2000, 18_000) })), "hidden_gap")).toEqual([]);
-    expect(found(recorded(story({ gap: step(500, 1e9) })), "hidden_gap")).toEqual([]);
+    expect(warned[0]?.description).toContain("grew by 1.95 GiB after warm-up and stayed");
+    expect(found(recorded(deviceCase({ gap: step(2000, 18_000) })), "hidden_gap")).toEqual([]);
+    expect(found(recorded(deviceCase({ gap: step(500, 1e9) })), "hidden_gap")).toEqual([]);
   });
 
-  it("is none of the allocator's own steps, though driver and allocator are read at different times", () => {
+  it("excludes the allocator's own steps, although driver and allocator are read at different times", () => {
     const reserved = (ms: number) => 2000 + 9000 * (Math.floor(ms / 1370) % 2);
-    const run = recorded(story({ reserved, allocatorMs: 61 }));
-    const told = analyze(run).findings.map(({ classification }) => classification);
-    expect(told).not.toContain("hidden_gap");
-    expect(told).not.toContain("transient_spike");
-    expect(told).not.toContain("persistent_drift");
+    const run = recorded(deviceCase({ reserved, allocatorMs: 61 }));
+    const classifications = analyze(run).findings.map(({ classification }) => classification);
+    expect(classifications).not.toContain("hidden_gap");
+    expect(classifications).not.toContain("transient_spike");
+    expect(classifications).not.toContain("persistent_drift");
     const [samples] = gapSamples(run, deviceEvidence(run));
     const gaps = Array.from(samples!.used, (used, i) => used - samples!.reserved[i]!);
     expect(new Set(gaps)).toEqual(new Set([512 * MIB]));
@@ -101,14 +103,14 @@ describe("memory outside the allocator", () => {
     expect(run.info?.devices?.[0]?.gap).toMatchObject({ peak_bytes: 500 * MIB, later_bytes: 0 });
   });
 
-  it("of two ranks on one device is what neither of them holds, and each by the driver's account", () => {
+  it("of two ranks on one device excludes the allocators of both, and is split by the driver's account", () => {
     const info = deviceRun(
       [0],
       [0, 1].map((rank) =>
         probeProcess({ pid: PID + rank, rank, role: "rank", world_size: 2, devices: [cudaDevice(0, 0)] }),
       ),
     );
-    // Rank 1's allocator grows: no gap, for anybody. Its context leaks from second 10 on.
+    // Rank 1's allocator grows, which is not a gap. Its context leaks from second 10 on.
     const rows: RecordInput[] = [0, 1].map((rank) =>
       cudaStream({ id: rank, pid: PID + rank, rank, worldSize: 2, role: ProcessRole.rank }),
     );
@@ -139,8 +141,8 @@ describe("another tenant", () => {
   const mine = (s: number): Listed[] => (s === 0 ? [] : [[PID, 2500, 1]]);
   const moving = (s: number) => 300 + s * 100;
 
-  it("is told with the series it touched, and that series is no evidence", () => {
-    const document = analyze(recorded([...story({ gap: (ms) => ms / 10 }), ...tenant(moving, mine)]));
+  it("is reported with the series it affected, which is not evidence", () => {
+    const document = analyze(recorded([...deviceCase({ gap: (ms) => ms / 10 }), ...tenant(moving, mine)]));
     const [finding] = document.findings.filter(({ classification }) => classification === "other_tenant");
     expect(finding).toMatchObject({
       severity: "warning",
@@ -149,7 +151,7 @@ describe("another tenant", () => {
       metric: "used",
       evidence: { moved_bytes: 2900 * MIB, others_first_bytes: 300 * MIB, attribution: "pid", used_is_evidence: false },
     });
-    expect(finding?.description).toContain("what it counts as theirs is not touched");
+    expect(finding?.description).toContain("the memory that it reports for them is still judged");
     const growing = ["leak", "rising", "hidden_gap", "persistent_drift", "transient_spike"];
     expect(document.findings.filter(({ classification }) => growing.includes(classification))).toEqual([]);
     const { series } = measuredRun(document, { session: "s", commit: null });
@@ -161,26 +163,26 @@ describe("another tenant", () => {
     expect(series.find(({ metric }) => metric === "reserved")?.peak_bytes).toBe(2000 * MIB);
   });
 
-  it("that keeps still is no word worth", () => {
-    const document = analyze(recorded([...story(), ...tenant((s) => 300 + (s % 2) * 60, mine)]));
+  it("that does not change is not reported", () => {
+    const document = analyze(recorded([...deviceCase(), ...tenant((s) => 300 + (s % 2) * 60, mine)]));
     expect(document.findings.filter(({ classification }) => classification === "other_tenant")).toEqual([]);
     const { series } = measuredRun(document, { session: "s", commit: null });
     expect(series.find(({ metric }) => metric === "used")?.peak_bytes).toBe(2512 * MIB);
   });
 
-  it("leaves nothing to believe where the driver does not say what the job holds", () => {
+  it("leaves no evidence when the driver does not report the job's memory", () => {
     const unsaid = (s: number): Listed[] => (s === 0 ? [] : [[PID, null, 1]]);
-    const [finding] = found(recorded([...story(), ...tenant(moving, unsaid)]), "other_tenant");
+    const [finding] = found(recorded([...deviceCase(), ...tenant(moving, unsaid)]), "other_tenant");
     expect(finding).toMatchObject({ severity: "warning", evidence: { attribution: "none" } });
-    expect(finding?.description).toContain("no evidence");
+    expect(finding?.description).toContain("used memory is not judged");
   });
 
-  it("of a device that the job does not use is a remark, and its growth is not the job's", () => {
+  it("on a device that the job does not use is an info finding, and its growth is not the job's", () => {
     const idle: RecordInput[] = Array.from({ length: 1500 }, (_, i) => reading(i * 20, 1, 300 + i * 2));
     const lists = Array.from({ length: 30 }, (_, s) => list(s * 1000, 1, [[7, 300 + s * 100, 0]])).flat();
     const document = analyze(
       recorded(
-        [...story(), ...list(2000, 0, mine(1)), ...idle, ...lists],
+        [...deviceCase(), ...list(2000, 0, mine(1)), ...idle, ...lists],
         deviceRun([0, 1], [probeProcess({ pid: PID, devices: [cudaDevice(0, 0)] })]),
       ),
     );
@@ -203,13 +205,13 @@ describe("health", () => {
     ],
     ["a container that lost its GPU", [failed(4000, 0, 999)], "device_unreachable", "critical", /container/],
     ["an Xid", [happened(4000, 0, DeviceEvent.xid, 79)], "device_xid", "critical", /Xid 79: the GPU fell off the bus/],
-    ["an Xid that few know", [happened(4000, 0, DeviceEvent.xid, 154)], "device_xid", "warning", /Xid 154\.$/],
+    ["an uncommon Xid", [happened(4000, 0, DeviceEvent.xid, 154)], "device_xid", "warning", /Xid 154\.$/],
     [
       "an error that could not be corrected",
       [happened(4000, 0, DeviceEvent.doubleBitEcc, null)],
       "device_ecc",
       "critical",
-      /could not correct/,
+      /uncorrectable ECC error/,
     ],
     ["replaced rows", [happened(4000, 0, DeviceEvent.rowRemap, null)], "device_row_remap", "warning", /broken rows/],
     [
@@ -233,8 +235,8 @@ describe("health", () => {
       "critical",
       /unavailable/,
     ],
-  ])("says what %s means", (_what, records, classification, severity, text) => {
-    const findings = found(recorded([...story({ seconds: 5 }), ...records]), classification);
+  ])("explains %s", (_what, records, classification, severity, text) => {
+    const findings = found(recorded([...deviceCase({ seconds: 5 }), ...records]), classification);
     expect(findings).toMatchObject([{ severity, evidence: { time_s: 4 } }]);
     expect(findings[0]?.description).toMatch(/^4\.0 s after the start: /);
     expect(findings[0]?.description).toMatch(text);
@@ -242,33 +244,33 @@ describe("health", () => {
     expect(findings[0]?.device).toBe(records[0]?.id === -1 ? null : "cuda:0");
   });
 
-  it("says how long a driver did not answer, or that it never came back", () => {
+  it("reports how long a driver did not answer, or that it never recovered", () => {
     const stalled = happened(2000, 0, DeviceEvent.stalled, 1e9);
     const back = found(
-      recorded([...story({ seconds: 8 }), stalled, happened(6000, 0, DeviceEvent.recovered, 5e9)]),
+      recorded([...deviceCase({ seconds: 8 }), stalled, happened(6000, 0, DeviceEvent.recovered, 5e9)]),
       "device_stalled",
     );
-    expect(back[0]?.description).toContain("did not answer for 5.0 s; samples of that time are missing");
-    expect(found(recorded([...story({ seconds: 8 }), stalled]), "device_stalled")[0]?.description).toContain(
-      "had not come back",
+    expect(back[0]?.description).toContain("did not answer for 5.0 s. Samples of that time are missing");
+    expect(found(recorded([...deviceCase({ seconds: 8 }), stalled]), "device_stalled")[0]?.description).toContain(
+      "had not recovered",
     );
   });
 
-  it("says that a driver failed for a while, though it came back", () => {
+  it("reports that a driver failed temporarily", () => {
     const passing = [failed(2000, 0, 10, 3), happened(2500, 0, DeviceEvent.recovered, 5e8)];
-    expect(found(recorded([...story({ seconds: 4 }), ...passing]), "device_recovered")).toMatchObject([
+    expect(found(recorded([...deviceCase({ seconds: 4 }), ...passing]), "device_recovered")).toMatchObject([
       {
         severity: "info",
         description:
-          "2.5 s after the start: The driver failed for 500 ms and answered again; samples of that time are missing.",
+          "2.5 s after the start: The driver failed for 500 ms and answered again. Samples of that time are missing.",
       },
     ]);
   });
 
-  it("counts what repeats, each number for itself, and leaves other failures to the list of errors", () => {
+  it("counts repeated events by their number, and leaves other failures to the list of errors", () => {
     const xids = [13, 13, 13, 31].map((code, i) => happened(1000 + i, 0, DeviceEvent.xid, code));
     const document = analyze(
-      recorded([...story({ seconds: 3 }), ...xids, failed(2000, 0, 15, 40), failed(2001, 0, 7, 3)]),
+      recorded([...deviceCase({ seconds: 3 }), ...xids, failed(2000, 0, 15, 40), failed(2001, 0, 7, 3)]),
     );
     const health = document.findings.filter(({ classification }) => classification.startsWith("device_"));
     expect(health.map(({ evidence }) => [evidence.code, evidence.count])).toEqual([
@@ -292,7 +294,7 @@ describe("ranks with devices of their own", () => {
     return recorded(records, deviceRun([0, 1, 2, 3], pids));
   };
 
-  it("are compared by what the driver counts as theirs, where no allocator tells", () => {
+  it("are compared by the driver's account when no allocator was read", () => {
     expect(
       found(
         ranks((rank) => (rank === 2 ? 60_000 : 40_000)),

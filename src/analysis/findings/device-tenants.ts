@@ -4,18 +4,18 @@ import type { Finding } from "../document.ts";
 import type { AnalysedSeries } from "../series-analysis.ts";
 import { type DeviceEvidence, locationKey } from "./device-evidence.ts";
 
-/** Classification of memory of somebody else's that moved on a measured device. */
-export const OTHER_TENANT = "other_tenant";
+/** Classification of memory of other processes that changed on a measured device. */
+const OTHER_TENANT = "other_tenant";
 
-/** What is left of the job's own memory when the device's cannot be believed. */
+/** Evidence that remains about the job's memory when the device's used memory is not evidence. */
 const LEFT: Readonly<Record<Attribution, string>> = {
-  pid: "The driver tells the job's own processes apart; what it counts as theirs is not touched.",
-  "single-new-pid": "What the driver counts as the job's one process is not touched.",
-  "device-delta": "Nothing tells the job's share apart: the run's used memory is no evidence of it.",
-  none: "Nothing tells the job's share apart: the run's used memory is no evidence of it.",
+  pid: "The driver reports the memory of the job's processes separately, and the memory that it reports for them is still judged.",
+  "single-new-pid": "The memory that the driver reports for the job's only process is still judged.",
+  "device-delta": "The job's share cannot be separated, so the run's used memory is not judged.",
+  none: "The job's share cannot be separated, so the run's used memory is not judged.",
 };
 
-/** Somebody else's memory moved on a device while it was measured. */
+/** Reports memory of other processes that changed on a device while it was measured. */
 export function tenantFindings(devices: readonly DeviceEvidence[]): Finding[] {
   return devices.flatMap(({ recorded, tenants, touched, used }): Finding[] => {
     if (!touched || tenants === null) return [];
@@ -36,17 +36,17 @@ export function tenantFindings(devices: readonly DeviceEvidence[]): Finding[] {
           attribution: recorded.attribution,
           used_is_evidence: false,
         },
-        description: `Processes of somebody else on the device moved its used memory by ${formatBytes(moved)} while it was measured. ${used ? LEFT[recorded.attribution] : "The job is not known to use this device."}`,
+        description: `Other processes on the device changed its used memory by ${formatBytes(moved)} during the measurement. ${used ? LEFT[recorded.attribution] : "The job is not known to use this device."}`,
         remediation: [
-          "Measure on a device that nobody else uses: one job a GPU, or a MIG instance of its own.",
-          "Measure again; budgets and baselines of used memory are not judged by this run.",
+          "Measure on a device without other users: one job per GPU, or a separate MIG instance.",
+          "Measure again. This run does not judge budgets and baselines of used memory.",
         ],
       },
     ];
   });
 }
 
-/** Without the used memory of devices that somebody else moved, or that the job does not use. */
+/** Without the used memory of devices that other processes changed, or that the job does not use. */
 export function withoutUnknownTenants(
   series: readonly AnalysedSeries[],
   devices: readonly DeviceEvidence[],
@@ -59,7 +59,7 @@ export function withoutUnknownTenants(
   return series.filter(({ analysis }) => analysis.metric !== "used" || !strange.has(locationKey(analysis)));
 }
 
-/** Rank and device of the used memory that a document says is no evidence. */
+/** Rank and device of the used memory that a document marks as not evidence. */
 export function unreliableDevices(findings: readonly Finding[]): ReadonlySet<string> {
   return new Set(
     findings.flatMap((finding) =>

@@ -4,34 +4,34 @@ import type { Finding, SeriesAnalysis } from "../document.ts";
 import type { AnalysedSeries } from "../series-analysis.ts";
 import { fillTimes } from "./capacity.ts";
 
-/** Share of the device from which on a run is near its end; the values are TraceML's. */
+/** Shares of the device from which on a run is near its end. The values are TraceML's. */
 const PRESSURE = { warning: 0.92, critical: 0.97 } as const;
-/** A rank stands out when its peak is this much above the median rank's, on a device that is not nearly empty. */
+/** Excess of a rank's peak over the median rank's that is reported, and the minimum use of its device. */
 const SKEW = { excess: 0.2, pressure: 0.3 } as const;
 
 const REMEDIATION: Readonly<Record<string, readonly string[]>> = {
   leak: [
-    "Look for values kept across iterations: lists of losses or outputs, tensors that still carry their graph, hooks, caches without a limit.",
-    "Run once with attribution on; the finding then names the source line whose memory grows.",
-    "If the growth is wanted, state a horizon or accept the new level as a baseline.",
+    "Look for values kept across iterations: lists of losses or outputs, tensors with their graph, hooks, unbounded caches.",
+    "Run once with attribution on. The finding then names the source line whose memory grows.",
+    "If the growth is intended, state a horizon or accept the new level as a baseline.",
   ],
   rising: [
-    "Run longer: growth that began late or came unevenly needs more samples to be called a leak.",
+    "Run longer: late or uneven growth needs more samples to be classified as a leak.",
     "Compare with a run of the base commit in the same session.",
   ],
-  slow_growth: ["State the production length as a horizon to have this growth judged by what it becomes there."],
+  slow_growth: ["State the production length as a horizon, so that this growth is judged at that length."],
   pressure: [
-    "Leave head-room: a smaller batch, activation checkpointing, or a larger device.",
-    "Peaks between samples may be higher still.",
+    "Leave headroom: a smaller batch, activation checkpointing, or a larger device.",
+    "Peaks between samples may be even higher.",
   ],
   rank_skew: [
-    "Check how work is split: pipeline stages, expert placement, uneven sequence lengths, work done on one rank only.",
+    "Check how work is distributed: pipeline stages, expert placement, uneven sequence lengths, work on one rank only.",
   ],
 };
 
 const hints = (classification: string): readonly string[] => REMEDIATION[classification] ?? [];
 
-/** What is known of a series' growth, as evidence. */
+/** Growth of a series, as evidence. */
 export function growthEvidence(series: SeriesAnalysis): Finding["evidence"] {
   return {
     growth_bytes: series.growth_bytes,
@@ -45,7 +45,7 @@ export function growthEvidence(series: SeriesAnalysis): Finding["evidence"] {
   };
 }
 
-/** How long the growth was watched; the steps that were sampled are fewer than those that passed. */
+/** Span of the growth. There may be more steps than were sampled. */
 export function span(series: SeriesAnalysis): string {
   const { growth_bytes: growth, slope_bytes_per_step: slope } = series;
   if (growth !== null && slope) return `${Math.round(growth / slope)} steps`;
@@ -59,13 +59,16 @@ const where = (series: SeriesAnalysis): Pick<Finding, "rank" | "device" | "metri
   metric: series.metric,
 });
 
-/** The speed of the growth, which is true from the first steady sample on; its product with the span also counts the start-up. */
+/**
+ * The speed of the growth, which holds from the first steady sample on. Its product with the span would include the
+ * start-up.
+ */
 function rate(analysis: SeriesAnalysis): string {
   if (analysis.slope_bytes_per_step !== null) return `${formatBytes(analysis.slope_bytes_per_step)} per step`;
   return analysis.slope_bytes_per_s === null ? "an unknown amount" : `${formatBytes(analysis.slope_bytes_per_s)}/s`;
 }
 
-/** Leak, rising, and steady growth too small to matter yet. */
+/** Leak, rising, and steady growth below the floor. */
 export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
   return all.flatMap((entry): Finding[] => {
     const { analysis, growthAtHorizon, significant } = entry;
@@ -97,7 +100,7 @@ export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
           confidence: 0.8,
           ...where(analysis),
           evidence,
-          description: `${analysis.metric} memory rises (${amount}), but not in the even way a leak does.`,
+          description: `${analysis.metric} memory rises (${amount}), but not as steadily as a leak.`,
           remediation: hints("rising"),
         },
       ];
@@ -118,15 +121,15 @@ export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
         evidence: { ...evidence, projected_bytes: projected, projected_over: unit },
         description:
           growthAtHorizon === null
-            ? `${analysis.metric} memory grows slowly (${amount}); at this rate ${formatBytes(projected)} in a${unit === "hour" ? "n hour" : " million steps"}.`
-            : `${analysis.metric} memory grows slowly (${amount}); at this rate ${formatBytes(growthAtHorizon)} at the stated horizon, which is below what matters there, or grows too unevenly here to be called a leak.`,
+            ? `${analysis.metric} memory grows slowly (${amount}), at this rate by ${formatBytes(projected)} in ${unit === "hour" ? "an hour" : "a million steps"}.`
+            : `${analysis.metric} memory grows slowly (${amount}), at this rate by ${formatBytes(growthAtHorizon)} at the stated horizon. This is below the floor there, or too uneven for a leak.`,
         remediation: growthAtHorizon === null ? hints("slow_growth") : [],
       },
     ];
   });
 }
 
-/** One entry per rank and device: the highest of used, reserved and allocated against the capacity. */
+/** One finding per rank and device: the highest of used, reserved and allocated against the capacity. */
 export function pressureFindings(all: readonly AnalysedSeries[]): Finding[] {
   const fullest = new Map<string, { series: SeriesAnalysis; share: number; total: number }>();
   for (const { analysis, totalBytes } of all) {
@@ -173,16 +176,16 @@ const peaksOf = (all: readonly AnalysedSeries[], metric: "allocated" | "used"): 
   );
 
 /**
- * A rank that needs clearly more than the median rank: by its peak allocated memory, else by what drivers count as its own, else
- * by the used memory of its devices.
+ * A rank that needs clearly more than the median rank: by its peak allocated memory, else by the memory that drivers
+ * report for it, else by the used memory of its devices.
  */
 export function rankSkewFindings(all: readonly AnalysedSeries[], jobPeaks: readonly RankPeak[] = []): Finding[] {
   const sources = [
-    { metric: "allocated", told: "allocated", peaks: peaksOf(all, "allocated") },
-    { metric: "used", told: "job", peaks: jobPeaks },
-    { metric: "used", told: "used", peaks: peaksOf(all, "used") },
+    { metric: "allocated", source: "allocated", peaks: peaksOf(all, "allocated") },
+    { metric: "used", source: "job", peaks: jobPeaks },
+    { metric: "used", source: "used", peaks: peaksOf(all, "used") },
   ] as const;
-  for (const { metric, told, peaks } of sources) {
+  for (const { metric, source, peaks } of sources) {
     const perRank = highestPerRank(peaks);
     if (perRank.length < 2) continue;
     const worst = perRank.reduce((a, b) => (b.bytes > a.bytes ? b : a));
@@ -203,7 +206,7 @@ export function rankSkewFindings(all: readonly AnalysedSeries[], jobPeaks: reado
           median_peak_bytes: middle,
           skew: Number(skew.toFixed(4)),
           pressure: Number(pressure.toFixed(4)),
-          ...(told === "job" ? { told_by: "the driver's account of each process" } : {}),
+          ...(source === "job" ? { told_by: "the driver's account of each process" } : {}),
         },
         description: `Rank ${worst.rank} peaks ${(skew * 100).toFixed(0)} % above the median rank.`,
         remediation: hints("rank_skew"),

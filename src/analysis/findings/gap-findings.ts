@@ -7,8 +7,8 @@ import { growthEvidence, span } from "./findings.ts";
 import type { AnalysedGap } from "./gap-series.ts";
 
 const REMEDIATION = [
-  "The driver's view grows while the allocator's does not: look at native extensions, graph captures, communicators and other processes.",
-  "The framework's own memory tools cannot see this memory; bisect by leaving parts out.",
+  "Device memory grows while the allocator's does not: look at native extensions, graph captures, communicators and other processes.",
+  "The framework's memory tools do not see this memory. Bisect by disabling components.",
 ];
 
 const where = ({ rank, device, metric }: SeriesAnalysis): Pick<Finding, "rank" | "device" | "metric"> => ({
@@ -17,7 +17,7 @@ const where = ({ rank, device, metric }: SeriesAnalysis): Pick<Finding, "rank" |
   metric,
 });
 
-/** What the gap was made of, as evidence; nothing where nobody told. */
+/** Components of the gap, as evidence; empty when no source reports them. */
 function sharesEvidence(shares: GapShares | null): Finding["evidence"] {
   if (shares === null) return {};
   return {
@@ -46,8 +46,8 @@ function beforeText(shares: GapShares | null): string {
 }
 
 /**
- * Growth after warm-up that is still there in the last quarter of the run; null where it is too small to matter, or fell back. The
- * limits are those from which on another process's memory would be told.
+ * Growth after warm-up that is still present in the last quarter of the run; null when it is below the floor or fell
+ * back. The limits equal those for the memory of other processes.
  */
 function lastingGrowth({ shares, lateBytes, totalBytes }: AnalysedGap): number | null {
   const { later_bytes: later, peak_bytes: peak } = shares ?? { later_bytes: null, peak_bytes: null };
@@ -55,7 +55,7 @@ function lastingGrowth({ shares, lateBytes, totalBytes }: AnalysedGap): number |
   return lateBytes >= peak - later / 2 ? later : null;
 }
 
-/** The driver's memory grows while the allocator's does not: per rank and device, with what it was made of before. */
+/** Device memory that grows while the allocator's does not: per rank and device, with its earlier components. */
 export function hiddenGapFindings(gaps: readonly AnalysedGap[], all: readonly AnalysedSeries[]): Finding[] {
   return gaps.flatMap((gap): Finding[] => {
     const { analysis, shares } = gap;
@@ -73,7 +73,7 @@ export function hiddenGapFindings(gaps: readonly AnalysedGap[], all: readonly An
     }
     const grown = lastingGrowth(gap);
     if (grown === null) return [];
-    const description = `Device memory outside the allocator grew by ${formatBytes(grown)} after warm-up, and stayed.${beforeText(shares)}`;
+    const description = `Device memory outside the allocator grew by ${formatBytes(grown)} after warm-up and stayed.${beforeText(shares)}`;
     return [{ ...finding, severity: "warning", confidence: 0.8, description }];
   });
 }

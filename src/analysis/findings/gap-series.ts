@@ -6,12 +6,12 @@ import type { MetricSeries } from "../series.ts";
 import { type AnalysedSeries, MIN_SAMPLES } from "../series-analysis.ts";
 import { columnsAt, type DeviceEvidence } from "./device-evidence.ts";
 
-/** Device memory beyond the allocator's over time. */
+/** Device memory outside the allocator over time. */
 export interface MeasuredGap {
   readonly series: MetricSeries;
-  /** What it was made of; null where nobody told. */
+  /** Its components; null when no source reports them. */
   readonly shares: GapShares | null;
-  /** Its median over the last quarter of the samples, bytes; null when nothing is known there. */
+  /** Its median over the last quarter of the samples, bytes; null when unknown. */
   readonly lateBytes: number | null;
 }
 
@@ -23,7 +23,7 @@ export interface AnalysedGap extends AnalysedSeries {
 
 type Clocked = { readonly timeNs: Float64Array; readonly values: Float64Array };
 
-/** The bytes of `other` at the moments of `series`; null when neither rows nor clocks relate the two. */
+/** The bytes of `other` at the times of `series`; null when neither rows nor clocks relate the two. */
 function sameClock(series: MetricSeries, other: MetricSeries): Float64Array | null {
   const sameRows = series.timeNs === other.timeNs && series.steps === other.steps;
   if (sameRows && series.bytes.length === other.bytes.length) return other.bytes;
@@ -31,8 +31,8 @@ function sameClock(series: MetricSeries, other: MetricSeries): Float64Array | nu
 }
 
 /**
- * Used minus reserved of one rank and device, at the moments of `used`: unlike each of the two, it can fall. Where the two were
- * sampled on clocks of their own, reserved is the last reading before.
+ * Used minus reserved of one rank and device, at the times of `used`. Unlike each of the two, it can fall. If the two
+ * have clocks of their own, the last earlier sample of reserved is used.
  */
 function plainGap(used: MetricSeries, collected: readonly MetricSeries[]): MeasuredGap | null {
   if (used.metric !== "used" || used.device === "host") return null;
@@ -53,7 +53,7 @@ function lateMedian(bytes: Float64Array): number | null {
   return late.length === 0 ? null : late[late.length >> 1]!;
 }
 
-/** What allocators held at each moment, each where it stood still; null when no reading of them is there. */
+/** Memory of the allocators at each time, while each was constant; null without samples of them. */
 export function reservedOf(readings: readonly Clocked[], at: Float64Array): Float64Array | null {
   if (readings.length === 0) return null;
   const sums = new Float64Array(at.length);
@@ -71,9 +71,9 @@ interface Place {
 }
 
 /**
- * When the last of these ranks had done its warm-up steps, infinite for one that never did; null where no steps are known. Before that every gap grows: contexts,
- * libraries and communicators come one after the other, and ranks that start apart make a stair of them that looks like a leak
- * in a run of a few seconds.
+ * End of the warm-up steps of the last of these ranks; infinite for one that never reached it, null without steps.
+ * Until then every gap grows: contexts, libraries and communicators are created one after the other, and ranks that
+ * start one by one form a staircase that looks like a leak in a run of a few seconds.
  */
 function warmFrom({ tables }: Recording, users: readonly Place[]): number | null {
   const moments = tables.flatMap(({ rank, device, timeNs, steps }): number[] => {
@@ -81,13 +81,13 @@ function warmFrom({ tables }: Recording, users: readonly Place[]): number | null
       return [];
     const at = steps.findIndex((step) => step >= WARM_STEPS);
     if (at >= 0) return [timeNs[at]!];
-    // One that tells steps and never came so far was still starting when the recording ended.
+    // A rank that records steps and never reached this one was still starting when the recording ended.
     return steps.some((step) => !Number.isNaN(step)) ? [Number.POSITIVE_INFINITY] : [];
   });
   return moments.length === 0 ? null : moments.reduce((latest, moment) => Math.max(latest, moment));
 }
 
-/** What was read from a moment on. */
+/** The samples from a time on. */
 function since({ timeNs, values }: Clocked, fromNs: number | null): Clocked {
   const at = fromNs === null ? 0 : timeNs.findIndex((moment) => moment >= fromNs);
   return at < 0
@@ -112,7 +112,7 @@ function gapOf(place: Place, whole: Clocked, parts: Float64Array, minus: number,
   };
 }
 
-/** By what the driver counts as a rank's own: right also where others share the device, but read seldom. */
+/** From the driver's account of a rank: also correct where others share the device, but sampled less often. */
 function processGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[] {
   return device.users.flatMap((place): MeasuredGap[] => {
     const [whole] = columnsAt(recording, place, "job");
@@ -122,7 +122,7 @@ function processGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[
   });
 }
 
-/** By the device's used memory since before the job, less what all allocators of the job on it hold. */
+/** From the device's used memory since before the job, minus the memory of all allocators of the job on it. */
 function deviceGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[] {
   const { rank, name, baseline_used_bytes: baseline } = device.recorded;
   const place = { rank, device: name };
@@ -133,7 +133,7 @@ function deviceGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[]
   const reserved = reservedOf(readings, used.timeNs);
   if (reserved === null) return [];
   const gap = gapOf(place, used, reserved, baseline ?? 0, device);
-  // Without a reading from before the job its height says nothing, only its growth does.
+  // Without a sample from before the job only its growth is meaningful, not its height.
   return [baseline === null ? { ...gap, lateBytes: null } : gap];
 }
 
@@ -143,16 +143,16 @@ const known = ({ series: { bytes } }: MeasuredGap): number =>
 function gapsOf(recording: Recording, device: DeviceEvidence): MeasuredGap[] {
   const [byProcess, byDevice] = [processGaps(recording, device), deviceGaps(recording, device)];
   const enough = byProcess.length > 0 && byProcess.every((gap) => known(gap) >= MIN_SAMPLES);
-  // Of ranks that share a device only their own accounts say whose memory grows.
+  // Of ranks that share a device only their own accounts show whose memory grows.
   if (enough && device.users.length > 1) {
-    // The shares are those of the whole device.
+    // The components are those of the whole device.
     return byProcess.map((gap) => ({ ...gap, shares: null, lateBytes: null }));
   }
   if (enough && byDevice.length === 0) return byProcess;
   return byDevice.length > 0 ? byDevice : byProcess;
 }
 
-/** Device memory outside the allocators, one series for each rank and device where it can be told. */
+/** Device memory outside the allocators, one series for each rank and device where it is known. */
 export function measuredGaps(
   recording: Recording,
   collected: readonly MetricSeries[],

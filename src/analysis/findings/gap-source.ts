@@ -7,7 +7,7 @@ import { reservedOf } from "./gap-series.ts";
 
 const isSample = (event: TelemetryEvent): boolean => event.eventType.trim().toLowerCase() === "sample";
 
-/** The name a table gives to an event's device, so that findings and series speak of the same thing. */
+/** The table's name of an event's device, so that findings and series use the same names. */
 function deviceName(tables: readonly SampleTable[], rank: number, deviceId: number): string {
   if (deviceId < 0) return "host";
   const own = tables.find((table) => table.rank === rank && table.device.endsWith(`:${deviceId}`));
@@ -17,7 +17,7 @@ function deviceName(tables: readonly SampleTable[], rank: number, deviceId: numb
 const orNaN = (value: number | null): number => value ?? Number.NaN;
 
 function fromEvents(recording: Recording, events: readonly TelemetryEvent[]): GapSamples[] {
-  // Exports from before Stormlog 0.3.2 hold no sample at all; then every event is one.
+  // Exports from before Stormlog 0.3.2 contain no samples. There every event is one.
   const samples = events.some(isSample) ? events.filter(isSample) : events;
   const groups = new Map<string, TelemetryEvent[]>();
   for (const event of samples) {
@@ -45,9 +45,10 @@ function fromEvents(recording: Recording, events: readonly TelemetryEvent[]): Ga
 const column = (values: Float64Array, keep: readonly number[]) => Float64Array.from(keep, (i) => values[i]!);
 
 /**
- * A device of ours: its readings of used memory, each with what the allocators of all ranks on it held then. Readings around which an
- * allocator moved are left out: the two are read at different times, and the rules would take the difference for a spike. Where others
- * moved its used memory, the driver's account of the job stands for it, or nothing.
+ * A device of a recording of this project: its samples of used memory, each with the memory of the allocators of all
+ * ranks on it. Samples around which an allocator changed are dropped: the two are read at different times, and the
+ * rules would take the difference for a spike. If other processes changed its used memory, the driver's account of the
+ * job replaces it, if there is one.
  */
 function fromDevice(recording: Recording, { recorded, users, touched, blind }: DeviceEvidence): GapSamples[] {
   const place = { rank: recorded.rank, device: recorded.name };
@@ -65,7 +66,7 @@ function fromDevice(recording: Recording, { recorded, users, touched, blind }: D
   if (total === null) return [];
   const rows: number[] = [];
   for (let i = 0; i < used.timeNs.length; i++) {
-    // Before any allocator held something there is nothing to compare with.
+    // A gap exists only after the first allocation.
     if (!Number.isNaN(used.values[i]!) && reserved[i]! > 0) rows.push(i);
   }
   return [
@@ -83,8 +84,8 @@ function fromDevice(recording: Recording, { recorded, users, touched, blind }: D
 }
 
 /**
- * What the gap analysis looks at: one entry per rank and device that has used, reserved and total memory and a clock.
- * @param devices what is known of the devices of a recording of ours
+ * Input of the gap analysis: one entry per rank and device that has used, reserved and total memory and a clock.
+ * @param devices devices of a recording of this project
  */
 export function gapSamples(recording: Recording, devices: readonly DeviceEvidence[] = []): GapSamples[] {
   if (recording.events !== null && recording.events.length > 0) return fromEvents(recording, recording.events);

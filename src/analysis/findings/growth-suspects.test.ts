@@ -31,7 +31,7 @@ function recording(tables: readonly SampleTable[], worldSize: number): Recording
 }
 
 describe("suspects by growth", () => {
-  test("one rank that leaks slowly among four is the first suspect", () => {
+  test("name the one rank of four that leaks slowly", () => {
     const { ranks } = analyze(
       recording(
         [0, 1, 2, 3].map((rank) => rankTable(rank, rank === 2 ? 64 * KIB : 0)),
@@ -43,7 +43,7 @@ describe("suspects by growth", () => {
     expect(ranks.first_cause_suspects[0]?.peak_delta_bytes).toBeGreaterThan(20 * MIB);
   });
 
-  test("of two that leak, the one that began first leads", () => {
+  test("list the rank that began to leak first before the second", () => {
     const { ranks } = analyze(recording([rankTable(0, 96 * KIB, 120), rankTable(1, 96 * KIB, 10)], 2));
     expect(ranks.first_cause_suspects.map(({ rank, confidence }) => [rank, confidence])).toEqual([
       [1, "medium"],
@@ -52,13 +52,13 @@ describe("suspects by growth", () => {
     expect(BigInt(ranks.first_cause_suspects[0]?.lead_over_cluster_onset_ns ?? 0)).toBeGreaterThan(500_000_000n);
   });
 
-  test("a missing rank is named, and lowers the confidence", () => {
+  test("name a missing rank and lower the confidence", () => {
     const { ranks } = analyze(recording([rankTable(0, 0), rankTable(2, 96 * KIB)], 3));
     expect(ranks.missing_ranks).toEqual([1]);
     expect(ranks.first_cause_suspects.map(({ rank, confidence }) => [rank, confidence])).toEqual([[2, "medium"]]);
   });
 
-  test("nobody is suspected where nothing grows", () => {
+  test("are empty without growth", () => {
     const { ranks } = analyze(recording([rankTable(0, 0), rankTable(1, 0)], 2));
     expect(ranks.first_cause_suspects).toEqual([]);
   });

@@ -3,18 +3,18 @@ import type { Metric } from "../../telemetry/recording/model.ts";
 import type { FirstCauseSuspect, RanksAnalysis, SeriesAnalysis } from "../document.ts";
 import type { MetricSeries } from "../series.ts";
 
-/** A series and what was found of it. */
+/** A series and its analysis. */
 export interface RankSeries {
   readonly series: MetricSeries;
   readonly analysis: SeriesAnalysis;
 }
 
-/** The growth has begun once the level is this share of it above where it started. */
+/** The growth has begun once the level exceeds the start level by this share of the growth. */
 const ONSET_SHARE = 0.1;
 /** Start level: the median of this share of the samples. */
 const START_SHARE = 0.05;
 
-/** A series that grows, and since when. */
+/** A series that grows, with its onset. */
 export interface GrowthOnset {
   readonly rank: number;
   readonly metric: Metric;
@@ -25,7 +25,7 @@ export interface GrowthOnset {
   readonly leak: boolean;
 }
 
-/** The time after the last sample that was still near the start level; the first sample's when none was. */
+/** The time after the last sample near the start level, or the first sample's. */
 function onsetOf({ timeNs, bytes }: MetricSeries, growth: number, epochNs: bigint): bigint | null {
   if (timeNs === null || timeNs.length === 0) return null;
   const start = median(bytes.slice(0, Math.max(1, Math.round(START_SHARE * bytes.length))).filter(Number.isFinite));
@@ -38,7 +38,7 @@ function onsetOf({ timeNs, bytes }: MetricSeries, growth: number, epochNs: bigin
   return Number.isFinite(time) ? epochNs + BigInt(Math.round(time)) : null;
 }
 
-/** When each series began to grow, of those that leak or rise and can make their rank a suspect. */
+/** Onset of each series that leaks or rises and can make its rank a suspect. */
 export function growthOnsets(all: readonly RankSeries[], epochNs: bigint): GrowthOnset[] {
   return all.flatMap(({ series, analysis }): GrowthOnset[] => {
     const { rank, metric, samples } = analysis;
@@ -51,8 +51,8 @@ export function growthOnsets(all: readonly RankSeries[], epochNs: bigint): Growt
 }
 
 /**
- * The series of each rank that grows most, where one leaks or rises. The allocator's own level goes before the host's pages: one
- * gate over several ranks counts the pages of them all to its own rank.
+ * The series of each rank that grows most, if one leaks or rises. The allocator's level is preferred to the host's
+ * pages, because one gate over several ranks attributes the pages of all of them to its own rank.
  */
 function growingRanks(all: readonly SeriesAnalysis[], onsets: readonly GrowthOnset[], offsetOf: OffsetOf): Growing[] {
   const best = new Map<number, GrowthOnset>();
@@ -70,7 +70,7 @@ function growingRanks(all: readonly SeriesAnalysis[], onsets: readonly GrowthOns
       if (known === undefined || known.growth < one.growth) best.set(one.rank, one);
     }
   }
-  // A leak before a mere rise; then whoever began first on the common clock, and grew most.
+  // A leak before a mere rise, then the earliest onset on the common clock, then the largest growth.
   return [...best.values()]
     .map((one) => ({ ...one, aligned: one.onsetNs - offsetOf(one.rank) }))
     .sort(
@@ -89,9 +89,10 @@ interface Growing extends GrowthOnset {
 type OffsetOf = (rank: number) => bigint;
 
 /**
- * Suspects by growth, where no rank's memory jumped: a leak of kilobytes a step never makes the spike that the cross-rank rule
- * looks for. One rank that grows among others that do not is a suspect of high confidence; of several the first to begin is of
- * medium. `first_spike_timestamp_ns` is then the onset of the growth and the deltas are the growth.
+ * Suspects by growth, when no rank's memory jumped: a leak of kilobytes a step never causes the spike that the
+ * cross-rank rule needs. One rank that grows among others that do not is a suspect of high confidence. Of several, the
+ * first to begin is of medium confidence. `first_spike_timestamp_ns` is then the onset of the growth and the deltas are
+ * the growth.
  */
 export function withGrowthSuspects(
   ranks: RanksAnalysis,
@@ -106,7 +107,7 @@ export function withGrowthSuspects(
   const alone = growing.length === 1 && first.leak;
   const second = growing[1];
   const suspects = growing
-    // Where a rank leaks, those that merely rise are carried along.
+    // Where a rank leaks, those that only rise are followers.
     .filter(({ leak }) => leak || !first.leak)
     .map((one): FirstCauseSuspect => {
       const lead = second === undefined || one !== first ? 0n : second.aligned - one.aligned;

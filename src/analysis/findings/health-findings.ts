@@ -5,14 +5,15 @@ import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Finding, Severity } from "../document.ts";
 import { xidMeaning } from "./health-xid.ts";
 
-/** What one kind of happening means to whoever measured. */
+/** Consequence of a device event for the measurement. */
 interface Meaning {
   readonly severity: Severity;
   readonly text: string;
   readonly remediation: readonly string[];
 }
 
-const AGAIN = "Measure again, on another machine if there is one: what came after it says nothing of the change.";
+const AGAIN =
+  "Measure again, on another machine if possible: samples after this event are not evidence about the change.";
 const GONE = "Its samples end there.";
 
 /** "for 5.0 s", or nothing. */
@@ -20,11 +21,11 @@ const during = (ns: number | null): string => (ns === null || ns === 0 ? "" : ` 
 
 function stalledText(count: number, recovered: DeviceHealth | undefined): string {
   return recovered === undefined || recovered.count < count
-    ? "The driver stopped answering, and had not come back when the run ended."
-    : `The driver did not answer${during(recovered.code)}; samples of that time are missing.`;
+    ? "The driver stopped answering and had not recovered when the run ended."
+    : `The driver did not answer${during(recovered.code)}. Samples of that time are missing.`;
 }
 
-/** An instance made anew, or a driver loaded again: what was out of reach answered later. */
+/** An instance that was recreated, or a driver that was reloaded: the device answered later. */
 const cameBack = ({ timeNs }: DeviceHealth, others: readonly DeviceHealth[]): boolean =>
   !others.some((other) => other.kind === "stalled") &&
   others.some((other) => other.kind === "recovered" && other.timeNs > timeNs);
@@ -35,8 +36,8 @@ function meaningOf(happened: DeviceHealth, others: readonly DeviceHealth[]): Mea
   if ((kind === "lost" || kind === "unreachable") && cameBack(happened, others)) {
     return {
       severity: "warning",
-      text: `The device could not be reached for a while${number}; samples of that time are missing.`,
-      remediation: ["Instances may have been made anew, or the driver loaded again: keep that away from measurements."],
+      text: `The device could not be reached for a while${number}. Samples of that time are missing.`,
+      remediation: ["Instances may have been recreated or the driver reloaded. Avoid both during measurements."],
     };
   }
   switch (kind) {
@@ -45,7 +46,7 @@ function meaningOf(happened: DeviceHealth, others: readonly DeviceHealth[]): Mea
         severity: "critical",
         text: `The GPU was lost${number}: the driver no longer reaches it. ${GONE}`,
         remediation: [
-          "Look for an Xid in the kernel's log (dmesg), and at power, temperature and the slot; the machine has to be restarted.",
+          "Look for an Xid in the kernel's log (dmesg), and check power, temperature and the slot. The machine must be restarted.",
           AGAIN,
         ],
       };
@@ -53,7 +54,7 @@ function meaningOf(happened: DeviceHealth, others: readonly DeviceHealth[]): Mea
       return {
         severity: "critical",
         text: `The GPU needs a reset${number} before anything can use it again. ${GONE}`,
-        remediation: ["End everything that uses it and run nvidia-smi --gpu-reset, or restart the machine.", AGAIN],
+        remediation: ["Stop all processes that use it and run nvidia-smi --gpu-reset, or restart the machine.", AGAIN],
       };
     case "xid": {
       const xid = xidMeaning(code);
@@ -62,57 +63,49 @@ function meaningOf(happened: DeviceHealth, others: readonly DeviceHealth[]): Mea
     case "ecc":
       return {
         severity: "critical",
-        text: "The GPU's memory had an error that its check bits could not correct.",
-        remediation: [
-          "Reset the GPU so that the broken rows are replaced; exchange it when that happens again.",
-          AGAIN,
-        ],
+        text: "The GPU's memory had an uncorrectable ECC error.",
+        remediation: ["Reset the GPU so that the broken rows are remapped. Replace it if the error recurs.", AGAIN],
       };
     case "row-remap":
       return {
         severity: "warning",
-        text: "The GPU replaced broken rows of its memory; that takes effect with the next reset, and may change its size.",
-        remediation: [
-          "Reset the GPU at the next occasion, and watch whether it goes on (nvidia-smi -q -d ROW_REMAPPER).",
-        ],
+        text: "The GPU remapped broken rows of its memory. This takes effect at the next reset and may change its size.",
+        remediation: ["Reset the GPU soon, and check whether it remaps more rows (nvidia-smi -q -d ROW_REMAPPER)."],
       };
     case "unavailable":
       return {
         severity: "critical",
         text: `The GPU became unavailable${number}. ${GONE}`,
-        remediation: ["Look into the kernel's log (dmesg) for the reason.", AGAIN],
+        remediation: ["Look for the reason in the kernel's log (dmesg).", AGAIN],
       };
     case "driver-mismatch":
       return {
         severity: "critical",
-        text: `The driver's library was replaced under the running driver${number}, as an update does. Samples of all its GPUs end there.`,
-        remediation: [
-          "Restart the machine, or reload the driver; keep automatic updates of the driver away from runners.",
-          AGAIN,
-        ],
+        text: `The driver's library was replaced under the running driver${number}, as by an update. Samples of all its GPUs end there.`,
+        remediation: ["Restart the machine or reload the driver. Disable automatic driver updates on runners.", AGAIN],
       };
     case "unreachable":
       return {
         severity: "critical",
         text: `The driver stopped answering${number}, as in a container that lost its GPU. Samples of its GPUs end there.`,
         remediation: [
-          "In a container: a systemctl daemon-reload on the host takes the GPU from running containers where systemd manages their groups. Start the container anew; to keep it from happening, name the devices explicitly (--device=/dev/nvidia0 …) or use CDI.",
+          "In a container: a systemctl daemon-reload on the host takes the GPU from running containers where systemd manages their cgroups. Restart the container. To prevent it, name the devices explicitly (--device=/dev/nvidia0 …) or use CDI.",
           AGAIN,
         ],
       };
     case "capacity-changed":
       return {
         severity: "warning",
-        text: `The device's memory became ${code === null ? "another" : formatBytes(code)} while it was measured.`,
+        text: `The size of the device's memory changed${code === null ? "" : ` to ${formatBytes(code)}`} during the measurement.`,
         remediation: [
-          "Rows were replaced or an instance was changed: shares of the device before and after do not compare.",
+          "Rows were remapped or an instance was changed: shares of the device before and after are not comparable.",
         ],
       };
     case "count-changed":
       return {
         severity: "warning",
-        text: `The driver showed ${code === null ? "another number of" : code} device${code === 1 ? "" : "s"} from then on: one came or went.`,
-        remediation: ["Look into the kernel's log (dmesg); instances may have been made anew, and their series end."],
+        text: `The driver listed ${code === null ? "another number of" : code} device${code === 1 ? "" : "s"} from then on: one was added or removed.`,
+        remediation: ["Look into the kernel's log (dmesg). Instances may have been recreated, and their series end."],
       };
     case "stalled":
       return {
@@ -122,29 +115,29 @@ function meaningOf(happened: DeviceHealth, others: readonly DeviceHealth[]): Mea
           others.find((other) => other.kind === "recovered"),
         ),
         remediation: [
-          "Steps of that time were probably slow, too: look for a long driver call, an overloaded host or a failing GPU.",
+          "Steps of that time were probably slow as well: look for a long driver call, an overloaded host or a failing GPU.",
         ],
       };
     case "recovered":
       if (others.some((other) => other.kind === "stalled")) return null;
       return {
         severity: "info",
-        text: `The driver failed${during(code)} and answered again; samples of that time are missing.`,
-        remediation: ["What failed stands among the marks of the recording."],
+        text: `The driver failed${during(code)} and answered again. Samples of that time are missing.`,
+        remediation: ["The marks of the recording contain the error."],
       };
     default:
       return kind satisfies never;
   }
 }
 
-/** What became of the devices while they were measured: lost, failing, out of reach, not answering. */
+/** Device events during the measurement: lost, failing, unreachable, not answering. */
 export function healthFindings({ health = [] }: Recording): Finding[] {
   return health.flatMap((happened): Finding[] => {
     const { kind, rank, device, timeNs, code, count } = happened;
     const others = health.filter((other) => other.rank === rank && other.device === device);
     const meaning = meaningOf(happened, others);
     if (meaning === null) return [];
-    const times = count > 1 ? ` It was seen ${count} times.` : "";
+    const times = count > 1 ? ` It occurred ${count} times.` : "";
     return [
       {
         classification: `device_${kind.replaceAll("-", "_")}`,

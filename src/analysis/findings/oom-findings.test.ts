@@ -31,25 +31,25 @@ const base: OutOfMemory = {
     { file: "/project/main.py", line: 3, function: "<module>", code: "step()" },
   ],
   errors: 1,
-  evidence: ["the probe saw torch.OutOfMemoryError in process 77"],
+  evidence: ["the probe recorded torch.OutOfMemoryError in process 77"],
 };
 
 function finding(changes: Partial<OutOfMemory> = {}) {
   const info = recordingInfo({ exit: { kind: "exited", code: 1 }, oom: { ...base, ...changes } });
   const [first] = oomFindings(recording({ info }));
-  if (first === undefined) throw new Error("a finding was expected");
+  if (first === undefined) throw new Error("expected a finding");
   return first;
 }
 
 describe("the finding of an out-of-memory error", () => {
-  it("says what was asked for, by which line of the user's, and what there was", () => {
+  it("reports the requested bytes, the user's line and the free memory", () => {
     expect(finding()).toMatchObject({
       classification: "oom",
       severity: "critical",
       rank: 2,
       device: "cuda:1",
       description:
-        "The run ran out of memory 3.2 s after its start, in step 41: src/train.py:48 asked for 2.00 GiB on cuda:1, where 1.00 GiB of 80.00 GiB were free (70.00 GiB allocated, 71.00 GiB reserved).",
+        "The run ran out of memory 3.2 s after its start, in step 41: src/train.py:48 requested 2.00 GiB on cuda:1, where 1.00 GiB of 80.00 GiB were free (70.00 GiB allocated, 71.00 GiB reserved).",
       evidence: {
         line: "src/train.py:48",
         function: "step",
@@ -60,19 +60,19 @@ describe("the finding of an out-of-memory error", () => {
     });
   });
 
-  it("says that the command went on where it swallowed the error, and how many there were", () => {
+  it("reports that the command continued after swallowing the error, and the number of errors", () => {
     const { description, remediation } = finding({ swallowed: true, errors: 9 });
-    expect(description).toContain("The command went on and ended with status 0. It was the first of 9 such errors.");
-    expect(remediation.join(" ")).toContain("survive");
+    expect(description).toContain("The command continued and ended with status 0. It was the first of 9 such errors.");
+    expect(remediation.join(" ")).toContain("handles this error on purpose");
   });
 
-  it("names fragmentation only where more was reserved and unused than was asked for", () => {
+  it("names fragmentation only when more memory was reserved and unused than was requested", () => {
     expect(finding().remediation.join(" ")).not.toContain("fragmented");
-    expect(finding({ reserved_bytes: 73 * GIB }).remediation[0]).toContain("3.00 GiB were reserved and not in use");
+    expect(finding({ reserved_bytes: 73 * GIB }).remediation[0]).toContain("3.00 GiB were reserved and unused");
     expect(finding({ reserved_bytes: 73 * GIB, device: "host" }).remediation.join(" ")).not.toContain("fragmented");
   });
 
-  it("says of a kernel's kill what the process held and where its group's limit is", () => {
+  it("reports for a kill by the kernel the process's memory and its cgroup's limit", () => {
     const { description } = finding({
       ...NO_SIZES,
       source: "kernel",
@@ -84,20 +84,20 @@ describe("the finding of an out-of-memory error", () => {
       total_bytes: 2 * GIB,
     });
     expect(description).toBe(
-      "The run ran out of memory 3.2 s after its start: the kernel killed process 5 (python3); it held 1.00 GiB, the limit of its group is 2.00 GiB.",
+      "The run ran out of memory 3.2 s after its start: the kernel killed process 5 (python3). It held 1.00 GiB, and the limit of its cgroup is 2.00 GiB.",
     );
   });
 
-  it("tells no place where the stack has no file", () => {
+  it("names no line when the stack has no file", () => {
     const stack = [{ file: "<string>", line: 2, function: "<module>", code: "" }];
-    const told = finding({ ...NO_SIZES, time_ns: null, step: null, device: null, stack, exception: "MemoryError" });
-    expect(told.evidence).not.toHaveProperty("line");
-    expect(told.description).toBe(
-      "The run ran out of memory: a call that ended in MemoryError asked for more memory than there was.",
+    const reported = finding({ ...NO_SIZES, time_ns: null, step: null, device: null, stack, exception: "MemoryError" });
+    expect(reported.evidence).not.toHaveProperty("line");
+    expect(reported.description).toBe(
+      "The run ran out of memory: a call that raised MemoryError requested more memory than was free.",
     );
   });
 
-  it("names the device as the recording does, not as the process counts", () => {
+  it("uses the recording's name of the device, not the process's number", () => {
     const device = { own_name: "cuda:1", name: "cuda:5", model: null, uuid: null, total_bytes: null, driver_index: 5 };
     const process = {
       ...{
@@ -126,8 +126,8 @@ describe("the finding of an out-of-memory error", () => {
     });
   });
 
-  it("is a warning where only the program's words speak for it, and is measured as such", () => {
-    const evidence = ['the command printed "CUDA out of memory", yet it ended with status 0'];
+  it("is a warning when only the program's output indicates it, and is measured as such", () => {
+    const evidence = ['the command printed "CUDA out of memory", but ended with status 0'];
     const changes = { certainty: "suspected", source: "output", swallowed: true, evidence } as const;
     expect(finding(changes)).toMatchObject({ classification: "oom_suspected", severity: "warning" });
     const origin = { session: "s", commit: null };
@@ -138,7 +138,7 @@ describe("the finding of an out-of-memory error", () => {
     expect(measuredRun(established, origin)).toMatchObject({ oom: true });
   });
 
-  it("comes from the marks where the telemetry is somebody else's", () => {
+  it("comes from the marks of foreign telemetry", () => {
     const marks = [{ timeNs: 5e9, kind: "oom" as const, text: "OOM detected (message_pattern:out of memory)" }];
     expect(oomFindings(recording({ marks }))).toMatchObject([
       { classification: "oom", description: expect.stringContaining("5.0 s after its start: OOM detected") },

@@ -4,33 +4,35 @@ import type { OomFrame, OutOfMemory } from "../../telemetry/oom/out-of-memory.ts
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import type { Finding } from "../document.ts";
 
-/** Classification of an error that is certain; it fails the verdict. */
+/** Classification of a certain error, which fails the verdict. */
 export const OOM = "oom";
-/** Classification of one that only the program's own words speak for; it warns. */
+/** Classification of an error that only the program's output indicates, which warns. */
 export const OOM_SUSPECTED = "oom_suspected";
 
 const GENERAL = [
-  "The last seconds before it are in oom/ of the run's directory: look at the largest series there.",
-  "Reduce the peak first; a later failure with the same growth is only postponed.",
+  "The oom/ directory of the run contains the last seconds before it: look at the largest series there.",
+  "Reduce the peak first. With the same growth the failure is only postponed.",
 ];
 
-/** The user's own call that asked for the memory. */
-function callOf(oom: OutOfMemory, root: string): { readonly frame: OomFrame; readonly place: string } | null {
+/** The user's call that requested the memory. */
+function callOf(oom: OutOfMemory, root: string): { readonly frame: OomFrame; readonly location: string } | null {
   const isUser = userFrames({ root });
   const owner = ownerOf(
     oom.stack.filter(({ file, line }) => line > 0 && !/^[<[]/.test(file)),
     (frame) => isUser({ ...frame, file: frame.file }),
   );
   const frame = oom.stack.find((one) => one === owner?.frame);
-  return frame === undefined ? null : { frame, place: `${relativePath(frame.file, root)}:${frame.line}` };
+  return frame === undefined ? null : { frame, location: `${relativePath(frame.file, root)}:${frame.line}` };
 }
 
-/** "asked for 2.00 GiB on cuda:0, of which 1.12 GiB of 79.15 GiB were free (77.20 GiB allocated, 77.50 GiB reserved)" */
+/**
+ * "requested 2.00 GiB on cuda:0, where 1.12 GiB of 79.15 GiB were free (77.20 GiB allocated, 77.50 GiB reserved)"
+ */
 function requestText(oom: OutOfMemory): string {
   const asked =
     oom.requested_bytes === null
-      ? "asked for more memory than there was"
-      : `asked for ${formatBytes(oom.requested_bytes)}`;
+      ? "requested more memory than was free"
+      : `requested ${formatBytes(oom.requested_bytes)}`;
   const where = oom.device === null || oom.device === "host" ? "" : ` on ${oom.device}`;
   const total = oom.total_bytes === null ? "" : ` of ${formatBytes(oom.total_bytes)}`;
   const free = oom.free_bytes === null ? "" : `, where ${formatBytes(oom.free_bytes)}${total} were free`;
@@ -47,53 +49,59 @@ function whenText(oom: OutOfMemory): string {
   return `${at}${oom.step === null ? "" : `, in step ${oom.step}`}`;
 }
 
-function establishedText(oom: OutOfMemory, place: string | null): string {
+function establishedText(oom: OutOfMemory, location: string | null): string {
   const more = oom.errors > 1 ? ` It was the first of ${oom.errors} such errors.` : "";
-  const went = oom.swallowed ? " The command went on and ended with status 0." : "";
+  const went = oom.swallowed ? " The command continued and ended with status 0." : "";
   if (oom.source === "kernel") {
-    const held = oom.allocated_bytes === null ? "" : `; it held ${formatBytes(oom.allocated_bytes)}`;
-    const limit = oom.total_bytes === null ? "" : `, the limit of its group is ${formatBytes(oom.total_bytes)}`;
+    const held = oom.allocated_bytes === null ? "" : `. It held ${formatBytes(oom.allocated_bytes)}`;
+    const limit =
+      oom.total_bytes === null
+        ? ""
+        : `${held === "" ? ". T" : ", and t"}he limit of its cgroup is ${formatBytes(oom.total_bytes)}`;
     return `The run ran out of memory${whenText(oom)}: ${oom.message ?? oom.evidence[0] ?? "the kernel killed it"}${held}${limit}.${went}${more}`;
   }
-  const who = place ?? (oom.exception === null ? "the program" : `a call that ended in ${oom.exception}`);
+  const who = location ?? (oom.exception === null ? "the program" : `a call that raised ${oom.exception}`);
   return `The run ran out of memory${whenText(oom)}: ${who} ${requestText(oom)}.${went}${more}`;
 }
 
 function suspectedText(oom: OutOfMemory): string {
-  return `The run may have run out of memory: ${oom.evidence[0] ?? "its output says so"}. Nothing else speaks for it.`;
+  return `The run may have run out of memory: ${oom.evidence[0] ?? "its output contains the error"}. Nothing else indicates it.`;
 }
 
 function remediation(oom: OutOfMemory): readonly string[] {
   const hints: string[] = [];
   const slack = (oom.reserved_bytes ?? 0) - (oom.allocated_bytes ?? 0);
-  // Of a device: what a process's heap holds free lies in pieces between what lives, and no setting of PyTorch's moves that.
+  // On a device only: the free memory of a process's heap is fragmented as well, but no setting of PyTorch changes
+  // that.
   const onDevice = oom.device !== null && oom.device !== "host";
   if (oom.runtime === "torch" && onDevice && oom.requested_bytes !== null && slack >= oom.requested_bytes) {
     hints.push(
-      `${formatBytes(slack)} were reserved and not in use, more than was asked for: the memory is fragmented. Try PYTORCH_ALLOC_CONF=expandable_segments:True (PYTORCH_CUDA_ALLOC_CONF before PyTorch 2.9).`,
+      `${formatBytes(slack)} were reserved and unused, more than was requested: the memory is fragmented. Try PYTORCH_ALLOC_CONF=expandable_segments:True (PYTORCH_CUDA_ALLOC_CONF before PyTorch 2.9).`,
     );
   }
   if (oom.source === "kernel") {
-    hints.push("The group's or machine's limit was reached: raise it only once the peak is explained.");
+    hints.push("The limit of the cgroup or the machine was reached. Raise it only once the peak is explained.");
   }
   if (oom.runtime === "node" && oom.exception === null) {
-    hints.push("V8's own heap limit was reached, not the machine's; --max-old-space-size moves it.");
+    hints.push("V8's heap limit was reached, not the machine's. --max-old-space-size changes it.");
   }
-  if (oom.runtime === "java") hints.push("The JVM's own limit was reached, not the machine's; -Xmx moves it.");
+  if (oom.runtime === "java") hints.push("The JVM's heap limit was reached, not the machine's. -Xmx changes it.");
   if (oom.swallowed) {
-    hints.push("Where the program means to survive this (a search for the largest batch), measure without that part.");
+    hints.push(
+      "If the program handles this error on purpose (a search for the largest batch), measure without that search.",
+    );
   }
   return [...hints, ...GENERAL];
 }
 
-/** A process counts only the devices it may see; the recording has them under the names that all ranks share. */
+/** A process numbers only the devices visible to it. The recording names them by the names that all ranks share. */
 function recordedDevice(oom: OutOfMemory, info: RecordingInfo): string | null {
   const process = info.probe?.processes.find(({ pid }) => pid === oom.pid);
   return process?.devices.find((device) => device.own_name === oom.device)?.name ?? oom.device;
 }
 
-function findingOf(told: OutOfMemory, info: RecordingInfo): Finding {
-  const oom = { ...told, device: recordedDevice(told, info) };
+function findingOf(reported: OutOfMemory, info: RecordingInfo): Finding {
+  const oom = { ...reported, device: recordedDevice(reported, info) };
   const established = oom.certainty === "established";
   const call = callOf(oom, info.command.cwd);
   const known = Object.entries({
@@ -107,7 +115,7 @@ function findingOf(told: OutOfMemory, info: RecordingInfo): Finding {
     allocated_bytes: oom.allocated_bytes,
     reserved_bytes: oom.reserved_bytes,
     total_bytes: oom.total_bytes,
-    line: call?.place ?? null,
+    line: call?.location ?? null,
     function: call === null || call.frame.function === "" ? null : call.frame.function,
     code: call === null || call.frame.code === "" ? null : call.frame.code,
   }).filter(([, value]) => value !== null);
@@ -126,12 +134,12 @@ function findingOf(told: OutOfMemory, info: RecordingInfo): Finding {
       ...Object.fromEntries(known),
       told_by: oom.evidence.join("; "),
     },
-    description: established ? establishedText(oom, call?.place ?? null) : suspectedText(oom),
+    description: established ? establishedText(oom, call?.location ?? null) : suspectedText(oom),
     remediation: remediation(oom),
   };
 }
 
-/** That the run ran out of memory: as it was judged when it ended, or by the marks of somebody else's telemetry. */
+/** That the run ran out of memory: as judged at its end, or from the marks of foreign telemetry. */
 export function oomFindings(recording: Recording): Finding[] {
   const { info } = recording;
   if (info?.oom !== undefined) return [findingOf(info.oom, info)];

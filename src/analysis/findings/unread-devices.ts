@@ -1,14 +1,15 @@
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { Finding } from "../document.ts";
 
-/** Classification of a GPU whose allocator was read and whose driver was not. */
-export const DEVICE_UNREAD = "device_unread";
+/** Classification of a GPU whose allocator was read but whose driver was not. */
+const DEVICE_UNREAD = "device_unread";
 
 const known = (column: Float64Array | undefined): boolean => column?.some((value) => !Number.isNaN(value)) === true;
 
 /**
- * A program used an NVIDIA GPU, and nothing of the GPU itself could be read: the allocator's numbers stand alone, and what hides
- * outside of it is not seen. Nothing that a verdict rests on, but what a person should know before trusting the silence.
+ * A program used an NVIDIA GPU whose driver could not be read. Only the allocator's series exist, and memory outside
+ * the allocator is unknown. No verdict depends on this finding. It warns against trusting the absence of other
+ * findings.
  */
 export function unreadDeviceFindings({ info, tables }: Recording): Finding[] {
   const source = info?.sources.find(({ name }) => name === "nvml");
@@ -28,8 +29,8 @@ export function unreadDeviceFindings({ info, tables }: Recording): Finding[] {
       device: allocators.device,
       metric: "used",
       evidence: { source: source.name, reason },
-      description: `The program used the GPU, but of the GPU itself nothing was read: ${reason}.`,
-      remediation: ["Ask stormlog-gate doctor on this machine: it says what that means here, and what to do."],
+      description: `The program used a GPU whose driver could not be read: ${reason}.`,
+      remediation: ["Run `stormlog-gate doctor` on this machine. It explains the reason and what to do."],
     },
   ];
 }

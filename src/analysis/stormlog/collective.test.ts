@@ -31,7 +31,7 @@ function replay(withMarkers: boolean): TelemetryEvent[] {
 }
 
 describe("collective attribution", () => {
-  it("puts a synchronous spike beside a marker down to communication (k01)", () => {
+  it("attributes a synchronous spike beside a marker to communication (k01)", () => {
     const attributions = attributeCollectives(replay(true));
     expect(attributions).toHaveLength(4);
     attributions.forEach((attribution, rank) => {
@@ -61,20 +61,20 @@ describe("collective attribution", () => {
     });
   });
 
-  it("is less sure without a marker", () => {
+  it("has a lower confidence without a marker", () => {
     const attributions = attributeCollectives(replay(false));
     expect(attributions.map((a) => [a.classification, a.confidence])).toEqual(
       [0, 1, 2, 3].map(() => ["collective_suspect", 0.51]),
     );
   });
 
-  it("finds nothing in one rank's lone spike without a marker, or in too few samples", () => {
+  it("ignores a spike of one rank without a marker, and too few samples", () => {
     expect(attributeCollectives(replay(false).filter((event) => event.rank === 0))).toEqual([]);
     expect(attributeCollectives(replay(true).slice(0, 5))).toEqual([]);
     expect(attributeCollectives([])).toEqual([]);
   });
 
-  it("reads tokens in values, never in keys", () => {
+  it("finds tokens in values, never in keys", () => {
     const event = eventOf({ timestampNs: 0n });
     expect(isCollectiveMarker({ ...event, metadata: { nccl: "idle" } })).toBe(false);
     expect(isCollectiveMarker({ ...event, metadata: { deep: [{ op: "AllReduce" }] } })).toBe(true);

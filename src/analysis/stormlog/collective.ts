@@ -1,9 +1,10 @@
 import { MIB } from "../../core/units.ts";
-import { mean, median } from "../../stats/order-statistics.ts";
+import { mean } from "../../stats/moments.ts";
+import { median } from "../../stats/order-statistics.ts";
 import type { TelemetryEvent } from "../../telemetry/recording/model.ts";
 import { roundTo } from "./gap.ts";
 
-/** How readily a gap spike is put down to communication. Sizes in bytes, windows in milliseconds. */
+/** Thresholds for the attribution of a gap spike to communication. Sizes in bytes, windows in milliseconds. */
 export interface CollectivePreset {
   readonly minSamplesPerRank: number;
   readonly minGapBytes: number;
@@ -66,7 +67,7 @@ const LIKELY = 0.6;
 const WEIGHTS = { marker: 0.34, synchrony: 0.34, zscore: 0.16, size: 0.16 } as const;
 const PENALTIES = { noMarker: 0.15, singleRank: 0.15, noTotal: 0.05 } as const;
 
-/** A gap spike put down to a collective operation. Interval ends are Unix nanoseconds. */
+/** A gap spike attributed to a collective operation. Interval ends are Unix nanoseconds. */
 export interface CollectiveAttribution {
   readonly rank: number;
   readonly classification: "collective_confident" | "collective_likely" | "collective_suspect";
@@ -109,13 +110,13 @@ function latest(moments: readonly bigint[]): bigint {
   return last;
 }
 
-/** Every string anywhere in a value; keys of objects are no evidence of what happened. */
+/** All strings in a value. Keys of objects are not evidence. */
 function* stringsIn(value: unknown): Generator<string> {
   if (typeof value === "string") yield value;
   else if (Array.isArray(value)) for (const item of value) yield* stringsIn(item);
   else if (value !== null && typeof value === "object") for (const item of Object.values(value)) yield* stringsIn(item);
 }
-
+/** Whether an event names communication, in its type, its context or a value of its metadata. */
 /** Whether an event speaks of communication, in its type, its context or a value of its metadata. */
 export function isCollectiveMarker(event: TelemetryEvent): boolean {
   for (const text of stringsIn([event.eventType, event.context ?? "", event.metadata])) {
@@ -169,8 +170,9 @@ function confidenceOf(
 }
 
 /**
- * Gap spikes that coincide with communication, by Stormlog's scoring: a marker near the spike, other ranks spiking at the
- * same time, and the size of the spike. Attributions of one rank whose intervals overlap are merged, the surest one staying.
+ * Gap spikes that coincide with communication, by Stormlog's scoring: a marker near the spike, simultaneous spikes of
+ * other ranks, and the size of the spike. Attributions of one rank whose intervals overlap are merged, and the one with
+ * the highest confidence stays.
  */
 export function attributeCollectives(
   events: readonly TelemetryEvent[],

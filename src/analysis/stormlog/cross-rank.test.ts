@@ -71,7 +71,7 @@ describe("cross-rank first cause", () => {
     expect(ranks.notes).toEqual(["No qualifying cross-rank spikes were detected."]);
   });
 
-  it("trusts nobody while a rank is missing (c03)", () => {
+  it("names no suspect while a rank is missing (c03)", () => {
     const ranks = crossRank(
       samplesOf(4, [
         [0, 0, [B, B, 1503238553, 1524713390]],
@@ -128,7 +128,7 @@ describe("cross-rank first cause", () => {
     expect(expected.job_id).toBe("job-28");
   });
 
-  it("answers for a source without samples", () => {
+  it("returns a result for a source without samples", () => {
     expect(crossRank([], true)).toMatchObject({
       participating_ranks: [],
       notes: [
@@ -138,7 +138,7 @@ describe("cross-rank first cause", () => {
     });
   });
 
-  it("does not follow a claim of a world larger than any rank by rank", () => {
+  it("does not list all ranks of an implausibly large world size", () => {
     const ranks = crossRank(
       samplesOf(4_000_000_000, [
         [0, 0, [B, B]],

@@ -1,6 +1,6 @@
 import { groupBy } from "../../core/group-by.ts";
 import { MIB } from "../../core/units.ts";
-import { type Intervals, intervalsOf, medianInterval } from "../../stats/intervals.ts";
+import { type MedianSketch, medianOfSketches, medianSketch } from "../../stats/median-sketch.ts";
 import type { FirstCauseSuspect, RanksAnalysis } from "../document.ts";
 
 /** One sample of device memory; Unix nanoseconds as BigInt because they exceed 2^53. */
@@ -18,7 +18,7 @@ const MIN_SPIKE_BYTES = 64 * MIB;
 const SPIKE_SHARE = 0.1;
 const LARGE_OFFSET_INTERVALS = 5n;
 
-/** Claims of a larger job are not followed rank by rank, and more ranks than that are not spelt out. */
+/** Maximum world size whose ranks are checked one by one, and maximum number of listed ranks. */
 const MAX_FOLLOWED = 100_000;
 const MAX_LISTED = 1000;
 
@@ -35,7 +35,7 @@ interface Candidate {
   readonly rises: number;
 }
 
-/** The value most samples have, of those that have one. */
+/** The most frequent value of the samples that have one. */
 function mostCommon<T>(samples: readonly RankSample[], pick: (sample: RankSample) => T | null): T | null {
   const counts = new Map<T, number>();
   for (const sample of samples) {
@@ -58,17 +58,19 @@ const compareBigInt = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 
 const compareSamples = (a: RankSample, b: RankSample): number =>
   compareBigInt(a.timestampNs, b.timestampNs) || a.pid - b.pid || (a.host < b.host ? -1 : a.host > b.host ? 1 : 0);
 
-/** What of one rank's samples the rules look at, small however many there are. */
+/** Summary of one rank's samples for the rules, of bounded size. */
 export interface RankSummary {
   readonly rank: number;
   /** Usable samples. */
   readonly samples: number;
   /** Unix nanoseconds of the first one. */
   readonly firstNs: bigint;
-  /** The first time that consecutive rises of device memory add up to a tenth of the rank's peak, and at least 64 MiB. */
+  /**
+   * The first time that consecutive rises of device memory add up to a tenth of the rank's peak, and at least 64 MiB.
+   */
   readonly spike: { readonly at: bigint; readonly delta: number; readonly rises: number } | null;
   /** Positive intervals between neighbouring samples, nanoseconds. */
-  readonly intervals: Intervals;
+  readonly intervals: MedianSketch;
 }
 
 function firstSpike({ baseNs, timeNs, bytes }: RankColumns): RankSummary["spike"] {
@@ -102,7 +104,7 @@ export interface RankColumns {
 
 /**
  * One rank's part of the cross-rank rules; null without samples.
- * @param exact most intervals that are kept as they are
+ * @param exact maximum number of intervals that are kept exactly
  */
 export function summarizeRank(rank: number, columns: RankColumns, exact: number): RankSummary | null {
   const { baseNs, timeNs } = columns;
@@ -117,11 +119,11 @@ export function summarizeRank(rank: number, columns: RankColumns, exact: number)
     samples: timeNs.length,
     firstNs: baseNs + BigInt(timeNs[0]!),
     spike: firstSpike(columns),
-    intervals: intervalsOf(intervals, exact),
+    intervals: medianSketch(intervals, exact),
   };
 }
 
-/** Samples of one rank as columns; in order of time, where they are not yet. Exact for 104 days. */
+/** Samples of one rank as columns, sorted by time. Exact for 104 days. */
 export function columnsOf(samples: readonly RankSample[]): RankColumns {
   const ordered = samples.every((sample, i) => i === 0 || sample.timestampNs > samples[i - 1]!.timestampNs)
     ? samples
@@ -134,18 +136,18 @@ export function columnsOf(samples: readonly RankSample[]): RankColumns {
   };
 }
 
-/** What is said of the samples as a whole. */
+/** Facts about the samples as a whole. */
 export interface RankClaims {
   readonly jobId: string | null;
-  /** World size that most samples claim; 1 where none claims more. */
+  /** World size of most samples; 1 when none has a larger one. */
   readonly worldSize: number;
   readonly notes: readonly string[];
-  /** How far each rank's clock is moved back; absent = onto the first sample of rank 0 (or of the lowest). */
+  /** Offset that is subtracted from each rank's clock; absent = onto the first sample of rank 0 (or of the lowest). */
   readonly offsets?: ReadonlyMap<number, bigint>;
 }
 
-/** How far each rank's first sample is from that of rank 0, or of the lowest rank where that is absent; nanoseconds. */
-export function firstSampleOffsets(summaries: readonly RankSummary[]): ReadonlyMap<number, bigint> {
+/** Distance of each rank's first sample from that of rank 0, or of the lowest rank without one; nanoseconds. */
+function firstSampleOffsets(summaries: readonly RankSummary[]): ReadonlyMap<number, bigint> {
   const lowest = summaries.reduce<RankSummary | null>(
     (best, one) => (best === null || one.rank < best.rank ? one : best),
     null,
@@ -154,8 +156,8 @@ export function firstSampleOffsets(summaries: readonly RankSummary[]): ReadonlyM
 }
 
 /**
- * Which rank was first when several ranks' device memory jumped, by Stormlog's rules: the onset is the second rank's spike on the
- * common clock; ranks at or before it are the suspects. The order of the summaries does not matter.
+ * Which rank was first when several ranks' device memory jumped, by Stormlog's rules: the onset is the second rank's
+ * spike on the common clock, and ranks at or before it are the suspects. The order of the summaries does not matter.
  */
 export function combineRanks(summaries: readonly RankSummary[], claims: RankClaims): RanksAnalysis {
   const notes = [...claims.notes];
@@ -169,7 +171,7 @@ export function combineRanks(summaries: readonly RankSummary[], claims: RankClai
   const present = new Set(ranks);
   const missing: number[] = [];
   for (let rank = 0; rank < Math.min(worldSize, MAX_FOLLOWED); rank++) if (!present.has(rank)) missing.push(rank);
-  const interval = medianInterval(all.map(({ intervals }) => intervals));
+  const interval = medianOfSketches(all.map(({ intervals }) => intervals));
   const offsets = claims.offsets ?? firstSampleOffsets(all);
   const offsetOf = (rank: number): bigint => offsets.get(rank) ?? 0n;
   const far = ranks.filter((rank) => {
@@ -216,7 +218,7 @@ export function combineRanks(summaries: readonly RankSummary[], claims: RankClai
 
 /**
  * The same over samples of all ranks, each rank's clock shifted so that first samples coincide.
- * @param ignoredOthers whether the source also held events that are not samples
+ * @param ignoredOthers whether the source also contained events that are not samples
  */
 export function crossRank(allSamples: readonly RankSample[], ignoredOthers: boolean): RanksAnalysis {
   const notes = ignoredOthers ? ["Ignored non-sample events during cross-rank analysis."] : [];

@@ -1,8 +1,8 @@
 const LABELS = ["B", "KB", "MB", "GB", "TB", "PB"] as const;
 
 /**
- * A size as Stormlog writes it: powers of 1024 under decimal labels, two decimals, negatives never scaled. Only for texts
- * that must match Stormlog's; everything of our own is printed in binary units.
+ * Formats a size like Stormlog: powers of 1024 under decimal labels, two decimals, negative values never scaled. Only
+ * for strings that must match Stormlog's. All others use binary units.
  */
 export function formatStormlogBytes(bytes: number): string {
   if (bytes === 0) return "0 B";

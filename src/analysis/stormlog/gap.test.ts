@@ -88,7 +88,7 @@ describe("the walkthrough's replay", () => {
 
 describe("upstream's own cases", () => {
   const flat = { allocated: 2e9, reserved: 2.5e9 };
-  it("says nothing while the gap is small (g02) or there are two samples (g06)", () => {
+  it("reports nothing while the gap is small (g02) or for two samples (g06)", () => {
     expect(
       findingsOf(20, GIB16, (i) => ({ allocated: 1e9 + 5e7 * i, reserved: 1.01e9 + 5e7 * i, used: 1.015e9 + 5e7 * i })),
     ).toEqual([]);
@@ -167,7 +167,7 @@ describe("boundaries", () => {
     });
   });
 
-  it("cannot see one spike among five samples (g11)", () => {
+  it("cannot detect one spike among five samples (g11)", () => {
     expect(at(5, (i) => (i === 2 ? 6e9 : 3.1e9))).toEqual([]);
   });
 
@@ -188,12 +188,12 @@ describe("boundaries", () => {
     });
   });
 
-  it("says nothing about a constant gap (g12) or a shrinking one (g13)", () => {
+  it("reports nothing for a constant gap (g12) or a shrinking one (g13)", () => {
     expect(at(12, () => 4e9)).toEqual([]);
     expect(at(20, (i) => 6e9 - 1e8 * i)).toEqual([]);
   });
 
-  it("survives equal timestamps and missing values without a drift", () => {
+  it("reports no drift for equal timestamps and missing values", () => {
     const used = Array.from({ length: 10 }, (_, i) => (i === 4 ? Number.NaN : 3e9 + 2e8 * i));
     const constant = (value: number) => used.map(() => value);
     const findings = gapFindings({
@@ -208,7 +208,7 @@ describe("boundaries", () => {
     expect(findings).toEqual([]);
   });
 
-  it("analyses every rank by itself, so that one rank's drift is not lost among the others", () => {
+  it("analyses every rank separately, so that one rank's drift is not lost among the others", () => {
     const events = Array.from({ length: 30 }, (_, i) => i).flatMap((i) =>
       [0, 1, 2].map((rank) =>
         eventOf({

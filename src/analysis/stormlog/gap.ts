@@ -2,9 +2,12 @@ import tCdf from "@stdlib/stats-base-dists-t-cdf";
 import type { Finding, Severity } from "../document.ts";
 import { formatStormlogBytes } from "./format-bytes.ts";
 
-/** Stormlog's own names and defaults (`gap_ratio_threshold` 0.05, `gap_spike_zscore` 2.0, `gap_drift_r_squared` 0.6, `gap_fragmentation_ratio` 0.3). */
+/**
+ * Thresholds under Stormlog's names, with its defaults (`gap_ratio_threshold` 0.05, `gap_spike_zscore` 2.0,
+ * `gap_drift_r_squared` 0.6, `gap_fragmentation_ratio` 0.3).
+ */
 export interface GapThresholds {
-  /** Nothing is said while the gap stays below this share of the device everywhere. */
+  /** Minimum gap as a share of the device; nothing is reported while all gaps are smaller. */
   readonly ratio: number;
   readonly spikeZscore: number;
   readonly driftRSquared: number;
@@ -23,7 +26,9 @@ const MIN_DRIFT_SAMPLES = 5;
 const CRITICAL_R_SQUARED = 0.85;
 const CRITICAL_FRAGMENTATION = 0.5;
 
-/** Samples of one rank on one device in file order, without missing values; bytes, and nanoseconds since any fixed moment. */
+/**
+ * Samples of one rank on one device in file order, without missing values; bytes, and nanoseconds since any fixed time.
+ */
 export interface GapSamples {
   readonly rank: number;
   readonly device: string;
@@ -66,8 +71,8 @@ export function roundTo(value: number, places: number): number {
 const SEVERITY_ORDER: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, info: 2 };
 
 /**
- * Stormlog's analysis of the gap between device-used and allocator-reserved memory of one rank: at most one finding of each
- * kind, by severity, then confidence. A zero time span (all timestamps equal) yields no drift.
+ * Stormlog's analysis of the gap between device-used and allocator-reserved memory of one rank: at most one finding of
+ * each kind, by severity, then confidence. A zero time span (all timestamps equal) yields no drift.
  */
 export function gapFindings(samples: GapSamples, thresholds: GapThresholds = DEFAULT_GAP_THRESHOLDS): Finding[] {
   const rows = usableRows(samples);
@@ -194,7 +199,7 @@ function fragmentation(
   for (const i of rows) {
     const reserved = samples.reserved[i]!;
     if (!(reserved > 0) || !Number.isFinite(samples.allocated[i]!)) continue;
-    // Allocated above reserved happens when the two are read one after the other; it is no negative fragmentation.
+    // Allocated can exceed reserved when the two are read one after the other. This is not negative fragmentation.
     const ratio = Math.max(0, (reserved - samples.allocated[i]!) / reserved);
     sum += ratio;
     worst = Math.max(worst, ratio);

@@ -45,7 +45,7 @@ export function tableOf(columns: Partial<Record<Column, ArrayLike<number>>>, opt
 
 export const REPLAY_START_NS = 1_700_000_000_000_000_000n;
 
-/** One Stormlog event with the fields a rule looks at; everything else as upstream's own replays have it. */
+/** One Stormlog event with the fields of a rule; the others as in upstream's replays. */
 export function eventOf(fields: Partial<TelemetryEvent> & { readonly timestampNs: bigint }): TelemetryEvent {
   return {
     eventType: "sample",

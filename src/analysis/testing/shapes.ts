@@ -1,13 +1,13 @@
 import { MIB } from "../../core/units.ts";
 import type { Prng } from "../../stats/testing/prng.ts";
 
-/** Synthetic memory curves, bytes, one value per sample. Each takes its own random numbers. */
+/** Synthetic memory curves, bytes, one value per sample. Each draws its own random numbers. */
 export type Shape = (n: number, random: Prng) => Float64Array;
 
 const series = (n: number, at: (i: number) => number): Float64Array =>
   Float64Array.from({ length: n }, (_, i) => at(i));
 
-/** Allocators hand out whole quanta: 512 bytes. */
+/** Allocators return multiples of 512 bytes. */
 const quantised = (value: number): number => Math.max(0, Math.round(value / 512) * 512);
 
 const BASE = 1024 * MIB;
@@ -39,7 +39,7 @@ export const jumps =
       ),
     );
 
-/** A saw-tooth of `teeth` cycles of irregular length and `heightMib`, on the given floor. */
+/** A saw-tooth of `teeth` cycles of irregular length and `heightMib`, above a level lower envelope. */
 export const sawtooth =
   (teeth: number, heightMib: number, irregularity = 0.2): Shape =>
   (n, random) => {
@@ -67,7 +67,7 @@ export const growing =
     });
   };
 
-/** What happens in a process after its start. `s` is seconds since it began, `left` seconds until the run ends. */
+/** Events of a process after its start. `s` is seconds since it began, `left` seconds until the run ends. */
 export interface Workload {
   readonly startupS: number;
   readonly levelMib: number;
@@ -78,7 +78,7 @@ export interface Workload {
   readonly teardown?: boolean;
 }
 
-/** Host memory of a short process: an interpreter starts, works, and gives its memory back when it ends. */
+/** Host memory of a short process: an interpreter starts, works, and frees its memory when it ends. */
 export const processRun =
   (durationS: number, work: Workload): Shape =>
   (n, random) => {

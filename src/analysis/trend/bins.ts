@@ -2,8 +2,8 @@ import { medianInPlace } from "../../stats/order-statistics.ts";
 import type { OrderedSeries } from "../ordered.ts";
 
 /**
- * Neighbouring samples put together, so that the work after this does not depend on how many there were. `low` keeps the
- * floor under a saw-tooth faster than a cell, `high` keeps every spike.
+ * Neighbouring samples grouped, so that the work of the analysis does not depend on their number. `low` keeps the lower
+ * envelope of a saw-tooth faster than a bin, `high` keeps every spike.
  */
 export interface Bins {
   readonly count: number;
@@ -14,32 +14,34 @@ export interface Bins {
   readonly high: Float64Array;
 }
 
-/** Most bins: divisible by 12 and 24, and fine enough that one of 120 blocks holds eight. */
-export const MAX_CELLS = 960;
+/** Divisible by 12 and 24, and fine enough that one of 120 blocks contains eight bins. */
+const MAX_BINS = 960;
 
-/** Where each cell ends (exclusive). Samples of one step never part; without steps the bins hold equally many samples. */
-function cellEnds(series: OrderedSeries): Uint32Array {
+/**
+ * End of each bin (exclusive). Samples of one step stay together. Without steps the bins contain equally many samples.
+ */
+function binEnds(series: OrderedSeries): Uint32Array {
   const { x, steps, axis } = series;
   const n = x.length;
   if (axis === "step" && steps !== null && n > steps) {
-    const perCell = Math.ceil(steps / MAX_CELLS);
+    const perBin = Math.ceil(steps / MAX_BINS);
     const ends: number[] = [];
     let seen = 1;
     for (let i = 1; i < n; i++) {
       if (x[i] === x[i - 1]) continue;
-      if (seen % perCell === 0) ends.push(i);
+      if (seen % perBin === 0) ends.push(i);
       seen++;
     }
     ends.push(n);
     return Uint32Array.from(ends);
   }
-  const count = Math.min(n, MAX_CELLS);
+  const count = Math.min(n, MAX_BINS);
   return Uint32Array.from({ length: count }, (_, k) => Math.floor(((k + 1) * n) / count));
 }
 
 export function toBins(series: OrderedSeries): Bins {
   const { bytes, x: axis } = series;
-  const ends = cellEnds(series);
+  const ends = binEnds(series);
   const count = ends.length;
   const x = new Float64Array(count);
   const low = new Float64Array(count);
@@ -56,7 +58,7 @@ export function toBins(series: OrderedSeries): Bins {
     for (let i = from, j = 0; i < to; i++, j++) {
       const value = bytes[i]!;
       scratch[j] = value;
-      // Offsets from the first sample keep the sum of large clock values exact enough.
+      // Offsets from the first sample keep the sum of large clock values exact.
       sum += axis[i]! - axis[from]!;
       if (value < min) min = value;
       if (value > max) max = value;
@@ -81,7 +83,7 @@ export function sliceBins(bins: Bins, from: number, to: number): Bins {
   };
 }
 
-/** Every `size` neighbouring bins as one (lowest low, median middle, highest high); the oldest remainder is dropped. */
+/** Merges every `size` neighbouring bins (lowest low, median middle, highest high). Drops the oldest remainder. */
 export function mergeBins(bins: Bins, size: number): Bins {
   if (size <= 1) return bins;
   const count = Math.floor(bins.count / size);

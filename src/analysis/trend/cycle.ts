@@ -1,105 +1,59 @@
-import { fitLine } from "../../stats/fit.ts";
-import { mean, median, medianInPlace } from "../../stats/order-statistics.ts";
+import { fitLine } from "../../stats/least-squares.ts";
+import { mean } from "../../stats/moments.ts";
+import { median, medianInPlace } from "../../stats/order-statistics.ts";
+import { PhaseFolder, scattered, stringLength } from "./phase-folder.ts";
 
-/** A repetition of any shape whose period need not be a whole number of points, and the series without it. */
+/** A cycle of any shape, whose period need not be a whole number of points, and the series without it. */
 export interface Cycle {
   /** In points. */
   readonly period: number;
-  /** The series minus what repeats: its floor below the cycle, in the unit of the series. */
-  readonly floor: Float64Array;
-  /** Lowest to highest of what repeats. */
+  /** The series minus the cycle, in the unit of the series. */
+  readonly lowerEnvelope: Float64Array;
+  /** Highest minus lowest value of the cycle. */
   readonly swing: number;
-  /** Growth that the choice of the period may have made up: the part of the swing between neighbouring phases that were seen. */
+  /**
+   * Growth that an error of the period can produce: the share of the swing in the largest gap between sampled phases.
+   */
   readonly doubt: number;
 }
 
-/** At least this many cycles, or a slow drift would pass for one. */
+/** With fewer cycles a slow drift would pass for one. */
 const MIN_CYCLES = 4;
-/** Points the search looks at at once: longer series are searched thinned (slow cycles) and in their last part (fast ones). */
+/** Points of one search. Longer series are searched thinned (slow cycles) and in their last part (fast ones). */
 const WINDOW = 240;
-/** Folded at the right period, neighbours in phase must be this much more alike than any two points. */
-const ALIKE = 0.6;
-/** ... and what the cycle leaves must be this much smaller than what there was. */
-const EXPLAINED = 0.5;
-/** The same within one stretch, and in how many of them. */
-const EXPLAINED_THERE = 0.7;
-const NEARLY_EVERYWHERE = 0.75;
-/** How much of the cycle's swing the series falls by, where growth between its teeth takes a part of it. */
-const FALL_SHARE = 0.3;
-/** Beats per series that are none, and too few to trust; for periods near as many points. */
+/** Maximum string length at the period, as a share of that in random order. */
+const MAX_STRING_RATIO = 0.6;
+/** Maximum mean residual of the cycle, as a share of the mean deviation before. */
+const MAX_RESIDUAL = 0.5;
+/** The same within one segment, and the share of the segments that must satisfy it. */
+const MAX_SEGMENT_RESIDUAL = 0.7;
+const MIN_SEGMENTS_SHARE = 0.75;
+/** Minimum fall within a segment, as a share of the swing. Growth between the teeth reduces the fall. */
+const MIN_FALL = 0.3;
+/**
+ * Beats per series that count as none, and the number from which on they are reliable; for periods near up to MAX_BEAT
+ * points.
+ */
 const NO_BEAT = 0.15;
 const MIN_BEATS = 3.8;
 const MAX_BEAT = 12;
-/** A cycle has no slope of its own: from end to end at most this share of its swing. */
+/** Maximum slope of the cycle itself from end to end, as a share of its swing. */
 const MAX_SLOPE = 0.3;
 /**
- * A cycle with a slope must fold so many times finer than the same series without one. Close to a whole number of points a
- * saw-tooth is looked at in nearly the same few phases each time; a slightly wrong period then passes off a part of its swing as growth.
+ * Factor by which the string length with a slope must be shorter than without one. At a period close to a whole number
+ * of points a saw-tooth is sampled at nearly the same few phases, and a slightly wrong period turns a part of its swing
+ * into growth.
  */
-const FINER_WITH_SLOPE = 1.6;
-/** How far the period without a slope may be from the one with, in cycles over the series. */
+const MIN_GAIN_OF_SLOPE = 1.6;
+/** Maximum distance between the periods without and with a slope, in cycles over the series. */
 const RIVAL_REACH = 0.3;
 const TREND_PARTS = 8;
 
-/** A fixed order that puts points far apart in time next to each other: within a phase, time must not look like likeness. */
-function scattered(n: number): Uint32Array {
-  let stride = Math.max(1, Math.round(n * 0.618));
-  while (n > 1 && gcd(stride, n) !== 1) stride++;
-  return Uint32Array.from({ length: n }, (_, i) => (i * stride) % n);
-}
-
-const gcd = (a: number, b: number): number => (b === 0 ? a : gcd(b, a % b));
-
-/** Puts points in the order of their phase, in place. */
-class Directory {
-  readonly #n: number;
-  readonly #order: Uint32Array;
-  readonly #buckets: number;
-  readonly #start: Uint32Array;
-  readonly #bucketOf: Uint32Array;
-  readonly folded: Uint32Array;
-
-  constructor(n: number) {
-    this.#n = n;
-    this.#order = scattered(n);
-    this.#buckets = Math.max(8, n >> 2);
-    this.#start = new Uint32Array(this.#buckets + 1);
-    this.#bucketOf = new Uint32Array(n);
-    this.folded = new Uint32Array(n);
-  }
-
-  fold(frequency: number): Uint32Array {
-    const start = this.#start.fill(0);
-    const bucketOf = this.#bucketOf;
-    for (let i = 0; i < this.#n; i++) {
-      const turns = i * frequency;
-      const bucket = Math.min(this.#buckets - 1, Math.floor((turns - Math.floor(turns)) * this.#buckets));
-      bucketOf[i] = bucket;
-      start[bucket + 1]!++;
-    }
-    for (let b = 0; b < this.#buckets; b++) start[b + 1]! += start[b]!;
-    for (const i of this.#order) this.folded[start[bucketOf[i]!]!++] = i;
-    return this.folded;
-  }
-}
-
-/** Mean absolute difference of neighbours in phase. */
-function unlikeness(values: Float64Array, folded: Uint32Array): number {
-  let sum = 0;
-  let previous = values[folded[folded.length - 1]!]!;
-  for (let k = 0; k < folded.length; k++) {
-    const value = values[folded[k]!]!;
-    sum += Math.abs(value - previous);
-    previous = value;
-  }
-  return sum / values.length;
-}
-
 /**
- * The same after taking off the straight line on which neighbours in phase agree best (the median of their slopes). A saw-tooth
- * of few teeth tilts every line fitted to the series as a whole.
+ * The same after subtraction of the straight line on which neighbours in phase agree best (the median of their slopes).
+ * A saw-tooth of few teeth tilts every line fitted to the series as a whole.
  */
-function levelUnlikeness(values: Float64Array, folded: Uint32Array): { score: number; slope: number } {
+function detrendedStringLength(values: Float64Array, folded: Uint32Array): { score: number; slope: number } {
   const n = folded.length;
   const slopes: number[] = [];
   for (let k = 0; k < n; k++) {
@@ -118,8 +72,8 @@ function levelUnlikeness(values: Float64Array, folded: Uint32Array): { score: nu
 }
 
 /**
- * Just beside a period of q points, every q-th point moves on slowly in phase, and neighbours in phase are neighbours in time
- * as well: any slow curve would look like a cycle that beats once or twice.
+ * Whether a frequency is close to a period of q points. Every q-th point then moves slowly in phase, and neighbours in
+ * phase are neighbours in time as well: any slow curve would look like a cycle that beats once or twice.
  */
 function beatsSlowly(frequency: number, n: number): boolean {
   const most = Math.min(MAX_BEAT, Math.max(2, n / 40));
@@ -134,30 +88,30 @@ function beatsSlowly(frequency: number, n: number): boolean {
 interface Found {
   readonly frequency: number;
   readonly score: number;
-  /** Of the straight line that was taken off. */
+  /** Of the straight line that was subtracted. */
   readonly slope: number;
 }
 
-/** Best frequency between two, cycles per point, each with the straight line taken off that suits it best. */
-function search(values: Float64Array, from: number, to: number, step: number, directory: Directory): Found {
+/** Best frequency in a range, cycles per point, each with the straight line that suits it best. */
+function search(values: Float64Array, from: number, to: number, step: number, folder: PhaseFolder): Found {
   let best: Found = { frequency: 0, score: Number.POSITIVE_INFINITY, slope: 0 };
   for (let frequency = from; frequency <= to; frequency += step) {
     if (beatsSlowly(frequency, values.length)) continue;
-    const { score, slope } = levelUnlikeness(values, directory.fold(frequency));
+    const { score, slope } = detrendedStringLength(values, folder.fold(frequency));
     if (score < best.score) best = { frequency, score, slope };
   }
   return best;
 }
 
-/** Frequencies that a window of some length is searched at, and its points in the order of their phase at each. */
+/** Frequencies of the search in a window of some length, and the order of the points by phase at each. */
 interface Grid {
   readonly frequencies: readonly number[];
   readonly folded: readonly Uint32Array[];
 }
 
 /**
- * The order of the points depends on nothing but the window's length, and putting them into it takes most of the time: it is done once for
- * the lengths that come again and again.
+ * The order depends on the window's length alone and sorting takes most of the time, so the orders of the last few
+ * lengths are kept.
  */
 const grids = new Map<number, Grid>();
 const MAX_GRIDS = 4;
@@ -165,14 +119,14 @@ const MAX_GRIDS = 4;
 function gridOf(n: number): Grid {
   const known = grids.get(n);
   if (known !== undefined) return known;
-  const directory = new Directory(n);
+  const folder = new PhaseFolder(n);
   const frequencies: number[] = [];
   const folded: Uint32Array[] = [];
   const step = 1 / (5 * n);
   for (let frequency = MIN_CYCLES / n; frequency <= 0.5; frequency += step) {
     if (beatsSlowly(frequency, n)) continue;
     frequencies.push(frequency);
-    folded.push(directory.fold(frequency).slice());
+    folded.push(folder.fold(frequency).slice());
   }
   const [oldest] = grids.keys();
   if (grids.size >= MAX_GRIDS && oldest !== undefined) grids.delete(oldest);
@@ -181,12 +135,12 @@ function gridOf(n: number): Grid {
   return grid;
 }
 
-/** Best of all frequencies of a window, without a slope. */
+/** Best frequency of a window, without a slope. */
 function searchWindow(values: Float64Array): Pick<Found, "frequency" | "score"> {
   const { frequencies, folded } = gridOf(values.length);
   let best = { frequency: 0, score: Number.POSITIVE_INFINITY };
   for (let k = 0; k < frequencies.length; k++) {
-    const score = unlikeness(values, folded[k]!);
+    const score = stringLength(values, folded[k]!);
     if (score < best.score) best = { frequency: frequencies[k]!, score };
   }
   return best;
@@ -199,7 +153,9 @@ function detrended(y: Float64Array): Float64Array {
   return y.map((value, i) => value - intercept - slope * i);
 }
 
-/** The median of a few parts, joined by straight lines: follows jumps and late growth, and is not moved by a cycle's edge. */
+/**
+ * Medians of a few parts, joined by straight lines: follows jumps and late growth, and ignores the edges of a cycle.
+ */
 function slowTrend(y: Float64Array): Float64Array {
   const n = y.length;
   const x: number[] = [];
@@ -217,7 +173,7 @@ function slowTrend(y: Float64Array): Float64Array {
   });
 }
 
-/** What repeats: for each point the median of its neighbours in phase, which keeps sharp edges. */
+/** Shape of the cycle: for each point the median of its neighbours in phase, which keeps sharp edges. */
 function template(rest: Float64Array, folded: Uint32Array): Float64Array {
   const n = rest.length;
   const reach = Math.max(2, Math.min(6, Math.floor(n / 40)));
@@ -232,47 +188,48 @@ function template(rest: Float64Array, folded: Uint32Array): Float64Array {
 
 const meanSize = (values: Float64Array): number => mean(values.map(Math.abs));
 
-/** Mean absolute difference of any two points, nearly: of each and one far away in time. */
-function ordinary(values: Float64Array): number {
-  return unlikeness(values, scattered(values.length));
+/** String length in random order, nearly: of each point and one far away in time. */
+function unorderedStringLength(values: Float64Array): number {
+  return stringLength(values, scattered(values.length));
 }
 
 /**
- * Find what repeats and take it off, whatever its shape and period: points are folded onto one cycle, and the period at which
- * neighbours in phase are most alike (Lafler and Kinman's string length, on absolute differences) is the period.
- * @param least mean deviation from a smooth curve below which a cycle is not worth looking for, in the unit of the series
- * @returns null when nothing repeats clearly
+ * Finds a cycle of any shape and period and subtracts it. Points are folded onto one cycle, and the period with the
+ * shortest string length is the period (Lafler and Kinman 1965, "An RR Lyrae star survey with the Lick 20-inch
+ * astrograph II"), here on absolute differences.
+ * @param least mean deviation from a smooth curve below which no cycle is searched, in the unit of the series
+ * @returns null when the series has no clear cycle
  */
 export function findCycle(y: Float64Array, least = 0): Cycle | null {
   const n = y.length;
   if (n < 6 * MIN_CYCLES) return null;
   const flat = detrended(y);
   const rough = slowTrend(y);
-  // A slow wander must not pass for a slow cycle: what is left is compared with what a smooth curve leaves, too.
+  // A slow wander must not pass for a slow cycle, so the residual is compared with that of a smooth curve as well.
   const before = Math.min(meanSize(flat), meanSize(y.map((value, i) => value - rough[i]!)));
   if (!(before > least)) return null;
   const thin = Math.ceil(n / WINDOW);
   const coarse = thin === 1 ? flat : flat.filter((_, i) => i % thin === 0);
   const slow = searchWindow(coarse);
-  const found = [{ frequency: slow.frequency / thin, score: slow.score / ordinary(coarse) }];
+  const found = [{ frequency: slow.frequency / thin, score: slow.score / unorderedStringLength(coarse) }];
   if (thin > 1) {
     const last = flat.subarray(n - WINDOW);
     const fast = searchWindow(last);
-    found.push({ frequency: fast.frequency, score: fast.score / ordinary(last) });
+    found.push({ frequency: fast.frequency, score: fast.score / unorderedStringLength(last) });
   }
   const best = found.reduce((a, b) => (b.score < a.score ? b : a));
-  if (!(best.score < ALIKE)) return null;
-  const directory = new Directory(n);
+  if (!(best.score < MAX_STRING_RATIO)) return null;
+  const folder = new PhaseFolder(n);
   const near = (frequency: number, width: number, step: number): Found =>
-    search(flat, Math.max(MIN_CYCLES / n, frequency - width), frequency + width, step, directory);
+    search(flat, Math.max(MIN_CYCLES / n, frequency - width), frequency + width, step, folder);
   const sharpened = (frequency: number, width: number): Found => {
     const rough = near(frequency, width, 1 / (12 * n));
     const fine = near(rough.frequency, 1 / (12 * n), 1 / (48 * n));
     return fine.score < rough.score ? fine : rough;
   };
-  // The tilt that a saw-tooth gives to a line moves the coarse optimum by up to two of its steps.
+  // A saw-tooth tilts the fitted line, which moves the coarse optimum by up to two of its steps.
   let refined = sharpened(best.frequency, 2 / (5 * Math.min(n, WINDOW)));
-  // Several periods in a row repeat as well, but fold less finely.
+  // A multiple of the period is a period as well, with a longer string.
   for (const times of [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) {
     const turns = times * refined.frequency;
     const other = Math.abs(turns - Math.round(turns));
@@ -281,10 +238,10 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
     if (shorter.score < refined.score) refined = shorter;
   }
   if (!(refined.frequency > 0)) return null;
-  const rival = level(y, refined.frequency, directory);
-  const noSlope = rival.score < FINER_WITH_SLOPE * refined.score;
+  const rival = searchLevel(y, refined.frequency, folder);
+  const noSlope = rival.score < MIN_GAIN_OF_SLOPE * refined.score;
   const frequency = noSlope ? rival.frequency : refined.frequency;
-  const folded = directory.fold(frequency);
+  const folded = folder.fold(frequency);
   let shape = template(noSlope ? y : flat.map((value, i) => value - refined.slope * i), folded);
   for (let round = 0; round < 2; round++) {
     const trend = slowTrend(y.map((value, i) => value - shape[i]!));
@@ -294,10 +251,10 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
     );
   }
   const lowest = Math.min(...shape);
-  const floor = y.map((value, i) => value - shape[i]! + lowest);
-  const trend = slowTrend(floor);
-  const left = floor.map((value, i) => value - trend[i]!);
-  if (!(meanSize(left) <= EXPLAINED * before)) return null;
+  const lowerEnvelope = y.map((value, i) => value - shape[i]! + lowest);
+  const trend = slowTrend(lowerEnvelope);
+  const left = lowerEnvelope.map((value, i) => value - trend[i]!);
+  if (!(meanSize(left) <= MAX_RESIDUAL * before)) return null;
   const { slope } = fitLine(
     Float64Array.from({ length: n }, (_, i) => i),
     shape,
@@ -307,18 +264,18 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
   const cycles = Math.floor(n * frequency);
   const segments = Math.min(TREND_PARTS, cycles);
   if (!repeatsThroughout(left, shape, segments) || !fallsThroughout(y, swing, segments)) return null;
-  return { period: 1 / frequency, floor, swing, doubt: swing * largestGap(n, frequency) };
+  return { period: 1 / frequency, lowerEnvelope, swing, doubt: swing * largestGap(n, frequency) };
 }
 
-/** The period near the given one at which the series as it is, with no line taken off, folds most finely. */
-function level(y: Float64Array, near: number, directory: Directory): Found {
+/** The frequency near the given one with the shortest string length without a slope. */
+function searchLevel(y: Float64Array, near: number, folder: PhaseFolder): Found {
   const n = y.length;
   let best: Found = { frequency: near, score: Number.POSITIVE_INFINITY, slope: 0 };
   const steps = Math.round(RIVAL_REACH * 48);
   for (let k = -steps; k <= steps; k++) {
     const frequency = near + k / (48 * n);
     if (!(frequency > 0)) continue;
-    const score = unlikeness(y, directory.fold(frequency));
+    const score = stringLength(y, folder.fold(frequency));
     if (score < best.score) best = { frequency, score, slope: 0 };
   }
   return best;
@@ -332,7 +289,10 @@ function largestGap(n: number, frequency: number): number {
   return gap;
 }
 
-/** What repeats must come back down, nearly everywhere: jumps in a row look like a saw-tooth only once a line is taken off. */
+/**
+ * Whether the series falls nearly everywhere: jumps in a row look like a saw-tooth once a line is subtracted, but never
+ * fall.
+ */
 function fallsThroughout(y: Float64Array, swing: number, segments: number): boolean {
   const n = y.length;
   let falling = 0;
@@ -344,12 +304,12 @@ function fallsThroughout(y: Float64Array, swing: number, segments: number): bool
       peak = Math.max(peak, y[i]!);
       fall = Math.max(fall, peak - y[i]!);
     }
-    if (fall >= FALL_SHARE * swing) falling++;
+    if (fall >= MIN_FALL * swing) falling++;
   }
-  return falling >= NEARLY_EVERYWHERE * segments;
+  return falling >= MIN_SEGMENTS_SHARE * segments;
 }
 
-/** The cycle must explain most of the movement nearly everywhere: what happens once, like a jump, is none. */
+/** Whether the cycle explains most of the movement nearly everywhere: a single event, like a jump, is not a cycle. */
 function repeatsThroughout(left: Float64Array, shape: Float64Array, segments: number): boolean {
   const n = left.length;
   const centre = median(shape);
@@ -361,7 +321,7 @@ function repeatsThroughout(left: Float64Array, shape: Float64Array, segments: nu
       without += Math.abs(left[i]! + shape[i]! - centre);
       withCycle += Math.abs(left[i]!);
     }
-    if (withCycle <= EXPLAINED_THERE * without) explained++;
+    if (withCycle <= MAX_SEGMENT_RESIDUAL * without) explained++;
   }
-  return explained >= NEARLY_EVERYWHERE * segments;
+  return explained >= MIN_SEGMENTS_SHARE * segments;
 }

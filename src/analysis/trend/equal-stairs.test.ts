@@ -14,17 +14,17 @@ const climb = (times: readonly number[], size: (k: number) => number = () => 20,
 const climbs = (y: Float64Array) => climbsEqualStairs(y, MIB / 2);
 
 describe("stairs of one size", () => {
-  it("are seen at any times that look evenly drawn, quiet or not", () => {
+  it("are found at any times that look uniformly drawn, with and without noise", () => {
     expect(climbs(climb([0.05, 0.3, 0.34, 0.9]))).toBe(true);
     expect(climbs(climb([0.2, 0.25, 0.5, 0.71, 0.72, 0.95]))).toBe(true);
     expect(climbs(climb([0.1, 0.35, 0.6, 0.9], () => 20, 0.5))).toBe(true);
   });
 
-  it("may fall together between two points", () => {
+  it("may be two between two neighbouring points", () => {
     expect(climbs(climb([0.1, 0.4, 0.4, 0.7, 0.9]))).toBe(true);
   });
 
-  it("are not what fills up early and rests, or begins late", () => {
+  it("are not found in a series that fills up early and rests, or begins late", () => {
     expect(climbs(climb([0.05, 0.1, 0.2, 0.3]))).toBe(false);
     expect(climbs(climb([0.1, 0.2, 0.3, 0.4, 0.45]))).toBe(false);
     expect(climbs(climb([0.7, 0.8, 0.9, 0.95]))).toBe(false);
@@ -37,7 +37,7 @@ describe("stairs of one size", () => {
     expect(climbs(falling)).toBe(false);
   });
 
-  it("are not taken from noise, or from a line", () => {
+  it("are not found in noise or in a line", () => {
     for (let seed = 1; seed <= 50; seed++) {
       const random = prng(seed);
       expect(climbs(Float64Array.from({ length: 100 }, () => 5 * MIB * random.normal()))).toBe(false);

@@ -1,24 +1,29 @@
-import { normalMad } from "../../stats/order-statistics.ts";
+import { normalMad } from "../../stats/mad.ts";
 
 /** Fewer stairs may be caches that fill one after the other. */
 const MIN_STAIRS = 4;
-/** A stair stands out from the noise of neighbouring points by so many of its standard deviations. */
+/** Minimum height of a stair, in standard deviations of the differences of neighbouring points. */
 const OUTSTANDING = 6;
-/** Stairs of one size differ by no more than this share of it, besides the noise; with more noise nothing is known of sizes. */
+/** Maximum difference of stairs of one size, as a share of it, and the noise up to which sizes can be compared. */
 const SAME_SIZE = 0.04;
 const MAX_SLACK = 0.2;
 /** Share of the growth that need not be stairs. */
 const REST_SHARE = 0.2;
-/** One-sided level of 5 % at which times do not look evenly drawn: normal quantile, for their mean, and probability, for the ends. */
+/**
+ * One-sided level of 5 % of the test for uniformly distributed times: normal quantile, for their mean, and probability,
+ * for the ends.
+ */
 const UNEVEN = { mean: 1.645, end: 0.05 } as const;
 
 interface Stair {
   readonly bytes: number;
-  /** Share of the series that lies before it. */
+  /** Share of the series before it. */
   readonly at: number;
 }
 
-/** Upward jumps between neighbouring points, a jump seen half by the point it falls into counted as one; null when one goes down. */
+/**
+ * Upward jumps between neighbouring points. A jump that one point shows half is one jump. Null when the series falls.
+ */
 function jumpsOf(y: Float64Array, smallest: number): Stair[] | null {
   const last = y.length - 1;
   const jumps: Stair[] = [];
@@ -35,10 +40,10 @@ function jumpsOf(y: Float64Array, smallest: number): Stair[] | null {
 }
 
 /**
- * Whether a series is nothing but stairs of one size, upwards, whose times look evenly drawn over it: an allocator that takes
- * another segment whenever a leak has filled the last one. Few of them at random times leave long rests and large gaps,
- * which looks like jumps or a warm-up to everything that sums up parts.
- * @param least smallest jump worth a look, in the unit of y
+ * Whether a series consists of upward stairs of one size at uniformly distributed times: an allocator reserves another
+ * segment whenever a leak has filled the last one. Few stairs at random times leave long rests and large gaps, which
+ * tests on parts of the series take for jumps or a warm-up.
+ * @param least smallest jump to consider, in the unit of y
  */
 export function climbsEqualStairs(y: Float64Array, least: number): boolean {
   const n = y.length;
@@ -49,7 +54,7 @@ export function climbsEqualStairs(y: Float64Array, least: number): boolean {
   const size = sorted[(sorted.length - 1) >> 2]!;
   const slack = Math.max(SAME_SIZE, (3 * Math.SQRT2 * noise) / size);
   if (slack > MAX_SLACK) return false;
-  // Two stairs may fall between the same two points.
+  // Two stairs may be between the same two points.
   const units = stairs.map(({ bytes }) => Math.round(bytes / size));
   if (stairs.some(({ bytes }, k) => units[k]! < 1 || Math.abs(bytes / size - units[k]!) > slack * units[k]!))
     return false;
@@ -58,7 +63,7 @@ export function climbsEqualStairs(y: Float64Array, least: number): boolean {
   if (Math.abs(y[n - 1]! - y[0]! - total) > REST_SHARE * total) return false;
   const count = units.reduce((sum, unit) => sum + unit, 0);
   const mean = stairs.reduce((sum, { at }, k) => sum + at * units[k]!, 0) / count;
-  // The mean of evenly drawn times has variance 1/(12 count); the last one lies before t with probability t to the count.
+  // The mean of uniform times has variance 1/(12 count). The last one is before t with probability t to the count.
   const end = UNEVEN.end ** (1 / count);
   return (
     Math.abs(mean - 0.5) <= UNEVEN.mean / Math.sqrt(12 * count) &&

@@ -1,11 +1,11 @@
-import { theilSen } from "../../stats/fit.ts";
+import { theilSen } from "../../stats/theil-sen.ts";
 import type { DriftClass } from "../document.ts";
 import { type Bins, mergeBins, sliceBins } from "./bins.ts";
-import { teardownStart } from "./warmup.ts";
+import { teardownStart } from "./teardown.ts";
 
 /**
- * New maxima in the second half from which on chance is an unlikely author: for exchangeable demand their number there is
- * about Poisson(ln 2), so that four or more happen in 0.56 % of healthy runs.
+ * New maxima in the second half from which on chance is unlikely: for exchangeable demand their number there is about
+ * Poisson(ln 2), so four or more happen in 0.56 % of healthy runs (Rényi 1962 on records).
  */
 const MIN_LATE_RECORDS = 4;
 const MIN_BLOCKS = 12;
@@ -13,14 +13,15 @@ const MAX_BLOCKS = 120;
 
 export interface HighwaterDrift {
   readonly class: DriftClass;
-  /** Descriptive only, per unit of the axis: a running maximum has no noise to test a slope against. */
+  /** Descriptive only, per unit of the axis: a running maximum has no noise against which a slope could be tested. */
   readonly slope: number;
   readonly mde: number | null;
 }
 
 /**
- * Class of a running maximum, or of a series that behaves like one, by counting records of its block maxima (raw points
- * would count the autocorrelation of demand as records). Never `leak`: an allocator's slack also grows when nothing leaks.
+ * Class of a running maximum, or of a series that behaves like one, by the number of records of its block maxima (with
+ * raw points the autocorrelation of demand would count as records). Never `leak`: an allocator's slack also grows
+ * without a leak.
  */
 export function classifyHighwater(all: Bins, change: number): HighwaterDrift {
   const kept = teardownStart(all.low, all.high, change);
@@ -45,7 +46,7 @@ export function classifyHighwater(all: Bins, change: number): HighwaterDrift {
   const slope = theilSen(blocks.x.subarray(half), top.subarray(half));
   const settled = Math.max(...blocks.high.subarray(n - Math.max(2, Math.floor(n / 12))));
   const shape = (): DriftClass => {
-    // The counter was reset, or memory was given back: not a running maximum after all.
+    // The counter was reset or memory was released: not a running maximum.
     if (settled < top[half - 1]! - change) return "shrink";
     if (late > change) return lateRecords >= MIN_LATE_RECORDS ? "rising" : "step";
     return early > change ? "plateau" : "flat";

@@ -3,9 +3,10 @@ import { MIB } from "../../core/units.ts";
 import type { Metric } from "../../telemetry/recording/model.ts";
 
 /**
- * Healthy allocated memory is mostly bit-constant, so noise can be exactly zero and 512 bytes "infinitely significant":
- * nothing is said about a change below the larger of this and 1 % of the level. An allocator's own count moves by what the
- * program keeps, so three quarters of what pages, segments and the driver need are enough there (`bench/verdict`, part `trade-offs`).
+ * Floor of materiality: a change below the larger of this and 1 % of the level is not judged. Healthy allocated memory
+ * is mostly bit-constant, so noise can be exactly zero and 512 bytes infinitely significant. An allocator's count
+ * changes only by what the program retains, so it needs three quarters of the floor of pages, segments and the driver
+ * (`bench/verdict`, part `trade-offs`).
  */
 export const FLOOR_BYTES: Readonly<Record<Metric, number>> = {
   allocated: 12 * MIB,
@@ -13,13 +14,14 @@ export const FLOOR_BYTES: Readonly<Record<Metric, number>> = {
   used: 16 * MIB,
   host: 16 * MIB,
 };
-export const FLOOR_SHARE = 0.01;
-/** At a stated production length growth matters from the larger of 128 MiB and 1 % of the level, reached there. */
-export const HORIZON_FLOOR_BYTES = 128 * MIB;
+const FLOOR_SHARE = 0.01;
+/** With a stated production length, growth is material from the larger of 128 MiB and 1 % of the level at its end. */
+const HORIZON_FLOOR_BYTES = 128 * MIB;
 
 /**
- * Growth that has to be seen before it is projected to a horizon, bytes. Pages come from the system in pieces (128 KiB of glibc's
- * top pad, an arena of a thread): fewer than 16 such pieces say nothing of what comes far ahead. An allocator's own count has none.
+ * Minimum observed growth that is projected to a horizon, bytes. The system maps pages in chunks (128 KiB of glibc's
+ * top pad, an arena of a thread), and fewer than 16 chunks do not predict distant growth. An allocator's count does not
+ * move in chunks.
  */
 const MIN_PROJECTED_BYTES: Readonly<Record<Metric, number>> = {
   allocated: 0,
@@ -36,17 +38,17 @@ const QUANTUM_BYTES: Readonly<Record<Metric, number>> = {
   host: 4096,
 };
 
-/** Standard deviation that rounding to the metric's quantum leaves at least, bytes: no noise is taken to be smaller. */
+/** Minimum standard deviation of the noise, bytes: the rounding error of the metric's quantum. */
 export function quantumNoise(metric: Metric): number {
   return QUANTUM_BYTES[metric] / Math.sqrt(12);
 }
 
-/** Smallest change that is worth a word at this level, bytes. */
+/** Smallest material change at this level, bytes. */
 export function materialChange(level: number, metric: Metric): number {
   return Math.max(FLOOR_BYTES[metric], FLOOR_SHARE * Math.abs(level));
 }
 
-/** How often the observed span fits into the horizon; null when there is no horizon in the series' own unit. */
+/** Horizon over observed span. Null without a horizon in the unit of the series. */
 export function horizonFactor(
   horizon: Horizon | null,
   stepSpan: number | null,
@@ -59,8 +61,8 @@ export function horizonFactor(
 }
 
 /**
- * Growth over the observed span from which on it is material, bytes. With a horizon: what becomes the horizon's floor by
- * then; a horizon shorter than the observation changes nothing.
+ * Smallest material growth over the observed span, bytes. With a horizon, growth that reaches the horizon's floor at
+ * its end. A horizon shorter than the observation changes nothing.
  */
 export function materialGrowth(level: number, metric: Metric, factor: number | null): number {
   if (factor === null || factor <= 1) return materialChange(level, metric);

@@ -3,9 +3,9 @@ import { prng } from "../../stats/testing/prng.ts";
 import { fitTrendModels } from "./trend-models.ts";
 
 const points = (at: (i: number) => number) => Float64Array.from({ length: 24 }, (_, i) => at(i));
-const told = (y: Float64Array, noise = 0.5) => fitTrendModels(y, noise)[0]!;
+const best = (y: Float64Array, noise = 0.5) => fitTrendModels(y, noise)[0]!;
 
-describe("the story a floor tells", () => {
+describe("the best model of a trend", () => {
   it.each<[string, (i: number) => number]>([
     ["flat", () => 7],
     ["line", (i) => 10 * i],
@@ -15,22 +15,22 @@ describe("the story a floor tells", () => {
     ["two-steps", (i) => (i < 8 ? 0 : i < 17 ? 100 : 200)],
     ["line-and-step", (i) => 10 * i + (i < 12 ? 0 : 120)],
     ["staircase", (i) => [0, 0, 0, 40, 40, 80, 80, 80, 80, 80, 80, 80, 120, 120, 120, 160, 160, 160, 200][i] ?? 200],
-  ])("is %s when that is what was drawn", (story, at) => {
-    expect(told(points(at)).story).toBe(story);
+  ])("is %s when the points were drawn from it", (model, at) => {
+    expect(best(points(at)).model).toBe(model);
   });
 
-  it("is not complicated by noise", () => {
+  it("is not a more flexible one because of noise", () => {
     const counts: Record<string, number> = {};
     for (let seed = 1; seed <= 100; seed++) {
       const random = prng(seed);
-      const { story } = told(points((i) => 4 * i + 5 * random.normal()));
-      counts[story] = (counts[story] ?? 0) + 1;
+      const { model } = best(points((i) => 4 * i + 5 * random.normal()));
+      counts[model] = (counts[model] ?? 0) + 1;
     }
     expect(counts.line).toBeGreaterThan(85);
     expect(counts.staircase ?? 0).toBe(0);
   });
 
-  it("says how long a ramp has rested", () => {
-    expect(told(points((i) => Math.min(i, 12) * 30)).flatShare).toBeCloseTo(11 / 23, 5);
+  it("reports the share of the points after the end of a ramp", () => {
+    expect(best(points((i) => Math.min(i, 12) * 30)).flatShare).toBeCloseTo(11 / 23, 5);
   });
 });

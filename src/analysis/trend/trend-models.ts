@@ -1,7 +1,9 @@
+import { fitLine } from "../../stats/least-squares.ts";
+
 /**
- * Simple stories a floor can tell, fitted by least squares and compared by the Bayesian information criterion. A leak is
- * told apart from a jump by which story explains the points better, not by how large single rises are: noise inflates the
- * latter.
+ * Models of a trend, fitted by least squares and compared by the Bayesian information criterion (Schwarz 1978,
+ * "Estimating the dimension of a model"). The better model distinguishes a leak from a jump. The size of single rises
+ * does not, because noise inflates it.
  */
 export const TREND_MODELS = [
   "flat",
@@ -16,10 +18,10 @@ export const TREND_MODELS = [
 export type TrendModel = (typeof TREND_MODELS)[number];
 
 export interface TrendFit {
-  readonly story: TrendModel;
+  readonly model: TrendModel;
   readonly sse: number;
   readonly bic: number;
-  /** Share of the points after the ramp ends (`saturating`) or before it begins (`late-ramp`); 0 for the others. */
+  /** Share of the points after the end of the ramp (`saturating`) or before its begin (`late-ramp`), else 0. */
   readonly flatShare: number;
 }
 
@@ -40,11 +42,11 @@ const PARAMETERS: Readonly<Record<TrendModel, number>> = {
 const MIN_STAIRS = 3;
 const MAX_STAIRS = 7;
 const MAX_SHARE_OF_TWO = 0.8;
-/** Stories this flexible must be clearly better than the simpler ones ("very strong" evidence). */
+/** Flexible models must beat the simpler ones by this difference of the criterion ("very strong" evidence). */
 const FLEXIBLE_MARGIN = 10;
 export const FLEXIBLE: ReadonlySet<TrendModel> = new Set<TrendModel>(["line-and-step", "staircase"]);
 
-/** Sums over prefixes, so that the spread of any stretch around its own mean costs nothing. */
+/** Prefix sums, which give the squared deviations of any stretch around its mean in constant time. */
 function spreadTable(y: Float64Array): (from: number, to: number) => number {
   const n = y.length;
   const first = new Float64Array(n + 1);
@@ -66,11 +68,11 @@ interface Staircase {
   readonly steps: number;
 }
 
-/** For each number of steps the best piecewise constant fit (dynamic programme), as far as every step goes up. */
+/** For each number of steps the best piecewise constant fit (dynamic programming), if every step goes up. */
 function staircases(y: Float64Array, spread: (from: number, to: number) => number): Staircase[] {
   const n = y.length;
   const found: Staircase[] = [];
-  // cost[c] = least SSE of y[0..c) in the current number of pieces; last[k][c] = where its last piece begins.
+  // cost[c] = least SSE of y[0..c) in the current number of pieces; last[k][c] = begin of its last piece.
   let cost = Float64Array.from({ length: n + 1 }, (_, c) => (c === 0 ? Number.POSITIVE_INFINITY : spread(0, c)));
   const last: Uint32Array[] = [new Uint32Array(n + 1)];
   for (let steps = 1; steps <= Math.min(MAX_STAIRS, n - 1); steps++) {
@@ -92,7 +94,7 @@ function staircases(y: Float64Array, spread: (from: number, to: number) => numbe
   return found;
 }
 
-/** Every step goes up, and no two of them make up nearly all of the rise: the others would be noise. */
+/** Whether every step goes up and no two of them are nearly all of the rise: the others would be noise. */
 function isStaircase(y: Float64Array, last: readonly Uint32Array[], steps: number): boolean {
   const rises: number[] = [];
   let above = Number.NaN;
@@ -110,38 +112,23 @@ function isStaircase(y: Float64Array, last: readonly Uint32Array[], steps: numbe
   return rises[rises.length - 1]! > 0 && rises[0]! + rises[1]! <= MAX_SHARE_OF_TWO * total;
 }
 
-/** SSE of y against one regressor and a constant. */
-function regress(y: Float64Array, at: (i: number) => number): { sse: number; slope: number } {
-  const n = y.length;
-  let sx = 0;
-  let sy = 0;
-  for (let i = 0; i < n; i++) {
-    sx += at(i);
-    sy += y[i]! - y[0]!;
-  }
-  let sxx = 0;
-  let sxy = 0;
-  let syy = 0;
-  for (let i = 0; i < n; i++) {
-    const dx = at(i) - sx / n;
-    const dy = y[i]! - y[0]! - sy / n;
-    sxx += dx * dx;
-    sxy += dx * dy;
-    syy += dy * dy;
-  }
-  const slope = sxx > 0 ? sxy / sxx : 0;
-  return { sse: Math.max(0, syy - slope * sxy), slope };
+/** SSE of a line in a function of the index. */
+function regress(y: Float64Array, at: (i: number) => number): number {
+  return fitLine(
+    Float64Array.from(y, (_, i) => at(i)),
+    y,
+  ).sse;
 }
 
-/** In a steady rise with a jump on top the steady part is at least this share of the whole. */
+/** Minimum share of the steady part in a steady rise with a jump on top. */
 const MIN_STEADY_SHARE = 0.4;
 
-/** Least SSE of one slope throughout with one upward jump somewhere; infinite when the slope is the lesser part of it. */
+/** Least SSE of one slope with one upward jump. Infinite when the slope is too small a part of the rise. */
 function lineAndStep(y: Float64Array): number {
   const n = y.length;
   let best = Number.POSITIVE_INFINITY;
   for (let c = 2; c <= n - 2; c++) {
-    // Both sides share the slope: each is centred on its own mean, which also takes the jump out.
+    // Both sides share the slope. Each is centred on its own mean, which also removes the jump.
     let sxx = 0;
     let sxy = 0;
     let syy = 0;
@@ -172,15 +159,15 @@ function lineAndStep(y: Float64Array): number {
 }
 
 /**
- * Fit every story to equally spaced points, best first.
- * @param noise smallest standard deviation to believe in, in the unit of y
+ * Fits every model to equally spaced points, best first.
+ * @param noise smallest standard deviation to assume, in the unit of y
  */
 export function fitTrendModels(y: Float64Array, noise: number): TrendFit[] {
   const n = y.length;
   const spread = spreadTable(y);
   const sse: Record<Exclude<TrendModel, "staircase">, number> = {
     flat: spread(0, n),
-    line: regress(y, (i) => i).sse,
+    line: regress(y, (i) => i),
     "late-ramp": Number.POSITIVE_INFINITY,
     saturating: Number.POSITIVE_INFINITY,
     "one-step": Number.POSITIVE_INFINITY,
@@ -193,32 +180,32 @@ export function fitTrendModels(y: Float64Array, noise: number): TrendFit[] {
       sse["two-steps"] = Math.min(sse["two-steps"], spread(0, c) + spread(c, d) + spread(d, n));
     }
   }
-  // A ramp needs three points of its own, or it is a step seen through one block.
+  // A ramp of fewer than three points can be a step within one block.
   const flat: Partial<Record<TrendModel, number>> = {};
   for (let c = 2; c <= n - 4; c++) {
-    for (const [story, fitted] of [
-      ["late-ramp", regress(y, (i) => Math.max(0, i - c)).sse],
-      ["saturating", regress(y, (i) => Math.min(i, n - 1 - c)).sse],
+    for (const [model, fitted] of [
+      ["late-ramp", regress(y, (i) => Math.max(0, i - c))],
+      ["saturating", regress(y, (i) => Math.min(i, n - 1 - c))],
     ] as const) {
-      if (fitted >= sse[story]) continue;
-      sse[story] = fitted;
-      flat[story] = c / (n - 1);
+      if (fitted >= sse[model]) continue;
+      sse[model] = fitted;
+      flat[model] = c / (n - 1);
     }
   }
-  const criterion = (squares: number, parameters: number, story: TrendModel) =>
-    n * Math.log(squares / n + noise * noise) + parameters * Math.log(n) + (FLEXIBLE.has(story) ? FLEXIBLE_MARGIN : 0);
+  const criterion = (squares: number, parameters: number, model: TrendModel) =>
+    n * Math.log(squares / n + noise * noise) + parameters * Math.log(n) + (FLEXIBLE.has(model) ? FLEXIBLE_MARGIN : 0);
   const stairs = staircases(y, spread).map(({ sse: squares, steps }): TrendFit => {
     const parameters = PARAMETERS.staircase + 2 * (steps - MIN_STAIRS);
     const bic = criterion(squares, parameters, "staircase");
-    return { story: "staircase", sse: squares, bic, flatShare: 0 };
+    return { model: "staircase", sse: squares, bic, flatShare: 0 };
   });
-  const others = TREND_MODELS.filter((story) => story !== "staircase").map((story): TrendFit => {
-    return {
-      story,
-      sse: sse[story],
-      bic: criterion(sse[story], PARAMETERS[story], story),
-      flatShare: flat[story] ?? 0,
-    };
-  });
+  const others = TREND_MODELS.filter((model) => model !== "staircase").map(
+    (model): TrendFit => ({
+      model,
+      sse: sse[model],
+      bic: criterion(sse[model], PARAMETERS[model], model),
+      flatShare: flat[model] ?? 0,
+    }),
+  );
   return [...others, ...stairs].sort((a, b) => a.bic - b.bic);
 }

@@ -13,7 +13,7 @@ import { NO_STACK } from "./stacks.ts";
 const BLOCK_BYTES = 33;
 const SEGMENT_BYTES = 42;
 const ANNOTATION_BYTES = 120;
-/** Settings are one flat dict with one dict inside. */
+/** Settings are one flat dict with one nested dict. */
 const DEEPEST_SETTING = 4;
 
 function notSnapshot(what: string, where: string): GateError {
@@ -21,11 +21,11 @@ function notSnapshot(what: string, where: string): GateError {
     "SNAPSHOT_SHAPE",
     `not a memory snapshot: ${what}`,
     where,
-    "Expected is what torch.cuda.memory._snapshot() or torch.cuda.memory_snapshot() gives, pickled.",
+    "Expected the pickled result of torch.cuda.memory._snapshot() or torch.cuda.memory_snapshot().",
   );
 }
 
-/** Puts the rows a builder collected together into a snapshot. */
+/** Assembles the rows of a builder into a snapshot. */
 class Assembly {
   readonly #builder: SnapshotBuilder;
   readonly #budget: Budget;
@@ -41,7 +41,7 @@ class Assembly {
   #runsOf(id: number, item: number, what: string): number {
     const own = this.#builder.lists.classOf(id);
     if (own === Class.empty) return NO_RUN;
-    if (own !== item) throw notSnapshot(`${what} holds something else`, this.#where);
+    if (own !== item) throw notSnapshot(`${what} contains other values`, this.#where);
     return this.#builder.lists.head(id);
   }
 
@@ -56,7 +56,7 @@ class Assembly {
     return this.#builder.rows[item] as Rows;
   }
 
-  /** A byte count that has to be there, or {@link Number.NaN} where it may be missing. */
+  /** A byte count, which must be present if `required`, else {@link Number.NaN} where it is missing. */
   #bytes(value: number, what: string, required: boolean): number {
     if (value < 0) throw invalidInput("NEGATIVE_BYTES", `${what} is ${value}`, this.#where);
     if (required && !Number.isFinite(value)) throw notSnapshot(`${what} is missing`, this.#where);
@@ -77,7 +77,7 @@ class Assembly {
       if (Number.isNaN(id)) throw notSnapshot("a segment has no blocks", this.#where);
       const head = this.#runsOf(id, Class.block, '"blocks" of a segment');
       const count = runs.total(head);
-      // A list that several segments share would be paid by two bytes each and cost all its blocks.
+      // A list shared by several segments would cost two bytes each and yield all its blocks each time.
       this.#budget.charge(BLOCK_BYTES * count);
       blockCount += count;
     }
@@ -130,16 +130,16 @@ class Assembly {
     }
   }
 
-  /** Write the blocks of one segment behind `from`; where the next segment's begin. */
+  /** Writes the blocks of one segment from `from` on. Returns the begin of the next segment's blocks. */
   #blocksOf(list: number, segment: number, address: number, blocks: BlockTable, from: number): number {
     const own = this.#rows(Class.block);
     let at = from;
-    // Before PyTorch 2.1 a block has no address: it begins where the one before ends.
+    // Before PyTorch 2.1 a block has no address: it begins where the previous one ends.
     let next = address;
     for (const row of this.#rowsOf(list, Class.block, '"blocks" of a segment')) {
       const size = this.#bytes(own.get(row, BlockField.size), "size of a block", true);
-      const told = own.get(row, BlockField.address);
-      const begin = Number.isNaN(told) ? next : told;
+      const recorded = own.get(row, BlockField.address);
+      const begin = Number.isNaN(recorded) ? next : recorded;
       next = begin + size;
       let requested = own.get(row, BlockField.requestedSize);
       let stack = own.get(row, BlockField.stack);
@@ -160,7 +160,7 @@ class Assembly {
     return at;
   }
 
-  /** The newest entry of a block's `history`: what holds it now. */
+  /** The newest entry of a block's `history`, which describes its current allocation. */
   #newest(list: number): { readonly size: number; readonly stack: number } {
     const own = this.#rows(Class.history);
     for (const row of this.#rowsOf(list, Class.history, '"history" of a block')) {
@@ -173,11 +173,11 @@ class Assembly {
     if (list === null) return [];
     const own = this.#builder.lists.classOf(list);
     if (own === Class.empty) return [];
-    if (own !== Class.lists) throw notSnapshot('"device_traces" is no list of lists', this.#where);
+    if (own !== Class.lists) throw notSnapshot('"device_traces" is not a list of lists', this.#where);
     const tables: TraceTable[] = [];
     let device = 0;
     for (const inner of this.#rowsOf(list, Class.lists, '"device_traces"')) {
-      // A list of one list a device: the empty ones of a machine of many are of no interest.
+      // One list per device. Devices without entries are skipped.
       const runs = [...this.#builder.runs.from(this.#runsOf(inner, Class.trace, '"device_traces"'))];
       if (runs.length > 0) tables.push({ device, ...this.#builder.traces.gather(runs) });
       device++;
@@ -193,7 +193,7 @@ class Assembly {
     if (list === null) return [];
     const own = this.#rows(Class.annotation);
     const all: Annotation[] = [];
-    // Annotations are an aid: what is no list of them is passed over.
+    // Annotations are optional, so another value is ignored.
     if (this.#builder.lists.classOf(list) !== Class.annotation) return all;
     for (const row of this.#rowsOf(list, Class.annotation, '"external_annotations"')) {
       const name = own.get(row, AnnotationField.name);
@@ -253,7 +253,8 @@ class Assembly {
     const none = { segments: null, traces: null, settings: null, annotations: null };
     if (root.kind === Kind.list) {
       const own = this.#builder.lists.classOf(root.value);
-      if (own !== Class.empty && own !== Class.segment) throw notSnapshot("the list holds no segments", this.#where);
+      if (own !== Class.empty && own !== Class.segment)
+        throw notSnapshot("the list does not contain segments", this.#where);
       return { ...none, segments: root.value };
     }
     if (root.kind !== Kind.dict || this.#builder.dicts.classOf(root.value) !== Class.top) {
@@ -279,9 +280,9 @@ class Assembly {
 }
 
 /**
- * The snapshot that the builder's rows make up.
- * @throws GateError (invalid input) SNAPSHOT_SHAPE when the pickle is something else, NEGATIVE_BYTES, SNAPSHOT_MALFORMED for
- *   byte counts no device has, SNAPSHOT_TOO_COSTLY when lists are shared to make it larger than its file
+ * Assembles the snapshot from the builder's rows.
+ * @throws GateError (invalid input) SNAPSHOT_SHAPE for another kind of pickle, NEGATIVE_BYTES, SNAPSHOT_MALFORMED for
+ *   impossible byte counts, SNAPSHOT_TOO_COSTLY when shared lists make it larger than its file
  */
 export function assemble(builder: SnapshotBuilder, root: PickleResult, budget: Budget, where: string): TorchSnapshot {
   return new Assembly(builder, budget, where).snapshot(root);

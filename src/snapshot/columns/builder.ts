@@ -1,7 +1,7 @@
 import type { Budget } from "../pickle/budget.ts";
 import { Kind, type PickleBuilder } from "../pickle/values.ts";
 import { Class, Containers } from "./containers.ts";
-import { FIELDS, type FieldRule, TELLING_CLASS, WIDTHS } from "./fields.ts";
+import { CLASS_OF_KEY, FIELDS, type FieldRule, WIDTHS } from "./fields.ts";
 import { actionCode, FIRST_TEXTS, KEY_COUNT, Key, stateCode } from "./keys.ts";
 import { PoolTable } from "./pools.ts";
 import { Rows } from "./rows.ts";
@@ -10,7 +10,7 @@ import { EMPTY_STACK, NO_STACK, OpenStack, StackTable } from "./stacks.ts";
 import { StringTable } from "./strings.ts";
 import { TraceRows } from "./trace-rows.ts";
 
-/** Key, kind and value of an item of a dict that is of no known kind (yet). */
+/** Key, kind and value of an item of a dict whose class is not known (yet). */
 export interface LooseItem {
   readonly key: number;
   readonly kind: number;
@@ -20,14 +20,15 @@ export interface LooseItem {
 const encoder = new TextEncoder();
 const FIRST_BYTES = FIRST_TEXTS.map((text) => encoder.encode(text));
 
-/** What a loose item takes, as an object in a map. */
+/** Memory of a loose item, as an object in a map. */
 const LOOSE_BYTES = 150;
 
 const isNumber = (kind: number): boolean => kind === Kind.int || kind === Kind.float;
 
 /**
- * Turns the dicts and lists of a pickle into rows of columns while they are read. A dict is known for what it is by a key that
- * only its kind has; each kind has its rows; a list is the runs of rows it holds, or, of frames, a stack.
+ * Turns the dicts and lists of a pickle into rows of columns while they are read. The first key that only one class of
+ * dict has determines the class, and each class has its rows. A list is stored as runs of rows, or, if it contains
+ * frames, as a stack.
  */
 export class SnapshotBuilder implements PickleBuilder {
   readonly strings: StringTable;
@@ -39,7 +40,7 @@ export class SnapshotBuilder implements PickleBuilder {
   readonly traces: TraceRows;
   /** Rows by class. */
   readonly rows: readonly (Rows | undefined)[];
-  /** Items of dicts of no known kind, by dict id. */
+  /** Items of dicts without a class, by dict id. */
   readonly loose = new Map<number, LooseItem[]>();
   readonly #open: OpenStack;
   readonly #budget: Budget;
@@ -74,17 +75,17 @@ export class SnapshotBuilder implements PickleBuilder {
   setItems(dict: number, kinds: Uint8Array, values: Float64Array, from: number, to: number): void {
     let own = this.dicts.classOf(dict);
     if (own === Class.empty || own === Class.other) {
-      let told: number = Class.empty;
-      for (let i = from; i < to && told === 0; i += 2) {
+      let found: number = Class.empty;
+      for (let i = from; i < to && found === 0; i += 2) {
         const key = values[i] as number;
-        if (kinds[i] === Kind.string && key < KEY_COUNT) told = TELLING_CLASS[key] as number;
+        if (kinds[i] === Kind.string && key < KEY_COUNT) found = CLASS_OF_KEY[key] as number;
       }
-      if (told === Class.empty) {
+      if (found === Class.empty) {
         this.#keepLoose(dict, kinds, values, from, to);
         return;
       }
-      this.#become(dict, told);
-      own = told;
+      this.#become(dict, found);
+      own = found;
     }
     const row = this.dicts.head(dict);
     if (own === Class.trace) this.#setTrace(row, kinds, values, from, to);
@@ -134,7 +135,7 @@ export class SnapshotBuilder implements PickleBuilder {
       kinds[from] = Kind.pool;
       return;
     }
-    // Frames in a tuple are as good as in a list.
+    // A tuple of frames is treated like a list.
     const list = this.lists.add();
     this.append(list, kinds, values, from, to);
     values[from] = list;
@@ -152,7 +153,7 @@ export class SnapshotBuilder implements PickleBuilder {
     this.lists.set(list, Class.frame, this.#open.close());
   }
 
-  /** The stack of a list of frames; {@link NO_STACK} for any other value. */
+  /** The stack of a list of frames, or {@link NO_STACK} for any other value. */
   #stackOf(kind: number, value: number): number {
     if (kind !== Kind.list) return NO_STACK;
     if (this.#open.list === value) this.#closeStack();
@@ -172,12 +173,12 @@ export class SnapshotBuilder implements PickleBuilder {
     this.loose.set(dict, items);
   }
 
-  /** Give a dict its class and its row, and what it already held. */
-  #become(dict: number, told: number): void {
+  /** Assigns a dict its class and its row, and moves its earlier items there. */
+  #become(dict: number, found: number): void {
     const items = this.loose.get(dict);
-    if (told === Class.trace) this.dicts.set(dict, told, this.traces.add());
-    else if (told === Class.frame) this.dicts.set(dict, told, this.stacks.frame(0, 0, 0));
-    else this.dicts.set(dict, told, this.rows[told]?.add() ?? 0);
+    if (found === Class.trace) this.dicts.set(dict, found, this.traces.add());
+    else if (found === Class.frame) this.dicts.set(dict, found, this.stacks.frame(0, 0, 0));
+    else this.dicts.set(dict, found, this.rows[found]?.add() ?? 0);
     if (items === undefined) return;
     this.loose.delete(dict);
     const kinds = new Uint8Array(2 * items.length);
@@ -206,7 +207,7 @@ export class SnapshotBuilder implements PickleBuilder {
           if (kind === Kind.int || kind === Kind.upper) page.addr[at] = value;
           break;
         case Key.device_free:
-          // Of an `oom` entry, which has no address: free bytes of the device.
+          // In an `oom` entry, which has no address: free bytes of the device.
           if (kind === Kind.int) page.addr[at] = value;
           break;
         case Key.size:

@@ -3,10 +3,10 @@ import type { Budget } from "../pickle/budget.ts";
 const PAGE_BITS = 12;
 const PAGE = 1 << PAGE_BITS;
 
-/** What a dict or a list turned out to hold; 0 = nothing yet. */
+/** Class of a dict, or of the items of a list; 0 = not known yet. */
 export const Class = {
   empty: 0,
-  /** A dict of no known kind, or a list of things a snapshot needs nothing of. */
+  /** A dict of unknown class, or a list of values that a snapshot does not need. */
   other: 1,
   frame: 2,
   trace: 3,
@@ -15,13 +15,16 @@ export const Class = {
   /** An entry of a block's `history`, before PyTorch 2.1. */
   history: 6,
   annotation: 7,
-  /** The snapshot itself. */
+  /** The top-level dict. */
   top: 8,
-  /** Lists only: of lists. */
+  /** A list of lists. */
   lists: 9,
 } as const;
 
-/** The dicts or lists of a pickle: each has a class and one or two references that depend on it. 5 or 9 bytes each. */
+/**
+ * The dicts or lists of a pickle: each has a class and one or two references, whose meaning depends on it. 5 or 9 bytes
+ * each.
+ */
 export class Containers {
   readonly #classes: Uint8Array[] = [];
   readonly #heads: Uint32Array[] = [];

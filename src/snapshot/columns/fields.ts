@@ -12,7 +12,7 @@ export const SegmentField = {
   stream: 6,
   pool: 7,
   expandable: 8,
-  /** Text id of "large" or "small". */
+  /** String id of "large" or "small". */
   type: 9,
   stack: 10,
   /** List id of its blocks. */
@@ -33,7 +33,7 @@ export const WIDTHS: Readonly<Record<number, number>> = {
   [Class.top]: 4,
 };
 
-/** What a field takes: the number itself, a truth, the id of a text, list, dict or pool, or the stack of a list of frames. */
+/** Value of a field: a number, a boolean, the id of a string, list, dict or pool, or the stack of a list of frames. */
 export type FieldValue = "number" | "address" | "truth" | "text" | "list" | "dict" | "pool" | "stack" | "state";
 
 export interface FieldRule {
@@ -44,7 +44,7 @@ export interface FieldRule {
 const rules = (fields: Partial<Record<KeyName, readonly [number, FieldValue]>>): ReadonlyMap<number, FieldRule> =>
   new Map(Object.entries(fields).map(([name, [field, value]]) => [Key[name as KeyName], { field, value }]));
 
-/** Where each key of a dict goes, by class; other keys are passed over. */
+/** Field of each key, by class. Other keys are ignored. */
 export const FIELDS: Readonly<Record<number, ReadonlyMap<number, FieldRule>>> = {
   [Class.segment]: rules({
     device: [SegmentField.device, "number"],
@@ -83,7 +83,7 @@ export const FIELDS: Readonly<Record<number, ReadonlyMap<number, FieldRule>>> = 
   }),
 };
 
-/** The key by which a dict is known for what it is. */
+/** The key that determines a dict's class. */
 const TELLING: Partial<Record<KeyName, number>> = {
   filename: Class.frame,
   action: Class.trace,
@@ -96,5 +96,5 @@ const TELLING: Partial<Record<KeyName, number>> = {
   device_traces: Class.top,
 };
 
-/** Class by key id; 0 for a key that tells nothing. */
-export const TELLING_CLASS = Uint8Array.from(Object.keys(Key), (name) => TELLING[name as KeyName] ?? 0);
+/** Class by key id; 0 for a key that several classes have. */
+export const CLASS_OF_KEY = Uint8Array.from(Object.keys(Key), (name) => TELLING[name as KeyName] ?? 0);

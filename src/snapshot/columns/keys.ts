@@ -1,6 +1,6 @@
 /**
- * Keys of snapshots of every version, numbered: they are the first texts of the table, so a key's id is its number. Later
- * versions add keys and old ones drop some; what is there is read, what is not known is passed over.
+ * Keys of snapshots of all versions, numbered: they are the first strings of the table, so a key's id is its number.
+ * Later versions add keys and drop old ones. Unknown keys are ignored.
  */
 const KEYS = [
   "action",
@@ -39,7 +39,7 @@ export type KeyName = (typeof KEYS)[number];
 /** Id of each key. */
 export const Key = Object.fromEntries(KEYS.map((name, id) => [name, id])) as Readonly<Record<KeyName, number>>;
 
-/** Actions of trace entries, by code; 0 stands for one that is not known. */
+/** Actions of trace entries, by code; 0 is an unknown action. */
 export const ACTIONS = [
   "?",
   "alloc",
@@ -53,26 +53,26 @@ export const ACTIONS = [
   "oom",
 ] as const;
 
-/** States of blocks, by code; 0 stands for one that is not known. `active_awaiting_free` is the documentation's name. */
+/** States of blocks, by code; 0 is an unknown state. `active_awaiting_free` is the documentation's name. */
 export const STATES = ["?", "active_allocated", "active_pending_free", "inactive", "active_awaiting_free"] as const;
 
-/** Every text that stands at the start of the table, in order of its id. */
+/** The strings at the start of the table, in order of their ids. */
 export const FIRST_TEXTS: readonly string[] = [...KEYS, ...ACTIONS.slice(1), ...STATES.slice(1)];
 export const KEY_COUNT = KEYS.length;
 const FIRST_ACTION = KEY_COUNT;
 const FIRST_STATE = FIRST_ACTION + ACTIONS.length - 1;
 
-/** Code of the action whose text has this id. */
+/** Code of the action whose string has this id. */
 export function actionCode(text: number): number {
   return text >= FIRST_ACTION && text < FIRST_STATE ? text - FIRST_ACTION + 1 : 0;
 }
 
-/** Code of the state whose text has this id. */
+/** Code of the state whose string has this id. */
 export function stateCode(text: number): number {
   return text >= FIRST_STATE && text < FIRST_TEXTS.length ? text - FIRST_STATE + 1 : 0;
 }
 
-/** Action codes by name, for those who compare columns. */
+/** Action codes by name, for comparisons with columns. */
 export const Action = {
   alloc: 1,
   freeRequested: 2,

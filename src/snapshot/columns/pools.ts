@@ -2,7 +2,7 @@ import type { Budget } from "../pickle/budget.ts";
 
 const POOL_BYTES = 200;
 
-/** Ids of memory pools, pairs of integers, kept once. Number 0 is the allocator's own pool, (0, 0). */
+/** Ids of memory pools (pairs of integers), deduplicated. Number 0 is the allocator's own pool, (0, 0). */
 export class PoolTable {
   readonly #numbers = new Map<string, number>([["0:0", 0]]);
   readonly #names = ["0:0"];

@@ -3,7 +3,7 @@ import type { Budget } from "../pickle/budget.ts";
 const PAGE_BITS = 8;
 const PAGE = 1 << PAGE_BITS;
 
-/** Rows of a fixed number of fields, doubles all, in pages that are never copied. A field nothing was said of is NaN. */
+/** Rows of a fixed number of double fields, in pages that are never copied. A field without a value is NaN. */
 export class Rows {
   readonly #pages: Float64Array[] = [];
   readonly #width: number;

@@ -1,10 +1,10 @@
 import type { Budget } from "../pickle/budget.ts";
 
-/** No list of runs. */
+/** The empty sequence. */
 export const NO_RUN = 0xffffffff;
 
 /**
- * Sequences of row numbers, as runs of consecutive ones: the rows of a list follow each other in the file, so a list of a
+ * Sequences of row numbers, as runs of consecutive ones. The rows of a list are consecutive in the file, so a list of a
  * million entries is one run.
  */
 export class Runs {
@@ -18,7 +18,7 @@ export class Runs {
     this.#budget = budget;
   }
 
-  /** Add a row behind the run `tail` ({@link NO_RUN} = begin a sequence); the sequence's new tail. */
+  /** Appends a row to the run `tail` ({@link NO_RUN} begins a sequence). Returns the sequence's new tail. */
   add(tail: number, row: number): number {
     if (tail !== NO_RUN && (this.#starts[tail] as number) + (this.#counts[tail] as number) === row) {
       this.#counts[tail] = (this.#counts[tail] as number) + 1;
@@ -40,7 +40,7 @@ export class Runs {
     }
   }
 
-  /** Rows of a sequence. */
+  /** Number of rows of a sequence. */
   total(head: number): number {
     let sum = 0;
     for (const { count } of this.from(head)) sum += count;

@@ -3,20 +3,20 @@ import type { Budget } from "../pickle/budget.ts";
 import type { StringTable } from "./strings.ts";
 import { TripleTable } from "./triple-table.ts";
 
-/** Nothing was said of the stack. */
+/** The entry has no stack. */
 export const NO_STACK = 0;
-/** The stack is there and empty: allocated before recording began. */
+/** The entry has an empty stack: allocated before recording began. */
 export const EMPTY_STACK = 1;
-/** Frames beyond are left out; CPython stops at 1000 of its own by default. */
+/** Deeper frames are dropped. CPython's default recursion limit is 1000. */
 const MAX_FRAMES = 4096;
 const PAGE_BITS = 14;
 const PAGE = 1 << PAGE_BITS;
-/** Longest look for an equal stack; a file made of colliding stacks then keeps some twice, and costs no more time. */
+/** Longest probe for an equal stack. A file with colliding stacks keeps some twice and takes no more time. */
 const MAX_PROBES = 32;
 
-/** Frames and stacks kept once; a stack is the numbers of its frames in a row, innermost first. */
+/** Deduplicated frames and stacks. A stack is a sequence of frame numbers, innermost first. */
 export class StackTable {
-  /** Text ids of file and function, and the line. */
+  /** String ids of file and function, and the line. */
   readonly #frames: TripleTable;
   /** Frame numbers of all stacks; none crosses a page. */
   readonly #pages: Uint32Array[] = [];
@@ -38,7 +38,7 @@ export class StackTable {
     this.#frames = new TripleTable(budget);
   }
 
-  /** Stacks there are, {@link NO_STACK} and {@link EMPTY_STACK} among them. */
+  /** Number of stacks, including {@link NO_STACK} and {@link EMPTY_STACK}. */
   get count(): number {
     return this.#used;
   }
@@ -47,12 +47,12 @@ export class StackTable {
     return this.#frames.count;
   }
 
-  /** Number of a frame from the ids of its texts. */
+  /** Number of a frame from the ids of its strings. */
   frame(file: number, name: number, line: number): number {
     return this.#frames.number(file, name, line);
   }
 
-  /** Ids of the texts of a frame, and its line. */
+  /** String ids of a frame, and its line. */
   parts(frame: number): { readonly file: number; readonly name: number; readonly line: number } {
     return {
       file: this.#frames.first[frame] ?? 0,
@@ -100,13 +100,13 @@ export class StackTable {
     return stack < this.#used ? (this.#depths[stack] as number) : 0;
   }
 
-  /** Number of the frame at `place`, 0 = the innermost. */
+  /** Number of the frame at `depth`, 0 = the innermost. */
   at(stack: number, place: number): number {
     const start = this.#starts[stack] as number;
     return (this.#pages[start >>> PAGE_BITS]?.[(start & (PAGE - 1)) + place] ?? 0) as number;
   }
 
-  /** Write the frame numbers of a stack into `target` and say how many. */
+  /** Writes the frame numbers of a stack into `target` and returns their number. */
   copy(stack: number, target: Uint32Array): number {
     const depth = this.depth(stack);
     const start = this.#starts[stack] as number;
@@ -181,7 +181,7 @@ export class StackTable {
   }
 }
 
-/** The one list of frames that is being written: it becomes a stack when another one begins or somebody asks for it. */
+/** The list of frames that is being written. It becomes a stack when another list begins or its stack is requested. */
 export class OpenStack {
   /** Id of the list; -1 = none. */
   list = -1;
@@ -193,7 +193,7 @@ export class OpenStack {
     this.#stacks = stacks;
   }
 
-  /** Begin with what the list's stack already has. */
+  /** Starts with the frames of the list's current stack. */
   open(list: number, stack: number): void {
     this.list = list;
     this.#length = this.#stacks.copy(stack, this.#frames);
@@ -203,7 +203,7 @@ export class OpenStack {
     if (this.#length < MAX_FRAMES) this.#frames[this.#length++] = frame;
   }
 
-  /** The stack as it stands. */
+  /** The current stack. */
   close(): number {
     this.list = -1;
     return this.#stacks.intern(this.#frames, this.#length);

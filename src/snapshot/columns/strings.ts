@@ -1,25 +1,25 @@
 import type { Budget } from "../pickle/budget.ts";
 
-/** Longest look for an equal text; a file made of colliding texts then keeps some twice, and costs no more time. */
+/** Longest probe for an equal string. A file with colliding strings keeps some twice and takes no more time. */
 const MAX_PROBES = 32;
 /** FNV-1a, 32 bits (RFC 9923). */
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
-/** Texts kept once, as the bytes they came in; decoded only when somebody asks. */
+/** Deduplicated strings, as UTF-8 bytes, which are decoded on request. */
 export class StringTable {
   #bytes = new Uint8Array(1 << 14);
-  /** Where each text ends; it begins where the one before ends. */
+  /** End of each string, which is the begin of the next. */
   #ends = new Uint32Array(1 << 10);
   #hashes = new Uint32Array(1 << 10);
-  /** Text id + 1 by hash; 0 = free. */
+  /** String id + 1 by hash; 0 = free. */
   #slots = new Uint32Array(1 << 11);
   #count = 0;
   readonly #budget: Budget;
   readonly #decoder = new TextDecoder();
   readonly #decoded = new Map<number, string>();
 
-  /** `first`: texts that get the ids 0, 1, …, in UTF-8. */
+  /** `first`: UTF-8 strings that get the ids 0, 1, … */
   constructor(budget: Budget, first: readonly Uint8Array[]) {
     this.#budget = budget;
     for (const bytes of first) this.intern(bytes, 0, bytes.length);

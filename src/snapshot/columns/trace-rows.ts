@@ -3,10 +3,10 @@ import { NO_STACK } from "./stacks.ts";
 
 const PAGE_BITS = 10;
 const PAGE = 1 << PAGE_BITS;
-/** Bytes a row takes. */
+/** Bytes per row. */
 const ROW_BYTES = 1 + 4 * 8 + 2 * 4;
 
-/** The page of one run of trace rows: one array a column, so that a row costs 41 bytes. */
+/** One page of trace rows: one array per column, so that a row costs 41 bytes. */
 export interface TracePage {
   readonly action: Uint8Array;
   readonly addr: Float64Array;
@@ -64,7 +64,7 @@ export class TraceRows {
     return this.#pages[row >>> PAGE_BITS] as TracePage;
   }
 
-  /** SourceLocation of a row in its page. */
+  /** Index of a row in its page. */
   place(row: number): number {
     return row & (PAGE - 1);
   }

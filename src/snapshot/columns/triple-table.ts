@@ -3,8 +3,8 @@ import type { Budget } from "../pickle/budget.ts";
 const MAX_PROBES = 32;
 
 /**
- * Numbers triples of 32-bit values: equal triples get the same number, in order of first appearance. A file made of colliding
- * triples keeps some twice, and costs no more time.
+ * Numbers triples of 32-bit values: equal triples get the same number, in order of first appearance. A file with
+ * colliding triples keeps some twice and takes no more time.
  */
 export class TripleTable {
   first = new Uint32Array(1 << 10);
@@ -76,7 +76,7 @@ export class TripleTable {
   }
 }
 
-/** Mixing in the manner of MurmurHash3. */
+/** Finaliser in the style of MurmurHash3. */
 function mix(a: number, b: number, c: number): number {
   let hash = Math.imul(a, 0xcc9e2d51) ^ Math.imul(b, 0x1b873593) ^ Math.imul(c, 0xe6546b64);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

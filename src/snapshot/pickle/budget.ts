@@ -1,14 +1,14 @@
 import { invalidInput } from "../../core/errors.ts";
 
 /**
- * Memory a snapshot may take over its own size. Those that PyTorch writes take about a third of it (a trace entry of some 200
- * bytes becomes 40); only a file made to be expensive comes near.
+ * Memory a snapshot may take, as a multiple of its size. Snapshots of PyTorch take about a third of their size (a trace
+ * entry of some 200 bytes becomes 40). Only a file crafted to be expensive comes near the limit.
  */
 const FILE_FACTOR = 2.5;
-/** The tables' first pages and other small change. */
+/** The tables' first pages and other constant costs. */
 const FREE_BYTES = 24 * 2 ** 20;
 
-/** Counts the bytes that reading one file has taken, and stops a file that wants more than one of its size may. */
+/** Counts the bytes that reading one file has taken, and rejects a file that exceeds the limit of its size. */
 export class Budget {
   #spent = 0;
   readonly #limit: number;
@@ -25,7 +25,7 @@ export class Budget {
     if (this.#spent > this.#limit) {
       throw invalidInput(
         "SNAPSHOT_TOO_COSTLY",
-        "reading it needs far more memory than a snapshot of its size does",
+        "reading it needs far more memory than a snapshot of its size should",
         this.#where,
         "The file was not written by PyTorch, or it is damaged.",
       );

@@ -1,8 +1,8 @@
-/** Bytes read in order, as many at a time as there is room for: a file of any size never stands in memory as a whole. */
+/** Bytes read in order, in chunks, so that a file is never in memory as a whole. */
 export interface ByteSource {
-  /** Length in bytes, known before reading; what may be spent on the content is measured by it. */
+  /** Length in bytes, known before reading. The memory budget depends on it. */
   readonly size: number;
-  /** Fill `target` from its start as far as bytes are at hand and say how many; 0 = the end. */
+  /** Fills `target` from its start with the available bytes and returns their number; 0 = the end. */
   readonly read: (target: Uint8Array) => number;
 }
 

@@ -6,7 +6,7 @@ import { runPickle } from "./machine.ts";
 import { Op } from "./opcodes.ts";
 import { Kind, type PickleBuilder } from "./values.ts";
 
-/** Builds plain JavaScript values, to look at what the machine hands over. */
+/** Builds plain JavaScript values, to inspect the machine's output. */
 class Plainly implements PickleBuilder {
   readonly texts: string[] = [];
   readonly dicts: Map<unknown, unknown>[] = [];
@@ -95,7 +95,7 @@ describe("runPickle", () => {
     expect(plain(read)).toEqual(value);
   });
 
-  it("reads tuples of any length, batches of a thousand, and what is shared", () => {
+  it("reads tuples of any length, batches of a thousand, and shared values", () => {
     const shared = tuple(1, 2);
     const many = Array.from({ length: 2501 }, (_, i) => i);
     const read = run(
@@ -104,18 +104,18 @@ describe("runPickle", () => {
     expect(read).toEqual([[], [1], [1, 2], [1, 2, 3], [1, 2, 3, 4], [1, 2], many]);
   });
 
-  it("reads explicit memo entries, as protocol 2 has them", () => {
+  it("reads explicit memo entries of protocol 2", () => {
     const bytes = [Op.PROTO, 2, Op.EMPTY_LIST, Op.BINPUT, 0, Op.MARK, Op.BINUNICODE, 2, 0, 0, 0, ...ascii("ab")];
     const rest = [Op.LONG_BINPUT, 1, 0, 0, 0, Op.BINGET, 1, Op.LONG_BINGET, 1, 0, 0, 0, Op.APPENDS, Op.STOP];
     expect(run([...bytes, ...rest])).toEqual(["ab", "ab", "ab"]);
   });
 
-  it("remembers plain numbers and truths", () => {
+  it("memoizes numbers and booleans", () => {
     const bytes = [Op.EMPTY_LIST, Op.MARK, Op.NEWTRUE, Op.MEMOIZE, Op.BININT1, 7, Op.MEMOIZE];
     expect(run([...PROTO, ...bytes, Op.BINGET, 0, Op.BINGET, 1, Op.APPENDS, Op.STOP])).toEqual([true, 7, true, 7]);
   });
 
-  it("reads integers of every length, those of nine bytes exactly where a double can", () => {
+  it("reads integers of every length, and those of nine bytes exactly where a double can represent them", () => {
     const long = (value: bigint) => run(pickled([value])) as unknown[];
     for (const value of [0n, 127n, 128n, -128n, -129n, 2n ** 47n + 512n, -(2n ** 47n), 2n ** 53n, -(2n ** 62n)]) {
       expect(BigInt(long(value)[0] as number), String(value)).toBe(value);
@@ -129,7 +129,7 @@ describe("runPickle", () => {
     expect(run([...PROTO, Op.LONG4, 3, 0, 0, 0, 1, 2, 3, Op.STOP])).toBe(0x030201);
   });
 
-  it("reads texts that are longer than the window, and ends of windows within any opcode", () => {
+  it("reads strings longer than the window, and windows that end within any opcode", () => {
     const value = Array.from({ length: 300 }, (_, i) => ["text".repeat(i % 90), i * 1e6, { key: i, other: [i] }]);
     const bytes = pickled([...value, "x".repeat(700_000)]);
     const whole = run(bytes);
@@ -145,7 +145,7 @@ describe("runPickle", () => {
     }
   });
 
-  it("stops at STOP and looks at nothing after it", () => {
+  it("stops at STOP and ignores the bytes after it", () => {
     expect(run([...PROTO, Op.NONE, Op.STOP, ...ascii("csys\nexit\n")])).toBeNull();
   });
 });
@@ -170,7 +170,7 @@ describe("runPickle refuses", () => {
   ])("%s, which could construct an object", (name, bytes) => {
     const refused = expect.objectContaining({
       code: "SNAPSHOT_FORBIDDEN_OPCODE",
-      message: expect.stringContaining(`construct an object (opcode ${name})`),
+      message: expect.stringContaining(`constructs an object (opcode ${name})`),
     });
     expect(() => run([...PROTO, ...bytes, Op.STOP])).toThrow(refused);
   });
@@ -180,10 +180,10 @@ describe("runPickle refuses", () => {
     ["BINBYTES", [0x42, 1, 0, 0, 0, 65]],
     ["INT", ascii("I1\n")],
     ["EMPTY_SET", [0x8f]],
-  ])("%s, which no snapshot needs", (name, bytes) => {
+  ])("%s, which snapshots do not need", (name, bytes) => {
     const refused = expect.objectContaining({
       code: "SNAPSHOT_FORBIDDEN_OPCODE",
-      message: expect.stringContaining(`opcode ${name}, which no memory snapshot needs`),
+      message: expect.stringContaining(`opcode ${name}, which memory snapshots do not need`),
     });
     expect(() => run([...PROTO, ...bytes, Op.STOP])).toThrow(refused);
   });
@@ -193,20 +193,20 @@ describe("runPickle refuses", () => {
   });
 
   it.each([
-    ["what is no pickle", ascii("PK\u0003\u0004")],
+    ["a file that is not a pickle", ascii("PK\u0003\u0004")],
     ["an empty file", []],
-    ["a byte that is no opcode", [...PROTO, 0xff]],
-    ["a value that was never remembered", [...PROTO, Op.BINGET, 3, Op.STOP]],
+    ["a byte that is not an opcode", [...PROTO, 0xff]],
+    ["a value that was never memoized", [...PROTO, Op.BINGET, 3, Op.STOP]],
     ["a memo entry far ahead of the others", [...PROTO, Op.NONE, Op.LONG_BINPUT, 0, 0, 0, 0x7f, Op.STOP]],
     ["remembering nothing", [...PROTO, Op.MEMOIZE]],
-    ["remembering beyond a mark", [...PROTO, Op.NONE, Op.MARK, Op.MEMOIZE]],
-    ["the end of a list that never began", [...PROTO, Op.APPENDS]],
-    ["the end of a dict that never began", [...PROTO, Op.SETITEMS]],
-    ["the end of a tuple that never began", [...PROTO, Op.TUPLE]],
+    ["memoizing below a mark", [...PROTO, Op.NONE, Op.MARK, Op.MEMOIZE]],
+    ["the end of a list without a begin", [...PROTO, Op.APPENDS]],
+    ["the end of a dict without a begin", [...PROTO, Op.SETITEMS]],
+    ["the end of a tuple without a begin", [...PROTO, Op.TUPLE]],
     ["items of a number", [...PROTO, Op.NONE, Op.MARK, Op.NONE, Op.APPENDS]],
-    ["an item of nothing", [...PROTO, Op.NONE, Op.APPEND]],
+    ["an item without a list", [...PROTO, Op.NONE, Op.APPEND]],
     ["a key without a value", [...PROTO, Op.EMPTY_DICT, Op.MARK, Op.NONE, Op.SETITEMS]],
-    ["items of a list that lies below a mark", [...PROTO, Op.EMPTY_LIST, Op.MARK, Op.NONE, Op.APPEND]],
+    ["items of a list below a mark", [...PROTO, Op.EMPTY_LIST, Op.MARK, Op.NONE, Op.APPEND]],
     ["a tuple that reaches below a mark", [...PROTO, Op.NONE, Op.MARK, Op.NONE, Op.TUPLE2]],
     ["an open mark at the end", [...PROTO, Op.MARK, Op.NONE, Op.STOP]],
     ["two values at the end", [...PROTO, Op.NONE, Op.NONE, Op.STOP]],
@@ -219,11 +219,11 @@ describe("runPickle refuses", () => {
   it.each([
     ["of four bytes", [Op.BINUNICODE, 0xff, 0xff, 0xff, 0x7f]],
     ["of eight bytes", [Op.BINUNICODE8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]],
-  ])("a text whose length %s lies beyond the file", (_name, bytes) => {
+  ])("a string whose length %s exceeds the file", (_name, bytes) => {
     expect(() => run([...PROTO, ...bytes, 65])).toThrow(code("SNAPSHOT_TRUNCATED"));
   });
 
-  it("a text that no snapshot has, though the file is that long", () => {
+  it("a string longer than any in a snapshot, in a file of that length", () => {
     const huge = { size: 2 ** 33, read: (target: Uint8Array) => target.fill(65).length };
     const head = Uint8Array.from([...PROTO, Op.BINUNICODE, 0, 0, 0, 0x7f]);
     let first = true;
@@ -236,7 +236,7 @@ describe("runPickle refuses", () => {
     expect(() => run([], { size: huge.size, read })).toThrow(code("SNAPSHOT_MALFORMED"));
   });
 
-  it("a file cut anywhere", () => {
+  it("a file truncated anywhere", () => {
     const bytes = pickled({ a: [1, 2 ** 20, 2 ** 40, 1.5, "text", tuple(1, 2), "x".repeat(300)], b: { c: null } });
     for (let length = 2; length < bytes.length; length++) {
       expect(() => run(bytes.subarray(0, length)), `after ${length} bytes`).toThrow(code("SNAPSHOT_TRUNCATED"));

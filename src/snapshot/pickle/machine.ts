@@ -9,25 +9,10 @@ import { Window } from "./window.ts";
 const FIRST_STACK = 1 << 10;
 const TWO_32 = 2 ** 32;
 
-/** What a pickle turned out to be: the value that STOP left. */
+/** The value that STOP leaves. */
 export interface PickleResult {
   readonly kind: number;
   readonly value: number;
-}
-
-/** A little-endian integer of two's complement; its kind is `upper` when it is 2^63 or more and fits 64 bits. */
-function readLong(bytes: Uint8Array, at: number, length: number): PickleResult {
-  if (length === 9 && bytes[at + 8] === 0 && (bytes[at + 7] as number) >= 0x80) {
-    return { kind: Kind.upper, value: readLong(bytes, at, 8).value };
-  }
-  let value = 0;
-  let scale = 1;
-  for (let i = 0; i < length - 1; i++) {
-    value += (bytes[at + i] as number) * scale;
-    scale *= 256;
-  }
-  const highest = length === 0 ? 0 : (bytes[at + length - 1] as number);
-  return { kind: Kind.int, value: value + (highest >= 0x80 ? highest - 256 : highest) * scale };
 }
 
 /** The unsigned little-endian 32-bit number at `at`. */
@@ -40,11 +25,39 @@ function word(bytes: Uint8Array, at: number): number {
   );
 }
 
-/** What the machine holds besides its place in the file. */
-class Registers {
+const half = (bytes: Uint8Array, at: number): number => (bytes[at] as number) + ((bytes[at + 1] as number) << 8);
+
+/** `upper` for integers from 2^63 on that fit into 64 bits, else `int`. */
+function longKind(bytes: Uint8Array, at: number, length: number): number {
+  return length === 9 && bytes[at + 8] === 0 && (bytes[at + 7] as number) >= 0x80 ? Kind.upper : Kind.int;
+}
+
+/** The little-endian integer in two's complement; of {@link Kind.upper} its lower 64 bits, as a signed number. */
+function longValue(bytes: Uint8Array, at: number, length: number): number {
+  if (length === 6) {
+    // The size of an address.
+    const high = half(bytes, at + 4);
+    return word(bytes, at) + (high >= 0x8000 ? high - 0x10000 : high) * TWO_32;
+  }
+  const size = longKind(bytes, at, length) === Kind.upper ? 8 : length;
+  let value = 0;
+  let scale = 1;
+  for (let i = 0; i < size - 1; i++) {
+    value += (bytes[at + i] as number) * scale;
+    scale *= 256;
+  }
+  const highest = size === 0 ? 0 : (bytes[at + size - 1] as number);
+  return value + (highest >= 0x80 ? highest - 256 : highest) * scale;
+}
+
+/** The machine's stack, its marks, and the position in the file while a rare opcode runs. */
+class Stack {
   kinds = new Uint8Array(FIRST_STACK);
   values = new Float64Array(FIRST_STACK);
-  /** Where the values above each open mark begin. */
+  /** First value above the newest mark. Values below are out of reach until the mark is taken. */
+  floor = 0;
+  depth = 0;
+  position = 0;
   #marks = new Uint32Array(FIRST_STACK >> 4);
   #marked = 0;
   readonly #budget: Budget;
@@ -68,43 +81,54 @@ class Registers {
     this.values = values;
   }
 
-  mark(floor: number): void {
+  push(kind: number, value: number): void {
+    this.kinds[this.depth] = kind;
+    this.values[this.depth++] = value;
+  }
+
+  mark(depth: number): void {
     if (this.#marked === this.#marks.length) {
       this.#budget.charge(8 * this.#marked);
       const marks = new Uint32Array(2 * this.#marked);
       marks.set(this.#marks);
       this.#marks = marks;
     }
-    this.#marks[this.#marked++] = floor;
+    this.#marks[this.#marked++] = this.floor;
+    this.floor = depth;
   }
 
-  /** The floor below the newest mark. */
+  /** Takes the newest mark. Returns the first value above it. */
   unmark(): number {
-    return this.#marks[--this.#marked] as number;
+    const from = this.floor;
+    this.floor = this.#marks[--this.#marked] as number;
+    return from;
   }
 }
 
 /**
- * Read one pickle of plain data, of protocol 2 to 5, into `builder`. Numbers, texts, lists, dicts and tuples are plain data;
- * whatever could load code or construct an object is refused, so a file from anybody can be read. Nothing recurses, every
- * opcode is done in time proportional to its bytes and the values it takes, and what is kept is charged to `budget`.
- * @throws GateError (invalid input) SNAPSHOT_FORBIDDEN_OPCODE, SNAPSHOT_PROTOCOL, SNAPSHOT_TRUNCATED, SNAPSHOT_MALFORMED,
- *   SNAPSHOT_TOO_COSTLY
+ * Reads one pickle of plain data, of protocol 2 to 5, into `builder`. Numbers, strings, lists, dicts and tuples are
+ * plain data. Opcodes that could load code or construct an object are rejected, so untrusted files can be read. It
+ * does not recurse, every opcode takes time proportional to its bytes and the values it takes, and everything kept is
+ * charged to `budget`.
+ * @throws GateError (invalid input) SNAPSHOT_FORBIDDEN_OPCODE, SNAPSHOT_PROTOCOL, SNAPSHOT_TRUNCATED,
+ *   SNAPSHOT_MALFORMED, SNAPSHOT_TOO_COSTLY
  */
 export function runPickle(source: ByteSource, builder: PickleBuilder, budget: Budget, where: string): PickleResult {
   const window = new Window(source, budget, where);
-  const memo = new Memo(budget);
-  const registers = new Registers(budget);
-  let memoized = 0;
-  // The loop works on local variables alone: no function inside it may close over them.
-  let { kinds, values } = registers;
-  let depth = 0;
-  /** First value above the newest mark: what lies below is out of reach until the mark is taken. */
-  let floor = 0;
-  let position = window.refill(0);
-  let { bytes, safe } = window;
-  if (bytes[0] !== Op.PROTO) throw notPickle(where);
+  const position = window.refill(0);
+  if (window.bytes[0] !== Op.PROTO) throw notPickle(where);
+  return interpret(window, position, builder, budget);
+}
 
+/** The loop over the opcodes. It works on local variables, which no function inside may close over, for speed. */
+function interpret(window: Window, start: number, builder: PickleBuilder, budget: Budget): PickleResult {
+  const memo = new Memo(budget);
+  const stack = new Stack(budget);
+  let memoized = 0;
+  let { kinds, values } = stack;
+  let { bytes, safe } = window;
+  let depth = 0;
+  let position = start;
   for (;;) {
     if (position >= safe) {
       window.check(position);
@@ -113,9 +137,9 @@ export function runPickle(source: ByteSource, builder: PickleBuilder, budget: Bu
       safe = window.safe;
     }
     if (depth + 1 >= kinds.length) {
-      registers.grow();
-      kinds = registers.kinds;
-      values = registers.values;
+      stack.grow();
+      kinds = stack.kinds;
+      values = stack.values;
     }
     const op = bytes[position++] as number;
     switch (op) {
@@ -137,22 +161,17 @@ export function runPickle(source: ByteSource, builder: PickleBuilder, budget: Bu
         else {
           index = op === Op.BINPUT ? (bytes[position] as number) : word(bytes, position);
           position += op === Op.BINPUT ? 1 : 4;
-          // Every pickler numbers its entries densely; a gap is a bomb.
-          if (index > window.offset(position) / 2)
-            throw malformed(window, position, `memo entry ${index} far ahead of others`);
+          checkMemoIndex(index, window, position);
         }
-        if (depth === floor) throw malformed(window, position, "nothing on the stack to remember");
+        if (depth === stack.floor) throw malformed(window, position, "an empty stack to memoize");
         memo.put(index, kinds[depth - 1] as number, values[depth - 1] as number);
         break;
       }
       case Op.BININT1:
-        kinds[depth] = Kind.int;
-        values[depth++] = bytes[position++] as number;
-        break;
       case Op.BININT2:
         kinds[depth] = Kind.int;
-        values[depth++] = (bytes[position] as number) + ((bytes[position + 1] as number) << 8);
-        position += 2;
+        values[depth++] = op === Op.BININT1 ? (bytes[position] as number) : half(bytes, position);
+        position += op === Op.BININT1 ? 1 : 2;
         break;
       case Op.BININT:
         kinds[depth] = Kind.int;
@@ -161,52 +180,15 @@ export function runPickle(source: ByteSource, builder: PickleBuilder, budget: Bu
         break;
       case Op.LONG1: {
         const length = bytes[position++] as number;
-        if (length === 6) {
-          // What addresses take.
-          const high = (bytes[position + 4] as number) + ((bytes[position + 5] as number) << 8);
-          kinds[depth] = Kind.int;
-          values[depth++] = word(bytes, position) + (high >= 0x8000 ? high - 0x10000 : high) * TWO_32;
-        } else {
-          const long = readLong(bytes, position, length);
-          kinds[depth] = long.kind;
-          values[depth++] = long.value;
-        }
+        kinds[depth] = longKind(bytes, position, length);
+        values[depth++] = longValue(bytes, position, length);
         position += length;
         break;
       }
-      case Op.LONG4: {
-        const length = word(bytes, position);
-        position += 4;
-        if (length > 255) throw malformed(window, position, `an integer of ${length} bytes`);
-        position = window.need(position, length);
-        bytes = window.bytes;
-        safe = window.safe;
-        const long = readLong(bytes, position, length);
-        kinds[depth] = long.kind;
-        values[depth++] = long.value;
-        position += length;
-        break;
-      }
-      case Op.BINFLOAT:
-        kinds[depth] = Kind.float;
-        values[depth++] = new DataView(bytes.buffer, bytes.byteOffset + position, 8).getFloat64(0);
-        position += 8;
-        break;
-      case Op.NONE:
-        kinds[depth] = Kind.none;
-        values[depth++] = 0;
-        break;
-      case Op.NEWTRUE:
-      case Op.NEWFALSE:
-        kinds[depth] = Kind.bool;
-        values[depth++] = op === Op.NEWTRUE ? 1 : 0;
-        break;
       case Op.SHORT_BINUNICODE:
-      case Op.BINUNICODE:
-      case Op.BINUNICODE8: {
-        const width = op === Op.SHORT_BINUNICODE ? 1 : op === Op.BINUNICODE ? 4 : 8;
-        let length = width === 1 ? (bytes[position] as number) : word(bytes, position);
-        if (width === 8) length += word(bytes, position + 4) * TWO_32;
+      case Op.BINUNICODE: {
+        const width = op === Op.SHORT_BINUNICODE ? 1 : 4;
+        const length = width === 1 ? (bytes[position] as number) : word(bytes, position);
         position = window.need(position + width, length);
         bytes = window.bytes;
         safe = window.safe;
@@ -215,82 +197,130 @@ export function runPickle(source: ByteSource, builder: PickleBuilder, budget: Bu
         position += length;
         break;
       }
-      case Op.EMPTY_DICT:
-        kinds[depth] = Kind.dict;
-        values[depth++] = builder.dict();
-        break;
-      case Op.EMPTY_LIST:
-        kinds[depth] = Kind.list;
-        values[depth++] = builder.list();
-        break;
       case Op.MARK:
-        registers.mark(floor);
-        floor = depth;
+        stack.mark(depth);
         break;
-      case Op.SETITEM:
-      case Op.SETITEMS: {
-        let from = depth - 2;
-        if (op === Op.SETITEMS) {
-          if (registers.open === 0) throw malformed(window, position, "the end of a dict that never began");
-          from = floor;
-          floor = registers.unmark();
-        }
-        if (from <= floor || kinds[from - 1] !== Kind.dict || (depth - from) % 2 !== 0) {
-          throw malformed(window, position, "items without a dict");
-        }
-        builder.setItems(values[from - 1] as number, kinds, values, from, depth);
-        depth = from;
-        break;
-      }
-      case Op.APPEND:
-      case Op.APPENDS: {
-        let from = depth - 1;
-        if (op === Op.APPENDS) {
-          if (registers.open === 0) throw malformed(window, position, "the end of a list that never began");
-          from = floor;
-          floor = registers.unmark();
-        }
-        if (from <= floor || kinds[from - 1] !== Kind.list) throw malformed(window, position, "items without a list");
-        builder.append(values[from - 1] as number, kinds, values, from, depth);
-        depth = from;
-        break;
-      }
-      case Op.EMPTY_TUPLE:
-      case Op.TUPLE1:
-      case Op.TUPLE2:
-      case Op.TUPLE3:
-      case Op.TUPLE: {
-        let from = op === Op.EMPTY_TUPLE ? depth : depth - (op - Op.TUPLE1 + 1);
-        if (op === Op.TUPLE) {
-          if (registers.open === 0) throw malformed(window, position, "the end of a tuple that never began");
-          from = floor;
-          floor = registers.unmark();
-        } else if (from < floor) throw malformed(window, position, "a tuple of more values than there are");
-        builder.tuple(kinds, values, from, depth);
-        depth = from + 1;
-        break;
-      }
-      case Op.FRAME:
-        // How the writer cut its output; nothing depends on it.
-        position += 8;
-        break;
-      case Op.PROTO: {
-        const protocol = bytes[position++] as number;
-        window.check(position);
-        if (protocol < 2 || protocol > 5) throw unknownProtocol(protocol, where);
-        break;
-      }
       case Op.STOP:
-        if (depth !== 1 || registers.open !== 0) throw malformed(window, position, "an end with something left open");
+        if (depth !== 1 || stack.open !== 0) throw malformed(window, position, "an end with values left on the stack");
         return { kind: kinds[0] as number, value: values[0] as number };
       default:
-        throw refusal(window, op, position);
+        stack.depth = depth;
+        stack.position = position;
+        if (!runContainer(op, stack, builder, window) && !runScalar(op, stack, builder, window))
+          throw refusal(window, op, position);
+        ({ depth, position } = stack);
+        ({ bytes, safe } = window);
     }
   }
 }
 
+/** Picklers number memo entries densely. An index far ahead of the others would make the memo allocate without data. */
+function checkMemoIndex(index: number, window: Window, position: number): void {
+  if (index > window.offset(position) / 2) throw malformed(window, position, `memo entry ${index} far ahead of others`);
+}
+
+/** The first value of a container: the one above the newest mark. */
+function unmark(stack: Stack, window: Window, container: string): number {
+  if (stack.open === 0) throw malformed(window, stack.position, `the end of a ${container} without a begin`);
+  return stack.unmark();
+}
+
+/** Runs an opcode that creates or fills a container. @returns false for other opcodes */
+function runContainer(op: number, stack: Stack, builder: PickleBuilder, window: Window): boolean {
+  const { kinds, values, depth, position } = stack;
+  switch (op) {
+    case Op.EMPTY_DICT:
+      stack.push(Kind.dict, builder.dict());
+      return true;
+    case Op.EMPTY_LIST:
+      stack.push(Kind.list, builder.list());
+      return true;
+    case Op.SETITEM:
+    case Op.SETITEMS: {
+      const from = op === Op.SETITEMS ? unmark(stack, window, "dict") : depth - 2;
+      if (from <= stack.floor || kinds[from - 1] !== Kind.dict || (depth - from) % 2 !== 0) {
+        throw malformed(window, position, "items without a dict");
+      }
+      builder.setItems(values[from - 1] as number, kinds, values, from, depth);
+      stack.depth = from;
+      return true;
+    }
+    case Op.APPEND:
+    case Op.APPENDS: {
+      const from = op === Op.APPENDS ? unmark(stack, window, "list") : depth - 1;
+      if (from <= stack.floor || kinds[from - 1] !== Kind.list)
+        throw malformed(window, position, "items without a list");
+      builder.append(values[from - 1] as number, kinds, values, from, depth);
+      stack.depth = from;
+      return true;
+    }
+    case Op.EMPTY_TUPLE:
+    case Op.TUPLE1:
+    case Op.TUPLE2:
+    case Op.TUPLE3:
+    case Op.TUPLE: {
+      const size = op === Op.EMPTY_TUPLE ? 0 : op - Op.TUPLE1 + 1;
+      const from = op === Op.TUPLE ? unmark(stack, window, "tuple") : depth - size;
+      if (op !== Op.TUPLE && from < stack.floor)
+        throw malformed(window, position, "a tuple of more values than the stack has");
+      builder.tuple(kinds, values, from, depth);
+      stack.depth = from + 1;
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+/** Runs one of the less frequent opcodes for scalars and framing. @returns false for other opcodes */
+function runScalar(op: number, stack: Stack, builder: PickleBuilder, window: Window): boolean {
+  const { bytes } = window;
+  const { position } = stack;
+  switch (op) {
+    case Op.NONE:
+      stack.push(Kind.none, 0);
+      return true;
+    case Op.NEWTRUE:
+    case Op.NEWFALSE:
+      stack.push(Kind.bool, op === Op.NEWTRUE ? 1 : 0);
+      return true;
+    case Op.BINFLOAT:
+      stack.push(Kind.float, new DataView(bytes.buffer, bytes.byteOffset + position, 8).getFloat64(0));
+      stack.position += 8;
+      return true;
+    case Op.LONG4: {
+      const length = word(bytes, position);
+      if (length > 255) throw malformed(window, position + 4, `an integer of ${length} bytes`);
+      const at = window.need(position + 4, length);
+      stack.push(longKind(window.bytes, at, length), longValue(window.bytes, at, length));
+      stack.position = at + length;
+      return true;
+    }
+    case Op.BINUNICODE8: {
+      const length = word(bytes, position) + word(bytes, position + 4) * TWO_32;
+      const at = window.need(position + 8, length);
+      stack.push(Kind.string, builder.string(window.bytes, at, length));
+      stack.position = at + length;
+      return true;
+    }
+    case Op.FRAME:
+      // Frames only divide the writer's output.
+      stack.position += 8;
+      return true;
+    case Op.PROTO: {
+      const protocol = bytes[position] as number;
+      stack.position += 1;
+      window.check(stack.position);
+      if (protocol < 2 || protocol > 5) throw unknownProtocol(protocol, window.where);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
 function malformed(window: Window, position: number, what: string): GateError {
-  // What is read beyond the end is zeros, and only looks wrong.
+  // Bytes beyond the end read as zeros. A truncated file must be reported as such.
   window.check(position);
   return invalidInput(
     "SNAPSHOT_MALFORMED",
@@ -312,7 +342,7 @@ function notPickle(where: string): GateError {
 function unknownProtocol(protocol: number, where: string): GateError {
   return invalidInput(
     "SNAPSHOT_PROTOCOL",
-    `pickle protocol ${protocol} is not known; read are 2 to 5`,
+    `pickle protocol ${protocol} is not supported (supported: 2 to 5)`,
     where,
     "Write it again with pickle.dump(snapshot, file, protocol=4).",
   );
@@ -325,7 +355,7 @@ function refusal(window: Window, op: number, position: number): GateError {
   if (refused === null) {
     return invalidInput(
       "SNAPSHOT_MALFORMED",
-      `byte ${offset} (0x${op.toString(16).padStart(2, "0")}) is no opcode of pickle`,
+      `byte ${offset} (0x${op.toString(16).padStart(2, "0")}) is not a pickle opcode`,
       window.where,
       "The file is damaged.",
     );
@@ -333,9 +363,9 @@ function refusal(window: Window, op: number, position: number): GateError {
   return invalidInput(
     "SNAPSHOT_FORBIDDEN_OPCODE",
     refused.constructs
-      ? `byte ${offset} asks to construct an object (opcode ${refused.name}), which plain data never does`
-      : `byte ${offset} holds opcode ${refused.name}, which no memory snapshot needs`,
+      ? `byte ${offset} constructs an object (opcode ${refused.name}), which plain data never does`
+      : `byte ${offset} is opcode ${refused.name}, which memory snapshots do not need`,
     window.where,
-    "Only memory snapshots are read: pickle.dump(torch.cuda.memory._snapshot(), file).",
+    "Only memory snapshots can be read: pickle.dump(torch.cuda.memory._snapshot(), file).",
   );
 }

@@ -4,12 +4,12 @@ import { Kind } from "./values.ts";
 const PAGE_BITS = 12;
 const PAGE = 1 << PAGE_BITS;
 const IN_PAGE = PAGE - 1;
-/** Set on the kind of a value that is a plain number: the memo then holds where it is boxed. */
+/** Set on the kind of a plain number. The memo then contains the index of its box. */
 const BOXED = 0x80;
 
 /**
- * The values a pickle refers back to. Five bytes an entry, in pages that are never copied: protocol 4 memoizes every dict,
- * list and text, and needs hardly any of them again.
+ * The memoized values of a pickle. Five bytes an entry, in pages that are never copied: protocol 4 memoizes every dict,
+ * list and string, and reads hardly any of them.
  */
 export class Memo {
   readonly #kinds: Uint8Array[] = [];

@@ -1,4 +1,4 @@
-/** Opcodes of pickle protocols 2 to 5 that plain data is made of (CPython's pickletools.py; 3.14 writes no others). */
+/** Opcodes of pickle protocols 2 to 5 for plain data (CPython's pickletools.py; 3.14 writes no others). */
 export const Op = {
   MARK: 0x28,
   EMPTY_TUPLE: 0x29,
@@ -53,7 +53,7 @@ const CONSTRUCTING: Readonly<Record<number, string>> = {
   152: "READONLY_BUFFER",
 };
 
-/** Harmless opcodes that no snapshot holds: text forms of protocol 0, byte strings, sets, stack juggling. */
+/** Harmless opcodes that snapshots do not contain: text forms of protocol 0, byte strings, sets, stack manipulation. */
 const FOREIGN: Readonly<Record<number, string>> = {
   48: "POP",
   49: "POP_MARK",
@@ -78,7 +78,7 @@ const FOREIGN: Readonly<Record<number, string>> = {
   150: "BYTEARRAY8",
 };
 
-/** What an opcode that is not plain data is; null for a byte that is no opcode at all. */
+/** Name of a rejected opcode; null for a byte that is not an opcode. */
 export function refusedOpcode(code: number): { readonly name: string; readonly constructs: boolean } | null {
   const constructing = CONSTRUCTING[code];
   if (constructing !== undefined) return { name: constructing, constructs: true };

@@ -4,16 +4,19 @@ import type { ByteSource } from "./byte-source.ts";
 
 /** Small enough to stay in a processor's second-level cache. */
 const WINDOW_BYTES = 512 << 10;
-/** The first reads are small: the machine is compiled with the end of a window in sight, and not once more when it comes. */
+/**
+ * The first reads are small, so that the end of a window occurs before the machine is compiled and does not deoptimise
+ * it later.
+ */
 const FIRST_READ = 4 << 10;
-/** More than any opcode with its argument takes, texts with a 4-byte length and longer apart. */
-export const MARGIN = 520;
-/** No text of a snapshot comes near; a length above is damage, or a bomb. */
+/** More than any opcode takes with its argument, except for strings with a length of 4 or 8 bytes. */
+const MARGIN = 520;
+/** Maximum length of a string. Strings of snapshots are much shorter, so a longer one is damage or an attack. */
 const MAX_TEXT = 16 * 2 ** 20;
 
 /**
- * The part of the file at hand. The machine reads `bytes` from `position` up to `safe` without further checks: an opcode that
- * starts before `safe` stands there whole, or the file ends and zeros follow.
+ * The loaded part of the file. The machine reads `bytes` from `position` up to `safe` without further checks: an opcode
+ * that starts before `safe` is complete, or the file ends and zeros follow.
  */
 export class Window {
   bytes: Uint8Array<ArrayBuffer>;
@@ -36,13 +39,14 @@ export class Window {
     budget.charge(this.bytes.length);
   }
 
-  /** SourceLocation in the file of a place in `bytes`. */
+  /** Offset in the file of a position in `bytes`. */
   offset(position: number): number {
     return this.#before + position;
   }
 
   /**
-   * Move what is left to the start and read on; the new position. @throws GateError SNAPSHOT_TRUNCATED at the file's end
+   * Moves the rest to the start and reads on. Returns the new position. @throws GateError SNAPSHOT_TRUNCATED at the
+   * file's end
    */
   refill(position: number): number {
     if (this.#ended && position >= this.#end) throw this.#truncated();
@@ -51,8 +55,8 @@ export class Window {
   }
 
   /**
-   * Have `length` bytes at `position`, which may move; the new position.
-   * @throws GateError SNAPSHOT_TRUNCATED, SNAPSHOT_MALFORMED for a length no text has
+   * Loads `length` bytes at `position`. Returns the new position.
+   * @throws GateError SNAPSHOT_TRUNCATED, SNAPSHOT_MALFORMED for an implausible length
    */
   need(position: number, length: number): number {
     if (position + length <= this.#end) return position;
@@ -61,7 +65,7 @@ export class Window {
     if (length > MAX_TEXT) {
       throw invalidInput(
         "SNAPSHOT_MALFORMED",
-        `a text of ${length} bytes at byte ${this.offset(position)}`,
+        `a string of ${length} bytes at byte ${this.offset(position)}`,
         this.where,
       );
     }
@@ -90,7 +94,7 @@ export class Window {
       this.#end += count;
     }
     if (this.#ended) {
-      // Zeros follow the end: 0 is no opcode, so nothing is taken for one.
+      // Zeros follow the end, and 0 is not an opcode.
       this.bytes.fill(0, this.#end);
       this.safe = this.#end;
     } else {
@@ -98,18 +102,20 @@ export class Window {
     }
   }
 
-  /** @throws GateError SNAPSHOT_TRUNCATED when `position` lies beyond the file's end: the opcode before it was cut */
+  /**
+   * @throws GateError SNAPSHOT_TRUNCATED when `position` is beyond the file's end: the opcode before it was truncated
+   */
   check(position: number): void {
     if (position > this.#end) throw this.#truncated();
   }
 
   #truncated(length?: number): Error {
-    const what = length === undefined ? "" : ` in a text of ${length} bytes`;
+    const what = length === undefined ? "" : ` in a string of ${length} bytes`;
     return invalidInput(
       "SNAPSHOT_TRUNCATED",
       `the pickle ends early${what}, after ${this.#source.size} bytes`,
       this.where,
-      "The file was cut: copy it again, or let the program that writes it finish.",
+      "The file is truncated: copy it again, or let the program that writes it finish.",
     );
   }
 }

@@ -9,7 +9,7 @@ export type Attempt =
   | { readonly kind: "refused"; readonly code: string }
   | { readonly kind: "fault"; readonly error: string };
 
-/** Read bytes as a snapshot, with `document` also make its tables, and say how it went. */
+/** Reads bytes as a snapshot, with `document` also makes its tables, and returns the outcome. */
 export function attempt(bytes: Uint8Array, document: boolean): Attempt {
   try {
     const snapshot = readSnapshot(sourceOf(bytes), "mutated");

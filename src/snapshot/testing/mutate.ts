@@ -3,7 +3,7 @@ import { Op } from "../pickle/opcodes.ts";
 /** A whole number from 0 to below `limit`. */
 export type Chance = (limit: number) => number;
 
-/** Mulberry32: small, seeded, good enough to choose bytes. */
+/** Mulberry32: a small seeded generator. */
 export function chance(seed: number): Chance {
   let state = seed >>> 0;
   return (limit) => {
@@ -85,7 +85,7 @@ const MUTATIONS: readonly Mutation[] = [
   },
 ];
 
-/** One of the corpus with one to four changes, most often one. */
+/** A file of the corpus with one to four changes, most often one. */
 export function mutated(corpus: readonly Uint8Array[], random: Chance): Uint8Array {
   let bytes: Bytes = new Uint8Array(corpus[random(corpus.length)] ?? [0]);
   for (let changes = 1 + random(2) * random(4); changes > 0 && bytes.length > 0; changes--) {

@@ -1,6 +1,6 @@
 import { Op } from "../pickle/opcodes.ts";
 
-/** What the writer takes: plain data, and tuples, which are arrays marked by {@link tuple}. */
+/** Input of the writer: plain data, and tuples, which are arrays marked by {@link tuple}. */
 export type Plain =
   | null
   | boolean
@@ -21,11 +21,13 @@ export class Tuple {
 
 export const tuple = (...items: Plain[]): Tuple => new Tuple(items);
 
-/** Items put in at once, as CPython does. */
+/** Items per batch, as in CPython. */
 const BATCH = 1000;
 const encoder = new TextEncoder();
 
-/** Pickles plain data as CPython does in protocol 4: everything shared or shareable is memoized, texts by their value. */
+/**
+ * Pickles plain data like CPython in protocol 4: everything shared or shareable is memoized, strings by their value.
+ */
 class PickleWriter {
   readonly #bytes: number[] = [];
   readonly #memo = new Map<unknown, number>();
@@ -106,7 +108,7 @@ class PickleWriter {
     else this.#long(BigInt(value));
   }
 
-  /** As few bytes of two's complement as hold the sign. */
+  /** The fewest bytes of two's complement that hold the sign. */
   #long(value: bigint): void {
     const bytes: number[] = [];
     let rest = value;
@@ -126,7 +128,7 @@ function little(value: number, width: number): number[] {
   return Array.from({ length: width }, (_, i) => Math.floor(value / 256 ** i) % 256);
 }
 
-/** The bytes CPython's pickle.dumps(value, protocol=4) would give, frames apart. */
+/** The bytes of CPython's pickle.dumps(value, protocol=4), without frames. */
 export function pickled(value: Plain): Uint8Array {
   return new PickleWriter().write(value);
 }

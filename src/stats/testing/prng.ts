@@ -1,4 +1,4 @@
-/** A small seeded generator (mulberry32), so that tests draw the same numbers everywhere. */
+/** A seeded generator (mulberry32), so that tests draw the same numbers on every machine. */
 export interface Prng {
   /** Uniform in [0, 1). */
   uniform(): number;

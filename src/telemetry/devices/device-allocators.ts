@@ -14,7 +14,7 @@ export interface AllocatorContext {
 
 const LEVELS = ["allocated", "reserved", "active"] as const;
 
-/** The call whose peak counter the probe reads; null where a framework keeps none. */
+/** The call that returns the peak counter; null where a framework has none. */
 const PEAK_SOURCES: Readonly<Record<AllocatorKind, Readonly<Record<"allocated" | "reserved", string>> | null>> = {
   [AllocatorKind.hostHeap]: null,
   [AllocatorKind.cuda]: { allocated: "max_memory_allocated", reserved: "max_memory_reserved" },
@@ -24,7 +24,7 @@ const PEAK_SOURCES: Readonly<Record<AllocatorKind, Readonly<Record<"allocated" |
   [AllocatorKind.jax]: { allocated: "memory_stats peak_bytes_in_use", reserved: "memory_stats peak" },
 };
 
-/** When a stream's memory was given back: its process's exit, else its last sample. */
+/** When a stream's memory was released: its process's exit, else its last sample. */
 function endOf(stream: RecordedStream, processes: ProcessHistory): number {
   const firstNs = stream.timeNs[0]!;
   const lastNs = stream.timeNs.at(-1)!;
@@ -35,7 +35,7 @@ function endOf(stream: RecordedStream, processes: ProcessHistory): number {
   return lastNs;
 }
 
-/** Several allocators on one device: each holds its last reading until its process ends, and they add up. */
+/** Several allocators on one device: each keeps its last sample until its process ends, and they are added. */
 function summed(streams: readonly RecordedStream[], processes: ProcessHistory): Omit<SampleTable, "rank" | "device"> {
   const rows = streams
     .flatMap((stream, s) => Array.from(stream.timeNs, (timeNs, row) => ({ timeNs, s, row })))
@@ -75,7 +75,7 @@ function single(stream: RecordedStream): Omit<SampleTable, "rank" | "device"> {
 
 const someKnown = (values: Float64Array): boolean => values.some((value) => !Number.isNaN(value));
 
-/** Without the columns and step marks that nothing is known of; steps of the rank where the rows have none. */
+/** Without columns and step marks that have no values; steps of the rank where the rows have none. */
 function tidied(table: SampleTable, timeline: StepTimeline | null): SampleTable {
   const { atStep, steps, ...rest } = table;
   const columns = Object.fromEntries(
@@ -95,8 +95,8 @@ function overlap(streams: readonly RecordedStream[], processes: ProcessHistory):
 }
 
 /**
- * The allocator's own high-water marks. Exact for allocators that did not share the device in time, were read to their end
- * and never set back; otherwise what any one of them proves.
+ * The allocator's own high-water marks. Exact for allocators that did not share the device in time, were read to their
+ * end and never reset, else the largest single one as a lower bound.
  */
 function allocatorPeaks(
   rank: number,
@@ -111,7 +111,7 @@ function allocatorPeaks(
     const source = highest === undefined ? undefined : PEAK_SOURCES[highest.kind]?.[metric];
     if (highest === undefined || source === undefined) return [];
     const sound = streams.every((stream) => !stream.peaksReset && endedInOrder(stream));
-    const reset = streams.some(({ peaksReset }) => peaksReset) ? ", set back during the run" : "";
+    const reset = streams.some(({ peaksReset }) => peaksReset) ? ", reset during the run" : "";
     return [
       {
         rank,

@@ -24,7 +24,7 @@ import { finishedDevices } from "./recorded-devices.ts";
 const fileOf = (records: readonly RecordInput[]) => parseRecordFile(recordBytes(records), "a.rec");
 const devicesOf = (records: readonly RecordInput[], info: RecordingInfo, beganNs: number | null = 5 * MS) =>
   finishedDevices(fileOf(records), info, { beganNs, marks: [] });
-/** The run's text as it stands at the end, and the recording that is made by it. */
+/** The complete run info, and the recording made with it. */
 function recorded(records: readonly RecordInput[], info: RecordingInfo) {
   const devices = devicesOf(records, info);
   return { devices, ...recordFileToRecording(fileOf(records), { ...info, devices }) };
@@ -44,8 +44,8 @@ const run = (before: readonly Listed[], middle: readonly Listed[], end: readonly
   ...list(3000, 0, end),
 ];
 
-describe("whose a device's memory is", () => {
-  it("is told by the driver where it names the job's processes", () => {
+describe("the attribution of a device's memory", () => {
+  it("is by the driver when it lists the job's processes", () => {
     const { devices, tables } = recorded(
       [
         ...torch,
@@ -82,7 +82,7 @@ describe("whose a device's memory is", () => {
     });
   });
 
-  it("is told by the one process that appeared, where pids are of another namespace", () => {
+  it("is by the one process that appeared when pids are of another namespace", () => {
     const hostPids = run(
       [[7, 20, 0]],
       [
@@ -102,7 +102,7 @@ describe("whose a device's memory is", () => {
     });
     expect(devices[0]?.attribution_reason).toContain("another pid namespace");
     expect(tables.find(({ columns }) => columns.job)?.columns.job).toEqual(Float64Array.of(0, 480 * MIB, 680 * MIB));
-    // Without a probe it takes a gate that is itself in such a namespace.
+    // Without a probe this needs a gate that is itself in such a namespace.
     expect(devicesOf(hostPids, deviceRun([0], [], { namespaced: true }))[0]?.attribution).toBe("single-new-pid");
     expect(devicesOf(hostPids, withoutProbe)[0]).toMatchObject({
       attribution: "none",
@@ -111,7 +111,7 @@ describe("whose a device's memory is", () => {
     });
   });
 
-  it("is what was added to the device's used memory, where nobody is named", () => {
+  it("is the increase of the device's used memory when no process is listed", () => {
     const records = [...torch, reading(0, 0, 10), reading(1000, 0, 500), reading(3000, 0, 700)];
     expect(devicesOf(records, withTorch)[0]).toMatchObject({
       attribution: "device-delta",
@@ -123,13 +123,13 @@ describe("whose a device's memory is", () => {
     for (const size of [null, 0]) {
       const { devices, tables } = recorded([...torch, ...run([], [[50, size, 1]])], withTorch);
       expect(devices[0]).toMatchObject({ attribution: "device-delta", job_peak_bytes: 690 * MIB });
-      expect(devices[0]?.attribution_reason).toContain("does not say how much");
+      expect(devices[0]?.attribution_reason).toContain("does not report how much");
       expect(tables.some(({ columns }) => columns.job !== undefined)).toBe(false);
     }
   });
 
   it.each<[string, readonly RecordInput[], string]>([
-    ["nothing was read before the command began", [reading(1000, 0, 500)], "nothing could be read before"],
+    ["nothing was read before the command began", [reading(1000, 0, 500)], "no sample was read before"],
     ["its used memory cannot be read", [reading(0, 0, null)], "cannot be read"],
     [
       "several others appeared",
@@ -142,9 +142,9 @@ describe("whose a device's memory is", () => {
       ),
       "2 others appeared",
     ],
-    ["the others that were there moved", run([[7, 100, 0]], [[7, 1124, 0]]), "moved by 1.00 GiB"],
+    ["the others that were there moved", run([[7, 100, 0]], [[7, 1124, 0]]), "changed by 1.00 GiB"],
     [
-      "the driver says of nobody what he holds",
+      "the driver reports no sizes of processes",
       run(
         [[7, null, 0]],
         [
@@ -152,7 +152,7 @@ describe("whose a device's memory is", () => {
           [7, null, 0],
         ],
       ),
-      "does not say how much the job's processes hold, nor what others on it hold",
+      "does not report how much memory the job's processes use, nor how much others on it use",
     ],
   ])("is not known where %s", (_what, records, reason) => {
     const [device] = devicesOf([...torch, ...records], withTorch);
@@ -160,7 +160,7 @@ describe("whose a device's memory is", () => {
     expect(device?.attribution_reason).toContain(reason);
   });
 
-  it("stays unjudged in the text of a run that was not finished, and is decided when its records are read", () => {
+  it("is undecided in the info of an unfinished run, and is decided when its records are read", () => {
     const unfinished = { ...withTorch, complete: false };
     expect(unfinished.devices?.[0]).toMatchObject({ attribution: "none", baseline_used_bytes: null });
     const { tables } = recordFileToRecording(fileOf([...torch, ...run([], [[50, 480, 1]])]), unfinished);
@@ -169,7 +169,7 @@ describe("whose a device's memory is", () => {
 });
 
 describe("a process without a size", () => {
-  it("makes its rank's sum unknown, and nobody else's", () => {
+  it("makes only its rank's sum unknown", () => {
     const processes = [0, 1].map((rank) => probeProcess({ pid: 50 + rank, rank, role: "rank", world_size: 2 }));
     const { tables } = recorded(
       [
@@ -199,7 +199,7 @@ describe("ranks and devices", () => {
     values: [parent, 1],
   });
 
-  it("a worker's memory is its rank's, whose own device another rank may share", () => {
+  it("a worker's memory belongs to its rank, whose own device another rank may share", () => {
     const processes = [
       probeProcess({ pid: 60, rank: 0, role: "rank", world_size: 2, devices: [cudaDevice(0, 3)] }),
       probeProcess({ pid: 61, rank: 1, role: "rank", world_size: 2, devices: [cudaDevice(0, 3)] }),
@@ -223,7 +223,7 @@ describe("ranks and devices", () => {
       [0, "cuda:0", 300 * MIB],
       [1, "cuda:0", 550 * MIB],
     ]);
-    // The device's own memory stands beside that of the rank that holds the most.
+    // The device's own memory is a series of the rank that uses it most.
     expect(tables.find(({ columns }) => columns.used)).toMatchObject({ rank: 1, device: "cuda:0" });
     expect(devices.map(({ index, rank, name }) => [index, rank, name])).toEqual([
       [2, 0, "cuda:2"],
@@ -231,7 +231,7 @@ describe("ranks and devices", () => {
     ]);
   });
 
-  it("a device of a rank whose process tells nothing of devices is found by the driver's list", () => {
+  it("a device of a rank whose process reports no devices is found by the driver's list", () => {
     const processes = [0, 1].map((rank) => probeProcess({ pid: 60 + rank, rank, role: "rank", world_size: 2 }));
     const { devices } = recorded(
       [reading(0, 0, 1), reading(0, 1, 1), ...list(900, 0, [[60, 100, 1]]), ...list(900, 1, [[61, 100, 1]])],
@@ -243,12 +243,12 @@ describe("ranks and devices", () => {
     ]);
   });
 
-  it("a device of which only the list can be read has the job's memory and nothing else", () => {
+  it("a device with only a process list has a series of the job's memory only", () => {
     const { tables } = recorded(list(5, 4096, [[60, 100, 1]], RecordSource.fdinfo), deviceRun([]));
     expect(tables).toMatchObject([{ device: "drm:0", columns: { job: Float64Array.of(100 * MIB) } }]);
   });
 
-  it("the job as a whole, from a source that knows no processes, counts before its single processes", () => {
+  it("an entry for the whole job, from a source without processes, is preferred to its single processes", () => {
     const { tables, devices } = recorded(
       list(
         5,
@@ -286,12 +286,12 @@ describe("the driver's own marks", () => {
     ["another was there, too", [...run([[7, 5, 0]], [[50, 480, 1]]), mark(0, 50, 690, 1)], 690],
     ["the process still ran", [...alone, mark(0, 50, 690, 0)], 690],
     ["several have one", [...alone, mark(0, 50, 690, 1), mark(0, 51, 300, 1)], 690],
-    ["0 is all it says", [...alone, mark(0, 50, 0, 1)], 680],
-    ["more than that was seen", [...alone, mark(0, 50, 600, 1)], 680],
-  ])("are no peak of the device where %s", (what, records, mib) => {
+    ["its mark is 0", [...alone, mark(0, 50, 0, 1)], 680],
+    ["a higher sample exists", [...alone, mark(0, 50, 600, 1)], 680],
+  ])("are not the peak of the device when %s", (what, records, mib) => {
     const { devices, peaks } = recorded([...torch, ...records], withTorch);
     expect(devices[0]?.job_peak_bytes).toBe(mib * MIB);
-    if (what === "more than that was seen") return;
+    if (what === "a higher sample exists") return;
     expect(peaks.filter(({ metric }) => metric === "used")).toEqual([]);
   });
 });
@@ -312,7 +312,7 @@ describe("damaged records of devices", () => {
     expect(file).toMatchObject({ skippedRecords: 7, lists: [], processPeaks: [], deviceEvents: [] });
   });
 
-  it("are those of a list without an end, unless the file ends there", () => {
+  it("include a list without an end, unless the file ends there", () => {
     const cut = fileOf([...list(1, 0, [[50, 100, 1]]), entry({ timeNs: 2e6 })]);
     expect(cut).toMatchObject({ skippedRecords: 0 });
     expect([...cut.lists[0]!.bytes]).toEqual([100 * MIB]);
@@ -321,7 +321,7 @@ describe("damaged records of devices", () => {
     expect([...broken.lists[0]!.timeNs]).toEqual([3 * MS]);
   });
 
-  it("are those of a list of which not every entry arrived", () => {
+  it("include a list with missing entries", () => {
     const short = fileOf([
       ...list(1, 0, [[50, 100, 1]]),
       ...list(2, 0, [
@@ -365,7 +365,7 @@ describe("64 processes on 8 devices", () => {
     const took = performance.now() - started;
     expect(tables.filter(({ columns }) => columns.job)).toHaveLength(64);
     expect(devices.every(({ attribution }) => attribution === "pid")).toBe(true);
-    // A generous bound: 30 µs an entry, forty times what it takes.
+    // A generous bound: 30 µs per entry, forty times the measured time.
     expect(took).toBeLessThan((30 * seconds * 64) / 1000 + 500);
     expect(80 * GIB).toBe(devices[0]?.total_bytes);
   });

@@ -3,48 +3,45 @@ import type { DeviceColumns, DeviceLists } from "../recording/record-columns.ts"
 import { WHOLE_JOB } from "./device-records.ts";
 import type { Attribution, RecordedDevice } from "./recorded-device.ts";
 
-/** Capability of a device whose lists hold nobody but the job's processes: what others hold of it is not known. */
+/** Capability of a device whose lists contain only the job's processes: memory of other processes is unknown. */
 const JOB_ONLY = "processes:job";
 
 export const listsJobOnly = (recorded: Pick<RecordedDevice, "capabilities"> | null): boolean =>
   recorded?.capabilities.includes(JOB_ONLY) ?? false;
 
-/** Why nothing on a device is the job's, where lists show who is there. */
+/** Why nothing on a device belongs to the job, where process lists exist. */
 export const NOT_SEEN = "no process of the job was seen on the device";
 
-/** Memory of others that moves by no more than this is what drivers and desktops do by themselves. */
+/** Memory of other processes that changes by no more than this is normal activity of drivers and desktops. */
 const TENANT = { bytes: 64 * 2 ** 20, share: 0.01 } as const;
 
-/** From which movement on another process's memory on a device of this size is worth a word, bytes. */
+/** Minimum change of other processes' memory, on a device of this size, that is reported, bytes. */
 export const tenantLimit = (totalBytes: number | null): number =>
   Math.max(TENANT.bytes, TENANT.share * (totalBytes ?? 0));
 
-/** Which entries of a device's process lists are whose. */
+/** Owners of the entries of a device's process lists. */
 export interface ListParts {
   readonly job: (pid: number, owner: number) => boolean;
   readonly other: (pid: number, owner: number) => boolean;
 }
 
-/** What the process lists of one device show over the whole run. */
+/** Summary of the process lists of one device over the run. */
 export interface ListsSeen {
-  /** Entries of the job's processes, and how many of them have a size. */
+  /** Entries of the job's processes, and the number of those with a size. */
   readonly own: number;
   readonly ownKnown: number;
-  /** Processes that are not known to be the job's and were there before the command began; null when no list is that old. */
+  /** Processes outside the job that existed before the command began; null when no list is that old. */
   readonly before: ReadonlySet<number> | null;
-  /** Those that came later. */
+  /** Those that appeared later. */
   readonly newPids: ReadonlySet<number>;
-  /** Some entry of those that came later has a size. */
+  /** An entry of those that appeared later has a size. */
   readonly newKnown: boolean;
 }
 
 const NONE: ListsSeen = { own: 0, ownKnown: 0, before: null, newPids: new Set(), newKnown: false };
 
 /** Calls `entry` for every entry of every list, in order of time. */
-export function eachEntry(
-  lists: DeviceLists,
-  entry: (list: number, pid: number, bytes: number, owner: number) => void,
-): void {
+function eachEntry(lists: DeviceLists, entry: (list: number, pid: number, bytes: number, owner: number) => void): void {
   let at = 0;
   for (let list = 0; list < lists.ends.length; list++) {
     for (const end = lists.ends[list]!; at < end; at++) {
@@ -53,10 +50,10 @@ export function eachEntry(
   }
 }
 
-/** @param beganNs when the command began; null where nobody knows: then the first list is taken to be older. */
+/** @param beganNs when the command began; null when unknown: then the first list is taken to be older. */
 export function listsSeen(lists: DeviceLists | null, beganNs: number | null): ListsSeen {
   if (lists === null) return NONE;
-  // The sampler reads its first list before it lets the command go.
+  // The sampler reads its first list before it starts the command.
   const warm = beganNs === null || lists.timeNs[0]! <= beganNs;
   const before = new Set<number>();
   const newPids = new Set<number>();
@@ -76,13 +73,13 @@ export function listsSeen(lists: DeviceLists | null, beganNs: number | null): Li
   return { own, ownKnown, before: warm ? before : null, newPids, newKnown };
 }
 
-/** What is known of one device besides its records. */
+/** Facts about one device besides its records. */
 export interface AttributionContext {
-  /** When the command began; null where nobody knows. */
+  /** When the command began; null when unknown. */
   readonly beganNs: number | null;
   readonly baselineBytes: number | null;
   readonly totalBytes: number | null;
-  /** Processes of the job whose allocators are known to hold memory on it. */
+  /** Processes of the job whose allocators have memory on it. */
   readonly users: number;
   /** Pids of lists are not those of this machine's process tree. */
   readonly namespaced: boolean;
@@ -90,11 +87,11 @@ export interface AttributionContext {
 
 export interface DecidedAttribution {
   readonly kind: Attribution;
-  /** Why it is no better; null when it could not be. */
+  /** Why the attribution is not better; null for the best. */
   readonly reason: string | null;
 }
 
-/** Highest less lowest memory of the processes that are surely not the job's; NaN where the driver does not say what they hold. */
+/** Highest minus lowest memory of the processes outside the job; NaN where the driver reports no sizes. */
 function movedOthers(lists: DeviceLists, surely: (pid: number, owner: number) => boolean): number {
   const sums = new Float64Array(lists.timeNs.length);
   let unsaid = false;
@@ -118,18 +115,17 @@ export function knownRange(values: Float64Array): readonly [number, number] {
   return lowest <= highest ? [lowest, highest] : [0, 0];
 }
 
-/** Why the driver's lists do not name the job's memory. */
+/** Why the driver's lists do not identify the job's memory. */
 function listless(seen: ListsSeen, lists: DeviceLists | null, { users }: AttributionContext): string {
   if (lists === null) return "no list of processes could be read";
-  if (seen.own > 0) return "the driver does not say how much the job's processes hold";
+  if (seen.own > 0) return "the driver does not report how much memory the job's processes use";
   const foreign = (seen.before?.size ?? 0) + seen.newPids.size > 0;
   if (users > 0 && foreign) return "the driver lists processes under numbers of another pid namespace";
   return "the driver's list shows no process of the job";
 }
 
 /**
- * How much of a device's memory is known to be the job's: the best of pid, single new pid, device delta and none that the
- * records bear out.
+ * Best attribution of a device's memory that the records support: pid, single new pid, device delta or none.
  */
 export function decideAttribution(
   samples: DeviceColumns | null,
@@ -144,33 +140,33 @@ export function decideAttribution(
   const why = listless(seen, lists, context);
   const strange = context.users > 0 || context.namespaced;
   if (seen.own === 0 && strange && seen.before !== null && seen.newPids.size === 1 && seen.newKnown) {
-    return { kind: "single-new-pid", reason: `${why}; one process appeared on the device while the job ran` };
+    return { kind: "single-new-pid", reason: `${why}, and one process appeared on the device while the job ran` };
   }
   const none = (reason: string): DecidedAttribution => ({ kind: "none", reason });
   if (lists !== null && seen.own === 0 && !strange) return none(NOT_SEEN);
   if (samples === null || !samples.used.some((value) => !Number.isNaN(value))) {
     return none(`${why}, and the device's used memory cannot be read`);
   }
-  if (context.baselineBytes === null) return none(`${why}, and nothing could be read before the command began`);
+  if (context.baselineBytes === null) return none(`${why}, and no sample was read before the command began`);
   const mayBeOwn = seen.own > 0 ? 0 : Math.max(1, context.users);
   if (seen.newPids.size > mayBeOwn) {
     return none(`${why}, and ${seen.newPids.size} others appeared on the device while the job ran`);
   }
   const { before } = seen;
-  // Where the job's own are known, everybody else is a stranger.
+  // When the job's processes are known, all others are outside it.
   const surely = (pid: number, owner: number): boolean => owner !== 1 && (seen.own > 0 || (before?.has(pid) ?? false));
   const moved = lists === null ? 0 : movedOthers(lists, surely);
-  if (Number.isNaN(moved)) return none(`${why}, nor what others on it hold`);
+  if (Number.isNaN(moved)) return none(`${why}, nor how much others on it use`);
   if (moved > tenantLimit(context.totalBytes)) {
-    return none(`${why}, and memory of processes that were there before moved by ${formatBytes(moved)}`);
+    return none(`${why}, and memory of earlier processes changed by ${formatBytes(moved)}`);
   }
   return { kind: "device-delta", reason: why };
 }
 
 /**
- * Whose the entries of a device's lists are, under the attribution that was decided on.
- * @param trusted owners of entries are true: pids are those of this machine's process tree
- * @param warm the device was read before the command began: who stands in its first list was there before
+ * Owners of the entries of a device's lists, under the given attribution.
+ * @param trusted owners of entries are reliable: pids are those of this machine's process tree
+ * @param warm the device was read before the command began: processes in its first list are older
  */
 export function listParts(kind: Attribution, lists: DeviceLists, trusted: boolean, warm: boolean): ListParts {
   switch (kind) {
@@ -184,9 +180,9 @@ export function listParts(kind: Attribution, lists: DeviceLists, trusted: boolea
     case "device-delta":
     case "none": {
       const before = (warm ? listsSeen(lists, null).before : null) ?? new Set<number>();
-      const nobody = (): boolean => false;
+      const never = (): boolean => false;
       return {
-        job: nobody,
+        job: never,
         other: trusted ? (_pid, owner) => owner === 0 : (pid, owner) => owner !== 1 && before.has(pid),
       };
     }
@@ -204,7 +200,7 @@ export interface ListColumns {
 }
 
 /**
- * The job's memory by rank, and others', at each list. An entry without a size makes the sum it belongs to unknown, not smaller.
+ * The job's memory by rank, and others', at each list. An entry without a size makes its sum unknown, not smaller.
  * @param mainRank rank of entries whose process has none of its own
  */
 export function listColumns(
@@ -235,11 +231,12 @@ export function listColumns(
       anyOther = true;
       others[list] = others[list]! + bytes;
     } else if (Number.isNaN(owner)) {
-      // It may be anybody's.
+      // The owner is unknown.
       others[list] = Number.NaN;
     }
   });
-  // Whoever counts the job as a whole sees more than its single processes; only ranks that share a device need those.
+  // An entry for the whole job covers more than its single processes, which are needed only for ranks that share a
+  // device.
   if (someWhole && perRank.size <= 1) {
     const rank = [...perRank.keys()][0] ?? mainRank;
     const sums = perRank.get(rank);

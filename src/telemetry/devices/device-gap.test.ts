@@ -31,10 +31,10 @@ const sharesOf = (records: readonly RecordInput[], of: readonly GapMarks[] = [ma
   finishedDevices(fileOf(records), info, { beganNs: 5 * MS, marks: of })[0]?.gap;
 
 /**
- * A run by its story: a context of 400 MiB at 1.0 s, libraries of 150 MiB by 1.6 s, communicators of 250 MiB between 2.0 s and
+ * A run with a context of 400 MiB at 1.0 s, libraries of 150 MiB by 1.6 s, communicators of 250 MiB between 2.0 s and
  * 2.3 s, libraries of 50 MiB with the first forward pass, steps from 3 s on, and then `grows` MiB a second.
  */
-function story(grows = 0, { allocatorMs = 23, deviceMs = 20 } = {}): RecordInput[] {
+function gapRun(grows = 0, { allocatorMs = 23, deviceMs = 20 } = {}): RecordInput[] {
   const gapAt = (ms: number): number =>
     (ms >= 1000 ? 400 : 0) +
     (ms >= 1600 ? 150 : 0) +
@@ -53,10 +53,10 @@ function story(grows = 0, { allocatorMs = 23, deviceMs = 20 } = {}): RecordInput
   return rows;
 }
 
-describe("what the memory beyond the allocator is made of", () => {
-  it("is told by the moments of its process: context, libraries, communicators, and what came later", () => {
+describe("the components of memory outside the allocator", () => {
+  it("come from the times that its process recorded: context, libraries, communicators, and later growth", () => {
     const of = [marks({ wrapNs: [2000 * MS, 2300 * MS], firstStepNs: 3100 * MS })];
-    expect(sharesOf(story(30), of)).toEqual({
+    expect(sharesOf(gapRun(30), of)).toEqual({
       level: "device",
       peak_bytes: (850 + 149) * MIB,
       context_bytes: 400 * MIB,
@@ -66,8 +66,8 @@ describe("what the memory beyond the allocator is made of", () => {
     });
   });
 
-  it("gives everything from the first group on to communicators, where no module tells when they came", () => {
-    expect(sharesOf(story(), [marks({ groupNs: 2000 * MS, firstStepNs: 3100 * MS })])).toMatchObject({
+  it("attribute everything from the first group on to communicators without a recorded module", () => {
+    expect(sharesOf(gapRun(), [marks({ groupNs: 2000 * MS, firstStepNs: 3100 * MS })])).toMatchObject({
       context_bytes: 400 * MIB,
       library_bytes: 150 * MIB,
       communicator_bytes: 300 * MIB,
@@ -75,8 +75,8 @@ describe("what the memory beyond the allocator is made of", () => {
     });
   });
 
-  it("does not divide what came after a group that was there before the context", () => {
-    expect(sharesOf(story(), [marks({ groupNs: 500 * MS })])).toMatchObject({
+  it("do not divide growth after a group that is older than the context", () => {
+    expect(sharesOf(gapRun(), [marks({ groupNs: 500 * MS })])).toMatchObject({
       context_bytes: 400 * MIB,
       library_bytes: null,
       communicator_bytes: null,
@@ -84,13 +84,13 @@ describe("what the memory beyond the allocator is made of", () => {
     });
   });
 
-  it("without communicators is context and libraries; without steps nothing is known of later", () => {
-    expect(sharesOf(story())).toMatchObject({
+  it("are context and libraries without communicators, and have no later growth without steps", () => {
+    expect(sharesOf(gapRun())).toMatchObject({
       context_bytes: 400 * MIB,
       library_bytes: 450 * MIB,
       communicator_bytes: null,
     });
-    const stepless = story().map((record) =>
+    const stepless = gapRun().map((record) =>
       record.values?.[3] == null ? record : { ...record, values: [...record.values.slice(0, 3), null] },
     );
     const device = stepless.filter(({ kind }) => kind === 4);
@@ -102,14 +102,14 @@ describe("what the memory beyond the allocator is made of", () => {
     });
   });
 
-  it("is of the processes as the driver accounts for them, where somebody else moved the device's memory", () => {
+  it("use the driver's account of the processes when other processes changed the device's memory", () => {
     const lists = [0, 250, 1100, 1700, 2400, 2900, 4100, 6100, 8100].flatMap((ms) => {
       const gap = ms < 1000 ? 0 : ms < 1600 ? 400 : ms < 2250 ? 550 : ms < 2600 ? 800 : 850;
       const reserved = ms < 1005 ? 0 : 200 + 20 * Math.floor((ms / 500) % 7);
       const own: Listed[] = ms < 1000 ? [] : [[PID, gap + reserved, 1]];
       return list(ms, 0, [...own, [7, ms, 0]]);
     });
-    expect(sharesOf([...story(), ...lists], [marks({ wrapNs: [2000 * MS, 2300 * MS] })])).toEqual({
+    expect(sharesOf([...gapRun(), ...lists], [marks({ wrapNs: [2000 * MS, 2300 * MS] })])).toEqual({
       level: "process",
       peak_bytes: 850 * MIB,
       context_bytes: 400 * MIB,
@@ -119,15 +119,15 @@ describe("what the memory beyond the allocator is made of", () => {
     });
   });
 
-  it("is unknown without the allocator's own word, and while others' memory moved", () => {
-    expect(sharesOf(story().filter(({ kind }) => kind === 4))).toBeNull();
+  it("are unknown without the allocator's samples, and while others' memory changed", () => {
+    expect(sharesOf(gapRun().filter(({ kind }) => kind === 4))).toBeNull();
     const tenants = [0, 4000, 8000].flatMap((ms, i) => list(ms, 0, [[7, 100 + i * 900, 0]]));
-    expect(sharesOf([...story(), ...tenants])).toBeNull();
+    expect(sharesOf([...gapRun(), ...tenants])).toBeNull();
   });
 });
 
-describe("what allocators hold on a device together", () => {
-  it("is the sum over its processes, each from its first reading to its end, and unknown where one moved or was not read", () => {
+describe("the sum of the allocators on a device", () => {
+  it("adds its processes, each from its first sample to its end, and is unknown where one changed or was not read", () => {
     const { streams, processes } = fileOf([
       cudaStream({ id: 0, pid: 1 }),
       cudaStream({ id: 1, pid: 2 }),

@@ -6,14 +6,14 @@ import { jobTotal } from "./device-peaks.ts";
 import type { SurveyedDevice } from "./device-survey.ts";
 import type { GapShares } from "./recorded-device.ts";
 
-/** Moments of one process that tell what its memory beyond the allocator is made of, on the recording's clock; null = not seen. */
+/** Times of one process that divide its memory outside the allocator, on the recording's clock; null = not recorded. */
 export interface GapMarks {
   readonly pid: number;
-  /** The device's context was made. */
+  /** The device's context was created. */
   readonly contextNs: number | null;
-  /** The first process group was asked for. */
+  /** The first process group was requested. */
   readonly groupNs: number | null;
-  /** The first module that communicates by itself was being made: its communicators come within. */
+  /** Construction of the first module that communicates by itself, which creates its communicators. */
   readonly wrapNs: readonly [number, number] | null;
   /** The first step was done. */
   readonly firstStepNs: number | null;
@@ -26,12 +26,12 @@ interface GapSeries {
   readonly bytes: Float64Array;
 }
 
-/** A reading tells of a moment before it when it comes no later than this: what a program loads next takes longer. */
+/** A sample represents a time before it up to this distance: loading the next component takes longer. */
 const NEAR_NS = 500e6;
 /** Steps after which kernels are loaded and caches are filled. */
 export const WARM_STEPS = 3;
 
-/** When the memory of a stream had surely been given back: some time after its process was gone; infinite where that was not seen. */
+/** When the memory of a stream was certainly released: some time after its process ended; infinite without an end. */
 function goneAt(stream: RecordedStream, processes: ProcessHistory): number {
   const lastNs = stream.timeNs.at(-1)!;
   const exit = processes.all.find(
@@ -40,20 +40,20 @@ function goneAt(stream: RecordedStream, processes: ProcessHistory): number {
   return (exit ?? Number.POSITIVE_INFINITY) + UNSEEN_NS;
 }
 
-/** A probe asks an idle device this often at the latest; what an allocator took before its first reading may have been there for as long. */
+/** Maximum interval of a probe's samples of an idle device: memory at its first sample may be this old. */
 const UNSEEN_NS = 500e6;
-/** Readings before and after a moment that differ by less are one level. Bytes. */
+/** Samples before and after a time that differ by less are one level. Bytes. */
 const SAME_LEVEL_BYTES = 1 << 20;
 
-/** The ends of what was read of one allocator. */
+/** Begin and end of one allocator's samples. */
 export interface Extent {
-  /** Whether it held nothing yet at a moment before its first reading; what it held then is unknown where not. */
+  /** Whether it was known to be empty at a time before its first sample, else its memory then is unknown. */
   readonly before: (ns: number) => boolean;
-  /** It held nothing from here on; infinite where that is not known. What it held after its last reading is not. */
+  /** It was empty from here on; infinite when unknown. Its memory after its last sample is unknown. */
   readonly goneNs: number;
 }
 
-/** What an allocator held at each moment; NaN where it moved between the readings around it, so that nobody knows. */
+/** Memory of an allocator at each time; NaN where it changed between the samples around it. */
 export function steadyAt(
   timeNs: Float64Array,
   values: Float64Array,
@@ -72,16 +72,16 @@ export function steadyAt(
   return held;
 }
 
-/** For an allocator whose first reading is known: nothing before it, but for the time that the probe may have taken to look. */
+/** For an allocator whose first sample is known: empty before it, except for the probe's sampling interval. */
 export function emptyBefore(timeNs: Float64Array, values: Float64Array): (ns: number) => boolean {
   const [firstNs, first] = [timeNs[0] ?? 0, values[0] ?? Number.NaN];
   return (ns) => ns < firstNs - UNSEEN_NS || first < SAME_LEVEL_BYTES;
 }
 
 /**
- * What the job's allocators hold on a device together, at each moment; 0 before the first of them came and after they went. Unknown
- * at moments around which one of them moved: driver and allocator are read at different times, and a step between the two readings
- * would look like memory of neither.
+ * Sum of the job's allocators on a device at each time; 0 before the first of them and after the last. Unknown at times
+ * around which one of them changed: driver and allocator are read at different times, and a step between the two
+ * samples would look like memory of neither.
  */
 export function reservedAt(
   streams: readonly RecordedStream[],
@@ -101,9 +101,9 @@ function minus(level: GapShares["level"], timeNs: Float64Array, whole: Float64Ar
   return { level, timeNs, bytes: whole.map((value, i) => value - parts[i]!) };
 }
 
-/** Whether memory of others kept still enough for what is left of the device's to be the job's. */
+/** Whether the memory of others was constant enough to attribute the rest of the device's memory to the job. */
 function othersStill({ recorded, attribution, columns, totalBytes }: SurveyedDevice): boolean {
-  // Where only the job's processes are looked at, others may do what they will.
+  // When only the job's processes are recorded, others are ignored.
   if (attribution.kind === "pid" && listsJobOnly(recorded)) return false;
   if (columns === null || columns.others === null) return true;
   let [lowest, highest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
@@ -114,13 +114,13 @@ function othersStill({ recorded, attribution, columns, totalBytes }: SurveyedDev
   return !(highest - lowest > tenantLimit(totalBytes));
 }
 
-/** The gap by the device's used memory, and by the driver's account of the job's processes, each where it can be told. */
+/** The gap by the device's used memory, and by the driver's account of the job's processes, each where it is known. */
 function gapsOf(device: SurveyedDevice, processes: ProcessHistory): GapSeries[] {
   const { samples, columns, users, baselineBytes, attribution } = device;
   if (users === null || !users.streams.some(({ reserved }) => reserved.some((value) => !Number.isNaN(value))))
     return [];
   const gaps: GapSeries[] = [];
-  // Read many times a second, where the lists are read once: the finer one goes first.
+  // Used memory is read many times a second and the lists once, so the finer one comes first.
   if (samples !== null && baselineBytes !== null && attribution.kind !== "none" && othersStill(device)) {
     const used = samples.used.map((value) => value - baselineBytes);
     gaps.push(minus("device", samples.timeNs, used, reservedAt(users.streams, processes, samples.timeNs)));
@@ -132,7 +132,7 @@ function gapsOf(device: SurveyedDevice, processes: ProcessHistory): GapSeries[] 
   return gaps;
 }
 
-/** The first known value from a moment on, but not past another. */
+/** The first known value from a time on, up to another. */
 function after({ timeNs, bytes }: GapSeries, fromNs: number, untilNs: number): number | null {
   for (let i = 0; i < timeNs.length && timeNs[i]! <= untilNs; i++) {
     if (timeNs[i]! >= fromNs && !Number.isNaN(bytes[i]!)) return bytes[i]!;
@@ -140,7 +140,7 @@ function after({ timeNs, bytes }: GapSeries, fromNs: number, untilNs: number): n
   return null;
 }
 
-/** The last known value up to a moment, but not from before another. */
+/** The last known value up to a time, from another on. */
 function before({ timeNs, bytes }: GapSeries, untilNs: number, sinceNs: number): number | null {
   let value: number | null = null;
   for (let i = 0; i < timeNs.length && timeNs[i]! <= untilNs; i++) {
@@ -149,7 +149,7 @@ function before({ timeNs, bytes }: GapSeries, untilNs: number, sinceNs: number):
   return value;
 }
 
-/** The highest known value from a moment on. */
+/** The highest known value from a time on. */
 function peakFrom({ timeNs, bytes }: GapSeries, fromNs: number): number | null {
   let peak: number | null = null;
   for (let i = 0; i < timeNs.length; i++) {
@@ -171,13 +171,13 @@ interface Moments {
   readonly warmNs: number | null;
 }
 
-/** When the allocator of a stream first held something: by then its process has a context. */
+/** First time at which the allocator of a stream has memory: its process has a context by then. */
 function firstHeld({ timeNs, reserved, allocated }: RecordedStream): number | null {
   const at = reserved.findIndex((value, i) => value > 0 || allocated[i]! > 0);
   return at < 0 ? null : timeNs[at]!;
 }
 
-/** When a process had done its warm-up steps. */
+/** End of a process's warm-up steps. */
 function warm(stream: RecordedStream, marks: GapMarks | undefined): number | null {
   for (let i = 0, last = Number.NaN; i < stream.steps.length; i++) {
     const step = stream.steps[i]!;
@@ -229,7 +229,7 @@ function sharesOf(gap: GapSeries, { contextNs, groupNs, wrapNs, warmNs }: Moment
     library = difference(from, context);
     communicator = difference(settled, from);
   }
-  // A group that was there before the context gets its communicators at their first use: that moment nobody tells.
+  // A group older than the context creates its communicators at their first use, which is not recorded.
   return {
     ...shares,
     context_bytes: whole(context),
@@ -242,9 +242,9 @@ function sharesOf(gap: GapSeries, { contextNs, groupNs, wrapNs, warmNs }: Moment
 const whole = (bytes: number | null): number | null => (bytes === null ? null : Math.round(bytes));
 
 /**
- * What the memory of a device beyond the job's allocators is made of: by the device's used memory, or where others moved that, by
- * the driver's account of the job's processes.
- * @returns null where the gap cannot be told
+ * Components of a device's memory outside the job's allocators: by the device's used memory, or, if other processes
+ * changed that, by the driver's account of the job's processes.
+ * @returns null when the gap is unknown
  */
 export function gapShares(
   device: SurveyedDevice,
@@ -252,6 +252,6 @@ export function gapShares(
   marks: readonly GapMarks[],
 ): GapShares | null {
   const moments = momentsOf(device.users?.streams ?? [], marks);
-  const told = gapsOf(device, processes).flatMap((gap) => sharesOf(gap, moments) ?? []);
-  return told.find(({ context_bytes }) => context_bytes !== null) ?? told[0] ?? null;
+  const known = gapsOf(device, processes).flatMap((gap) => sharesOf(gap, moments) ?? []);
+  return known.find(({ context_bytes }) => context_bytes !== null) ?? known[0] ?? null;
 }

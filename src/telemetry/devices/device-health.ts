@@ -4,7 +4,7 @@ import type { RecordedError, RecordFile } from "../recording/record-columns.ts";
 import type { SurveyedDevice } from "./device-survey.ts";
 import type { DeviceHealth } from "./recorded-device.ts";
 
-/** NVML's answers that say what became of a device (nvmlReturn_t). */
+/** NVML's return codes about the state of a device (nvmlReturn_t). */
 const NVML_KINDS: Readonly<Record<number, DeviceHealth["kind"]>> = {
   1: "unreachable",
   9: "unreachable",
@@ -32,9 +32,9 @@ const EVENT_KINDS: Readonly<Record<DeviceEvent, DeviceHealth["kind"]>> = {
 
 const isEvent = (kind: number): kind is DeviceEvent => Object.hasOwn(EVENT_KINDS, kind);
 
-/** Kinds whose number is part of what happened: each number is a story of its own. */
+/** Kinds whose number is part of the event: each number is a separate entry. */
 const NUMBERED = new Set<DeviceHealth["kind"]>(["xid", "lost", "unreachable"]);
-/** A device in its last throes may send any number of different ones. */
+/** Limit for a broken device that sends many different ones. */
 const MAX_KINDS = 256;
 
 /** The device of an entry that concerns all devices of a driver. */
@@ -46,7 +46,7 @@ interface Happening {
   readonly kind: DeviceHealth["kind"];
   readonly code: number | null;
   readonly count: number;
-  /** Counts include the earlier ones. */
+  /** Counts are cumulative. */
   readonly running: boolean;
 }
 
@@ -61,7 +61,8 @@ function ofError({ timeNs, source, id, errno, detail, seen }: RecordedError): Ha
     }
     case RecordSource.kfd:
     case RecordSource.fdinfo:
-      // Of the device itself; a list that failed has no device, and other errors here are of processes, whose numbers are no cards'.
+      // Of the device itself. A list that failed has no device, and other errors here are about processes, whose ids
+      // are not device numbers.
       return id >= 0 && errno === NO_DEVICE ? happened("lost", errno) : [];
     case RecordSource.amd:
     case RecordSource.dmem:
@@ -72,7 +73,7 @@ function ofError({ timeNs, source, id, errno, detail, seen }: RecordedError): Ha
   }
 }
 
-/** What became of the devices while they were measured: one entry for each kind of happening, at its first time. */
+/** Events of the devices during the measurement: one entry for each kind, at its first time. */
 export function deviceHealth(file: RecordFile, devices: readonly SurveyedDevice[]): DeviceHealth[] {
   const places = new Map(devices.map(({ index, place }) => [index, place]));
   const events = file.deviceEvents.flatMap(({ timeNs, index, kind, code }): Happening[] =>
@@ -80,7 +81,7 @@ export function deviceHealth(file: RecordFile, devices: readonly SurveyedDevice[
   );
   const found = new Map<string, Happening>();
   for (const one of [...file.errors.flatMap(ofError), ...events].sort((a, b) => a.timeNs - b.timeNs)) {
-    // An error of a number that is no device's is not a device's.
+    // An error with a number that is not a device's.
     if (one.index >= 0 && !places.has(one.index)) continue;
     const key = `${one.index} ${one.kind} ${NUMBERED.has(one.kind) ? one.code : ""}`;
     const known = found.get(key);
@@ -100,7 +101,7 @@ export function deviceHealth(file: RecordFile, devices: readonly SurveyedDevice[
   });
 }
 
-/** What stands at the mark of an event; null for what an error's own mark tells already. */
+/** Text of an event's mark; null when the error's own mark contains it. */
 function markText({ kind, code }: DeviceHealth): string | null {
   switch (kind) {
     case "xid":
@@ -129,7 +130,7 @@ function markText({ kind, code }: DeviceHealth): string | null {
   }
 }
 
-/** The moments at which devices told of themselves. */
+/** Marks of the device events. */
 export function healthMarks(health: readonly DeviceHealth[]): RecordingMark[] {
   return health.flatMap((happened): RecordingMark[] => {
     const text = markText(happened);

@@ -3,7 +3,7 @@ import type { ProbeSummary } from "../recording/model.ts";
 import { probeDeviceOf } from "../recording/probe-devices.ts";
 import type { RecordedStream } from "../recording/recorded-streams.ts";
 
-/** Where a device of the driver belongs in a recording. */
+/** Rank and name of a driver's device in a recording. */
 export interface DeviceLocation {
   readonly rank: number;
   readonly name: string;
@@ -12,14 +12,14 @@ export interface DeviceLocation {
 /** The allocators of the job that hold memory on one device of the driver. */
 export interface DeviceUsers {
   readonly streams: readonly RecordedStream[];
-  /** What each rank calls the device; the rank that holds the most comes first. */
+  /** Name of the device in each rank; the rank that uses it most comes first. */
   readonly places: readonly DeviceLocation[];
 }
 
 export interface DeviceLocations {
-  /** Rank and name of the series that the driver tells of a device. */
+  /** Rank and name of the driver's series of a device. */
   readonly main: (index: number) => DeviceLocation;
-  /** The name under which a rank's own memory on a device stands. */
+  /** The name of a rank's own memory on a device. */
   readonly nameFor: (index: number, rank: number) => string;
   /** Null for a device that no allocator of the job is known to use. */
   readonly users: (index: number) => DeviceUsers | null;
@@ -30,15 +30,15 @@ const MIG_DEVICES = 256;
 const DRM_DEVICES = 4096;
 const APPLE_DEVICES = 8192;
 
-/** The name of a device of which nothing but its number is known. */
-export function plainDeviceName(index: number): string {
+/** The name of a device of which only the number is known. */
+function plainDeviceName(index: number): string {
   if (index >= APPLE_DEVICES) return `mps:${index - APPLE_DEVICES}`;
   if (index >= DRM_DEVICES) return `drm:${index - DRM_DEVICES}`;
   if (index < MIG_DEVICES) return `cuda:${index}`;
   return `mig:${Math.floor((index - MIG_DEVICES) / 8)}.${(index - MIG_DEVICES) % 8}`;
 }
 
-/** Where that name is taken by another device: the number that the driver's own tools show. */
+/** The name if that one is taken by another device: the number that the driver's tools show. */
 const fallbackName = (index: number): string => (index < MIG_DEVICES ? `nvml:${index}` : `device:${index}`);
 
 /** The highest known level of a stream, bytes. */
@@ -55,7 +55,7 @@ interface Gathered {
   readonly streams: ReadonlyMap<number, readonly RecordedStream[]>;
 }
 
-/** Which rank uses which device how much, under which name; the greatest use first. */
+/** Ranks and their use of each device, with the name; the largest use first. */
 function gather(streams: readonly RecordedStream[], probe: ProbeSummary | null, ownRank: number): Gathered {
   const uses = new Map<string, Use>();
   const perDevice = new Map<number, RecordedStream[]>();
@@ -74,11 +74,11 @@ function gather(streams: readonly RecordedStream[], probe: ProbeSummary | null, 
 }
 
 /**
- * Where the driver's devices belong: to the rank whose processes use the device most, under the name that they give it (with
- * CUDA_VISIBLE_DEVICES they differ). A device that no allocator of the job is known to use belongs to the rank that `seen`
- * names, and keeps the driver's name unless a used one of that rank has it.
- * @param named the driver's own name of a device; null when it is not known
- * @param seen the rank whose processes the driver's lists show on a device; null when they show none
+ * Places the driver's devices: in the rank whose processes use the device most, under the name that they give it (with
+ * CUDA_VISIBLE_DEVICES they differ). A device without a known allocator of the job is placed in the rank that `seen`
+ * returns, and keeps the driver's name unless a used device of that rank has it.
+ * @param named the driver's name of a device; null when unknown
+ * @param seen the rank whose processes the driver's lists contain on a device; null when they contain none
  */
 export function deviceLocations(
   { streams }: { readonly streams: readonly RecordedStream[] },
@@ -92,7 +92,7 @@ export function deviceLocations(
   const taken = new Set<string>();
   const key = ({ rank, name }: DeviceLocation): string => `${rank} ${name}`;
   for (const { index, rank, name } of uses) {
-    // Two processes of a rank may give two devices the same name: the greater use has it.
+    // Two processes of a rank may give two devices the same name. The larger use has it.
     if (mains.has(index) || taken.has(key({ rank, name }))) continue;
     mains.set(index, { rank, name });
     taken.add(key({ rank, name }));

@@ -5,19 +5,19 @@ import { tenantLimit } from "./device-attribution.ts";
 import { WHOLE_JOB } from "./device-records.ts";
 import { aloneOn, type SurveyedDevice } from "./device-survey.ts";
 
-/** Where a driver's own mark comes from, in words. */
+/** Source of a driver's own mark. */
 function sourceName(source: number): string {
   if (source === RecordSource.nvml) return "NVML accounting";
   return source === RecordSource.dmem ? "cgroup dmem.peak" : "the driver's own mark";
 }
 
-/** Highest memory of the job on a device, bytes; null where nothing of it is known. */
+/** Highest memory of the job on a device, bytes; null when unknown. */
 export interface JobPeak {
   readonly bytes: number;
   readonly kind: "exact" | "sampled";
 }
 
-/** The job's processes' own marks on a device: those of processes that the lists call others' are not the job's. */
+/** The marks of the job's processes on a device, without those of processes that the lists attribute to others. */
 function ownMarks(device: SurveyedDevice, marks: readonly DeviceProcessPeak[]): DeviceProcessPeak[] {
   const foreign = new Set<number>();
   const { lists } = device;
@@ -41,7 +41,7 @@ const largest = (values: Float64Array | null): number | null => {
   return most;
 };
 
-/** The highest memory of the job: by the driver's own mark where one tells it whole, else the highest that was seen. */
+/** The highest memory of the job: the driver's own mark if it covers the whole job, else the highest sample. */
 export function jobPeak(device: SurveyedDevice, marks: readonly DeviceProcessPeak[]): JobPeak | null {
   const own = ownMarks(device, marks);
   const whole = own.find(({ pid }) => pid === WHOLE_JOB);
@@ -50,7 +50,8 @@ export function jobPeak(device: SurveyedDevice, marks: readonly DeviceProcessPea
       ? (largest(device.samples?.used ?? null) ?? Number.NaN) - (device.baselineBytes ?? Number.NaN)
       : (largest(jobTotal(device)) ?? Number.NaN);
   const marked = Math.max(0, ...own.map(({ bytes }) => bytes));
-  // Marks of several processes are reached at different times: the largest is a lower bound, their sum an upper one.
+  // Marks of several processes are reached at different times: the largest is a lower bound, and their sum an upper
+  // one.
   const exact = whole ?? (own.length === 1 && own[0]!.ended && aloneOn(device) ? own[0] : undefined);
   if (exact !== undefined && !(sampled > exact.bytes)) return { bytes: exact.bytes, kind: "exact" };
   const bytes = Number.isNaN(sampled) ? marked : Math.max(sampled, marked);
@@ -58,8 +59,8 @@ export function jobPeak(device: SurveyedDevice, marks: readonly DeviceProcessPea
 }
 
 /**
- * The driver's marks as peaks of the device's used memory, where the two can be compared: one process alone on the device, read
- * after its end, and before it hardly anything was used. What was used before is counted in.
+ * The driver's marks as peaks of the device's used memory, if the two are comparable: one process alone on the device,
+ * read after its end, and hardly any memory used before it. The memory used before is added.
  */
 export function devicePeaks(devices: readonly SurveyedDevice[], marks: readonly DeviceProcessPeak[]): KnownPeak[] {
   return devices.flatMap((device): KnownPeak[] => {

@@ -2,12 +2,12 @@ import { ProcessRole } from "../../sampler/record-layout.ts";
 import type { RecordingInfo } from "../recording/model.ts";
 import type { RecordFile } from "../recording/record-columns.ts";
 
-/** How far up the process tree the rank of a process is looked for. */
+/** Number of ancestors that are searched for the rank of a process. */
 const GENERATIONS = 32;
 
 /**
- * The rank a process works for: its own, else that of its nearest ancestor that has one, else the recording's. A launcher of
- * ranks works for none in particular.
+ * The rank of a process: its own, else that of its nearest ancestor that has one, else the recording's. A launcher of
+ * ranks has none.
  */
 export function rankOfPid(
   { streams, processes }: Pick<RecordFile, "streams" | "processes">,
@@ -21,7 +21,7 @@ export function rankOfPid(
     if (rank !== null && role !== "agent") ranks.set(pid, rank);
     if (parent !== null) parents.set(pid, parent);
   }
-  // A pid that was used twice is that of the later process.
+  // A reused pid belongs to the later process.
   for (const { pid, parent } of processes.all) if (!Number.isNaN(parent)) parents.set(pid, parent);
   return (pid) => {
     let at: number | undefined = pid;

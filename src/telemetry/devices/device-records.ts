@@ -9,11 +9,11 @@ import type {
 
 type Values = readonly [number, number, number, number];
 
-/** More devices than any machine shows; a damaged file could name millions. */
+/** More devices than any machine has. A damaged file could name millions. */
 const MAX_DEVICES = 512;
-/** Marks of single processes and happenings are kept up to this many; beyond, they are only counted. */
+/** Maximum number of marks and events that are kept. Further ones are only counted. */
 const MAX_LISTED = 20_000;
-/** Pid of an entry that stands for the job as a whole, from a source that knows no processes. */
+/** Pid of an entry for the job as a whole, from a source without processes. */
 export const WHOLE_JOB = -1;
 
 interface Entry {
@@ -54,7 +54,7 @@ class DeviceBuilder {
   }
 }
 
-/** The process lists of one device: entries gather until the record that says the list was read to its end. */
+/** The process lists of one device: entries are collected until the record that ends the list. */
 class ListsBuilder {
   readonly #index: number;
   readonly #timeNs = new GrowableColumn();
@@ -72,7 +72,7 @@ class ListsBuilder {
     this.#index = index;
   }
 
-  /** Returns how many entries of an unfinished list before this one had to be dropped. */
+  /** Returns the number of dropped entries of an unfinished list before this one. */
   entry(timeNs: number, pid: number, bytes: number, owner: number): number {
     let dropped = 0;
     if (timeNs !== this.#pendingNs) {
@@ -83,13 +83,13 @@ class ListsBuilder {
     }
     this.#pendingCount++;
     const known = this.#pending.get(pid);
-    // A process stands in several of the driver's lists (compute, graphics), each with all of its memory.
+    // A process is in several of the driver's lists (compute, graphics), each with all of its memory.
     if (known === undefined) this.#pending.set(pid, { pid, bytes, owner });
     else if (!(bytes <= known.bytes) && !Number.isNaN(bytes)) known.bytes = bytes;
     return dropped;
   }
 
-  /** False for a list that runs backwards, or of which not every entry arrived: who is missing may be anybody. */
+  /** False for a list that runs backwards, or with missing entries, whose owners are unknown. */
   end(timeNs: number, announced: number, durationNs: number): boolean {
     const own = timeNs === this.#pendingNs;
     const entries = own ? [...this.#pending.values()] : [];
@@ -123,7 +123,7 @@ class ListsBuilder {
   }
 }
 
-/** What a record file says of devices. */
+/** The device records of a record file. */
 export interface DeviceRecordsTaken {
   readonly devices: readonly DeviceColumns[];
   readonly lists: readonly DeviceLists[];
@@ -132,15 +132,15 @@ export interface DeviceRecordsTaken {
 }
 
 /**
- * Collects the records of devices. Each method is false for a record that makes no sense; what an unfinished list leaves is in
- * `dropped`.
+ * Collects the records of devices. Each method returns false for an invalid record. Entries of an unfinished list are
+ * in `dropped`.
  */
 export class DeviceRecords {
   readonly #devices = new Map<number, DeviceBuilder>();
   readonly #lists = new Map<number, ListsBuilder>();
   readonly #peaks = new Map<string, DeviceProcessPeak>();
   readonly #events: RecordedDeviceEvent[] = [];
-  /** Entries of process lists that were never read to their end. */
+  /** Entries of process lists without an end. */
   dropped = 0;
 
   sample(timeNs: number, id: number, values: Values): boolean {
@@ -149,7 +149,10 @@ export class DeviceRecords {
     return device !== undefined;
   }
 
-  /** @param source a {@link RecordSource}: NVIDIA's driver says 0 where it cannot tell, and a process on a device holds something */
+  /**
+   * @param source a {@link RecordSource}: NVIDIA's driver reports 0 when unknown, and a process on a device uses more
+   * than 0
+   */
   process(timeNs: number, pid: number, source: number, [bytes, index, owner]: Values): boolean {
     if (pid < WHOLE_JOB || pid === 0 || (pid === WHOLE_JOB && owner !== 1)) return false;
     const lists = found(this.#lists, index, () => new ListsBuilder(index));
@@ -165,7 +168,7 @@ export class DeviceRecords {
 
   processPeak(pid: number, source: number, [bytes, index, ended]: Values): boolean {
     if (pid < WHOLE_JOB || pid === 0 || !isIndex(index)) return false;
-    // 0 is what the driver answers where it kept no account.
+    // The driver reports 0 when it kept no account.
     if (Number.isNaN(bytes) || bytes === 0) return true;
     const key = `${index} ${pid}`;
     const known = this.#peaks.get(key);

@@ -14,15 +14,15 @@ import { rankOfPid } from "./device-ranks.ts";
 import type { RecordedDevice } from "./recorded-device.ts";
 import { NAMESPACED_PIDS } from "./recorded-device.ts";
 
-/** Everything a record file and the run's text say of one device. */
+/** All records and info of one device. */
 export interface SurveyedDevice {
   readonly index: number;
-  /** As the run's text has it; null for a record file alone. */
+  /** From the run's info; null for a record file alone. */
   readonly recorded: RecordedDevice | null;
   readonly samples: DeviceColumns | null;
   readonly lists: DeviceLists | null;
   readonly place: DeviceLocation;
-  /** The name under which a rank's own memory on it stands. */
+  /** The name of a rank's own memory on it. */
   readonly nameFor: (rank: number) => string;
   readonly users: DeviceUsers | null;
   readonly attribution: DecidedAttribution;
@@ -32,10 +32,10 @@ export interface SurveyedDevice {
   readonly columns: ListColumns | null;
 }
 
-/** Without word of when the command began: a reading this young is older than anything it can have done. Nanoseconds. */
+/** Without a known begin of the command, a sample this early is older than any effect of it. Nanoseconds. */
 const SURELY_BEFORE_NS = 50e6;
 
-/** The last known value at or before a moment; null when there is none. */
+/** The last known value at or before a time; null when there is none. */
 function lastBefore(samples: DeviceColumns, untilNs: number): number | null {
   let value: number | null = null;
   for (let i = 0; i < samples.timeNs.length && samples.timeNs[i]! <= untilNs; i++) {
@@ -50,7 +50,7 @@ function largestTotal(samples: DeviceColumns | null): number | null {
   return largest;
 }
 
-/** The rank whose processes hold the most of what the lists call the job's. */
+/** The rank whose processes use most of what the lists attribute to the job. */
 function rankSeen(lists: DeviceLists | undefined, rankOf: (pid: number) => number): number | null {
   if (lists === undefined) return null;
   const sums = new Map<number, number>();
@@ -63,9 +63,9 @@ function rankSeen(lists: DeviceLists | undefined, rankOf: (pid: number) => numbe
 }
 
 /**
- * Look at every device of a record file.
- * @param info the run's text; once it is complete, what it says of attribution stands
- * @param beganNs when the command began, on the recording's clock; null where nobody knows
+ * Surveys every device of a record file.
+ * @param info the run's info; once it is complete, its attribution is used
+ * @param beganNs when the command began, on the recording's clock; null when unknown
  */
 export function surveyDevices(
   file: RecordFile,
@@ -132,7 +132,7 @@ export function surveyDevices(
   });
 }
 
-/** Whether one process alone, and nobody else, was seen on a device: then a mark of that process is one of the device's. */
+/** Whether exactly one process used a device: then a mark of that process is one of the device. */
 export function aloneOn({ recorded, lists, columns }: SurveyedDevice): boolean {
   if (lists === null || columns === null || listsJobOnly(recorded)) return false;
   const pids = new Set(lists.pids);

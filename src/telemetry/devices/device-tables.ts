@@ -20,7 +20,7 @@ function samplesTable({ samples, place }: SurveyedDevice): SampleTable[] {
   return [table({ rank: place.rank, device: place.name }, samples.timeNs, columns)];
 }
 
-/** What the lists of processes say, at their own moments: each rank's memory, and beside the main rank's that of others. */
+/** Tables of the process lists, on their own clock: each rank's memory, and in the main rank's that of others. */
 function listTables({ columns, place, nameFor }: SurveyedDevice): SampleTable[] {
   if (columns === null) return [];
   const others = columns.others !== null && someKnown(columns.others) ? columns.others : null;
@@ -38,7 +38,7 @@ function listTables({ columns, place, nameFor }: SurveyedDevice): SampleTable[] 
     });
 }
 
-/** The tables of what the drivers told: one for each device's own memory, and one for each rank on it. */
+/** The drivers' tables: one for each device's own memory, and one for each rank on it. */
 export function deviceTables(devices: readonly SurveyedDevice[]): SampleTable[] {
   return devices.flatMap((device) => [...samplesTable(device), ...listTables(device)]);
 }

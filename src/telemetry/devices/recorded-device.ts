@@ -4,11 +4,11 @@ import type { DeviceReport } from "../../sampler/sampler.ts";
 import { DEVICE_BACKENDS } from "../../sampler/sampler.ts";
 
 /**
- * How much of a device's memory is known to be the measured job's, best first:
- * - `pid`: the driver names the job's processes and what each holds;
+ * Attribution of a device's memory to the measured job, best first:
+ * - `pid`: the driver lists the job's processes with their sizes;
  * - `single-new-pid`: one process appeared on the device while the job ran, under a number of another pid namespace;
- * - `device-delta`: the device's used memory less what was used before the job began;
- * - `none`: others used the device at the same time, or nothing could be read before the job began.
+ * - `device-delta`: the device's used memory minus that before the job began;
+ * - `none`: others used the device at the same time, or no sample was read before the job began.
  */
 export const ATTRIBUTIONS = ["pid", "single-new-pid", "device-delta", "none"] as const;
 export type Attribution = (typeof ATTRIBUTIONS)[number];
@@ -16,28 +16,31 @@ export type Attribution = (typeof ATTRIBUTIONS)[number];
 const bytes = v.nullable(v.pipe(v.number(), v.integer()));
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-/** What the device's used memory beyond the allocator's reserved memory is made of, bytes; null = could not be told. */
+/** Components of the device's used memory outside the allocator's reserved memory, bytes; null = unknown. */
 export const GapSharesSchema = v.object({
-  /** "process": of the process's own memory as the driver counts it; "device": of the device's used memory since before the job. */
+  /**
+   * "process": of the process's memory as the driver reports it; "device": of the device's used memory since before the
+   * job.
+   */
   level: v.picklist(["process", "device"]),
-  /** Highest gap seen. */
+  /** Highest gap. */
   peak_bytes: bytes,
-  /** Driver and runtime context: the gap when the process's context had just been made. */
+  /** Driver and runtime context: the gap after the creation of the process's context. */
   context_bytes: bytes,
   /** Kernels and libraries loaded from then until the first communicator, or the first steps. */
   library_bytes: bytes,
-  /** What came with communicators. */
+  /** Memory of communicators. */
   communicator_bytes: bytes,
-  /** What came later, while steps ran. */
+  /** Later growth, while steps ran. */
   later_bytes: bytes,
 });
 export type GapShares = v.InferOutput<typeof GapSharesSchema>;
 
-/** A device of a recording, as the driver told it; entry of `devices` in `recording.json`. */
+/** A device of a recording, as the driver reported it; entry of `devices` in `recording.json`. */
 export const RecordedDeviceSchema = v.object({
   /** The id of its records. */
   index: count,
-  /** Rank and name its series have. */
+  /** Rank and name of its series. */
   rank: count,
   name: v.string(),
   backend: v.picklist(DEVICE_BACKENDS),
@@ -50,28 +53,28 @@ export const RecordedDeviceSchema = v.object({
   mig_profile: v.nullable(v.string()),
   unified: v.boolean(),
   capabilities: v.array(v.string()),
-  /** What of it could not be read, and why. */
+  /** Values that could not be read, with the reason. */
   reason: v.nullable(v.string()),
   attribution: v.picklist(ATTRIBUTIONS),
-  /** Why it is no better. */
+  /** Why the attribution is not better. */
   attribution_reason: v.nullable(v.string()),
   /** Used before the command began. */
   baseline_used_bytes: bytes,
   /** Highest memory of the job on it, and whether that is the driver's own mark. */
   job_peak_bytes: bytes,
   job_peak_kind: v.nullable(v.picklist(["exact", "sampled"])),
-  /** Memory of processes that are not the job's, where the driver tells them apart. */
+  /** Memory of processes outside the job, where the driver separates them. */
   others_first_bytes: bytes,
   others_peak_bytes: bytes,
-  /** Readings per second that were reached. */
+  /** Samples per second that were reached. */
   rate_hz: v.nullable(v.number()),
-  /** How often a process list was read. */
+  /** Number of process lists that were read. */
   process_lists: count,
   gap: v.nullable(GapSharesSchema),
 });
 export type RecordedDevice = v.InferOutput<typeof RecordedDeviceSchema>;
 
-/** What can happen to a device while it is measured. */
+/** Kinds of device events. */
 export const HEALTH_KINDS = [
   "lost",
   "reset-required",
@@ -87,17 +90,17 @@ export const HEALTH_KINDS = [
   "recovered",
 ] as const;
 
-/** Something that happened to a device while it was measured. */
+/** An event of a device during the measurement. */
 export interface DeviceHealth {
   /** On the recording's clock. */
   readonly timeNs: number;
   readonly rank: number;
-  /** Name of its series; "all" for what concerns every device of a driver. */
+  /** Name of its series; "all" for all devices of a driver. */
   readonly device: string;
   readonly kind: (typeof HEALTH_KINDS)[number];
-  /** Xid number, NVML code, new size or count, nanoseconds of a stall: as the kind says; null where there is none. */
+  /** Xid number, NVML code, new size or count, or nanoseconds of a stall, depending on the kind; null for others. */
   readonly code: number | null;
-  /** How often it was seen. */
+  /** Number of occurrences. */
   readonly count: number;
 }
 

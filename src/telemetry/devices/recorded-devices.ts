@@ -6,7 +6,7 @@ import { jobPeak } from "./device-peaks.ts";
 import { type SurveyedDevice, surveyDevices } from "./device-survey.ts";
 import type { RecordedDevice } from "./recorded-device.ts";
 
-/** Readings per second, over the time from the first to the last. */
+/** Samples per second, from the first to the last. */
 function rateOf(samples: DeviceColumns | null): number | null {
   const count = samples?.timeNs.length ?? 0;
   if (samples === null || count < 2) return null;
@@ -20,14 +20,14 @@ function othersOf({ columns }: SurveyedDevice): Pick<RecordedDevice, "others_fir
   return { others_first_bytes: first, others_peak_bytes: knownRange(columns.others)[1] };
 }
 
-/** What one run is known by besides its records. */
+/** Facts about a run besides its records. */
 export interface DeviceContext {
-  /** When the command began, on the recording's clock; null where nobody knows. */
+  /** When the command began, on the recording's clock; null when unknown. */
   readonly beganNs: number | null;
   readonly marks: readonly GapMarks[];
 }
 
-/** The devices of a finished run, with everything its records say of them. */
+/** The devices of a finished run, with the results from its records. */
 export function finishedDevices(
   file: RecordFile,
   info: RecordingInfo,

@@ -42,13 +42,13 @@ describe("parseGenericCsv", () => {
     expect(recording.tables[0]!.timeNs).toBeNull();
   });
 
-  it("refuses a negative byte count, naming line and column", () => {
+  it("rejects a negative byte count, naming line and column", () => {
     const { code, message } = failure(() => generic("step,allocated_bytes,host_bytes\n1,5,5\n2,5,-1\n"));
     expect(code).toBe("NEGATIVE_BYTES");
     expect(message).toContain('line 3, column "host_bytes"');
   });
 
-  it("refuses more bytes than can be counted, and takes the largest number that can", () => {
+  it("rejects byte counts beyond exact integers, and accepts the largest exact one", () => {
     const most = Number.MAX_SAFE_INTEGER;
     expect(generic(`step,used_bytes\n1,${most}\n`).recording.tables[0]?.columns.used?.[0]).toBe(most);
     for (const value of ["18446744073709551615", "1e300"]) {
@@ -61,16 +61,16 @@ describe("parseGenericCsv", () => {
     ).toBe("BYTES_TOO_LARGE");
   });
 
-  it("counts backward clocks and steps within each rank, however its rows interleave with others", () => {
+  it("counts backward clocks and steps within each rank, for any interleaving of rows", () => {
     const inOrder = [0, 1, 2].flatMap((i) => [`0,${i},${i},5`, `1,${i},${i},5`]);
     const head = "rank,time_s,step,host_bytes\n";
     expect(generic(`${head}${inOrder.join("\n")}\n`).notes).toEqual([]);
     const { notes } = generic(`${head}${[...inOrder, "1,0.5,0,5"].join("\n")}\n`);
-    expect(notes.join()).toContain("1 time stamps");
+    expect(notes.join()).toContain("1 timestamps");
     expect(notes.join()).toContain("the step counter runs backwards once");
   });
 
-  it("refuses words, wrong row lengths and a cut last line, each with its code", () => {
+  it("rejects words, wrong row lengths and a truncated last line, each with its code", () => {
     expect(failure(() => generic("step,allocated_bytes\n1,many\n"))).toMatchObject({ code: "CSV_NOT_A_NUMBER" });
     expect(failure(() => generic("step,allocated_bytes\n1\n2,3\n")).code).toBe("CSV_ROW_LENGTH");
     expect(failure(() => generic("step,rank,allocated_bytes\n1,0,3\n2,0")).code).toBe("INPUT_TRUNCATED");
@@ -79,14 +79,14 @@ describe("parseGenericCsv", () => {
     expect(failure(() => generic("rank,allocated_bytes\n-1,3\n")).code).toBe("RANK_INVALID");
   });
 
-  it("accepts equal and backward time stamps in file order, and says so", () => {
+  it("accepts equal and backward timestamps in file order, with a note", () => {
     const { recording, notes } = generic("time_s,used_bytes\n3,1\n3,2\n1,3\n");
     expect([...recording.tables[0]!.columns.used!]).toEqual([1, 2, 3]);
     expect([...recording.tables[0]!.timeNs!]).toEqual([3e9, 3e9, 1e9]);
-    expect(notes.join()).toContain("2 time stamps");
+    expect(notes.join()).toContain("2 timestamps");
   });
 
-  it("makes one table per rank and device, and drops columns that were never meant for a device", () => {
+  it("makes one table per rank and device, and drops columns that do not belong to a device", () => {
     const { recording } = generic(
       "step,rank,device,allocated_bytes,host_bytes\n1,1,cuda:1,5,\n1,0,cuda:0,6,\n1,0,host,,7\n2,1,cuda:1,8,\n",
     );
@@ -97,12 +97,12 @@ describe("parseGenericCsv", () => {
     ]);
   });
 
-  it("keeps a column that is empty everywhere, so that it can be called unavailable", () => {
+  it("keeps a column that is empty everywhere, so that it is reported as unavailable", () => {
     const { recording } = generic("step,allocated_bytes\n1,[N/A]\n2,[N/A]\n");
     expect([...recording.tables[0]!.columns.allocated!]).toEqual([NaN, NaN]);
   });
 
-  it("splits host and device memory when there is no device column", () => {
+  it("splits host and device memory without a device column", () => {
     const { recording } = generic("step,allocated_bytes,host_bytes\n1,5,6\n");
     expect(recording.tables.map(({ device, columns }) => [device, Object.keys(columns)])).toEqual([
       ["cuda:0", ["allocated"]],
@@ -110,7 +110,7 @@ describe("parseGenericCsv", () => {
     ]);
   });
 
-  it("marks running maxima, and turns one beside its level into a known peak", () => {
+  it("marks running maxima, and turns one with a level column into a known peak", () => {
     const alone = generic("step,reserved_bytes_highwater\n1,5\n2,6\n").recording;
     expect([...alone.tables[0]!.highwater]).toEqual(["reserved"]);
     const both = generic("step,allocated_bytes,allocated_bytes_highwater\n1,5,9\n2,6,12\n").recording;
@@ -138,7 +138,7 @@ describe("parseGenericCsv", () => {
     expect(recording.tables.map((table) => table.device)).toEqual(['a "b", c\nd', "x"]);
   });
 
-  it("gives the same answer however the bytes are cut into chunks", () => {
+  it("gives the same result for any split of the bytes into chunks", () => {
     const text = Buffer.from('time_s,device,allocated_bytes\r\n0.5,"cu""da:0",1e3\r\n1.5,"cu""da:0",2000\r\n2.5,x,');
     const whole = generic(text);
     for (let size = 1; size < 20; size++) {
@@ -149,7 +149,7 @@ describe("parseGenericCsv", () => {
     }
   });
 
-  it("never fails with anything but a GateError", () => {
+  it("fails only with a GateError", () => {
     const cell = fc.oneof(
       fc.constantFrom("", "1", "-1", "nan", '"', '""', '"a', "1e9", "x", "[N/A]", "\r"),
       fc.string({ maxLength: 6 }),
@@ -194,7 +194,7 @@ describe("parseNvidiaSmiCsv", () => {
     expect(recording.tables[0]!.timeNs).toBeNull();
   });
 
-  it("refuses negative sizes, unknown units and cut lines", () => {
+  it("rejects negative sizes, unknown units and truncated lines", () => {
     const text = (cell: string) => `index, memory.used [MiB]\n0, ${cell}\n`;
     expect(failure(() => nvidia(text("-5 MiB"))).code).toBe("NEGATIVE_BYTES");
     expect(failure(() => nvidia(text("5 furlongs"))).code).toBe("CSV_NOT_A_NUMBER");
@@ -203,7 +203,7 @@ describe("parseNvidiaSmiCsv", () => {
 });
 
 describe("headers", () => {
-  it("tell the layouts apart", () => {
+  it("distinguish the layouts", () => {
     expect(isGenericHeader(["time_s", "Allocated_Bytes"])).toBe(true);
     expect(isGenericHeader(["time_s", "loss"])).toBe(false);
     expect(isNvidiaSmiHeader(["timestamp", " memory.used [MiB]"])).toBe(true);

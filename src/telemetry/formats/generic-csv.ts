@@ -12,10 +12,10 @@ const BYTE_COLUMNS: ReadonlyMap<string, ByteColumn> = new Map(
     [`${column}_bytes${HIGHWATER_SUFFIX}`, { column, highwater: true }],
   ]),
 );
-/** Columns that make a table of numbers one of ours to read; the others only accompany them. */
+/** Columns that identify a readable table. The others are optional. */
 const MAIN_COLUMNS: ReadonlySet<Column> = new Set<Column>(METRICS);
 
-/** A recording read from CSV, and what is worth telling about the way it was read. */
+/** A recording read from CSV, with notes about how it was read. */
 export interface CsvRecording {
   readonly recording: Recording;
   readonly notes: readonly string[];
@@ -32,7 +32,7 @@ export function isGenericHeader(header: readonly string[]): boolean {
 interface CellColumn extends ByteColumn {
   readonly cell: number;
   readonly header: string;
-  /** Which device's table the values go to when the file has no `device` column. */
+  /** Device of the values when the file has no `device` column. */
   readonly device: string;
   missing: number;
 }
@@ -44,7 +44,7 @@ class GenericCsvReader {
   #rankCell = -1;
   #deviceCell = -1;
   #cells: CellColumn[] = [];
-  /** Without a `device` column: the devices the columns speak of, and the columns of each. */
+  /** Without a `device` column: the devices of the columns, and the columns of each. */
   #devices: string[] = [];
   readonly #cellsOf = new Map<string, CellColumn[]>();
   readonly #builders = new Map<string, Map<number, TableBuilder>>();
@@ -74,13 +74,13 @@ class GenericCsvReader {
     }
     for (const [i, device] of this.#devices.entries()) {
       const table = this.#builderOf(row, device);
-      // The tables of one row are in the same order: one of them is looked at.
+      // The tables of one row have the same order, so one of them is checked.
       if (i === 0) this.#lookAtOrder(table, timeNs, step);
       this.#append(row, table, timeNs, step, this.#columnsOf(device));
     }
   }
 
-  /** Rows of several ranks or devices interleave, so a row is compared with the one before of its own table. */
+  /** Rows of several ranks or devices interleave, so a row is compared with the previous one of its own table. */
   #lookAtOrder(table: TableBuilder, timeNs: number, step: number): void {
     if (timeNs <= table.lastTime) this.#unordered++;
     if (step < table.lastStep) this.#stepsBack++;
@@ -211,7 +211,7 @@ class GenericCsvReader {
     for (const cell of this.#cells) if (cell.missing > 0) this.#missing.set(cell.header, cell.missing);
     const notes: string[] = [];
     if (this.#unordered > 0)
-      notes.push(`${this.#unordered} time stamps are not later than the one before; file order kept`);
+      notes.push(`${this.#unordered} timestamps are not later than the previous one (file order kept)`);
     if (this.#stepsBack > 0)
       notes.push(`the step counter runs backwards ${this.#stepsBack === 1 ? "once" : `${this.#stepsBack} times`}`);
     return {
@@ -231,9 +231,9 @@ class GenericCsvReader {
 }
 
 /**
- * Read CSV whose header names any of `timestamp_ns | time_s | step`, `rank`, `device` and `allocated_bytes`,
- * `reserved_bytes`, `used_bytes`, `host_bytes` (each also with the suffix `_highwater`). Without a `device` column, host
- * memory belongs to device "host" and everything else to "cuda:0". Missing cells are NaN and counted per column.
+ * Reads CSV whose header names any of `timestamp_ns | time_s | step`, `rank`, `device` and `allocated_bytes`,
+ * `reserved_bytes`, `used_bytes`, `host_bytes` (each also with the suffix `_highwater`). Without a `device` column,
+ * host memory belongs to device "host" and everything else to "cuda:0". Missing cells are NaN and counted per column.
  * @throws GateError INPUT_EMPTY, INPUT_TRUNCATED, CSV_ROW_LENGTH, CSV_NOT_A_NUMBER, NEGATIVE_BYTES, BYTES_TOO_LARGE,
  *   RANK_INVALID, TIMESTAMP_INVALID, CSV_DUPLICATE_COLUMN, CSV_ROW_TOO_LONG
  */

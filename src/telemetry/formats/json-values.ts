@@ -13,25 +13,25 @@ const MAX_VALUE_BYTES = 500e6;
 
 const isSpace = (byte: number) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
-/** One value of a JSON text, not parsed yet. */
+/** One value of a JSON text, unparsed. */
 export interface JsonText {
   readonly text: string;
-  /** Position among the elements of the array, or among the values of a file of many. */
+  /** Index among the elements of the array, or among the values of a file with many. */
   readonly index: number;
   /** True when the file is one array and this is an element of it. */
   readonly element: boolean;
 }
 
 /**
- * Cuts a JSON text into values as its bytes arrive: the elements of a top-level array, or the values of a file that holds
- * one or many (JSON Lines). Nothing but the value at hand is kept, so a file may be larger than a string can be.
+ * Splits a JSON text into values as its bytes arrive: the elements of a top-level array, or the values of a file with
+ * one or many (JSON Lines). Only the current value is kept, so a file may be larger than the longest string.
  */
 class ValueSplitter {
   #depth = 0;
   #inString = false;
   #escaped = false;
   #root: "none" | "array" | "values" | "done" = "none";
-  /** Where the value at hand starts in the present chunk; -1 when none is open. */
+  /** Start of the current value in the chunk; -1 when none is open. */
   #start = -1;
   #parts: Buffer[] = [];
   #kept = 0;
@@ -54,7 +54,7 @@ class ValueSplitter {
         continue;
       }
       if (isSpace(byte)) {
-        // A bare word or number ends at white space where values follow each other; a container ends at its bracket.
+        // A bare word or number ends at white space. A container ends at its bracket.
         if (this.#depth === 0 && this.#start >= 0 && this.#root === "values") yield this.#close(chunk, at);
         continue;
       }
@@ -79,7 +79,7 @@ class ValueSplitter {
       else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#depth++;
       else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
         this.#depth--;
-        if (this.#depth < 0) throw this.#malformed("a bracket closes nothing");
+        if (this.#depth < 0) throw this.#malformed("an unmatched closing bracket");
         if (this.#depth === 0 && this.#root === "values") yield this.#close(chunk, at + 1);
       }
     }
@@ -109,13 +109,13 @@ class ValueSplitter {
   }
 
   *finish(): Generator<JsonText, void, undefined> {
-    if (this.#root === "none") throw invalidInput("INPUT_EMPTY", "the file holds nothing but white space", this.#name);
+    if (this.#root === "none") throw invalidInput("INPUT_EMPTY", "the file contains only white space", this.#name);
     if (this.#inString || this.#depth > 0 || (this.#root === "array" && !this.#done)) {
       throw invalidInput(
         "INPUT_TRUNCATED",
         `the JSON text ends within value ${this.#index}`,
         this.#name,
-        "The file was cut: copy it again, or let the program that writes it finish.",
+        "The file is truncated: copy it again, or let the program that writes it finish.",
       );
     }
     if (this.#start >= 0) {
@@ -134,7 +134,7 @@ class ValueSplitter {
 }
 
 /**
- * The values of a JSON or JSON Lines text, one at a time, still as text.
+ * The values of a JSON or JSON Lines text, one at a time, as text.
  * @throws GateError INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, INPUT_TOO_LARGE
  */
 export function* jsonValues(chunks: Iterable<Uint8Array>, name: string): Generator<JsonText, void, undefined> {
@@ -143,7 +143,7 @@ export function* jsonValues(chunks: Iterable<Uint8Array>, name: string): Generat
   yield* splitter.finish();
 }
 
-/** A parsed JSON object with what `JSON.parse` loses: which numbers were written as fractions, and large integers. */
+/** A parsed JSON object with facts that `JSON.parse` loses: which numbers were fractions, and large integers. */
 export interface SourceRecord {
   /** Integers beyond 2^53 are bigint, the literals NaN and Infinity are numbers. */
   readonly values: Readonly<Record<string, unknown>>;
@@ -158,7 +158,7 @@ const FRACTION = /\d[.eE]/;
 const TOKEN = /"(?:[^"\\]|\\[\s\S])*"|[{}[\]:,]|-?(?:\d[0-9.eE+-]*|Infinity)|NaN/g;
 const NOT_FINITE_LITERAL = /"(?:[^"\\]|\\[\s\S])*"|-?Infinity|NaN/g;
 
-/** Parse JSON, taking Python's NaN and Infinity literals as null. @throws GateError INPUT_MALFORMED */
+/** Parses JSON, with Python's NaN and Infinity literals as null. @throws GateError INPUT_MALFORMED */
 export function parseJson(text: string, where: string): unknown {
   try {
     return JSON.parse(text);
@@ -168,7 +168,7 @@ export function parseJson(text: string, where: string): unknown {
       try {
         return JSON.parse(plain);
       } catch {
-        // The first error speaks of the text as it stands in the file.
+        // The first error refers to the unmodified text.
       }
     }
     throw invalidInput(
@@ -202,8 +202,8 @@ function memberLiterals(text: string): Map<string, string> {
 }
 
 /**
- * Parse one JSON object without losing integers beyond 2^53 or the difference between `2048` and `2048.0`. Null when the
- * value is no object.
+ * Parses one JSON object without losing integers beyond 2^53 or the difference between `2048` and `2048.0`. Null when
+ * the value is not an object.
  * @throws GateError INPUT_MALFORMED
  */
 export function parseRecord(text: string, where: string): SourceRecord | null {

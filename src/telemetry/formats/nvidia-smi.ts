@@ -6,14 +6,14 @@ import { type ByteColumn, finishTables, TableBuilder } from "./csv/table-builder
 import { TimeStamps } from "./csv/timestamps.ts";
 import type { CsvRecording } from "./generic-csv.ts";
 
-/** `nvidia-smi --query-gpu` fields; `memory.reserved` is what the driver keeps for itself. */
+/** `nvidia-smi --query-gpu` fields; `memory.reserved` is the driver's own memory. */
 const FIELDS: ReadonlyMap<string, ByteColumn> = new Map([
   ["memory.used", { column: "used", highwater: false }],
   ["memory.total", { column: "total", highwater: false }],
   ["memory.free", { column: "free", highwater: false }],
   ["memory.reserved", { column: "driver", highwater: false }],
 ]);
-/** What tells the GPUs apart, best first. */
+/** Columns that identify a GPU, best first. */
 const IDENTITIES = ["index", "uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "serial", "gpu_serial"] as const;
 const UNITS: ReadonlyMap<string, number> = new Map([
   ["b", 1],
@@ -81,7 +81,7 @@ class NvidiaSmiReader {
     const identity = IDENTITIES.find((field) => names.includes(field));
     this.#identityCell = identity === undefined ? -1 : names.indexOf(identity);
     this.#byIndex = identity === "index";
-    if (identity === undefined) this.#notes.add("no index or uuid column: all rows are taken as one GPU");
+    if (identity === undefined) this.#notes.add("no index or uuid column: all rows are read as one GPU");
     this.#header = header;
   }
 
@@ -106,8 +106,8 @@ class NvidiaSmiReader {
     if (isMissing(text)) return this.#count("timestamp");
     const date = CALENDAR.exec(text);
     if (date) {
-      // nvidia-smi prints local time without a zone; only differences matter, so it is read as if it were UTC.
-      this.#notes.add("time stamps have no time zone and are read as UTC");
+      // nvidia-smi prints local time without a zone. Only differences matter, so it is read as UTC.
+      this.#notes.add("timestamps have no time zone and are read as UTC");
       const [year, month, day, hour, minute, second] = date.slice(1, 7).map(Number);
       const seconds = Date.UTC(year!, month! - 1, day, hour, minute, second) / 1000;
       const nanos = Number((date[7] ?? "").padEnd(9, "0"));
@@ -139,7 +139,7 @@ class NvidiaSmiReader {
         "INPUT_EMPTY",
         "the log has a header and no rows",
         this.#name,
-        "Was nvidia-smi stopped at once?",
+        "Was nvidia-smi stopped immediately?",
       );
     }
     const { tables, peaks } = finishTables(this.#builders.values(), this.#cells);
@@ -158,8 +158,8 @@ class NvidiaSmiReader {
 }
 
 /**
- * Read a log of `nvidia-smi --query-gpu=… --format=csv[,nounits]`: one table per GPU, told apart by `index`, else `uuid` or
- * the bus id in order of appearance. A unit in the cell wins over one in the header; a bare number is MiB.
+ * Reads a log of `nvidia-smi --query-gpu=… --format=csv[,nounits]`: one table per GPU, identified by `index`, else
+ * `uuid` or the bus id in order of appearance. A unit in the cell overrides one in the header. A bare number is MiB.
  * @throws GateError INPUT_EMPTY, INPUT_TRUNCATED, CSV_ROW_LENGTH, CSV_NOT_A_NUMBER, NEGATIVE_BYTES, TIMESTAMP_INVALID
  */
 export function parseNvidiaSmiCsv(chunks: Iterable<Uint8Array>, delimiter: string, name: string): CsvRecording {

@@ -4,15 +4,15 @@ import { pageHeader } from "./parquet-page.ts";
 
 export type Snappy = (input: Uint8Array, output: Uint8Array) => void;
 
-/** A packed number takes eight bytes at most; the rest is room for the widths of blocks that are not full. */
+/** A packed number takes at most eight bytes. The rest is for the bit widths of incomplete blocks. */
 const MAX_BYTES_PER_ROW = 9;
 const MAX_OVERHEAD = 2048;
 
 /**
- * The values of one column of one row group; NaN where there is none. Null when there is none at all. Damaged bytes end in an
- * error, never in a loop.
- * @param bytes those of the column in this row group, and no others
- * @throws NotOurs for what our writer does not write, or what is damaged
+ * The values of one column of one row group; NaN for missing ones, null without any. Damaged bytes cause an error,
+ * never an endless loop.
+ * @param bytes those of the column in this row group
+ * @throws NotOurs for encodings that our writer does not use, and for damage
  */
 export function readChunk(bytes: Uint8Array, chunk: ColumnMetaData, rows: number, snappy: Snappy): Float64Array | null {
   const plain = chunk.codec === "UNCOMPRESSED";

@@ -1,16 +1,16 @@
 /**
- * Whole numbers as our own Parquet files hold them (DELTA_BINARY_PACKED), straight into doubles. The general reader makes a
- * BigInt of every value; a job of a thousand ranks has a hundred million of them. Everything here is exact below 2^53, and says so where it
- * is not.
+ * Decodes whole numbers of our own Parquet files (DELTA_BINARY_PACKED) into doubles. The general reader makes a BigInt
+ * of every value, and a job of a thousand ranks has a hundred million of them. Results are exact below 2^53. Larger
+ * numbers are an error.
  */
 
-/** A file that holds something else than our writer puts into one; the general reader has to look at it. */
+/** A file with encodings that our writer does not use, for the general reader. */
 export class NotOurs extends Error {}
 
-/** A number that no double holds exactly: ours perhaps, but for the general reader. */
+/** A number that a double cannot represent exactly, for the general reader. */
 export class TooLarge extends NotOurs {}
 
-/** Bytes that a page needs behind its end: values are read eight bytes at a time. */
+/** Bytes that a page needs after its end: values are read eight bytes at a time. */
 export const PADDING = 8;
 
 const EXACT = Number.MAX_SAFE_INTEGER;
@@ -21,9 +21,9 @@ export class PackedReader {
   readonly #end: number;
   #at = 0;
 
-  /** @param bytes with {@link PADDING} bytes behind `length` */
+  /** @param bytes with {@link PADDING} bytes after `length` */
   constructor(bytes: Uint8Array, length: number) {
-    if (bytes.length < length + PADDING) throw new RangeError("no room behind the page");
+    if (bytes.length < length + PADDING) throw new RangeError("no padding after the page");
     this.#bytes = bytes;
     this.#end = length;
   }
@@ -49,7 +49,9 @@ export class PackedReader {
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
   }
 
-  /** All values of the page into the places that hold one. @param places rows of the values, ascending; null = all from 0 on */
+  /**
+   * Decodes all values of the page. @param places rows of the values, ascending; null = all from 0 on
+   */
   deltas(into: Float64Array, count: number, places: Uint32Array | null): void {
     const blockSize = this.#unsigned();
     const miniblocks = this.#unsigned();
@@ -128,7 +130,7 @@ interface Miniblock {
   readonly width: number;
 }
 
-/** Rows that hold a value, of a page's definition levels of one bit (runs, and groups of eight). */
+/** Rows with a value, from a page's definition levels of one bit (runs, and groups of eight). */
 export function definedRows(bytes: Uint8Array, rows: number, defined: number): Uint32Array {
   const places = new Uint32Array(defined);
   let row = 0;

@@ -10,7 +10,7 @@ import { readParquet } from "./parquet.ts";
 const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-parquet-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** A file as other tools write it: row groups of seven rows, so that every reading crosses several. */
+/** A file as other tools write it: row groups of seven rows, so that every read spans several. */
 const written = (columnData: ColumnSource[]): string => {
   const file = path.join(directory, "foreign.parquet");
   writeFileSync(file, new Uint8Array(parquetWriteBuffer({ columnData, rowGroupSize: 7 })));
@@ -33,7 +33,7 @@ const codeOf = async (file: string) => {
 };
 
 describe("Parquet files of other tools", () => {
-  it("fall into a table for each rank and device, rows in their order, whatever way they interleave", async () => {
+  it("are split into a table for each rank and device, with rows in order, for any interleaving", async () => {
     const { tables, missing } = await readParquet(
       written([
         integers("timestamp_ns", count(50)),
@@ -62,7 +62,7 @@ describe("Parquet files of other tools", () => {
     expect(missing).toEqual({ used_bytes: 1 });
   });
 
-  it("are one table where nothing tells ranks or devices apart", async () => {
+  it("are one table without rank and device columns", async () => {
     const { tables } = await readParquet(
       written([
         integers("step", count(20)),
@@ -74,7 +74,7 @@ describe("Parquet files of other tools", () => {
     expect(tables[0]?.columns.allocated?.[19]).toBe(9.5);
   });
 
-  it("are refused without a memory column, with a negative size and with one beyond whole numbers", async () => {
+  it("are rejected without a memory column, with a negative size and with one beyond exact integers", async () => {
     expect(await codeOf(written([integers("step", count(20))]))).toBe("INPUT_UNKNOWN_FORMAT");
     expect(await codeOf(written([integers("used_bytes", [5, -1])]))).toBe("NEGATIVE_BYTES");
     expect(await codeOf(written([{ name: "used_bytes", data: [1e300], type: "DOUBLE" }]))).toBe("BYTES_TOO_LARGE");

@@ -11,7 +11,7 @@ interface Group {
   rows: number;
 }
 
-/** Which table each row belongs to, and where in it; null where all rows make one table in their own order. */
+/** Table and row in it of each row; null when all rows are one table in their own order. */
 interface Placement {
   readonly groups: readonly Group[];
   readonly places: { readonly group: Uint32Array; readonly at: Uint32Array } | null;
@@ -60,7 +60,7 @@ async function placementOf(source: ParquetSource): Promise<Placement> {
 }
 
 /**
- * A file that somebody else wrote, with columns named as in the generic CSV layout.
+ * Reads a file of another tool, with columns named as in the generic CSV layout.
  * @throws GateError INPUT_UNKNOWN_FORMAT without a memory column, NEGATIVE_BYTES, BYTES_TOO_LARGE
  */
 export async function readForeignParquet(file: string, source: ParquetSource): Promise<Recording> {

@@ -44,8 +44,8 @@ const table = fc.integer({ min: 0, max: 400 }).chain((rows) =>
   ),
 );
 
-describe("the quick reader of our own files", () => {
-  it("reads what the general one reads, to the last bit", async () => {
+describe("the fast reader of our own files", () => {
+  it("reads the same values as the general one, to the last bit", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(table, { minLength: 1, maxLength: 4 }), async (tables) => {
         writeParquet(file, recordingOf(tables.map((one, rank) => ({ ...one, rank }))));
@@ -55,7 +55,7 @@ describe("the quick reader of our own files", () => {
     );
   });
 
-  it("leaves fractions to the general one", async () => {
+  it("leaves fractions to the general reader", async () => {
     const fractions: SampleTable = {
       ...{ rank: 0, device: "host", timeNs: Float64Array.of(0.5, 1.5), steps: null, highwater: new Set() },
       columns: { host: Float64Array.of(1, 2) },
@@ -64,7 +64,7 @@ describe("the quick reader of our own files", () => {
     expect((await readParquet(file)).tables).toEqual([fractions]);
   });
 
-  it("refuses a file that was cut, and comes to an end whatever byte was changed", async () => {
+  it("rejects a truncated file, and terminates for any changed byte", async () => {
     const rows = 3000;
     const values = Float64Array.from({ length: rows }, (_, i) => 1e9 + ((i * 7919) % 1001) * 4096);
     const times = Float64Array.from({ length: rows }, (_, i) => i * 5_000_000 + ((i * 31) % 997));
@@ -86,14 +86,14 @@ describe("the quick reader of our own files", () => {
         const changed = Buffer.from(whole);
         changed[at] = byte;
         const read = await outcome(changed);
-        // Numbers have no digest here: a changed one may pass, a changed shape may not.
+        // Numbers have no checksum here: a changed number may pass, a changed structure may not.
         if (read !== "invalid-input") expect(read).toMatchObject({ tables: [{ timeNs: { length: rows } }] });
       }),
       { numRuns: 400 },
     );
   });
 
-  it("does not go round for ever on runs without an end, nor on blocks without a size", () => {
+  it("does not loop forever on runs without an end or blocks without a size", () => {
     expect(() => definedRows(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f), 3000, 3000)).toThrow(NotOurs);
     // Blocks of no values in sixteen parts, two values.
     const bytes = Uint8Array.of(0, 16, 2, 0, 0, ...new Uint8Array(64));

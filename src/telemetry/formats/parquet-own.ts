@@ -19,10 +19,10 @@ function bytesOf(descriptor: number, fileBytes: number, chunk: ColumnMetaData): 
 }
 
 /**
- * A file of our own writer, its whole numbers read by a reader that is some times faster and ends on any bytes: hyparquet, which
- * reads the rest (fractions, and numbers that no double holds exactly), makes a BigInt of each and goes round for ever on some
- * damaged pages. One column of one row group is held at a time.
- * @param general the same file as hyparquet reads it
+ * Reads a file of our own writer. Its whole numbers are decoded by a faster reader that terminates for any bytes.
+ * hyparquet reads the rest (fractions, and numbers that a double cannot represent exactly), but makes a BigInt of each
+ * value and loops forever on some damaged pages. One column of one row group is in memory at a time.
+ * @param general the same file opened by hyparquet
  */
 export function ownSource(file: string, general: ParquetSource): ParquetSource {
   const each = async (columns: readonly string[], take: TakeChunk) => {

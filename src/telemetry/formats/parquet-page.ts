@@ -1,19 +1,19 @@
 import { NotOurs } from "./parquet-delta.ts";
 
-/** What the header of a data page says. */
+/** Fields of a data page's header. */
 export interface PageHeader {
   readonly rows: number;
   readonly nulls: number;
   readonly levelBytes: number;
   readonly compressed: boolean;
-  /** Levels included. */
+  /** Including levels. */
   readonly compressedBytes: number;
   readonly plainBytes: number;
-  /** Where what follows the header begins. */
+  /** Begin of the data after the header. */
   readonly bodyAt: number;
 }
 
-/** Kinds of a field in Thrift's compact protocol, as far as page headers have them. */
+/** Field types of Thrift's compact protocol that page headers use. */
 const STOP = 0;
 const TRUE = 1;
 const FALSE = 2;
@@ -24,7 +24,7 @@ const STRUCT = 12;
 const DATA_PAGE_V2 = 3;
 const DELTA_BINARY_PACKED = 5;
 
-/** Numbers of the fields of a struct, those of an inner struct under `outer.inner`. */
+/** Numeric fields of a struct by id, those of an inner struct under `outer.inner`. */
 function readStruct(bytes: Uint8Array, start: number, prefix: string, into: Map<string, number>): number {
   let at = start;
   let field = 0;
@@ -52,7 +52,7 @@ function readStruct(bytes: Uint8Array, start: number, prefix: string, into: Map<
 }
 
 /**
- * The header of a data page of ours: of the second kind, its numbers packed as deltas.
+ * Reads the header of a data page of our writer: version 2, with delta-packed numbers.
  * @throws NotOurs for any other page
  */
 export function pageHeader(bytes: Uint8Array, at: number): PageHeader {

@@ -1,6 +1,6 @@
 import type { FileMetaData } from "hyparquet";
 
-/** Values of one column of one row group; `rowStart` is the file's row of the first of them. */
+/** Values of one column of one row group; `rowStart` is the file's row of the first value. */
 export type TakeChunk = (column: string, values: ArrayLike<unknown>, rowStart: number) => void;
 
 /** An open Parquet file. */
@@ -10,13 +10,13 @@ export interface ParquetSource {
   /** Columns by name, with their physical type. */
   readonly columns: ReadonlyMap<string, string>;
   /**
-   * Reads some columns from front to back. One row group is decoded at a time: hyparquet decodes all groups it is asked for
-   * before it lets go of any, and a decoded 64-bit value takes several times its eight bytes.
+   * Reads some columns from front to back. One row group is decoded at a time: hyparquet decodes all requested groups
+   * before it releases any, and a decoded 64-bit value takes several times its eight bytes.
    */
   readonly each: (columns: readonly string[], take: TakeChunk) => Promise<void>;
 }
 
-/** Opens a file; throws what hyparquet and the file system throw. */
+/** Opens a file. Throws the errors of hyparquet and the file system. */
 export async function openParquet(file: string): Promise<ParquetSource> {
   const { asyncBufferFromFile, parquetMetadataAsync, parquetRead } = await import("hyparquet");
   const source = await asyncBufferFromFile(file);

@@ -10,7 +10,9 @@ import { fieldOf, readForeignParquet } from "./parquet-foreign.ts";
 import { ownSource } from "./parquet-own.ts";
 import { numberOf, openParquet, type ParquetSource } from "./parquet-source.ts";
 
-/** Key of the file's own metadata that says what the rows cannot: which table has which columns, epoch, marks, peaks. */
+/**
+ * Metadata key with the information that rows do not contain: the columns of each table, epoch, marks, peaks.
+ */
 const LAYOUT_KEY = "stormlog.recording";
 const ROWS_PER_GROUP = 100_000;
 const FLUSH_BYTES = 1 << 20;
@@ -94,7 +96,7 @@ function layoutOf(recording: Recording): Layout {
   };
 }
 
-/** One numeric field of the file: integers are stored as such, which packs them well and keeps other tools exact. */
+/** One numeric field of the file: integers are stored as such, which compresses well and stays exact in other tools. */
 interface NumberField {
   readonly name: string;
   readonly integers: boolean;
@@ -147,7 +149,10 @@ function groupData(values: Float64Array | null | undefined, from: number, to: nu
   return data;
 }
 
-/** A writer that hands its buffer to a descriptor whenever a row group is done, so that the file never stands in memory. */
+/**
+ * A writer that flushes its buffer to a descriptor after each row group, so that the file is never in memory as a
+ * whole.
+ */
 function descriptorWriter(descriptor: number): ByteWriter {
   const writer = new ByteWriter(2 * FLUSH_BYTES);
   const flush = (): void => {
@@ -159,8 +164,9 @@ function descriptorWriter(descriptor: number): ByteWriter {
 }
 
 /**
- * Write every sample of a recording, all tables one after the other: `rank`, `device`, `time_ns`, `step`, `at_step` (1 in rows
- * taken at the end of a step) and one column per counter; unknown is null. The file appears under its name only when it is whole.
+ * Writes every sample of a recording, all tables one after the other: `rank`, `device`, `time_ns`, `step`, `at_step` (1
+ * in rows at the end of a step) and one column per counter; unknown is null. The file gets its name only when it is
+ * complete.
  * @throws GateError PARQUET_WRITE_FAILED
  */
 export function writeParquet(file: string, recording: Recording): void {
@@ -214,16 +220,16 @@ const reasonOf = (error: unknown) => (error instanceof Error ? error.message : S
 function unreadable(file: string, error: unknown): GateError {
   return invalidInput(
     "PARQUET_UNREADABLE",
-    `the Parquet file cannot be read: it is cut or damaged (${reasonOf(error)})`,
+    `the Parquet file cannot be read: it is truncated or damaged (${reasonOf(error)})`,
     file,
-    "Copy it again, or read the samples.rec beside it.",
+    "Copy it again, or read samples.rec in the same directory.",
   );
 }
 
-/** Reads what one of our files announces, straight into the columns of its tables. */
+/** Reads a file with our metadata directly into the columns of its tables. */
 async function readTables(source: ParquetSource, layout: Layout): Promise<SampleTable[]> {
   const announced = layout.tables.reduce((sum, { rows }) => sum + rows, 0);
-  if (announced !== source.rows) throw new Error(`${source.rows} rows where ${announced} are announced`);
+  if (announced !== source.rows) throw new Error(`${source.rows} rows instead of ${announced}`);
   const unknown = (rows: number) => new Float64Array(rows).fill(Number.NaN);
   const tables = layout.tables.map(
     (table): SampleTable => ({
@@ -236,7 +242,7 @@ async function readTables(source: ParquetSource, layout: Layout): Promise<Sample
     }),
   );
   const ends = layout.tables.map((table) => (table.at_step ? unknown(table.rows) : null));
-  /** For each field of the file the stretches of rows that tables keep of it. */
+  /** For each field of the file the row ranges of the tables that have it. */
   const stretches = new Map<string, { readonly from: number; readonly into: Float64Array }[]>();
   let row = 0;
   for (const [i, table] of tables.entries()) {
@@ -263,10 +269,11 @@ async function readTables(source: ParquetSource, layout: Layout): Promise<Sample
 }
 
 /**
- * Read a Parquet file: one of ours, exactly as it was written, or any file with columns named as in the generic CSV layout
- * (`time_ns` or `timestamp_ns`, `step`, `rank`, `device`, `allocated_bytes`, …). Takes little more memory than the columns it returns.
- * @throws GateError INPUT_EMPTY, PARQUET_UNREADABLE, INPUT_UNKNOWN_FORMAT, INPUT_NOT_FOUND, INPUT_NO_PERMISSION, NEGATIVE_BYTES,
- *   BYTES_TOO_LARGE
+ * Reads a Parquet file: one of ours, exactly as it was written, or any file with columns named as in the generic CSV
+ * layout (`time_ns` or `timestamp_ns`, `step`, `rank`, `device`, `allocated_bytes`, …). Needs little more memory than
+ * the returned columns.
+ * @throws GateError INPUT_EMPTY, PARQUET_UNREADABLE, INPUT_UNKNOWN_FORMAT, INPUT_NOT_FOUND, INPUT_NO_PERMISSION,
+ *   NEGATIVE_BYTES, BYTES_TOO_LARGE
  */
 export async function readParquet(file: string): Promise<Recording> {
   if (statInput(file).size === 0) throw invalidInput("INPUT_EMPTY", "the Parquet file is empty", file);
@@ -286,8 +293,8 @@ const layoutText = ({ metadata }: ParquetSource): string | undefined =>
   metadata.key_value_metadata?.find((entry) => entry.key === LAYOUT_KEY)?.value;
 
 /**
- * What a file of ours holds, from a reader that has it open already. Throws what that reader throws, and for a file that is
- * none of ours.
+ * Content of a file of ours, from an open reader. Throws the reader's errors, and an error for a file without our
+ * metadata.
  */
 export async function readParquetSource(file: string, source: ParquetSource): Promise<Recording> {
   const text = layoutText(source);

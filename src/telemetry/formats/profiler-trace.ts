@@ -4,7 +4,7 @@ import type { Recording, SampleTable } from "../recording/model.ts";
 import { isObject } from "./json-values.ts";
 
 const NS_PER_US = 1000;
-/** `Device Type` of a memory event: the CPU's allocator; any other is an accelerator. */
+/** `Device Type` of a memory event: the CPU's allocator. Others are accelerators. */
 const CPU_DEVICE = 0;
 
 /** True for a trace of the PyTorch profiler or any Chrome trace. */
@@ -13,8 +13,8 @@ export function isProfilerTrace(document: Readonly<Record<string, unknown>>): bo
 }
 
 /**
- * The `[memory]` events of a PyTorch profiler trace (`profile_memory=True`): allocator totals after every allocation and
- * release, one table per device; the CPU's allocator is device "host".
+ * Reads the `[memory]` events of a PyTorch profiler trace (`profile_memory=True`): allocator totals after every
+ * allocation and release, one table per device. The CPU's allocator is device "host".
  * @throws GateError TRACE_WITHOUT_MEMORY, NEGATIVE_BYTES
  */
 export function traceRecording(document: Readonly<Record<string, unknown>>, name: string): Recording {
@@ -55,7 +55,7 @@ export function traceRecording(document: Readonly<Record<string, unknown>>, name
     const allocated = table.allocated.take();
     const reserved = table.reserved.take();
     const timeNs = table.time.take();
-    // The CPU's allocator reserves nothing; the profiler writes 0 there.
+    // The CPU's allocator does not reserve memory, and the profiler writes 0.
     const columns = device === "host" ? { allocated } : { allocated, reserved };
     return { rank, device, timeNs, steps: null, columns, highwater: new Set() };
   });

@@ -11,7 +11,7 @@ import { isTraceMlSummary, traceMlRecording } from "./traceml.ts";
 const MEASUREMENTS = "stormlog.measurements";
 const BASELINE = "stormlog.baseline";
 
-/** A document of our own by its `schema`, null when it is of nobody we know. */
+/** A document of ours by its `schema`, null for an unknown one. */
 function ownDocument(document: Readonly<Record<string, unknown>>, path: string): Telemetry | null {
   const { schema } = document;
   if (typeof schema !== "string") return null;
@@ -21,14 +21,14 @@ function ownDocument(document: Readonly<Record<string, unknown>>, path: string):
   if ((name === MEASUREMENTS || name === BASELINE) && version !== "1") {
     throw invalidInput(
       "INPUT_SCHEMA_VERSION",
-      `schema ${JSON.stringify(schema.slice(0, 80))}; version 1 is read`,
+      `schema ${JSON.stringify(schema.slice(0, 80))} is not supported (supported: version 1)`,
       path,
       "Use the stormlog-gate that wrote it, or a newer one.",
     );
   }
   throw invalidInput(
     "INPUT_UNKNOWN_FORMAT",
-    `a document of schema ${JSON.stringify(schema.slice(0, 80))} holds no samples`,
+    `a document of schema ${JSON.stringify(schema.slice(0, 80))} does not contain samples`,
     path,
     "Name the run directory, the bundle or the file with the samples.",
   );
@@ -63,12 +63,12 @@ function timelineRecording(timeline: TimelineDocument, path: string): Recording 
   };
 }
 
-/** What a JSON file of one object is. Null: telemetry events, or nothing known. */
+/** Recognises a JSON file of one object. Null for telemetry events and unknown objects. */
 function documentOf(document: Readonly<Record<string, unknown>>, path: string): Telemetry | null {
   const own = ownDocument(document, path);
   if (own) return own;
   if (isTraceMlSummary(document)) {
-    const notes = ["TraceML stores the mean of the per-step peaks, not the series: no growth can be judged from it"];
+    const notes = ["TraceML stores the mean of the per-step peaks, not the series, so growth cannot be judged"];
     return { kind: "recording", format: "traceml-summary", recording: traceMlRecording(document, path), notes };
   }
   if (isProfilerTrace(document)) {
@@ -95,10 +95,10 @@ function* chained(first: JsonText | null, rest: Iterable<JsonText>): Generator<J
 }
 
 /**
- * Read a file whose text starts as JSON: an array or lines of telemetry events, a document of our own, a TraceML summary, a
- * profiler trace, a stored timeline.
- * @throws GateError INPUT_UNKNOWN_FORMAT, INPUT_SCHEMA_VERSION, INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, and those of
- *   the readers
+ * Reads a JSON file: an array or lines of telemetry events, a document of ours, a TraceML summary, a profiler trace, a
+ * stored timeline.
+ * @throws GateError INPUT_UNKNOWN_FORMAT, INPUT_SCHEMA_VERSION, INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, and
+ *   those of the readers
  */
 export function readJsonTelemetry(path: string): Telemetry {
   const values = jsonValues(readChunks(path), path);
@@ -125,6 +125,7 @@ export function readJsonTelemetry(path: string): Telemetry {
     kind: "recording",
     format: "stormlog-json",
     recording: eventsToRecording(events),
-    notes: unordered > 0 ? [...notes, `${unordered} events are not later than the one before; file order kept`] : notes,
+    notes:
+      unordered > 0 ? [...notes, `${unordered} events are not later than the previous one (file order kept)`] : notes,
   };
 }

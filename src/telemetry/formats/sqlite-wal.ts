@@ -1,16 +1,16 @@
 /**
- * SQLite's write-ahead log, laid over the database it belongs to. A run that was killed leaves its newest rows (for a short
- * run all of them) only there. Format: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+ * SQLite's write-ahead log, applied to its database. A killed run leaves its newest rows (all rows of a short run) only
+ * there. Format: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
  */
 
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
-/** The last bit says in which byte order the checksums were computed. */
+/** The last bit is the byte order of the checksums. */
 const MAGIC = 0x377f0682;
 
 export interface LoggedDatabase {
   readonly bytes: Uint8Array;
-  /** Frames of this log that are cut or damaged, so that their rows are lost. */
+  /** Truncated or damaged frames of this log, whose rows are lost. */
   readonly damaged: boolean;
 }
 
@@ -24,7 +24,7 @@ function checksum(view: DataView, from: number, to: number, little: boolean, sta
   return [a, b] as const;
 }
 
-/** Newest committed place of every page in the log, and the database's size in pages after the last commit. */
+/** Newest committed frame of every page in the log, and the database's size in pages after the last commit. */
 function committedPages(log: DataView, pageBytes: number, little: boolean) {
   const pages = new Map<number, number>();
   const open = new Map<number, number>();
@@ -55,9 +55,9 @@ function committedPages(log: DataView, pageBytes: number, little: boolean) {
 }
 
 /**
- * The database as a reader would see it: every committed page of the log over the one in the file. Transactions that were not
- * finished are not in it.
- * @returns null when the log is no log, belongs to another page size or holds no commit
+ * The database as a reader would see it: every committed page of the log over the one in the file, without uncommitted
+ * transactions.
+ * @returns null when the log is invalid, belongs to another page size or has no commit
  */
 export function applyLog(database: Uint8Array, logBytes: Uint8Array): LoggedDatabase | null {
   if (logBytes.length < HEADER_BYTES) return null;

@@ -9,7 +9,7 @@ import { applyLog } from "./sqlite-wal.ts";
 /** First bytes of every SQLite database. */
 export const SQLITE_MAGIC = "SQLite format 3\u0000";
 
-/** The database is read as a whole; larger ones would need more memory than a CI machine can be expected to have. */
+/** The database is read into memory. A larger one would need more memory than a CI machine has. */
 const MAX_BYTES = 500 * 2 ** 20;
 /** File format version numbers in the header: 2 = write-ahead log, 1 = rollback journal. */
 const WRITE_VERSION_AT = 18;
@@ -18,7 +18,7 @@ const WASM = "sql-wasm.wasm";
 
 let engine: Promise<SqlJsStatic> | undefined;
 
-/** A build puts the WebAssembly beside its other assets; a source checkout reads it where it comes from. */
+/** A build has the WebAssembly among its assets. A source checkout reads it from node_modules. */
 function readWasm(): Uint8Array<ArrayBuffer> {
   const root = packageRoot();
   const built = path.join(root, "dist", "assets", WASM);
@@ -40,10 +40,10 @@ async function loadEngine(): Promise<SqlJsStatic> {
 }
 
 const LOG_LOST =
-  "of the write-ahead log beside the SQLite database not all could be read: the newest rows may be missing";
+  "the write-ahead log of the SQLite database could not be read completely: the newest rows may be missing";
 const CHANGED = "the SQLite database was written to while it was read: the newest rows may be missing";
 
-/** The file's bytes with what its write-ahead log adds to them. */
+/** The file's bytes with its write-ahead log applied. */
 function readWithLog(file: string, notes: string[]): Uint8Array {
   const logFile = `${file}-wal`;
   const logSize = () => statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
@@ -68,7 +68,7 @@ function readWithLog(file: string, notes: string[]): Uint8Array {
 function damaged(file: string, error: unknown): GateError {
   return invalidInput(
     "SQLITE_UNREADABLE",
-    `the SQLite database cannot be read: it is cut or damaged (${error instanceof Error ? error.message : String(error)})`,
+    `the SQLite database cannot be read: it is truncated or damaged (${error instanceof Error ? error.message : String(error)})`,
     file,
     "Copy it again while nothing writes to it, or export it with sqlite3 FILE '.recover'.",
   );
@@ -88,29 +88,30 @@ function rowsOf(database: Database): Rows {
   };
 }
 
-/** Column names of a table; empty when there is no such table. `table` is a name of ours, never outside text. */
+/** Column names of a table; empty for a missing table. `table` is one of our constants, never untrusted text. */
 export function columnsOfTable(rows: Rows, table: string): ReadonlySet<string> {
   return new Set([...rows(`SELECT name FROM pragma_table_info('${table}')`)].map(([name]) => String(name)));
 }
 
 /**
- * Look into a SQLite database. It is copied to memory first, so the file is never written to and nobody is locked out. A
- * write-ahead log beside it is read as well; `notes` says what could not be.
- * @throws GateError INPUT_TOO_LARGE above 500 MiB, SQLITE_UNREADABLE, ASSET_MISSING, those of reading files and of `look`
+ * Opens a SQLite database for `look`. It is copied to memory first, so the file is never written to or locked. A
+ * write-ahead log is applied, and `notes` reports lost rows.
+ * @throws GateError INPUT_TOO_LARGE above 500 MiB, SQLITE_UNREADABLE, ASSET_MISSING, those of reading files and of
+ *   `look`
  */
 export async function readSqlite<T>(file: string, look: (rows: Rows, notes: string[]) => T): Promise<T> {
   const { size } = statInput(file);
   if (size > MAX_BYTES) {
     throw invalidInput(
       "INPUT_TOO_LARGE",
-      `the SQLite database has ${Math.round(size / 2 ** 20)} MiB; at most ${MAX_BYTES / 2 ** 20} MiB are read`,
+      `the SQLite database has ${Math.round(size / 2 ** 20)} MiB (at most ${MAX_BYTES / 2 ** 20} MiB can be read)`,
       file,
       "Export the table step_memory_samples as CSV with the columns step, rank, allocated_bytes and reserved_bytes.",
     );
   }
   const notes: string[] = [];
   const bytes = readWithLog(file, notes);
-  // Without shared memory SQLite cannot open a database that is marked as logged ahead; the copy has its log in it.
+  // Without shared memory SQLite cannot open a database in WAL mode. The copy has its log applied.
   if (bytes.length > READ_VERSION_AT) {
     bytes[WRITE_VERSION_AT] = 1;
     bytes[READ_VERSION_AT] = 1;

@@ -71,7 +71,7 @@ describe("TraceML's step memory database", () => {
     expect(notes).toEqual([expect.stringContaining("peaks of each step")]);
   });
 
-  it("counts what is null, and never takes it for zero", async () => {
+  it("counts null values, and never reads them as zero", async () => {
     const file = put(
       await traceMlDatabase([
         { rank: 0, step: 1, alloc: null, reserved: null, device: "cpu" },
@@ -89,7 +89,7 @@ describe("TraceML's step memory database", () => {
     expect(recording.worldSize).toBeNull();
   });
 
-  it("reads the first layout, which knew neither global ranks nor a world", async () => {
+  it("reads the first layout, without global ranks and world size", async () => {
     const sql = [
       "DROP TABLE step_memory_samples",
       "CREATE TABLE step_memory_samples (rank INTEGER, step INTEGER, peak_alloc_bytes REAL, peak_reserved_bytes REAL)",
@@ -100,7 +100,7 @@ describe("TraceML's step memory database", () => {
     expect(recording.tables[0]?.columns.allocated?.[0]).toBe(10);
   });
 
-  it("adds the committed rows of a write-ahead log, and says when some of it is lost", async () => {
+  it("adds the committed rows of a write-ahead log, and notes when some of it is lost", async () => {
     const before = await traceMlDatabase(rows(200));
     const after = await traceMlDatabase(rows(400));
     const file = put(logged(before));
@@ -115,7 +115,7 @@ describe("TraceML's step memory database", () => {
     expect(cut.notes.some((note) => note.includes("newest rows may be missing"))).toBe(true);
   });
 
-  it("ignores frames that an earlier use of the log left behind its end", async () => {
+  it("ignores frames of an earlier use of the log after its end", async () => {
     const before = await traceMlDatabase(rows(20));
     const file = put(logged(before));
     const log = logOf(before, logged(await traceMlDatabase(rows(30))));
@@ -127,7 +127,7 @@ describe("TraceML's step memory database", () => {
     expect(notes).toHaveLength(1);
   });
 
-  it("refuses what is cut, foreign, empty or impossible, with a code", async () => {
+  it("rejects truncated, foreign, empty and impossible databases, with a code", async () => {
     const good = await traceMlDatabase(rows(500));
     expect(await codeOf(put(good.subarray(0, good.length / 2)))).toBe("SQLITE_UNREADABLE/5");
     expect(await codeOf(put(good.subarray(0, 60)))).toBe("SQLITE_UNREADABLE/5");
@@ -144,7 +144,7 @@ describe("TraceML's step memory database", () => {
     expect(await codeOf(put(await traceMlDatabase([{ rank: -2, step: 1, alloc: 1 }])))).toBe("RANK_INVALID/5");
   });
 
-  it("does not read a database that would not fit into memory", async () => {
+  it("rejects a database that would not fit into memory", async () => {
     const file = put(await traceMlDatabase(rows(1)));
     truncateSync(file, 501 * MIB);
     expect(await codeOf(file)).toBe("INPUT_TOO_LARGE/5");

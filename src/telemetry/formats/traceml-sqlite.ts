@@ -5,11 +5,11 @@ import type { Recording, SampleTable } from "../recording/model.ts";
 import { columnsOfTable, type Rows, readSqlite } from "./sqlite.ts";
 
 const TABLE = "step_memory_samples";
-/** Per-process telemetry of the same run: the only place with the capacity of the devices. */
+/** Per-process telemetry of the same run: the only table with the capacity of the devices. */
 const PROCESS_TABLE = "process_samples";
 const NEEDED = ["step", "peak_alloc_bytes", "peak_reserved_bytes"] as const;
 
-/** How the values are to be understood. */
+/** Note about the meaning of the values. */
 const PEAKS_NOTE =
   "TraceML's samples are the allocator's peaks of each step (its counters restart every step), not running maxima";
 
@@ -19,7 +19,7 @@ const selected = (columns: ReadonlySet<string>, ...names: string[]): string =>
 
 const number = (value: SqlValue | undefined): number => (typeof value === "number" ? value : Number.NaN);
 
-/** "cuda:0", "mps:0", "host" from what TraceML stored (a torch device, or nothing). */
+/** "cuda:0", "mps:0", "host" from TraceML's device column (a torch device, or null). */
 function deviceName(device: SqlValue | undefined, localRank: number): string {
   const text = typeof device === "string" ? device.trim().toLowerCase() : "";
   if (text === "cpu") return "host";
@@ -38,7 +38,7 @@ interface OpenTable {
   readonly reserved: GrowableColumn;
 }
 
-/** A byte count of a row: NaN, and counted, where there is none. */
+/** A byte count of a row; NaN, and counted, when it is missing. */
 function bytesOf(value: SqlValue | undefined, name: string, missing: Record<string, number>, where: string): number {
   const bytes = number(value);
   if (bytes < 0) throw invalidInput("NEGATIVE_BYTES", `${name} is ${bytes}: a byte count cannot be negative`, where);
@@ -47,7 +47,7 @@ function bytesOf(value: SqlValue | undefined, name: string, missing: Record<stri
   return Number.NaN;
 }
 
-/** Largest capacity any process saw, bytes; NaN when the run did not record it. */
+/** Largest capacity of all processes, bytes; NaN when the run did not record it. */
 function capacityOf(rows: Rows): number {
   if (!columnsOfTable(rows, PROCESS_TABLE).has("gpu_mem_total_bytes")) return Number.NaN;
   const [row] = rows(`SELECT MAX(gpu_mem_total_bytes) FROM ${PROCESS_TABLE}`);
@@ -65,7 +65,7 @@ function recordingOf(rows: Rows, file: string): Recording {
         ? `the SQLite database has no table ${TABLE}`
         : `the table ${TABLE} lacks the column ${absent.join(", ")}`,
       file,
-      "Readable are the databases that TraceML's aggregator writes (logs/<run>/aggregator/telemetry).",
+      "Supported: the databases of TraceML's aggregator (logs/<run>/aggregator/telemetry).",
     );
   }
   const open = new Map<string, OpenTable>();
@@ -80,7 +80,7 @@ function recordingOf(rows: Rows, file: string): Recording {
     ...NEEDED,
   ];
   let row = 0;
-  // In the order of arrival: a step counter that restarts keeps its place in time.
+  // In the order of arrival, so that a step counter that restarts stays in time order.
   for (const [rankText, local, world, deviceText, time, step, allocated, reserved] of rows(
     `SELECT ${fields.join(", ")} FROM ${TABLE} ORDER BY rowid`,
   )) {
@@ -142,7 +142,7 @@ function finished(open: readonly OpenTable[], capacity: number): Omit<Recording,
 }
 
 /**
- * TraceML's per-step memory from the database its aggregator keeps: one table per global rank and device with the peak of
+ * TraceML's per-step memory from the database of its aggregator: one table per global rank and device with the peak of
  * allocated and reserved memory within each step. The values are peaks of single steps and may fall again.
  * @throws GateError INPUT_UNKNOWN_FORMAT, INPUT_EMPTY, RANK_INVALID, NEGATIVE_BYTES and those of {@link readSqlite}
  */

@@ -2,7 +2,7 @@ import { invalidInput } from "../../core/errors.ts";
 import type { KnownPeak, Recording, SampleTable } from "../recording/model.ts";
 import { isObject } from "./json-values.ts";
 
-/** Where the numbers come from: the summary stores the mean of the per-step peaks of its window, not a peak. */
+/** Source of the numbers: the summary stores the mean of the per-step peaks of its window, not a peak. */
 const SOURCE = "TraceML summary, mean of per-step peaks";
 
 /** True for TraceML's `final_summary.json`. */
@@ -23,8 +23,8 @@ function member(value: unknown, ...path: string[]): unknown {
 const number = (value: unknown): number => (typeof value === "number" && Number.isFinite(value) ? value : Number.NaN);
 
 /**
- * The step memory of a summary of schema 1.4 or later: one sample per rank, the mean over the window of the peaks of its
- * steps, at the last step of the window. The series itself is not in the file.
+ * The step memory of a summary of schema 1.4 or later: one sample per rank, the mean over the window of the peaks of
+ * its steps, at the last step of the window. The file does not contain the series.
  * @throws GateError INPUT_SCHEMA_VERSION, NEGATIVE_BYTES
  */
 export function traceMlRecording(document: Readonly<Record<string, unknown>>, name: string): Recording {
@@ -32,7 +32,7 @@ export function traceMlRecording(document: Readonly<Record<string, unknown>>, na
   if (!(version >= 1.4 && version < 2)) {
     throw invalidInput(
       "INPUT_SCHEMA_VERSION",
-      `TraceML summary of schema ${JSON.stringify(document.schema_version)}; 1.4 to 1.x are read`,
+      `TraceML summary of schema ${JSON.stringify(document.schema_version)} is not supported (supported: 1.4 to 1.x)`,
       name,
     );
   }
@@ -69,7 +69,12 @@ export function traceMlRecording(document: Readonly<Record<string, unknown>>, na
     tables.push(table);
   }
   if (tables.length === 0) {
-    throw invalidInput("INPUT_EMPTY", "the TraceML summary holds no step memory", name, "Was a GPU seen by that run?");
+    throw invalidInput(
+      "INPUT_EMPTY",
+      "the TraceML summary contains no step memory",
+      name,
+      "Was a GPU seen by that run?",
+    );
   }
   const worldSize = number(member(document, "meta", "world_size"));
   return {

@@ -38,8 +38,8 @@ const probe = [probeOom("77.0.oom.0", RECORD, "pid=77\nrank=1\nexecutable=/usr/b
 const REPORT =
   "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 4.00 GiB of which 1.00 GiB is free.";
 
-describe("the probe's word", () => {
-  it("is certain, and carries everything that is known of the request", () => {
+describe("the probe's record", () => {
+  it("is certain, and contains all facts about the request", () => {
     expect(decide({ probe })).toMatchObject({
       certainty: "established",
       source: "probe",
@@ -56,35 +56,35 @@ describe("the probe's word", () => {
     });
   });
 
-  it("counts also when the command swallowed the error", () => {
+  it("counts even when the command swallowed the error", () => {
     expect(decide({ probe, exit: OK })).toMatchObject({ certainty: "established", swallowed: true });
   });
 
-  it("is of the first error where there were several", () => {
+  it("is the first of several errors", () => {
     const later = probeOom("77.0.oom.1", RECORD.replace("3500000000", "9500000000").replace("step=41", "step=50"), "");
     const both = decide({ probe: [later, ...probe] });
     expect(both).toMatchObject({ step: 41, errors: 2 });
   });
 
-  it("is taken as far as it goes from a record that was cut", () => {
+  it("is read as far as possible from a truncated record", () => {
     const cut = probeOom("9.0.oom.0", "time_ns=12x\nkind=memory-error\nexception=MemoryErr", "");
     expect(decide({ probe: [cut] })).toMatchObject({ source: "probe", runtime: "python", time_ns: null, pid: 9 });
   });
 
-  it("takes sizes and stack from the output where its own record has none", () => {
+  it("is completed with sizes and stack from the output", () => {
     const bare = probeOom("9.0.oom.0", "kind=torch-exception\nexception=torch.OutOfMemoryError\n", "");
     const output = `Traceback (most recent call last):\n  File "a.py", line 3, in f\n${REPORT}`;
     expect(decide({ probe: [bare], output })).toMatchObject({
       source: "probe",
       requested_bytes: 2 * 1024 ** 3,
       stack: [{ file: "a.py", line: 3 }],
-      evidence: [expect.stringMatching(/probe saw/), expect.stringMatching(/printed/)],
+      evidence: [expect.stringMatching(/probe recorded/), expect.stringMatching(/printed/)],
     });
   });
 });
 
-describe("what the command printed", () => {
-  it("is believed when the command failed", () => {
+describe("the command's output", () => {
+  it("is established when the command failed", () => {
     expect(decide({ output: REPORT })).toMatchObject({
       certainty: "established",
       source: "output",
@@ -94,23 +94,23 @@ describe("what the command printed", () => {
     });
   });
 
-  it("is only a suspicion when the command ended in order: a program may print what it likes", () => {
+  it("is only suspected when the command ended normally, because a program may print anything", () => {
     expect(decide({ output: REPORT, exit: OK })).toMatchObject({ certainty: "suspected", confidence: 0.5 });
     expect(decide({ output: "CUDA out of memory", exit: OK })).toBeNull();
   });
 
-  it("counts as bare words only near the end of a failed run's output", () => {
+  it("counts without a report only near the end of a failed run's output", () => {
     expect(decide({ output: "malloc: Cannot allocate memory\n" })).toMatchObject({ certainty: "established" });
     expect(decide({ output: `malloc: Cannot allocate memory\n${"x\n".repeat(8000)}` })).toBeNull();
   });
 
-  it("says nothing of a command that never started", () => {
+  it("is ignored for a command that never started", () => {
     const exit = { kind: "not-started", code: "COMMAND_NOT_FOUND", message: "x" } as const;
     expect(decide({ exit, output: REPORT })).toBeNull();
   });
 });
 
-describe("the kernel's word", () => {
+describe("the kernel's kill", () => {
   const group = { kills: 1, timeNs: 5e9, dedicated: false };
   const victims = [{ pid: 5, name: "python3", monotonicNs: 4_000_000_000n, anonBytes: 2e8, limitBytes: 2.1e8 }];
 
@@ -126,7 +126,7 @@ describe("the kernel's word", () => {
     });
   });
 
-  it("is certain when the full group holds nothing but the run", () => {
+  it("is certain when the full group contains only the run", () => {
     const kernel = { ...NO_KERNEL_FACTS, group: { ...group, dedicated: true } };
     expect(decide({ exit: OK, kernel })).toMatchObject({ certainty: "established", time_ns: 5e9 });
   });
@@ -146,12 +146,12 @@ describe("the kernel's word", () => {
     expect(decide({ exit: OK, kernel })).toBeNull();
   });
 
-  it("is missing for a SIGKILL from somebody else", () => {
+  it("is absent for a SIGKILL from another source", () => {
     expect(decide({ exit: KILLED, kernel: { ...NO_KERNEL_FACTS, machineKills: 0 }, output: "Killed\n" })).toBeNull();
     expect(decide({ exit: KILLED })).toBeNull();
   });
 
-  it("gives way to the probe, which knows the request, and stands as evidence", () => {
+  it("is evidence beside the probe's record, which contains the request", () => {
     const both = decide({ probe, exit: KILLED, kernel: { ...NO_KERNEL_FACTS, victims } });
     expect(both).toMatchObject({
       source: "probe",

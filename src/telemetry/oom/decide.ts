@@ -7,32 +7,33 @@ import { inOrder, probeWitness } from "./probe-witness.ts";
 import { deviceIn, sizesIn } from "./sizes.ts";
 import { stackAround } from "./stack.ts";
 
-/** Everything that may speak for a run having run out of memory. */
+/** All evidence that a run ran out of memory. */
 export interface OomFacts {
   readonly exit: ExitState;
   /** CLOCK_MONOTONIC of time zero. */
   readonly startNs: bigint;
   readonly probe: readonly ProbeOom[];
   readonly kernel: KernelFacts;
-  /** What the command printed, as far as it was kept. */
+  /** The kept output of the command. */
   readonly output: string;
   readonly messages: readonly OutputMessage[];
 }
 
 /**
- * How far from the end of the output, in characters, bare words ("Cannot allocate memory") are taken for the reason of a
- * failure. A report of a runtime's own is, wherever it stands: what other ranks print after it can be long.
+ * Maximum distance from the end of the output, in characters, at which a message without a report ("Cannot allocate
+ * memory") is the reason of a failure. A runtime's report has no such limit, because other ranks may print much after
+ * it.
  */
 const WORDS_FROM_END = 8192;
 
-/** Worth of each kind of evidence; the order matters more than the numbers. */
+/** Confidence of each kind of evidence. The order matters more than the numbers. */
 const CONFIDENCE = {
   probe: 1,
-  /** The kernel's log names a process of the job, or the full group holds nothing but the job. */
+  /** The kernel's log names a process of the job, or the full group contains only the job. */
   kernelCertain: 1,
-  /** A counter of a group or machine that others share rose, and the command died as the kernel kills. */
+  /** A counter of a shared group or machine rose, and the command was killed. */
   kernelKilled: 0.95,
-  /** Only the whole machine's counter rose, and the command died as the kernel kills. */
+  /** Only the whole machine's counter rose, and the command was killed. */
   machineKilled: 0.8,
   /** A shared group's counter rose, and the command failed in another way (a launcher that lost its worker). */
   kernelFailed: 0.85,
@@ -41,7 +42,7 @@ const CONFIDENCE = {
   suspected: 0.5,
 } as const;
 
-/** How an ending counts: as the kernel kills (SIGKILL itself, or a shell's 128 + 9), in another way, in order. */
+/** Kind of an exit: killed (SIGKILL itself, or a shell's 128 + 9), failed, normal. */
 type Ending = "killed" | "failed" | "ok";
 
 function endingOf(exit: ExitState): Ending {
@@ -49,9 +50,9 @@ function endingOf(exit: ExitState): Ending {
   return exit.kind === "signaled" && exit.signal === "SIGKILL" ? "killed" : "failed";
 }
 
-type Told = Omit<OutOfMemory, "errors" | "evidence" | "swallowed">;
+type Finding = Omit<OutOfMemory, "errors" | "evidence" | "swallowed">;
 
-const UNKNOWN: Omit<Told, "certainty" | "confidence" | "source" | "runtime"> = {
+const UNKNOWN: Omit<Finding, "certainty" | "confidence" | "source" | "runtime"> = {
   time_ns: null,
   pid: null,
   rank: null,
@@ -63,22 +64,22 @@ const UNKNOWN: Omit<Told, "certainty" | "confidence" | "source" | "runtime"> = {
   stack: [],
 };
 
-function byProbe(facts: OomFacts, ending: Ending): { readonly told: Told; readonly sentence: string } | null {
+function byProbe(facts: OomFacts, ending: Ending): { readonly finding: Finding; readonly sentence: string } | null {
   const first = inOrder(facts.probe)[0];
   if (first === undefined) return null;
   const witness = probeWitness(first, facts.startNs);
   const at = witness.time_ns === null ? "" : ` ${secondsText(witness.time_ns)} after the start`;
-  const ended = ending === "ok" ? ", and the command went on" : "";
+  const ended = ending === "ok" ? ", and the command continued" : "";
   return {
-    told: { ...UNKNOWN, certainty: "established", confidence: CONFIDENCE.probe, source: "probe", ...witness },
-    sentence: `the probe saw ${first.exception ?? "an out-of-memory error"} in process ${first.pid ?? "?"}${at}${ended}`,
+    finding: { ...UNKNOWN, certainty: "established", confidence: CONFIDENCE.probe, source: "probe", ...witness },
+    sentence: `the probe recorded ${first.exception ?? "an out-of-memory error"} in process ${first.pid ?? "?"}${at}${ended}`,
   };
 }
 
-function byKernel(facts: OomFacts, ending: Ending): { readonly told: Told; readonly sentence: string } | null {
+function byKernel(facts: OomFacts, ending: Ending): { readonly finding: Finding; readonly sentence: string } | null {
   const { group, machineKills, victims } = facts.kernel;
   const victim = victims[0];
-  const told = (certainty: Told["certainty"], confidence: number): Told => ({
+  const finding = (certainty: Finding["certainty"], confidence: number): Finding => ({
     ...UNKNOWN,
     certainty,
     confidence,
@@ -93,29 +94,29 @@ function byKernel(facts: OomFacts, ending: Ending): { readonly told: Told; reado
   });
   if (victim !== undefined) {
     return {
-      told: told("established", CONFIDENCE.kernelCertain),
-      sentence: `the kernel's log says that it killed process ${victim.pid} (${victim.name}) of this run for want of memory`,
+      finding: finding("established", CONFIDENCE.kernelCertain),
+      sentence: `the kernel's log contains an out-of-memory kill of process ${victim.pid} (${victim.name}) of this run`,
     };
   }
   if (group !== null) {
     const kills = `the kernel killed ${group.kills === 1 ? "a process" : `${group.kills} processes`} of the run's memory group`;
-    if (group.dedicated) return { told: told("established", CONFIDENCE.kernelCertain), sentence: kills };
-    const shared = `${kills}, which others may share`;
-    if (ending === "ok") return { told: told("suspected", CONFIDENCE.suspected), sentence: shared };
+    if (group.dedicated) return { finding: finding("established", CONFIDENCE.kernelCertain), sentence: kills };
+    const shared = `${kills}, which may contain other processes`;
+    if (ending === "ok") return { finding: finding("suspected", CONFIDENCE.suspected), sentence: shared };
     const confidence = ending === "killed" ? CONFIDENCE.kernelKilled : CONFIDENCE.kernelFailed;
-    return { told: told("established", confidence), sentence: shared };
+    return { finding: finding("established", confidence), sentence: shared };
   }
   if (machineKills === null || machineKills === 0 || ending === "ok") return null;
-  const sentence = `the kernel of this machine killed ${machineKills === 1 ? "a process" : `${machineKills} processes`} for want of memory during the run`;
+  const sentence = `the kernel of this machine killed ${machineKills === 1 ? "a process" : `${machineKills} processes`} because of low memory during the run`;
   return ending === "killed"
-    ? { told: told("established", CONFIDENCE.machineKilled), sentence }
-    : { told: told("suspected", CONFIDENCE.suspected), sentence };
+    ? { finding: finding("established", CONFIDENCE.machineKilled), sentence }
+    : { finding: finding("suspected", CONFIDENCE.suspected), sentence };
 }
 
-function byOutput(facts: OomFacts, ending: Ending): { readonly told: Told; readonly sentence: string } | null {
+function byOutput(facts: OomFacts, ending: Ending): { readonly finding: Finding; readonly sentence: string } | null {
   const reports = facts.messages.filter(({ wording }) => wording === "report");
   const words = facts.messages.filter(({ fromEnd }) => fromEnd <= WORDS_FROM_END);
-  // The last report is the one the run ended by; one with a size tells more than the words around it.
+  // The last report is the one that ended the run. One with a size is preferred to the messages around it.
   const best =
     reports.findLast(({ text }) => sizesIn(text).requested_bytes !== null) ??
     reports.at(-1) ??
@@ -124,7 +125,7 @@ function byOutput(facts: OomFacts, ending: Ending): { readonly told: Told; reado
   const established = ending !== "ok";
   const worth = best.wording === "report" ? CONFIDENCE.report : CONFIDENCE.words;
   return {
-    told: {
+    finding: {
       ...UNKNOWN,
       certainty: established ? "established" : "suspected",
       confidence: established ? worth : CONFIDENCE.suspected,
@@ -138,21 +139,22 @@ function byOutput(facts: OomFacts, ending: Ending): { readonly told: Told; reado
     },
     sentence: established
       ? `the command failed and printed "${best.text.slice(0, 200)}"`
-      : `the command printed "${best.text.slice(0, 200)}", yet it ended with status 0`,
+      : `the command printed "${best.text.slice(0, 200)}", but ended with status 0`,
   };
 }
 
 /**
- * Whether a run ran out of memory, from all that speaks for it; null when nothing does.
+ * Whether a run ran out of memory, from all evidence; null without any.
  *
- * - The probe's record is certain, whatever became of the command: a swallowed error is an error.
- * - The kernel's kill is certain when its log names a process of the run, or when the full memory group holds the run alone. In a
- *   group (or on a machine) shared with others it needs a command that failed; SIGKILL without it is nobody's proof.
- * - Output is believed when the command failed: a runtime's own report anywhere, bare words near the end. With status 0 a
- *   report alone is `suspected`, which warns and does not fail: a program may print what it likes.
+ * - The probe's record is certain, for any exit of the command: a swallowed error is an error.
+ * - The kernel's kill is certain when its log names a process of the run, or when the full memory group contains only
+ *   the run. In a shared group (or on a machine) it needs a command that failed. A SIGKILL without a kill by the kernel
+ *   is not evidence.
+ * - Output counts when the command failed: a runtime's report anywhere, a message without one near the end. With status
+ *   0 a report alone is `suspected`, which warns and does not fail, because a program may print anything.
  *
- * The strongest witness gives the facts; the others stand as evidence beside it, and fill in the sizes and the stack it does
- * not know.
+ * The strongest witness provides the facts. The others are listed as evidence, and provide the sizes and the stack that
+ * it lacks.
  */
 export function outOfMemory(facts: OomFacts): OutOfMemory | null {
   const ending = endingOf(facts.exit);
@@ -160,21 +162,21 @@ export function outOfMemory(facts: OomFacts): OutOfMemory | null {
   const witnesses = [byProbe(facts, ending), byKernel(facts, ending), byOutput(facts, ending)].filter(
     (witness) => witness !== null,
   );
-  const main = witnesses.find(({ told }) => told.certainty === "established") ?? witnesses[0];
+  const main = witnesses.find(({ finding }) => finding.certainty === "established") ?? witnesses[0];
   if (main === undefined) return null;
-  const told = witnesses
+  const finding = witnesses
     .filter((other) => other !== main)
-    .reduce((best, other) => completed(best, other.told), main.told);
+    .reduce((best, other) => completed(best, other.finding), main.finding);
   return {
-    ...told,
+    ...finding,
     swallowed: ending === "ok",
     errors: Math.max(1, facts.probe.length, facts.kernel.victims.length),
     evidence: witnesses.map(({ sentence }) => sentence),
   };
 }
 
-/** What another witness of the same failure knows beyond the first; a kill by the kernel is no failed request. */
-function completed(first: Told, other: Told): Told {
+/** Facts of another witness of the same failure. A kill by the kernel is not a failed request. */
+function completed(first: Finding, other: Finding): Finding {
   if (first.source === "kernel" || other.source === "kernel") return first;
   const requested = first.requested_bytes === null;
   return {

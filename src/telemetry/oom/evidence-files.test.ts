@@ -24,7 +24,7 @@ import type { OutOfMemory } from "./out-of-memory.ts";
 import { readProbeOoms } from "./probe-files.ts";
 
 const STORMLOG_PYTHON = process.env.STORMLOG_PYTHON ?? "";
-/** 60 s at 200 Hz, growing: the error comes at 50 s. */
+/** 60 s at 200 Hz, growing, with the error at 50 s. */
 const SAMPLES = 12_000;
 const PERIOD_NS = 5e6;
 const ERROR_NS = 50e9;
@@ -70,7 +70,7 @@ function judged(changes: Partial<RecordingInfo> = {}, output = ""): RecordingInf
     output,
     messages: findMessages(output),
   });
-  if (oom === null) throw new Error("the run is meant to have run out of memory");
+  if (oom === null) throw new Error("expected an out-of-memory run");
   return { ...info, oom };
 }
 
@@ -81,7 +81,7 @@ const written = () =>
     .sort();
 
 describe("the evidence of a run that ran out of memory", () => {
-  it("is the last window at full rate, the request, the stack, the snapshot and a dump", async () => {
+  it("contains the last window at full rate, the request, the stack, the snapshot and a dump", async () => {
     put("77.0.info", "pid=77\nrank=0\n");
     put("77.0.oom.0", record(ERROR_NS, "snapshot=77.0.oom.0.pickle\n"));
     put("77.0.oom.0.pickle", "pickled");
@@ -108,8 +108,8 @@ describe("the evidence of a run that ran out of memory", () => {
     expect(readFileSync(file("oom", "traceback.txt"), "utf8")).toBe(
       'Traceback (most recent call last):\n  File "/project/train.py", line 41, in step\n    x = torch.empty(n)\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n',
     );
-    const told = JSON.parse(readFileSync(file("oom", "oom.json"), "utf8")) as OutOfMemory & { schema: string };
-    expect(told).toMatchObject({
+    const document = JSON.parse(readFileSync(file("oom", "oom.json"), "utf8")) as OutOfMemory & { schema: string };
+    expect(document).toMatchObject({
       schema: "stormlog.oom/1",
       source: "probe",
       requested_bytes: 2 ** 31,
@@ -124,7 +124,7 @@ describe("the evidence of a run that ran out of memory", () => {
     });
   });
 
-  it("has a dump in the layout of Stormlog's recorder, whose events our reader takes", async () => {
+  it("has a dump in the layout of Stormlog's recorder, which our reader accepts", async () => {
     put("77.0.oom.0", record(ERROR_NS));
     await writeRunFiles(directory, { ...device(), info: judged() });
     const [dump = ""] = readdirSync(file("oom")).filter((name) => name.startsWith("oom_dump_"));
@@ -174,7 +174,7 @@ describe("the evidence of a run that ran out of memory", () => {
     );
   });
 
-  it("of a run that is only suspected, or of no candidate, has no dump that a telemetry loader would pick up", async () => {
+  it("of a suspected error, or of a run that is not a candidate, has no dump that a telemetry loader would read", async () => {
     const report = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
     writeFileSync(file("output.log"), report);
     const suspected = judged({ exit: { kind: "exited", code: 0 } }, report);
@@ -186,7 +186,7 @@ describe("the evidence of a run that ran out of memory", () => {
     expect(written()).toEqual(["oom.json", "output-tail.txt", "window.parquet"]);
   });
 
-  it("neither follows links nor waits for pipes that the program put among the probe's files", async () => {
+  it("does not follow links or wait for pipes that the program put among the probe's files", async () => {
     put("77.0.oom.0", record(ERROR_NS, "snapshot=77.0.oom.0.pickle\n"));
     writeFileSync(file("secret"), "secret");
     symlinkSync(file("secret"), file("probe", "77.0.oom.1"));
@@ -201,9 +201,9 @@ describe("the evidence of a run that ran out of memory", () => {
     ]);
   });
 
-  it("that cannot be written costs a note, and nothing of the run's other evidence", async () => {
+  it("that cannot be written causes a note, and does not affect the run's other evidence", async () => {
     put("77.0.oom.0", record(ERROR_NS));
-    // A file where the directory should be: nothing can be written into it, by root neither.
+    // A file at the directory's path: nothing can be written into it, even by root.
     writeFileSync(file("oom"), "in the way");
     await writeRunFiles(directory, { ...device(), info: judged() });
     const lost = readRecordingInfo(directory).lost.join("\n");

@@ -12,28 +12,30 @@ import { recordedTraceback, tracebackText } from "./stack.ts";
 import { stormlogDump } from "./stormlog-dump.ts";
 import { cutToWindow, oomWindow } from "./window.ts";
 
-/** What Stormlog's flight recorder keeps of one run: this many dumps, this many bytes in all, the oldest going first. */
+/**
+ * Limits of Stormlog's flight recorder for one run: number of dumps and total bytes. The oldest are removed first.
+ */
 const MAX_DUMPS = 5;
 const MAX_DUMP_BYTES = 256 * 1024 * 1024;
-/** The end of the output that is kept beside the error, bytes. */
+/** Size of the output's end that is stored with the error, bytes. */
 const TAIL_BYTES = 64 * 1024;
 
-/** What was written, and what could not be. */
+/** Written files and write errors. */
 export interface OomEvidence {
   /** Paths within the run directory, with "/" between names. */
   readonly files: readonly string[];
   /** The newest Stormlog dump within the run directory; null when none was written. */
   readonly dump: string | null;
-  /** What is missing, in sentences. */
+  /** Sentences about missing evidence. */
   readonly notes: readonly string[];
 }
 
 export interface OomEvidenceOptions {
-  /** Write Stormlog dumps too: their events bear a name that telemetry loaders pick up. */
+  /** Also write Stormlog dumps, whose events have a name that telemetry loaders read. */
   readonly dumps: boolean;
 }
 
-/** The end of a file; null when it cannot be read or is empty. */
+/** The end of a file; null when it is unreadable or empty. */
 function tailOf(file: string): string | null {
   try {
     const descriptor = openSync(file, "r");
@@ -51,20 +53,20 @@ function tailOf(file: string): string | null {
   }
 }
 
-/** A snapshot is moved, since it may be large; a link or anything else than a file stays where it is. */
+/** Moves a snapshot, which may be large. Links and special files stay. */
 function moveSnapshot(from: string, to: string): void {
   if (!lstatSync(from).isFile()) throw new Error("it is not a regular file");
   renameSync(from, to);
 }
 
-/** The errors that get a dump of their own: the first, which is the cause, and the last ones. */
+/** The errors with a dump: the first, which is the cause, and the last ones. */
 function dumped(records: readonly ProbeOom[]): readonly ProbeOom[] {
   const [first] = records;
   if (first === undefined || records.length <= MAX_DUMPS) return records;
   return [first, ...records.slice(1 - MAX_DUMPS)];
 }
 
-/** Each error as the recording tells of it, the first being the run's own. */
+/** Each error in the recording's form, the first being the run's own. */
 function errorsOf(oom: OutOfMemory, records: readonly ProbeOom[], info: RecordingInfo): readonly OutOfMemory[] {
   if (oom.source !== "probe" || records.length < 2) return [oom];
   const startNs = BigInt(info.clock.monotonic_start_ns);
@@ -84,7 +86,7 @@ function writeDumps(
       span === null ? null : stormlogDump({ window: cutToWindow(recording, span), oom, info, sequence: i + 1 });
     if (dump === null) continue;
     const entries = Object.entries(dump.files);
-    // The manifest last: a dump without one is a dump that was not finished.
+    // The manifest is written last: a dump without one is incomplete.
     const whole = entries.every(([name, text]) => writer.text(`${dump.name}/${name}`, text));
     if (!whole) {
       writer.remove(dump.name);
@@ -104,16 +106,16 @@ function writeDumps(
 }
 
 /**
- * Write `oom/` of a run that ran out of memory, into its run directory:
+ * Writes `oom/` of a run that ran out of memory, into its run directory:
  *
- *     oom.json          what is known of the error, and of every error the probe saw
+ *     oom.json          the error, and every error that the probe recorded
  *     window.parquet    every sample of the last ten seconds
  *     traceback.txt     the stack of the failing request
- *     output-tail.txt   what the command printed last
+ *     output-tail.txt   the end of the command's output
  *     <pid>.<n>.oom.<k> the probe's own records, with their .pickle snapshots and the .info of their processes
  *     oom_dump_…        one dump per error in the layout of Stormlog's flight recorder, at most 5 and 256 MiB
  *
- * Nothing is thrown: the run's other evidence must not suffer when the disk is full.
+ * Nothing is thrown, so that a full disk does not affect the run's other evidence.
  */
 export function writeOomEvidence(
   directory: string,
@@ -140,7 +142,7 @@ export function writeOomEvidence(
   const probe = path.join(directory, PROBE_FOLDER);
   for (const { file } of records) {
     const own = smallText(path.join(probe, file));
-    // Moved rather than copied: a bundle should hold it once.
+    // Moved rather than copied: a bundle should contain it once.
     if (own !== null && writer.text(file, own)) rmSync(path.join(probe, file), { force: true });
   }
   for (const info of new Set(records.map(({ file }) => file.replace(/\.oom\.\d+$/, ".info")))) {
@@ -158,11 +160,11 @@ export function writeOomEvidence(
     ...oom,
     exit: info.exit,
     window: span === null ? null : { from_ns: span.fromNs, to_ns: span.toNs },
-    // Every error beyond the one above that has a dump of its own.
+    // Further errors with a dump.
     later: errors.slice(1),
   };
   writer.text("oom.json", `${JSON.stringify(document, null, 2)}\n`);
   const loss = writer.loss();
-  const empty = span === null ? ["there are no samples from before the memory ran out"] : [];
+  const empty = span === null ? ["no sample is older than the error"] : [];
   return { files: writer.files, dump, notes: [...empty, ...(loss === null ? [] : [loss])] };
 }

@@ -4,10 +4,10 @@ import path from "node:path";
 /** Directory of the out-of-memory evidence in a run directory. */
 export const OOM_FOLDER = "oom";
 
-/** Names told of what could not be written. */
+/** Maximum number of named files that could not be written. */
 const MAX_NAMED = 5;
 
-/** Writes one thing after another; what fails (a full disk) is noted and keeps nothing else from being written. */
+/** Writes files one after another. A failure (a full disk) is recorded and does not prevent the others. */
 export class EvidenceWriter {
   readonly files: string[] = [];
   readonly #failed: string[] = [];
@@ -18,7 +18,7 @@ export class EvidenceWriter {
     this.#directory = directory;
   }
 
-  /** @returns whether it stands on disk */
+  /** @returns whether it was written */
   put(name: string, write: (file: string) => void): boolean {
     const file = path.join(this.#directory, name);
     try {
@@ -38,14 +38,14 @@ export class EvidenceWriter {
     return this.put(name, (file) => writeFileSync(file, text));
   }
 
-  /** Take a whole directory back. */
+  /** Removes a whole directory. */
   remove(name: string): void {
     this.#delete(path.join(this.#directory, name));
     const gone = `${OOM_FOLDER}/${name}/`;
     this.files.splice(0, this.files.length, ...this.files.filter((file) => !file.startsWith(gone)));
   }
 
-  /** One sentence for everything that could not be written; null when there is nothing to tell. */
+  /** One sentence about all files that could not be written; null without any. */
   loss(): string | null {
     if (this.#failed.length === 0) return null;
     const named = this.#failed.slice(0, MAX_NAMED).join(", ");
@@ -53,12 +53,12 @@ export class EvidenceWriter {
     return `${OOM_FOLDER}/ is not complete: ${named}${more} could not be written (${this.#cause})`;
   }
 
-  /** Half a file is worse than none; one that cannot be deleted either stays. */
+  /** A partial file is worse than none. If it cannot be deleted, it stays. */
   #delete(file: string): void {
     try {
       rmSync(file, { recursive: true, force: true });
     } catch {
-      // The cause that is told already explains it.
+      // The recorded cause explains it.
     }
   }
 }

@@ -1,24 +1,24 @@
 const NS_PER_S = 1e9;
 
-/** A process that the kernel killed for want of memory, as its log tells. */
+/** A process that the kernel killed because of low memory, from its log. */
 export interface KernelVictim {
   readonly pid: number;
   readonly name: string;
   /** CLOCK_MONOTONIC nanoseconds, to a millisecond or so. */
   readonly monotonicNs: bigint;
-  /** Anonymous memory it held, bytes; null when the line does not say. */
+  /** Anonymous memory it used, bytes; null when the line lacks it. */
   readonly anonBytes: number | null;
-  /** Limit of the memory group that was full, bytes; null for the whole machine, or when the log does not say. */
+  /** Limit of the memory group that was full, bytes; null for the whole machine, or when unknown. */
   readonly limitBytes: number | null;
 }
 
-/** What the kernel says of its own kills during a run; null = it could not be asked. */
+/** The kernel's kills during a run; null = could not be read. */
 export interface KernelFacts {
-  /** Rise of `oom_kill` of the job's memory group, and when it was first seen (ns since time zero). */
+  /** Rise of `oom_kill` of the job's memory group, and the time of its first sample (ns since time zero). */
   readonly group: { readonly kills: number; readonly timeNs: number; readonly dedicated: boolean } | null;
   /** Rise of the machine's `oom_kill` in /proc/vmstat. */
   readonly machineKills: number | null;
-  /** Processes of the job among those that the kernel's log names as killed. */
+  /** Processes of the job that the kernel's log lists as killed. */
   readonly victims: readonly KernelVictim[];
 }
 

@@ -64,7 +64,7 @@ describe("the reports of runtimes, as they print them", () => {
     expect(one(`step 1\n${line}\n`)).toMatchObject({ runtime, wording: "report", line: 1 });
   });
 
-  it("takes an exception's own line for a report only under its stack", () => {
+  it("classifies an exception's line as a report only below its stack", () => {
     const stack =
       'Traceback (most recent call last):\n  File "a.py", line 2, in <module>\n    x()\n    ^^^\nMemoryError';
     expect(one(stack)).toMatchObject({ runtime: "python", wording: "report", exception: "MemoryError" });
@@ -77,14 +77,14 @@ describe("the reports of runtimes, as they print them", () => {
   });
 });
 
-describe("words that anybody may print", () => {
+describe("messages that any program may print", () => {
   it.each([
     "CUDA out of memory",
     "RuntimeError: CUDA error: out of memory",
     "malloc: Cannot allocate memory",
     "sh: 1: Cannot fork: Cannot allocate memory",
     "Out of memory!",
-  ])("%s counts as words", (line) => {
+  ])("%s is classified as words", (line) => {
     expect(one(line)).toMatchObject({ wording: "words" });
   });
 
@@ -98,13 +98,13 @@ describe("words that anybody may print", () => {
     "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process/resource limits reached",
     "Killed",
     "room for everything, also for zooming",
-  ])("%s counts for nothing", (line) => {
+  ])("%s is ignored", (line) => {
     expect(findMessages(line)).toEqual([]);
   });
 });
 
 describe("sizes in a report", () => {
-  it("come in PyTorch's older and newer wording", () => {
+  it("are read in PyTorch's older and newer wording", () => {
     expect(
       sizesIn(
         "Tried to allocate 2.00 GiB (GPU 0; 79.15 GiB total capacity; 77.20 GiB already allocated; 1.12 GiB free; 77.50 GiB reserved in total by PyTorch)",
@@ -129,7 +129,7 @@ describe("sizes in a report", () => {
     });
   });
 
-  it("are binary also where the program writes MB, as MPS does", () => {
+  it("are binary even when the program writes MB, like MPS", () => {
     expect(
       sizesIn(
         "(MPS allocated: 1.50 GB, other allocations: 300.00 MB, max allowed: 2.00 GB). Tried to allocate 64.00 MB on private pool.",
@@ -141,7 +141,7 @@ describe("sizes in a report", () => {
     });
   });
 
-  it("are unknown where the text says nothing", () => {
+  it("are unknown when the text contains none", () => {
     expect(Object.values(sizesIn("std::bad_alloc"))).toEqual([null, null, null, null, null]);
   });
 });

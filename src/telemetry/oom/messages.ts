@@ -1,12 +1,12 @@
 import { MAX_MESSAGE } from "./out-of-memory.ts";
 
 /**
- * How much a text is worth. `report`: a form that only the runtime itself writes when it fails (sizes, an exception's own line
- * under its stack). `words`: words that a program may also say on its own account.
+ * Reliability of a message. `report`: a form that only the runtime writes when it fails (sizes, an exception's line
+ * below its stack). `words`: a message that any program may print.
  */
 export type Wording = "report" | "words";
 
-/** A place in the output that speaks of memory having run out. */
+/** An out-of-memory message in the output. */
 export interface OutputMessage {
   readonly runtime: string;
   readonly wording: Wording;
@@ -15,7 +15,7 @@ export interface OutputMessage {
   readonly text: string;
   /** 0-based number of the line. */
   readonly line: number;
-  /** Characters from the end of this line to the end of the text. */
+  /** Characters between the end of this line and the end of the text. */
   readonly fromEnd: number;
 }
 
@@ -23,19 +23,22 @@ interface Rule {
   readonly runtime: string;
   readonly pattern: RegExp;
   readonly wording: Wording;
-  /** Name of the error where the pattern's group `exception` does not hold it. */
+  /** Name of the error where the pattern has no group `exception`. */
   readonly exception?: string;
 }
 
-/** Lines are cut here before patterns see them: what is looked for stands at the beginning, and time stays linear. */
+/**
+ * Lines are truncated to this length before matching, so that the time stays linear. The relevant words are at the
+ * begin.
+ */
 const LINE_CHARACTERS = 4096;
-/** Lines that no rule could match are most of any output. */
+/** Quick test that excludes most lines of any output. */
 const WORTH_A_LOOK = /memory|alloc|OOM|oom[-_ ]?kill|exhausted|Cannot allocate/i;
-/** What launchers put before a line: "[rank0]: ", "[1,2]<stderr>:", "2: " (srun -l), "(pid=12) ". */
+/** Prefixes of launchers: "[rank0]: ", "[1,2]<stderr>:", "2: " (srun -l), "(pid=12) ". */
 const PREFIX = /^(?:\[[^\]]{1,60}\](?:<[a-z]+>)?:? ?|\d{1,6}: |\([^)]{1,60}pid=\d+[^)]{0,40}\) )/;
 
 /**
- * The wording of runtimes, most telling first. All of it was taken from the programs themselves: PyTorch 1.13 to 2.9, NumPy,
+ * Messages of runtimes, most specific first. All were taken from the programs themselves: PyTorch 1.13 to 2.9, NumPy,
  * TensorFlow and XLA, libstdc++ and libc++, V8, HotSpot, Go, Rust, glibc tools, R, Julia, PHP, Slurm.
  */
 const RULES: readonly Rule[] = [
@@ -112,7 +115,7 @@ const RULES: readonly Rule[] = [
     wording: "report",
   },
   { runtime: "kernel", pattern: /slurmstepd: error: .{0,80}oom[_-]kill event/i, wording: "report" },
-  // An exception's own line; under a stack it is a report, see findMessages.
+  // An exception's line. Below a stack it is a report, see findMessages.
   {
     runtime: "torch",
     pattern: /^(?<exception>torch(?:\.\w{1,40}){0,4}\.OutOfMemoryError)(?:$|:)/,
@@ -140,13 +143,13 @@ const RULES: readonly Rule[] = [
   { runtime: "c", pattern: /^(?:[\w./-]{1,80}: )?(?:fatal )?(?:error: )?[Oo]ut of memory[.!]?\s*$/, wording: "words" },
 ];
 
-/** A line of a Python, Node or Java stack: what comes directly after or before it is the error itself. */
+/** A line of a Python, Node or Java stack. The lines directly before and after a stack belong to the error. */
 const STACK_LINE =
   /^\s+(?:File ".{1,400}", line \d+|at |\.\.\. \d+ more)|^Traceback \(most recent call last\):|^\s{4,}\S/;
 
 /**
- * Every line of the output that speaks of memory having run out, in order. Linear in the length of the text.
- * @param text what the command printed; outside text
+ * All out-of-memory messages of the output, in order. Linear in the length of the text.
+ * @param text the command's output, which is untrusted
  */
 export function findMessages(text: string): OutputMessage[] {
   const found: OutputMessage[] = [];

@@ -6,17 +6,19 @@ const bytes = v.pipe(v.number(), v.minValue(0));
 
 /** One call on the stack of the failing request. */
 export const OomFrameSchema = v.object({
-  /** As the program named it. */
+  /** The name that the program reported. */
   file: text,
   /** 1-based; 0 when unknown. */
   line: count,
   function: text,
-  /** Text of the source line; "" when the report of the error did not show it. */
+  /** Text of the source line; "" when the error's report lacks it. */
   code: text,
 });
 export type OomFrame = v.InferOutput<typeof OomFrameSchema>;
 
-/** Sizes that an out-of-memory report names, bytes; null = it does not say. Texts round to two decimals of their unit. */
+/**
+ * Sizes in an out-of-memory report, bytes; null = missing. Texts round to two decimals of their unit.
+ */
 export const OomSizesSchema = v.object({
   requested_bytes: v.nullable(bytes),
   allocated_bytes: v.nullable(bytes),
@@ -35,19 +37,19 @@ export const NO_SIZES: OomSizes = {
   total_bytes: null,
 };
 
-/** That a run ran out of memory, in `recording.json`. Text of the measured program stands in it unescaped. */
+/** Out-of-memory error of a run, in `recording.json`. It contains unescaped text of the measured program. */
 export const OutOfMemorySchema = v.object({
-  /** `established` fails the verdict; `suspected` is told and warns: only the program's words speak for it. */
+  /** `established` fails the verdict. `suspected` warns: only the program's output indicates it. */
   certainty: v.picklist(["established", "suspected"]),
-  /** 0 to 1: how much the strongest piece of evidence is worth. */
+  /** 0 to 1: confidence of the strongest evidence. */
   confidence: v.pipe(v.number(), v.minValue(0), v.maxValue(1)),
-  /** The command went on after it and ended with status 0. */
+  /** The command continued after it and ended with status 0. */
   swallowed: v.boolean(),
-  /** Who told: the probe inside the process, the kernel, or the command's output. */
+  /** Source: the probe inside the process, the kernel, or the command's output. */
   source: v.picklist(["probe", "kernel", "output"]),
-  /** Whose memory: `torch`, `python`, `numpy`, `node`, `java`, `c++`, …, `kernel` for a process that was killed. */
+  /** Runtime of the memory: `torch`, `python`, `numpy`, `node`, `java`, `c++`, …, `kernel` for a killed process. */
   runtime: text,
-  /** Nanoseconds since time zero of the recording; null when the moment is not known (output has no clock). */
+  /** Nanoseconds since time zero of the recording; null when unknown (output has no clock). */
   time_ns: v.nullable(v.number()),
   pid: v.nullable(v.number()),
   rank: v.nullable(count),
@@ -58,14 +60,14 @@ export const OutOfMemorySchema = v.object({
   step: v.nullable(count),
   /** Innermost call first, at most 32; empty when unknown. */
   stack: v.array(OomFrameSchema),
-  /** How many such errors are known of; at least 1. */
+  /** Number of known errors; at least 1. */
   errors: v.pipe(v.number(), v.integer(), v.minValue(1)),
-  /** What speaks for it, one sentence each. */
+  /** Evidence, one sentence each. */
   evidence: v.array(text),
 });
 export type OutOfMemory = v.InferOutput<typeof OutOfMemorySchema>;
 
-/** Calls kept of a stack. */
+/** Maximum number of kept frames of a stack. */
 export const MAX_FRAMES = 32;
-/** Characters kept of a message. */
+/** Maximum number of kept characters of a message. */
 export const MAX_MESSAGE = 2000;

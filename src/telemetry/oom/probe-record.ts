@@ -1,13 +1,13 @@
 import { MAX_MESSAGE, type OomSizes } from "./out-of-memory.ts";
 
-/** What the probe wrote down at the moment of one out-of-memory error. */
+/** Record of the probe about one out-of-memory error. */
 export interface ProbeOom {
   /** File names in the probe's directory. */
   readonly file: string;
   readonly snapshot: string | null;
-  /** `torch-observer`, `torch-exception`, `memory-error`, `hook`, …; "" when the record does not say. */
+  /** `torch-observer`, `torch-exception`, `memory-error`, `hook`, …; "" when the record lacks it. */
   readonly kind: string;
-  /** CLOCK_MONOTONIC; null when the record does not say. */
+  /** CLOCK_MONOTONIC; null when the record lacks it. */
   readonly monotonicNs: bigint | null;
   readonly pid: number | null;
   readonly rank: number | null;
@@ -24,8 +24,8 @@ export const OOM_FILE = /^((\d{1,10})\.\d{1,6})\.oom\.(\d{1,6})$/;
 const SNAPSHOT_FILE = /^\d{1,10}\.\d{1,6}\.oom\.\d{1,6}\.pickle$/;
 
 /**
- * Lines `key=value` with `%`, CR and LF percent-encoded in values. Lines without `=` are skipped: a process may die while it
- * writes.
+ * Lines `key=value` with `%`, CR and LF percent-encoded in values. Lines without `=` are skipped, because a process may
+ * die while it writes.
  */
 export function probeLines(text: string): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
@@ -48,14 +48,14 @@ function whole(text: string | undefined): number | null {
   return Number.isSafeInteger(value) ? value : null;
 }
 
-/** A size in bytes; one that no machine has (a program may ask for 2^60) is rounded to a double. */
+/** A size in bytes. An impossible one (a program may request 2^60) is rounded to a double. */
 function size(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,20}$/.test(text) ? Number(text) : null;
 }
 
 const some = (text: string | undefined): string | null => (text === undefined || text === "" ? null : text);
 
-/** The record of one error; `info` is the text of the process's `.info`, "" when it has none. Total: outside text. */
+/** Parses the record of one error; `info` is the text of the process's `.info`, or "". Accepts any untrusted text. */
 export function probeOom(name: string, text: string, info: string): ProbeOom {
   const values = probeLines(text);
   const process = probeLines(info);
@@ -68,7 +68,7 @@ export function probeOom(name: string, text: string, info: string): ProbeOom {
     monotonicNs: /^\d{1,19}$/.test(time) ? BigInt(time) : null,
     pid: whole(process.get("pid")) ?? whole(OOM_FILE.exec(name)?.[2]),
     rank: whole(process.get("rank")),
-    // Python does not name the module of its own exceptions either.
+    // Python omits the module of builtin exceptions as well.
     exception: some(values.get("exception")?.replace(/^builtins\./, "")),
     message: some(values.get("message")?.slice(0, MAX_MESSAGE)),
     device: some(values.get("device")),

@@ -3,20 +3,22 @@ import type { ProbeOom } from "./probe-record.ts";
 import { deviceIn, sizesIn } from "./sizes.ts";
 import { pythonStack } from "./stack.ts";
 
-/** Errors in the order in which they happened; the first is the cause, what follows on it (other ranks, retries) is counted. */
+/**
+ * Errors in the order of their times. The first is the cause, and those that follow (other ranks, retries) are counted.
+ */
 export function inOrder(records: readonly ProbeOom[]): readonly ProbeOom[] {
   return [...records].sort((a, b) => Number((a.monotonicNs ?? 0n) - (b.monotonicNs ?? 0n)));
 }
 
-/** Sizes of the record, and of its message where the record knows none. */
+/** Sizes of the record, or of its message where the record has none. */
 function sizesOf({ sizes, message }: ProbeOom): OomSizes {
-  const told = message === null ? NO_SIZES : sizesIn(message);
+  const named = message === null ? NO_SIZES : sizesIn(message);
   return {
-    requested_bytes: sizes.requested_bytes ?? told.requested_bytes,
-    allocated_bytes: sizes.allocated_bytes ?? told.allocated_bytes,
-    reserved_bytes: sizes.reserved_bytes ?? told.reserved_bytes,
-    free_bytes: sizes.free_bytes ?? told.free_bytes,
-    total_bytes: sizes.total_bytes ?? told.total_bytes,
+    requested_bytes: sizes.requested_bytes ?? named.requested_bytes,
+    allocated_bytes: sizes.allocated_bytes ?? named.allocated_bytes,
+    reserved_bytes: sizes.reserved_bytes ?? named.reserved_bytes,
+    free_bytes: sizes.free_bytes ?? named.free_bytes,
+    total_bytes: sizes.total_bytes ?? named.total_bytes,
   };
 }
 
@@ -25,7 +27,9 @@ function runtimeOf({ kind, exception, message }: ProbeOom): string {
   return /DefaultCPUAllocator|(?:CUDA|HIP|XPU|MPS backend) out of memory/.test(message ?? "") ? "torch" : "python";
 }
 
-/** Everything that a record of the probe tells of an error; `startNs` is CLOCK_MONOTONIC at time zero of the recording. */
+/**
+ * Facts of a probe's record about an error; `startNs` is CLOCK_MONOTONIC at time zero of the recording.
+ */
 export function probeWitness(record: ProbeOom, startNs: bigint) {
   return {
     runtime: runtimeOf(record),

@@ -41,7 +41,7 @@ function first(text: string, patterns: readonly RegExp[]): number | null {
   return null;
 }
 
-/** The sizes that the text of an out-of-memory error names. */
+/** The sizes in the text of an out-of-memory error. */
 export function sizesIn(text: string): OomSizes {
   const allocated = first(text, ALLOCATED);
   const unallocated = first(text, UNALLOCATED);
@@ -57,7 +57,7 @@ export function sizesIn(text: string): OomSizes {
   };
 }
 
-/** The device that the text of an out-of-memory error names ("cuda:0", "mps:0", "host"); null when it names none. */
+/** The device in the text of an out-of-memory error ("cuda:0", "mps:0", "host"); null without one. */
 export function deviceIn(text: string): string | null {
   const gpu = /\bGPU (\d{1,4})\b/.exec(text);
   if (gpu !== null) return `cuda:${gpu[1]}`;

@@ -19,19 +19,19 @@ describe("stackAround", () => {
     expect(tracebackText(PYTHON, 7)).toBe(`${PYTHON.split("\n").slice(1).join("\n")}\n`);
   });
 
-  it("reads it behind a launcher's prefix", () => {
+  it("reads it after a launcher's prefix", () => {
     const prefixed = PYTHON.replaceAll(/^/gm, "[rank2]: ");
     expect(stackAround(prefixed, 7).map(({ line }) => line)).toEqual([4, 6]);
   });
 
-  it("takes the last of chained tracebacks", () => {
+  it("reads the last of chained tracebacks", () => {
     const chained = `${PYTHON}\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File "b.py", line 9, in f\nMemoryError`;
     expect(stackAround(chained, chained.split("\n").length - 1)).toEqual([
       { file: "b.py", line: 9, function: "f", code: "" },
     ]);
   });
 
-  it("does not take an earlier error's traceback for this one's", () => {
+  it("ignores the traceback of an earlier error", () => {
     const text = `${PYTHON}\ntrying again\nCUDA out of memory. Tried to allocate 2.00 GiB`;
     expect(stackAround(text, 9)).toEqual([]);
   });
@@ -50,7 +50,7 @@ describe("stackAround", () => {
     expect(stackAround(go, 0).at(-1)).toMatchObject({ file: "/p/main.go", line: 3, function: "main.main" });
   });
 
-  it("reads a traceback as Python's traceback module gives it", () => {
+  it("reads a traceback in the format of Python's traceback module", () => {
     expect(pythonStack(PYTHON.split("\n").slice(1)).map(({ function: name }) => name)).toEqual(["grow", "<module>"]);
     expect(pythonStack([])).toEqual([]);
   });

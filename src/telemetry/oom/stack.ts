@@ -8,7 +8,7 @@ const V8_FRAME = /^\s{4}at (?:(?:async )?(?<name>[^(]{1,200}) \()?(?<file>[^()]{
 const JAVA_FRAME = /^\s{0,8}at (?<name>[\w.$<>/]{1,300})\((?<file>[\w$]{1,200}\.(?:java|kt|scala)):(?<line>\d{1,9})\)$/;
 const GO_FRAME = /^\t(?<file>\/?[^\t:]{1,1000}\.go):(?<line>\d{1,9})(?: \+0x[0-9a-f]+)?/;
 
-/** Lines looked through from the message for its stack. */
+/** Maximum distance of the stack from the message, lines. */
 const REACH = 400;
 
 function frame(match: RegExpExecArray, name: string | undefined, code = ""): OomFrame {
@@ -20,7 +20,7 @@ function frame(match: RegExpExecArray, name: string | undefined, code = ""): Oom
   };
 }
 
-/** A Python traceback, wherever in the text its frames stand; innermost call first. */
+/** A Python traceback, anywhere in the text; innermost call first. */
 export function pythonStack(lines: readonly string[]): OomFrame[] {
   const frames: OomFrame[] = [];
   for (const [i, line] of lines.entries()) {
@@ -35,7 +35,7 @@ export function pythonStack(lines: readonly string[]): OomFrame[] {
   return frames.reverse().slice(0, MAX_FRAMES);
 }
 
-/** Frames that follow the error's own line, as V8, HotSpot and Go print them; innermost call first. */
+/** Frames after the error's line, in the format of V8, HotSpot and Go; innermost call first. */
 function followingStack(lines: readonly string[]): OomFrame[] {
   const frames: OomFrame[] = [];
   for (const [i, line] of lines.entries()) {
@@ -49,8 +49,8 @@ function followingStack(lines: readonly string[]): OomFrame[] {
 }
 
 /**
- * The stack of the error whose own line is line `at` of the text: a Python traceback above it, or the frames of another runtime
- * below it. Empty when it has none.
+ * The stack of the error whose message is line `at` of the text: a Python traceback above it, or the frames of another
+ * runtime below it. Empty without one.
  */
 export function stackAround(text: string, at: number): OomFrame[] {
   const lines = text.split("\n");
@@ -58,13 +58,13 @@ export function stackAround(text: string, at: number): OomFrame[] {
   const start = above.findLastIndex((line) => PYTHON_START.test(line));
   if (start >= 0) {
     const stack = pythonStack(above.slice(start));
-    // A traceback further up belongs to another error when lines of plain output stand between.
+    // Plain output between a traceback and the message means that the traceback belongs to another error.
     if (stack.length > 0 && above.slice(start + 1).every((line) => isStackLine(line))) return stack;
   }
   return followingStack(lines.slice(at + 1, at + 1 + REACH));
 }
 
-/** Text of the traceback that ends at line `at`, for a file of its own; null when there is none. */
+/** Text of the traceback that ends at line `at`, for a separate file; null without one. */
 export function tracebackText(text: string, at: number): string | null {
   const lines = text.split("\n");
   const from = Math.max(0, at - REACH);
@@ -72,7 +72,9 @@ export function tracebackText(text: string, at: number): string | null {
   return start < 0 ? null : `${lines.slice(from + start, at + 1).join("\n")}\n`;
 }
 
-/** A probe's traceback, whole: with the line that begins it and the error's own, which are not part of the frames it wrote down. */
+/**
+ * A probe's complete traceback: with its first line and the error's line, which are not part of the recorded frames.
+ */
 export function recordedTraceback({ traceback, exception, message }: ProbeOom): string {
   const frames = (traceback ?? "").trimEnd();
   const head = PYTHON_START.test(frames.split("\n", 1)[0] ?? "") ? "" : "Traceback (most recent call last):\n";

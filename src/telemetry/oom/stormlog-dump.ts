@@ -3,20 +3,20 @@ import { telemetryEvents } from "../formats/stormlog/sample-events.ts";
 import type { Recording, RecordingInfo, TelemetryEvent } from "../recording/model.ts";
 import type { OutOfMemory } from "./out-of-memory.ts";
 
-/** Events that Stormlog's flight recorder keeps (`oom_flight_recorder.py`, buffer_size). */
+/** Number of events in Stormlog's flight recorder (`oom_flight_recorder.py`, buffer_size). */
 const MAX_EVENTS = 10_000;
 
-/** A dump as Stormlog's flight recorder writes one: its directory's name and the text of its files. */
+/** A dump in the layout of Stormlog's flight recorder: its directory's name and the text of its files. */
 export interface StormlogDump {
   readonly name: string;
   readonly files: Readonly<Record<"events.json" | "metadata.json" | "environment.json" | "manifest.json", string>>;
 }
 
-/** Messages that Stormlog's classifier knows, in its order. */
+/** Messages of Stormlog's classifier, in its order. */
 const PATTERNS = ["out of memory", "resource exhausted", "failed to allocate", "allocation failed"];
 
-/** The reason in the words of Stormlog's classifier; where it knows none, in the same style with our own. */
-export function dumpReason(oom: OutOfMemory): string {
+/** The reason by Stormlog's classifier, or our own in the same style. */
+function dumpReason(oom: OutOfMemory): string {
   const name = (oom.exception ?? "").toLowerCase();
   if (name.endsWith("outofmemoryerror") && oom.runtime === "torch") return "torch.cuda.OutOfMemoryError";
   if (name.endsWith("resourceexhaustederror")) return "tensorflow.ResourceExhaustedError";
@@ -30,7 +30,7 @@ export function dumpReason(oom: OutOfMemory): string {
 /** "20261121T134700Z" */
 const stampOf = (date: Date): string => date.toISOString().replace(/[-:]|\.\d{3}/g, "");
 
-/** Python writes a name's module apart from the name. */
+/** Python writes the module separately from the name. */
 function exceptionName(oom: OutOfMemory): { readonly type: string; readonly module: string } {
   if (oom.exception === null) return { type: oom.source === "kernel" ? "OomKill" : "OutOfMemory", module: oom.runtime };
   const dot = oom.exception.lastIndexOf(".");
@@ -40,9 +40,9 @@ function exceptionName(oom: OutOfMemory): { readonly type: string; readonly modu
 }
 
 /**
- * An event under the names that Stormlog's recorder uses, and beside them the names of telemetry version 2: by those its own
- * loader makes the same event of it that `events.json` of the run holds (by the older ones alone it would take allocated for used
- * memory), so that a directory with both counts it once.
+ * An event under the names of Stormlog's recorder, and those of telemetry version 2: by the latter its loader reads the
+ * same event as in the run's `events.json` (by the older ones alone it would read allocated as used memory), so that a
+ * directory with both contains it once.
  */
 function dumpedEvent(event: TelemetryEvent): Record<string, unknown> {
   const known = Object.entries({
@@ -80,14 +80,14 @@ function dumpedEvent(event: TelemetryEvent): Record<string, unknown> {
   };
 }
 
-/** JSON with indent 2; nanoseconds keep all their digits. */
+/** JSON with indent 2 and exact nanoseconds. */
 function json(document: unknown): string {
   const text = JSON.stringify(document, (_, value) => (typeof value === "bigint" ? String(value) : value), 2);
-  // Within a string the quotes of this pattern would be escaped: it matches members alone.
+  // Quotes inside a string would be escaped, so this pattern matches members only.
   return `${text.replace(/("timestamp_ns": )"(\d+)"/g, "$1$2")}\n`;
 }
 
-/** The sample that speaks for the failing device: the last one of it, else the last of any. */
+/** The sample of the failing device: its last one, else the last of any. */
 function lastSampleOf(events: readonly TelemetryEvent[], oom: OutOfMemory): TelemetryEvent | undefined {
   const samples = events.filter(({ eventType }) => eventType === "sample");
   const id = oom.device === "host" ? -1 : Number(/:(\d+)$/.exec(oom.device ?? "")?.[1] ?? Number.NaN);
@@ -104,8 +104,8 @@ export interface DumpRequest {
 }
 
 /**
- * The dump of one error in the layout of Stormlog's out-of-memory flight recorder (0.2.9, `oom_flight_recorder.py`). Null when the
- * window holds no sample that Stormlog has a place for.
+ * The dump of one error in the layout of Stormlog's out-of-memory flight recorder (0.2.9, `oom_flight_recorder.py`).
+ * Null when the window contains no sample that Stormlog can represent.
  */
 export function stormlogDump({ window, oom, info, sequence }: DumpRequest): StormlogDump | null {
   const all = telemetryEvents(window, { everySample: true });

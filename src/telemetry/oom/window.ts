@@ -6,7 +6,7 @@ export interface OomWindow {
   readonly toNs: number;
 }
 
-/** Kept before an out-of-memory error, and after one that the run outlived, nanoseconds. */
+/** Time kept before an out-of-memory error, and after one that the run survived, nanoseconds. */
 const BEFORE_NS = 10e9;
 const AFTER_NS = 1e9;
 
@@ -20,8 +20,8 @@ function lastSample(recording: Recording): number | null {
 }
 
 /**
- * The last ten seconds up to the error and at most one beyond it; up to the last sample where the moment is not known, since
- * output that tells of a fatal error is the run's last word. Null when nothing was sampled.
+ * The last ten seconds up to the error and at most one second beyond it. Up to the last sample when the time is
+ * unknown, because a fatal error is at the end of the output. Null without samples.
  */
 export function oomWindow(recording: Recording, timeNs: number | null): OomWindow | null {
   const last = lastSample(recording);
@@ -49,7 +49,7 @@ function rowsWithin(table: SampleTable, { fromNs, toNs }: OomWindow): SampleTabl
   };
 }
 
-/** Every sample of the window at full rate, times as in the whole recording. */
+/** All samples of the window at full rate, with times of the whole recording. */
 export function cutToWindow(recording: Recording, window: OomWindow): Recording {
   return {
     ...recording,

@@ -4,17 +4,17 @@ import { alignClocks, type RankClock, stepTimes } from "./clock-alignment.ts";
 const EPOCH_NS = 1_700_000_000_000_000_000n;
 const MS = 1_000_000;
 
-/** A rank that begins late and whose clock is off; its steps end when those of the others do. */
+/** A rank that begins late and whose clock is off. Its steps end together with those of the others. */
 function clock(rank: number, { lateMs = 0, offMs = 0, from = 0, steps = 50 }): RankClock {
   const epochNs = EPOCH_NS + BigInt(lateMs + offMs) * BigInt(MS);
-  // One row for each step from `from` on, 100 ms apart on everybody's wall.
+  // One row for each step from `from` on, 100 ms apart in real time.
   const rows = Float64Array.from({ length: steps }, (_, i) => i + from);
   const timeNs = rows.map((step) => (step * 100 - lateMs + 20) * MS);
   return { rank, firstNs: epochNs + BigInt(timeNs[0] ?? 0), moments: stepTimes(epochNs, timeNs, rows, null) };
 }
 
 describe("clocks of several ranks", () => {
-  it("are believed where ranks began at different times and their machines keep time", () => {
+  it("are used when ranks began at different times and their machines keep time", () => {
     const late = clock(1, { lateMs: 1300, from: 13 });
     const aligned = alignClocks([late, clock(0, {})]);
     expect(aligned).toMatchObject({ used: "wall-clock", wallClockRanks: [1], wallClockErrorNs: 0 });
@@ -22,21 +22,21 @@ describe("clocks of several ranks", () => {
     expect(aligned.offsets.get(1)).toBe(0n);
   });
 
-  it("are put aside for first samples where one is hours off", () => {
+  it("are replaced by first samples when one is hours off", () => {
     const wrong = clock(1, { offMs: 7_200_000 });
     const aligned = alignClocks([clock(0, {}), wrong]);
     expect(aligned).toMatchObject({ used: "first-samples", wallClockRanks: [], firstSampleErrorNs: 0 });
     expect(aligned.offsets.get(1)).toBe(BigInt(7_200_000) * BigInt(MS));
   });
 
-  it("are judged rank by rank", () => {
+  it("are chosen rank by rank", () => {
     const all = [clock(0, {}), clock(1, { lateMs: 900, from: 9 }), clock(2, { offMs: -3_600_000 })];
     expect(alignClocks(all)).toMatchObject({ used: "both", wallClockRanks: [1] });
-    // The order in which ranks are given changes nothing.
+    // The order of the ranks has no effect.
     expect(alignClocks([...all].reverse())).toEqual(alignClocks(all));
   });
 
-  it("are first samples without steps to compare, as Stormlog has it", () => {
+  it("are replaced by first samples without common steps, as in Stormlog", () => {
     const bare = (rank: number, atMs: number): RankClock => ({
       rank,
       firstNs: EPOCH_NS + BigInt(atMs * MS),
@@ -53,8 +53,8 @@ describe("clocks of several ranks", () => {
   });
 });
 
-describe("moments of steps", () => {
-  it("are few, and two ranks of any length have some in common", () => {
+describe("times of steps", () => {
+  it("are few, and two ranks of any length have common ones", () => {
     const of = (length: number, from: number) => {
       const steps = Float64Array.from({ length }, (_, i) => from + i);
       return stepTimes(0n, steps, steps, null);
@@ -65,7 +65,7 @@ describe("moments of steps", () => {
     expect(common?.length).toBeGreaterThan(0);
   });
 
-  it("are those at the ends of steps, where the source tells them", () => {
+  it("are those of the ends of steps if the source records them", () => {
     const steps = Float64Array.of(1, 1, 2, 2, Number.NaN, 3);
     const times = Float64Array.of(10, 20, 30, 40, 50, 60);
     expect(stepTimes(5n, times, steps, Uint8Array.of(0, 1, 0, 1, 0, 1))).toMatchObject({

@@ -1,13 +1,14 @@
 /**
- * Clocks of several recordings of one job on one time axis. Two ways exist and neither is always right: first samples coincide
- * (Stormlog's way; it needs no clock that is set, but takes a rank that started later for one whose clock is ahead), or the wall
- * clocks are believed (exact within one machine and between machines that keep time; useless where one does not). Ranks of a job
- * that train together end their steps together: whichever way puts those moments closer to each other is taken, rank by rank.
+ * Clocks of several recordings of one job on one time axis. Two methods exist and neither is always right. First
+ * samples coincide (Stormlog's method, which needs no synchronised clock, but takes a rank that started later for one
+ * whose clock is ahead). Or the wall clocks are used (exact within one machine and between synchronised ones, useless
+ * otherwise). Ranks that train together end their steps together, so the method that brings those times closer to each
+ * other is chosen, rank by rank.
  */
 
-/** When one rank came to some of its steps: few of them, the same for every rank whatever its length. */
+/** Times of some of a rank's steps: few of them, the same for every rank of any length. */
 export interface StepTimes {
-  /** Every how many steps one is kept; a power of two, so that two ranks always have some in common. */
+  /** Distance of the kept steps: a power of two, so that two ranks always have common ones. */
   readonly stride: number;
   readonly steps: readonly number[];
   /** Unix nanoseconds. */
@@ -15,12 +16,12 @@ export interface StepTimes {
 }
 
 const MAX_MOMENTS = 64;
-/** Fewer steps in common than this say nothing about two clocks. */
+/** With fewer common steps two clocks cannot be compared. */
 const MIN_COMMON = 3;
 
 /**
- * @param steps one for every row, NaN where there is none
- * @param ends rows taken at the end of a step (1), where the source has such; else the first row of a step counts
+ * @param steps one per row, NaN without a step
+ * @param ends 1 for rows at the end of a step, if the source has such rows; else the first row of a step is used
  */
 export function stepTimes(
   epochNs: bigint,
@@ -55,14 +56,17 @@ export interface RankClock {
   readonly moments: StepTimes | null;
 }
 
-/** How the clocks of a job's ranks were put on one axis. */
+/** How the clocks of a job's ranks were aligned. */
 export interface ClockAlignment {
   readonly used: "first-samples" | "wall-clock" | "both";
-  /** What each rank's clock is moved back by, nanoseconds. */
+  /** Offset that is subtracted from each rank's clock, nanoseconds. */
   readonly offsets: ReadonlyMap<number, bigint>;
-  /** Ranks that stand on the wall clock. */
+  /** Ranks on the wall clock. */
   readonly wallClockRanks: readonly number[];
-  /** Middle distance between the same step of two ranks, nanoseconds, each way; null where steps could not be compared. */
+  /**
+   * Median distance between the same step of two ranks, nanoseconds, for each method; null where steps could not be
+   * compared.
+   */
   readonly firstSampleErrorNs: number | null;
   readonly wallClockErrorNs: number | null;
 }
@@ -72,7 +76,10 @@ function middle(values: readonly number[]): number {
   return sorted[sorted.length >> 1] ?? 0;
 }
 
-/** Middle distance between steps that both ranks came to, with the second clock moved back by `offset`; null = too few. */
+/**
+ * Median distance between the common steps of two ranks, with `offset` subtracted from the second clock; null = too
+ * few.
+ */
 function distance(reference: ReadonlyMap<number, bigint>, moments: StepTimes, offset: bigint): number | null {
   const distances: number[] = [];
   for (const [i, step] of moments.steps.entries()) {
@@ -83,8 +90,8 @@ function distance(reference: ReadonlyMap<number, bigint>, moments: StepTimes, of
 }
 
 /**
- * Put the ranks' clocks on that of rank 0, or of the lowest rank. Without a wall clock, or steps to compare by, first samples
- * coincide. Only whole clocks are moved: no sample changes its place among those of its rank.
+ * Aligns the ranks' clocks with that of rank 0, or of the lowest rank. Without a wall clock or common steps, first
+ * samples coincide. Only whole clocks are moved, so the order of a rank's samples stays.
  */
 export function alignClocks(clocks: readonly RankClock[]): ClockAlignment {
   const sorted = [...clocks].sort((a, b) => a.rank - b.rank);

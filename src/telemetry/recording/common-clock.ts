@@ -1,11 +1,11 @@
 import type { Column, SampleTable } from "./model.ts";
 
-/** A reading stands for the time until the next one, but for no longer than this: then its source has fallen silent. Nanoseconds. */
-export const HOLD_NS = 2e9;
+/** A sample is valid until the next one, but at most for this long, when its source stopped. Nanoseconds. */
+const HOLD_NS = 2e9;
 
 /**
- * The last known value at or before each moment, NaN where that is older than {@link HOLD_NS} or there is none. Both clocks
- * ascend; unknown values are skipped.
+ * The last known value at or before each time, NaN where that is older than {@link HOLD_NS} or missing. Both clocks
+ * ascend. Unknown values are skipped.
  */
 export function heldAt(timeNs: Float64Array, values: Float64Array, at: Float64Array): Float64Array {
   const held = new Float64Array(at.length).fill(Number.NaN);
@@ -28,7 +28,7 @@ function ascending(timeNs: Float64Array): boolean {
   return true;
 }
 
-/** Every moment of several clocks, each once, ascending. */
+/** All times of several clocks without duplicates, ascending. */
 function union(clocks: readonly Float64Array[]): Float64Array {
   const all = new Float64Array(clocks.reduce((length, clock) => length + clock.length, 0));
   let filled = 0;
@@ -43,9 +43,9 @@ function union(clocks: readonly Float64Array[]): Float64Array {
 }
 
 /**
- * Tables of one rank and device with disjoint columns as one, for readers that want their counters side by side: a row for
- * every moment of any of them, each counter held until its next reading. Null when they are not of that kind: a column stands
- * twice, or a clock is missing or runs backwards.
+ * Joins tables of one rank and device with disjoint columns, for readers that need their counters side by side: a row
+ * for every time of any of them, each counter valid until its next sample. Null when a column is in two tables, or a
+ * clock is missing or runs backwards.
  */
 export function onCommonClock(tables: readonly SampleTable[]): SampleTable | null {
   const [first] = tables;
@@ -74,7 +74,7 @@ export function onCommonClock(tables: readonly SampleTable[]): SampleTable | nul
   };
 }
 
-/** The tables of a recording, those of one rank and device on one clock where they can be. */
+/** The tables of a recording, those of one rank and device joined where possible. */
 export function combinedTables(tables: readonly SampleTable[]): SampleTable[] {
   const groups = new Map<string, SampleTable[]>();
   for (const table of tables) {

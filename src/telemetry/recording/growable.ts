@@ -2,8 +2,8 @@ const FIRST_CHUNK = 1024;
 const LARGEST_CHUNK = 1 << 20;
 
 /**
- * A Float64Array that grows: values go into chunks that are never copied while growing, so that a column of tens of
- * millions of samples costs eight bytes a value and one copy at the end.
+ * A Float64Array that grows: values go into chunks that are never copied while growing, so a column of tens of millions
+ * of samples costs eight bytes a value and one copy at the end.
  */
 export class GrowableColumn {
   readonly #full: Float64Array[] = [];
@@ -20,12 +20,12 @@ export class GrowableColumn {
     this.#chunk[this.#used++] = value;
   }
 
-  /** Append NaN until the column has `length` values. */
+  /** Appends NaN until the column has `length` values. */
   padTo(length: number): void {
     while (this.length < length) this.push(Number.NaN);
   }
 
-  /** Replace the last value; the column must not be empty. */
+  /** Replaces the last value. The column must not be empty. */
   setLast(value: number): void {
     if (this.#used > 0) this.#chunk[this.#used - 1] = value;
     else {

@@ -10,10 +10,10 @@ export interface HostHeap {
   readonly lost: readonly string[];
 }
 
-/** Heaps of a rank's other processes above this share of the main one's peak are named. */
+/** Heaps of a rank's other processes above this share of the main one's peak are listed. */
 const NAMED_SHARE = 0.05;
 const MAX_NAMED = 3;
-/** What both probes ask for the numbers. */
+/** Source of both probes' numbers. */
 const SOURCE = "mallinfo2";
 
 /** Largest known value; 0 when there is none. */
@@ -28,8 +28,8 @@ const stepRows = (stream: RecordedStream): number =>
 const knowsSteps = (stream: RecordedStream): boolean => stream.steps.some((step) => !Number.isNaN(step));
 
 /**
- * The rank's main process: the one that counts steps, else the rank itself rather than a child of it, else the one whose
- * heap grew largest. Heaps of several processes do not add up to anything that one could look at.
+ * The rank's main process: the one that counts steps, else the rank's own process rather than a child, else the one
+ * with the largest heap. The sum of several heaps would be meaningless.
  */
 function mainOf(streams: readonly RecordedStream[]): RecordedStream | undefined {
   const order = (stream: RecordedStream): readonly number[] => [
@@ -48,7 +48,7 @@ function mainOf(streams: readonly RecordedStream[]): RecordedStream | undefined 
 
 function othersNamed(rank: number, main: RecordedStream, streams: readonly RecordedStream[]): string[] {
   const own = peakOf(main.allocated);
-  // One process has several streams when it replaced its program, or loaded two probes.
+  // One process has several streams if it replaced its program or loaded two probes.
   const perPid = new Map<number, number>();
   for (const { pid, allocated } of streams) {
     if (pid !== main.pid) perPid.set(pid, Math.max(perPid.get(pid) ?? 0, peakOf(allocated)));
@@ -58,7 +58,7 @@ function othersNamed(rank: number, main: RecordedStream, streams: readonly Recor
   const named = large.slice(0, MAX_NAMED).map(([pid, peak]) => `process ${pid} (peak ${formatBytes(peak)})`);
   const more = large.length > MAX_NAMED ? ` and ${large.length - MAX_NAMED} more` : "";
   return [
-    `the heap of rank ${rank} is that of process ${main.pid} (peak ${formatBytes(own)}); not in it: ${named.join(", ")}${more}`,
+    `the heap of rank ${rank} is that of process ${main.pid} (peak ${formatBytes(own)}) without ${named.join(", ")}${more}`,
   ];
 }
 

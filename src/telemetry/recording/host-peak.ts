@@ -7,12 +7,13 @@ import type { CgroupColumns, RecordFile, TreeColumns } from "./record-columns.ts
  */
 const CGROUP_OTHER_SPREAD = 0.01;
 
-/** Capability by which the cgroup source says that the group holds the measured job and nothing else. */
+/** Capability of the cgroup source: the group contains only the measured job. */
 export const DEDICATED_CGROUP = "dedicated";
 
 /**
- * A process seen once may have been read between fork and exec, when its mark is still that of the program that started
- * it (hundreds of MB for a small child of a large parent). A second reading, not lower, belongs to its own image.
+ * A process with one sample may have been read between fork and exec, when its mark is still that of the parent's
+ * program (hundreds of MB for a small child of a large parent). A second sample that is not lower belongs to its own
+ * image.
  */
 const OWN_IMAGE_READINGS = 2;
 
@@ -26,7 +27,7 @@ interface HostPeak {
 export function hostBytesAt(tree: TreeColumns, i: number): number {
   const anon = tree.anon[i] ?? Number.NaN;
   const shmem = tree.shmem[i] ?? Number.NaN;
-  // No `status` reading yet: the anonymous part alone is the best that is known of the tick.
+  // Without a `status` sample only the anonymous part is known.
   return !Number.isNaN(shmem) ? anon + shmem : anon;
 }
 
@@ -55,9 +56,9 @@ function cgroupPeak(cgroup: CgroupColumns): number {
 }
 
 /**
- * The peak of the only process of the run by its own high-water mark, or NaN. Conditions: one process, one program image,
- * and no later tick of the tree above the mark. The mark counts file-backed pages too; those resident when it was first
- * seen are subtracted.
+ * The peak of the only process of the run by its own high-water mark, or NaN. Conditions: one process, one program
+ * image, and no later tick of the tree above the mark. The mark includes file-backed pages. Those resident at its first
+ * sample are subtracted.
  */
 function singleProcessPeak(file: RecordFile): number {
   const [process] = file.processes.all;
@@ -71,7 +72,7 @@ function singleProcessPeak(file: RecordFile): number {
   return process.highWater - process.fileAtHighWater;
 }
 
-/** The most that any one process provably reached: a lower bound of the tree's peak. */
+/** The highest mark of any one process: a lower bound of the tree's peak. */
 function provenByOneProcess(file: RecordFile): number {
   let bound = Number.NaN;
   for (const process of file.processes.all) {
@@ -84,7 +85,7 @@ function provenByOneProcess(file: RecordFile): number {
 
 function hostPeak(file: RecordFile, info: RecordingInfo | null): HostPeak | null {
   const sampled = sampledMaximum(file.tree);
-  // Not Math.max: a NaN of ticks that knew nothing must not hide a known mark.
+  // Not Math.max, because a NaN of unknown ticks must not hide a known mark.
   const atLeastSampled = (bytes: number) => (Number.isNaN(sampled) ? bytes : Math.max(sampled, bytes));
   const cgroup = info?.sources.find((source) => source.name.startsWith("cgroup"));
   if (cgroup?.available && cgroup.capabilities.includes(DEDICATED_CGROUP)) {
@@ -101,9 +102,9 @@ function hostPeak(file: RecordFile, info: RecordingInfo | null): HostPeak | null
 }
 
 /**
- * Host peak of a record file. `exact` from a per-job cgroup (only when `info` says the group is the job's own), or for a
- * single process that stayed below its high-water mark after the mark was last read; else `sampled`: the largest tick,
- * raised to what one process's mark proves. Empty when nothing was read.
+ * Host peak of a record file. `exact` from a per-job cgroup (only when `info` marks the group as the job's own), or for
+ * a single process that stayed below its high-water mark after the mark's last sample. Else `sampled`: the largest
+ * tick, or the largest mark of one process if that is higher. Empty without samples.
  */
 export function peaksOf(file: RecordFile, info: RecordingInfo | null = null): KnownPeak[] {
   const peak = hostPeak(file, info);

@@ -1,16 +1,16 @@
 import { invalidInput } from "../../core/errors.ts";
 import type { Recording, SampleTable } from "./model.ts";
 
-/** A table's clock moved by `shiftNs`; no copy when there is nothing to move. */
+/** A table's clock shifted by `shiftNs`. Not copied for a shift of 0. */
 function shifted(table: SampleTable, shiftNs: number): SampleTable {
   if (shiftNs === 0 || table.timeNs === null) return table;
   return { ...table, timeNs: table.timeNs.map((time) => time + shiftNs) };
 }
 
 /**
- * Shards of one run (one file per rank, node or device) as one recording. Where every shard has a wall clock, times are moved
- * onto the earliest shard's zero; where one has none, every shard keeps its own zero.
- * @throws GateError RANK_CLASH when two shards hold the same rank and device
+ * Merges shards of one run (one file per rank, node or device) into one recording. If every shard has a wall clock,
+ * times are relative to the earliest shard's zero, else every shard keeps its own zero.
+ * @throws GateError RANK_CLASH when two shards have the same rank and device
  */
 export function mergeRecordings(recordings: readonly Recording[], names: readonly string[] = []): Recording {
   const [only] = recordings;
@@ -25,7 +25,7 @@ export function mergeRecordings(recordings: readonly Recording[], names: readonl
           "RANK_CLASH",
           `rank ${rank} on ${device} is in two files: ${names[other] ?? `file ${other + 1}`} and ${names[i] ?? `file ${i + 1}`}`,
           names[i],
-          "Several files are one run, one per rank. To look at separate runs, use --batch.",
+          "Several files are read as one run, one per rank. For separate runs, use --batch.",
         );
       }
       owner.set(key, i);

@@ -3,8 +3,8 @@ import type { DeviceHealth, RecordedDevice } from "../devices/recorded-device.ts
 import type { OutOfMemory } from "../oom/out-of-memory.ts";
 
 /**
- * The one in-memory model of recorded memory, whatever it was read from: our own sampler, Stormlog events, CSV, Parquet.
- * Columns are typed arrays, so that tens of millions of samples stay cheap.
+ * The in-memory model of recorded memory from any source: our own sampler, Stormlog events, CSV, Parquet. Columns are
+ * typed arrays, so that tens of millions of samples stay cheap.
  */
 
 /** Metrics that are judged. `host` = anonymous + shared-memory pages of the process tree. */
@@ -12,9 +12,9 @@ export const METRICS = ["allocated", "reserved", "used", "host"] as const;
 export type Metric = (typeof METRICS)[number];
 
 /**
- * Every byte column a table may carry. `rss` is the tree's resident set, `cgroup` the job's own memory cgroup, `total` and
- * `free` the device's capacity, `driver` what the driver keeps for itself (NVML v2 `reserved`), `job` the device memory the
- * driver accounts to the measured job's processes of the table's rank, `others` what it accounts to processes of nobody we measure.
+ * Byte columns of a table. `rss` is the tree's resident set, `cgroup` the job's own memory cgroup, `total` and `free`
+ * the device's capacity, `driver` the driver's own memory (NVML v2 `reserved`), `job` the device memory that the driver
+ * attributes to the measured processes of the table's rank, `others` that of processes outside the job.
  */
 export const COLUMNS = [
   ...METRICS,
@@ -34,38 +34,43 @@ export const COLUMNS = [
 export type Column = (typeof COLUMNS)[number];
 
 /**
- * Samples of one rank on one device; all arrays have the same length; a missing value is NaN, never 0. A rank and device may
- * have several tables: sources with clocks of their own (the driver's reading and the allocator's) fill different columns and
- * stay apart, so that no sample is moved or made up.
+ * Samples of one rank on one device. All arrays have the same length. A missing value is NaN, never 0. A rank and
+ * device may have several tables: sources with clocks of their own (the driver and the allocator) fill different
+ * columns in separate tables, so that no sample is moved or invented.
  */
 export interface SampleTable {
   readonly rank: number;
   /** "host", "cuda:0", "mps:0", … */
   readonly device: string;
-  /** Nanoseconds since {@link Recording.epochNs} (exact in a double for 104 days); null when the source has no clock. */
+  /**
+   * Nanoseconds since {@link Recording.epochNs} (exact in a double for 104 days); null when the source has no clock.
+   */
   readonly timeNs: Float64Array | null;
-  /** Step numbers where the source has them; NaN where one row has none. */
+  /** Step numbers if the source has them; NaN in rows without one. */
   readonly steps: Float64Array | null;
   /** Bytes (integers), except `processes`, a count. */
   readonly columns: Readonly<Partial<Record<Column, Float64Array>>>;
   /** Columns that are running maxima by construction (`allocated_bytes_highwater`, peak counters). */
   readonly highwater: ReadonlySet<Column>;
   /**
-   * Rows with 1 were taken by the measured process itself at the end of a step: they are all of one phase, while the others
-   * fall anywhere within a step. Absent where the source knows no such rows.
+   * Rows with 1 were recorded by the measured process itself at the end of a step, so they have one phase. The others
+   * are anywhere within a step. Absent if the source has no such rows.
    */
   readonly atStep?: Uint8Array;
 }
 
-/** A peak known better than by sampling: the kernel's or the allocator's own high-water mark. */
+/** A peak that is more accurate than sampling: the kernel's or the allocator's own high-water mark. */
 export interface KnownPeak {
   readonly rank: number;
   readonly device: string;
   readonly metric: Metric;
   readonly bytes: number;
-  /** "exact" only by the rule of the host peak: per-job cgroup, or a single process that did not grow after its last reading. */
+  /**
+   * "exact" only by the rule of the host peak: per-job cgroup, or a single process that did not grow after its last
+   * sample.
+   */
   readonly kind: "exact" | "sampled";
-  /** Where it comes from: "VmHWM", "cgroup memory.peak", "max_memory_allocated", … */
+  /** Source: "VmHWM", "cgroup memory.peak", "max_memory_allocated", … */
   readonly source: string;
 }
 
@@ -94,7 +99,7 @@ export interface TelemetryEvent {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** Something that happened at one moment of a recording (process started, phase, out of memory, sampler error). */
+/** An event of a recording (process started, phase, out of memory, sampler error). */
 export interface RecordingMark {
   readonly timeNs: number;
   readonly kind: "process-start" | "process-exit" | "phase" | "oom" | "source-error" | "rate-change" | "stop";
@@ -102,22 +107,22 @@ export interface RecordingMark {
   readonly pid?: number;
 }
 
-/** What a run left, or what somebody else's telemetry was read into. */
+/** A recorded run, or telemetry of another tool. */
 export interface Recording {
   /** Wall clock of `timeNs` 0, Unix nanoseconds; null when the source has none. */
   readonly epochNs: bigint | null;
   readonly tables: readonly SampleTable[];
   readonly peaks: readonly KnownPeak[];
   readonly marks: readonly RecordingMark[];
-  /** Present when the source was Stormlog telemetry: its rules look at event types, contexts and job ids. */
+  /** Present for Stormlog telemetry, whose rules use event types, contexts and job ids. */
   readonly events: readonly TelemetryEvent[] | null;
-  /** World size the source claims; null when it says nothing. */
+  /** World size that the source reports; null without one. */
   readonly worldSize: number | null;
   /** Column name → number of values that were empty, N/A, NaN or infinite. */
   readonly missing: Readonly<Record<string, number>>;
   /** `recording.json` of our own recordings; null for anything else. */
   readonly info: RecordingInfo | null;
-  /** What happened to devices; absent where the source does not tell. */
+  /** Device events; absent if the source does not record them. */
   readonly health?: readonly DeviceHealth[];
 }
 
@@ -130,10 +135,12 @@ export type ExitState =
   | { readonly kind: "interrupted"; readonly signal: string }
   | { readonly kind: "not-started"; readonly code: string; readonly message: string };
 
-/** What an environment is; flat, values are strings, numbers or null (= unknown). See `verdict/fingerprint.ts`. */
+/**
+ * Description of an environment: flat, values are strings, numbers or null (= unknown). See `verdict/fingerprint.ts`.
+ */
 export type Fingerprint = Readonly<Record<string, string | number | null>>;
 
-/** What the probe of one process told of it. */
+/** Info that the probe of one process recorded. */
 export interface ProbeProcess {
   readonly pid: number;
   readonly parent: number | null;
@@ -147,41 +154,41 @@ export interface ProbeProcess {
   readonly versions: Readonly<Record<string, string>>;
   /** Null for a program without Python. */
   readonly python: string | null;
-  /** Where its heap's numbers come from: `mallinfo2`, `mallinfo`, or `none:` and the reason. */
+  /** Source of its heap's numbers: `mallinfo2`, `mallinfo`, or `none:` and the reason. */
   readonly heap: string | null;
   readonly allocator_conf: string | null;
-  /** How its steps were seen: `optimizer-hook`, `patched-step`, `api` or `file`; null when none was. */
+  /** How its steps were recorded: `optimizer-hook`, `patched-step`, `api` or `file`; null without steps. */
   readonly steps_from: string | null;
   readonly devices: readonly ProbeDevice[];
-  /** What failed in the probe itself; null when nothing did. */
+  /** Error of the probe itself; null without one. */
   readonly error: string | null;
-  /** Parts of the program that it named, in the order in which they were entered, at most 256; absent where it named none. */
+  /** Named phases of the program, in the order in which they were entered, at most 256; absent without any. */
   readonly phases?: readonly ProbePhase[] | undefined;
-  /** Further phases, of which only the number is known; absent = none. */
+  /** Number of further phases; absent = none. */
   readonly phases_dropped?: number | undefined;
 }
 
-/** A part of its program that a process named (`stormlog_gate.phase`), on the recording's clock. */
+/** A phase that a process named (`stormlog_gate.phase`), on the recording's clock. */
 export interface ProbePhase {
   readonly name: string;
   readonly began_ns: number;
-  /** Null when it never ended: the process was killed, or ended, within it. */
+  /** Null without an end: the process was killed, or ended, within it. */
   readonly ended_ns: number | null;
 }
 
-/** One device of one process, under the name its framework gives it and under the one it has in the recording. */
+/** One device of one process, with the framework's name and the recording's. */
 export interface ProbeDevice {
-  /** `cuda:0`, `jax:0`, … as the process counts. */
+  /** `cuda:0`, `jax:0`, … as numbered by the process. */
   readonly own_name: string;
   readonly name: string;
   readonly model: string | null;
   readonly uuid: string | null;
   readonly total_bytes: number | null;
-  /** The same device's number among the driver's; null when it is not known. */
+  /** The driver's number of the same device; null when unknown. */
   readonly driver_index: number | null;
 }
 
-/** What the probes inside the measured processes told of them, once the run was over. */
+/** Info that the probes in the measured processes recorded, once the run was over. */
 export interface ProbeSummary {
   /** At most 256 of them, those with a rank, steps or a framework first. */
   readonly processes: readonly ProbeProcess[];
@@ -202,7 +209,7 @@ export interface RecordingInfo {
   readonly clock: {
     /** CLOCK_MONOTONIC at `timeNs` 0, decimal string. */
     readonly monotonic_start_ns: string;
-    /** Unix nanoseconds of the same moment, decimal string. */
+    /** Unix nanoseconds at the same time, decimal string. */
     readonly epoch_ns: string;
     readonly duration_s: number | null;
   };
@@ -220,7 +227,7 @@ export interface RecordingInfo {
     readonly reason: string | null;
     readonly host_period_ns: number;
     readonly device_period_ns: number;
-    /** Rates really reached, per second; null until the end. */
+    /** Reached rates, per second; null until the end. */
     readonly host_rate_hz: number | null;
     readonly device_rate_hz: number | null;
     readonly ticks: number | null;
@@ -232,12 +239,12 @@ export interface RecordingInfo {
   readonly sources: readonly SourceReport[];
   readonly peaks: readonly KnownPeak[];
   readonly output: { readonly bytes: number; readonly kept_bytes: number } | null;
-  /** What was lost, and why, in words. Empty when nothing was. */
+  /** Sentences about lost data, with the reason. Empty without losses. */
   readonly lost: readonly string[];
-  /** Absent when no probe was asked for. */
+  /** Absent when no probe was requested. */
   readonly probe?: ProbeSummary | undefined;
-  /** That the run ran out of memory, and how it is known; absent when nothing speaks for it. */
+  /** Out of memory with its evidence; absent without any. */
   readonly oom?: OutOfMemory | undefined;
-  /** The devices that were sampled; absent when there was none. */
+  /** The sampled devices; absent without any. */
   readonly devices?: readonly RecordedDevice[] | undefined;
 }

@@ -2,7 +2,7 @@ import { AllocatorKind } from "../../sampler/record-layout.ts";
 import type { ProbeDevice, ProbeSummary } from "./model.ts";
 import type { RecordedStream } from "./recorded-streams.ts";
 
-/** The word by which a probe names devices of a kind. */
+/** A probe's prefix for devices of a kind. */
 export const KIND_NAMES: Readonly<Record<AllocatorKind, string>> = {
   [AllocatorKind.hostHeap]: "host",
   [AllocatorKind.cuda]: "cuda",
@@ -12,7 +12,7 @@ export const KIND_NAMES: Readonly<Record<AllocatorKind, string>> = {
   [AllocatorKind.jax]: "jax",
 };
 
-/** TensorFlow and JAX count the devices of whatever platform they run on; vendors and platforms of GPUs, as they name them. */
+/** TensorFlow and JAX number the devices of any platform. Vendors and platforms of GPUs, in their spelling. */
 const GPU =
   /\b(gpu|cuda|rocm|hip|nvidia|geforce|quadro|tesla|rtx|gtx|radeon|instinct|mi\d{3}\w*|[abhlv]\d{2,3}\w*|gh200|gb\d{3})\b/i;
 
@@ -20,8 +20,8 @@ const GPU =
 export const isGpu = (description: string): boolean => GPU.test(description);
 
 /**
- * The name a probe's device has in a recording: "cuda:0", "mps:0", "xpu:0" as torch has it; a GPU of TensorFlow or JAX is
- * "cuda:0", too, anything else of theirs "tf:0" or "jax:0".
+ * The name of a probe's device in a recording: "cuda:0", "mps:0", "xpu:0" as in torch. A GPU of TensorFlow or JAX is
+ * "cuda:0" as well, and other devices of theirs "tf:0" or "jax:0".
  * @param gpu whether the device is known to be a GPU
  */
 export function recordedDeviceName(kind: string, index: number, gpu: boolean): string {
@@ -29,12 +29,12 @@ export function recordedDeviceName(kind: string, index: number, gpu: boolean): s
   return `${gpu ? "cuda" : kind === "tensorflow" ? "tf" : kind}:${index}`;
 }
 
-/** The name of a stream's device, by what its process told of it. */
+/** The name of a stream's device, from the info of its process. */
 export function probeDeviceName(stream: RecordedStream, probe: ProbeSummary | null): string {
   return probeDeviceOf(stream, probe)?.name ?? recordedDeviceName(KIND_NAMES[stream.kind], stream.index, false);
 }
 
-/** What the process of a stream told of its device; null when it told nothing. */
+/** The info of a stream's device from its process; null without any. */
 export function probeDeviceOf(stream: RecordedStream, probe: ProbeSummary | null): ProbeDevice | null {
   const ownName = `${KIND_NAMES[stream.kind]}:${stream.index}`;
   for (const { pid, devices } of probe?.processes ?? []) {

@@ -28,7 +28,7 @@ peaks_reset=1
 `;
 
 describe("the info file of a probe", () => {
-  it("tells of process, framework, devices and ranks", () => {
+  it("contains process, framework, devices and ranks", () => {
     const info = parseProbeInfo(INFO);
     expect(info).toMatchObject({ visible: { cuda: "2,3" }, traceml: false, peaksReset: true });
     expect(info?.process).toEqual({
@@ -68,7 +68,7 @@ describe("the info file of a probe", () => {
     expect(parseProbeInfo(`pid=5\n${lines}\n`)?.process.devices[0]?.name).toBe(name);
   });
 
-  it("takes the role as a word, too, and what it does not know as nothing", () => {
+  it("accepts the role as a name, and ignores unknown roles", () => {
     expect(parseProbeInfo("pid=5\nrole=agent")?.process.role).toBe("agent");
     expect(parseProbeInfo("pid=5\nrole=7\nrank=-1\nframework=caffe\n")?.process).toMatchObject({
       role: "plain",
@@ -78,7 +78,7 @@ describe("the info file of a probe", () => {
     expect(parseProbeInfo("pid=\nrank=1")).toBeNull();
   });
 
-  it("is total over any text, and keeps no long value", () => {
+  it("parses any text, and keeps no long value", () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 400 }), (text) => {
         const info = parseProbeInfo(`pid=5\n${text}\ntorch=${"9".repeat(5000)}`);
@@ -102,21 +102,21 @@ describe("the directory of a probe", () => {
     for (const name of names) writeFileSync(path.join(directory, name), `pid=${name.split(".")[0]}\n`);
   };
 
-  it("is read by pid and number, from regular files alone", () => {
+  it("is read by pid and number, from regular files only", () => {
     put("12.0.info", "9.0.info", "9.1.info", "9.0.probe", "9.0.oom.0", "x.info");
     symlinkSync("/etc/hostname", path.join(directory, "1.0.info"));
     expect(readProbeInfos(run).map(({ process }) => process.pid)).toEqual([9, 9, 12]);
     expect(readProbeInfos(path.join(run, "none"))).toEqual([]);
   });
 
-  it("goes with its rings when nothing but them and their info was in it", () => {
+  it("is removed with its rings when it contains only them and their info", () => {
     put("9.0.info", "9.0.probe", "9.0.info.part", "9.1.info.new", "step");
     clearProbeFiles(run);
     expect(existsSync(directory)).toBe(false);
     clearProbeFiles(run);
   });
 
-  it("keeps evidence that others read, and whose it is", () => {
+  it("keeps evidence for other readers and the info about its processes", () => {
     put("9.0.info", "9.0.probe", "step", "9.0.oom.0", "9.0.lines.0.json", "9.0.snapshot.0.pickle");
     mkdirSync(path.join(directory, "8.0.probe"));
     clearProbeFiles(run);
@@ -129,7 +129,7 @@ describe("the directory of a probe", () => {
     ]);
   });
 
-  it("is summed up with those processes first to be kept that tell the most", () => {
+  it("is summarised with the most informative processes first", () => {
     const of = (lines: string) => parseProbeInfo(lines)!.process;
     const many = Array.from({ length: 300 }, (_, i) => of(`pid=${i + 1}`));
     const main = of("pid=1000\nrank=0\nrole=rank\nframework=torch\nsteps_from=api");

@@ -7,22 +7,22 @@ import { type ProbeInfo, parseProbeInfo } from "./probe-info.ts";
 export { PROBE_FOLDER } from "../oom/probe-files.ts";
 
 const INFO_FILE = /^\d{1,10}\.\d{1,9}\.info$/;
-/** What is of no use once the samples stand in Parquet: rings, the step file, halves of info files. */
+/** Files that are obsolete once the samples are in Parquet: rings, the step file, partial info files. */
 const CONSUMED = /^(\d{1,10}\.\d{1,9}\.(probe|info\.(part|new))|step)$/;
-/** Info files read of one run; a fork storm leaves more. */
+/** Maximum number of info files of one run; a fork storm leaves more. */
 const MAX_READ = 4096;
 const MAX_KEPT = 256;
 
 function namesIn(directory: string): string[] {
   try {
-    // Never through a link: the measured program could have put one there.
+    // Links are not followed, because the measured program could have created one.
     return lstatSync(directory).isDirectory() ? readdirSync(directory) : [];
   } catch {
     return [];
   }
 }
 
-/** What the probes told of their processes, in the order of pids; empty when there was none. */
+/** Info of the probes, in the order of pids; empty without any. */
 export function readProbeInfos(runDirectory: string): ProbeInfo[] {
   const directory = path.join(runDirectory, PROBE_FOLDER);
   return namesIn(directory)
@@ -36,12 +36,12 @@ export function readProbeInfos(runDirectory: string): ProbeInfo[] {
     });
 }
 
-/** Processes worth more than the others, when not all can be kept. */
+/** Sorts informative processes first, for when not all can be kept. */
 function weight({ rank, steps_from, framework, role }: ProbeProcess): number {
   return 8 * Number(steps_from !== null) + 4 * Number(rank !== null && role === "rank") + Number(framework !== null);
 }
 
-/** The part of `recording.json` that the probes fill. */
+/** The part of `recording.json` that comes from the probes. */
 export function probeSummary(processes: readonly ProbeProcess[]): ProbeSummary {
   const kept = [...processes].sort((a, b) => weight(b) - weight(a)).slice(0, MAX_KEPT);
   const order = new Map(processes.map((process, i) => [process, i]));
@@ -52,8 +52,8 @@ export function probeSummary(processes: readonly ProbeProcess[]): ProbeSummary {
 }
 
 /**
- * Remove what the recording holds by now. Evidence that others read (out-of-memory records, lines, snapshots) stays, and with
- * it the info files that say whose it is; a directory with nothing else goes.
+ * Removes the files that the recording contains by now. Evidence for other readers (out-of-memory records, lines,
+ * snapshots) stays, and with it the info files about its processes. A directory without other files is removed.
  */
 export function clearProbeFiles(runDirectory: string): void {
   const directory = path.join(runDirectory, PROBE_FOLDER);
@@ -64,11 +64,11 @@ export function clearProbeFiles(runDirectory: string): void {
   if (onlyInfos) quietly(() => rmdirSync(directory));
 }
 
-/** Left-overs do no harm: a directory under a ring's name, or a file that came meanwhile, stays. */
+/** Left-overs are harmless: a directory under a ring's name, or a file that was created in between, stays. */
 function quietly(remove: () => void): void {
   try {
     remove();
   } catch {
-    // As said.
+    // See above.
   }
 }

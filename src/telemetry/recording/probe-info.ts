@@ -3,7 +3,7 @@ import type { ProbeDevice, ProbeProcess } from "./model.ts";
 import { isGpu, recordedDeviceName } from "./probe-devices.ts";
 import { phasesIn, type ReportedPhases } from "./probe-phases.ts";
 
-/** What a process's environment says of the devices it may see; null = not set. */
+/** The process's environment variables about visible devices; null = not set. */
 export interface Visibility {
   /** CUDA_VISIBLE_DEVICES, or HIP's where that is not set. */
   readonly cuda: string | null;
@@ -17,11 +17,11 @@ export interface Visibility {
   readonly ze: string | null;
 }
 
-/** Moments at which memory outside the allocator came, CLOCK_MONOTONIC nanoseconds; null = not seen. */
+/** Times at which memory outside the allocator appeared, CLOCK_MONOTONIC nanoseconds; null = not recorded. */
 export interface ProbeMarks {
   /** CUDA was initialised. */
   readonly context: bigint | null;
-  /** The first process group was asked for. */
+  /** The first process group was requested. */
   readonly group: bigint | null;
   /** The first module that communicates by itself was made: from, to. */
   readonly wrap: readonly [bigint, bigint] | null;
@@ -29,21 +29,21 @@ export interface ProbeMarks {
   readonly firstStep: bigint | null;
 }
 
-/** What one `.info` file of a probe says, beyond what is kept of it. */
+/** Content of one `.info` file of a probe, beyond what the recording keeps. */
 export interface ProbeInfo {
   readonly process: ProbeProcess;
   readonly visible: Visibility;
-  /** PCI addresses of its devices, by the names the process gives them. */
+  /** PCI addresses of its devices, by the process's names. */
   readonly pciBusIds: ReadonlyMap<string, string>;
   readonly marks: ProbeMarks;
-  /** Parts of the program that it named itself. */
+  /** Phases that the program named. */
   readonly phases: ReportedPhases;
-  /** Another tool in the process keeps its own account of peaks, and sets them back at every step. */
+  /** Another tool in the process resets the peak counters at every step. */
   readonly traceml: boolean;
   readonly peaksReset: boolean;
 }
 
-/** Outside text ends up in a document that is read whole: no value is longer than this. */
+/** Maximum length of a value: untrusted text goes into a document that is read as a whole. */
 const MAX_TEXT = 300;
 const MAX_DEVICES = 64;
 const FRAMEWORKS = ["torch", "tensorflow", "jax"] as const;
@@ -114,7 +114,9 @@ function marksOf(values: ReadonlyMap<string, string>): ProbeMarks {
   };
 }
 
-/** The text of a `.info` file, read as far as it makes sense: a process may have died while it wrote. Null without a pid. */
+/**
+ * Parses a `.info` file as far as it is valid, because a process may have died while writing it. Null without a pid.
+ */
 export function parseProbeInfo(source: string): ProbeInfo | null {
   const values = probeLines(source);
   const pid = whole(values.get("pid"));
@@ -125,7 +127,7 @@ export function parseProbeInfo(source: string): ProbeInfo | null {
     const version = text(values.get(name));
     if (version !== null) versions[name] = version;
   }
-  // JAX and TensorFlow do not say so of each device, but they do of themselves.
+  // JAX and TensorFlow report this once, not per device.
   const gpuBuild = framework !== "torch" && (versions.cuda !== undefined || versions.hip !== undefined);
   return {
     process: {

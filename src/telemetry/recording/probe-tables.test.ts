@@ -121,7 +121,7 @@ const withProcesses = (...processes: readonly ProbeProcess[]): RecordingInfo =>
   recordingInfo({ probe: { processes, processes_total: processes.length } });
 
 describe("the heap of a process", () => {
-  it("is a table of the host beside that of its pages, each on its own clock, both with steps", () => {
+  it("is a table of the host besides that of its pages, each on its own clock, both with steps", () => {
     const recording = recorded([
       tick(0, 9),
       stream({}),
@@ -153,7 +153,7 @@ describe("the heap of a process", () => {
     });
   });
 
-  it("is that of the process that counts steps; others that hold much are named, launchers are not", () => {
+  it("is that of the process that counts steps, and large other heaps are listed, except launchers'", () => {
     const records = [
       stream({ id: 0, pid: 10, role: ProcessRole.agent }),
       stream({ id: 1, pid: 11 }),
@@ -166,7 +166,7 @@ describe("the heap of a process", () => {
     ];
     expect(recorded(records).tables.map(({ columns }) => columns.allocated)).toEqual([Float64Array.of(50 * MIB)]);
     expect(lossesOf(fileOf(records)).join()).toContain(
-      "the heap of rank 0 is that of process 11 (peak 50.00 MiB); not in it: process 12 (peak 70.00 MiB)",
+      "the heap of rank 0 is that of process 11 (peak 50.00 MiB) without process 12 (peak 70.00 MiB)",
     );
   });
 
@@ -182,12 +182,12 @@ describe("the heap of a process", () => {
     expect(recorded(plain).tables[0]?.columns.allocated).toEqual(Float64Array.of(9));
   });
 
-  it("takes the steps of the step file where its process counts none", () => {
+  it("uses the steps of the step file when its process counts none", () => {
     const recording = recorded([stream({}), stepOf(15, -1, 7), row(10, 0, [1]), row(20, 0, [2]), row(30, 0, [3])]);
     expect(recording.tables[0]?.steps).toEqual(Float64Array.of(Number.NaN, 7, 7));
   });
 
-  it("holds the last step for as long as the longest before it took, two seconds at least, and no longer", () => {
+  it("keeps the last step for the duration of the longest earlier one, and at least two seconds", () => {
     const rows = [0, 1000, 4000, 6900, 7100, 20000].map((ms) => row(ms, 0, [1]));
     const recording = recorded([stream({}), stepOf(0, 5, 1), stepOf(1000, 5, 2), stepOf(4000, 5, 3), ...rows]);
     expect([...recording.tables[0]!.steps!]).toEqual([1, 2, 3, 3, Number.NaN, Number.NaN]);
@@ -195,7 +195,7 @@ describe("the heap of a process", () => {
 });
 
 describe("the allocator of a device", () => {
-  it("keeps its own peaks, exact when the process ended in order", () => {
+  it("keeps its own peaks, exact when the process ended normally", () => {
     const records = [
       stream({ kind: AllocatorKind.cuda, index: 1 }),
       row(0, 0, [10, 20]),
@@ -217,7 +217,7 @@ describe("the allocator of a device", () => {
     expect(killed).toMatchObject({ bytes: 99, kind: "sampled" });
   });
 
-  it("has sampled peaks when somebody set them back, whether it was flagged or only seen", () => {
+  it("has sampled peaks when they were reset, both flagged and detected", () => {
     const flagged = recorded([
       stream({ kind: AllocatorKind.cuda, flags: 16 }),
       peaks(0, 0, [99, null, null, null]),
@@ -233,12 +233,12 @@ describe("the allocator of a device", () => {
       expect(known[0]).toMatchObject({
         bytes: 99,
         kind: "sampled",
-        source: "max_memory_allocated, set back during the run",
+        source: "max_memory_allocated, reset during the run",
       });
     }
   });
 
-  it("of several processes of a rank adds up, each until its end, and no peak of theirs is the sum's", () => {
+  it("of several processes of a rank is added, each until its end, and no peak of theirs is the sum's", () => {
     const recording = recorded([
       start(0, 5),
       start(0, 6),
@@ -280,7 +280,7 @@ describe("the driver's devices", () => {
     values: [1000 + index, 5000, 4000, 0],
   });
 
-  it("get the rank and name of the process that uses them most; the others keep their number", () => {
+  it("get the rank and name of the process that uses them most, and unused ones keep their number", () => {
     const recording = recorded(
       [
         stream({ id: 0, pid: 5, kind: AllocatorKind.cuda, rank: 0, worldSize: 2, role: ProcessRole.rank }),
@@ -308,7 +308,7 @@ describe("the driver's devices", () => {
     expect(recording.worldSize).toBe(2);
   });
 
-  it("keep the driver's name where no process tells of them", () => {
+  it("keep the driver's name when no process reports them", () => {
     expect(recorded([used(1)]).tables.map(({ rank, device }) => [rank, device])).toEqual([[0, "cuda:1"]]);
   });
 });
@@ -319,13 +319,13 @@ describe("ranks under one gate", () => {
     stream({ id: rank, pid: 50 + rank, rank, worldSize: 4, role: ProcessRole.rank }),
   ]);
 
-  it("have a table each, by the rank the process tells; the world is as large as they were told", () => {
+  it("have a table each, by the rank of their process, and the world size of their environment", () => {
     const recording = recorded([...ranks, ...[0, 1, 2].map((rank) => row(10, rank, [rank + 1]))]);
     expect(recording.tables.map(({ rank }) => rank)).toEqual([0, 1, 2]);
     expect(recording.worldSize).toBe(4);
   });
 
-  it("that went first and without leave are named", () => {
+  it("that ended first without an exit record are named", () => {
     const killed = [
       ...ranks,
       row(10, 0, [1]),
@@ -342,8 +342,8 @@ describe("ranks under one gate", () => {
   });
 });
 
-describe("what is wrong with a probe's records", () => {
-  it("is told in words, the last count of a repeated trouble being the whole", () => {
+describe("errors in a probe's records", () => {
+  it("are described in sentences, with the last count of a repeated one", () => {
     const trouble = (ms: number, code: number, seen: number): RecordInput => ({
       timeNs: ms * MS,
       kind: RecordKind.error,
@@ -352,14 +352,14 @@ describe("what is wrong with a probe's records", () => {
       values: [0, code, seen],
     });
     const file = fileOf([trouble(1, ProbeTrouble.recordsLost, 10), trouble(2, ProbeTrouble.recordsLost, 85)]);
-    const told = lossesOf(file).filter((text) => text.startsWith("probe"));
-    expect(told).toEqual(["probe pid 7: 85 samples were overwritten before they were read"]);
+    const losses = lossesOf(file).filter((text) => text.startsWith("probe"));
+    expect(losses).toEqual(["probe pid 7: 85 samples were overwritten before they were read"]);
     expect(recordFileToRecording(file, null).marks.map(({ text }) => text)).toContain(
       "probe pid 7: 10 samples were overwritten before they were read",
     );
   });
 
-  it("never stops the reader: samples without a stream, of an unknown kind or running backwards are counted", () => {
+  it("do not stop the reader: samples without a stream, of an unknown kind or running backwards are counted", () => {
     const file = fileOf([
       row(1, 3, [1]),
       stream({ id: 4, kind: 99 as AllocatorKind }),
@@ -373,7 +373,7 @@ describe("what is wrong with a probe's records", () => {
     expect(file.streams).toHaveLength(1);
   });
 
-  it("makes a recording of any records at all", () => {
+  it("yield a recording for any records", () => {
     const value = fc.oneof(fc.constant(null), fc.nat(1e6), fc.constant(2 ** 52));
     const any = fc.record({
       timeNs: fc.nat(1e9),

@@ -6,31 +6,34 @@ import type { ProcessHistory } from "./process-history.ts";
 import { endedInOrder, type RecordedStream, type StepColumns } from "./recorded-streams.ts";
 import { type StepTimeline, stepTimeline } from "./step-timeline.ts";
 
-/** What the probes of one run come to. */
+/** Result of the probes of one run. */
 export interface ProbeTables {
   readonly tables: readonly SampleTable[];
   readonly peaks: readonly KnownPeak[];
-  /** World size the processes were told; null when none was. */
+  /** World size of the processes' environment; null without one. */
   readonly worldSize: number | null;
-  /** Steps of the lowest rank that counts any, for samples of the whole tree. */
+  /** Steps of the lowest rank that counts any, for samples of the process tree. */
   readonly steps: StepTimeline | null;
   readonly lost: readonly string[];
 }
 
-/** The part of a record file that came from probes. */
+/** The records of a record file that came from probes. */
 export interface ProbeRecords {
   readonly streams: readonly RecordedStream[];
   readonly steps: readonly StepColumns[];
   readonly processes: ProcessHistory;
 }
 
-/** An end this much before the next one is no end of the whole job, nanoseconds: some readings of the process tree. */
+/**
+ * A process that ended this much before the next one did not end with the job, nanoseconds: some samples of the process
+ * tree.
+ */
 const EARLY_NS = 60e6;
 
 function groupByRank(streams: readonly RecordedStream[], ownRank: number): Map<number, RecordedStream[]> {
   const ranks = new Map<number, RecordedStream[]>();
   for (const stream of streams) {
-    // A launcher of ranks imports the framework, too, but computes nothing.
+    // A launcher of ranks imports the framework as well, but does not compute.
     if (stream.role === ProcessRole.agent) continue;
     const rank = stream.rank ?? ownRank;
     const own = ranks.get(rank);
@@ -40,7 +43,7 @@ function groupByRank(streams: readonly RecordedStream[], ownRank: number): Map<n
   return ranks;
 }
 
-/** The steps of a rank: of the process that was seen to count the most. */
+/** The steps of a rank: of the process that counted the most. */
 function stepsOfRank(streams: readonly RecordedStream[], steps: readonly StepColumns[]): StepTimeline | null {
   const pids = [...new Set(streams.map(({ pid }) => pid))];
   let best: StepTimeline | null = null;
@@ -59,7 +62,7 @@ interface RankEnd {
   readonly inOrder: boolean;
 }
 
-/** How each rank's own process went away. */
+/** How each rank's own process ended. */
 function rankEnds(ranks: ReadonlyMap<number, readonly RecordedStream[]>, processes: ProcessHistory): RankEnd[] {
   const exits = new Map(processes.all.map(({ pid, exitNs }) => [pid, exitNs]));
   const ends = [...ranks].flatMap(([rank, streams]) => {
@@ -73,7 +76,7 @@ function rankEnds(ranks: ReadonlyMap<number, readonly RecordedStream[]>, process
   return ends.sort((a, b) => a.endNs - b.endNs);
 }
 
-/** The rank that went away before the others and took no leave, when one of several did. */
+/** The rank of several that ended before the others and not normally. */
 function earlyEnd(ends: readonly RankEnd[]): string[] {
   const [first, second] = ends;
   if (first === undefined || second === undefined || first.inOrder) return [];
@@ -81,13 +84,13 @@ function earlyEnd(ends: readonly RankEnd[]): string[] {
   if (early < EARLY_NS) return [];
   const seconds = (early / 1e9).toFixed(2);
   return [
-    `rank ${first.rank} (process ${first.pid}) ended ${seconds} s before any other rank, and not in order: it was probably killed`,
+    `rank ${first.rank} (process ${first.pid}) ended ${seconds} s before any other rank and without an exit record: it was probably killed`,
   ];
 }
 
 /**
- * Tables, peaks and steps from what probes wrote: per rank its host heap (device "host", of the rank's main process) and
- * each of its devices (the processes of the rank together). `info` brings the devices' names.
+ * Tables, peaks and steps from the probes' records: per rank its host heap (device "host", of the rank's main process)
+ * and each of its devices (the processes of the rank together). `info` contains the devices' names.
  */
 export function probeTables({ streams, steps, processes }: ProbeRecords, info: RecordingInfo | null): ProbeTables {
   const ownRank = info?.identity.rank ?? 0;
@@ -114,7 +117,7 @@ export function probeTables({ streams, steps, processes }: ProbeRecords, info: R
     peaks.push(...heap.peaks, ...devices.peaks);
     lost.push(...heap.lost);
   }
-  // A program of which no memory is known may count steps all the same.
+  // A program without memory samples may count steps all the same.
   treeSteps ??= stepTimeline(steps.filter(({ pid }) => pid !== -1)) ?? fileSteps;
   const sizes = streams.flatMap(({ worldSize }) => (worldSize === null ? [] : [worldSize]));
   return {

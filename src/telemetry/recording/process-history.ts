@@ -1,4 +1,4 @@
-/** What is kept of one process: its high-water mark, and when and under which file-backed resident size it was reached. */
+/** Record of one process: its high-water mark, and the time and file-backed resident size at which it was reached. */
 export interface ProcessRecord {
   readonly pid: number;
   parent: number;
@@ -6,20 +6,20 @@ export interface ProcessRecord {
   exitNs: number | null;
   /** Highest `VmHWM` of the current program image, bytes; NaN when never read. */
   highWater: number;
-  /** `RssFile` at the first reading that showed `highWater`; NaN when never read. */
+  /** `RssFile` at the first sample that showed `highWater`; NaN when never read. */
   fileAtHighWater: number;
   /** Largest `RssFile` of the current program image. */
   fileLargest: number;
   lastReadingNs: number;
-  /** Readings of the current program image. */
+  /** Number of samples of the current program image. */
   readings: number;
-  /** The mark fell in mid-life: `exec` replaced the program image, and what the former one reached is unknown. */
+  /** The mark fell: `exec` replaced the program image, and the peak of the former one is unknown. */
   replaced: boolean;
 }
 
 /**
- * `VmHWM` is shown from counters that each CPU keeps for itself, so without any exec it falls by some pages per CPU from
- * one reading to the next (200 KiB of 1 GiB seen on two CPUs). Only a fall beyond both limits is a new program image.
+ * `VmHWM` is computed from per-CPU counters, so without any exec it falls by some pages per CPU between samples (200
+ * KiB of 1 GiB on two CPUs). Only a fall beyond both limits is a new program image.
  */
 const NEW_IMAGE_FRACTION = 0.05;
 const NEW_IMAGE_BYTES = 2 ** 20;
@@ -27,31 +27,31 @@ const NEW_IMAGE_BYTES = 2 ** 20;
 const fell = (now: number, before: number): boolean =>
   before - now > NEW_IMAGE_BYTES && before - now > before * NEW_IMAGE_FRACTION;
 
-/** Processes kept one by one; a fork storm beyond this is only counted. */
+/** Maximum number of processes that are kept. Further ones, as in a fork storm, are only counted. */
 const MAX_PROCESSES = 100_000;
 
-/** The processes of a recording, folded reading by reading, so that memory does not grow with the length of the run. */
+/** The processes of a recording, updated sample by sample, so that memory does not grow with the length of the run. */
 export class ProcessHistory {
-  /** In order of first appearance. A pid that was used twice stands twice. */
+  /** In order of first appearance. A reused pid has two entries. */
   readonly all: ProcessRecord[] = [];
-  /** Processes seen, also those beyond the limit of `all`. */
+  /** Number of processes, including those beyond the limit of `all`. */
   count = 0;
   readonly #current = new Map<number, ProcessRecord>();
 
-  /** A process appeared; a pid that is already there has been reused, unless nothing is known of it but a reading. */
+  /** A process appeared. A known pid is reused, unless only a sample of it is known. */
   start(pid: number, timeNs: number, parent: number): void {
     const known = this.#current.get(pid);
     if (known && Number.isNaN(known.parent)) known.parent = parent;
     else this.#add(pid, timeNs, parent);
   }
 
-  /** One `status` reading; bytes, NaN = unknown. */
+  /** One `status` sample; bytes, NaN = unknown. */
   reading(pid: number, timeNs: number, highWater: number, file: number): void {
     const process = this.#current.get(pid) ?? this.#add(pid, timeNs, Number.NaN);
     if (Number.isNaN(highWater)) return;
     process.lastReadingNs = timeNs;
     if (fell(highWater, process.highWater)) {
-      // Seen once before: the launch itself. Later, the former program ran long enough to have had a peak of its own.
+      // After one sample this is the launch itself. Later, the former program ran long enough for a peak of its own.
       if (process.readings > 1) process.replaced = true;
       process.highWater = Number.NaN;
       process.fileLargest = Number.NaN;
@@ -68,7 +68,7 @@ export class ProcessHistory {
   exit(pid: number, timeNs: number, highWater: number): void {
     const process = this.#current.get(pid) ?? this.#add(pid, timeNs, Number.NaN);
     process.exitNs = timeNs;
-    // The value an exit carries is the last reading repeated: it can raise the mark, but it is no later reading.
+    // An exit repeats the last sample: it can raise the mark, but is not a later sample.
     if (highWater > process.highWater) process.highWater = highWater;
     this.#current.delete(pid);
   }

@@ -23,7 +23,7 @@ export interface TreeColumns {
   readonly latenessUs: Float64Array;
 }
 
-/** Readings of the job's memory cgroup, bytes; `oomKills` is a counter. */
+/** Samples of the job's memory cgroup, bytes; `oomKills` is a counter. */
 export interface CgroupColumns {
   readonly timeNs: Float64Array;
   readonly current: Float64Array;
@@ -43,20 +43,20 @@ export interface DeviceColumns {
 }
 
 /**
- * Process lists of one device that were read to their end, on a clock of their own. The entries of list `i` are those from
- * `ends[i - 1]` (0 for the first) up to `ends[i]`, each process once.
+ * Complete process lists of one device, on a clock of their own. The entries of list `i` are those from `ends[i - 1]`
+ * (0 for the first) up to `ends[i]`, each process once.
  */
 export interface DeviceLists {
   readonly index: number;
   readonly timeNs: Float64Array;
   readonly ends: Float64Array;
-  /** As the driver numbers them; -1 = the whole job, from a source that knows no processes. */
+  /** Pids in the driver's numbering; -1 = the whole job, from a source without processes. */
   readonly pids: Float64Array;
-  /** NaN = the driver does not say. */
+  /** NaN = not reported by the driver. */
   readonly bytes: Float64Array;
-  /** 1 = the measured job's, 0 = not, NaN = cannot be told. */
+  /** 1 = the measured job's, 0 = not, NaN = unknown. */
   readonly owners: Float64Array;
-  /** How long each reading took. */
+  /** Duration of each read. */
   readonly durationNs: Float64Array;
   /** Entries without a size. */
   readonly unknown: number;
@@ -69,11 +69,11 @@ export interface DeviceProcessPeak {
   readonly pid: number;
   readonly source: number;
   readonly bytes: number;
-  /** Read after the process had ended: nothing can be above it. */
+  /** Read after the process ended, so nothing can be above it. */
   readonly ended: boolean;
 }
 
-/** Something that happened to a device; `index` -1 = to all of its driver's. */
+/** An event of a device; `index` -1 = of all devices of its driver. */
 export interface RecordedDeviceEvent {
   readonly timeNs: number;
   readonly index: number;
@@ -83,7 +83,7 @@ export interface RecordedDeviceEvent {
   readonly code: number | null;
 }
 
-/** A reading that failed: `errno` 0 when the source gave none, `seen` how often it had happened by then. */
+/** A failed read: `errno` 0 when the source gave none, `seen` the number of failures by then. */
 export interface RecordedError {
   readonly timeNs: number;
   readonly source: number;
@@ -93,7 +93,7 @@ export interface RecordedError {
   readonly seen: number;
 }
 
-/** The periods in force from a moment on. */
+/** The sampling periods from a time on. */
 export interface RecordedRate {
   readonly timeNs: number;
   readonly hostPeriodNs: number;
@@ -131,9 +131,9 @@ export interface RecordFile {
   readonly processPeaks: readonly DeviceProcessPeak[];
   readonly deviceEvents: readonly RecordedDeviceEvent[];
   readonly processes: ProcessHistory;
-  /** What probes inside the measured processes read: one entry per process and device. */
+  /** Samples of the probes in the measured processes: one entry per process and device. */
   readonly streams: readonly RecordedStream[];
-  /** Steps that came without a reading of memory, one entry per process; pid -1 is the step file. */
+  /** Steps without a sample of memory, one entry per process; pid -1 is the step file. */
   readonly steps: readonly StepColumns[];
   readonly errors: readonly RecordedError[];
   readonly rates: readonly RecordedRate[];
@@ -144,6 +144,6 @@ export interface RecordFile {
   readonly records: number;
   /** Records of an unknown kind or with an impossible time, skipped. */
   readonly skippedRecords: number;
-  /** Bytes after the last whole record: the file was cut within a record. */
+  /** Bytes after the last whole record: the file was truncated within a record. */
   readonly cutBytes: number;
 }

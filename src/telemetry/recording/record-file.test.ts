@@ -71,7 +71,7 @@ describe("parseRecordFile", () => {
     expect(file).toMatchObject({ records: 12, skippedRecords: 0, cutBytes: 0, lastNs: 7 * MS });
   });
 
-  it("takes whole records of a file cut anywhere, and reports the cut", () => {
+  it("reads the whole records of a file truncated anywhere, and reports the truncation", () => {
     for (let size = HEADER_BYTES; size <= small.length; size++) {
       const file = parseRecordFile(small.subarray(0, size), "a.rec");
       expect(file.records).toBe(Math.floor((size - HEADER_BYTES) / RECORD_BYTES));
@@ -79,7 +79,7 @@ describe("parseRecordFile", () => {
     }
   });
 
-  it("gives the same answer however the bytes are split into chunks", () => {
+  it("gives the same result for any split of the bytes into chunks", () => {
     const whole = parseRecordFile(small, "a.rec");
     for (const size of [1, 7, 48, 63, 64, 65, 100]) {
       const chunks = Array.from({ length: Math.ceil(small.length / size) }, (_, i) =>
@@ -98,7 +98,7 @@ describe("parseRecordFile", () => {
     expect(lossesOf(file).join()).toContain("3 damaged or unknown records");
   });
 
-  it("refuses an empty file, a foreign file, a cut header and a later version with a code each", () => {
+  it("rejects an empty file, a foreign file, a truncated header and a later version with a code each", () => {
     const later = Buffer.from(small);
     later.writeUInt8(2, 6);
     expect(codeOf(() => parseRecordFile(Buffer.alloc(0), "a"))).toBe("INPUT_EMPTY");
@@ -107,7 +107,7 @@ describe("parseRecordFile", () => {
     expect(codeOf(() => parseRecordFile(later, "a"))).toBe("RECORD_VERSION_UNSUPPORTED");
   });
 
-  it("never fails with anything but a GateError, whatever bytes follow the header", () => {
+  it("fails only with a GateError, for any bytes after the header", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 600 }), fc.boolean(), (garbage, header) => {
         const bytes = header ? Buffer.concat([small.subarray(0, HEADER_BYTES), garbage]) : Buffer.from(garbage);
@@ -119,7 +119,7 @@ describe("parseRecordFile", () => {
 });
 
 describe("recordFileToRecording", () => {
-  it("makes a full-rate host table, a table per device and marks in words", () => {
+  it("makes a full-rate host table, a table per device and marks with text", () => {
     const recording = recordFileToRecording(
       parseRecordFile(small, "a.rec"),
       recordingInfo({ identity: { rank: 3, local_rank: 1, world_size: 8, job_id: null, host: "n", pid: 1 } }),
@@ -143,7 +143,7 @@ describe("recordFileToRecording", () => {
     expect(recording.marks[1]!.text).toBe("cgroup2: permission denied (EACCES), 4 times");
   });
 
-  it("puts cgroup readings on the tick at or before them and marks out-of-memory kills", () => {
+  it("puts cgroup samples on the tick at or before them and marks out-of-memory kills", () => {
     const cgroup = (ms: number, current: number, kills: number): RecordInput => ({
       timeNs: ms * MS,
       kind: RecordKind.cgroup,
@@ -211,13 +211,13 @@ describe("peaksOf", () => {
     });
   });
 
-  it("does not believe a mark that was read once, which may be that of the parent before exec", () => {
+  it("ignores a mark that was read once, which may be that of the parent before exec", () => {
     expect(peak([start(0, 5), tick(0, 2), status(0, 5, 618)])).toMatchObject({ kind: "sampled", bytes: 2 * MIB });
     const launched = [start(0, 5), tick(0, 2), status(0, 5, 618), status(100, 5, 12), status(200, 5, 12)];
     expect(peak(launched)).toMatchObject({ kind: "exact", bytes: 2 * MIB });
   });
 
-  it("is not exact when exec replaced a program in mid-life", () => {
+  it("is not exact when exec replaced a program", () => {
     const replaced = [
       start(0, 5),
       tick(0, 2),
@@ -229,7 +229,7 @@ describe("peaksOf", () => {
     expect(peak(replaced)).toMatchObject({ kind: "sampled", bytes: 2 * MIB });
   });
 
-  it("stays exact when the mark falls by the few pages that the kernel's counters are off", () => {
+  it("stays exact when the mark falls by the few pages of error of the kernel's counters", () => {
     const wobbling = [
       start(0, 5),
       tick(0, 2),
@@ -256,7 +256,7 @@ describe("peaksOf", () => {
     });
   });
 
-  it("knows no peak of a file without ticks", () => {
+  it("has no peak for a file without ticks", () => {
     expect(peak([])).toBeUndefined();
   });
 });

@@ -16,9 +16,9 @@ import { StreamsBuilder } from "./recorded-streams.ts";
 
 export type { RecordFile } from "./record-columns.ts";
 
-/** Lists of single happenings (errors, rates) are kept up to this many; beyond, they are only counted. */
+/** Maximum length of lists of single events (errors, rates). Further ones are only counted. */
 const MAX_LISTED = 20_000;
-/** Times are doubles, exact below 2^53: a larger time is a damaged record. */
+/** Times are doubles, exact below 2^53. A larger time is a damaged record. */
 const HIGH_WORD_LIMIT = 2 ** 21;
 
 class RecordParser {
@@ -202,7 +202,7 @@ class RecordParser {
   }
 }
 
-/** A little-endian u64 as a double; NaN at 2^53 and above (all-ones is how sources say "unknown"). */
+/** A little-endian u64 as a double; NaN from 2^53 on (sources write all-ones for "unknown"). */
 function u64(view: DataView, at: number): number {
   const high = view.getUint32(at + 4, true);
   return high < HIGH_WORD_LIMIT ? high * 2 ** 32 + view.getUint32(at, true) : Number.NaN;
@@ -223,7 +223,7 @@ function parseHeader(bytes: Uint8Array, name: string): RecordFileHeader {
   if (!start.equals(magic) || view.getUint32(8, true) !== HEADER_BYTES || view.getUint32(12, true) !== RECORD_BYTES) {
     throw invalidInput(
       "RECORD_VERSION_UNSUPPORTED",
-      `the record file is of version ${version}; this program reads version 1`,
+      `unsupported record file version ${version} (supported: 1)`,
       name,
       "Use the stormlog-gate that wrote it, or a newer one.",
     );
@@ -239,8 +239,8 @@ function parseHeader(bytes: Uint8Array, name: string): RecordFileHeader {
 }
 
 /**
- * Parse a record file that arrives in chunks. Whole records are taken; what follows the last one is reported as
- * `cutBytes`; records of unknown kind or with an impossible time are counted and skipped.
+ * Parses a record file that arrives in chunks. Whole records are read. The bytes after the last one are reported as
+ * `cutBytes`. Records of unknown kind or with an impossible time are counted and skipped.
  * @throws GateError INPUT_EMPTY, INPUT_TRUNCATED (within the header), RECORD_BAD_MAGIC, RECORD_VERSION_UNSUPPORTED
  */
 export function parseRecordChunks(chunks: Iterable<Uint8Array>, name: string): RecordFile {
@@ -265,13 +265,13 @@ export function parseRecordChunks(chunks: Iterable<Uint8Array>, name: string): R
   return parser.finish(rest.length);
 }
 
-/** Parse a record file held in memory; errors as {@link parseRecordChunks}. `name` is the file named in errors. */
+/** Parses a record file in memory; errors as {@link parseRecordChunks}. `name` is the file named in errors. */
 export function parseRecordFile(bytes: Uint8Array, name: string): RecordFile {
   return parseRecordChunks([bytes], name);
 }
 
 /**
- * Read a record file a few MiB at a time.
+ * Reads a record file a few MiB at a time.
  * @throws GateError as {@link parseRecordChunks}, and INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY
  */
 export async function readRecordFile(path: string): Promise<RecordFile> {

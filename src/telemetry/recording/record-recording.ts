@@ -10,10 +10,12 @@ import { probeTables } from "./probe-tables.ts";
 import type { CgroupColumns, RecordFile, TreeColumns } from "./record-columns.ts";
 import { type StepTimeline, stepsAt } from "./step-timeline.ts";
 
-/** Characters of an error that stand at its mark; all of it is in `recording.json`. */
+/** Maximum number of characters of an error in its mark. `recording.json` contains all of it. */
 const MAX_MARK_TEXT = 200;
 
-/** Cgroup readings come ten times a second: each goes to the tick at or before it, the other ticks have none. */
+/**
+ * Cgroup samples are taken ten times a second. Each goes to the tick at or before it, and the other ticks have none.
+ */
 function onTicks(timeNs: Float64Array, cgroup: CgroupColumns): Float64Array {
   const column = new Float64Array(timeNs.length).fill(Number.NaN);
   for (let tick = 0, i = 0; i < cgroup.timeNs.length; i++) {
@@ -25,7 +27,7 @@ function onTicks(timeNs: Float64Array, cgroup: CgroupColumns): Float64Array {
 
 const someKnown = (column: Float64Array) => column.some((value) => !Number.isNaN(value));
 
-/** The ticks at which the job had a process: a tick before the first or after the last says nothing about its memory. */
+/** The ticks at which the job had a process. Earlier and later ticks do not describe its memory. */
 function livingTicks(tree: TreeColumns): TreeColumns {
   let from = 0;
   let to = tree.timeNs.length;
@@ -41,7 +43,7 @@ function livingTicks(tree: TreeColumns): TreeColumns {
   };
 }
 
-/** The step is held until the next one, so that growth of the tree can be told per step, too. */
+/** The step is valid until the next one, so that growth of the tree can be given per step as well. */
 function hostTable(file: RecordFile, rank: number, timeline: StepTimeline | null): SampleTable | null {
   const tree = livingTicks(file.tree);
   if (tree.timeNs.length === 0) return null;
@@ -55,7 +57,7 @@ function hostTable(file: RecordFile, rank: number, timeline: StepTimeline | null
 }
 
 /**
- * Out of memory as it was judged when the run ended; where nobody could judge (a killed gate, a record file alone), every kill
+ * Out of memory as judged at the end of the run. If it was not judged (a killed gate, a record file alone), every kill
  * that the kernel counted.
  */
 function oomMarks(file: RecordFile, info: RecordingInfo | null): RecordingMark[] {
@@ -92,13 +94,13 @@ function marksOf(file: RecordFile, info: RecordingInfo | null, health: readonly 
   return marks.sort((a, b) => a.timeNs - b.timeNs);
 }
 
-/** Moments at which the memory group's count of kills rose, and by how much. */
+/** Times at which the memory group's count of kills rose, and by how much. */
 export function kernelKills(cgroup: CgroupColumns): { readonly timeNs: number; readonly count: number }[] {
   const rises: { timeNs: number; count: number }[] = [];
   let kills = Number.NaN;
   for (const [i, timeNs] of cgroup.timeNs.entries()) {
     const now = cgroup.oomKills[i] ?? Number.NaN;
-    // The counter may have stood above zero before the run: only a rise is this run's.
+    // The counter may have been above zero before the run, so only a rise counts.
     if (now > kills) rises.push({ timeNs, count: now - kills });
     if (!Number.isNaN(now)) kills = now;
   }
@@ -106,23 +108,23 @@ export function kernelKills(cgroup: CgroupColumns): { readonly timeNs: number; r
 }
 
 /**
- * What a reader of the record file should be told about it: cut within a record, damaged records, no clean stop, what of the
- * probes' samples is missing or not looked at.
+ * Problems of the record file: truncated within a record, damaged records, no clean stop, missing or ignored samples of
+ * the probes.
  */
 export function lossesOf(file: RecordFile, info: RecordingInfo | null = null): string[] {
   const lost: string[] = [];
   if (file.cutBytes > 0) lost.push(`the record file ends within a record (${file.cutBytes} bytes not used)`);
   if (file.skippedRecords > 0) lost.push(`${file.skippedRecords} damaged or unknown records were skipped`);
-  if (file.stop === null) lost.push("the sampler did not stop cleanly: samples of the last moments may be missing");
+  if (file.stop === null) lost.push("the sampler did not stop cleanly: the last samples may be missing");
   lost.push(...probeLosses(file.errors), ...probeTables(file, info).lost);
   return lost;
 }
 
 /**
- * The recording a record file holds: one `host` table at the full rate of the ticks, one table per device at the rate of
- * its own ticks and one per rank at the moments of its process lists, those of the probes at the rate of theirs (a rank and
- * device then has several tables), marks, and peaks: the host's by the rule of {@link peaksOf}, the allocators' and the drivers'
- * by their own marks. `info` is the run's `recording.json`.
+ * The recording of a record file: one `host` table at the full rate of the ticks, one table per device at the rate of
+ * its own ticks and one per rank at the times of its process lists, those of the probes at their rates (a rank and
+ * device then has several tables), marks, and peaks: the host's by the rule of {@link peaksOf}, the allocators' and the
+ * drivers' by their own marks. `info` is the run's `recording.json`.
  */
 export function recordFileToRecording(file: RecordFile, info: RecordingInfo | null): Recording {
   const rank = info?.identity.rank ?? 0;

@@ -1,7 +1,7 @@
 import { AllocatorKind, ProbeFlag, ProcessRole, SampleReason } from "../../sampler/record-layout.ts";
 import { GrowableColumn } from "./growable.ts";
 
-/** The allocator's own marks, the largest that were seen; NaN = never told. Bytes and counts. */
+/** The allocator's own marks, the largest ones; NaN = not recorded. Bytes and counts. */
 export interface AllocatorMarks {
   readonly allocated: number;
   readonly reserved: number;
@@ -9,29 +9,29 @@ export interface AllocatorMarks {
   readonly ooms: number;
 }
 
-/** One device of one process, as the probe in it read it; bytes, NaN = unknown. */
+/** Samples of one device of one process, from its probe; bytes, NaN = unknown. */
 export interface RecordedStream {
   readonly id: number;
   readonly pid: number;
   readonly kind: AllocatorKind;
   readonly index: number;
-  /** Null where the process did not know. */
+  /** Null if the process did not know it. */
   readonly rank: number | null;
   readonly worldSize: number | null;
   readonly role: ProcessRole;
-  /** The allocator's peak counters were set back in mid-run: what they show is no peak of the run. */
+  /** The allocator's peak counters were reset during the run, so they are not peaks of the run. */
   readonly peaksReset: boolean;
   readonly timeNs: Float64Array;
   readonly allocated: Float64Array;
   readonly reserved: Float64Array;
   readonly active: Float64Array;
   readonly steps: Float64Array;
-  /** {@link SampleReason} of each row, 0 = not told. */
+  /** {@link SampleReason} of each row, 0 = not recorded. */
   readonly reasons: Uint8Array;
   readonly marks: AllocatorMarks;
 }
 
-/** Steps of one process (or, with pid -1, of the step file) at the moments they were seen. */
+/** Steps of one process (or, with pid -1, of the step file), each with its time. */
 export interface StepColumns {
   readonly pid: number;
   readonly timeNs: Float64Array;
@@ -40,7 +40,7 @@ export interface StepColumns {
 
 type Values = readonly [number, number, number, number];
 
-/** A fork storm under a preloaded library could leave one for each process; more than this is only counted. */
+/** Maximum number of processes. Further ones, as in a fork storm under a preloaded library, are only counted. */
 const MAX_STREAMS = 20_000;
 const KINDS = new Set<number>(Object.values(AllocatorKind));
 const ROLES = new Set<number>(Object.values(ProcessRole));
@@ -85,7 +85,7 @@ class StreamBuilder {
     if ((part(40n, 0xffn) & ProbeFlag.peaksReset) !== 0) this.#peaksReset = true;
   }
 
-  /** False for a row that runs backwards: a stream's clock never does. */
+  /** False for a row that runs backwards, which a stream's clock never does. */
   sample(timeNs: number, values: Values, reason: number): boolean {
     if (timeNs < this.#timeNs.last()) return false;
     this.#timeNs.push(timeNs);
@@ -125,7 +125,7 @@ class StreamBuilder {
   }
 }
 
-/** Collects the probe's records of a record file. Each method is false for a record that makes no sense. */
+/** Collects the probe's records of a record file. Each method returns false for an invalid record. */
 export class StreamsBuilder {
   readonly #streams = new Map<number, StreamBuilder>();
   readonly #steps = new Map<number, { readonly timeNs: GrowableColumn; readonly steps: GrowableColumn }>();
@@ -175,7 +175,7 @@ export class StreamsBuilder {
   }
 }
 
-/** Whether a stream was read to its end: the probe writes a last row when its process ends in order. */
+/** Whether a stream is complete: the probe writes a last row when its process ends normally. */
 export function endedInOrder(stream: RecordedStream): boolean {
   return stream.reasons.at(-1) === SampleReason.end;
 }

@@ -104,7 +104,7 @@ describe("samples.parquet", () => {
     expect(readdirSync(directory)).toEqual(["a.parquet"]);
   });
 
-  it("round-trips which rows stand at the end of a step, beside tables that do not know it", async () => {
+  it("round-trips the marks of rows at the end of a step, and tables without them", async () => {
     const timeNs = Float64Array.of(1, 2, 3);
     const heap = { timeNs, steps: Float64Array.of(1, 1, 2), atStep: Uint8Array.of(1, 0, 1) };
     const original = recording({
@@ -135,7 +135,7 @@ describe("samples.parquet", () => {
     expect((await readParquet(file("l.parquet"))).tables).toEqual(large.tables);
   });
 
-  it("is refused with a code when it is cut anywhere or empty", async () => {
+  it("is rejected with a code when it is truncated anywhere or empty", async () => {
     writeParquet(file("a.parquet"), hostRun());
     const bytes = readFileSync(file("a.parquet"));
     for (const size of [4, 8, 100, bytes.length - 9, bytes.length - 1]) {
@@ -179,7 +179,7 @@ describe("sampleRows", () => {
 });
 
 describe("telemetry events", () => {
-  it("of a CPU run hold host memory in all three counters, start first, stop last, extremes kept, 10 Hz or slower", () => {
+  it("of a CPU run contain host memory in all three counters, start first, stop last, extremes kept, 10 Hz or slower", () => {
     const events = telemetryEvents(hostRun());
     expect(events[0]).toMatchObject({ eventType: "start", timestampNs: 1700000000123456789n });
     expect(events.at(-1)).toMatchObject({ eventType: "stop" });
@@ -202,7 +202,7 @@ describe("telemetry events", () => {
     expect(samples.reduce((sum, event) => sum + event.allocatorChange!, allocated[0]!)).toBe(allocated.at(-1));
   });
 
-  it("of a device run hold the devices only, with alerts that speak once and the out-of-memory mark", () => {
+  it("of a device run contain the devices only, with alerts raised once and the out-of-memory mark", () => {
     const events = telemetryEvents(deviceRun());
     expect(new Set(events.map((event) => event.deviceId))).toEqual(new Set([1]));
     expect(
@@ -216,7 +216,7 @@ describe("telemetry events", () => {
     expect(events[1]!.collector).toBe("stormlog.cuda_tracker");
   });
 
-  it("take what the job's processes hold where no allocator counter exists, under our own collector name", () => {
+  it("use the memory of the job's processes without an allocator counter, under our own collector name", () => {
     const tables = [
       table({
         device: "cuda:0",
@@ -269,13 +269,13 @@ describe("telemetry events", () => {
     expect(eventsJson([])).toBe("[]\n");
   });
 
-  it("are none when nothing has a clock", () => {
+  it("are empty without a clock", () => {
     expect(telemetryEvents(recording({ tables: [table({ timeNs: null })] }))).toEqual([]);
   });
 });
 
 describe("alertsOf", () => {
-  it("speaks once per crossing and again only after use has clearly fallen", () => {
+  it("is raised once per crossing and again only after use has clearly fallen", () => {
     const percent = Float64Array.of(10, 81, 79, 82, 96, 94, 96, 70, 85, 99);
     const total = percent.map(() => 100);
     expect(alertsOf(percent, total, { warning: 80, critical: 95 }).map(({ row, level }) => [row, level])).toEqual([
@@ -319,7 +319,7 @@ describe("writeRunFiles", () => {
     if (back.kind === "recording") expect(back.recording.tables).toEqual(run.tables);
   });
 
-  it("leaves no file a telemetry loader would pick up for a run that is no candidate", async () => {
+  it("writes no file that a telemetry loader would read for a run that is not a candidate", async () => {
     const { files } = await writeRunFiles(directory, { ...hostRun(), info: null }, { telemetry: false });
     expect(files).toEqual([SAMPLES_FILE]);
   });
@@ -347,7 +347,7 @@ describe("writeRunFiles", () => {
 });
 
 describe("parseRecordingInfo", () => {
-  it("takes what is written and refuses what is cut, of another version or incomplete", async () => {
+  it("accepts the written file and rejects a truncated, incomplete or newer one", async () => {
     const text = JSON.stringify(recordingInfo());
     expect(parseRecordingInfo(text, "r")).toEqual(recordingInfo());
     expect(await codeOf(() => parseRecordingInfo("", "r"))).toBe("INPUT_EMPTY");

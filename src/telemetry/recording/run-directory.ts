@@ -19,8 +19,8 @@ export const SAMPLES_FILE = "samples.parquet";
 
 export interface RunFilesOptions extends EventOptions {
   /**
-   * Write the Stormlog files too (default true). False for runs that are no candidates: a loader that reads the whole bundle
-   * must not take them for one.
+   * Also write the Stormlog files (default true). False for runs that are not candidates, because a loader of the whole
+   * bundle must not take them for one.
    */
   readonly telemetry?: boolean;
   /** `recording.json` has been written with the recording's information: it is written again only with a further loss. */
@@ -54,7 +54,7 @@ function sameColumn(
   return a.length === b.length && a.every((value, i) => value === b[i] || (Number.isNaN(value) && Number.isNaN(b[i]!)));
 }
 
-/** True when every table reads back with every value as it was. */
+/** True when every table reads back with all its values. */
 function sameSamples(a: Recording, b: Recording): boolean {
   return (
     a.tables.length === b.tables.length &&
@@ -76,11 +76,11 @@ function sameSamples(a: Recording, b: Recording): boolean {
 }
 
 /**
- * Write what a run directory holds beside `recording.json`: `samples.parquet` at full rate and, unless told otherwise, the
- * Stormlog files `events.json`, `events.csv`, `timeline.json`, `stats.json` and `alerts.json`. `recording.json` is brought up
- * to date with the recording's peaks. The sampler's own file and the rings of the probes are removed last, and only when the
- * Parquet file was read back with every value the same. A run that ran out of memory gets its `oom/` too; what of that cannot be written is told in
- * `lost`.
+ * Writes the files of a run directory besides `recording.json`: `samples.parquet` at full rate and, by default, the
+ * Stormlog files `events.json`, `events.csv`, `timeline.json`, `stats.json` and `alerts.json`. `recording.json` is
+ * updated with the recording's peaks. The sampler's own file and the rings of the probes are removed last, and only
+ * when the Parquet file was read back with the same values. A run that ran out of memory gets its `oom/` too, and write
+ * errors there are reported in `lost`.
  * @throws GateError RUN_FILE_WRITE_FAILED, PARQUET_WRITE_FAILED, PARQUET_VERIFY_FAILED
  */
 export async function writeRunFiles(
@@ -117,7 +117,7 @@ export async function writeRunFiles(
     throw new GateError("PARQUET_VERIFY_FAILED", "the samples do not read back as they were written", {
       kind: "error",
       where: samples,
-      hint: `The samples are complete in ${RAW_RECORD_FILE}; check the disk.`,
+      hint: `The samples are complete in ${RAW_RECORD_FILE}. Check the disk.`,
     });
   }
   written.push(SAMPLES_FILE);

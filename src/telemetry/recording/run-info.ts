@@ -114,7 +114,7 @@ export const RecordingInfoSchema = v.object({
 });
 
 /**
- * Check the text of a `recording.json`.
+ * Validates the text of a `recording.json`.
  * @throws GateError INPUT_EMPTY, INPUT_TRUNCATED, INPUT_SCHEMA_VERSION, RECORDING_INVALID
  */
 export function parseRecordingInfo(text: string, where: string): RecordingInfo {
@@ -133,7 +133,7 @@ export function parseRecordingInfo(text: string, where: string): RecordingInfo {
   if (schema.success && schema.output.schema !== "stormlog.recording/1") {
     throw invalidInput(
       "INPUT_SCHEMA_VERSION",
-      `schema "${schema.output.schema}" where "stormlog.recording/1" is read`,
+      `unsupported schema "${schema.output.schema}" (supported: "stormlog.recording/1")`,
       where,
       "Use the stormlog-gate that wrote it, or a newer one.",
     );

@@ -11,7 +11,7 @@ function process(role: ProbeProcess["role"], rank: number | null, world_size: nu
   };
 }
 
-/** A gate whose launcher told it `rank` of `world`, over these processes. */
+/** A gate whose launcher set `rank` of `world`, over these processes. */
 function seen(rank: number, world: number, processes: readonly ProbeProcess[]): RecordingInfo["identity"] {
   const info = recordingInfo();
   const identity = { ...info.identity, rank, local_rank: 0, world_size: world };
@@ -21,24 +21,24 @@ function seen(rank: number, world: number, processes: readonly ProbeProcess[]): 
 const eight = (...ranks: number[]) => ranks.map((rank) => process("rank", rank, 8));
 
 describe("the rank of a recording", () => {
-  it("is the lowest that its processes told, on every node another one", () => {
+  it("is the lowest one of its processes, which differs on every node", () => {
     expect(seen(0, 1, eight(2, 0, 1, 3))).toMatchObject({ rank: 0, local_rank: 0, world_size: 8 });
     expect(seen(0, 1, eight(7, 5, 6, 4))).toMatchObject({ rank: 4, local_rank: 0, world_size: 8 });
-    // The launcher's word was the number of the node.
+    // The launcher set the number of the node.
     expect(seen(1, 2, eight(4, 5, 6, 7))).toMatchObject({ rank: 4, world_size: 8 });
   });
 
-  it("stays the launcher's where one gate has one rank", () => {
+  it("stays the launcher's when one gate has one rank", () => {
     expect(seen(3, 8, eight(3))).toMatchObject({ rank: 3, local_rank: 0, world_size: 8 });
   });
 
-  it("stays what it was where no process knows of other ranks", () => {
+  it("stays unchanged when no process reports other ranks", () => {
     expect(seen(3, 4, [process("plain", null, null), process("agent", 0, 2)])).toMatchObject({
       rank: 3,
       world_size: 4,
     });
     expect(seen(0, 1, [process("rank", 0, 1)])).toMatchObject({ rank: 0, world_size: 1 });
-    // What a process says may be anything.
+    // Values from processes are untrusted.
     expect(seen(0, 1, [process("rank", 9, 4)])).toMatchObject({ rank: 0, world_size: 1 });
   });
 });

@@ -1,10 +1,10 @@
 import type { RecordingInfo } from "./model.ts";
 
 /**
- * The text of a run with the rank that its own processes told. One gate may stand around a launcher that starts several ranks, on
- * one of several nodes: what it was told itself is then the number of the node, or nothing. The memory of the whole process tree
- * belongs to the lowest rank seen, so that two nodes never claim the same one. Where nothing in the run knows of other ranks, the
- * launcher's word stands.
+ * The info of a run with the rank that its processes reported. One gate may run a launcher that starts several ranks,
+ * on one of several nodes. Its own environment then contains the number of the node, or nothing. The memory of the
+ * whole process tree belongs to the lowest rank, so that two nodes never claim the same one. If no process reports
+ * other ranks, the launcher's value stays.
  */
 export function withSeenRanks(info: RecordingInfo): RecordingInfo {
   const ranks = (info.probe?.processes ?? []).flatMap(({ role, rank, local_rank, world_size }) =>

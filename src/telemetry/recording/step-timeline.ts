@@ -1,16 +1,18 @@
-/** The current step over time: `steps[i]` holds from `timeNs[i]` until the next entry. Ascending in time; neighbours differ. */
+/**
+ * The current step over time: `steps[i]` is valid from `timeNs[i]` until the next entry. Ascending; neighbours differ.
+ */
 export interface StepTimeline {
   readonly timeNs: Float64Array;
   readonly steps: Float64Array;
-  /** The last step holds until here: it may have taken as long as the longest before it, and what comes later is no part of it. */
+  /** End of the last step: it is assumed to last as long as the longest earlier one. */
   readonly untilNs: number;
 }
 
-/** The last step is held for this long at least, nanoseconds. */
+/** Minimum duration of the last step, nanoseconds. */
 const MIN_HOLD_NS = 2e9;
 
 /**
- * One timeline of rows and single sightings of one process. Rows without a step are left out; null when nothing is left.
+ * One timeline of rows and single steps of one process. Rows without a step are ignored. Null without any.
  */
 export function stepTimeline(
   parts: readonly { readonly timeNs: Float64Array; readonly steps: Float64Array }[],
@@ -32,7 +34,7 @@ export function stepTimeline(
   };
 }
 
-/** The step that was current at each of the ascending moments; NaN before the first is known and after the last is over. */
+/** The current step at each of the ascending times; NaN before the first and after the end of the last. */
 export function stepsAt(timeline: StepTimeline, timeNs: Float64Array): Float64Array {
   const steps = new Float64Array(timeNs.length).fill(Number.NaN);
   let at = -1;

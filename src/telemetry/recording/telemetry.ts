@@ -7,8 +7,8 @@ export interface NamedRecording {
 }
 
 /**
- * What an input turned out to be. `notes` says in words how it was read where that is not obvious (cut file, unordered time
- * stamps); measurement and baseline documents are parsed by those who own their schema.
+ * A read input. `notes` are sentences about how it was read where that is not obvious (truncated file, unordered
+ * timestamps). Measurement and baseline documents are parsed by the owners of their schemas.
  */
 export type Telemetry =
   | {

@@ -9,7 +9,7 @@ export const MIB = 2 ** 20;
 export const GIB = 2 ** 30;
 const NVML = { source: RecordSource.nvml } as const;
 
-/** A reading of a device; sizes in MiB. */
+/** A sample of a device; sizes in MiB. */
 export const reading = (ms: number, id: number, used: number | null, total = 80 * 1024): RecordInput => ({
   ...NVML,
   timeNs: ms * MS,
@@ -18,7 +18,7 @@ export const reading = (ms: number, id: number, used: number | null, total = 80 
   values: [used === null ? null : used * MIB, total * MIB, null, null],
 });
 
-/** One entry of a list: pid, MiB (null = the driver does not say), owner (1 the job's, 0 not, null unknown). */
+/** One entry of a list: pid, MiB (null = not reported), owner (1 the job's, 0 not, null unknown). */
 export type Listed = readonly [pid: number, mib: number | null, owner: 0 | 1 | null];
 
 /** A whole list of processes. */
@@ -79,7 +79,7 @@ interface StreamOf {
   readonly role?: ProcessRole;
 }
 
-/** A process's CUDA allocator, before its first reading. */
+/** A process's CUDA allocator, before its first sample. */
 export const cudaStream = ({ id = 0, pid, index = 0, rank = -1, worldSize = -1, role = 0 }: StreamOf): RecordInput => ({
   timeNs: 0,
   kind: RecordKind.stream,
@@ -88,7 +88,7 @@ export const cudaStream = ({ id = 0, pid, index = 0, rank = -1, worldSize = -1, 
   values: [pid, AllocatorKind.cuda, index, rank + 1 + (worldSize + 1) * 2 ** 16 + role * 2 ** 32],
 });
 
-/** A reading of an allocator; sizes in MiB. */
+/** A sample of an allocator; sizes in MiB. */
 export const held = (
   ms: number,
   id: number,
@@ -121,7 +121,7 @@ export const probeProcess = (changes: Partial<ProbeProcess> & { readonly pid: nu
   ...changes,
 });
 
-/** `cuda:N` as its process counts, which is the driver's device `index`. */
+/** `cuda:N` in its process's numbering, which is the driver's device `index`. */
 export const cudaDevice = (own: number, index: number | null, changes: Partial<ProbeDevice> = {}): ProbeDevice => ({
   own_name: `cuda:${own}`,
   name: `cuda:${own}`,
@@ -132,7 +132,7 @@ export const cudaDevice = (own: number, index: number | null, changes: Partial<P
   ...changes,
 });
 
-/** The text of a run on the driver's devices `indices`, with what the probes of its processes told. */
+/** The info of a run on the driver's devices `indices`, with the info of its probes. */
 export const deviceRun = (
   indices: readonly number[],
   processes: readonly ProbeProcess[] = [],

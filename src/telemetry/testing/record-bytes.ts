@@ -13,7 +13,7 @@ export interface RecordInput {
   readonly source?: RecordSource;
   readonly id?: number;
   readonly values?: readonly (number | bigint | null)[];
-  /** Why an allocator record was taken. */
+  /** Reason of an allocator record. */
   readonly reason?: number;
 }
 

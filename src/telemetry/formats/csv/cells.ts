@@ -3,13 +3,13 @@ import type { CsvRow } from "./scan.ts";
 
 const ZERO = 0x30;
 const NINE = 0x39;
-/** Digits that always fit a double exactly. */
+/** Number of digits that a double always represents exactly. */
 const EXACT_DIGITS = 15;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 const NOT_FINITE = /^[+-]?(?:inf|infinity)$/i;
 const MISSING_WORDS: ReadonlySet<string> = new Set(["", "n/a", "na", "nan", "-nan", "null", "none", "-"]);
 
-/** True for what stands in for a value that is not there: empty, N/A, NaN, infinite, or any word in square brackets. */
+/** True for a missing value: empty, N/A, NaN, infinite, or any word in square brackets. */
 export function isMissing(text: string): boolean {
   return MISSING_WORDS.has(text.toLowerCase()) || NOT_FINITE.test(text) || (text.startsWith("[") && text.endsWith("]"));
 }
@@ -23,7 +23,7 @@ export function numberIn(row: CsvRow, cell: number, column: string, name: string
   return value >= 0 ? value : parseNumber(row.text(cell), row.line, column, name);
 }
 
-/** The whole number in a cell of 1 to 15 digits, straight from its bytes; -1 when the cell is anything else. */
+/** The whole number in a cell of 1 to 15 digits, parsed from its bytes; -1 for any other cell. */
 export function digitsIn(row: CsvRow, cell: number): number {
   const { bytes } = row;
   const start = row.starts[cell]!;
@@ -38,7 +38,7 @@ export function digitsIn(row: CsvRow, cell: number): number {
   return value;
 }
 
-/** As {@link numberIn} for a text; `line` is named in the error. */
+/** As {@link numberIn} for a string; `line` is named in the error. */
 export function parseNumber(text: string, line: number, column: string, name: string): number {
   if (NUMBER.test(text)) {
     const value = Number(text);
@@ -53,14 +53,16 @@ export function parseNumber(text: string, line: number, column: string, name: st
   );
 }
 
-/** @throws GateError NEGATIVE_BYTES, BYTES_TOO_LARGE (above 2^53, where whole bytes can no longer be told) naming line and column */
+/**
+ * @throws GateError NEGATIVE_BYTES, BYTES_TOO_LARGE (above 2^53, where doubles are not exact) naming line and column
+ */
 export function rejectImpossible(value: number, line: number, column: string, name: string): void {
   if (value > Number.MAX_SAFE_INTEGER) {
     throw invalidInput(
       "BYTES_TOO_LARGE",
       `line ${line}, column "${column}": ${value} bytes are more than any device has`,
       name,
-      "Leave the cell empty when the value is unknown; all bits set often means that.",
+      "Leave the cell empty when the value is unknown (which all bits set often means).",
     );
   }
   if (value < 0) {
@@ -74,8 +76,8 @@ export function rejectImpossible(value: number, line: number, column: string, na
 }
 
 /**
- * A row that does not have the header's number of cells.
- * @throws GateError INPUT_TRUNCATED for a cut last line, CSV_ROW_LENGTH for any other
+ * Rejects a row that does not have the header's number of cells.
+ * @throws GateError INPUT_TRUNCATED for a truncated last line, CSV_ROW_LENGTH for any other
  */
 export function checkRowLength(row: CsvRow, expected: number, name: string): void {
   if (row.count === expected) return;

@@ -4,12 +4,12 @@ const QUOTE = 0x22;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const SPACE = 0x20;
-/** A row longer than this is not a row of samples, and buffering it further would only use memory. */
+/** A longer row is not a row of samples, and is not buffered further. */
 const MAX_ROW_BYTES = 8 << 20;
 
 /** One row, valid only within the callback: cells are byte ranges of a buffer that is reused. */
 export interface CsvRow {
-  /** 1-based line of the file the row starts on. */
+  /** 1-based number of the row's first line. */
   readonly line: number;
   /** Number of cells. */
   readonly count: number;
@@ -17,12 +17,12 @@ export interface CsvRow {
   /** Cell `i` is `bytes[starts[i], ends[i])`, without quotes and surrounding spaces. */
   readonly starts: Int32Array;
   readonly ends: Int32Array;
-  /** False for a last line that no line end follows: it may have been cut. */
+  /** False for a last line without a line end, which may be truncated. */
   readonly terminated: boolean;
   text(cell: number): string;
 }
 
-/** Undo UTF-16 (with or without byte-order mark) and drop a UTF-8 mark. */
+/** Converts UTF-16 (with or without byte-order mark) and drops a UTF-8 mark. */
 export function* asUtf8(chunks: Iterable<Uint8Array>): Generator<Buffer, void, undefined> {
   let decoder: InstanceType<typeof TextDecoder> | null | undefined;
   for (const chunk of chunks) {
@@ -36,7 +36,7 @@ export function* asUtf8(chunks: Iterable<Uint8Array>): Generator<Buffer, void, u
   }
 }
 
-/** The UTF-16 flavour of a text by its mark, or by zero bytes in every other place; null for anything else. */
+/** The UTF-16 byte order of a text, from its mark or from zero bytes at alternate positions; null for other texts. */
 export function utf16Encoding(head: Uint8Array): "utf-16le" | "utf-16be" | null {
   if (head[0] === 0xff && head[1] === 0xfe) return "utf-16le";
   if (head[0] === 0xfe && head[1] === 0xff) return "utf-16be";
@@ -72,7 +72,10 @@ class RowScanner implements CsvRow {
     return this.#escaped[cell] === 1 ? text.replaceAll('""', '"') : text;
   }
 
-  /** Scan the row at `from`; the offset after it, or -1 when the buffer ends before the row does and `last` is false. */
+  /**
+   * Scans the row at `from`. Returns the offset after it, or -1 when the buffer ends before the row does and `last` is
+   * false.
+   */
   scan(from: number, last: boolean): number {
     const bytes = this.bytes;
     const delimiter = this.#delimiter;
@@ -143,8 +146,8 @@ class RowScanner implements CsvRow {
 }
 
 /**
- * Call `onRow` for every row of a CSV text: cells may be quoted (doubled quotes, line ends inside), lines end in LF or
- * CRLF, blank lines are skipped. Rows are scanned in place; nothing is decoded until a cell is asked for.
+ * Calls `onRow` for every row of a CSV text: cells may be quoted (doubled quotes, line ends inside), lines end in LF or
+ * CRLF, blank lines are skipped. Rows are scanned in place. Cells are decoded on request.
  * @throws GateError CSV_ROW_TOO_LONG
  */
 export function scanCsv(

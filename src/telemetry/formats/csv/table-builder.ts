@@ -8,7 +8,7 @@ export class TableBuilder {
   readonly columns: readonly GrowableColumn[];
   readonly rank: number;
   readonly device: string;
-  /** Of the row before; where a value was missing, of the last row that had one. */
+  /** Of the previous row, or of the last row with a value. */
   lastTime = Number.NEGATIVE_INFINITY;
   lastStep = Number.NEGATIVE_INFINITY;
 
@@ -21,7 +21,7 @@ export class TableBuilder {
   }
 }
 
-/** How one input column appears in the tables. */
+/** Position of one input column in the tables. */
 export interface ByteColumn {
   readonly column: Column;
   readonly highwater: boolean;
@@ -37,9 +37,9 @@ export interface FinishedTables {
 }
 
 /**
- * The finished tables, ordered by rank, then by first appearance. A column that is empty throughout one table while another
- * table has values in it was never meant for the first (a file with `host` and `cuda:0` rows), so it is left out there.
- * A running maximum beside the level it belongs to is no series of its own: it becomes a known peak.
+ * The finished tables, ordered by rank, then by first appearance. A column that is empty throughout one table while
+ * another table has values in it does not belong to the first (a file with `host` and `cuda:0` rows), so it is dropped
+ * there. A running maximum with a level column becomes a known peak, not a series.
  */
 export function finishTables(builders: Iterable<TableBuilder>, layout: readonly ByteColumn[]): FinishedTables {
   const taken = [...builders].map((builder) => ({
@@ -77,7 +77,7 @@ function highwaterPeak(rank: number, device: string, column: Column, values: Flo
   let bytes = Number.NEGATIVE_INFINITY;
   for (const value of values) if (value > bytes) bytes = value;
   if (bytes < 0) return null;
-  // How a host mark came about cannot be seen from the file, so the rule for an exact host peak cannot be checked.
+  // The file does not contain the origin of a host mark, so the rule for an exact host peak cannot be checked.
   const kind = column === "host" ? "sampled" : "exact";
   return { rank, device, metric: column, bytes, kind, source: `${column}_bytes_highwater` };
 }

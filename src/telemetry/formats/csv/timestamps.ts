@@ -1,6 +1,6 @@
 import { invalidInput } from "../../../core/errors.ts";
 
-/** Stamps from here on (March 1973) are taken as Unix time, below as time since an unnamed start. */
+/** Timestamps from this value on (March 1973) are Unix time, below it time since an unnamed start. */
 const EPOCH_FROM_S = 1e8;
 const NS_PER_S = 1_000_000_000;
 const ZERO = 0x30;
@@ -8,20 +8,20 @@ const NINE = 0x39;
 const MAX_DIGITS = 19;
 
 /**
- * Turns a column of time stamps into nanoseconds since time zero, exactly: Unix nanoseconds exceed 2^53, so they are split
- * into seconds and nanoseconds before they become numbers. Time zero is the first stamp when stamps are Unix time, else the
- * stamps' own zero.
+ * Converts a column of timestamps into nanoseconds since time zero, exactly: Unix nanoseconds exceed 2^53, so they are
+ * split into seconds and nanoseconds before they become numbers. Time zero is the first timestamp when they are Unix
+ * time, else their own zero.
  */
 export class TimeStamps {
-  /** Unix nanoseconds of time zero; null when the stamps are relative or none was read. */
+  /** Unix nanoseconds of time zero; null when the timestamps are relative or none was read. */
   epochNs: bigint | null = null;
   #baseSeconds = 0;
   #baseNanos = 0;
   #started = false;
 
   /**
-   * Stamps of whole nanoseconds straight from the bytes of a cell; NaN when the cell is not 1 to 19 digits (ask
-   * {@link nanoseconds} then).
+   * Timestamps of whole nanoseconds parsed from the bytes of a cell; NaN when the cell is not 1 to 19 digits (then use
+   * {@link nanoseconds}).
    */
   digits(bytes: Uint8Array, start: number, end: number): number {
     if (end <= start || end - start > MAX_DIGITS) return Number.NaN;
@@ -37,7 +37,7 @@ export class TimeStamps {
     return this.split(seconds, nanos);
   }
 
-  /** A stamp in nanoseconds that is not plain digits (`1.7e18`). @throws GateError TIMESTAMP_INVALID */
+  /** A timestamp in nanoseconds that is not plain digits (`1.7e18`). @throws GateError TIMESTAMP_INVALID */
   nanoseconds(value: number, line: number, column: string, name: string): number {
     if (!Number.isFinite(value) || value < 0) throw badStamp(String(value), line, column, name);
     const seconds = Math.floor(value / NS_PER_S);
@@ -51,7 +51,7 @@ export class TimeStamps {
     return this.split(whole, Math.round((value - whole) * NS_PER_S));
   }
 
-  /** A stamp already split into whole seconds and nanoseconds. */
+  /** A timestamp split into whole seconds and nanoseconds. */
   split(seconds: number, nanos: number): number {
     if (!this.#started) {
       this.#started = true;
@@ -68,7 +68,7 @@ export class TimeStamps {
 function badStamp(text: string, line: number, column: string, name: string): Error {
   return invalidInput(
     "TIMESTAMP_INVALID",
-    `line ${line}, column "${column}": ${JSON.stringify(text.slice(0, 60))} is not a time stamp`,
+    `line ${line}, column "${column}": ${JSON.stringify(text.slice(0, 60))} is not a timestamp`,
     name,
     "Write nanoseconds or seconds as a plain number.",
   );

@@ -1,7 +1,7 @@
-/** Stormlog's own thresholds, percent of the device's memory that the allocator holds. */
+/** Stormlog's thresholds, in percent of the device's memory. */
 export const WARNING_PERCENT = 80;
 export const CRITICAL_PERCENT = 95;
-/** An alert is given again only after use fell this many points below its threshold. */
+/** An alert is repeated only after use fell this many points below its threshold. */
 const REARM_POINTS = 5;
 
 /** One crossing of a threshold. */
@@ -12,8 +12,8 @@ export interface Alert {
 }
 
 /**
- * Crossings of the thresholds by `allocated / total`, at full rate. Each level speaks once until use has clearly fallen
- * again, and a critical alert silences the warning it passed on the way.
+ * Crossings of the thresholds by `allocated / total`, at full rate. Each level is reported once until use has clearly
+ * fallen again, and a critical alert suppresses the simultaneous warning.
  */
 export function alertsOf(
   allocated: Float64Array,

@@ -26,7 +26,7 @@ interface TimelineArrays {
   readonly reserved: (number | null)[];
 }
 
-/** One value per second, the last of its second; CPU runs keep every sample, as Stormlog's CPU tracker does. */
+/** One value per second, the last of its second. CPU runs keep every sample, as in Stormlog's CPU tracker. */
 function timelineOf(events: readonly TelemetryEvent[]): TimelineArrays {
   const samples = events.filter(isSample);
   const arrays: TimelineArrays = { timestamps: [], allocated: [], reserved: [] };
@@ -47,7 +47,7 @@ function timelineOf(events: readonly TelemetryEvent[]): TimelineArrays {
   return arrays;
 }
 
-/** `timeline.json`: Stormlog's arrays of the first rank and device; with more than one, all of them under `series`. */
+/** `timeline.json`: Stormlog's arrays of the first rank and device; all of several ones under `series`. */
 export function timelineDocument(events: readonly TelemetryEvent[]): Record<string, unknown> {
   const all = groups(events);
   const [main = []] = all;
@@ -60,7 +60,7 @@ export function alertEvents(events: readonly TelemetryEvent[]): TelemetryEvent[]
   return events.filter((event) => ALERT_TYPES.has(event.eventType));
 }
 
-/** Stormlog's statistics of one tracker. Allocations are the samples at which allocated memory had grown. */
+/** Stormlog's statistics of one tracker. Allocations are the samples at which allocated memory grew. */
 function statisticsOf(
   events: readonly TelemetryEvent[],
   exactPeak: number | null,
@@ -107,8 +107,8 @@ function statisticsOf(
 }
 
 /**
- * `stats.json`: the statistics of the first rank and device; with more than one, all of them under `series`. `dump` is the newest
- * out-of-memory dump within the run directory.
+ * `stats.json`: the statistics of the first rank and device; with more than one, all of them under `series`. `dump` is
+ * the newest out-of-memory dump within the run directory.
  */
 export function statisticsDocument(
   events: readonly TelemetryEvent[],

@@ -10,12 +10,12 @@ import { EVENT_FIELDS } from "./fields.ts";
 import { atRecord, RecordProblem } from "./problem.ts";
 import { eventOf, type RecordOptions } from "./validate.ts";
 
-/** Events are objects (about 400 bytes each): more than this would not fit the memory of a usual process. */
+/** Events are objects (about 400 bytes each). More would not fit into the memory of a usual process. */
 const MAX_EVENTS = 6_000_000;
 const MAX_SHARED = 10_000;
 const NO_FRACTIONS: ReadonlySet<string> = new Set();
 
-/** What a source of telemetry holds. */
+/** Content of a source of telemetry. */
 export interface EventSource {
   readonly events: TelemetryEvent[];
   readonly notes: readonly string[];
@@ -37,8 +37,8 @@ export function looksLikeEvent(record: Readonly<Record<string, unknown>>): boole
 }
 
 /**
- * Dumps of the out-of-memory recorder keep the device's counters under older names, which the general conversion does not
- * look at: without this, memory used outside the allocator would be lost from exactly the recording that needs it.
+ * Dumps of the out-of-memory recorder contain the device's counters under older names, which the general conversion
+ * ignores. Without this, memory outside the allocator would be lost from the recordings that need it most.
  */
 function withDumpCounters(record: SourceRecord): SourceRecord {
   const { values } = record;
@@ -55,7 +55,7 @@ function withDumpCounters(record: SourceRecord): SourceRecord {
   return { values: renamed, fractions: record.fractions };
 }
 
-/** Collects events; equal metadata and equal texts are shared, since a file repeats them a million times. */
+/** Collects events. Equal metadata and strings are shared, because a file repeats them often. */
 class EventCollector {
   readonly events: TelemetryEvent[] = [];
   readonly notes = new Set<string>();
@@ -99,7 +99,7 @@ class EventCollector {
 
   source(): EventSource {
     if (this.events.length === 0) {
-      throw invalidInput("INPUT_EMPTY", "the file holds no telemetry events", this.#name, "Was anything recorded?");
+      throw invalidInput("INPUT_EMPTY", "the file contains no telemetry events", this.#name, "Was anything recorded?");
     }
     return { events: this.events, notes: [...this.notes] };
   }
@@ -137,7 +137,7 @@ function notAnObject(index: number, name: string): Error {
 function* listedEvents(document: Readonly<Record<string, unknown>>, text: string, name: string): Generator<JsonText> {
   const list = document.events;
   if (!Array.isArray(list)) return;
-  // The list is cut out of the text itself, because only the text has the exact digits.
+  // The list is cut out of the text, because parsed numbers lose digits.
   const key = /"events"\s*:\s*(?=\[)/g;
   for (let match = key.exec(text); match; match = key.exec(text)) {
     const elements: JsonText[] = [];
@@ -175,9 +175,10 @@ function balanced(text: string, from: number): string {
 }
 
 /**
- * Events of a JSON or JSON Lines text: an array, an object with an `events` list, single events one after the other, or one
- * event.
- * @throws GateError TELEMETRY_INVALID, NEGATIVE_BYTES, INPUT_SCHEMA_VERSION, INPUT_EMPTY, and those of {@link jsonValues}
+ * Events of a JSON or JSON Lines text: an array, an object with an `events` list, single events one after the other, or
+ * one event.
+ * @throws GateError TELEMETRY_INVALID, NEGATIVE_BYTES, INPUT_SCHEMA_VERSION, INPUT_EMPTY, and those of {@link
+ *   jsonValues}
  */
 export function readJsonEvents(values: Iterable<JsonText>, name: string, options: RecordOptions = {}): EventSource {
   const collector = new EventCollector(name, options);
@@ -229,7 +230,7 @@ function parseMetadata(text: string, collector: EventCollector): Record<string, 
     const parsed: unknown = JSON.parse(text);
     if (isObject(parsed)) return parsed;
   } catch {
-    // Falls through to the note: Stormlog itself writes the cell as Python source, which is not worth an interpreter.
+    // Falls through to the note: Stormlog writes the cell as Python source, which would need an interpreter.
   }
   collector.notes.add("metadata cells that are not JSON objects were read as empty");
   return {};
@@ -243,7 +244,7 @@ function csvCell(field: string, text: string, collector: EventCollector): unknow
       const value = Number(text);
       return Number.isSafeInteger(value) ? value : BigInt(text);
     }
-    // Table programs turn integer columns with gaps into "2048.0"; NaN is how they write the gap.
+    // Spreadsheets turn integer columns with gaps into "2048.0", and NaN is how they write the gap.
     const value = Number(text);
     if (Number.isFinite(value)) return Math.trunc(value);
     return isMissing(text) ? null : text;
@@ -258,7 +259,7 @@ function csvCell(field: string, text: string, collector: EventCollector): unknow
 /**
  * Events of a CSV export. Empty cells are null; integers may be written as floats; `metadata` is a JSON cell (a Python
  * literal is read as empty, with a note).
- * @throws GateError as {@link readJsonEvents}, and INPUT_TRUNCATED for a cut last line
+ * @throws GateError as {@link readJsonEvents}, and INPUT_TRUNCATED for a truncated last line
  */
 export function readCsvEvents(chunks: Iterable<Uint8Array>, delimiter: string, name: string): EventSource {
   const collector = new EventCollector(name, { legacyCollector: "legacy.csv" });
@@ -291,8 +292,8 @@ export function readCsvEvents(chunks: Iterable<Uint8Array>, delimiter: string, n
 }
 
 /**
- * A directory of telemetry: the `events.json` of an out-of-memory dump or export, or the JSON Lines segments of a sink, in
- * the order of their names. Null when it holds neither.
+ * A directory of telemetry: the `events.json` of an out-of-memory dump or export, or the JSON Lines segments of a sink,
+ * in the order of their names. Null without either.
  */
 export function readEventDirectory(directory: string): EventSource | null {
   const names = readdirSync(directory).sort();

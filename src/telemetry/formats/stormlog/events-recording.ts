@@ -11,12 +11,12 @@ const COUNTERS = [
   ["free", "deviceFree"],
 ] as const satisfies readonly (readonly [Column, keyof TelemetryEvent])[];
 
-/** Columns every table has, empty or not; the others only when a value is known. */
+/** Columns of every table, empty or not. The others are present only with values. */
 const ALWAYS: ReadonlySet<Column> = new Set<Column>(["allocated", "reserved", "used"]);
 
 /**
- * Events that carry no reading of their own: `error` repeats zeros when the reading failed, phase and collector events
- * repeat the last reading, start and stop may come before the first.
+ * Events without a sample: `error` repeats zeros when sampling failed, phase and collector events repeat the last
+ * sample, start and stop may precede the first.
  */
 const NOT_A_READING: ReadonlySet<string> = new Set([
   "start",
@@ -31,7 +31,7 @@ const NOT_A_READING: ReadonlySet<string> = new Set([
 const typeOf = (event: TelemetryEvent) => event.eventType.trim().toLowerCase();
 
 /** Device name of an event: "host" for the CPU, "mps:0", else "cuda:N" (the name PyTorch uses on ROCm too). */
-export function deviceNameOf(event: TelemetryEvent): string {
+function deviceNameOf(event: TelemetryEvent): string {
   if (event.deviceId < 0) return "host";
   return `${event.collector.includes("mps") ? "mps" : "cuda"}:${event.deviceId}`;
 }
@@ -64,8 +64,8 @@ class EventTable {
 }
 
 /**
- * Telemetry events as a recording: one table per (rank, device) in file order, time zero at the earliest event. Rows are the
- * `sample` events; a group that has none (releases that wrote changes only) takes every event that carries a reading.
+ * Telemetry events as a recording: one table per (rank, device) in file order, time zero at the earliest event. Rows
+ * are the `sample` events. A group without any (releases that wrote changes only) uses every event with counters.
  */
 export function eventsToRecording(events: readonly TelemetryEvent[]): Recording {
   let epochNs = events[0]?.timestampNs ?? 0n;
@@ -115,7 +115,7 @@ export function eventsToRecording(events: readonly TelemetryEvent[]): Recording 
   };
 }
 
-/** How many events are not later than the one before them of the same rank and device; file order is kept. */
+/** Number of events that are not later than the previous one of the same rank and device. File order is kept. */
 export function unorderedEvents(events: readonly TelemetryEvent[]): number {
   const last = new Map<string, bigint>();
   let unordered = 0;

@@ -73,7 +73,7 @@ export class Fields {
     return this.values[field] === null || this.values[field] === undefined ? null : this.integer(field);
   }
 
-  /** A number of any notation, or null when the field holds none. */
+  /** A number of any notation; null for other values. */
   number(field: string): number | null {
     const value = this.values[field];
     return typeof value === "number" && Number.isFinite(value)
@@ -106,7 +106,7 @@ export class Fields {
   }
 }
 
-/** Where an event belongs. */
+/** Identity of an event. */
 export interface Identity {
   readonly jobId: string | null;
   readonly rank: number;
@@ -115,8 +115,8 @@ export interface Identity {
 }
 
 /**
- * Identity of an event: the record's own fields, then (legacy records) those of its metadata, then rank 0 of 1. A missing
- * local rank is the rank.
+ * Identity of an event: the record's own fields, then (legacy records) those of its metadata, then rank 0 of 1. A
+ * missing local rank is the rank.
  */
 export function identityOf(fields: Fields, metadata: Readonly<Record<string, unknown>> = {}): Identity {
   const chosen = (field: string): Fields => {

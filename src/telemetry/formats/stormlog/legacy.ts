@@ -87,8 +87,8 @@ function sign(value: number | null, field: string, when: string): number | null 
 }
 
 /**
- * A record without `schema_version` (any release before telemetry version 2) as a version 2 event: for each field the first
- * source that the record has. Used memory that a record does not tell is its allocated memory.
+ * Converts a record without `schema_version` (any release before telemetry version 2) to a version 2 event: each field
+ * comes from the first source that the record has. Missing used memory is the allocated memory.
  * @throws RecordProblem
  */
 export function legacyEvent(record: SourceRecord, defaultCollector: string): TelemetryEvent {

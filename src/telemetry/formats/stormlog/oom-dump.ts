@@ -3,9 +3,9 @@ import path from "node:path";
 import * as v from "valibot";
 import type { Recording } from "../../recording/model.ts";
 
-/** Name of a dump's directory as Stormlog's flight recorder makes it. */
+/** Name of a dump's directory by Stormlog's flight recorder. */
 const DUMP_NAME = /^oom_dump_\d{8}T\d{6}Z_/;
-/** Metadata of a dump holds one message and some counters. */
+/** Maximum size of a dump's metadata, which is one message and some counters. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
 const MetadataSchema = v.object({
@@ -13,7 +13,7 @@ const MetadataSchema = v.object({
   exception_message: v.optional(v.nullable(v.string())),
 });
 
-/** What `metadata.json` of a dump says of the error; null where the directory has none, or none that can be read. */
+/** Content of `metadata.json` of a dump; null when it is missing or unreadable. */
 function metadataOf(directory: string): v.InferOutput<typeof MetadataSchema> | null {
   const file = path.join(directory, "metadata.json");
   try {
@@ -32,8 +32,8 @@ function lastTime(recording: Recording): number {
 }
 
 /**
- * The recording of a dump with its error marked: the error's own words where the events name only its kind, and a mark at the end
- * where the events have lost it. Unchanged when the directory is no dump.
+ * The recording of a dump with its error marked: the error's message where the events name only its kind, and a mark at
+ * the end where the events lost it. Unchanged when the directory is not a dump.
  */
 export function withDumpedError(recording: Recording, directory: string): Recording {
   const metadata = metadataOf(directory);
@@ -47,7 +47,9 @@ export function withDumpedError(recording: Recording, directory: string): Record
   return { ...recording, marks };
 }
 
-/** The dumps that a directory of Stormlog's flight recorder holds, oldest first by their names; empty when it is none. */
+/**
+ * The dumps in a directory of Stormlog's flight recorder, oldest first by their names; empty when it is not one.
+ */
 export function dumpNames(directory: string): string[] {
   return readdirSync(directory, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && DUMP_NAME.test(entry.name))

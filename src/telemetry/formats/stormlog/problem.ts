@@ -1,6 +1,6 @@
 import { type GateError, invalidInput } from "../../../core/errors.ts";
 
-/** Why one telemetry record is refused; the text is the one Stormlog's own loader gives for the same record. */
+/** Reason for the rejection of a telemetry record, in the words of Stormlog's own loader. */
 export class RecordProblem extends Error {
   readonly code: "INPUT_SCHEMA_VERSION" | "NEGATIVE_BYTES" | "TELEMETRY_INVALID";
 
@@ -11,7 +11,7 @@ export class RecordProblem extends Error {
 }
 
 const HINTS = {
-  INPUT_SCHEMA_VERSION: "Telemetry versions 2, 3 and 4 and records without a version are read.",
+  INPUT_SCHEMA_VERSION: "Supported: telemetry versions 2, 3 and 4, and records without a version.",
   NEGATIVE_BYTES: "A byte counter is 0 or more, or null where the schema allows it.",
   TELEMETRY_INVALID: "Export the events again, or correct the record.",
 } as const;

@@ -91,11 +91,11 @@ describe("a version 2 record", () => {
     [{ context: "", device_total_bytes: null, device_free_bytes: null, device_used_bytes: 99_999 }, "valid"],
     [{ allocator_allocated_bytes: 9000, allocator_reserved_bytes: 1 }, "valid"],
     [{ job_id: undefined, rank: undefined, local_rank: undefined, world_size: undefined }, "valid"],
-  ])("with %j is answered %j", (changes, message) => {
+  ])("with %j is rejected as %j", (changes, message) => {
     expect(problem(changes)).toBe(message);
   });
 
-  it("refuses a number written as a fraction, also an integral one", () => {
+  it("rejects a number written as a fraction, also an integral one", () => {
     const text = JSON.stringify(v2Record()).replace('"device_used_bytes":3000', '"device_used_bytes":3000.0');
     expect(problem({}, text)).toBe("device_used_bytes must be an integer");
     expect(problem({}, text.replace("3000.0", "3e3"))).toBe("device_used_bytes must be an integer");
@@ -108,7 +108,7 @@ describe("a version 2 record", () => {
 });
 
 describe("time stamps", () => {
-  it("stay exact beyond 2^53, wherever else long digits stand", () => {
+  it("stay exact beyond 2^53, beside other long digits", () => {
     const plain = JSON.stringify(v2Record({ timestamp_ns: 7 })).replace(":7,", ":1700000000123456789,");
     expect(events(plain)[0]!.timestampNs).toBe(1700000000123456789n);
     const crowded = JSON.stringify(
@@ -127,7 +127,7 @@ describe("versions 3 and 4", () => {
     expect(problem({ schema_version: 2, session_id: "s" })).toBe("Unknown telemetry fields: session_id");
   });
 
-  it("version 4 takes null counters that its capabilities account for, and no others", () => {
+  it("version 4 accepts null counters that its capabilities explain, and no others", () => {
     const v4 = (more: Record<string, unknown>, caps = capabilities(), partial?: string[]) =>
       problem({
         schema_version: 4,
@@ -151,7 +151,7 @@ describe("versions 3 and 4", () => {
 describe("a legacy record", () => {
   const one = (record: Record<string, unknown>) => events(JSON.stringify(record))[0]!;
 
-  it("takes each field from the first source that has it", () => {
+  it("reads each field from the first source that has it", () => {
     expect(
       one({
         timestamp: 1700000000.25,
@@ -204,7 +204,7 @@ describe("a legacy record", () => {
     expect(one({ timestamp: 1, device: "/GPU:0" })).toMatchObject({ deviceId: 0, collector: "legacy.unknown" });
   });
 
-  it("keeps device memory of an out-of-memory dump, which stands under older names", () => {
+  it("keeps device memory of an out-of-memory dump, which has older names", () => {
     const dumped = one({
       timestamp: 1,
       memory_allocated: 5,
@@ -224,7 +224,7 @@ describe("a legacy record", () => {
     });
   });
 
-  it("needs a time stamp, and can be forbidden", () => {
+  it("needs a timestamp, and can be disabled", () => {
     expect(failure(() => events('{"memory_allocated": 5}')).message).toBe("Legacy record is missing a valid timestamp");
     expect(() => eventOf({ values: { timestamp: 1 }, fractions: new Set() }, { legacy: false })).toThrow(
       "Legacy record conversion is disabled",
@@ -249,7 +249,7 @@ describe("payloads", () => {
     expect(events(exact)[1]!.timestampNs).toBe(1700000000123456789n);
   });
 
-  it("names file and record of a bad one, with a code", () => {
+  it("names file and record of an invalid one, with a code", () => {
     const bad = JSON.stringify(v2Record({ device_used_bytes: -1 }));
     expect(failure(() => events(`[${record},${bad}]`))).toEqual({
       code: "NEGATIVE_BYTES",
@@ -262,7 +262,7 @@ describe("payloads", () => {
     expect(failure(() => events("[]")).code).toBe("INPUT_EMPTY");
   });
 
-  it("is reported as truncated when it is cut anywhere inside, and as malformed when it is wrong", () => {
+  it("is reported as truncated when it ends early, and as malformed when it is invalid", () => {
     const text = `[${record}, ${record}]`;
     for (let size = 1; size < text.length; size += 7)
       expect(failure(() => events(text.slice(0, size))).code).toBe("INPUT_TRUNCATED");
@@ -271,7 +271,7 @@ describe("payloads", () => {
     }
   });
 
-  it("never fails with anything but a GateError", () => {
+  it("fails only with a GateError", () => {
     const value = fc.oneof(fc.jsonValue(), fc.constantFrom("sample", 2, -1, 1e300, null, {}));
     const key = fc.constantFrom(
       ...Object.keys(v2Record()),
@@ -322,7 +322,7 @@ describe("CSV exports", () => {
     expect(notes).toHaveLength(1);
   });
 
-  it("name the line of a bad record, and are truncated when the last line is cut", () => {
+  it("name the line of an invalid record, and are truncated when the last line is incomplete", () => {
     expect(failure(() => csv(`${header}\n${row("{}")}\n${row("{}").replace("1000", "-1")}\n`))).toEqual({
       code: "NEGATIVE_BYTES",
       message: "allocator_allocated_bytes must be >= 0",
@@ -366,7 +366,7 @@ describe("eventsToRecording", () => {
     expect(recording.events).toHaveLength(4);
   });
 
-  it("uses the readings of change-only exports that have no samples", () => {
+  it("uses the counters of change-only exports without samples", () => {
     const all = made(
       ["start", "allocation", "peak", "error", "stop"].map((type, i) =>
         v2Record({ event_type: type, allocator_allocated_bytes: i }),
@@ -375,7 +375,7 @@ describe("eventsToRecording", () => {
     expect([...eventsToRecording(all).tables[0]!.columns.allocated!]).toEqual([1, 2]);
   });
 
-  it("keeps file order and counts time stamps that do not advance", () => {
+  it("keeps file order and counts timestamps that do not advance", () => {
     const all = made([3, 1, 1, 2].map((time) => v2Record({ timestamp_ns: time })));
     expect(unorderedEvents(all)).toBe(2);
     expect([...eventsToRecording(all).tables[0]!.timeNs!]).toEqual([2, 0, 0, 1]);

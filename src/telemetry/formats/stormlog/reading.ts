@@ -1,7 +1,9 @@
 import { combinedTables } from "../../recording/common-clock.ts";
 import type { Column, Recording, SampleTable } from "../../recording/model.ts";
 
-/** A table as Stormlog sees it: which of its columns stand for allocated, reserved and used memory, and under what name. */
+/**
+ * A table in Stormlog's terms: its columns for allocated, reserved and used memory, and the collector's name.
+ */
 export interface StormlogTable {
   readonly table: SampleTable;
   readonly timeNs: Float64Array;
@@ -18,12 +20,12 @@ export interface StormlogTable {
   readonly free: Float64Array | null;
 }
 
-/** Our own name where allocated memory is not what Stormlog's collector of that device means by it. */
+/** Our own collector name, where allocated memory differs from that of Stormlog's collector of the device. */
 const OWN_DEVICE_COLLECTOR = "stormlog_gate.device_sampler";
-/** The heap of one process: Stormlog's CPU tracker means the resident set by all three. */
+/** The heap of one process. Stormlog's CPU tracker writes the resident set for all three. */
 export const HEAP_COLLECTOR = "stormlog_gate.heap_probe";
 
-/** The heap as the allocator, what the process tree has in memory as the device. */
+/** The heap as the allocator, the process tree's memory as the device. */
 function heapTable(table: SampleTable, timeNs: Float64Array, allocated: Float64Array): StormlogTable {
   const reserved = table.columns.reserved ?? allocated;
   return {
@@ -43,10 +45,12 @@ function heapTable(table: SampleTable, timeNs: Float64Array, allocated: Float64A
   };
 }
 
-/** A heap that was seen for less than half of the run says too little of the run. */
+/** A heap that was sampled for less than half of the run does not represent it. */
 const HEAP_SHARE = 0.5;
 
-/** The heap's numbers, where a probe gave them; Stormlog's own CPU telemetry calls the resident set by all three names. */
+/**
+ * The heap's numbers, if a probe recorded them. Stormlog's CPU telemetry uses the resident set under all three names.
+ */
 function heapOf({ columns }: SampleTable): Float64Array | null {
   const { allocated, host, used } = columns;
   if (allocated === undefined || used !== undefined) return null;
@@ -83,7 +87,7 @@ const backendOf = (device: string) => /^[a-z]+(?=:|$)/.exec(device.toLowerCase()
 function deviceTable(table: SampleTable, position: number): StormlogTable | null {
   const { columns, timeNs, device } = table;
   const column = (name: Column) => columns[name] ?? null;
-  // Without a hook in the process, what the driver accounts to the job's processes is the nearest thing to allocated.
+  // Without a probe in the process, the driver's account of the job's processes is closest to allocated memory.
   const allocated = column("allocated") ?? column("job") ?? column("used") ?? column("reserved");
   if (!timeNs || !allocated) return null;
   const backend = backendOf(device);
@@ -106,15 +110,15 @@ function deviceTable(table: SampleTable, position: number): StormlogTable | null
     used: column("used") ?? reserved,
     active: column("active"),
     inactive: column("inactive"),
-    // The limit MPS reports may be exceeded, which the schema forbids for a total.
+    // The limit of MPS may be exceeded, which the schema forbids for a total.
     total: isMps ? null : column("total"),
     free: isMps ? null : column("free"),
   };
 }
 
 /**
- * The tables that are exported: those of devices; in a run without devices those of the host. Never both: Stormlog analyses
- * the samples of a rank as one series, and host memory among device memory would read as wild jumps.
+ * The tables to export: those of devices, or of the host in a run without devices. Never both: Stormlog analyses the
+ * samples of a rank as one series, in which host memory would look like wild jumps.
  */
 export function stormlogTables(recording: Recording): StormlogTable[] {
   const tables = combinedTables(recording.tables);

@@ -4,7 +4,7 @@ import { type StormlogTable, stormlogTables } from "./reading.ts";
 import { allRows, sampleRows } from "./sample-rows.ts";
 
 const NS_PER_MS = 1e6;
-/** Interval written when a table has a single sample: that of Stormlog's own tracker. */
+/** Interval of a table with a single sample, as in Stormlog's tracker. */
 const DEFAULT_INTERVAL_MS = 100;
 
 export interface EventOptions {
@@ -12,7 +12,7 @@ export interface EventOptions {
   readonly warningPercent?: number;
   /** Percent of device memory from which a critical alert is written (default 95). */
   readonly criticalPercent?: number;
-  /** Every known sample of a table, whatever its rate, instead of 10 Hz with the extremes (default false). */
+  /** Every known sample of a table instead of 10 Hz with the extremes (default false). */
   readonly everySample?: boolean;
 }
 
@@ -27,7 +27,7 @@ interface Writer {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** The typical spacing of the samples written, rounded to a millisecond, at least 1. */
+/** The typical spacing of the written samples, rounded to a millisecond, at least 1. */
 function intervalOf(timeNs: Float64Array, rows: readonly number[]): number {
   if (rows.length < 2) return DEFAULT_INTERVAL_MS;
   const span = timeNs[rows.at(-1)!]! - timeNs[rows[0]!]!;
@@ -68,13 +68,13 @@ function writerOf(reading: StormlogTable, recording: Recording, worldSize: numbe
   };
 }
 
-/** A counter at a row as the schema wants it: a whole number of bytes, null when unknown. */
+/** A counter at a row for the schema: a whole number of bytes, null when unknown. */
 function at(values: Float64Array | null, row: number): number | null {
   const value = values?.[row] ?? Number.NaN;
   return Number.isFinite(value) && value >= 0 ? Math.round(value) : null;
 }
 
-/** Rows of a table as events; `change` counts from the sample before. */
+/** Rows of a table as events; `change` is relative to the previous sample. */
 class TableEvents {
   readonly #writer: Writer;
   readonly #epochNs: bigint;
@@ -98,7 +98,7 @@ class TableEvents {
     const used = at(reading.used, row) ?? reserved;
     let total = at(reading.total, row);
     let free = at(reading.free, row);
-    // More used than there is: the limit is not one, and the schema refuses the pair.
+    // Used exceeds the total, so the total is not a limit, and the schema rejects the pair.
     if (total !== null && used > total) {
       total = null;
       free = null;
@@ -144,7 +144,7 @@ class TableEvents {
       });
   }
 
-  /** The row at or before a moment; the first row when there is none before. */
+  /** The row at or before a time, else the first row. */
   rowAt(timeNs: number): number {
     const { rows, reading } = this.#writer;
     let best = rows[0]!;
@@ -168,9 +168,9 @@ const byTime = (a: TelemetryEvent, b: TelemetryEvent) =>
   a.timestampNs < b.timestampNs ? -1 : a.timestampNs > b.timestampNs ? 1 : 0;
 
 /**
- * A recording as Stormlog telemetry of version 2: `start` events first, then samples at 10 Hz or slower with all extremes,
- * alerts and out-of-memory marks in order of time, `stop` events last. A recording without a wall clock starts at 0. Empty
- * when no table has both a clock and a known value.
+ * A recording as Stormlog telemetry of version 2: `start` events first, then samples at 10 Hz or slower with all
+ * extremes, alerts and out-of-memory marks in order of time, `stop` events last. A recording without a wall clock
+ * starts at 0. Empty when no table has both a clock and a known value.
  */
 export function telemetryEvents(recording: Recording, options: EventOptions = {}): TelemetryEvent[] {
   const readings = stormlogTables(recording);

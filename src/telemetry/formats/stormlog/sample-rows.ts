@@ -1,21 +1,21 @@
-/** Telemetry is written at this rate or slower. */
+/** Maximum rate of written telemetry. */
 const TICK_NS = 100_000_000;
-/** Most samples of one table: Stormlog's own tracker keeps as many, and a file of 8 MB still opens anywhere. */
+/** Maximum number of samples of one table, as in Stormlog's tracker: 8 MB, which any viewer opens. */
 const MAX_SAMPLES = 10_000;
 
-/** Rows at which both the clock and the value are known, in order of time. */
+/** Rows with a known clock and value, in order of time. */
 export function allRows(timeNs: Float64Array, main: Float64Array): number[] {
   const rows: number[] = [];
   for (let i = 0; i < main.length; i++) if (Number.isFinite(main[i]) && Number.isFinite(timeNs[i])) rows.push(i);
-  // Windows need ascending time; a stable sort keeps equal stamps in file order.
+  // Windows need ascending time. A stable sort keeps equal timestamps in file order.
   return rows.sort((a, b) => (timeNs[a] ?? 0) - (timeNs[b] ?? 0));
 }
 
 /**
- * Rows of a table to write as `sample` events: all of them when the source is no faster than 10 Hz, else the lowest and the
- * highest row of the first series in every window of two ticks, in order of time, so that there is one sample per tick on
- * average and no extreme is lost. Rows where any other series reaches its overall extremes are kept too.
- * `series[0]` is the series that decides; rows where it is unknown are left out.
+ * Rows of a table to write as `sample` events: all of them when the source is at most as fast as 10 Hz, else the lowest
+ * and the highest row of the first series in every window of two ticks, in order of time, so that there is one sample
+ * per tick on average and no extreme is lost. Rows where any other series reaches its overall extremes are kept too.
+ * `series[0]` decides. Rows where it is unknown are skipped.
  */
 export function sampleRows(
   timeNs: Float64Array,

@@ -3,7 +3,7 @@ import { EVENT_FIELDS } from "./fields.ts";
 
 type FieldName = (typeof EVENT_FIELDS)[number];
 
-/** The value of one schema field; time stamps stay exact as bigint. */
+/** The value of one schema field. Timestamps stay exact as bigint. */
 function fieldValue(event: TelemetryEvent, field: FieldName): unknown {
   switch (field) {
     case "schema_version":

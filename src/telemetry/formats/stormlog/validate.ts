@@ -11,11 +11,11 @@ const NULLABLE_IN_V2: ReadonlySet<string> = new Set([
   "device_total_bytes",
 ]);
 const COUNTERS = EVENT_FIELDS.filter((field) => field.endsWith("_bytes"));
-/** Counters in the order of checks: the types of a group come before its signs. */
+/** Counters in the order of checks: the types of a group before its signs. */
 const COUNTER_GROUPS = ["allocator_", "device_"].map((group) => COUNTERS.filter((field) => field.startsWith(group)));
 const IDENTITY = ["job_id", "rank", "local_rank", "world_size"] as const;
 
-/** Capability that says whether a version 4 counter can be known; `change` follows `allocated`. */
+/** Capability of a version 4 counter; `change` follows `allocated`. */
 const CAPABILITY_OF: Readonly<Record<string, string>> = {
   allocator_allocated_bytes: "supports_allocator_allocated",
   allocator_reserved_bytes: "supports_allocator_reserved",
@@ -46,7 +46,7 @@ function versionOf(fields: Fields): Version {
   return version;
 }
 
-/** Key lists that were found right, as one text each: a file repeats the same one for every record. */
+/** Validated key lists, joined: a file repeats the same one for every record. */
 const CHECKED_KEYS = new Map<string, Version>();
 const MAX_CHECKED = 1000;
 
@@ -64,7 +64,7 @@ function checkKeys(fields: Fields, version: Version): void {
   if (CHECKED_KEYS.size < MAX_CHECKED) CHECKED_KEYS.set(signature, version);
 }
 
-/** A counter that must be there in versions 2 and 3 and may be null in version 4. */
+/** A counter that is required in versions 2 and 3 and nullable in version 4. */
 function counter(fields: Fields, field: string, version: Version): number | null {
   const nullable = version === 4 || NULLABLE_IN_V2.has(field);
   return nullable ? fields.optionalInteger(field) : fields.integer(field);
@@ -109,11 +109,11 @@ function checkCapabilities(fields: Fields, metadata: Readonly<Record<string, unk
 }
 
 /**
- * Validate a record of version 2, 3 or 4 and give it its canonical form. Checks run in Stormlog's order, so that the first
- * problem found is the one its loader reports.
+ * Validates a record of version 2, 3 or 4 and converts it to its canonical form. Checks run in Stormlog's order, so
+ * that the first problem is the one that its loader reports.
  * @throws RecordProblem
  */
-export function versionedEvent(record: SourceRecord): TelemetryEvent {
+function versionedEvent(record: SourceRecord): TelemetryEvent {
   const fields = new Fields(record);
   const version = versionOf(fields);
   checkKeys(fields, version);
@@ -167,7 +167,7 @@ export function versionedEvent(record: SourceRecord): TelemetryEvent {
   };
 }
 
-/** Identity keys that are present must have their type; only job_id may be null. */
+/** Identity keys that are present must have their type. Only job_id may be null. */
 function checkExplicitIdentity(fields: Fields): void {
   for (const field of IDENTITY) {
     if (!fields.has(field)) continue;
@@ -181,16 +181,16 @@ function checkExplicitIdentity(fields: Fields): void {
   }
 }
 
-/** How records are read. */
+/** Options for reading records. */
 export interface RecordOptions {
   /** Convert records without `schema_version` (default true). */
   readonly legacy?: boolean;
-  /** Collector of legacy records that do not tell theirs. */
+  /** Collector of legacy records without one. */
   readonly legacyCollector?: string;
 }
 
 /**
- * One telemetry record of any version.
+ * Reads one telemetry record of any version.
  * @throws RecordProblem
  */
 export function eventOf(record: SourceRecord, options: RecordOptions = {}): TelemetryEvent {

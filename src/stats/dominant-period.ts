@@ -1,20 +1,21 @@
-import { fitLine } from "../../stats/fit.ts";
+import { fitLine } from "./least-squares.ts";
 
-/** How clear and how often seen a repetition must be. */
+/** Minimum clarity and number of repetitions. */
 export interface PeriodRule {
-  /** Smallest autocorrelation; white noise of the shortest series that is judged stays below 0.35. */
+  /** Smallest autocorrelation. White noise of the shortest series that is judged stays below 0.35. */
   readonly minCorrelation: number;
-  /** At least this many periods must fit into the series. */
+  /** Minimum number of periods in the series. */
   readonly minPeriods: number;
 }
 
-export const MANY_PERIODS: PeriodRule = { minCorrelation: 0.35, minPeriods: 12 };
-/** Four cycles are enough to speak of a saw-tooth, but only when they are alike. */
+const MANY_PERIODS: PeriodRule = { minCorrelation: 0.35, minPeriods: 12 };
+/** Four cycles are enough for a saw-tooth if they are alike. */
 export const FEW_PERIODS: PeriodRule = { minCorrelation: 0.6, minPeriods: 4 };
 
 /**
- * Period of a regularly spaced series in points: the lag with the highest autocorrelation of the linearly detrended values
- * after the first zero crossing; 1 when nothing repeats clearly enough.
+ * Period of a regularly spaced series in points: the lag of the highest peak of the sample autocorrelation function of
+ * the linearly detrended values after its first zero crossing (Box and Jenkins 1970, chapter 2). 1 when no period is
+ * clear enough.
  */
 export function findPeriod(values: Float64Array, rule: PeriodRule = MANY_PERIODS): number {
   const n = values.length;
@@ -29,7 +30,7 @@ export function findPeriod(values: Float64Array, rule: PeriodRule = MANY_PERIODS
   let crossed = false;
   let best = 1;
   let bestCorrelation = rule.minCorrelation;
-  // Beyond the longest accepted period a higher peak may exist (a multiple of the period); it must not hide the period.
+  // A higher peak beyond the longest accepted period (a multiple of the period) must not hide the period.
   for (let lag = 1; lag <= longest; lag++) {
     let product = 0;
     for (let i = lag; i < n; i++) product += residual[i]! * residual[i - lag]!;

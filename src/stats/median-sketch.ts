@@ -1,26 +1,26 @@
 import { medianInPlace } from "./order-statistics.ts";
 
 /**
- * Intervals of which only the median is asked for: as they are, or counted by size where there are many, so that ten thousand
- * samples of a thousand ranks take no more room than a few hundred numbers each.
+ * Values of which only the median is needed: exact, or a histogram with logarithmic bins where there are many (as in
+ * Masson, Rim and Lee 2019, "DDSketch"), so that ten thousand samples of a thousand ranks need a few hundred numbers
+ * each.
  */
-export type Intervals =
+export type MedianSketch =
   | { readonly kind: "exact"; readonly values: Float64Array }
   | { readonly kind: "counted"; readonly sizes: Float64Array; readonly counts: Float64Array };
 
-/**
- * Bits of a double's fraction that a counted size keeps: sizes that share them differ by less than one part in four thousand,
- * far less than a clock's jitter.
- */
+/** Bits of a double's fraction that a bin keeps: values of one bin differ by less than one part in four thousand. */
 const KEPT_BITS = 12;
 const DROPPED_BITS = 20 - KEPT_BITS;
 
 const double = new Float64Array(1);
 const words = new Uint32Array(double.buffer);
-/** Where the sign, the exponent and the first bits of the fraction stand, by this machine's order of bytes. */
+/**
+ * Index of the word with the sign, the exponent and the first bits of the fraction, by the byte order of this machine.
+ */
 const HIGH = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 1 : 0;
 
-/** The middle of all sizes that are counted together with this one. */
+/** The middle of the bin of a value. */
 function rounded(value: number): number {
   double[0] = value;
   words[HIGH] = (((words[HIGH] ?? 0) >>> DROPPED_BITS) << DROPPED_BITS) | (1 << (DROPPED_BITS - 1));
@@ -37,15 +37,18 @@ function counted(values: ArrayLike<number>): Map<number, number> {
   return counts;
 }
 
-/** @param exact most values that are kept as they are */
-export function intervalsOf(values: readonly number[], exact: number): Intervals {
+/** @param exact maximum number of values that are kept exactly */
+export function medianSketch(values: readonly number[], exact: number): MedianSketch {
   if (values.length <= exact) return { kind: "exact", values: Float64Array.from(values) };
   const counts = counted(values);
   return { kind: "counted", sizes: Float64Array.from(counts.keys()), counts: Float64Array.from(counts.values()) };
 }
 
-/** Median over all of them, whole nanoseconds, to one part in four thousand where any were counted; 0 when there is none. */
-export function medianInterval(all: readonly Intervals[]): bigint {
+/**
+ * Median of the values of all sketches, rounded down, to one part in four thousand where one has bins. 0 when there are
+ * no values.
+ */
+export function medianOfSketches(all: readonly MedianSketch[]): bigint {
   if (all.every((one) => one.kind === "exact")) {
     const joined = new Float64Array(all.reduce((length, { values }) => length + values.length, 0));
     let at = 0;

@@ -1,22 +1,22 @@
 import { expect, it } from "vitest";
-import { prng } from "../../stats/testing/prng.ts";
-import { noisy } from "../testing/shapes.ts";
-import { FEW_PERIODS, findPeriod } from "./period.ts";
+import { noisy } from "../analysis/testing/shapes.ts";
+import { FEW_PERIODS, findPeriod } from "./dominant-period.ts";
+import { prng } from "./testing/prng.ts";
 
 const saw = (n: number, period: number, slope = 0) =>
   Float64Array.from({ length: n }, (_, i) => (i % period) + slope * i);
 
-it("finds the period of a saw-tooth, on a slope too", () => {
+it("finds the period of a saw-tooth, also on a slope", () => {
   expect(findPeriod(saw(300, 10))).toBe(10);
   expect(findPeriod(saw(300, 10, 0.5))).toBe(10);
 });
 
-it("wants to have seen twelve cycles, or four that are alike", () => {
+it("needs twelve cycles, or four that are alike", () => {
   expect(findPeriod(saw(300, 60))).toBe(1);
   expect(findPeriod(saw(300, 60), FEW_PERIODS)).toBe(60);
 });
 
-it("finds none in noise, in a constant or in a handful of points", () => {
+it("finds no period in noise, in a constant or in a few points", () => {
   for (let seed = 1; seed <= 50; seed++) expect(findPeriod(noisy(5)(120, prng(seed)))).toBe(1);
   expect(findPeriod(new Float64Array(100).fill(3))).toBe(1);
   expect(findPeriod(saw(20, 5))).toBe(1);

@@ -57,11 +57,11 @@ describe("healthy series", () => {
     ["a regular saw-tooth", sawtooth(30, 300, 0)],
     ["an irregular saw-tooth", sawtooth(30, 300)],
     ["a saw-tooth of few teeth", sawtooth(7, 300, 0)],
-  ])("%s is never called a leak", (_name, shape) => {
+  ])("%s is never classified as a leak", (_name, shape) => {
     for (const n of [60, 200, 1000]) expect(share(count(shape, n), "leak")).toBe(0);
   });
 
-  it("has a name for each shape", () => {
+  it("are classified by their shape", () => {
     expect(share(count(noisy(2), 300), "flat")).toBe(1);
     expect(share(count(jumps([[0.7, 64]]), 300), "step")).toBe(1);
     expect(share(count(warmup(0.05), 300), "plateau")).toBeGreaterThan(0.95);
@@ -73,7 +73,7 @@ describe("healthy series", () => {
     expect(share(count(spike, 300), "spike")).toBe(1);
   });
 
-  it("is flat to the last byte when nothing ever changes", () => {
+  it("are flat to the last byte when they are constant", () => {
     const constant = perStep(new Float64Array(200).fill(3e9));
     expect(constant).toMatchObject({ class: "flat", growth_bytes: 0, slope_bytes_per_step: 0, peak_bytes: 3e9 });
     expect(constant.mde_bytes).toBeGreaterThan(0.01 * 3e9);
@@ -92,7 +92,7 @@ describe("leaks", () => {
     expect(share(count(shape, 300), "leak")).toBeGreaterThanOrEqual(atLeast);
   });
 
-  it("are measured: growth is within a tenth of what was put in", () => {
+  it("are measured within a tenth of the injected growth", () => {
     for (let seed = 1; seed <= 20; seed++) {
       const found = perStep(growing(noisy(2), 100)(400, prng(seed)));
       expect(found.growth_bytes! / MIB).toBeGreaterThan(90);
@@ -103,11 +103,11 @@ describe("leaks", () => {
     }
   });
 
-  it("that begin late are leaks or rising", () => {
+  it("that begin late are classified as leak or rising", () => {
     expect(share(count(growing(noisy(1), 100, { from: 0.7 }), 300), "leak", "rising")).toBeGreaterThan(0.8);
   });
 
-  it("below the floor change nothing but a note, unless a horizon makes them matter", () => {
+  it("below the floor are only a slow_growth finding, unless a horizon makes them material", () => {
     const recording = recordingOf([tableOf({ allocated: growing(noisy(0), 3)(400, prng(1)) }, { steps: true })]);
     const now = analyze(recording);
     expect(now.series[0]?.class).toBe("flat");
@@ -117,7 +117,7 @@ describe("leaks", () => {
     expect(later.series[0]!.mde_bytes!).toBeLessThan(now.series[0]!.mde_bytes!);
   });
 
-  it("are projected to a horizon from 100 steps on, and from fewer only as rising", () => {
+  it("are projected to a horizon from 100 steps on, and are only rising with fewer", () => {
     const horizon = { kind: "steps", steps: 1_000_000 } as const;
     const projected = (steps: number, bytesPerStep: number, noiseBytes: number, seed: number) => {
       const random = prng(seed);
@@ -135,7 +135,7 @@ describe("leaks", () => {
     }
   });
 
-  it("have a detectable minimum that is honest: leaks of its size are found nine times in ten", () => {
+  it("of the size of the detectable minimum are found nine times in ten", () => {
     for (const sigma of [1, 8, 20]) {
       const mde = perStep(noisy(sigma)(300, prng(3))).mde_bytes! / MIB;
       const found = share(count(growing(noisy(sigma), 1.1 * mde), 300), "leak");
@@ -143,7 +143,7 @@ describe("leaks", () => {
     }
   });
 
-  it("tell when the device will be full", () => {
+  it("report when the device will be full", () => {
     const allocated = growing(noisy(0), 100)(101, prng(1));
     const total = new Float64Array(101).fill(2 * 1024 * MIB);
     const { series } = analyze(recordingOf([tableOf({ allocated, total }, { steps: true })]));
@@ -166,11 +166,11 @@ describe("short processes sampled at 200 Hz", () => {
     ["an import that takes most of the run", 1.2, processRun(1.2, clean(300, 1))],
     ["a run that is nothing but its start", 0.6, processRun(0.6, clean(60, 0.6))],
     ["a garbage-collected heap", 3, processRun(3, clean(50, 0.3, 40))],
-  ])("%s is no leak, and its end is no shrinking", (_name, seconds, shape) => {
+  ])("%s is not a leak, and its end does not count as shrinking", (_name, seconds, shape) => {
     expect(share(count(shape, n(seconds), host), "leak", "rising", "shrink")).toBe(0);
   });
 
-  it("60 MiB retained over 2.5 s after a start of 0.3 s are a leak, garbage or not", () => {
+  it("60 MiB retained over 2.5 s after a start of 0.3 s are a leak, with or without garbage", () => {
     for (const garbageMib of [0, 10, 30]) {
       const shape = processRun(2.8, { ...clean(40, 0.3, garbageMib), retainedMib: 60 });
       expect(share(count(shape, n(2.8), host), "leak"), `garbage ${garbageMib} MiB`).toBeGreaterThanOrEqual(0.95);
@@ -179,7 +179,7 @@ describe("short processes sampled at 200 Hz", () => {
 });
 
 describe("stability", () => {
-  it("gives every second sample the same class in nearly all decided cases", () => {
+  it("classifies every second sample of a series like the whole in at least 96 % of cases", () => {
     const shapes: Shape[] = [noisy(5), warmup(0.1), growing(noisy(3), 80), sawtooth(30, 200, 0), jumps([[0.6, 80]])];
     let same = 0;
     for (const shape of shapes) {

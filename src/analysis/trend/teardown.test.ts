@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { teardownStart } from "./teardown.ts";
+
+const values = (n: number, at: (i: number) => number) => Float64Array.from({ length: n }, (_, i) => at(i));
+
+describe("teardownStart", () => {
+  const kept = (v: Float64Array) => teardownStart(v, v, 10);
+
+  it("cuts the fall at the very end", () => {
+    expect(kept(values(100, (i) => (i < 97 ? 500 : (100 - i) * 100)))).toBe(97);
+    expect(kept(values(100, (i) => 500 + (i % 2)))).toBe(100);
+  });
+
+  it("cuts an end that is sampled half-way, above the begin of a steep rise", () => {
+    expect(kept(values(200, (i) => (i < 199 ? i * 10 : 1600)))).toBe(199);
+    expect(kept(values(200, (i) => (i < 198 ? i * 10 : i < 199 ? 1600 : 20)))).toBe(198);
+  });
+
+  it("keeps the last fall of a saw-tooth", () => {
+    expect(kept(values(200, (i) => i * 10 - (i % 50) * 9))).toBe(200);
+    expect(kept(values(201, (i) => i * 2 + (i % 40) * 20))).toBe(201);
+  });
+
+  it("keeps a fall that lasts and a dip that recovers", () => {
+    expect(kept(values(100, (i) => (i < 80 ? 500 : 100)))).toBe(100);
+    expect(kept(values(100, (i) => (i === 95 ? 100 : 500)))).toBe(100);
+  });
+});

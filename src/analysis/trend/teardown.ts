@@ -1,0 +1,46 @@
+/**
+ * Begin of the tear-down: a process that ends frees its memory, and these last samples must not classify a run as
+ * shrinking. The longest run of points at the end, at most a tenth of all, below the minimum of the fifth before them.
+ * @returns number of points to keep
+ */
+export function teardownStart(low: Float64Array, high: Float64Array, material: number): number {
+  const n = low.length;
+  const most = Math.max(1, Math.floor(n / 10));
+  if (n < 12) return n;
+  const to = n - most;
+  let reference = Number.POSITIVE_INFINITY;
+  for (let i = to - Math.floor(n / 5); i < to; i++) reference = Math.min(reference, low[i]!);
+  let keep = n;
+  while (keep > to && low[keep - 1]! < reference - material / 2) keep--;
+  // The fall may begin above that minimum.
+  if (keep < n) while (keep > to && low[keep - 1]! < low[keep - 2]! - material / 4) keep--;
+  // A dip from which the series returns is the low point of a saw-tooth, not an end.
+  if (keep < n && low[n - 1]! <= high[keep - 1]! - material / 2) {
+    return abruptEnd(low.subarray(0, keep), high.subarray(0, keep), material);
+  }
+  return abruptEnd(low, high, material);
+}
+
+/** Maximum share of the points during which a process ends: its pages are freed within milliseconds. */
+const ENDING_SHARE = 0.02;
+
+/**
+ * An end that is sampled half-way in a series that rises fast: below its neighbours, but not below earlier values. A
+ * fall near the end by more than half of what is material, larger than any fall before it, after which the series does
+ * not recover.
+ */
+function abruptEnd(low: Float64Array, high: Float64Array, material: number): number {
+  const n = low.length;
+  let deepest = material / 2;
+  let at = n;
+  for (let i = Math.max(1, n - Math.max(1, Math.floor(n * ENDING_SHARE))); i < n; i++) {
+    const fall = low[i - 1]! - low[i]!;
+    if (fall > deepest) {
+      deepest = fall;
+      at = i;
+    }
+  }
+  if (at === n || !(low[n - 1]! <= low[at - 1]! - material / 2)) return n;
+  for (let i = 1; i < at; i++) if (high[i - 1]! - low[i]! > deepest / 2) return n;
+  return at;
+}

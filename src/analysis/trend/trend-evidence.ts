@@ -1,0 +1,178 @@
+import { blockMeanAutocorrelation } from "../../stats/block-mean-autocorrelation.ts";
+import { findPeriod } from "../../stats/dominant-period.ts";
+import { fitLine } from "../../stats/least-squares.ts";
+import { mean } from "../../stats/moments.ts";
+import { residualMser } from "../../stats/mser.ts";
+import { median } from "../../stats/order-statistics.ts";
+import { slopeErrorInflation } from "../../stats/slope-error-inflation.ts";
+import { studentQuantile } from "../../stats/student-t.ts";
+import { theilSen } from "../../stats/theil-sen.ts";
+import { type Bins, mergeBins, sliceBins } from "./bins.ts";
+import type { Cycle } from "./cycle.ts";
+import { detectable, SIGNIFICANCE } from "./detectable.ts";
+import { type DriftInput, observedSpan } from "./drift.ts";
+import { isSteady } from "./growth-tests.ts";
+import { chooseLowerEnvelope, type EnvelopeKind, partition } from "./lower-envelope.ts";
+import { quantumNoise } from "./materiality.ts";
+import { FLEXIBLE, fitTrendModels, type TrendFit } from "./trend-models.ts";
+
+/** Parts of the trend test. With twelve, batch means of AR(1) 0.9 noise are nearly independent from n = 300 on. */
+const PARTS = 12;
+const MIN_PARTS = 6;
+const MAX_BLOCKS = 120;
+/** Level of the trend test when several lower envelopes were tried, which is multiple testing. */
+const CHOSEN_SIGNIFICANCE = 0.998;
+/** Points from which the autocorrelated noise is estimated. */
+const NOISE_POINTS = 240;
+/**
+ * Autocorrelated noise makes steps fit better than they should: the criterion's margins grow by at most this factor.
+ */
+const MAX_EVIDENCE_FACTOR = 4;
+
+/** A series without its cycle and its tear-down, and with its warm-up marked. */
+export interface SettledSeries {
+  /** All points before the tear-down. */
+  readonly running: Bins;
+  readonly cycle: Cycle | null;
+  /** Bins per period when the autocorrelation has a clear one, else 1. */
+  readonly period: number;
+  /** Bins per block. */
+  readonly blockSize: number;
+  readonly blocks: Bins;
+  /** Blocks of the warm-up. */
+  readonly cut: number;
+  /** Blocks after the warm-up. */
+  readonly settled: Bins;
+}
+
+/** Everything the class of a series that can fall is decided by. */
+export interface TrendEvidence extends SettledSeries {
+  readonly noise: number;
+  readonly kind: EnvelopeKind;
+  readonly parts: number;
+  /** Levels of the parts. */
+  readonly y: Float64Array;
+  /** Ordinary least squares through the parts. */
+  readonly fittedSlope: number;
+  readonly standardError: number;
+  /** Theil–Sen slope through the finest points. */
+  readonly slope: number;
+  readonly significant: boolean;
+  /** Factor of the standard error for autocorrelated noise. */
+  readonly inflation: number;
+  /** Factor of the model criterion's margins for autocorrelated noise. */
+  readonly evidenceFactor: number;
+  /** Points for the p-value of the slope. */
+  readonly detail: Float64Array;
+  readonly mde: number | null;
+  readonly observed: number;
+  readonly seen: number;
+  /** Observed span over the span after the warm-up. */
+  readonly unseen: number;
+  /** Last two parts minus first two. */
+  readonly net: number;
+  /** The same of the lower envelope, extrapolated to the observed span. */
+  readonly envelopeNet: number;
+  /** Growth over the observed span. */
+  readonly grown: number;
+  readonly best: TrendFit;
+  readonly steadiest: TrendFit | undefined;
+  /** Standard deviation of the parts around the best steady model. */
+  readonly scatter: number;
+}
+
+/** Splits off the warm-up. */
+export function settle(
+  running: Bins,
+  bins: Bins,
+  cycle: Cycle | null,
+  noise: number,
+  startupEnd: number | null,
+): SettledSeries {
+  const period = cycle ? 1 : findPeriod(bins.middle);
+  const blockSize = Math.max(1, Math.ceil(bins.count / MAX_BLOCKS), period);
+  const blocks = mergeBins(bins, blockSize);
+  const cut = Math.max(
+    residualMser(blocks.x, period > 1 ? blocks.low : blocks.middle, noise),
+    startupCut(blocks, startupEnd),
+  );
+  return { running, cycle, period, blockSize, blocks, cut, settled: sliceBins(blocks, cut, blocks.count) };
+}
+
+/** Last two values minus first two. */
+const netOf = (y: Float64Array): number => mean(y, y.length - 2, y.length) - mean(y, 0, 2);
+
+/** @returns null when too few blocks are left after the warm-up */
+export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftInput): TrendEvidence | null {
+  const { blocks, settled, cut, period, blockSize } = series;
+  const { growth } = input;
+  const noise = quantumNoise(input.metric);
+  const most = Math.min(PARTS, settled.count);
+  if (most < MIN_PARTS) return null;
+  const { kind, parts } =
+    period > 1 ? ({ kind: "low", parts: most } as const) : chooseLowerEnvelope(settled, most, growth / 8);
+  const plain = kind === "middle";
+  // Levels of parts come from the bins: a median of medians is less efficient than a mean of the bins.
+  const source = plain ? sliceBins(bins, bins.count - settled.count * blockSize, bins.count) : settled;
+  const envelope = partition(source, kind, parts);
+  const y = envelope.y;
+  const fit = fitLine(envelope.x, y);
+  const standardError =
+    fit.sxx > 0 ? Math.sqrt((fit.sse / (parts - 2) + noise * noise) / fit.sxx) : Number.POSITIVE_INFINITY;
+  const level = plain ? SIGNIFICANCE : CHOSEN_SIGNIFICANCE;
+  const points = plain ? partition(settled, kind, settled.count) : envelope;
+  const slope = theilSen(points.x, points.y);
+  const finer = plain ? Math.min(2 * PARTS, settled.count) : settled.count >= 6 * PARTS ? 2 * PARTS : parts;
+  const fine = partition(source, kind, finer);
+  const inflation = slopeErrorInflation(fine.x, fine.y);
+  const detail = plain ? partition(source, kind, Math.min(NOISE_POINTS, source.count)).y : fine.y;
+  const correlation = plain ? blockMeanAutocorrelation(detail, finer) : 0;
+  const observed = observedSpan(input.bins);
+  const seen = observedSpan(settled);
+  const unseen = seen > 0 ? observed / seen : 1;
+  // The tail of a warm-up bends, and a flexible model would take the bend for growth.
+  const models = fitTrendModels(fine.y, Math.max(noise, growth / 50)).filter(
+    ({ model }) => cut === 0 || !FLEXIBLE.has(model),
+  );
+  const steadiest = models.find(isSteady);
+  const net = netOf(y);
+  return {
+    ...series,
+    noise,
+    kind,
+    parts,
+    y,
+    fittedSlope: fit.slope,
+    standardError,
+    slope,
+    significant: fit.slope > studentQuantile(level, parts - 2) * standardError,
+    inflation,
+    evidenceFactor: Math.min(MAX_EVIDENCE_FACTOR, (1 + correlation) / (1 - correlation)),
+    detail,
+    mde: detectable(standardError * inflation, parts, observed, seen, growth),
+    observed,
+    seen,
+    unseen,
+    net,
+    envelopeNet: netOf(kind === "low" ? y : partition(settled, "low", parts).y) * unseen,
+    // A slope that begins after the cut applies to the whole span only as far as the level really rose that much.
+    grown: Math.max(net, cut > 0 ? Math.min(slope * observed, endToEnd(blocks)) : slope * observed),
+    best: models[0]!,
+    steadiest,
+    scatter: steadiest ? Math.sqrt((steadiest.sse / finer) * (parts / finer)) : 0,
+  };
+}
+
+/** Level of the last blocks minus that of the first. */
+export function endToEnd({ middle, count }: Bins): number {
+  const width = Math.max(1, Math.round(count / 24));
+  return median(middle.subarray(count - width)) - median(middle.subarray(0, width));
+}
+
+/** Blocks that belong to the start of the process; at most half of them. */
+function startupCut(blocks: Bins, end: number | null): number {
+  if (end === null) return 0;
+  let cut = 0;
+  while (cut < blocks.count / 2 && blocks.x[cut]! < end) cut++;
+  return cut;
+}
