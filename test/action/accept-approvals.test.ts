@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { connect, type Octokit } from "../../src/github/octokit.ts";
 import { acceptedOnMain, readAcceptances } from "../../src/github/pull-request/approvals.ts";
-import { runContext } from "../../src/github/run-context.ts";
+import { unpacedClient } from "./testing/client.ts";
 import { Permissions } from "./testing/double/permissions.ts";
 import { openPull } from "./testing/double/pull-lookup.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
@@ -44,17 +43,7 @@ afterEach(async () => {
   expect(github.faults).toEqual([]);
 });
 
-function client(): Promise<Octokit> {
-  return connect({
-    token: "job",
-    context: runContext({ GITHUB_API_URL: github.url }),
-    signal: AbortSignal.timeout(25_000),
-    longestWaitS: 1,
-    log: () => {},
-  });
-}
-
-const read = async () => readAcceptances({ octokit: await client(), owner: "octo", repo: "model" }, PR);
+const read = async () => readAcceptances({ octokit: unpacedClient(github), owner: "octo", repo: "model" }, PR);
 
 function describePull(body: string, labels: readonly string[]): void {
   const pull = github.pulls.all.get(PR);
@@ -247,7 +236,7 @@ describe("what was accepted of a commit on the main branch", () => {
   const BEFORE = "d".repeat(40);
   const KNOWN = "e".repeat(40);
   const ask = async (since: string | null = null) =>
-    acceptedOnMain(await client(), { owner: "octo", repo: "model" }, MERGE, since);
+    acceptedOnMain(unpacedClient(github), { owner: "octo", repo: "model" }, MERGE, since);
 
   beforeEach(() => {
     people.main.push(KNOWN, BEFORE, MERGE);

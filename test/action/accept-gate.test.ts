@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { buildInto } from "../../scripts/build.mjs";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Payload } from "../../src/report/documents/report-schema.ts";
+import { builtSteps } from "./testing/build-steps.ts";
 import { Contents } from "./testing/double/contents.ts";
 import { Permissions } from "./testing/double/permissions.ts";
 import { openPull } from "./testing/double/pull-lookup.ts";
@@ -16,9 +16,8 @@ import { actionNode } from "./testing/tools.ts";
 
 /** A pull request that is red, and what people say about it: the built step, a real command, a real repository. */
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package directory as dist/ does.
-const BUILT = path.join(ROOT, "build/test-accept");
+const _ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const BUILT = await builtSteps();
 const PR = 7;
 const AT = "2026-09-01T10:00:00Z";
 const HEAD = "a".repeat(40);
@@ -62,10 +61,7 @@ async function gate(cwd = workspace) {
   return { code: result.code, payload, scenario: payload.scenarios[0], warnings, log: result.log };
 }
 
-beforeAll(async () => {
-  mkdirSync(BUILT, { recursive: true });
-  await buildInto(BUILT, { "action/main": "src/actions/gate/main.ts", guard: "src/measure/guard/main.ts" });
-}, 60_000);
+beforeAll(async () => {}, 60_000);
 
 beforeEach(async () => {
   workspace = mkdtempSync(path.join(tmpdir(), "stormlog-accepted-"));
@@ -89,8 +85,6 @@ afterEach(async () => {
   job.remove();
   rmSync(workspace, { recursive: true, force: true });
 });
-
-afterAll(() => rmSync(BUILT, { recursive: true, force: true }));
 
 describe("a red scenario", { timeout: 90_000 }, () => {
   it("turns to a warning once somebody who may accepted it, and back when a push makes it larger", async () => {

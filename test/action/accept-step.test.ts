@@ -1,9 +1,8 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildInto } from "../../scripts/build.mjs";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
+import { builtSteps } from "./testing/build-steps.ts";
 import { ActionsDouble } from "./testing/double/actions.ts";
 import { Permissions } from "./testing/double/permissions.ts";
 import { openPull } from "./testing/double/pull-lookup.ts";
@@ -16,7 +15,7 @@ import { actionNode } from "./testing/tools.ts";
 
 /** The accept step as the runner starts it: built, on Node 24, with nothing but its inputs and the event. */
 
-const BUILT = path.join(fileURLToPath(new URL("../..", import.meta.url)), "build/test-accept-step");
+const BUILT = await builtSteps();
 const github = new GitHubDouble();
 const actions = new ActionsDouble();
 const people = new Permissions();
@@ -24,8 +23,6 @@ const reruns = new Reruns(actions);
 let job: Job;
 
 beforeAll(async () => {
-  mkdirSync(BUILT, { recursive: true });
-  await buildInto(BUILT, { "action/accept": "src/actions/accept/main.ts" });
   github.use(reruns.routes).use(actions.routes).use(people.routes);
   await github.start();
   await actions.store.start();
@@ -50,7 +47,6 @@ afterAll(async () => {
   await github.stop();
   await actions.store.stop();
   job.remove();
-  rmSync(BUILT, { recursive: true, force: true });
   expect([...github.faults, ...actions.store.faults]).toEqual([]);
 });
 

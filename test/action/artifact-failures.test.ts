@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildInto } from "../../scripts/build.mjs";
 import { type BlobMode, BrokenBlobs, uploadAnswer } from "./testing/broken-blobs.ts";
+import { builtSteps } from "./testing/build-steps.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 import type { Failure, Request } from "./testing/http.ts";
 import { Job } from "./testing/job.ts";
@@ -12,9 +12,8 @@ import { runStepFile } from "./testing/mini-runner.ts";
 import { ResultsDouble, runtimeToken } from "./testing/results-double.ts";
 import { actionNode } from "./testing/tools.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package directory as dist/ does.
-const BUILT = path.join(ROOT, "build/test-artifact-failures");
+const _ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const BUILT = await builtSteps();
 
 /** Longest time one upload may take, seconds, and what a busy machine may add to a whole step. */
 const UPLOAD_DEADLINE_S = 60;
@@ -120,17 +119,12 @@ const CASES: readonly Case[] = [
 describe("when the artifact service does not play along", () => {
   const github = new GitHubDouble();
   const results = new ResultsDouble();
-  const launcher = new Launcher(actionNode(), path.join(BUILT, "action/main.js"), 4);
+  const launcher = new Launcher(actionNode(), path.join(BUILT, "action/prepared.js"), 4);
   const runs = new Map<string, Promise<Launched>>();
   const tokenOf = (at: number): string => `${runtimeToken()}-${at}`;
   let blobs: BrokenBlobs;
 
   beforeAll(async () => {
-    mkdirSync(BUILT, { recursive: true });
-    await buildInto(BUILT, {
-      "action/main": "test/action/testing/prepared-main.ts",
-      "action/post": "src/actions/gate/post.ts",
-    });
     await github.start();
     github.tokens.set("job", { login: "github-actions[bot]", write: true });
     await results.start();

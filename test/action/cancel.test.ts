@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { buildInto } from "../../scripts/build.mjs";
+import { builtSteps } from "./testing/build-steps.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 import { Job } from "./testing/job.ts";
 import { runStepFile, type StepOptions, type StepResult } from "./testing/mini-runner.ts";
@@ -11,9 +11,8 @@ import { ResultsDouble } from "./testing/results-double.ts";
 import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
 import { directoryHashes, zipHashes } from "./testing/unzip.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package directory as dist/ does.
-const BUILT = path.join(ROOT, "build/test-cancel");
+const _ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const BUILT = await builtSteps();
 
 const node = actionNode();
 const azurite = azuriteBlobScript();
@@ -85,16 +84,7 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
   let word: string;
 
   beforeAll(async () => {
-    mkdirSync(BUILT, { recursive: true });
-    await Promise.all([
-      buildInto(BUILT, {
-        "action/main": "src/actions/gate/main.ts",
-        "action/post": "src/actions/gate/post.ts",
-        guard: "src/measure/guard/main.ts",
-      }),
-      results.startWithBlobs(node, azurite as string),
-      github.start(),
-    ]);
+    await Promise.all([results.startWithBlobs(node, azurite as string), github.start()]);
     github.tokens.set("job", { login: "github-actions[bot]", write: true });
   }, 60_000);
 

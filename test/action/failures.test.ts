@@ -1,9 +1,8 @@
-import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildInto } from "../../scripts/build.mjs";
 import { BrokenBlobs, uploadAnswer } from "./testing/broken-blobs.ts";
+import { builtSteps } from "./testing/build-steps.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 import type { Failure, Request } from "./testing/http.ts";
 import { type Launched, Launcher } from "./testing/launched.ts";
@@ -11,9 +10,8 @@ import { ResultsDouble } from "./testing/results-double.ts";
 import { SelfSigned } from "./testing/self-signed.ts";
 import { actionNode } from "./testing/tools.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package directory as dist/ does.
-const BUILT = path.join(ROOT, "build/test-failures");
+const _ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const BUILT = await builtSteps();
 const BOT = "github-actions[bot]";
 
 /** Longest time a comment may take, seconds, and what a busy machine may add to a whole step. */
@@ -151,13 +149,11 @@ describe("when GitHub's API does not play along", () => {
   const github = new GitHubDouble();
   const results = new ResultsDouble();
   let blobs: BrokenBlobs;
-  const launcher = new Launcher(node, path.join(BUILT, "action/main.js"), 4);
+  const launcher = new Launcher(node, path.join(BUILT, "action/prepared.js"), 4);
   const runs = new Map<string, Promise<Launched>>();
   const tokenOf = (at: number): string => `canary-token-${at}-${"x".repeat(20)}`;
 
   beforeAll(async () => {
-    mkdirSync(BUILT, { recursive: true });
-    await buildInto(BUILT, { "action/main": "test/action/testing/prepared-main.ts" });
     await github.start();
     await results.start();
     blobs = await BrokenBlobs.start();

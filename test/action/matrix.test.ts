@@ -10,16 +10,15 @@ import type { Octokit } from "../../src/github/octokit.ts";
 import { runContext } from "../../src/github/run-context.ts";
 import type { Section } from "../../src/report/documents/section.ts";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
-import { buildSteps } from "./testing/build-steps.ts";
+import { builtSteps } from "./testing/build-steps.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 import { Job } from "./testing/job.ts";
 import { runStepFile } from "./testing/mini-runner.ts";
 import { ResultsDouble } from "./testing/results-double.ts";
 import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package directory as dist/ does.
-const BUILT = path.join(ROOT, "build/test-matrix");
+const _ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const BUILT = await builtSteps();
 const BOT = "github-actions[bot]";
 const PR = 12;
 const HEAD = "a".repeat(40);
@@ -111,10 +110,7 @@ function legsIn(body: string): readonly string[] {
 
 beforeAll(async () => {
   if (azurite === null) return;
-  await Promise.all([
-    results.startWithBlobs(node, azurite),
-    buildSteps("test-matrix", { main: "test/action/testing/prepared-main.ts" }),
-  ]);
+  await results.startWithBlobs(node, azurite);
 }, 60_000);
 
 afterAll(() => results.stop());
@@ -183,7 +179,7 @@ describe.skipIf(azurite === null)("legs of a matrix", () => {
         const own = new Job(github.url, results.url).pullRequest(PR, HEAD);
         return runStepFile({
           node,
-          script: path.join(BUILT, "main.js"),
+          script: path.join(BUILT, "action/prepared.js"),
           cwd: own.directory,
           env: own.env,
           inputs: { token: "job", run, matrix: JSON.stringify({ os: "linux", torch: `2.${n}` }) },
@@ -208,7 +204,7 @@ describe.skipIf(azurite === null)("legs of a matrix", () => {
     const step = (run: string, attempt: number) =>
       runStepFile({
         node,
-        script: path.join(BUILT, "main.js"),
+        script: path.join(BUILT, "action/prepared.js"),
         cwd: job.directory,
         env: { ...job.env, GITHUB_RUN_ATTEMPT: String(attempt) },
         inputs: { token: "job", run, matrix: '{"os":"linux"}' },
@@ -229,7 +225,7 @@ describe.skipIf(azurite === null)("legs of a matrix", () => {
     for (const os of ["linux", "windows"]) {
       const step = await runStepFile({
         node,
-        script: path.join(BUILT, "main.js"),
+        script: path.join(BUILT, "action/prepared.js"),
         cwd: job.directory,
         env: job.env,
         inputs: { token: "job", run: "fail", matrix: JSON.stringify({ os }) },

@@ -9,7 +9,7 @@ import { runContext } from "../../src/github/run-context.ts";
 import type { GateReport, Verdict } from "../../src/report/documents/model.ts";
 import type { Section } from "../../src/report/documents/section.ts";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
-import { buildSteps } from "./testing/build-steps.ts";
+import { builtSteps } from "./testing/build-steps.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 import type { Failure } from "./testing/http.ts";
 import { Job } from "./testing/job.ts";
@@ -18,8 +18,7 @@ import { ResultsDouble } from "./testing/results-double.ts";
 import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package directory as dist/ does.
-const BUILT = path.join(ROOT, "build/test-merge");
+const BUILT = await builtSteps();
 const BOT = "github-actions[bot]";
 const PR = 12;
 const HEAD = "a".repeat(40);
@@ -33,10 +32,7 @@ let job: Job;
 
 beforeAll(async () => {
   if (azurite === null) return;
-  await Promise.all([
-    results.startWithBlobs(node, azurite),
-    buildSteps("test-merge", { merge: "src/actions/merge/main.ts" }),
-  ]);
+  await results.startWithBlobs(node, azurite);
 }, 60_000);
 
 afterAll(() => results.stop());
@@ -90,7 +86,7 @@ async function leave(leg: string | null, word: Verdict, more: Partial<Section> &
 const merge = (inputs: Record<string, string> = {}, env: Record<string, string> = {}): Promise<StepResult> =>
   runStepFile({
     node,
-    script: path.join(BUILT, "merge.js"),
+    script: path.join(BUILT, "action/merge.js"),
     cwd: job.directory,
     env: { ...job.env, ...env },
     inputs: { token: "job", image: "mermaid", ...inputs },

@@ -3,7 +3,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { buildSteps } from "./testing/build-steps.ts";
+import { builtSteps } from "./testing/build-steps.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 import { Job } from "./testing/job.ts";
 import { runStepFile, type StepOptions, type StepResult } from "./testing/mini-runner.ts";
@@ -12,8 +12,7 @@ import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
 import { directoryHashes, zipHashes } from "./testing/unzip.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package directory as dist/ does.
-const BUILT = path.join(ROOT, "build/test-action");
+const BUILT = await builtSteps();
 const BOT = "github-actions[bot]";
 const PR = 12;
 const HEAD = "a".repeat(40);
@@ -29,7 +28,6 @@ let results: ResultsDouble;
 let job: Job;
 
 beforeAll(async () => {
-  await buildSteps("test-action", { main: "test/action/testing/prepared-main.ts", post: "src/actions/gate/post.ts" });
   results = new ResultsDouble();
   await results.startWithBlobs(node, azurite as string);
 });
@@ -57,7 +55,7 @@ afterEach(async () => {
 const main = (inputs: Record<string, string>, more: Partial<StepOptions> = {}): Promise<StepResult> =>
   runStepFile({
     node,
-    script: path.join(BUILT, "main.js"),
+    script: path.join(BUILT, "action/prepared.js"),
     cwd: job.directory,
     env: job.env,
     inputs: { token: "job", run: "fail", ...inputs },
@@ -65,7 +63,13 @@ const main = (inputs: Record<string, string>, more: Partial<StepOptions> = {}): 
   });
 
 const post = (after: StepResult): Promise<StepResult> =>
-  runStepFile({ node, script: path.join(BUILT, "post.js"), cwd: job.directory, env: job.env, state: after.state });
+  runStepFile({
+    node,
+    script: path.join(BUILT, "action/post.js"),
+    cwd: job.directory,
+    env: job.env,
+    state: after.state,
+  });
 
 const warnings = (result: StepResult, about: RegExp): readonly string[] =>
   result.commands.filter(({ command, message }) => command === "warning" && about.test(message)).map((c) => c.message);

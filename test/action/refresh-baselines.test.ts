@@ -3,13 +3,13 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildInto } from "../../scripts/build.mjs";
 import type { MeasuredRun } from "../../src/analysis/measurements.ts";
 import { addRuns, type BaselineRecord, emptyRecord } from "../../src/baseline/record.ts";
 import { serializeRecord } from "../../src/baseline/record-size.ts";
 import { recordName } from "../../src/baseline/store.ts";
 import { ANCHORS_FILE, anchorOf, serializeAnchors } from "../../src/gate/anchor.ts";
 import type { Fingerprint } from "../../src/telemetry/recording/model.ts";
+import { builtSteps } from "./testing/build-steps.ts";
 import { GitDataDouble } from "./testing/double/git-data.ts";
 import { HistoryDouble } from "./testing/double/history.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
@@ -17,9 +17,8 @@ import { Job } from "./testing/job.ts";
 import { runStepFile, type StepResult } from "./testing/mini-runner.ts";
 import { actionNode } from "./testing/tools.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package directory as dist/ does.
-const BUILT = path.join(ROOT, "build/test-refresh-baselines");
+const _ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const BUILT = await builtSteps();
 const REF = "refs/stormlog/baselines";
 const DAY_MS = 86_400_000;
 
@@ -77,8 +76,6 @@ describe.skipIf(process.platform !== "linux")("a baseline on the ref that cannot
   const nameOf = (): string => recordName("train", fingerprint);
 
   beforeAll(async () => {
-    mkdirSync(BUILT, { recursive: true });
-    await buildInto(BUILT, { "action/main": "src/actions/gate/main.ts", guard: "src/measure/guard/main.ts" });
     job = new Job("", null);
     workspace = path.join(job.directory, "workspace");
     mkdirSync(workspace);

@@ -12,7 +12,7 @@ const warnings = (result: StepResult): string[] =>
   result.commands.filter(({ command }) => command === "warning").map(({ message }) => message);
 
 describe.skipIf(process.platform !== "linux")("a refresh that is not as usual", () => {
-  const here = new NightlyRepository("test-refresh-edges");
+  const here = new NightlyRepository();
   const { github, git, nightly } = here;
 
   beforeAll(() => here.start(), 90_000);

@@ -1,9 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { connect, type Octokit } from "../../src/github/octokit.ts";
 import { type Proposal, upsertProposal } from "../../src/github/repository/anchor-pull-request.ts";
 import { closeIssue, issueMarker, upsertIssue } from "../../src/github/repository/issue-upsert.ts";
-import { runContext } from "../../src/github/run-context.ts";
+import { unpacedClient } from "./testing/client.ts";
 import { GitDataDouble } from "./testing/double/git-data.ts";
 import { NightlyDouble } from "./testing/double/issues.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
@@ -15,16 +14,6 @@ const TARGET = { ...HERE, key: "default" };
 let github: GitHubDouble;
 let git: GitDataDouble;
 let nightly: NightlyDouble;
-
-async function client(token = "job"): Promise<Octokit> {
-  return connect({
-    token,
-    context: runContext({ GITHUB_API_URL: github.url }),
-    signal: AbortSignal.timeout(25_000),
-    longestWaitS: 2,
-    log: () => {},
-  });
-}
 
 beforeEach(async () => {
   github = new GitHubDouble();
@@ -49,7 +38,7 @@ describe("the one issue of a nightly gate", () => {
   const green = { title: "Memory grew (over)", body: "green again" };
 
   it("is created once, updated in place, left alone when nothing changed, and closed when green", async () => {
-    const octokit = await client();
+    const octokit = unpacedClient(github);
     expect(await upsertIssue(octokit, TARGET, red)).toMatchObject({ action: "created" });
     expect(await upsertIssue(octokit, TARGET, red)).toMatchObject({ action: "unchanged" });
     expect(await upsertIssue(octokit, TARGET, { ...red, body: "another night" })).toMatchObject({ action: "updated" });
@@ -62,7 +51,7 @@ describe("the one issue of a nightly gate", () => {
   });
 
   it("is found behind hundreds of others, and is never somebody else's with a pasted marker", async () => {
-    const octokit = await client();
+    const octokit = unpacedClient(github);
     await upsertIssue(octokit, TARGET, red);
     nightly.addIssue("mallory", "mine", `${issueMarker("default")}\npaste`);
     nightly.addIssue(BOT, "quote", `> said\n${issueMarker("default")}`);
@@ -73,7 +62,7 @@ describe("the one issue of a nightly gate", () => {
   });
 
   it("is one per key, and of duplicates the oldest stays", async () => {
-    const octokit = await client();
+    const octokit = unpacedClient(github);
     const [older, newer] = [1, 2].map(() => nightly.addIssue(BOT, "x", `${issueMarker("default")}\nx`));
     await upsertIssue(octokit, { ...TARGET, key: "gpu" }, red);
     await upsertIssue(octokit, TARGET, red);
@@ -125,7 +114,7 @@ describe("a proposal to the main branch", () => {
   beforeEach(() => push("main", "README.md", "the project"));
 
   it("is one pull request that a second night brings up to date", async () => {
-    const octokit = await client();
+    const octokit = unpacedClient(github);
     expect(await upsertProposal(octokit, HERE, proposal("one"))).toMatchObject({ action: "created" });
     expect(await upsertProposal(octokit, HERE, proposal("one"))).toMatchObject({ action: "unchanged" });
     const tip = git.git("rev-parse", "refs/heads/stormlog/anchors-default");
@@ -143,12 +132,12 @@ describe("a proposal to the main branch", () => {
 
   it("is nothing when the main branch has it already", async () => {
     push("main", "stormlog-anchors.json", "one");
-    expect(await upsertProposal(await client(), HERE, proposal("one"))).toEqual({ action: "nothing" });
+    expect(await upsertProposal(unpacedClient(github), HERE, proposal("one"))).toEqual({ action: "nothing" });
     expect(nightly.proposals).toEqual([]);
   });
 
   it("leaves a branch alone that a person pushed to", async () => {
-    const octokit = await client();
+    const octokit = unpacedClient(github);
     await upsertProposal(octokit, HERE, proposal("one"));
     push("stormlog/anchors-default", "stormlog-anchors.json", "a person's number");
     expect(await upsertProposal(octokit, HERE, proposal("two"))).toMatchObject({ action: "left" });
@@ -156,7 +145,7 @@ describe("a proposal to the main branch", () => {
   });
 
   it("takes a closed pull request for a no, until its branch is deleted", async () => {
-    const octokit = await client();
+    const octokit = unpacedClient(github);
     await upsertProposal(octokit, HERE, proposal("one"));
     const [first] = nightly.proposals;
     if (first) first.state = "closed";
@@ -167,6 +156,6 @@ describe("a proposal to the main branch", () => {
 
   it("says so when the repository forbids pull requests by Actions", async () => {
     nightly.mayOpenPullRequests = false;
-    await expect(upsertProposal(await client(), HERE, proposal("one"))).rejects.toMatchObject({ status: 403 });
+    await expect(upsertProposal(unpacedClient(github), HERE, proposal("one"))).rejects.toMatchObject({ status: 403 });
   });
 });

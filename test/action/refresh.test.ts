@@ -8,7 +8,7 @@ import { NightlyRepository, workload } from "./testing/nightly-repository.ts";
 
 /** The story of a main branch: its first night, a breach, a level that somebody had accepted. */
 describe.skipIf(process.platform !== "linux")("nights of the main branch", () => {
-  const here = new NightlyRepository("test-refresh");
+  const here = new NightlyRepository();
   const { github, git, nightly, people } = here;
   let difference = "";
 

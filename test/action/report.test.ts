@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import { sampleReport, sampleScenario } from "../../src/report/testing/sample-report.ts";
 import { renderTimelinePng } from "../../src/report/timeline/timeline-png.ts";
 import { differenceOf } from "../../src/verdict/difference.ts";
-import { buildSteps } from "./testing/build-steps.ts";
+import { builtSteps } from "./testing/build-steps.ts";
 import { runReport } from "./testing/built-report.ts";
 import { GitDataDouble } from "./testing/double/git-data.ts";
 import { openPull } from "./testing/double/pull-lookup.ts";
@@ -27,15 +27,10 @@ const azurite = azuriteBlobScript();
 const stage = new StageTwo();
 const results = new ResultsDouble();
 let git: GitDataDouble;
-let built: string;
+const BUILT = await builtSteps();
 
 beforeAll(async () => {
-  const gate = { main: "test/action/testing/prepared-main.ts", report: "src/actions/report/main.ts" };
-  [built] = await Promise.all([
-    buildSteps("test-report", gate),
-    stage.start(),
-    azurite === null ? null : results.startWithBlobs(node, azurite),
-  ]);
+  await Promise.all([stage.start(), azurite === null ? null : results.startWithBlobs(node, azurite)]);
   git = new GitDataDouble();
   stage.github.use(git.routes).use(repositoryRoutes(false));
 }, 60_000);
@@ -55,7 +50,7 @@ afterEach(() => expect([...stage.faults, ...results.faults]).toEqual([]));
 
 const left = (bytes: Uint8Array = sectionBytes()): number => stage.actions.addArtifact(FORK_RUN, SECTION, bytes);
 const post = (inputs: Record<string, string> = {}, env = stage.env()): Promise<StepResult> =>
-  runReport(built, stage, { image: "mermaid", ...inputs }, { env });
+  runReport(stage, { image: "mermaid", ...inputs }, { env });
 const warnings = ({ commands }: StepResult): readonly string[] =>
   commands.filter(({ command }) => command === "warning").map(({ message }) => message);
 
@@ -63,7 +58,7 @@ describe("after the run of a fork", () => {
   it("posts the comment with a picture drawn anew from the numbers, and sets every output", async () => {
     stage.fork();
     left();
-    const result = await runReport(built, stage, { image: "auto" });
+    const result = await runReport(stage, { image: "auto" });
     expect(result).toMatchObject({ code: 0, outputs: { verdict: "fail", "pull-request": "12" } });
     expect(Object.keys(result.outputs).sort()).toEqual(Object.keys(manifest.outputs).sort());
     expect(warnings(result)).toEqual([]);
@@ -258,7 +253,7 @@ describe.skipIf(azurite === null)("after the gate in the same run", () => {
   const gate = (run: string): Promise<StepResult> =>
     runStepFile({
       node,
-      script: path.join(built, "main.js"),
+      script: path.join(BUILT, "action/prepared.js"),
       cwd: job.directory,
       env: job.env,
       inputs: { token: "readonly", comment: "never", run },

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildInto } from "../../scripts/build.mjs";
+import { builtSteps } from "./testing/build-steps.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 import { Job } from "./testing/job.ts";
 import { runStepFile, type StepResult } from "./testing/mini-runner.ts";
@@ -12,8 +12,7 @@ import { runtimeToken } from "./testing/results-double.ts";
 import { actionNode } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package directory as dist/ does.
-const BUILT = path.join(ROOT, "build/test-secrets");
+const BUILT = await builtSteps();
 const HUNTER = path.join(ROOT, "test/action/fixtures/hunter.mjs");
 const NOBODY = 65534;
 
@@ -44,8 +43,6 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
   let bundle: string;
 
   beforeAll(async () => {
-    mkdirSync(BUILT, { recursive: true });
-    await buildInto(BUILT, { "action/main": "src/actions/gate/main.ts", guard: "src/measure/guard/main.ts" });
     await github.start();
     github.tokens.set(SECRETS.token, { login: "github-actions[bot]", write: true });
     job = new Job(github.url, null).pullRequest(3, "a".repeat(40));
@@ -88,7 +85,7 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
       },
       inputs: {
         token: SECRETS.token,
-        run: `${process.execPath} ${HUNTER} ${job.directory}/temp ${job.directory} $(dirname ${BUILT})/test-secrets`,
+        run: `${process.execPath} ${HUNTER} ${job.directory}/temp ${job.directory} $(dirname ${BUILT})/${path.basename(BUILT)}`,
         baseline: "none",
         unjudged: "pass",
         probe: "off",

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { sectionText } from "../../../src/report/documents/section.ts";
-import { buildSteps } from "../testing/build-steps.ts";
 import { runReport } from "../testing/built-report.ts";
 import { openPull } from "../testing/double/pull-lookup.ts";
 import type { StepResult } from "../testing/mini-runner.ts";
@@ -14,11 +13,8 @@ import { COMBINED } from "./payloads.ts";
 /** One attack of each family through the built step, started as the runner starts it: its log, its outputs and its comment. */
 const OTHER = "c".repeat(40);
 const stage = new StageTwo();
-let built: string;
 
-beforeAll(async () => {
-  [built] = await Promise.all([buildSteps("test-attacks", { report: "src/actions/report/main.ts" }), stage.start()]);
-}, 60_000);
+beforeAll(() => stage.start());
 afterAll(() => stage.stop());
 beforeEach(() => stage.reset());
 afterEach(() => expect(stage.faults).toEqual([]));
@@ -28,7 +24,7 @@ const left = (bytes: Uint8Array, name = SECTION, lies = {}): number =>
 
 /** Post, and hold log and outputs against what a runner would obey. */
 async function post(): Promise<StepResult> {
-  const result = await runReport(built, stage, { image: "mermaid" });
+  const result = await runReport(stage, { image: "mermaid" });
   expect(result.code).toBe(0);
   const known = ["add-mask", "warning", "debug", "group", "endgroup"];
   expect(result.commands.filter(({ command }) => !known.includes(command))).toEqual([]);

@@ -22,7 +22,7 @@ interface Entry {
  * GitHub's own description. Comments and pull requests are always there; `use` adds more.
  */
 export class GitHubDouble extends HttpDouble {
-  readonly contract = new GitHubContract();
+  readonly contract = GitHubContract.shared();
   readonly #comments = new Comments();
   readonly pulls = new Pulls();
   readonly tokens = new Map<string, TokenRights>();

@@ -4,7 +4,7 @@ import { parseCommands, parseFileCommand } from "./mini-runner.ts";
 import { GitHubContract } from "./openapi.ts";
 
 /** The kit itself: a referee that lets everything through would make every test behind it worthless. */
-const contract = new GitHubContract();
+const contract = GitHubContract.shared();
 
 describe("GitHub's description as a referee", () => {
   it("refuses a request without its body, or with a wrong one", () => {

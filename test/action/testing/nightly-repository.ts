@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
-import { buildInto } from "../../../scripts/build.mjs";
 import { type BaselineRecord, parseBaselineRecord } from "../../../src/baseline/record.ts";
+import { builtSteps } from "./build-steps.ts";
 import { GitDataDouble } from "./double/git-data.ts";
 import { NightlyDouble } from "./double/issues.ts";
 import { Permissions } from "./double/permissions.ts";
@@ -13,6 +13,7 @@ import { Job } from "./job.ts";
 import { runStepFile, type StepOptions, type StepResult } from "./mini-runner.ts";
 import { actionNode } from "./tools.ts";
 
+const BUILT = await builtSteps();
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 export const REF = "refs/stormlog/baselines";
 
@@ -39,13 +40,9 @@ export class NightlyRepository {
   readonly workspace = path.join(this.job.directory, "workspace");
   readonly git: GitDataDouble;
   readonly nightly: NightlyDouble;
-  readonly #built: string;
   #run = 100;
 
-  /** @param name directory of this test's build */
-  constructor(name: string) {
-    // Within the package, so that the built file finds its package directory as dist/ does.
-    this.#built = path.join(ROOT, "build", name);
+  constructor() {
     mkdirSync(this.workspace);
     this.inClone("init", "--quiet", "--initial-branch=main");
     this.git = new GitDataDouble(path.join(this.workspace, ".git"));
@@ -54,12 +51,6 @@ export class NightlyRepository {
   }
 
   async start(): Promise<void> {
-    mkdirSync(this.#built, { recursive: true });
-    await buildInto(this.#built, {
-      "action/refresh": "src/actions/refresh/main.ts",
-      "action/post": "src/actions/gate/post.ts",
-      guard: "src/measure/guard/main.ts",
-    });
     this.github.use(this.git.routes);
     this.nightly.use(this.github);
     this.github.use(this.people.routes);
@@ -106,7 +97,7 @@ export class NightlyRepository {
     this.#run += 1;
     return runStepFile({
       node: actionNode(),
-      script: path.join(this.#built, "action/refresh.js"),
+      script: path.join(BUILT, "action/refresh.js"),
       cwd: this.workspace,
       env: {
         ...this.job.env,

@@ -30,6 +30,8 @@ function toJsonSchema(node: unknown): unknown {
   return { anyOf: [schema, { type: "null" }] };
 }
 
+let shared: GitHubContract | undefined;
+
 /** GitHub's own description of the operations the Action uses, as a referee over client and double. */
 export class GitHubContract {
   readonly #document: Document = JSON.parse(readFileSync(FILE, "utf8"));
@@ -37,7 +39,13 @@ export class GitHubContract {
   /** The validator compiles a schema once per object, which for some takes half a second. */
   readonly #converted = new WeakMap<object, object>();
 
-  constructor() {
+  /** The contract of all doubles of a test file, whose schemas are compiled once. */
+  static shared(): GitHubContract {
+    shared ??= new GitHubContract();
+    return shared;
+  }
+
+  private constructor() {
     for (const format of ["uri", "date-time", "repo.nwo", "timezone", "ssh-key", "email", "int64"]) {
       this.#validator.addFormat(format, true);
     }
