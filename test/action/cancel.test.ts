@@ -17,11 +17,6 @@ const BUILT = await builtSteps();
 const node = actionNode();
 const azurite = azuriteBlobScript();
 
-/** From the end of its time or its cancellation everything is over in this many seconds: the runner kills after 7.5. */
-const OVER_IN_S = 5;
-/** Time for the machine to start processes while other tests run on it. */
-const SLACK_S = 1;
-
 /**
  * A program that ends at once `quick` times, and then starts a tree that stays: it ignores SIGINT and SIGTERM, and so does a child
  * in a session of its own. Both carry a word in their command lines.
@@ -168,7 +163,7 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
   it("in its first run leaves nothing running and all of its evidence", async () => {
     const result = await main(0, { cancel: staying });
     expect(result, result.log).toMatchObject({ code: 130, outputs: { verdict: "error", "exit-code": "130" } });
-    expect(result.secondsAfterCancel).toBeLessThan(OVER_IN_S + SLACK_S);
+    expect(result.signals).toEqual(["SIGINT"]);
     expect(living(word)).toEqual([]);
     await expectEvidence(result, 1);
   }, 60_000);
@@ -176,22 +171,19 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
   it("while it confirms a breach is no verdict when it was cancelled, with both runs as evidence", async () => {
     const result = await main(1, { cancel: staying });
     expect(result, result.log).toMatchObject({ code: 130, outputs: { verdict: "error", "exit-code": "130" } });
-    expect(result.secondsAfterCancel).toBeLessThan(OVER_IN_S + SLACK_S);
+    expect(result.signals).toEqual(["SIGINT"]);
     expect(living(word)).toEqual([]);
     expect(reportOf(result).scenarios[0]?.runs.map(({ info }) => info.exit.kind)).toEqual(["exited", "interrupted"]);
     await expectEvidence(result, 2);
   }, 60_000);
 
   it("while it confirms a breach has failed, unconfirmed, when its minutes are over", async () => {
-    const minutes = 0.12;
-    const result = await main(1, { inputs: { "timeout-minutes": String(minutes) } });
+    const result = await main(1, { inputs: { "timeout-minutes": "0.12" } });
     expect(result, result.log).toMatchObject({
       code: 4,
       outputs: { verdict: "fail", confirmed: "false", "exit-code": "4" },
     });
     expect(result.log).toContain("STEP_TIMEOUT");
-    // The limit counts from when the step knows its inputs.
-    expect(result.seconds).toBeLessThan(minutes * 60 + OVER_IN_S + 2 * SLACK_S);
     expect(living(word)).toEqual([]);
     const { scenarios, cost, warnings } = reportOf(result);
     expect(cost.runs).toBe(2);

@@ -23,6 +23,8 @@ const BOT = "github-actions[bot]";
 const PR = 12;
 const HEAD = "a".repeat(40);
 
+/** How much faster the clock of a step runs: it measures nothing, and most of its time are pauses. */
+const CLOCK = 8;
 const node = actionNode();
 const azurite = azuriteBlobScript();
 const manifest = parse(readFileSync(path.join(ROOT, "merge/action.yml"), "utf8"));
@@ -90,6 +92,7 @@ const merge = (inputs: Record<string, string> = {}, env: Record<string, string> 
     cwd: job.directory,
     env: { ...job.env, ...env },
     inputs: { token: "job", image: "mermaid", ...inputs },
+    clock: CLOCK,
   });
 
 const said = (result: StepResult, command: string): readonly string[] =>

@@ -18,9 +18,8 @@ export interface RunnerCommand {
 export interface StepResult {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  readonly seconds: number;
-  /** From the cancellation to the end, when there was one. */
-  readonly secondsAfterCancel: number | null;
+  /** Signals of a cancellation that were sent before the step ended: it is in time when SIGINT is the only one. */
+  readonly signals: readonly NodeJS.Signals[];
   readonly log: string;
   readonly outputs: Readonly<Record<string, string>>;
   readonly state: Readonly<Record<string, string>>;
@@ -41,7 +40,11 @@ export interface StepOptions {
   /** Cancel when this resolves. */
   readonly cancel?: (output: () => string) => Promise<void>;
   readonly timeoutMs?: number;
+  /** How many times as fast the step's clock runs; only for steps that measure nothing. */
+  readonly clock?: number;
 }
+
+const FAST_CLOCK = new URL("./fast-clock.mjs", import.meta.url).href;
 
 /** `key=value` and `key<<delimiter` blocks, as the runner reads them. */
 export function parseFileCommand(text: string): Record<string, string> {
@@ -107,6 +110,9 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
     CI: "true",
     GITHUB_ACTIONS: "true",
     RUNNER_OS: "Linux",
+    ...(options.clock === undefined
+      ? {}
+      : { NODE_OPTIONS: `--import ${FAST_CLOCK}`, STORMLOG_TEST_CLOCK: String(options.clock) }),
     ...options.env,
   };
   for (const name of FILE_COMMANDS) {
@@ -115,7 +121,6 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
   }
   for (const [name, value] of Object.entries(options.inputs ?? {})) env[`INPUT_${name.toUpperCase()}`] = value;
   for (const [name, value] of Object.entries(options.state ?? {})) env[`STATE_${name}`] = value;
-  const started = performance.now();
   const child = spawn(options.node, [options.script], { cwd: options.cwd, env, stdio: ["ignore", "pipe", "pipe"] });
   let log = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -125,13 +130,17 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
     log += text;
   });
   const timers: NodeJS.Timeout[] = [];
-  let cancelledAt: number | null = null;
+  const signals: NodeJS.Signals[] = [];
+  const send = (name: NodeJS.Signals): void => {
+    signals.push(name);
+    child.kill(name);
+  };
   const cancel = (): void => {
-    if (cancelledAt !== null) return;
-    cancelledAt = performance.now();
-    child.kill("SIGINT");
-    timers.push(setTimeout(() => child.kill("SIGTERM"), TERM_AFTER_MS));
-    timers.push(setTimeout(() => child.kill("SIGKILL"), TERM_AFTER_MS + KILL_AFTER_MS));
+    if (signals.length > 0) return;
+    send("SIGINT");
+    const clock = options.clock ?? 1;
+    timers.push(setTimeout(() => send("SIGTERM"), TERM_AFTER_MS / clock));
+    timers.push(setTimeout(() => send("SIGKILL"), (TERM_AFTER_MS + KILL_AFTER_MS) / clock));
   };
   timers.push(setTimeout(cancel, options.timeoutMs ?? 120_000));
   options.cancel?.(() => log).then(cancel, cancel);
@@ -139,15 +148,13 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
     child.on("error", reject);
     child.on("close", (exitCode, exitSignal) => resolve([exitCode, exitSignal]));
   });
-  const ended = performance.now();
   for (const timer of timers) clearTimeout(timer);
   const read = (name: (typeof FILE_COMMANDS)[number]): string => readFileSync(path.join(directory, name), "utf8");
   try {
     return {
       code,
       signal,
-      seconds: (ended - started) / 1000,
-      secondsAfterCancel: cancelledAt === null ? null : (ended - cancelledAt) / 1000,
+      signals,
       log,
       outputs: parseFileCommand(read("GITHUB_OUTPUT")),
       state: parseFileCommand(read("GITHUB_STATE")),
