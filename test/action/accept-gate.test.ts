@@ -51,7 +51,14 @@ async function gate(cwd = workspace) {
     script: path.join(BUILT, "action/main.js"),
     cwd,
     env: { ...job.env, GITHUB_WORKSPACE: cwd, GITHUB_BASE_REF: "main", RUNNER_DEBUG: "0" },
-    inputs: { token: "job", comment: "never", attribute: "off", probe: "off", "artifact-name": `run-${Math.random()}` },
+    inputs: {
+      token: "job",
+      comment: "never",
+      attribute: "off",
+      probe: "off",
+      "base-run": "off",
+      "artifact-name": `run-${Math.random()}`,
+    },
     timeoutMs: 60_000,
   });
   expect(github.faults, result.log).toEqual([]);

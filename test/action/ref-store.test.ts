@@ -17,11 +17,11 @@ import { GitHubDouble } from "./testing/github-double.ts";
 const REF = "refs/stormlog/baselines";
 const REPOSITORY = { owner: "octo", repo: "model" };
 const FINGERPRINT = { backend: "cuda", device: "H100", world_size: 1 };
-const ROUNDS = Number(process.env.STORMLOG_TEST_WRITER_ROUNDS ?? "3");
-const WRITERS = 32;
+const ROUNDS = Number(process.env.STORMLOG_TEST_WRITER_ROUNDS ?? "1");
+const WRITERS = 16;
 /** A hundredth of three years of nights, with the limit of commits as much smaller; all of them by the variable. */
-const REFRESHES = Number(process.env.STORMLOG_TEST_REFRESH_ROUNDS ?? "40");
-const MAX_COMMITS = REFRESHES >= 1000 ? MAX_HISTORY : 15;
+const REFRESHES = Number(process.env.STORMLOG_TEST_REFRESH_ROUNDS ?? "20");
+const MAX_COMMITS = REFRESHES >= 1000 ? MAX_HISTORY : 10;
 
 let github: GitHubDouble;
 let repository: GitDataDouble;

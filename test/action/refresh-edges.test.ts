@@ -78,6 +78,7 @@ describe.skipIf(process.platform !== "linux")("a refresh that is not as usual", 
       { run, scenario: "stuck" },
       {},
       {
+        clock: 1,
         cancel: async () => {
           while (!existsSync(pidFile)) await new Promise((resolve) => setTimeout(resolve, 50));
           await new Promise((resolve) => setTimeout(resolve, 300));

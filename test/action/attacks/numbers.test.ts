@@ -12,9 +12,8 @@ import { comments } from "./rendered-comments.ts";
 
 /** Sections of numbers that nobody measured. */
 
-/** Everything that is made of a section, within a time that no numbers may stretch. */
+/** Everything that is rendered from a section; numbers that take long exceed the time limit of the test. */
 async function renderAll(section: Section): Promise<void> {
-  const started = performance.now();
   const { report } = section;
   for (const markdown of comments(section, "")) {
     expect(sourceProblems(markdown)).toEqual([]);
@@ -31,7 +30,6 @@ async function renderAll(section: Section): Promise<void> {
   JSON.parse(renderSarif(report));
   expect(renderJUnit(report)).not.toMatch(/NaN|Infinity/);
   expect(annotationsOf(report).length).toBeLessThanOrEqual(20);
-  expect(performance.now() - started).toBeLessThan(20_000);
 }
 
 const SERIES = ["report", "scenarios", 0, "timeline", "series", 0] as const;

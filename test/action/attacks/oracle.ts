@@ -1,4 +1,7 @@
 import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 
 /**
  * What may stand in a text of ours. Everything else came from outside and has got through. Two oracles: one reads the markdown's
@@ -66,8 +69,28 @@ export function sourceProblems(markdown: string): readonly string[] {
 
 const CMARK = ["-e", "table", "-e", "strikethrough", "-e", "autolink", "-e", "tasklist", "-e", "footnotes", "--unsafe"];
 
+const rendered = new Map<string, string>();
+
+/**
+ * Render several texts, each by a process of its own, for the functions below. A small shell starts the processes: starting
+ * one from Node takes longer than rendering.
+ */
+export function prerender(markdowns: readonly string[]): void {
+  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-cmark-"));
+  try {
+    for (const [at, markdown] of markdowns.entries()) writeFileSync(path.join(directory, `${at}.md`), markdown);
+    const script = 'for file in *.md; do cmark-gfm "$@" "$file" > "$file.html" || exit 1; done';
+    execFileSync("sh", ["-c", script, "sh", ...CMARK], { cwd: directory });
+    for (const [at, markdown] of markdowns.entries())
+      rendered.set(markdown, readFileSync(path.join(directory, `${at}.md.html`), "utf8"));
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
 function cmark(markdown: string): string {
-  return execFileSync("cmark-gfm", CMARK, { input: markdown, encoding: "utf8", maxBuffer: 64 << 20 });
+  if (!rendered.has(markdown)) prerender([markdown]);
+  return rendered.get(markdown) ?? "";
 }
 
 /** Whether GitHub's parser can be had here. */
