@@ -5,7 +5,7 @@ import { Permissions } from "./testing/double/permissions.ts";
 import { openPull } from "./testing/double/pull-lookup.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 
-/** What people said on a pull request, read from a real server that every answer is checked of. */
+/** Acceptances on a pull request, read from a real server that checks every answer against GitHub's contract. */
 
 const PR = 12;
 const HEAD = "a".repeat(40);
@@ -56,9 +56,9 @@ function describePull(body: string, labels: readonly string[]): void {
 }
 
 describe("a comment", () => {
-  it("accepts when its author may write: write, maintain and admin, and nobody else", async () => {
+  it("a comment accepts only when its author has the write, maintain or admin role", async () => {
     for (const [role] of people.roles) github.addComment(PR, role, SAY, EARLY);
-    github.addComment(PR, "nobody-knows", SAY, EARLY);
+    github.addComment(PR, "unknown-user", SAY, EARLY);
     const { accepted, refused, warnings } = await read();
     expect(accepted.map(({ by }) => by)).toEqual(["write", "maintain", "admin"]);
     expect(accepted[0]).toMatchObject({
@@ -69,25 +69,25 @@ describe("a comment", () => {
       head_sha: null,
       url: expect.stringContaining("/pull/12#issuecomment-"),
     });
-    expect(refused.map(({ by }) => by)).toEqual(["none", "read", "triage", "nobody-knows"]);
+    expect(refused.map(({ by }) => by)).toEqual(["none", "read", "triage", "unknown-user"]);
     for (const { why } of refused) expect(why).toMatch(/takes write permission/);
     expect(warnings).toEqual([]);
   });
 
-  it("of a bot counts for nothing, whatever the bot may do", async () => {
+  it("a bot's comment never accepts, whatever its role", async () => {
     people.roles.set("helper[bot]", "admin");
     github.addComment(PR, "helper[bot]", SAY, EARLY);
     expect(await read()).toMatchObject({ accepted: [], refused: [{ why: expect.stringContaining("is a bot") }] });
   });
 
-  it("is found on every page, and people are asked about once", async () => {
+  it("comments on every page are read, and each author's role is requested once", async () => {
     for (let n = 0; n < 240; n += 1) github.addComment(PR, "read", `talk ${n}`, EARLY);
     for (let n = 0; n < 20; n += 1) github.addComment(PR, "write", SAY, EARLY);
     expect((await read()).accepted).toHaveLength(20);
     expect(github.requests.filter(({ path }) => path.endsWith("/permission"))).toHaveLength(1);
   });
 
-  it("counts for nothing any more once its author lost the permission or took it back", async () => {
+  it("a comment stops accepting when its author loses the role or deletes it", async () => {
     const comment = github.addComment(PR, "write", SAY, EARLY);
     expect((await read()).accepted).toHaveLength(1);
     people.roles.set("write", "read");
@@ -97,7 +97,7 @@ describe("a comment", () => {
     expect(await read()).toEqual({ accepted: [], refused: [], warnings: [] });
   });
 
-  it("that its author edited counts as it is now; one that somebody else edited does not", async () => {
+  it("a comment edited by its author counts as edited, and one edited by another user does not count", async () => {
     const own = github.addComment(PR, "write", SAY, EARLY);
     const others = github.addComment(PR, "admin", SAY, EARLY);
     const touched = github.addComment(PR, "maintain", SAY, EARLY);
@@ -110,7 +110,7 @@ describe("a comment", () => {
     expect(refused).toMatchObject([{ by: "admin", why: expect.stringContaining("edited by somebody else") }]);
   });
 
-  it("may name its commit, and says what is wrong with it", async () => {
+  it("a comment may name its commit, and a malformed comment gets a reason", async () => {
     github.addComment(PR, "write", `/stormlog accept ${TOKEN} @aaaaaaa wanted`, EARLY);
     github.addComment(PR, "write", `/stormlog accept ${TOKEN}`, EARLY);
     github.addComment(PR, "write", "/stormlog accept everything please", EARLY);
@@ -126,7 +126,7 @@ describe("a comment", () => {
 describe("the label with its lines in the description", () => {
   const BODY = `What it does.\r\n\r\nstormlog-accept: ${TOKEN} larger cache`;
 
-  it("accepts in the name of who set the label last", async () => {
+  it("the label accepts in the name of the user who set it last", async () => {
     describePull(BODY, ["stormlog-accept"]);
     people.events.set(PR, [
       { event: "labeled", label: "stormlog-accept", actor: "read", createdIso: EARLY },
@@ -142,13 +142,13 @@ describe("the label with its lines in the description", () => {
     ]);
   });
 
-  it("counts for nothing when who set it may not write", async () => {
+  it("the label does not accept when the user who set it may not write", async () => {
     describePull(BODY, ["stormlog-accept"]);
     people.events.set(PR, [{ event: "labeled", label: "stormlog-accept", actor: "triage", createdIso: LATE }]);
     expect(await read()).toMatchObject({ accepted: [], refused: [{ by: "triage", via: "label" }] });
   });
 
-  it("counts for nothing when the description was edited after the label was set", async () => {
+  it("the label does not accept when the description was edited later", async () => {
     describePull(BODY, ["stormlog-accept"]);
     people.events.set(PR, [{ event: "labeled", label: "stormlog-accept", actor: "write", createdIso: EARLY }]);
     descriptionEdited = LATE;
@@ -160,7 +160,7 @@ describe("the label with its lines in the description", () => {
     expect((await read()).accepted).toHaveLength(1);
   });
 
-  it("needs both the label and the line", async () => {
+  it("an acceptance by label needs both the label and the line", async () => {
     describePull(BODY, []);
     expect(await read()).toMatchObject({
       accepted: [],
@@ -176,12 +176,12 @@ describe("the label with its lines in the description", () => {
 describe("a trailer of a commit", () => {
   const message = `Larger cache\n\nStormlog-Accept: ${TOKEN} larger cache`;
 
-  it("accepts in the name of its author, bound to the commit", async () => {
+  it("a commit's trailer accepts in the name of its author, for that commit only", async () => {
     people.commits.set(PR, [{ sha: HEAD, message, author: "write" }]);
     expect((await read()).accepted).toMatchObject([{ by: "write", via: "trailer", head_sha: HEAD }]);
   });
 
-  it("of somebody without permission, or of nobody GitHub knows, counts for nothing", async () => {
+  it("a commit's trailer does not accept when its author is unknown or may not write", async () => {
     people.commits.set(PR, [
       { sha: HEAD, message, author: "read" },
       { sha: "b".repeat(40), message, author: null },
@@ -189,7 +189,7 @@ describe("a trailer of a commit", () => {
     expect(await read()).toMatchObject({ accepted: [], refused: [{ by: "read" }, { by: null }] });
   });
 
-  it("from a fork counts only with its author's signature: anybody can write anybody's address", async () => {
+  it("a fork's trailer accepts only with a verified signature, because an author's address can be forged", async () => {
     for (const headRepo of ["stranger/model", null]) {
       openPull(github, { number: PR, headSha: HEAD, headRepo });
       people.commits.set(PR, [
@@ -224,7 +224,7 @@ describe("when GitHub cannot be asked", () => {
     expect(warnings[0]).toMatch(/pull-requests: read/);
   });
 
-  it("about anything, nothing is accepted", async () => {
+  it("nothing is accepted when GitHub answers no request", async () => {
     github.addComment(PR, "write", SAY, EARLY);
     github.failure = () => ({ kind: "status", status: 401, message: "Bad credentials" });
     expect(await read()).toMatchObject({ accepted: [], refused: [], warnings: [expect.stringContaining("401")] });
@@ -243,7 +243,7 @@ describe("what was accepted of a commit on the main branch", () => {
     openPull(github, { number: 13, headSha: "f".repeat(40), state: "closed" });
   });
 
-  it("is what was accepted in the pull request that it came by", async () => {
+  it("a commit on the main branch carries the acceptance of its pull request", async () => {
     people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: true }]);
     github.addComment(PR, "write", SAY, EARLY);
     github.addComment(PR, "read", SAY, EARLY);
@@ -252,7 +252,7 @@ describe("what was accepted of a commit on the main branch", () => {
     ]);
   });
 
-  it("includes the pull requests since the commit that the baseline knows, each once", async () => {
+  it("acceptances of all pull requests since the baseline's commit are included once each", async () => {
     people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: true }]);
     people.cameBy.set(BEFORE, [
       { number: 13, headSha: "f".repeat(40), merged: true },
@@ -265,7 +265,7 @@ describe("what was accepted of a commit on the main branch", () => {
     expect((await ask("0".repeat(40))).map(({ pullRequest }) => pullRequest)).toEqual([PR]);
   });
 
-  it("is nothing for a pull request that is still open, and for a commit that none brought", async () => {
+  it("a commit of an open pull request, or of none, carries no acceptance", async () => {
     people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: false }]);
     github.addComment(PR, "write", SAY, EARLY);
     expect(await ask()).toEqual([]);
@@ -273,14 +273,14 @@ describe("what was accepted of a commit on the main branch", () => {
     expect(await ask()).toEqual([]);
   });
 
-  it("does not include an acceptance of a commit that was not the one merged", async () => {
+  it("an acceptance of a commit that was not merged is not included", async () => {
     people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: true }]);
     github.addComment(PR, "write", `/stormlog accept ${TOKEN} @bbbbbbb wanted`, EARLY);
     github.addComment(PR, "write", `/stormlog accept ${TOKEN} @aaaaaaa wanted`, EARLY);
     expect((await ask()).map(({ acceptance }) => acceptance.head_sha)).toEqual(["aaaaaaa"]);
   });
 
-  it("cannot be told when GitHub cannot be asked", async () => {
+  it("acceptances on the main branch are an error when GitHub does not answer", async () => {
     people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: true }]);
     github.failure = ({ path }) => (path.endsWith("/comments") ? { kind: "status", status: 403, message: "no" } : null);
     await expect(ask()).rejects.toThrow(/pull-requests: read/);

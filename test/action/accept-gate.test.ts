@@ -14,7 +14,7 @@ import { Job } from "./testing/job.ts";
 import { runStepFile } from "./testing/mini-runner.ts";
 import { actionNode } from "./testing/tools.ts";
 
-/** A pull request that is red, and what people say about it: the built step, a real command, a real repository. */
+/** Acceptances of a failing pull request: the built step, a real command, a real repository. */
 
 const _ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const BUILT = await builtSteps();
@@ -37,7 +37,7 @@ const git = (...args: readonly string[]): string =>
     encoding: "utf8",
   });
 
-/** Commit what the change is now: how much its command holds, and its configuration. */
+/** Commit a command that holds so much memory, and its configuration. */
 function push(mebibytes: number, budget = "40MiB"): void {
   writeFileSync(path.join(workspace, "work.mjs"), work(mebibytes));
   writeFileSync(path.join(workspace, "stormlog-gate.yml"), config(budget));
@@ -94,7 +94,7 @@ afterEach(async () => {
 });
 
 describe("a red scenario", { timeout: 90_000 }, () => {
-  it("turns to a warning once somebody who may accepted it, and back when a push makes it larger", async () => {
+  it("an acceptance turns a failure into a warning until a push makes the difference larger", async () => {
     push(100);
     const red = await gate();
     const token = red.scenario?.difference ?? "";
@@ -130,7 +130,7 @@ describe("a red scenario", { timeout: 90_000 }, () => {
     ).toHaveLength(1);
   });
 
-  it("stays red with one warning when GitHub does not show what people said", async () => {
+  it("a failure stays, with one warning, when GitHub refuses to list comments", async () => {
     push(100);
     github.failure = ({ path: route }) =>
       /\/(comments|pulls)\b/.test(route) ? { kind: "status", status: 403, message: "Resource not accessible" } : null;
@@ -139,7 +139,7 @@ describe("a red scenario", { timeout: 90_000 }, () => {
     expect(warnings.filter((one) => one.includes("pull-requests: read"))).toHaveLength(1);
   });
 
-  it("asks nobody while nothing is red", async () => {
+  it("a passing gate sends no request to GitHub", async () => {
     writeFileSync(path.join(workspace, "stormlog-gate.yml"), config("40MiB"));
     push(1, "1GiB");
     git("update-ref", "refs/remotes/origin/main", "HEAD");
@@ -151,7 +151,7 @@ describe("a red scenario", { timeout: 90_000 }, () => {
 });
 
 describe("a change to the gate's own settings", { timeout: 90_000 }, () => {
-  it("holds once somebody who may accepted exactly that", async () => {
+  it("a change of the gate's settings passes once exactly that change is accepted", async () => {
     push(100, "1GiB");
     const red = await gate();
     expect([red.code, red.payload.verdict]).toEqual([4, "fail"]);
@@ -168,7 +168,7 @@ describe("a change to the gate's own settings", { timeout: 90_000 }, () => {
     expect((await gate()).code).toBe(4);
   });
 
-  it("does not hold in a clone that does not reach the base commit: GitHub is asked for it", async () => {
+  it("a change of the gate's settings is found in a shallow clone by asking GitHub", async () => {
     push(100, "1GiB");
     const shallow = mkdtempSync(path.join(tmpdir(), "stormlog-shallow-"));
     try {

@@ -67,7 +67,7 @@ function step(body: string, id: number, inputs: Readonly<Record<string, string>>
 }
 
 describe("the built accept step", { timeout: 90_000 }, () => {
-  it("accepts, sets its outputs, and starts the run again", async () => {
+  it("the accept step accepts, sets its outputs and reruns the failed jobs", async () => {
     const body = "/stormlog accept 3f9a2c1d04be-dapb187 larger cache";
     const { id } = github.addComment(12, "ann", body, "2026-09-01T10:00:00Z");
     const { code, outputs, commands, log } = await step(body, id);
@@ -77,7 +77,7 @@ describe("the built accept step", { timeout: 90_000 }, () => {
     expect(reruns.started).toEqual([501]);
   });
 
-  it("says nothing to any other comment", async () => {
+  it("the accept step ignores every other comment", async () => {
     const before = github.requests.length;
     const { code, outputs, log } = await step("Thanks!", 1);
     expect([code, outputs.accepted]).toEqual([0, "false"]);
@@ -85,7 +85,7 @@ describe("the built accept step", { timeout: 90_000 }, () => {
     expect(log).toContain("the comment accepts nothing");
   });
 
-  it("names a wrong input", async () => {
+  it("the accept step names a wrong input", async () => {
     const { code, commands } = await step("Thanks!", 1, { rerun: "perhaps" });
     expect(code).toBe(2);
     expect(commands.find(({ command }) => command === "error")?.message).toContain("INPUT_INVALID");

@@ -22,13 +22,13 @@ const AT_ONCE = 6;
 
 interface Case {
   readonly name: string;
-  /** What the service does with each request; null = it does its work. */
+  /** What the service does with each request; null = it works. */
   readonly failure?: (method: string, request: Request) => Failure | null;
   /** What the blob store does with the upload. */
   readonly blobs?: BlobMode;
   readonly env?: Readonly<Record<string, string>>;
   readonly warning: RegExp;
-  /** The bundle is there, and only the timeline is not. */
+  /** The bundle is uploaded and only the timeline is missing. */
   readonly timelineOnly?: true;
 }
 
@@ -41,12 +41,12 @@ const refusal = (status: number, msg: string): Failure => ({
 const always = (failure: Failure) => (): Failure => failure;
 const nameOf = (request: Request): string => (request.body as { name?: string } | undefined)?.name ?? "";
 
-/** One line without faults of a program or of a protocol in it, and where the evidence is. */
+/** One line with the location of the evidence and without the internals of a program or protocol. */
 const READABLE = /^Could not (?!.*(undefined|is not a function|Twirp|<\?xml))[ -~…]+ It is on the runner in \S+$/;
 
 const CASES: readonly Case[] = [
   { name: "no token of the service", env: { ACTIONS_RUNTIME_TOKEN: "" }, warning: /ACTIONS_RUNTIME_TOKEN/ },
-  { name: "a token that is none", env: { ACTIONS_RUNTIME_TOKEN: "no-jwt" }, warning: /token .*cannot be read/ },
+  { name: "a malformed token", env: { ACTIONS_RUNTIME_TOKEN: "no-jwt" }, warning: /token .*cannot be read/ },
   { name: "no address of the service", env: { ACTIONS_RESULTS_URL: "" }, warning: /ACTIONS_RESULTS_URL/ },
   {
     name: "a GitHub Enterprise Server",
@@ -89,7 +89,7 @@ const CASES: readonly Case[] = [
     warning: /not what was sent/,
   },
   {
-    name: "an end that is not taken",
+    name: "an upload that is not finalized",
     failure: (method) => (method === "FinalizeArtifact" ? json({ ok: false }) : null),
     warning: /did not take it/,
   },
@@ -110,7 +110,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe("when the artifact service does not play along", () => {
+describe("the artifact service fails", () => {
   const github = new GitHubDouble();
   const results = new ResultsDouble();
   const launcher = new Launcher(actionNode(), path.join(BUILT, "action/prepared.js"), AT_ONCE);
@@ -153,17 +153,17 @@ describe("when the artifact service does not play along", () => {
   });
 
   it.each(CASES.map((one, at) => ({ ...one, at })))(
-    "the verdict stands: $name",
+    "the verdict is kept when the artifact service fails: $name",
     async (one) => {
       const { name, warning, at, timelineOnly = false } = one;
       const { result, job } = (await runs.get(name)) as Launched;
       expect(result, result.log).toMatchObject({ code: 4, outputs: { verdict: "fail", "exit-code": "4" } });
-      const told = result.commands.filter(
+      const failed = result.commands.filter(
         ({ command, message }) => command === "warning" && /^Could not/.test(message),
       );
-      expect(told.map(({ message }) => message)).toEqual([expect.stringMatching(warning)]);
-      expect(told[0]?.message).toMatch(timelineOnly ? /It is in the bundle\.$/ : READABLE);
-      // Who reads only the summary learns it too, and the comment is there all the same.
+      expect(failed.map(({ message }) => message)).toEqual([expect.stringMatching(warning)]);
+      expect(failed[0]?.message).toMatch(timelineOnly ? /It is in the bundle\.$/ : READABLE);
+      // The summary has the warning too, and the comment is written.
       expect(result.summary).toContain(timelineOnly ? "interactive timeline" : "Could not upload the evidence bundle");
       expect(github.comments.filter(({ issue }) => issue === at + 1)).toHaveLength(1);
       expect([result.outputs["artifact-id"] !== "", result.outputs["timeline-url"]]).toEqual([timelineOnly, ""]);
@@ -176,7 +176,7 @@ describe("when the artifact service does not play along", () => {
     100_000,
   );
 
-  it("leaves the post step, which uploads after a cancellation, with one warning and green", async () => {
+  it("the post step passes with one warning when the artifact service refuses its upload", async () => {
     const job = new Job(github.url, results.url);
     try {
       const bundleDir = path.join(job.directory, "bundle");
@@ -191,8 +191,8 @@ describe("when the artifact service does not play along", () => {
         state: { "stormlog-post": JSON.stringify({ bundleDir, artifactName: "stormlog-x", retentionDays: null }) },
       });
       expect(after.code).toBe(0);
-      const told = after.commands.filter(({ command }) => command === "warning");
-      expect(told.map(({ message }) => message)).toEqual([expect.stringMatching(READABLE)]);
+      const failed = after.commands.filter(({ command }) => command === "warning");
+      expect(failed.map(({ message }) => message)).toEqual([expect.stringMatching(READABLE)]);
     } finally {
       job.remove();
     }

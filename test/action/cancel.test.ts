@@ -19,7 +19,7 @@ const azurite = azuriteBlobScript();
 
 /**
  * A program that ends at once `quick` times, and then starts a tree that stays: it ignores SIGINT and SIGTERM, and so does a child
- * in a session of its own. Both carry a word in their command lines.
+ * in its own session. Both have a mark in their command lines.
  */
 const WORKLOAD = `
 import { spawn } from "node:child_process";
@@ -40,7 +40,7 @@ if (count <= Number(quick)) {
 }
 `;
 
-/** Command lines of living processes that hold the word. */
+/** Command lines of living processes with the mark. */
 function living(word: string): readonly string[] {
   return readdirSync("/proc").flatMap((pid) => {
     try {
@@ -143,7 +143,7 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
   const reportOf = (result: StepResult): Report["payload"] =>
     JSON.parse(readFileSync(path.join(result.outputs["bundle-path"] ?? "", "report.json"), "utf8")).payload;
 
-  /** What is on disk is whole, and what the post step uploads is all of it. */
+  /** The evidence on disk is complete, and the post step uploads all of it. */
   async function expectEvidence(result: StepResult, runs: number, scenario = "default"): Promise<void> {
     const bundle = result.outputs["bundle-path"] ?? "";
     const manifest = JSON.parse(readFileSync(path.join(bundle, "manifest.json"), "utf8"));
@@ -160,7 +160,7 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
     expect(zipHashes(await results.read("stormlog-default"))).toEqual(directoryHashes(bundle));
   }
 
-  it("in its first run leaves nothing running and all of its evidence", async () => {
+  it("a step cancelled in its first run leaves no process and all of its evidence", async () => {
     const result = await main(0, { cancel: staying });
     expect(result, result.log).toMatchObject({ code: 130, outputs: { verdict: "error", "exit-code": "130" } });
     expect(result.signals).toEqual(["SIGINT"]);
@@ -168,7 +168,7 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
     await expectEvidence(result, 1);
   }, 60_000);
 
-  it("while it confirms a breach is no verdict when it was cancelled, with both runs as evidence", async () => {
+  it("a step cancelled while it confirms a breach reports no verdict and keeps both runs as evidence", async () => {
     const result = await main(1, { cancel: staying });
     expect(result, result.log).toMatchObject({ code: 130, outputs: { verdict: "error", "exit-code": "130" } });
     expect(result.signals).toEqual(["SIGINT"]);
@@ -177,7 +177,7 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
     await expectEvidence(result, 2);
   }, 60_000);
 
-  it("while it confirms a breach has failed, unconfirmed, when its minutes are over", async () => {
+  it("a step whose timeout-minutes end while it confirms a breach fails, unconfirmed", async () => {
     const result = await main(1, { inputs: { "timeout-minutes": "0.12" } });
     expect(result, result.log).toMatchObject({
       code: 4,
@@ -190,13 +190,13 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
     expect(scenarios[0]?.runs.map(({ info }) => info.exit.kind)).toEqual(["exited", "interrupted"]);
     expect(warnings.join("\n")).toContain("timeout-minutes is over, so the breach stays unconfirmed");
     expect(result.summary).toMatch(/2 runs in/);
-    // What it came to is there for the job that merges, too.
+    // The job that merges finds the section.
     const section = JSON.parse((await results.read("stormlog-section-default.json")).toString());
     expect(section.report).toMatchObject({ verdict: "fail", confirmed: false });
     await expectEvidence(result, 2);
   }, 60_000);
 
-  it("in its first run is an error when its minutes are over, and so is every scenario that it did not reach", async () => {
+  it("a step whose timeout-minutes end in its first run is an error, as is every later scenario", async () => {
     const run = [process.execPath, "work.mjs", job.directory, "0", word];
     const scenarios = ["first", "second"].map((name) => ({ name, run }));
     writeFileSync(path.join(job.directory, "stormlog-gate.yml"), JSON.stringify({ scenarios }));
@@ -210,7 +210,7 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
     await expectEvidence(result, 1, "first");
   }, 60_000);
 
-  it("by its own max-minutes while it confirms has failed, unconfirmed, and publishes that itself", async () => {
+  it("a step whose max-minutes end while it confirms a breach fails, unconfirmed, and publishes that", async () => {
     const result = await main(1, { inputs: { "max-minutes": "0.08" } });
     expect(result, result.log).toMatchObject({ code: 4, outputs: { verdict: "fail", confirmed: "false" } });
     const { scenarios, warnings } = reportOf(result);

@@ -15,7 +15,7 @@ import { ResultsDouble } from "./testing/results-double.ts";
 import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
 import { directoryHashes, zipHashes } from "./testing/unzip.ts";
 
-/** What is committed, or a build of the working tree. */
+/** The committed build, or one of the working tree. */
 const DIST = process.env.STORMLOG_TEST_DIST ?? path.join(packageRoot(), "dist");
 const WORKLOAD = path.join(packageRoot(), "leak-lab/demo/workload.mjs");
 const BOT = "github-actions[bot]";
@@ -24,7 +24,7 @@ const PR = 7;
 const node = actionNode();
 const azurite = azuriteBlobScript();
 
-/** A pull request whose change leaks, and then its fix: everything by the built Action, everything measured. */
+/** A pull request whose change leaks, and then its fix, judged by the built Action from real measurements. */
 describe.skipIf(azurite === null)("a pull request", () => {
   const github = new GitHubDouble();
   const results = new ResultsDouble();
@@ -79,7 +79,7 @@ describe.skipIf(azurite === null)("a pull request", () => {
     job = new Job(github.url, results.url);
     workspace = path.join(job.directory, "workspace");
     mkdirSync(workspace);
-    // What GitHub knows of the history is what was pushed, which here is the workspace itself.
+    // GitHub's history is what was pushed, which here is the workspace.
     github.use(new HistoryDouble(path.join(workspace, ".git")).routes).use(new Permissions().routes);
     git("init", "--quiet", "--initial-branch=main");
     writeFileSync(

@@ -27,11 +27,11 @@ interface Case {
   readonly failure: (request: Request, at: number) => Failure | null;
   /** Address that is given instead of the double's. */
   readonly apiUrl?: (double: string) => string;
-  /** What the one warning says; null = there is none, and the comment is there. */
+  /** Text of the one warning; null = there is none, and the comment is written. */
   readonly warning: RegExp | null;
   /** Instead of {@link CLOCK}, for a step that is busy rather than waiting. */
   readonly clock?: number;
-  /** Left out where the machine has no such program. */
+  /** Skipped where the machine does not have this program. */
   readonly needs?: "openssl";
 }
 
@@ -50,7 +50,7 @@ const always = (failure: Failure) => (): Failure => failure;
 const SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.";
 const NEEDS = /permissions: pull-requests: write/;
 
-/** One line, no fault of a program in it, and what the reader has instead. */
+/** One line without a program's internals, and what the reader has instead. */
 const READABLE =
   /^Could not (?!.*(undefined|is not a function|Cannot (read|use)))[ -~…]+ The verdict stands; [ -~]+\.$/;
 
@@ -108,7 +108,7 @@ const CASES: readonly Case[] = [
     warning: /could not be reached: .*closed/,
   },
   {
-    name: "JSON that is none",
+    name: "malformed JSON",
     failure: always({ kind: "text", text: '[{"id": 1, "body": nonsense' }),
     warning: /no valid JSON/,
   },
@@ -130,13 +130,13 @@ const CASES: readonly Case[] = [
     warning: /could not be reached: getaddrinfo \w+ github\.invalid/,
   },
   {
-    name: "TLS that is none",
+    name: "a plain connection where TLS is expected",
     failure: always({ kind: "hang" }),
     apiUrl: (double) => double.replace("http:", "https:"),
     warning: /could not be reached: .*(SSL|ssl|wrong version)/,
   },
   {
-    name: "a certificate that nobody signed",
+    name: "a self-signed certificate",
     failure: always({ kind: "hang" }),
     apiUrl: () => tls?.url ?? "",
     warning: /could not be reached: self-signed certificate/,
@@ -146,7 +146,7 @@ const CASES: readonly Case[] = [
 
 const node = actionNode();
 
-describe("when GitHub's API does not play along", () => {
+describe("GitHub's API fails", () => {
   const github = new GitHubDouble();
   const results = new ResultsDouble();
   let blobs: BrokenBlobs;
@@ -192,25 +192,25 @@ describe("when GitHub's API does not play along", () => {
   });
 
   it.each(CASES.map((one, at) => ({ ...one, at })))(
-    "the verdict stands: $name",
+    "the verdict is kept when GitHub's API fails: $name",
     async ({ name, warning, at }) => {
       const { result } = (await runs.get(name)) as Launched;
       expect(result, result.log).toMatchObject({ code: 4, outputs: { verdict: "fail", "exit-code": "4" } });
       expect(result.outputs["artifact-url"]).not.toBe("");
       expect(result.summary).toContain("Memory gate: fail");
-      const told = result.commands.filter(
+      const failed = result.commands.filter(
         ({ command, message }) => command === "warning" && /^Could not/.test(message),
       );
       const comments = github.comments.filter(({ issue }) => issue === at + 1);
       if (warning === null) {
-        expect(told).toEqual([]);
+        expect(failed).toEqual([]);
         expect(comments).toHaveLength(1);
         expect(result.outputs["comment-url"]).not.toBe("");
       } else {
-        expect(told.map(({ message }) => message)).toEqual([expect.stringMatching(warning)]);
-        expect(told[0]?.message).toMatch(READABLE);
+        expect(failed.map(({ message }) => message)).toEqual([expect.stringMatching(warning)]);
+        expect(failed[0]?.message).toMatch(READABLE);
         expect(result.outputs["comment-url"]).toBe("");
-        // Who reads only the summary learns it too.
+        // The summary has the warning too.
         expect(result.summary).toContain("Could not keep the pull request comment");
       }
       expect(result.commands.filter(({ command }) => command === "warning" || command === "error").length).toBeLessThan(

@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 describe("files on a hidden ref", () => {
-  it("are written as commits of real git and read back byte for byte", async () => {
+  it("files on a hidden ref are commits of real git and are read back byte for byte", async () => {
     const data = openGitData(unpacedClient(github), REPOSITORY);
     expect(await data.snapshot(REF)).toBeNull();
     const binary = Uint8Array.from({ length: 300 }, (_, index) => index % 256);
@@ -50,7 +50,7 @@ describe("files on a hidden ref", () => {
     });
   });
 
-  it("that are the same already make no commit, and nothing wanted makes none", async () => {
+  it("writing unchanged files, or none, makes no commit", async () => {
     const data = openGitData(unpacedClient(github), REPOSITORY);
     const first = await write(data, { "a.txt": text("same") });
     expect(await write(data, { "a.txt": text("same"), "never.txt": null })).toBe(first);
@@ -58,7 +58,7 @@ describe("files on a hidden ref", () => {
     expect(repository.git("rev-list", "--count", REF)).toBe("1");
   });
 
-  it("are listed by prefix and deleted; what is gone already is no error", async () => {
+  it("hidden refs are listed by prefix and deleted, twice without an error", async () => {
     const data = openGitData(unpacedClient(github), REPOSITORY);
     const commit = await write(data, { x: text("x") });
     repository.git("update-ref", "refs/heads/main", commit ?? "");
@@ -70,7 +70,7 @@ describe("files on a hidden ref", () => {
     expect(await data.snapshot(REF)).toBeNull();
   });
 
-  it("see what somebody else wrote in the meantime, and keep it", async () => {
+  it("a commit keeps what another writer committed in the meantime", async () => {
     const data = openGitData(unpacedClient(github), REPOSITORY);
     await write(data, { "a.txt": text("1") });
     const seen: (string | undefined)[] = [];
@@ -84,7 +84,7 @@ describe("files on a hidden ref", () => {
     expect(repository.git("ls-tree", "--name-only", REF).split("\n")).toEqual(["a.txt", "b.txt", "c.txt"]);
   });
 
-  it("are given up at once when a rule of the repository refuses them, and when the token may not write", async () => {
+  it("a commit is given up at once when a repository rule or the token's rights refuse it", async () => {
     const data = openGitData(unpacedClient(github), REPOSITORY);
     await write(data, { "a.txt": text("1") });
     github.failure = ({ method }) =>
@@ -96,7 +96,7 @@ describe("files on a hidden ref", () => {
     await expect(write(reader, { "a.txt": text("2") })).rejects.toMatchObject({ status: 403 });
   });
 
-  it("are given up when others are faster for longer than one may wait", async () => {
+  it("a commit is given up when other writers are faster for the whole time budget", async () => {
     const data = openGitData(unpacedClient(github), REPOSITORY, { budgetMs: 500 });
     await write(data, { "a.txt": text("1") });
     github.failure = ({ method }) =>
@@ -105,7 +105,7 @@ describe("files on a hidden ref", () => {
     expect(github.requests.filter(({ method }) => method === "PATCH").length).toBeGreaterThan(1);
   });
 
-  it("are never taken for what they are not: half a listing and other bytes are errors", async () => {
+  it("a truncated listing and wrong bytes are errors", async () => {
     const data = openGitData(unpacedClient(github), REPOSITORY);
     await write(data, { "a.txt": text("1") });
     const tree = { sha: "1", url: "https://x.test", tree: [], truncated: true };

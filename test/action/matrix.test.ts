@@ -23,12 +23,12 @@ const BOT = "github-actions[bot]";
 const PR = 12;
 const HEAD = "a".repeat(40);
 const LEGS = 24;
-/** How often all legs meet; `.ci/run` asks for 100. */
+/** How often all legs write at once; a soak asks for many. */
 const TRIES = Number(process.env.STORMLOG_TEST_MATRIX_TRIES ?? 2);
 /** Tries under way at once: most of a try is waiting. */
 const AT_ONCE = 4;
 
-/** How much faster the clock of a step runs: it measures nothing, and most of its time are pauses. */
+/** How much faster the clock of a step runs: it measures nothing and mostly waits. */
 const CLOCK = 8;
 const node = actionNode();
 const azurite = azuriteBlobScript();
@@ -56,8 +56,8 @@ function sectionOf(n: number): Section {
 const late = (most: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, Math.random() * most));
 
 /**
- * The artifact service in this process, late and out of order as one behind a network: a try over HTTP with the real client reads some
- * 600 artifacts, which is too slow to do a hundred times. The first try does.
+ * The artifact service in this process, late and out of order as behind a network. Over HTTP with the real client a try reads
+ * some 150 artifacts, which is too slow to repeat. The first try does.
  */
 function quickStore(): ArtifactStore {
   const stored = new Map<number, { name: string; bytes: Buffer }>();
@@ -79,17 +79,17 @@ function quickStore(): ArtifactStore {
   };
 }
 
-/** One leg as its job is: it uploads what it says, then keeps the comment with what is there. */
+/** One leg as in its own job: it uploads its section, then keeps the comment with all sections that exist. */
 async function runLeg(n: number, store: ArtifactStore, apiUrl: string): Promise<void> {
   const directory = mkdtempSync(path.join(job.directory, "leg-"));
-  // Jobs of a matrix end about the same time, and what one writes crosses on its way with what another reads.
+  // Jobs of a matrix end about the same time, so that writes of one cross with reads of another.
   await late(400);
   const context = runContext(job.env);
   const own = sectionOf(n);
   const upload = await uploadSection({ store, context, retentionDays: null, deadline: { ms: 60_000 } }, own, directory);
   if (!upload.ok) throw new Error(upload.warning);
   const reader = sectionReader(store, "default");
-  // A client of its own without waits between writes: the legs shall get into each other's way.
+  // Each leg has its own client without pauses between writes, so that the legs collide.
   const octokit = getOctokit("job", { baseUrl: apiUrl }) as unknown as Octokit;
   octokit.hook.before("request", () => late(60));
   await upsertSectionComment({
@@ -105,7 +105,7 @@ async function runLeg(n: number, store: ArtifactStore, apiUrl: string): Promise<
   });
 }
 
-/** Legs that a comment's body tells of. */
+/** Legs that a comment lists. */
 function legsIn(body: string): readonly string[] {
   return [...new Set([...body.matchAll(/\bleg-\d\d\b/g)].map(([leg]) => leg))].sort();
 }
@@ -125,7 +125,7 @@ beforeEach(async () => {
   results.artifacts.length = 0;
   job = new Job(github.url, results.url).pullRequest(PR, HEAD);
   for (const name of ["ACTIONS_RESULTS_URL", "ACTIONS_RUNTIME_TOKEN"]) vi.stubEnv(name, job.env[name]);
-  // The artifact client tells the job's log of every file it reads.
+  // The artifact client logs every file it reads.
   vi.spyOn(process.stdout, "write").mockReturnValue(true);
 });
 
@@ -162,20 +162,20 @@ describe.skipIf(azurite === null)("legs of a matrix", () => {
     }
   };
 
-  it("that write at once leave one comment with all of them, read by the real client", async () => {
+  it("legs that write at once leave one comment with all of them, read by the real client", async () => {
     await meet(actionsArtifactStore(), 12);
   }, 120_000);
 
   const batches = Math.ceil((TRIES - 1) / AT_ONCE);
   it.each(Array.from({ length: batches }, (_, n) => Math.min(AT_ONCE, TRIES - 1 - n * AT_ONCE)))(
-    "that write at once leave one comment with all of them, every time: %i more tries",
+    "legs that write at once leave one comment with all of them, every time: %i more tries",
     async (tries) => {
       await Promise.all(Array.from({ length: tries }, () => meet(quickStore())));
     },
     120_000,
   );
 
-  it("each of which is a built step of its own, with the client's pauses, leave one comment with all of them", async () => {
+  it("legs that are built steps leave one comment with all of them", async () => {
     const legs = ["pass", "fail", "unjudged", "pass"] as const;
     const steps = await Promise.all(
       legs.map((run, n) => {
@@ -204,7 +204,7 @@ describe.skipIf(azurite === null)("legs of a matrix", () => {
     ).toHaveLength(4);
   }, 120_000);
 
-  it("of which one ran again count once, with what the newer attempt says", async () => {
+  it("a leg that ran twice counts once, with its newer attempt", async () => {
     const step = (run: string, attempt: number) =>
       runStepFile({
         node,
@@ -222,7 +222,7 @@ describe.skipIf(azurite === null)("legs of a matrix", () => {
     expect(github.comments[0]?.body).toContain("Memory gate: pass (1 leg)");
   }, 60_000);
 
-  it("that cannot leave a section keep a comment each, and none is lost", async () => {
+  it("legs that cannot upload a section keep one comment each", async () => {
     results.failure = ({ body }) =>
       JSON.stringify(body ?? "").includes("stormlog-section")
         ? { kind: "status", status: 403, message: "quota" }

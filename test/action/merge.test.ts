@@ -23,7 +23,7 @@ const BOT = "github-actions[bot]";
 const PR = 12;
 const HEAD = "a".repeat(40);
 
-/** How much faster the clock of a step runs: it measures nothing, and most of its time are pauses. */
+/** How much faster the clock of a step runs: it measures nothing and mostly waits. */
 const CLOCK = 8;
 const node = actionNode();
 const azurite = azuriteBlobScript();
@@ -49,7 +49,7 @@ beforeEach(async () => {
   results.failure = () => null;
   job = new Job(github.url, results.url).pullRequest(PR, HEAD);
   for (const name of ["ACTIONS_RESULTS_URL", "ACTIONS_RUNTIME_TOKEN"]) vi.stubEnv(name, job.env[name]);
-  // The artifact client tells the job's log of every file it reads.
+  // The artifact client logs every file it reads.
   vi.spyOn(process.stdout, "write").mockReturnValue(true);
 });
 
@@ -69,7 +69,7 @@ const artifactJob = () => ({
   deadline: { ms: 30_000 },
 });
 
-/** Leave a section as the leg's own job does, with the real client. */
+/** Upload a section as the leg's own job does, with the real client. */
 async function leave(leg: string | null, word: Verdict, more: Partial<Section> & { report?: GateReport } = {}) {
   const section: Section = {
     gateId: "default",
@@ -133,7 +133,7 @@ function nodeReport(rank: number, word: Verdict): GateReport {
 }
 
 describe.skipIf(azurite === null)("the job after a matrix", () => {
-  it("says in one comment, one summary and its exit status what the worst leg says", async () => {
+  it("merge reports the worst leg in one comment, one summary and its exit status", async () => {
     await leave("linux", "pass");
     await leave("mac", "fail");
     await leave("windows", "unjudged");
@@ -159,7 +159,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect(result.log).toContain("6 runs");
   });
 
-  it("passes when all of them pass, and takes the place of the comment the legs wrote", async () => {
+  it("merge passes when all legs pass, and replaces the comment of the legs", async () => {
     github.addComment(PR, BOT, "<!-- stormlog-gate:default -->\nwritten by a leg");
     await leave("linux", "pass");
     await leave("mac", "warn");
@@ -173,7 +173,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
   it.each([
     ["a number", "3"],
     ["names", "linux,mac,windows"],
-  ])("never passes when a leg is missing that %s asked for", async (_how, expect_) => {
+  ])("merge never passes when a leg is missing that %s asked for", async (_how, expect_) => {
     await leave("linux", "pass");
     await leave("mac", "pass");
     const result = await merge({ expect: expect_, unjudged: "pass", "fail-on": "never" });
@@ -183,13 +183,13 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect(github.comments[0]?.body).toContain("unjudged");
   });
 
-  it("never passes when no leg has said anything", async () => {
+  it("merge never passes without a section", async () => {
     const result = await merge();
     expect(result, result.log).toMatchObject({ code: 6, outputs: { verdict: "unjudged", legs: "[]" } });
     expect(github.comments[0]?.body).toContain("No leg has said anything");
   });
 
-  it("does not take a pass for one when GitHub recorded another result of the legs' job", async () => {
+  it("merge is an error when GitHub recorded a failure of the legs' job", async () => {
     await leave("linux", "pass");
     const result = await merge({ result: "failure" });
     expect(result, result.log).toMatchObject({ code: 1, outputs: { verdict: "error", "exit-code": "1" } });
@@ -198,7 +198,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect(said(result, "error").join()).toContain("GitHub recorded their job as failure");
   });
 
-  it("does with what is unjudged as it is told, and with a failure too", async () => {
+  it("merge exits as the inputs unjudged and fail-on ask", async () => {
     await leave("linux", "unjudged");
     expect((await merge({ comment: "never" })).code).toBe(0);
     expect((await merge({ comment: "never", unjudged: "fail" })).code).toBe(6);
@@ -215,7 +215,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect(github.requests.filter(({ method }) => method !== "GET")).toEqual([]);
   });
 
-  it("counts of a leg that ran again what its newest attempt says", async () => {
+  it("merge counts the newest attempt of a leg", async () => {
     await leave("linux", "fail");
     job.env.GITHUB_RUN_ATTEMPT = "2";
     await leave("linux", "pass");
@@ -225,7 +225,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect((await merge({ result: "success" })).summary).not.toContain("earlier attempt");
   });
 
-  it("takes what is no section for one that is missing", async () => {
+  it("merge counts an unreadable section as missing", async () => {
     await leave("linux", "pass");
     const upload = await uploadRaw(
       { ...artifactJob(), name: "stormlog-section-default-mac" },
@@ -238,7 +238,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect(result, result.log).toMatchObject({ code: 6, outputs: { verdict: "unjudged" } });
   });
 
-  it("does not believe a leg that calls itself better than its checks", async () => {
+  it("merge uses a leg's checks when its own verdict is better", async () => {
     const report = sampleReport("fail", { word: "pass", exit_code: 0 });
     await leave("linux", "pass", {
       report: { ...report, scenarios: report.scenarios.map((one) => ({ ...one, word: "pass" as const })) },
@@ -248,7 +248,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect(github.comments[0]?.body).toContain("called itself better than its own checks");
   });
 
-  it("says what is wrong with an input", async () => {
+  it("merge names a wrong input", async () => {
     for (const [inputs, code] of [
       [{ expect: "0" }, "EXPECT_INVALID"],
       [{ unjudged: "maybe" }, "INPUT_INVALID"],
@@ -262,7 +262,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
 });
 
 describe.skipIf(azurite === null)("the job after the nodes of one job", () => {
-  it("is about one leg with all of their ranks", async () => {
+  it("merge joins the nodes of one job into one leg with all ranks", async () => {
     await leave("n0", "pass", { report: nodeReport(0, "pass") });
     await leave("n1", "fail", { report: nodeReport(1, "fail") });
     const result = await merge({ expect: "2" });
@@ -273,7 +273,7 @@ describe.skipIf(azurite === null)("the job after the nodes of one job", () => {
     expect(github.comments[0]?.body).toContain("n0&#43;n1");
   });
 
-  it("is no pass without a rank that the others tell of", async () => {
+  it("merge never passes when a rank of the job is missing", async () => {
     await leave("n0", "pass", { report: nodeReport(0, "pass") });
     const result = await merge({ unjudged: "fail" });
     expect(result, result.log).toMatchObject({ code: 6, outputs: { verdict: "unjudged" } });
@@ -281,8 +281,8 @@ describe.skipIf(azurite === null)("the job after the nodes of one job", () => {
   });
 });
 
-describe.skipIf(azurite === null)("when GitHub does not play along", () => {
-  it("the verdict stands without a comment, and one warning names the permission", async () => {
+describe.skipIf(azurite === null)("GitHub fails", () => {
+  it("merge keeps its verdict when the token may not write, with one warning", async () => {
     await leave("linux", "fail");
     const result = await merge({ token: "readonly" });
     expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail", "comment-url": "" } });
@@ -295,7 +295,7 @@ describe.skipIf(azurite === null)("when GitHub does not play along", () => {
     ["404", { kind: "status", status: 404, message: "Not Found" }],
     ["a connection that is cut", { kind: "cut" }],
   ])(
-    "the verdict stands with %s from the API",
+    "merge keeps its verdict with %s from the API",
     async (_name, failure) => {
       await leave("linux", "pass");
       github.failure = () => failure;
@@ -306,13 +306,13 @@ describe.skipIf(azurite === null)("when GitHub does not play along", () => {
     60_000,
   );
 
-  it("there is no verdict when nobody can say what the legs left", async () => {
+  it("merge is an error when the artifact service cannot be reached", async () => {
     const result = await merge({}, { ACTIONS_RESULTS_URL: "http://127.0.0.1:9" });
     expect(result, result.log).toMatchObject({ code: 1, outputs: { verdict: "error", "exit-code": "1" } });
     expect(said(result, "error").join()).toContain("SECTIONS_UNREADABLE");
   }, 180_000);
 
-  it("writes no comment outside a pull request", async () => {
+  it("merge writes no comment outside a pull request", async () => {
     await leave("linux", "pass");
     delete job.env.GITHUB_EVENT_PATH;
     expect(await merge()).toMatchObject({ code: 0, outputs: { verdict: "pass", "comment-url": "" } });

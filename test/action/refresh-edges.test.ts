@@ -5,13 +5,13 @@ import { parseBaselineRecord } from "../../src/baseline/record.ts";
 import type { StepResult } from "./testing/mini-runner.ts";
 import { NightlyRepository, REF } from "./testing/nightly-repository.ts";
 
-/** What GitHub answers while it is away: an outage is waited for and takes a minute, so it is tried where somebody asks for it. */
+/** GitHub's answer during its outage. With 503 the client retries for a minute, so that only a soak asks for it. */
 const STATUS = process.env.STORMLOG_TEST_REFRESH_TRIES === undefined ? 401 : 503;
 
 const warnings = (result: StepResult): string[] =>
   result.commands.filter(({ command }) => command === "warning").map(({ message }) => message);
 
-describe.skipIf(process.platform !== "linux")("a refresh that is not as usual", () => {
+describe.skipIf(process.platform !== "linux")("a refresh under unusual conditions", () => {
   const here = new NightlyRepository();
   const { github, git, nightly } = here;
 
@@ -21,11 +21,11 @@ describe.skipIf(process.platform !== "linux")("a refresh that is not as usual", 
     expect(github.faults).toEqual([]);
   });
 
-  it("is refused on a pull request, on another branch and on an unprotected one, before anything is measured", async () => {
+  it("a refresh is refused on a pull request, another branch, an unprotected branch and a fork, before it measures", async () => {
     const pull = await here.night({}, { GITHUB_EVENT_NAME: "pull_request" });
     expect(pull.code).toBe(2);
-    const said = [{ command: "add-mask" }, { command: "error", message: expect.stringContaining("pull_request") }];
-    expect(pull.commands).toMatchObject(said);
+    const expected = [{ command: "add-mask" }, { command: "error", message: expect.stringContaining("pull_request") }];
+    expect(pull.commands).toMatchObject(expected);
     const branch = await here.night({}, { GITHUB_REF: "refs/heads/topic" });
     expect([branch.code, branch.log]).toEqual([2, expect.stringContaining('the default branch "main"')]);
     nightly.protected = false;
@@ -39,20 +39,20 @@ describe.skipIf(process.platform !== "linux")("a refresh that is not as usual", 
     expect(() => git.git("rev-parse", REF)).toThrow();
   }, 60_000);
 
-  it("keeps what was measured when the token may not write, and says what it needs, once each", async () => {
+  it("a refresh with a read-only token keeps its evidence and warns once per missing write", async () => {
     const result = await here.night({ token: "readonly", runs: "1" });
     expect(result.code, result.log).toBe(1);
     expect(() => git.git("rev-parse", REF)).toThrow();
     const bundle = result.outputs["bundle-path"] ?? "";
     expect(JSON.parse(readFileSync(path.join(bundle, "manifest.json"), "utf8"))).toMatchObject({ complete: true });
-    const told = warnings(result);
-    expect(told.filter((message) => message.includes("could not be stored"))).toHaveLength(1);
-    expect(told.filter((message) => message.includes("history and badge"))).toHaveLength(1);
-    expect(told.join("\n")).toContain("contents: write");
-    expect(new Set(told).size).toBe(told.length);
+    const shown = warnings(result);
+    expect(shown.filter((message) => message.includes("could not be stored"))).toHaveLength(1);
+    expect(shown.filter((message) => message.includes("history and badge"))).toHaveLength(1);
+    expect(shown.join("\n")).toContain("contents: write");
+    expect(new Set(shown).size).toBe(shown.length);
   }, 60_000);
 
-  it("measures, uploads and says so once each while GitHub's API is away, by what the event tells of the repository", async () => {
+  it("a refresh during an outage of GitHub's API measures, and warns once per failure", async () => {
     const event = path.join(here.job.directory, "event.json");
     writeFileSync(event, JSON.stringify({ repository: { default_branch: "main", fork: false } }));
     const away = { GITHUB_EVENT_PATH: event, GITHUB_REF_PROTECTED: "true" };
@@ -61,16 +61,16 @@ describe.skipIf(process.platform !== "linux")("a refresh that is not as usual", 
     github.failure = () => null;
     expect(result.code, result.log).toBe(1);
     expect(result.outputs).toMatchObject({ verdict: "unjudged", approved: "false" });
-    const told = warnings(result);
+    const shown = warnings(result);
     for (const what of ["ask for the default branch", "could not be stored", "history and badge"]) {
       expect(
-        told.filter((message) => message.includes(what)),
+        shown.filter((message) => message.includes(what)),
         what,
       ).toHaveLength(1);
     }
   }, 300_000);
 
-  it("that is cancelled is gone within seconds, with its evidence for the post step and nothing stored", async () => {
+  it("a cancelled refresh ends in time, with evidence for the post step and nothing stored", async () => {
     const pidFile = path.join(here.job.directory, "pid");
     const run = `echo $$ > ${pidFile}; trap '' INT TERM; while :; do sleep 0.2; done`;
     const before = git.git("for-each-ref", "refs/stormlog");
@@ -93,11 +93,11 @@ describe.skipIf(process.platform !== "linux")("a refresh that is not as usual", 
     expect(git.git("for-each-ref", "refs/stormlog")).toBe(before);
   }, 60_000);
 
-  it("of a file store proposes its records in one pull request, which gathers the nights until it is merged", async () => {
+  it("a refresh of a file store proposes its records in one pull request until it is merged", async () => {
     const inputs = { baseline: "file:baselines", save: "pull-request", runs: "1" };
     const first = await here.night(inputs);
     expect(first.code, first.log).toBe(0);
-    // The next job begins with a clone of its own.
+    // The next job begins with a fresh clone.
     rmSync(path.join(here.workspace, "baselines"), { recursive: true });
     const byHand = { ...inputs, accept: "a larger model" };
     expect((await here.night(byHand)).code).toBe(2);
@@ -115,10 +115,10 @@ describe.skipIf(process.platform !== "linux")("a refresh that is not as usual", 
     expect(names).toContain("work.cjs");
   }, 90_000);
 
-  it("tests itself, and tells a gate's own job whether it blocks, whatever the event", async () => {
+  it("a refresh tests the gate itself, and read-mode reports whether the gate blocks", async () => {
     const tested = await here.night({ mode: "advisory", "self-test": "true" });
     expect(tested.code, tested.log).toBe(0);
-    // The gate tested itself in that night: with the unchanged program, and with memory held beside it.
+    // The self-test ran the unchanged program, and the program with memory held beside it.
     const badge = JSON.parse(here.onRef("self-test.json")) as Record<string, unknown>;
     expect(Object.keys(badge).sort()).toEqual(["color", "label", "message", "schemaVersion"]);
     expect(badge.message).toMatch(/^finds [12]\/[12], false alarms 0\/1$/);

@@ -29,7 +29,7 @@ const SECRETS = {
   github: canary("github"),
   state: canary("state"),
 } as const;
-/** What the hunter may find, so that finding nothing means something. */
+/** Secrets that the hunter finds, as a control. */
 const DECOYS = { file: canary("file"), process: canary("process") } as const;
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -47,7 +47,7 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
     github.tokens.set(SECRETS.token, { login: "github-actions[bot]", write: true });
     job = new Job(github.url, null).pullRequest(3, "a".repeat(40));
     node = path.join(job.directory, "node");
-    // The runner's own user is no root, except in a container: both are tried where this is root.
+    // The runner's user is root only in a container: both are tried where this is root.
     const drop = canDrop ? `setpriv --reuid=${NOBODY} --regid=${NOBODY} --clear-groups ` : "";
     const owned = canDrop ? `chown -R ${NOBODY} "$RUNNER_TEMP" "$(dirname "$GITHUB_OUTPUT")"\n` : "";
     writeFileSync(node, `#!/bin/sh\n${owned}exec ${drop}${actionNode()} "$@"\n`);
@@ -79,7 +79,7 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
         ACTIONS_RUNTIME_TOKEN: `${runtimeToken()}${SECRETS.runtime}`,
         ACTIONS_ID_TOKEN_REQUEST_TOKEN: SECRETS.oidc,
         ACTIONS_ID_TOKEN_REQUEST_URL: "https://example.org",
-        // The same token under a name of the job's own.
+        // The same token under another name.
         DEPLOY_TOKEN: SECRETS.token,
         STATE_other: SECRETS.state,
       },
@@ -96,28 +96,28 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
   const finds = ({ log }: StepResult): readonly string[] =>
     [...log.matchAll(/^FOUND (\S+) (\S+)$/gm)].map(([, place, text = ""]) => `${Buffer.from(text, "base64")} ${place}`);
 
-  it("finds what is not hidden: the hunt is a real one", () => {
+  it("a measured command finds secrets that are not hidden, which is the control", () => {
     const found = finds(result).join("\n");
     for (const decoy of Object.values(DECOYS)) expect(found, result.log).toContain(decoy);
   });
 
   it.skipIf(isRoot && !canDrop)(
-    "finds no token in its environment, in /proc, in memory, in files or descriptors",
+    "a measured command finds no token in its environment, /proc, memory, files or descriptors",
     () => {
       const secrets = Object.values(SECRETS);
       expect(finds(result).filter((line) => secrets.some((secret) => line.includes(secret)))).toEqual([]);
-      // The step's own process was there and closed, not just overlooked.
+      // The step's process was found and is closed.
       expect(result.log).toMatch(/^STEP (\d+) DENIED .*\/proc\/\1\/environ .*\/proc\/\1\/mem/m);
     },
   );
 
-  it("finds no token in its own environment and arguments, whoever it runs as", async () => {
+  it("a measured command finds no token in its environment and arguments as any user", async () => {
     const asRoot = canDrop ? await hunt(actionNode()) : result;
     const own = finds(asRoot).filter((line) => / (environment|arguments)$/.test(line));
     expect(own).toEqual([]);
   }, 60_000);
 
-  it("leaves no token in the bundle, the log, the outputs or the summary", () => {
+  it("the bundle, the log, the outputs and the summary contain no token", () => {
     const kept = [result.log.replace(/^::add-mask::.*$/gm, ""), JSON.stringify(result.outputs), result.summary];
     for (const entry of readdirSync(bundle, { recursive: true, withFileTypes: true })) {
       if (entry.isFile()) kept.push(readFileSync(path.join(entry.parentPath, entry.name), "latin1"));
@@ -131,7 +131,7 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
     );
   });
 
-  it("cannot set outputs, variables or PATH through the runner's files, which it finds by their directory", async () => {
+  it("a measured command cannot set outputs, variables or PATH through the runner's files", async () => {
     const files = path.join(job.directory, "files");
     const forged = await runStepFile({
       node: actionNode(),
