@@ -214,7 +214,7 @@ export async function buildInto(outdir, entries = ENTRIES) {
     put(relative, shebang + file.text);
   }
   if (written.has("cli.js")) chmodSync(path.join(outdir, "cli.js"), 0o755);
-  const own = path.join(root, "src/report/assets");
+  const own = path.join(root, "src/report/timeline/assets");
   for (const name of existsSync(own) ? readdirSync(own) : []) {
     if (!/\.(ttf|css|js|html)$/.test(name) || name.includes(".test.")) continue;
     put(`assets/${name}`, readFileSync(path.join(own, name)));

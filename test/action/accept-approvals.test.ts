@@ -47,7 +47,7 @@ const read = async () => readAcceptances({ octokit: unpacedClient(github), owner
 
 function describePull(body: string, labels: readonly string[]): void {
   const pull = github.pulls.all.get(PR);
-  if (pull === undefined) throw new Error("there is no pull request");
+  if (pull === undefined) throw new Error("the pull request does not exist");
   const [example] = github.contract.example("pull-request").labels as readonly object[];
   github.pulls.all.set(PR, {
     ...pull,
@@ -190,11 +190,11 @@ describe("a trailer of a commit", () => {
   });
 
   it("a fork's trailer accepts only with a verified signature, because an author's address can be forged", async () => {
-    for (const headRepo of ["stranger/model", null]) {
+    for (const headRepo of ["mallory/model", null]) {
       openPull(github, { number: PR, headSha: HEAD, headRepo });
       people.commits.set(PR, [
         { sha: "1".repeat(40), message, author: "admin" },
-        { sha: "2".repeat(40), message, author: "admin", committer: "stranger", verified: true },
+        { sha: "2".repeat(40), message, author: "admin", committer: "mallory", verified: true },
         { sha: "3".repeat(40), message, author: "write", verified: true },
         { sha: "4".repeat(40), message, author: "write", committer: "web-flow", verified: true },
         { sha: "5".repeat(40), message, author: "read", verified: true },

@@ -224,7 +224,7 @@ describe("a comment that accepts", () => {
 describe("a comment that does not count", () => {
   it.each([
     ["its author may not write", "read", SAY, /takes write permission/],
-    ["GitHub does not know its author", "stranger", SAY, /takes write permission/],
+    ["GitHub does not know its author", "unknown-user", SAY, /takes write permission/],
     ["it comes from a bot", "robot[bot]", SAY, /is a bot/],
     ["it has no reason", "write", `/stormlog accept ${TOKEN}`, /no reason/],
     ["it names no difference", "write", "/stormlog accept all of it", /copy it/],
@@ -312,7 +312,7 @@ describe("anything else", () => {
       { action: "unlabeled", label: { name: "stormlog-accept" }, pull_request: { number: PR } },
     ],
     ["a push", "push", {}],
-    ["an event that is no object", "issue_comment", ["x"]],
+    ["an event that is not an object", "issue_comment", ["x"]],
   ])("like %s ends at once, asks nothing and says nothing", async (_what, name, event) => {
     expect(await step(name, event)).toMatchObject({ code: 0, outputs: { accepted: "false" }, warnings: [] });
     expect(github.requests).toEqual([]);

@@ -177,12 +177,12 @@ describe("a shallow clone asks GitHub which baseline runs count", () => {
   it("a shallow clone counts all runs, with a note, when GitHub does not answer", async () => {
     const base = commit("base");
     git("push", "--quiet", "origin", "main");
-    await keep(run("base", base), run("nobody's", "0123456789abcdef0123456789abcdef01234567"));
+    await keep(run("base", base), run("unknown", "0123456789abcdef0123456789abcdef01234567"));
     const where = context(shallowClone("main"));
     github.failure = ({ path: asked }) =>
       asked.endsWith("/commits") ? { kind: "status", status: 403, message: "Resource not accessible" } : null;
     const answer = await load(where);
-    expect(sessions(answer)).toEqual(["base", "nobody's"]);
+    expect(sessions(answer)).toEqual(["base", "unknown"]);
     expect(answer.warnings).toEqual([expect.stringMatching(/not checked against the history.*contents: read/)]);
   });
 

@@ -139,7 +139,7 @@ afterEach(async () => {
 });
 
 describe.skipIf(azurite === null)("legs of a matrix", () => {
-  /** All legs at once on a pull request of its own. */
+  /** All legs at once on a separate pull request. */
   const meet = async (store: ArtifactStore, legs = LEGS): Promise<void> => {
     const double = new GitHubDouble();
     await double.start();

@@ -113,8 +113,8 @@ describe("the comment's picture", () => {
     expect(body()).toContain(`/${git.git("rev-parse", REF)}/default.png?raw=true)`);
     git.git("update-ref", "-d", "refs/stormlog/images/check");
     source = `${github.url}/nothing-here`;
-    const told = await keep(async () => [sampleSection("fail", { leg: "other" })], { image: "ref" });
-    expect(told.warnings).toEqual([expect.stringMatching(/not shown: GitHub's image proxy answers 40\d/)]);
+    const result = await keep(async () => [sampleSection("fail", { leg: "other" })], { image: "ref" });
+    expect(result.warnings).toEqual([expect.stringMatching(/not shown: GitHub's image proxy answers 40\d/)]);
     expect(body()).toContain("```mermaid");
   });
 
@@ -126,8 +126,8 @@ describe("the comment's picture", () => {
         : null;
     expect(await keep(async () => [sampleSection("fail")])).toMatchObject({ action: "created", warnings: [] });
     expect(body()).toContain("```mermaid");
-    const told = await keep(async () => [sampleSection("fail")], { image: "ref" });
-    expect(told.warnings).toEqual([expect.stringContaining("contents: write")]);
+    const result = await keep(async () => [sampleSection("fail")], { image: "ref" });
+    expect(result.warnings).toEqual([expect.stringContaining("contents: write")]);
   });
 
   it("image: mermaid and image: none make no picture", async () => {

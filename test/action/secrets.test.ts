@@ -14,10 +14,11 @@ import { actionNode } from "./testing/tools.ts";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const BUILT = await builtSteps();
 const HUNTER = path.join(ROOT, "test/action/fixtures/hunter.mjs");
-const NOBODY = 65534;
+const UNPRIVILEGED = 65534;
 
 const isRoot = process.getuid?.() === 0;
-const canDrop = isRoot && spawnSync("setpriv", ["--reuid", String(NOBODY), "--clear-groups", "true"]).status === 0;
+const canDrop =
+  isRoot && spawnSync("setpriv", ["--reuid", String(UNPRIVILEGED), "--clear-groups", "true"]).status === 0;
 const linux = process.platform === "linux";
 
 const canary = (kind: string): string => `canary-${randomBytes(16).toString("hex")}-${kind}`;
@@ -48,8 +49,8 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
     job = new Job(github.url, null).pullRequest(3, "a".repeat(40));
     node = path.join(job.directory, "node");
     // The runner's user is root only in a container: both are tried where this is root.
-    const drop = canDrop ? `setpriv --reuid=${NOBODY} --regid=${NOBODY} --clear-groups ` : "";
-    const owned = canDrop ? `chown -R ${NOBODY} "$RUNNER_TEMP" "$(dirname "$GITHUB_OUTPUT")"\n` : "";
+    const drop = canDrop ? `setpriv --reuid=${UNPRIVILEGED} --regid=${UNPRIVILEGED} --clear-groups ` : "";
+    const owned = canDrop ? `chown -R ${UNPRIVILEGED} "$RUNNER_TEMP" "$(dirname "$GITHUB_OUTPUT")"\n` : "";
     writeFileSync(node, `#!/bin/sh\n${owned}exec ${drop}${actionNode()} "$@"\n`);
     chmodSync(node, 0o755);
     chmodSync(job.directory, 0o755);
@@ -158,8 +159,8 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
     for (const { parentPath, name } of evidence) {
       expect(readFileSync(path.join(parentPath, name), "latin1")).not.toContain("hunter2-of-mine");
     }
-    const told = forged.commands.filter(({ message }) => /wrote to files of this step/.test(message));
-    expect(told.map(({ message }) => message)).toEqual([
+    const warned = forged.commands.filter(({ message }) => /wrote to files of this step/.test(message));
+    expect(warned.map(({ message }) => message)).toEqual([
       "The measured command wrote to files of this step (GITHUB_ENV, GITHUB_OUTPUT, GITHUB_PATH, GITHUB_STATE, GITHUB_STEP_SUMMARY). What it wrote was dropped.",
     ]);
   }, 60_000);

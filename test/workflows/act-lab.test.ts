@@ -19,13 +19,13 @@ const PATTERN = "leak-lab/patterns/python_cache.py";
 const MEASURED_MS = 420_000;
 const REPOSITORY = { full_name: "octo/model", default_branch: "main", fork: false };
 
-/** The leg of the services: the one that needs no framework, with everything else as in the leg of PyTorch. */
+/** The leg of the services needs no framework and is otherwise like the leg of PyTorch. */
 describe.skipIf(workflowTool("act") === null || !existsSync("/usr/bin/python3"))(
   `the leak lab's own workflows under act (${HOW})`,
   () => {
     const github = new GitHubDouble();
     const node = actionNode();
-    /** Stands for the action that keeps the evidence of a surprise: act has no network to fetch it from. */
+    /** Replaces the action that uploads the evidence of a surprise, because act has no network here. */
     const upload = new Repository();
     let repository: Repository;
     let git: GitDataDouble;
@@ -65,7 +65,7 @@ describe.skipIf(workflowTool("act") === null || !existsSync("/usr/bin/python3"))
     });
 
     it(
-      "propose by night the records of every pattern in a pull request",
+      "the nightly workflow proposes the records of every pattern in a pull request",
       async () => {
         const { code, log } = await run({
           workflow: ".github/workflows/baselines.yml",
@@ -90,7 +90,7 @@ describe.skipIf(workflowTool("act") === null || !existsSync("/usr/bin/python3"))
     );
 
     it(
-      "find every leak in a round by these records, and none in what is fixed",
+      "a round by these records finds every leak and no fixed state",
       async () => {
         const { code, log } = await run({
           workflow: ".github/workflows/baselines.yml",
@@ -112,7 +112,7 @@ describe.skipIf(workflowTool("act") === null || !existsSync("/usr/bin/python3"))
     );
 
     it(
-      "are green on a change that leaves the patterns alone, and red on one that lets a fixed state grow",
+      "the lab's gate passes an unrelated change and fails one that lets a fixed state grow",
       async () => {
         const base = repository.git("rev-parse", "HEAD");
         const push = (message: string): Promise<ActRun> =>

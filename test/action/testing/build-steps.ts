@@ -28,9 +28,9 @@ const ENTRIES = {
   "action/prepared": "test/action/testing/prepared-main.ts",
 };
 
-/** What a build depends on. */
+/** Files that a build depends on. */
 const SOURCES = ["src", "probe", "scripts/build.mjs", "package-lock.json", "test/action/testing/prepared-main.ts"];
-/** A run of all tests takes minutes; a build that is older and of other sources belongs to no run. */
+/** A run of all tests takes minutes, so that no run uses an older build of other sources. */
 const STALE_MS = 3_600_000;
 
 function filesOf(source: string): readonly string[] {

@@ -8,7 +8,7 @@ import { actionNode } from "./tools.ts";
 const BUILT = await builtSteps();
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** How much faster the clock of a report runs: most of its time are pauses between writes and before retries. */
+/** How much faster the clock of a report runs: it mostly waits between writes and before retries. */
 const CLOCK = 8;
 
 /** The built report as the runner starts it. */

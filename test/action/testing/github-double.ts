@@ -8,7 +8,7 @@ import { GitHubContract } from "./openapi.ts";
 export { COMMENT, COMMENTS } from "./double/comments.ts";
 export { PULL } from "./double/pulls.ts";
 
-/** Answers a GraphQL query; the schema of GraphQL is no part of GitHub's OpenAPI description. */
+/** Answers a GraphQL query; GitHub's OpenAPI description does not include the schema of GraphQL. */
 export type GraphQl = (query: string, variables: Readonly<Record<string, unknown>>, token: TokenRights) => unknown;
 
 interface Entry {
@@ -27,7 +27,7 @@ export class GitHubDouble extends HttpDouble {
   readonly pulls = new Pulls();
   readonly tokens = new Map<string, TokenRights>();
   readonly #entries: Entry[] = [];
-  /** Extends what GraphQL knows; null = not this one's query. */
+  /** Answers further GraphQL queries; null = not answered here. */
   graphQl: GraphQl = () => null;
 
   constructor() {
@@ -37,7 +37,7 @@ export class GitHubDouble extends HttpDouble {
 
   use(routes: Routes): this {
     for (const [route, methods] of Object.entries(routes)) {
-      // Refs and paths hold slashes of their own.
+      // Refs and paths contain slashes.
       const source = route.replace(/\{(\w+)\}/g, (_all, name) =>
         ["ref", "path", "basehead"].includes(name) ? `(?<${name}>.+)` : `(?<${name}>[^/]+)`,
       );
@@ -50,7 +50,7 @@ export class GitHubDouble extends HttpDouble {
     return this.#comments.all;
   }
 
-  /** Put a comment there as somebody else would have. */
+  /** Add a comment of any user. */
   addComment(issue: number, author: string, body: string, createdIso?: string): DoubleComment {
     return this.#comments.add(issue, author, body, createdIso);
   }
@@ -64,7 +64,7 @@ export class GitHubDouble extends HttpDouble {
     },
   };
 
-  /** What every step asks, for whoever does not care: no refs with baselines, and a private repository, which shows no pictures. */
+  /** Answers that every step needs: no refs with baselines, and a private repository, which shows no pictures. */
   readonly #fallback: readonly Entry[] = [
     {
       route: "/repos/{owner}/{repo}/git/ref/{ref}",
@@ -92,7 +92,7 @@ export class GitHubDouble extends HttpDouble {
       if (handler === undefined) continue;
       return this.#checked(request, route, handler, { ...parameters }, token);
     }
-    if (!known) this.faults.push(`${request.method} ${request.path} is no route of the double`);
+    if (!known) this.faults.push(`${request.method} ${request.path} is not a route of the double`);
     return NOT_FOUND;
   }
 

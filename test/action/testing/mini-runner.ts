@@ -40,7 +40,7 @@ export interface StepOptions {
   /** Cancel when this resolves. */
   readonly cancel?: (output: () => string) => Promise<void>;
   readonly timeoutMs?: number;
-  /** How many times as fast the step's clock runs; only for steps that measure nothing. */
+  /** How many times as fast the step's clock runs; the commands that it measures keep real time. */
   readonly clock?: number;
 }
 
@@ -61,7 +61,7 @@ export function parseFileCommand(text: string): Record<string, string> {
     } else if (line.includes("=")) {
       values[line.slice(0, line.indexOf("="))] = line.slice(line.indexOf("=") + 1);
     } else if (line !== "") {
-      throw new Error(`"${line}" is no file command`);
+      throw new Error(`"${line}" is not a file command`);
     }
   }
   return values;
@@ -80,7 +80,7 @@ export function parseCommands(log: string): readonly RunnerCommand[] {
       if (line.trim().toLowerCase() === `::${token}::`.toLowerCase()) token = null;
       continue;
     }
-    // The older form counts wherever it stands in a line.
+    // The older form counts anywhere in a line.
     const match =
       /^\s*::([A-Za-z][\w-]*)(| [^\n]*?)::(.*)$/.exec(line) ?? /##\[([A-Za-z][\w-]*)(| [^\n\]]*)\](.*)$/.exec(line);
     if (!match) continue;

@@ -13,7 +13,7 @@ import { Job } from "./job.ts";
 import { runStepFile, type StepOptions, type StepResult } from "./mini-runner.ts";
 import { actionNode } from "./tools.ts";
 
-/** How much faster the clock of the step runs; what it measures lives in real time. */
+/** How much faster the clock of the step runs; measured commands keep real time. */
 const CLOCK = 4;
 const BUILT = await builtSteps();
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
@@ -23,7 +23,7 @@ const manifest = parse(readFileSync(path.join(ROOT, "refresh/action.yml"), "utf8
   inputs: Record<string, { default?: string }>;
 };
 
-/** What every step gets that sets nothing: the manifest's own defaults. */
+/** Default inputs, from the manifest. */
 const DEFAULTS = Object.fromEntries(
   Object.entries(manifest.inputs).flatMap(([name, { default: value }]) =>
     value === undefined || value.startsWith("$") ? [] : [[name, value]],
@@ -34,7 +34,7 @@ const DEFAULTS = Object.fromEntries(
 export const workload = (mib: number): string =>
   `const held = Buffer.alloc(${mib} * 2 ** 20, 1);\nsetTimeout(() => held.fill(2), 250);\n`;
 
-/** A repository whose nights are made by the built step in a real clone; what GitHub holds is the clone's own git. */
+/** A repository whose nightly runs are the built step in a real clone, which is also GitHub's git. */
 export class NightlyRepository {
   readonly github = new GitHubDouble();
   readonly people = new Permissions();

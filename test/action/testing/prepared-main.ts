@@ -8,7 +8,7 @@ import { sampleReport } from "../../../src/report/testing/sample-report.ts";
 
 /**
  * The Action's step around an engine that has its answer ready, for tests of everything behind the engine: they need many
- * steps and no measurement. The word in `run` says what the engine does.
+ * steps and no measurement. The input `run` selects what the engine does.
  */
 
 function bundle(io: EngineIo, report: GateReport): { report: GateReport; bundleDir: string } {

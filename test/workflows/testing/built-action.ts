@@ -5,7 +5,7 @@ import { builtSteps } from "../../action/testing/build-steps.ts";
 import { Repository } from "./repository.ts";
 
 const PARTS = ["report", "merge", "refresh", "accept"];
-/** What a checkout of the Action holds, as far as a run needs it. */
+/** The parts of the Action's checkout that a run needs. */
 const SHIPPED = ["action.yml", "package.json", ...PARTS, "leak-lab", "scripts/ci", ".github"];
 
 /** A repository with the Action as it is built from the sources now, in one commit. */

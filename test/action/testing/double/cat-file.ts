@@ -17,7 +17,7 @@ export class CatFile {
     this.#directory = directory;
   }
 
-  /** Null when there is no such object. */
+  /** Null when the object does not exist. */
   read(name: string): Promise<GitObject | null> {
     if (/[\s\0]/.test(name) || name === "") return Promise.resolve(null);
     return new Promise((resolve) => {
