@@ -24,7 +24,7 @@ const PR = 12;
 const HEAD = "a".repeat(40);
 const LEGS = 24;
 /** How often all legs write at once; a soak asks for many. */
-const TRIES = Number(process.env.STORMLOG_TEST_MATRIX_TRIES ?? 2);
+const TRIES = Number(process.env.STORMLOG_TEST_MATRIX_TRIES ?? 1);
 /** Tries under way at once: most of a try is waiting. */
 const AT_ONCE = 4;
 
@@ -166,9 +166,9 @@ describe.skipIf(azurite === null)("legs of a matrix", () => {
     await meet(actionsArtifactStore(), 12);
   }, 120_000);
 
-  const batches = Math.ceil((TRIES - 1) / AT_ONCE);
-  it.each(Array.from({ length: batches }, (_, n) => Math.min(AT_ONCE, TRIES - 1 - n * AT_ONCE)))(
-    "legs that write at once leave one comment with all of them, every time: %i more tries",
+  const batches = Math.ceil(TRIES / AT_ONCE);
+  it.each(Array.from({ length: batches }, (_, n) => Math.min(AT_ONCE, TRIES - n * AT_ONCE)))(
+    "legs that write at once leave one comment with all of them, every time: %i tries at once",
     async (tries) => {
       await Promise.all(Array.from({ length: tries }, () => meet(quickStore())));
     },

@@ -22,25 +22,25 @@ describe.skipIf(process.platform !== "linux")("a refresh under unusual condition
   });
 
   it("a refresh is refused on a pull request, another branch, an unprotected branch and a fork, before it measures", async () => {
-    const pull = await here.night({}, { GITHUB_EVENT_NAME: "pull_request" });
+    const pull = await here.refresh({}, { GITHUB_EVENT_NAME: "pull_request" });
     expect(pull.code).toBe(2);
     const expected = [{ command: "add-mask" }, { command: "error", message: expect.stringContaining("pull_request") }];
     expect(pull.commands).toMatchObject(expected);
-    const branch = await here.night({}, { GITHUB_REF: "refs/heads/topic" });
+    const branch = await here.refresh({}, { GITHUB_REF: "refs/heads/topic" });
     expect([branch.code, branch.log]).toEqual([2, expect.stringContaining('the default branch "main"')]);
     nightly.protected = false;
-    const open = await here.night();
+    const open = await here.refresh();
     nightly.protected = true;
     expect([open.code, open.log]).toEqual([2, expect.stringContaining("is not protected")]);
     nightly.fork = true;
-    const fork = await here.night();
+    const fork = await here.refresh();
     nightly.fork = false;
     expect([fork.code, fork.log]).toEqual([2, expect.stringContaining("is a fork")]);
     expect(() => git.git("rev-parse", REF)).toThrow();
   }, 60_000);
 
   it("a refresh with a read-only token keeps its evidence and warns once per missing write", async () => {
-    const result = await here.night({ token: "readonly", runs: "1" });
+    const result = await here.refresh({ token: "readonly", runs: "1" });
     expect(result.code, result.log).toBe(1);
     expect(() => git.git("rev-parse", REF)).toThrow();
     const bundle = result.outputs["bundle-path"] ?? "";
@@ -57,7 +57,7 @@ describe.skipIf(process.platform !== "linux")("a refresh under unusual condition
     writeFileSync(event, JSON.stringify({ repository: { default_branch: "main", fork: false } }));
     const away = { GITHUB_EVENT_PATH: event, GITHUB_REF_PROTECTED: "true" };
     github.failure = () => ({ kind: "status", status: STATUS });
-    const result = await here.night({ runs: "1" }, away);
+    const result = await here.refresh({ runs: "1" }, away);
     github.failure = () => null;
     expect(result.code, result.log).toBe(1);
     expect(result.outputs).toMatchObject({ verdict: "unjudged", approved: "false" });
@@ -74,7 +74,7 @@ describe.skipIf(process.platform !== "linux")("a refresh under unusual condition
     const pidFile = path.join(here.job.directory, "pid");
     const run = `echo $$ > ${pidFile}; trap '' INT TERM; while :; do sleep 0.2; done`;
     const before = git.git("for-each-ref", "refs/stormlog");
-    const cancelled = await here.night(
+    const cancelled = await here.refresh(
       { run, scenario: "stuck" },
       {},
       {
@@ -95,13 +95,13 @@ describe.skipIf(process.platform !== "linux")("a refresh under unusual condition
 
   it("a refresh of a file store proposes its records in one pull request until it is merged", async () => {
     const inputs = { baseline: "file:baselines", save: "pull-request", runs: "1" };
-    const first = await here.night(inputs);
+    const first = await here.refresh(inputs);
     expect(first.code, first.log).toBe(0);
     // The next job begins with a fresh clone.
     rmSync(path.join(here.workspace, "baselines"), { recursive: true });
     const byHand = { ...inputs, accept: "a larger model" };
-    expect((await here.night(byHand)).code).toBe(2);
-    const second = await here.night(byHand, { GITHUB_EVENT_NAME: "workflow_dispatch" });
+    expect((await here.refresh(byHand)).code).toBe(2);
+    const second = await here.refresh(byHand, { GITHUB_EVENT_NAME: "workflow_dispatch" });
     expect(second.code, second.log).toBe(0);
     expect(nightly.proposals).toMatchObject([{ state: "open", title: "Memory baselines of the main branch" }]);
     const branch = "refs/heads/stormlog/baselines-default";
@@ -116,7 +116,7 @@ describe.skipIf(process.platform !== "linux")("a refresh under unusual condition
   }, 90_000);
 
   it("a refresh tests the gate itself, and read-mode reports whether the gate blocks", async () => {
-    const tested = await here.night({ mode: "advisory", "self-test": "true" });
+    const tested = await here.refresh({ mode: "advisory", "self-test": "true" });
     expect(tested.code, tested.log).toBe(0);
     // The self-test ran the unchanged program, and the program with memory held beside it.
     const badge = JSON.parse(here.onRef("self-test.json")) as Record<string, unknown>;
@@ -125,9 +125,12 @@ describe.skipIf(process.platform !== "linux")("a refresh under unusual condition
     expect(here.onRef("self-test.md")).toContain("| injected peak");
     expect(tested.summary).toContain("the unchanged program was no regression");
     expect(tested.summary).toMatch(/an injected peak of [\d.]+ MiB was found/);
-    const answer = await here.night({ "read-mode": "true", token: "readonly" }, { GITHUB_EVENT_NAME: "pull_request" });
+    const answer = await here.refresh(
+      { "read-mode": "true", token: "readonly" },
+      { GITHUB_EVENT_NAME: "pull_request" },
+    );
     expect([answer.code, answer.outputs]).toEqual([0, { mode: "advisory", "fail-on": "never" }]);
-    const unknown = await here.night(
+    const unknown = await here.refresh(
       { "read-mode": "true", "gate-id": "other" },
       { GITHUB_EVENT_NAME: "pull_request" },
     );

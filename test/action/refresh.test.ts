@@ -20,7 +20,7 @@ describe.skipIf(process.platform !== "linux")("nightly runs of the main branch",
 
   it("the first nightly run begins a usable baseline, a badge and a history", async () => {
     nightly.mayOpenPullRequests = false;
-    const first = await here.night({ mode: "advisory", "promote-after": "3", anchor: "propose" });
+    const first = await here.refresh({ mode: "advisory", "promote-after": "3", anchor: "propose" });
     nightly.mayOpenPullRequests = true;
     expect(first.code, first.log).toBe(0);
     const expected = { verdict: "unjudged", approved: "true", mode: "advisory", "fail-on": "never" };
@@ -48,7 +48,7 @@ describe.skipIf(process.platform !== "linux")("nightly runs of the main branch",
 
   it("a nightly breach is saved without approval and reported in one issue", async () => {
     const commit = here.change({ "work.cjs": workload(112) }, "hold more");
-    const red = await here.night();
+    const red = await here.refresh();
     expect(red.code, red.log).toBe(4);
     expect(red.outputs).toMatchObject({ verdict: "fail", approved: "false", mode: "blocking" });
     const [runs] = here.approvals();
@@ -78,7 +78,7 @@ describe.skipIf(process.platform !== "linux")("nightly runs of the main branch",
     people.cameBy.set(commit, [{ number: 12, headSha: commit, merged: true }]);
     openPull(github, { number: 12, headSha: commit, state: "closed" });
     github.addComment(12, "alice", `/stormlog accept ${difference} larger activations on purpose`);
-    const accepted = await here.night({ mode: "advisory" });
+    const accepted = await here.refresh({ mode: "advisory" });
     expect(accepted.code, accepted.log).toBe(0);
     expect(accepted.outputs, accepted.log).toMatchObject({ approved: "true" });
     expect(here.record().epochs.map(({ reason }) => reason)).toEqual([

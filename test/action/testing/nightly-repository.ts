@@ -91,7 +91,7 @@ export class NightlyRepository {
   }
 
   /** One step, as on schedule unless its environment says otherwise. */
-  night(
+  refresh(
     inputs: Readonly<Record<string, string>> = {},
     env: Readonly<Record<string, string>> = {},
     more: Pick<StepOptions, "cancel" | "clock"> = {},
