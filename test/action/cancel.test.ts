@@ -18,8 +18,8 @@ const node = actionNode();
 const azurite = azuriteBlobScript();
 
 /**
- * A program that ends at once `quick` times, and then starts a tree that stays: it ignores SIGINT and SIGTERM, and so does a child
- * in its own session. Both have a mark in their command lines.
+ * A program that ends at once `quick` times, and then starts a tree that stays: it ignores SIGINT and SIGTERM, and so
+ * does a child in its own session. Both have a mark in their command lines.
  */
 const WORKLOAD = `
 import { spawn } from "node:child_process";

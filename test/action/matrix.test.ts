@@ -56,8 +56,8 @@ function sectionOf(n: number): Section {
 const late = (most: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, Math.random() * most));
 
 /**
- * The artifact service in this process, late and out of order as behind a network. Over HTTP with the real client a try reads
- * some 150 artifacts, which is too slow to repeat. The first try does.
+ * The artifact service in this process, late and out of order as behind a network. Over HTTP with the real client a
+ * try reads some 150 artifacts, which is too slow to repeat. The first try does.
  */
 function quickStore(): ArtifactStore {
   const stored = new Map<number, { name: string; bytes: Buffer }>();

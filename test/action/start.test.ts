@@ -41,7 +41,8 @@ describe("what a step starts with", () => {
     for (const file of readdirSync(path.join(dist, "action"))) {
       const text = startText(dist, `action/${file}`);
       expect(text.length, file).toBeLessThan(200_000);
-      // Strings that survive minifying: undici's errors, the artifact service, the Parquet writer, the picture's renderer.
+      // Strings that survive minifying: undici's errors, the artifact service, the Parquet writer, the picture's
+      // renderer.
       for (const word of ["UND_ERR_HEADERS_TIMEOUT", "CreateArtifact", "PAR1", "index_bg.wasm"])
         expect(text.includes(word), `${file}: ${word}`).toBe(false);
     }

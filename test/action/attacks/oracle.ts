@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 
 /**
- * What the templates may print. Everything else came from outside. Two oracles: one reads the markdown's
- * source and always runs. The other is GitHub's parser (cmark-gfm), whose HTML is compared with that of the same template
- * with a harmless text.
+ * What the templates may print. Everything else came from outside. Two oracles: one reads the markdown's source and
+ * always runs. The other is GitHub's parser (cmark-gfm), whose HTML is compared with that of the same template with a
+ * harmless text.
  */
 
 const HERE = "https://github.com/octo/model";
@@ -72,8 +72,8 @@ const CMARK = ["-e", "table", "-e", "strikethrough", "-e", "autolink", "-e", "ta
 const rendered = new Map<string, string>();
 
 /**
- * Render several texts, each by a separate process, for the functions below. A shell starts the processes, because starting
- * one from Node takes longer than rendering.
+ * Render several texts, each by a separate process, for the functions below. A shell starts the processes, because
+ * starting one from Node takes longer than rendering.
  */
 export function prerender(markdowns: readonly string[]): void {
   const directory = mkdtempSync(path.join(tmpdir(), "stormlog-cmark-"));
@@ -135,8 +135,8 @@ export function renderedProblems(markdown: string): readonly string[] {
 }
 
 /**
- * The elements of a rendered text in their order: the same for a hostile text as for a harmless one. Only emphasis and spans of code
- * may come and go: signs between "**" are not always bold, and empty code is not a span.
+ * The elements of a rendered text in their order: the same for a hostile text as for a harmless one. Only emphasis
+ * and spans of code may come and go: signs between "**" are not always bold, and empty code is not a span.
  */
 export function skeleton(markdown: string): string {
   const tags = [...cmark(markdown).matchAll(/<\/?[a-z][^>]*>/gi)].map(([tag]) => tag.replace(/ alt="[^"]*"/, ""));
@@ -169,8 +169,8 @@ export function plainProblems(text: string): readonly string[] {
 }
 
 /**
- * Problems of each XML document: not well-formed by an independent parser (Python's), or with elements or attributes that
- * are not allowed. One process parses all of them.
+ * Problems of each XML document: not well-formed by an independent parser (Python's), or with elements or attributes
+ * that are not allowed. One process parses all of them.
  */
 export function xmlProblems(documents: readonly string[], elements: readonly string[]): readonly (readonly string[])[] {
   const script = `import sys,json,xml.etree.ElementTree as E

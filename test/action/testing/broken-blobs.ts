@@ -71,7 +71,9 @@ export class BrokenBlobs {
 
 const json = (value: unknown): Failure => ({ kind: "text", text: JSON.stringify(value) });
 
-/** What the artifact service answers to an upload that goes to such a store; null = none of an upload's two requests. */
+/**
+ * What the artifact service answers to an upload that goes to such a store; null = none of an upload's two requests.
+ */
 export function uploadAnswer(request: Request, blobs: BrokenBlobs, mode: BlobMode): Failure | null {
   const { name = "" } = (request.body ?? {}) as { name?: string };
   if (request.path.endsWith("/CreateArtifact"))

@@ -1,5 +1,6 @@
-// Preloaded into a step, whose time then runs STORMLOG_TEST_CLOCK times as fast: its deadlines, its pauses between writes
-// and the retries of the clients in it keep their order and their proportions, and the test does not wait for them.
+// Preloaded into a step, whose time then runs STORMLOG_TEST_CLOCK times as fast: its deadlines, its pauses between
+// writes and the retries of the clients in it keep their order and their proportions, and the test does not wait for
+// them.
 const factor = Number(process.env.STORMLOG_TEST_CLOCK);
 // A command that the step measures lives in real time.
 delete process.env.STORMLOG_TEST_CLOCK;

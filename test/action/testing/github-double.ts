@@ -18,8 +18,8 @@ interface Entry {
 }
 
 /**
- * GitHub's API for one repository, put together from parts (`double/`), every request and response checked on both sides against
- * GitHub's own description. Comments and pull requests are always there; `use` adds more.
+ * GitHub's API for one repository, put together from parts (`double/`), every request and response checked on both
+ * sides against GitHub's own description. Comments and pull requests are always there; `use` adds more.
  */
 export class GitHubDouble extends HttpDouble {
   readonly contract = GitHubContract.shared();
@@ -111,8 +111,8 @@ export class GitHubDouble extends HttpDouble {
     const answer = refused
       ? { status: 403, body: { message: "Resource not accessible by integration" } }
       : await handler(call);
-    // 403 is what GitHub answers to missing rights everywhere, and 404 to what is gone; its description lists them only for some
-    // operations.
+    // 403 is what GitHub answers to missing rights everywhere, and 404 to what is gone; its description lists them
+    // only for some operations.
     const undescribed = answer.status === 403 || (answer.status === 404 && request.method !== "GET");
     const problem = undescribed
       ? null

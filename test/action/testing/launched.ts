@@ -18,8 +18,8 @@ export interface Launched {
 }
 
 /**
- * Starts steps side by side, a few at a time: most of a failure's time is waiting, and a test that waited for one after the
- * other would take minutes.
+ * Starts steps side by side, a few at a time: most of a failure's time is waiting, and a test that waited for one
+ * after the other would take minutes.
  */
 export class Launcher {
   readonly #node: string;

@@ -33,7 +33,10 @@ export interface StepOptions {
   readonly script: string;
   readonly cwd: string;
   readonly inputs?: Readonly<Record<string, string>>;
-  /** Variables the runner and the job set; nothing else of this process's environment reaches the step but PATH and HOME. */
+  /**
+   * Variables the runner and the job set; nothing else of this process's environment reaches the step but PATH and
+   * HOME.
+   */
   readonly env: Readonly<Record<string, string>>;
   /** From `main` to `post`. */
   readonly state?: Readonly<Record<string, string>>;

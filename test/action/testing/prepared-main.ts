@@ -7,8 +7,8 @@ import type { GateReport } from "../../../src/report/documents/model.ts";
 import { sampleReport } from "../../../src/report/testing/sample-report.ts";
 
 /**
- * The Action's step around an engine that has its answer ready, for tests of everything behind the engine: they need many
- * steps and no measurement. The input `run` selects what the engine does.
+ * The Action's step around an engine that has its answer ready, for tests of everything behind the engine: they need
+ * many steps and no measurement. The input `run` selects what the engine does.
  */
 
 function bundle(io: EngineIo, report: GateReport): { report: GateReport; bundleDir: string } {

@@ -26,9 +26,9 @@ export interface Posted {
 }
 
 /**
- * The second stage for a fork's run: GitHub's doubles with an open pull request of a fork and its finished run, and the
- * report with a real client over a real connection. The report runs in this process and its client does not pause; the built
- * step has separate tests.
+ * The second stage for a fork's run: GitHub's doubles with an open pull request of a fork and its finished run, and
+ * the report with a real client over a real connection. The report runs in this process and its client does not
+ * pause; the built step has separate tests.
  */
 export class StageTwo {
   readonly github = new GitHubDouble();

@@ -10,7 +10,10 @@ const NEEDED = ["scripts/release", "scripts/check-native.sh", "dist/prebuilds", 
 /** What else goes into the package. */
 const SHIPPED = ["dist", "schema", "leak-lab", "README.md", "LICENSE"];
 
-/** A clone of the project as it would be at a release, with a bare repository as its remote: nothing leaves this machine. */
+/**
+ * A clone of the project as it would be at a release, with a bare repository as its remote: nothing leaves this
+ * machine.
+ */
 export class ReleaseRepository extends Repository {
   readonly remote = mkdtempSync(path.join(tmpdir(), "stormlog-remote-"));
 

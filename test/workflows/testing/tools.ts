@@ -4,8 +4,8 @@ import path from "node:path";
 import { packageRoot } from "../../../src/core/package-root.ts";
 
 /**
- * Tools for workflows that npm does not have. `scripts/ci/workflow-tools.sh` builds them into the git-ignored build directory,
- * which takes minutes the first time; the tests only look for them, and skip where they are not.
+ * Tools for workflows that npm does not have. `scripts/ci/workflow-tools.sh` builds them into the git-ignored build
+ * directory, which takes minutes the first time; the tests only look for them, and skip where they are not.
  */
 const CACHE = process.env.STORMLOG_TEST_CACHE ?? path.join(packageRoot(), "build", "test-tools");
 const VERSIONS = {

@@ -6,7 +6,10 @@ export interface GitObject {
   readonly content: Buffer;
 }
 
-/** One `git cat-file --batch` that reads all objects of a repository: a process for each would be most of a test's time. */
+/**
+ * One `git cat-file --batch` that reads all objects of a repository: a process for each would be most of a test's
+ * time.
+ */
 export class CatFile {
   readonly #directory: string;
   #child: ChildProcessWithoutNullStreams | null = null;

@@ -31,8 +31,8 @@ interface NewEntry {
 }
 
 /**
- * GitHub's Git Data API over a real bare repository: objects and refs are git's, and git refuses every move that is not a
- * fast-forward. Answers come after 0 to `delayMs` milliseconds, as from a network.
+ * GitHub's Git Data API over a real bare repository: objects and refs are git's, and git refuses every move that is
+ * not a fast-forward. Answers come after 0 to `delayMs` milliseconds, as from a network.
  */
 export class GitDataDouble {
   readonly directory: string;
