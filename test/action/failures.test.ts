@@ -14,7 +14,7 @@ const _ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const BUILT = await builtSteps();
 const BOT = "github-actions[bot]";
 
-/** The step's clock runs this much faster: its deadline of 30 s for a comment is over in 3.75 s. */
+/** The clock of a step that only waits runs this much faster: its deadline of 30 s for a comment is over in 3.75 s. */
 const CLOCK = 8;
 /** Steps that run at once: most of a failure is waiting. */
 const AT_ONCE = 6;
@@ -29,8 +29,8 @@ interface Case {
   readonly apiUrl?: (double: string) => string;
   /** Text of the one warning; null = there is none, and the comment is written. */
   readonly warning: RegExp | null;
-  /** Instead of {@link CLOCK}, for a step that is busy rather than waiting. */
-  readonly clock?: number;
+  /** The step waits for its deadline. */
+  readonly waits?: true;
   /** Skipped where the machine does not have this program. */
   readonly needs?: "openssl";
 }
@@ -93,9 +93,9 @@ const CASES: readonly Case[] = [
     warning: /GitHub failed \(502\)/,
   },
   { name: "500 once", failure: (_request, at) => (at < 1 ? status(500, "Oops") : null), warning: null },
-  { name: "answers that take a second each", failure: always({ kind: "late", ms: 1000 / CLOCK }), warning: null },
-  { name: "no answer", failure: always({ kind: "hang" }), warning: /within 30 s/ },
-  { name: "an answer that trickles", failure: always({ kind: "trickle" }), warning: /within 30 s/ },
+  { name: "answers that take a second each", failure: always({ kind: "late", ms: 1000 }), warning: null },
+  { name: "no answer", failure: always({ kind: "hang" }), warning: /within 30 s/, waits: true },
+  { name: "an answer that trickles", failure: always({ kind: "trickle" }), warning: /within 30 s/, waits: true },
   { name: "an answer cut in its body", failure: always({ kind: "cut" }), warning: /could not be reached: .*closed/ },
   {
     name: "an answer cut when half of it is here",
@@ -122,7 +122,7 @@ const CASES: readonly Case[] = [
     failure: always({ kind: "text", text: "<html>Log in", type: "text/html" }),
     warning: /no JSON but text\/html/,
   },
-  { name: "an answer without an end", failure: always({ kind: "endless" }), warning: /larger than 64 MiB/, clock: 1 },
+  { name: "an answer without an end", failure: always({ kind: "endless" }), warning: /larger than 64 MiB/ },
   {
     name: "a name that does not resolve",
     failure: always({ kind: "hang" }),
@@ -166,14 +166,14 @@ describe("GitHub's API fails", () => {
       counts.set(token, at + 1);
       return CASES.find((_one, n) => tokenOf(n) === token)?.failure(request, at) ?? null;
     };
-    for (const [at, { name, apiUrl, needs, clock = CLOCK }] of CASES.entries()) {
+    for (const [at, { name, apiUrl, needs, waits = false }] of CASES.entries()) {
       if (needs === "openssl" && tls === null) continue;
       github.tokens.set(tokenOf(at), { login: BOT, write: true });
       const launch = {
         apiUrl: apiUrl?.(github.url) ?? github.url,
         resultsUrl: results.url,
         pullRequest: at + 1,
-        clock,
+        clock: waits ? CLOCK : 1,
         token: tokenOf(at),
         inputs: { "artifact-name": `case-${at}` },
       };

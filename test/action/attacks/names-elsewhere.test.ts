@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { annotationsOf } from "../../../src/github/comment/annotations.ts";
-import { renderBadge } from "../../../src/report/documents/badge.ts";
 import { renderJUnit } from "../../../src/report/documents/junit.ts";
 import { renderSarif } from "../../../src/report/documents/sarif.ts";
 import { renderTerminal } from "../../../src/report/terminal/terminal.ts";
@@ -111,11 +110,6 @@ describe("a name in the files of the bundle that", () => {
       const { uri } = locations[0].physicalLocation.artifactLocation;
       expect(uri).not.toMatch(/^\/|^[a-z]+:|(^|\/)\.\.(\/|$)|[<>"\\\s]/i);
     }
-  });
-
-  it.each(PAYLOADS)("a name that %s is not part of the badge", (_title, text) => {
-    const badge = JSON.parse(renderBadge(hostileSection(text).report));
-    expect(badge).toEqual({ schemaVersion: 1, label: "memory", message: "fail", color: "red" });
   });
 });
 
