@@ -42,7 +42,7 @@ describe("the one issue of a nightly gate", () => {
     expect(await upsertIssue(octokit, TARGET, red)).toMatchObject({ action: "created" });
     expect(await upsertIssue(octokit, TARGET, red)).toMatchObject({ action: "unchanged" });
     expect(await upsertIssue(octokit, TARGET, { ...red, body: "another run" })).toMatchObject({ action: "updated" });
-    expect(nightly.issues).toMatchObject([{ state: "open", body: `${issueMarker("default")}\nanother night` }]);
+    expect(nightly.issues).toMatchObject([{ state: "open", body: `${issueMarker("default")}\nanother run` }]);
     expect(await closeIssue(octokit, TARGET, green)).toMatchObject({ action: "closed" });
     expect(nightly.issues).toMatchObject([{ state: "closed", title: green.title }]);
     expect(await closeIssue(octokit, TARGET, green)).toEqual({ action: "none" });
