@@ -27,7 +27,7 @@ const read = (...parts: string[]): string => readFileSync(path.join(root, ...par
 const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-examples-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** A copy of an example, as a user who took it has it: in no repository of ours. */
+/** A copy of an example outside this repository, as a user has it. */
 function copyOf(name: string, to = name): string {
   const copy = path.join(directory, to);
   cpSync(path.join(root, name), copy, { recursive: true });
@@ -51,23 +51,23 @@ function filesOf(directory: string): string[] {
 
 /** Examples whose jobs `init` would set up for a GPU runner; the others run on hosted machines. */
 const ON_GPU = new Set(["pytorch", "huggingface-trainer", "lightning", "jax", "tensorflow"]);
-/** What stands between the comment and the Action in an example is the user's own installation. */
+/** In an example the user's installation is between the comment and the Action. */
 const INSTALLATION = /(# Install what your command needs here[^\n]*\n)(?: {6}- run:[^\n]*\n)*/;
 
 describe("the examples", () => {
-  it("are all named on their page, with what is measured and where it is seen", () => {
+  it("every example is listed on the page of examples", () => {
     const page = read("README.md");
     for (const name of examples) expect(page, name).toContain(`| [${name}](${name}) |`);
   });
 
-  it.skipIf(!has("python3", ["--version"]))("hold Python that compiles", () => {
+  it.skipIf(!has("python3", ["--version"]))("the Python files of the examples compile", () => {
     const files = examples.flatMap(filesOf).filter((file) => file.endsWith(".py"));
     expect(files.length).toBeGreaterThan(5);
     const check = "import ast,sys\nfor f in sys.argv[1:]: ast.parse(open(f).read(), f)";
     execFileSync("python3", ["-c", check, ...files]);
   });
 
-  it.skipIf(workflowTool("actionlint") === null)(`have workflows that please actionlint (${HOW})`, () => {
+  it.skipIf(workflowTool("actionlint") === null)(`the workflows of the examples pass actionlint (${HOW})`, () => {
     for (const name of examples.filter((one) => existsSync(path.join(root, one, ".github")))) {
       const copy = copyOf(name, `${name}-lint`);
       execFileSync("git", ["init", "-q", copy]);
@@ -77,7 +77,7 @@ describe("the examples", () => {
   });
 
   describe.each(examples)("%s", (name) => {
-    it("has a configuration that is read, a README and no stray files", () => {
+    it("the example has a valid configuration, a README and no stray files", () => {
       expect(loadConfig(path.join(root, name, "stormlog-gate.yml"))).toBeDefined();
       expect(read(name, "README.md")).toMatch(/^# \S/);
       expect(filesOf(name).filter((file) => /(__pycache__|\.pyc|stormlog-bundle)/.test(file))).toEqual([]);
@@ -119,7 +119,7 @@ describe("the examples", () => {
 
   describe.each(runnable)("$name", ({ name, scenarios, steps, needs }) => {
     it.skipIf(!needs)(
-      "is measured, and says what it cannot compare",
+      "the example is measured without a baseline",
       async () => {
         const copy = copyOf(name);
         if (existsSync(path.join(copy, "Makefile"))) execFileSync("make", ["--silent", "bench"], { cwd: copy });
@@ -137,7 +137,7 @@ describe("the examples", () => {
     );
   });
 
-  it("the service that does not forget exceeds its budget", async () => {
+  it("the example service that leaks exceeds its budget", async () => {
     const copy = copyOf("node-service", "service-leak");
     const server = path.join(copy, "server.mjs");
     const source = readFileSync(server, "utf8");

@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { connect, type Octokit } from "../../src/github/octokit.ts";
 import { acceptedOnMain, readAcceptances } from "../../src/github/pull-request/approvals.ts";
-import { runContext } from "../../src/github/run-context.ts";
+import { unpacedClient } from "./testing/client.ts";
 import { Permissions } from "./testing/double/permissions.ts";
 import { openPull } from "./testing/double/pull-lookup.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 
-/** What people said on a pull request, read from a real server that every answer is checked of. */
+/** Acceptances on a pull request, read from a real server that checks every answer against GitHub's contract. */
 
 const PR = 12;
 const HEAD = "a".repeat(40);
@@ -44,21 +43,11 @@ afterEach(async () => {
   expect(github.faults).toEqual([]);
 });
 
-function client(): Promise<Octokit> {
-  return connect({
-    token: "job",
-    context: runContext({ GITHUB_API_URL: github.url }),
-    signal: AbortSignal.timeout(25_000),
-    longestWaitS: 1,
-    log: () => {},
-  });
-}
-
-const read = async () => readAcceptances({ octokit: await client(), owner: "octo", repo: "model" }, PR);
+const read = async () => readAcceptances({ octokit: unpacedClient(github), owner: "octo", repo: "model" }, PR);
 
 function describePull(body: string, labels: readonly string[]): void {
   const pull = github.pulls.all.get(PR);
-  if (pull === undefined) throw new Error("there is no pull request");
+  if (pull === undefined) throw new Error("the pull request does not exist");
   const [example] = github.contract.example("pull-request").labels as readonly object[];
   github.pulls.all.set(PR, {
     ...pull,
@@ -67,9 +56,9 @@ function describePull(body: string, labels: readonly string[]): void {
 }
 
 describe("a comment", () => {
-  it("accepts when its author may write: write, maintain and admin, and nobody else", async () => {
+  it("a comment accepts only when its author has the write, maintain or admin role", async () => {
     for (const [role] of people.roles) github.addComment(PR, role, SAY, EARLY);
-    github.addComment(PR, "nobody-knows", SAY, EARLY);
+    github.addComment(PR, "unknown-user", SAY, EARLY);
     const { accepted, refused, warnings } = await read();
     expect(accepted.map(({ by }) => by)).toEqual(["write", "maintain", "admin"]);
     expect(accepted[0]).toMatchObject({
@@ -80,25 +69,25 @@ describe("a comment", () => {
       head_sha: null,
       url: expect.stringContaining("/pull/12#issuecomment-"),
     });
-    expect(refused.map(({ by }) => by)).toEqual(["none", "read", "triage", "nobody-knows"]);
+    expect(refused.map(({ by }) => by)).toEqual(["none", "read", "triage", "unknown-user"]);
     for (const { why } of refused) expect(why).toMatch(/takes write permission/);
     expect(warnings).toEqual([]);
   });
 
-  it("of a bot counts for nothing, whatever the bot may do", async () => {
+  it("a bot's comment never accepts, whatever its role", async () => {
     people.roles.set("helper[bot]", "admin");
     github.addComment(PR, "helper[bot]", SAY, EARLY);
     expect(await read()).toMatchObject({ accepted: [], refused: [{ why: expect.stringContaining("is a bot") }] });
   });
 
-  it("is found on every page, and people are asked about once", async () => {
+  it("comments on every page are read, and each author's role is requested once", async () => {
     for (let n = 0; n < 240; n += 1) github.addComment(PR, "read", `talk ${n}`, EARLY);
     for (let n = 0; n < 20; n += 1) github.addComment(PR, "write", SAY, EARLY);
     expect((await read()).accepted).toHaveLength(20);
     expect(github.requests.filter(({ path }) => path.endsWith("/permission"))).toHaveLength(1);
   });
 
-  it("counts for nothing any more once its author lost the permission or took it back", async () => {
+  it("a comment stops accepting when its author loses the role or deletes it", async () => {
     const comment = github.addComment(PR, "write", SAY, EARLY);
     expect((await read()).accepted).toHaveLength(1);
     people.roles.set("write", "read");
@@ -108,7 +97,7 @@ describe("a comment", () => {
     expect(await read()).toEqual({ accepted: [], refused: [], warnings: [] });
   });
 
-  it("that its author edited counts as it is now; one that somebody else edited does not", async () => {
+  it("a comment edited by its author counts as edited, and one edited by another user does not count", async () => {
     const own = github.addComment(PR, "write", SAY, EARLY);
     const others = github.addComment(PR, "admin", SAY, EARLY);
     const touched = github.addComment(PR, "maintain", SAY, EARLY);
@@ -121,7 +110,7 @@ describe("a comment", () => {
     expect(refused).toMatchObject([{ by: "admin", why: expect.stringContaining("someone else has edited") }]);
   });
 
-  it("may name its commit, and says what is wrong with it", async () => {
+  it("a comment may name its commit, and a malformed comment gets a reason", async () => {
     github.addComment(PR, "write", `/stormlog accept ${TOKEN} @aaaaaaa wanted`, EARLY);
     github.addComment(PR, "write", `/stormlog accept ${TOKEN}`, EARLY);
     github.addComment(PR, "write", "/stormlog accept everything please", EARLY);
@@ -137,7 +126,7 @@ describe("a comment", () => {
 describe("the label with its lines in the description", () => {
   const BODY = `What it does.\r\n\r\nstormlog-accept: ${TOKEN} larger cache`;
 
-  it("accepts in the name of who set the label last", async () => {
+  it("the label accepts in the name of the user who set it last", async () => {
     describePull(BODY, ["stormlog-accept"]);
     people.events.set(PR, [
       { event: "labeled", label: "stormlog-accept", actor: "read", createdIso: EARLY },
@@ -153,13 +142,13 @@ describe("the label with its lines in the description", () => {
     ]);
   });
 
-  it("counts for nothing when who set it may not write", async () => {
+  it("the label does not accept when the user who set it may not write", async () => {
     describePull(BODY, ["stormlog-accept"]);
     people.events.set(PR, [{ event: "labeled", label: "stormlog-accept", actor: "triage", createdIso: LATE }]);
     expect(await read()).toMatchObject({ accepted: [], refused: [{ by: "triage", via: "label" }] });
   });
 
-  it("counts for nothing when the description was edited after the label was set", async () => {
+  it("the label does not accept when the description was edited later", async () => {
     describePull(BODY, ["stormlog-accept"]);
     people.events.set(PR, [{ event: "labeled", label: "stormlog-accept", actor: "write", createdIso: EARLY }]);
     descriptionEdited = LATE;
@@ -171,7 +160,7 @@ describe("the label with its lines in the description", () => {
     expect((await read()).accepted).toHaveLength(1);
   });
 
-  it("needs both the label and the line", async () => {
+  it("an acceptance by label needs both the label and the line", async () => {
     describePull(BODY, []);
     expect(await read()).toMatchObject({
       accepted: [],
@@ -187,12 +176,12 @@ describe("the label with its lines in the description", () => {
 describe("a trailer of a commit", () => {
   const message = `Larger cache\n\nStormlog-Accept: ${TOKEN} larger cache`;
 
-  it("accepts in the name of its author, bound to the commit", async () => {
+  it("a commit's trailer accepts in the name of its author, for that commit only", async () => {
     people.commits.set(PR, [{ sha: HEAD, message, author: "write" }]);
     expect((await read()).accepted).toMatchObject([{ by: "write", via: "trailer", head_sha: HEAD }]);
   });
 
-  it("of somebody without permission, or of nobody GitHub knows, counts for nothing", async () => {
+  it("a commit's trailer does not accept when its author is unknown or may not write", async () => {
     people.commits.set(PR, [
       { sha: HEAD, message, author: "read" },
       { sha: "b".repeat(40), message, author: null },
@@ -200,12 +189,12 @@ describe("a trailer of a commit", () => {
     expect(await read()).toMatchObject({ accepted: [], refused: [{ by: "read" }, { by: null }] });
   });
 
-  it("from a fork counts only with its author's signature: anybody can write anybody's address", async () => {
-    for (const headRepo of ["stranger/model", null]) {
+  it("a fork's trailer accepts only with a verified signature, because an author's address can be forged", async () => {
+    for (const headRepo of ["mallory/model", null]) {
       openPull(github, { number: PR, headSha: HEAD, headRepo });
       people.commits.set(PR, [
         { sha: "1".repeat(40), message, author: "admin" },
-        { sha: "2".repeat(40), message, author: "admin", committer: "stranger", verified: true },
+        { sha: "2".repeat(40), message, author: "admin", committer: "mallory", verified: true },
         { sha: "3".repeat(40), message, author: "write", verified: true },
         { sha: "4".repeat(40), message, author: "write", committer: "web-flow", verified: true },
         { sha: "5".repeat(40), message, author: "read", verified: true },
@@ -235,7 +224,7 @@ describe("when GitHub cannot be asked", () => {
     expect(warnings[0]).toMatch(/pull-requests: read/);
   });
 
-  it("about anything, nothing is accepted", async () => {
+  it("nothing is accepted when GitHub answers no request", async () => {
     github.addComment(PR, "write", SAY, EARLY);
     github.failure = () => ({ kind: "status", status: 401, message: "Bad credentials" });
     expect(await read()).toMatchObject({ accepted: [], refused: [], warnings: [expect.stringContaining("401")] });
@@ -247,14 +236,14 @@ describe("what was accepted of a commit on the main branch", () => {
   const BEFORE = "d".repeat(40);
   const KNOWN = "e".repeat(40);
   const ask = async (since: string | null = null) =>
-    acceptedOnMain(await client(), { owner: "octo", repo: "model" }, MERGE, since);
+    acceptedOnMain(unpacedClient(github), { owner: "octo", repo: "model" }, MERGE, since);
 
   beforeEach(() => {
     people.main.push(KNOWN, BEFORE, MERGE);
     openPull(github, { number: 13, headSha: "f".repeat(40), state: "closed" });
   });
 
-  it("is what was accepted in the pull request that it came by", async () => {
+  it("a commit on the main branch carries the acceptance of its pull request", async () => {
     people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: true }]);
     github.addComment(PR, "write", SAY, EARLY);
     github.addComment(PR, "read", SAY, EARLY);
@@ -263,7 +252,7 @@ describe("what was accepted of a commit on the main branch", () => {
     ]);
   });
 
-  it("includes the pull requests since the commit that the baseline knows, each once", async () => {
+  it("acceptances of all pull requests since the baseline's commit are included once each", async () => {
     people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: true }]);
     people.cameBy.set(BEFORE, [
       { number: 13, headSha: "f".repeat(40), merged: true },
@@ -276,7 +265,7 @@ describe("what was accepted of a commit on the main branch", () => {
     expect((await ask("0".repeat(40))).map(({ pullRequest }) => pullRequest)).toEqual([PR]);
   });
 
-  it("is nothing for a pull request that is still open, and for a commit that none brought", async () => {
+  it("a commit of an open pull request, or of none, carries no acceptance", async () => {
     people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: false }]);
     github.addComment(PR, "write", SAY, EARLY);
     expect(await ask()).toEqual([]);
@@ -284,14 +273,14 @@ describe("what was accepted of a commit on the main branch", () => {
     expect(await ask()).toEqual([]);
   });
 
-  it("does not include an acceptance of a commit that was not the one merged", async () => {
+  it("an acceptance of a commit that was not merged is not included", async () => {
     people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: true }]);
     github.addComment(PR, "write", `/stormlog accept ${TOKEN} @bbbbbbb wanted`, EARLY);
     github.addComment(PR, "write", `/stormlog accept ${TOKEN} @aaaaaaa wanted`, EARLY);
     expect((await ask()).map(({ acceptance }) => acceptance.head_sha)).toEqual(["aaaaaaa"]);
   });
 
-  it("cannot be told when GitHub cannot be asked", async () => {
+  it("acceptances on the main branch are an error when GitHub does not answer", async () => {
     people.cameBy.set(MERGE, [{ number: PR, headSha: HEAD, merged: true }]);
     github.failure = ({ path }) => (path.endsWith("/comments") ? { kind: "status", status: 403, message: "no" } : null);
     await expect(ask()).rejects.toThrow(/pull-requests: read/);

@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { buildInto } from "../../scripts/build.mjs";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Payload } from "../../src/report/documents/report-schema.ts";
+import { builtSteps } from "./testing/build-steps.ts";
 import { Contents } from "./testing/double/contents.ts";
 import { Permissions } from "./testing/double/permissions.ts";
 import { openPull } from "./testing/double/pull-lookup.ts";
@@ -14,11 +14,10 @@ import { Job } from "./testing/job.ts";
 import { runStepFile } from "./testing/mini-runner.ts";
 import { actionNode } from "./testing/tools.ts";
 
-/** A pull request that is red, and what people say about it: the built step, a real command, a real repository. */
+/** Acceptances of a failing pull request: the built step, a real command, a real repository. */
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package directory as dist/ does.
-const BUILT = path.join(ROOT, "build/test-accept");
+const _ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const BUILT = await builtSteps();
 const PR = 7;
 const AT = "2026-09-01T10:00:00Z";
 const HEAD = "a".repeat(40);
@@ -38,7 +37,7 @@ const git = (...args: readonly string[]): string =>
     encoding: "utf8",
   });
 
-/** Commit what the change is now: how much its command holds, and its configuration. */
+/** Commit a command that holds so much memory, and its configuration. */
 function push(mebibytes: number, budget = "40MiB"): void {
   writeFileSync(path.join(workspace, "work.mjs"), work(mebibytes));
   writeFileSync(path.join(workspace, "stormlog-gate.yml"), config(budget));
@@ -52,7 +51,14 @@ async function gate(cwd = workspace) {
     script: path.join(BUILT, "action/main.js"),
     cwd,
     env: { ...job.env, GITHUB_WORKSPACE: cwd, GITHUB_BASE_REF: "main", RUNNER_DEBUG: "0" },
-    inputs: { token: "job", comment: "never", attribute: "off", probe: "off", "artifact-name": `run-${Math.random()}` },
+    inputs: {
+      token: "job",
+      comment: "never",
+      attribute: "off",
+      probe: "off",
+      "base-run": "off",
+      "artifact-name": `run-${Math.random()}`,
+    },
     timeoutMs: 60_000,
   });
   expect(github.faults, result.log).toEqual([]);
@@ -62,10 +68,7 @@ async function gate(cwd = workspace) {
   return { code: result.code, payload, scenario: payload.scenarios[0], warnings, log: result.log };
 }
 
-beforeAll(async () => {
-  mkdirSync(BUILT, { recursive: true });
-  await buildInto(BUILT, { "action/main": "src/actions/gate/main.ts", guard: "src/measure/guard/main.ts" });
-}, 60_000);
+beforeAll(async () => {}, 60_000);
 
 beforeEach(async () => {
   workspace = mkdtempSync(path.join(tmpdir(), "stormlog-accepted-"));
@@ -90,10 +93,8 @@ afterEach(async () => {
   rmSync(workspace, { recursive: true, force: true });
 });
 
-afterAll(() => rmSync(BUILT, { recursive: true, force: true }));
-
 describe("a red scenario", { timeout: 90_000 }, () => {
-  it("turns to a warning once somebody who may accepted it, and back when a push makes it larger", async () => {
+  it("an acceptance turns a failure into a warning until a push makes the difference larger", async () => {
     push(100);
     const red = await gate();
     const token = red.scenario?.difference ?? "";
@@ -131,7 +132,7 @@ describe("a red scenario", { timeout: 90_000 }, () => {
     ).toHaveLength(1);
   });
 
-  it("stays red with one warning when GitHub does not show what people said", async () => {
+  it("a failure stays, with one warning, when GitHub refuses to list comments", async () => {
     push(100);
     github.failure = ({ path: route }) =>
       /\/(comments|pulls)\b/.test(route) ? { kind: "status", status: 403, message: "Resource not accessible" } : null;
@@ -140,7 +141,7 @@ describe("a red scenario", { timeout: 90_000 }, () => {
     expect(warnings.filter((one) => one.includes("pull-requests: read"))).toHaveLength(1);
   });
 
-  it("asks nobody while nothing is red", async () => {
+  it("a passing gate sends no request to GitHub", async () => {
     writeFileSync(path.join(workspace, "stormlog-gate.yml"), config("40MiB"));
     push(1, "1GiB");
     git("update-ref", "refs/remotes/origin/main", "HEAD");
@@ -152,7 +153,7 @@ describe("a red scenario", { timeout: 90_000 }, () => {
 });
 
 describe("a change to the gate's own settings", { timeout: 90_000 }, () => {
-  it("holds once somebody who may accepted exactly that", async () => {
+  it("a change of the gate's settings passes once exactly that change is accepted", async () => {
     push(100, "1GiB");
     const red = await gate();
     expect([red.code, red.payload.verdict]).toEqual([4, "fail"]);
@@ -169,7 +170,7 @@ describe("a change to the gate's own settings", { timeout: 90_000 }, () => {
     expect((await gate()).code).toBe(4);
   });
 
-  it("does not hold in a clone that does not reach the base commit: GitHub is asked for it", async () => {
+  it("a change of the gate's settings is found in a shallow clone by asking GitHub", async () => {
     push(100, "1GiB");
     const shallow = mkdtempSync(path.join(tmpdir(), "stormlog-shallow-"));
     try {

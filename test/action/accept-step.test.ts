@@ -1,9 +1,8 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildInto } from "../../scripts/build.mjs";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
+import { builtSteps } from "./testing/build-steps.ts";
 import { ActionsDouble } from "./testing/double/actions.ts";
 import { Permissions } from "./testing/double/permissions.ts";
 import { openPull } from "./testing/double/pull-lookup.ts";
@@ -16,7 +15,7 @@ import { actionNode } from "./testing/tools.ts";
 
 /** The accept step as the runner starts it: built, on Node 24, with nothing but its inputs and the event. */
 
-const BUILT = path.join(fileURLToPath(new URL("../..", import.meta.url)), "build/test-accept-step");
+const BUILT = await builtSteps();
 const github = new GitHubDouble();
 const actions = new ActionsDouble();
 const people = new Permissions();
@@ -24,8 +23,6 @@ const reruns = new Reruns(actions);
 let job: Job;
 
 beforeAll(async () => {
-  mkdirSync(BUILT, { recursive: true });
-  await buildInto(BUILT, { "action/accept": "src/actions/accept/main.ts" });
   github.use(reruns.routes).use(actions.routes).use(people.routes);
   await github.start();
   await actions.store.start();
@@ -50,7 +47,6 @@ afterAll(async () => {
   await github.stop();
   await actions.store.stop();
   job.remove();
-  rmSync(BUILT, { recursive: true, force: true });
   expect([...github.faults, ...actions.store.faults]).toEqual([]);
 });
 
@@ -71,7 +67,7 @@ function step(body: string, id: number, inputs: Readonly<Record<string, string>>
 }
 
 describe("the built accept step", { timeout: 90_000 }, () => {
-  it("accepts, sets its outputs, and starts the run again", async () => {
+  it("the accept step accepts, sets its outputs and reruns the failed jobs", async () => {
     const body = "/stormlog accept 3f9a2c1d04be-dapb187 larger cache";
     const { id } = github.addComment(12, "ann", body, "2026-09-01T10:00:00Z");
     const { code, outputs, commands, log } = await step(body, id);
@@ -81,7 +77,7 @@ describe("the built accept step", { timeout: 90_000 }, () => {
     expect(reruns.started).toEqual([501]);
   });
 
-  it("says nothing to any other comment", async () => {
+  it("the accept step ignores every other comment", async () => {
     const before = github.requests.length;
     const { code, outputs, log } = await step("Thanks!", 1);
     expect([code, outputs.accepted]).toEqual([0, "false"]);
@@ -89,7 +85,7 @@ describe("the built accept step", { timeout: 90_000 }, () => {
     expect(log).toContain("the comment accepts nothing");
   });
 
-  it("names a wrong input", async () => {
+  it("the accept step names a wrong input", async () => {
     const { code, commands } = await step("Thanks!", 1, { rerun: "perhaps" });
     expect(code).toBe(2);
     expect(commands.find(({ command }) => command === "error")?.message).toContain("INPUT_INVALID");

@@ -14,7 +14,7 @@ import { Reruns } from "./testing/double/reruns.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 import { HEAD, SECTION, sectionBytes } from "./testing/sample-section.ts";
 
-/** The accept sub-action with a real client over a real connection, every request and answer checked. */
+/** The accept sub-action with a real client over a real connection that checks every request and answer. */
 
 const PR = 12;
 const RUN = 501;
@@ -115,7 +115,7 @@ async function step(name: string, event: object, inputs: Readonly<Record<string,
   }
 }
 
-/** Somebody comments, and the event of it starts the step. */
+/** A user comments, and the event starts the step. */
 function comment(author: string, body: string, inputs: Readonly<Record<string, string>> = {}): Promise<Done> {
   const { id } = github.addComment(PR, author, body, "2026-09-01T10:00:00Z");
   return step("issue_comment", commentEvent(id, body), inputs);
@@ -132,7 +132,7 @@ const reactions = () => people.reactions.map(({ content }) => content);
 const writes = () => github.requests.filter(({ method }) => method !== "GET");
 
 describe("a comment that accepts", () => {
-  it("gets its thumb, and the failed jobs of the gate's run begin again", async () => {
+  it("an accepting comment gets a thumbs-up, and the failed jobs of the gate's run start again", async () => {
     const { code, outputs, warnings } = await comment("write", SAY);
     expect([code, warnings]).toEqual([0, []]);
     expect(outputs).toEqual({
@@ -147,13 +147,13 @@ describe("a comment that accepts", () => {
     expect(reruns.started).toEqual([RUN]);
   });
 
-  it("may accept what the change alters of its own gate", async () => {
+  it("a comment may accept a change of the gate's settings", async () => {
     gateRun(TOKEN, { id: 502, policy: POLICY });
     const { outputs } = await comment("write", `/stormlog accept ${POLICY} a wider budget is wanted`);
     expect(outputs).toMatchObject({ accepted: "true", "run-id": "502" });
   });
 
-  it("starts the newest run of the gate again, whatever else ran for the commit", async () => {
+  it("an accepting comment reruns the newest run of the gate, whatever else ran for the commit", async () => {
     gateRun(TOKEN, { id: 601 });
     actions.addRun({
       id: 700,
@@ -186,7 +186,7 @@ describe("a comment that accepts", () => {
     expect(reruns.started).toEqual([601]);
   });
 
-  it("starts the run of the workflow that is named", async () => {
+  it("an accepting comment reruns the workflow that the input names", async () => {
     actions.addRun({
       id: 650,
       event: "pull_request",
@@ -212,7 +212,7 @@ describe("a comment that accepts", () => {
     expect(reruns.started).toEqual([]);
   });
 
-  it("is taken before there is a run, and when nothing shall run again", async () => {
+  it("a comment accepts without a run of the gate, and with rerun switched off", async () => {
     await comment("write", SAY, { rerun: "never" });
     actions.runs.clear();
     const { outputs } = await comment("write", SAY);
@@ -224,7 +224,7 @@ describe("a comment that accepts", () => {
 describe("a comment that does not count", () => {
   it.each([
     ["its author may not write", "read", SAY, /takes write permission/],
-    ["GitHub does not know its author", "stranger", SAY, /takes write permission/],
+    ["GitHub does not know its author", "unknown-user", SAY, /takes write permission/],
     ["it comes from a bot", "robot[bot]", SAY, /is a bot/],
     ["it has no reason", "write", `/stormlog accept ${TOKEN}`, /no reason/],
     ["it names no difference", "write", "/stormlog accept all of it", /copy it/],
@@ -244,14 +244,14 @@ describe("a comment that does not count", () => {
     expect(reruns.started).toEqual([]);
   });
 
-  it("because the difference has grown since, is told the new one", async () => {
+  it("a comment for a difference that has grown is answered with the new difference", async () => {
     actions.artifacts.length = 0;
     gateRun(LARGER);
     await comment("write", SAY);
     expect(replies()[0]).toContain("the difference is larger now");
   });
 
-  it("because the pull request is closed, starts nothing", async () => {
+  it("a comment on a closed pull request starts no run", async () => {
     openPull(github, { number: PR, headSha: HEAD, state: "closed" });
     const { outputs } = await comment("write", SAY);
     expect(outputs.accepted).toBe("false");
@@ -259,7 +259,7 @@ describe("a comment that does not count", () => {
     expect(reruns.started).toEqual([]);
   });
 
-  it("is not answered a second time when the step runs again", async () => {
+  it("a comment is answered once even when the step runs twice", async () => {
     const { id } = github.addComment(PR, "read", SAY, "2026-09-01T10:00:00Z");
     await step("issue_comment", commentEvent(id, SAY));
     await step("issue_comment", commentEvent(id, SAY));
@@ -267,14 +267,14 @@ describe("a comment that does not count", () => {
     expect(reactions()).toEqual(["confused"]);
   });
 
-  it("cannot bring markup, mentions or commands of the log into the answer", async () => {
+  it("a comment cannot put markup, mentions or workflow commands into the answer", async () => {
     const bad = `::error::@everyone<img/src=x>|\`[x](http://x)`;
     const { logs } = await comment("write", `/stormlog accept ${bad} reason`);
     expect(replies()[0]).not.toMatch(/@everyone|<img|\[x\]|`/);
     for (const line of logs) expect(line).not.toMatch(/^\s*::|##\[/);
   });
 
-  it("goes by what stands there now, not by what the event says", async () => {
+  it("the accept step reads the comment as it is now, not as the event has it", async () => {
     const spoken = github.addComment(PR, "write", "Never mind.", "2026-09-01T10:00:00Z");
     expect(await step("issue_comment", commentEvent(spoken.id, SAY))).toMatchObject({
       code: 0,
@@ -312,13 +312,13 @@ describe("anything else", () => {
       { action: "unlabeled", label: { name: "stormlog-accept" }, pull_request: { number: PR } },
     ],
     ["a push", "push", {}],
-    ["an event that is no object", "issue_comment", ["x"]],
+    ["an event that is not an object", "issue_comment", ["x"]],
   ])("like %s ends at once, asks nothing and says nothing", async (_what, name, event) => {
     expect(await step(name, event)).toMatchObject({ code: 0, outputs: { accepted: "false" }, warnings: [] });
     expect(github.requests).toEqual([]);
   });
 
-  it("like a wrong input is a usage error", async () => {
+  it("any other event, and a wrong input, is a usage error", async () => {
     for (const inputs of [{ "gate-id": "a b" }, { workflow: "../x" }, { "pull-request": "0" }, { rerun: "yes" }]) {
       expect((await step("push", {}, inputs as unknown as Record<string, string>)).code).toBe(2);
     }
@@ -338,14 +338,14 @@ describe("the label", () => {
     people.events.set(PR, [{ event: "labeled", label: "stormlog-accept", actor, createdIso: "2026-09-01T10:00:00Z" }]);
   };
 
-  it("set by somebody who may, starts the failed jobs again", async () => {
+  it("a label set by a user who may write starts the failed jobs again", async () => {
     labelled("write");
     expect(await step("pull_request_target", event)).toMatchObject({ outputs: { accepted: "true", by: "write" } });
     expect(reruns.started).toEqual([RUN]);
     expect(replies()).toEqual([]);
   });
 
-  it("set by somebody else, is answered by one comment that is kept", async () => {
+  it("a label set by another user is answered by one comment, which later answers update", async () => {
     labelled("read");
     await step("pull_request_target", event);
     await step("pull_request_target", event);
@@ -356,7 +356,7 @@ describe("the label", () => {
 });
 
 describe("by hand", () => {
-  it("everything that was said counts, and nothing is answered on the pull request", async () => {
+  it("a manual run counts every acceptance and answers nothing on the pull request", async () => {
     github.addComment(PR, "write", SAY, "2026-09-01T10:00:00Z");
     github.addComment(PR, "read", SAY, "2026-09-01T10:00:00Z");
     const { outputs, logs } = await step("workflow_dispatch", {}, { "pull-request": "12" });
@@ -367,20 +367,20 @@ describe("by hand", () => {
 });
 
 describe("when GitHub refuses", () => {
-  it("a token that can only read is told of once for the answer and once for the jobs", async () => {
+  it("a read-only token gives one warning for the answer and one for the jobs", async () => {
     const { code, outputs, warnings } = await comment("write", SAY, { token: "readonly" });
     expect([code, outputs.accepted]).toEqual([0, "true"]);
     expect(warnings).toEqual([expect.stringMatching(/pull-requests: write/), expect.stringMatching(/actions: write/)]);
   });
 
-  it("to show the run's artifacts, the acceptance is taken all the same", async () => {
+  it("a comment accepts even when GitHub refuses to list the run's artifacts", async () => {
     github.failure = ({ path: route }) => (/\/artifacts/.test(route) ? { kind: "status", status: 403 } : null);
     const { outputs, warnings } = await comment("write", SAY);
     expect(outputs.accepted).toBe("true");
     expect(warnings).toEqual([expect.stringMatching(/run the failed job again by hand/)]);
   });
 
-  it("to say who may write, the step fails and nothing is accepted", async () => {
+  it("the accept step fails and accepts nothing when GitHub refuses to show roles", async () => {
     github.failure = ({ path: route }) => (/\/permission$/.test(route) ? { kind: "status", status: 500 } : null);
     const { code, outputs } = await comment("write", SAY);
     expect([code, outputs.accepted]).toEqual([1, undefined]);

@@ -69,7 +69,7 @@ const sessions = async (): Promise<readonly string[]> => {
   return records.flatMap(({ record: one }) => one.epochs.flatMap(({ runs }) => runs.map(({ session }) => session)));
 };
 
-/** `GET /actions/runs`, out of what the double says of each run. */
+/** `GET /actions/runs`, from the runs of the double. */
 async function listRuns(call: Call): Promise<{ status: number; body: object }> {
   const one = actions.routes["/repos/{owner}/{repo}/actions/runs/{run_id}"]?.GET as Handler;
   const asked = call.request.query;
@@ -103,7 +103,7 @@ afterEach(async () => {
 });
 
 describe.skipIf(!zipped)("baselines in an artifact (packed by Python)", () => {
-  it("are those of the newest successful run of the default branch that has it", async () => {
+  it("baselines come from the newest successful run of the default branch that has the artifact", async () => {
     const name = recordName("train", FINGERPRINT);
     for (const id of [1, 2, 3]) actions.addRun({ ...RUN, id });
     actions.addArtifact(1, "baselines", zip({ [name]: record("old") }));
@@ -112,7 +112,7 @@ describe.skipIf(!zipped)("baselines in an artifact (packed by Python)", () => {
     expect(await sessions()).toEqual(["newer"]);
   });
 
-  it("are never those of a pull request, a fork, a failed run or another branch", async () => {
+  it("baselines never come from a pull request, a fork, a failed run or another branch", async () => {
     const bytes = zip({ [recordName("train", FINGERPRINT)]: record("foreign") });
     const foreign: Partial<DoubleRun>[] = [
       { event: "pull_request" },
@@ -128,7 +128,7 @@ describe.skipIf(!zipped)("baselines in an artifact (packed by Python)", () => {
     expect(await store().list()).toEqual({ exists: false, records: [], skipped: [] });
   });
 
-  it("that are damaged are skipped by name; bytes that are not those uploaded are none", async () => {
+  it("damaged baselines are skipped by name, and bytes that differ from the upload are refused", async () => {
     actions.addRun(RUN);
     const name = recordName("train", FINGERPRINT);
     actions.addArtifact(1, "baselines", zip({ [name]: "{", [recordName("serve", {})]: record("fine") }));
@@ -139,7 +139,7 @@ describe.skipIf(!zipped)("baselines in an artifact (packed by Python)", () => {
     await expect(store().list()).rejects.toMatchObject({ code: "BASELINE_STORE_UNREADABLE", kind: "error" });
   });
 
-  it("are only read, and say which permission is missing", async () => {
+  it("an artifact store of baselines is read-only and names the missing permission", async () => {
     await expect(store().update("train", FINGERPRINT, () => emptyRecord("", {}))).rejects.toMatchObject({
       code: "BASELINE_STORE_UNWRITABLE",
     });

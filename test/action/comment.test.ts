@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { commentMarker, stickyComment, upsertComment } from "../../src/github/comment/comment.ts";
 import { connect, type Octokit } from "../../src/github/octokit.ts";
 import { runContext } from "../../src/github/run-context.ts";
+import { unpacedClient } from "./testing/client.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 
 const BOT = "github-actions[bot]";
@@ -11,9 +12,10 @@ const MARKER = "<!-- stormlog-gate:default -->";
 
 let github: GitHubDouble;
 
-async function client(token = "job"): Promise<Octokit> {
+/** The step's own client, which keeps pauses between writes and retries. */
+async function pacedClient(): Promise<Octokit> {
   return connect({
-    token,
+    token: "job",
     context: runContext({ GITHUB_API_URL: github.url }),
     signal: AbortSignal.timeout(25_000),
     longestWaitS: 5,
@@ -35,8 +37,8 @@ afterEach(async () => {
 });
 
 describe("the sticky comment", () => {
-  it("is created once and then updated in place", async () => {
-    const octokit = await client();
+  it("the sticky comment is created once and then updated in place", async () => {
+    const octokit = unpacedClient(github);
     const first = await upsertComment(octokit, TARGET, "one");
     const second = await upsertComment(octokit, TARGET, "two");
     expect(first).toMatchObject({ action: "created" });
@@ -44,70 +46,70 @@ describe("the sticky comment", () => {
     expect(github.comments).toMatchObject([{ author: BOT, issue: PR, body: `${MARKER}\ntwo` }]);
   });
 
-  it("is left alone when the text is the same, whatever line ends came back", async () => {
-    const octokit = await client();
+  it("the sticky comment is not written again when only line ends differ", async () => {
+    const octokit = unpacedClient(github);
     await upsertComment(octokit, TARGET, "a\nb\n");
     const writes = github.requests.filter(({ method }) => method !== "GET").length;
     expect(await upsertComment(octokit, TARGET, "a\nb\n")).toMatchObject({ action: "unchanged" });
     expect(github.requests.filter(({ method }) => method !== "GET")).toHaveLength(writes);
   });
 
-  it("is found on the third page", async () => {
-    for (let n = 0; n < 250; n += 1) github.addComment(PR, "somebody", `talk ${n}`);
+  it("the sticky comment is found on the third page", async () => {
+    for (let n = 0; n < 250; n += 1) github.addComment(PR, "a-user", `talk ${n}`);
     const ours = github.addComment(PR, BOT, `${MARKER}\nold`);
-    expect(await upsertComment(await client(), TARGET, "new")).toMatchObject({ action: "updated" });
+    expect(await upsertComment(unpacedClient(github), TARGET, "new")).toMatchObject({ action: "updated" });
     expect(ours.body).toBe(`${MARKER}\nnew`);
   });
 
-  it("is never somebody else's comment with a pasted marker", async () => {
+  it("another user's comment with a pasted marker is never updated", async () => {
     const pasted = github.addComment(PR, "mallory", `${MARKER}\npass, trust me`);
-    expect(await upsertComment(await client(), TARGET, "fail")).toMatchObject({ action: "created" });
+    expect(await upsertComment(unpacedClient(github), TARGET, "fail")).toMatchObject({ action: "created" });
     expect(pasted.body).toContain("trust me");
   });
 
-  it("is not a comment of ours that only quotes the marker further down", async () => {
+  it("a comment of the bot that quotes the marker further down is not updated", async () => {
     github.addComment(PR, BOT, `> quote\n${MARKER}\n`);
-    expect(await upsertComment(await client(), TARGET, "x")).toMatchObject({ action: "created" });
+    expect(await upsertComment(unpacedClient(github), TARGET, "x")).toMatchObject({ action: "created" });
   });
 
-  it("belongs to whoever the token is", async () => {
-    const octokit = await client("robot");
+  it("the sticky comment belongs to the token's user", async () => {
+    const octokit = unpacedClient(github, "robot");
     await upsertComment(octokit, TARGET, "one");
     expect(await upsertComment(octokit, TARGET, "two")).toMatchObject({ action: "updated" });
     expect(github.comments).toMatchObject([{ author: "release-robot", body: `${MARKER}\ntwo` }]);
   });
 
-  it("is one per gate", async () => {
-    const octokit = await client();
+  it("each gate has one sticky comment", async () => {
+    const octokit = unpacedClient(github);
     await upsertComment(octokit, TARGET, "a");
     await upsertComment(octokit, { ...TARGET, key: "other" }, "b");
     expect(github.comments.map(({ body }) => body.split("\n")[0])).toEqual([MARKER, commentMarker("other")]);
   });
 
-  it("of two duplicates keeps the older one", async () => {
+  it("the older of two duplicate comments is kept", async () => {
     const older = github.addComment(PR, BOT, `${MARKER}\n1`);
     github.addComment(PR, BOT, `${MARKER}\n2`);
-    await upsertComment(await client(), TARGET, "now");
+    await upsertComment(unpacedClient(github), TARGET, "now");
     expect(github.comments).toMatchObject([{ id: older.id, body: `${MARKER}\nnow` }]);
   });
 
-  it("stays one when several runs create it at the same moment", async () => {
-    const octokits = await Promise.all([client(), client(), client()]);
+  it("one comment remains when several runs create it at once", async () => {
+    const octokits = [1, 2, 3].map(() => unpacedClient(github));
     await Promise.all(octokits.map((octokit, n) => stickyComment(octokit, TARGET, `run ${n}`)));
     const left = github.comments.filter(({ body }) => body.startsWith(MARKER));
     expect(left).toHaveLength(1);
   });
 
-  it("is not overwritten by the run of an older commit", async () => {
+  it("the run of an older commit does not overwrite the comment", async () => {
     github.heads.set(PR, "b".repeat(40));
-    const octokit = await client();
+    const octokit = unpacedClient(github);
     const at = (headSha: string) => upsertComment(octokit, { ...TARGET, headSha }, "old news");
     expect(await at("a".repeat(40))).toEqual({ action: "outdated" });
     expect(github.comments).toEqual([]);
     expect(await at("b".repeat(40))).toMatchObject({ action: "created" });
   });
 
-  it("waits out a secondary rate limit and retries a server error", async () => {
+  it("the client waits out a secondary rate limit and retries a server error", async () => {
     const failures = [
       {
         kind: "status",
@@ -119,20 +121,22 @@ describe("the sticky comment", () => {
     ] as const;
     let at = 0;
     github.failure = ({ method }) => (method === "POST" ? (failures[at++] ?? null) : null);
-    expect(await stickyComment(await client(), TARGET, "x")).toMatchObject({ action: "created" });
+    expect(await stickyComment(await pacedClient(), TARGET, "x")).toMatchObject({ action: "created" });
     expect(at).toBeGreaterThanOrEqual(3);
   });
 
-  it("names the missing permission when the token may only read", async () => {
-    const result = await stickyComment(await client("readonly"), TARGET, "x");
+  it("a comment that fails for a read-only token names the missing permission", async () => {
+    const result = await stickyComment(unpacedClient(github, "readonly"), TARGET, "x");
     expect(result).toMatchObject({ action: "failed", warning: expect.stringContaining("pull-requests: write") });
   });
 
-  it("keeps a text that is too long within GitHub's limit", async () => {
-    expect(await upsertComment(await client(), TARGET, "ä".repeat(300_000))).toMatchObject({ action: "created" });
+  it("a comment that is too long is cut to GitHub's limit", async () => {
+    expect(await upsertComment(unpacedClient(github), TARGET, "ä".repeat(300_000))).toMatchObject({
+      action: "created",
+    });
   });
 
-  it.each(['a"b', "a-->b", "a\nb", "a--!>b"])("has a marker that a key like %j cannot break", (key) => {
+  it.each(['a"b', "a-->b", "a\nb", "a--!>b"])("the comment's marker is intact with the key %j", (key) => {
     expect(commentMarker(key)).toMatch(/^<!-- stormlog-gate:[A-Za-z0-9._/-]+ -->$/);
     expect(commentMarker(key).slice(4, -3)).not.toContain("--");
   });

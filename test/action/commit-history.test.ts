@@ -35,7 +35,7 @@ function commit(message: string): string {
   return git("rev-parse", "HEAD");
 }
 
-/** What a job's checkout leaves: one commit, and no other branch. */
+/** A job's checkout: one commit, and no other branch. */
 function shallowClone(ref: string): string {
   const clone = path.join(directory, `clone-${ref.replaceAll("/", "-")}`);
   execFileSync("git", ["init", "--quiet", clone]);
@@ -100,7 +100,7 @@ afterEach(async () => {
 });
 
 describe("a shallow clone asks GitHub which baseline runs count", () => {
-  it("on a pull request: those behind the merge base, not what main or the change did since", async () => {
+  it("a shallow clone of a pull request counts the runs before the merge base only", async () => {
     const base = commit("base");
     git("checkout", "--quiet", "-b", "feature");
     const change = commit("change");
@@ -113,7 +113,7 @@ describe("a shallow clone asks GitHub which baseline runs count", () => {
     expect(answer.warnings).toEqual([]);
   });
 
-  it("of a merge commit, as pull requests are checked out, up to the main branch it was merged with", async () => {
+  it("a shallow clone of a merge commit counts runs up to the main branch that it merges", async () => {
     const base = commit("base");
     git("checkout", "--quiet", "-b", "feature");
     commit("change");
@@ -127,7 +127,7 @@ describe("a shallow clone asks GitHub which baseline runs count", () => {
     expect(sessions(answer)).toEqual(["base", "merged with"]);
   });
 
-  it("on the main branch: those behind what is checked out", async () => {
+  it("a shallow clone of the main branch counts the runs before its commit", async () => {
     const first = commit("first");
     const second = commit("second");
     const third = commit("third");
@@ -136,7 +136,7 @@ describe("a shallow clone asks GitHub which baseline runs count", () => {
     expect(sessions(await load(context(shallowClone("old"))))).toEqual(["first", "second"]);
   });
 
-  it("after a squash merge: the commits of the merged branch are on no ancestor", async () => {
+  it("a shallow clone does not count runs of a branch that was squash-merged", async () => {
     const base = commit("base");
     git("checkout", "--quiet", "-b", "feature");
     const change = commit("change");
@@ -147,7 +147,7 @@ describe("a shallow clone asks GitHub which baseline runs count", () => {
     expect(sessions(await load(context(shallowClone("main"))))).toEqual(["base", "squashed"]);
   });
 
-  it("after a force push: nothing of the history that was thrown away", async () => {
+  it("a shallow clone does not count runs of commits that a force push removed", async () => {
     commit("root");
     const dropped = commit("dropped");
     git("push", "--quiet", "origin", "main");
@@ -160,7 +160,7 @@ describe("a shallow clone asks GitHub which baseline runs count", () => {
     expect(answer).toMatchObject({ nextStep: expect.stringContaining("baseline refresh") });
   });
 
-  it("on a branch pull-request/<N>: against the branch that pull request N goes into", async () => {
+  it("a shallow clone of pull-request/<N> compares with the base branch of pull request N", async () => {
     const base = commit("base");
     git("checkout", "--quiet", "-b", "release");
     const released = commit("released");
@@ -174,19 +174,19 @@ describe("a shallow clone asks GitHub which baseline runs count", () => {
     expect(sessions(await load(context(shallowClone("pull-request/7"), env)))).toEqual(["base", "released"]);
   });
 
-  it("filters nothing, and says so, when GitHub does not answer", async () => {
+  it("a shallow clone counts all runs, with a note, when GitHub does not answer", async () => {
     const base = commit("base");
     git("push", "--quiet", "origin", "main");
-    await keep(run("base", base), run("nobody's", "0123456789abcdef0123456789abcdef01234567"));
+    await keep(run("base", base), run("unknown", "0123456789abcdef0123456789abcdef01234567"));
     const where = context(shallowClone("main"));
     github.failure = ({ path: asked }) =>
       asked.endsWith("/commits") ? { kind: "status", status: 403, message: "Resource not accessible" } : null;
     const answer = await load(where);
-    expect(sessions(answer)).toEqual(["base", "nobody's"]);
+    expect(sessions(answer)).toEqual(["base", "unknown"]);
     expect(answer.warnings).toEqual([expect.stringMatching(/not checked against the history.*contents: read/)]);
   });
 
-  it("looks far back in pages, and asks one by one only about what is left", async () => {
+  it("a shallow clone reads history by pages and asks singly for the remaining commits", async () => {
     const oldest = commit("oldest");
     const tree = git("rev-parse", "HEAD^{tree}");
     const lines = ["commit refs/heads/main"];

@@ -6,7 +6,7 @@ import { parseCommands } from "./testing/mini-runner.ts";
 const OURS = "::notice::ours\n";
 const ACTED = [{ command: "notice", properties: {}, message: "ours" }];
 
-/** What a runner obeys of a command's output behind the fence, with a command of ours after it. */
+/** The commands that a runner obeys in fenced output, with one of the step's own commands after it. */
 function obeyed(chunks: readonly (string | Uint8Array)[]): ReturnType<typeof parseCommands> {
   const written: Buffer[] = [];
   const write = (chunk: string | Uint8Array): void => void written.push(Buffer.from(chunk));
@@ -36,7 +36,7 @@ describe("output behind the fence", () => {
     expect(obeyed([output])).toEqual(ACTED);
   });
 
-  it("does nothing, whatever it is and wherever it is split", () => {
+  it("fenced output never acts, whatever it contains and wherever it is split", () => {
     const piece = fc.constantFrom(
       "::",
       "error",
@@ -62,7 +62,7 @@ describe("output behind the fence", () => {
     );
   });
 
-  it("would act without the fence: the reader is a real one", () => {
+  it("unfenced output acts, so that the parser of this test is a real one", () => {
     for (const text of ["::error::x", "a\r  ::error::x", "text ##[error]x"])
       expect(parseCommands(text)).toHaveLength(1);
   });

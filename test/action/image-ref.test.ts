@@ -41,7 +41,7 @@ afterEach(async () => {
 });
 
 describe("pictures of a pull request", () => {
-  it("are addressed at the commit that holds exactly these bytes", async () => {
+  it("pictures are addressed at the commit that has exactly these bytes", async () => {
     const images = [
       { key: "default", png: png(1) },
       { key: "default/py3.12, cuda 12", png: png(2) },
@@ -59,7 +59,7 @@ describe("pictures of a pull request", () => {
     expect(held.map((content) => [...content]).sort()).toEqual([[...png(1)], [...png(2)]]);
   });
 
-  it("of other legs stay, and the same picture again is no new commit", async () => {
+  it("pictures of other legs stay, and an unchanged picture makes no commit", async () => {
     const publish = (key: string, fill: number) =>
       publishImages(gitData, SERVER, { pullRequest: 7, images: [{ key, png: png(fill) }] });
     await publish("gate/a", 1);
@@ -72,7 +72,7 @@ describe("pictures of a pull request", () => {
     expect(repository.git("rev-list", "--count", imageRef(7))).toBe("2");
   });
 
-  it("of legs that publish at the same moment are all kept", async () => {
+  it("pictures of legs that publish at once are all kept", async () => {
     const keys = Array.from({ length: 8 }, (_, n) => `gate/leg-${n}`);
     await Promise.all(
       keys.map((key, n) =>
@@ -93,7 +93,7 @@ describe("pictures of a pull request", () => {
 });
 
 describe("old pictures", () => {
-  it("go with their pull request, or with their age, and one that fails keeps none of the others", async () => {
+  it("old pictures and those of closed pull requests are removed, even when one removal fails", async () => {
     for (const pullRequest of [1, 2, 3, 4]) {
       await publishImages(gitData, SERVER, { pullRequest, images: [{ key: "default", png: png(pullRequest) }] });
     }
@@ -109,7 +109,7 @@ describe("old pictures", () => {
   });
 });
 
-describe("the night", () => {
+describe("the nightly refresh", () => {
   const lines: string[] = [];
   const night = (): SubAction => ({
     input: () => undefined,
@@ -122,7 +122,7 @@ describe("the night", () => {
     setOutput: () => {},
   });
 
-  it("removes what closed pull requests left, and says in one warning what it needs when it may not", async () => {
+  it("the nightly refresh removes pictures of closed pull requests, or names the missing permission once", async () => {
     for (const pullRequest of [1, 2]) {
       await publishImages(gitData, SERVER, { pullRequest, images: [{ key: "default", png: png(1) }] });
     }
@@ -156,7 +156,7 @@ describe("whether a private repository's pictures are shown", () => {
   const check = (now = NOW) => checkImages({ octokit, gitData, repository: SERVER, now });
   const asked = (): number => github.requests.filter(({ path }) => path === "/markdown").length;
 
-  it("they are where the reader's own session fetches them; asked once", async () => {
+  it("pictures are shown where the reader's session fetches them, which is checked once", async () => {
     rendered =
       '<p><a href="x"><img src="https://github.test/octo/model/blob/1/check.png?raw=true" alt="picture"></a></p>';
     expect([await check(), await check()]).toEqual([{ kind: "shown" }, { kind: "shown" }]);
@@ -167,7 +167,7 @@ describe("whether a private repository's pictures are shown", () => {
     );
   });
 
-  it("they are not where a proxy without a session cannot get them; asked again after a month", async () => {
+  it("pictures are not shown where a proxy has to fetch them, which is checked again after a month", async () => {
     rendered = `<p><img src="${proxy.url}/0123/abc?a=1&amp;b=2" data-canonical-src="x"></p>`;
     expect(await check()).toEqual({ kind: "hidden", reason: expect.stringContaining("404") });
     expect(proxy.requests[0]).toMatchObject({ authorization: "", path: "/0123/abc" });
@@ -179,7 +179,7 @@ describe("whether a private repository's pictures are shown", () => {
     expect(asked()).toBe(2);
   });
 
-  it("a page instead of a picture, or none at all, is a no", async () => {
+  it("pictures are not shown when GitHub's answer is a page or missing", async () => {
     rendered = `<img src="${proxy.url}/login">`;
     proxy.failure = () => ({ kind: "text", text: "<html>", type: "text/html" });
     expect(await check()).toEqual({ kind: "hidden", reason: expect.stringContaining("text/html") });
@@ -188,7 +188,7 @@ describe("whether a private repository's pictures are shown", () => {
     expect(await check()).toEqual({ kind: "hidden", reason: expect.stringContaining("renders no picture") });
   });
 
-  it("the pixel is a picture", async () => {
+  it("the probing pixel is a valid PNG", async () => {
     rendered = "<p></p>";
     await check();
     const file = (await gitData.snapshot("refs/stormlog/images/check"))?.files.find(({ path }) =>

@@ -9,7 +9,7 @@ import { runContext } from "../../src/github/run-context.ts";
 import { type GateReport, scenarioReport, type Verdict } from "../../src/report/documents/model.ts";
 import type { Section } from "../../src/report/documents/section.ts";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
-import { buildSteps } from "./testing/build-steps.ts";
+import { builtSteps } from "./testing/build-steps.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 import type { Failure } from "./testing/http.ts";
 import { Job } from "./testing/job.ts";
@@ -18,12 +18,13 @@ import { ResultsDouble } from "./testing/results-double.ts";
 import { actionNode, azuriteBlobScript } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package directory as dist/ does.
-const BUILT = path.join(ROOT, "build/test-merge");
+const BUILT = await builtSteps();
 const BOT = "github-actions[bot]";
 const PR = 12;
 const HEAD = "a".repeat(40);
 
+/** How much faster the clock of a step runs: it measures nothing and mostly waits. */
+const CLOCK = 8;
 const node = actionNode();
 const azurite = azuriteBlobScript();
 const manifest = parse(readFileSync(path.join(ROOT, "merge/action.yml"), "utf8"));
@@ -33,10 +34,7 @@ let job: Job;
 
 beforeAll(async () => {
   if (azurite === null) return;
-  await Promise.all([
-    results.startWithBlobs(node, azurite),
-    buildSteps("test-merge", { merge: "src/actions/merge/main.ts" }),
-  ]);
+  await results.startWithBlobs(node, azurite);
 }, 60_000);
 
 afterAll(() => results.stop());
@@ -51,7 +49,7 @@ beforeEach(async () => {
   results.failure = () => null;
   job = new Job(github.url, results.url).pullRequest(PR, HEAD);
   for (const name of ["ACTIONS_RESULTS_URL", "ACTIONS_RUNTIME_TOKEN"]) vi.stubEnv(name, job.env[name]);
-  // The artifact client tells the job's log of every file it reads.
+  // The artifact client logs every file it reads.
   vi.spyOn(process.stdout, "write").mockReturnValue(true);
 });
 
@@ -71,7 +69,7 @@ const artifactJob = () => ({
   deadline: { ms: 30_000 },
 });
 
-/** Leave a section as the leg's own job does, with the real client. */
+/** Upload a section as the leg's own job does, with the real client. */
 async function leave(leg: string | null, word: Verdict, more: Partial<Section> & { report?: GateReport } = {}) {
   const section: Section = {
     gateId: "default",
@@ -90,10 +88,11 @@ async function leave(leg: string | null, word: Verdict, more: Partial<Section> &
 const merge = (inputs: Record<string, string> = {}, env: Record<string, string> = {}): Promise<StepResult> =>
   runStepFile({
     node,
-    script: path.join(BUILT, "merge.js"),
+    script: path.join(BUILT, "action/merge.js"),
     cwd: job.directory,
     env: { ...job.env, ...env },
     inputs: { token: "job", image: "mermaid", ...inputs },
+    clock: CLOCK,
   });
 
 const said = (result: StepResult, command: string): readonly string[] =>
@@ -136,7 +135,7 @@ function nodeReport(rank: number, word: Verdict): GateReport {
 }
 
 describe.skipIf(azurite === null)("the job after a matrix", () => {
-  it("says in one comment, one summary and its exit status what the worst leg says", async () => {
+  it("merge reports the worst leg in one comment, one summary and its exit status", async () => {
     await leave("linux", "pass");
     await leave("mac", "fail");
     await leave("windows", "unjudged");
@@ -162,7 +161,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect(result.log).toContain("6 runs");
   });
 
-  it("passes when all of them pass, and takes the place of the comment the legs wrote", async () => {
+  it("merge passes when all legs pass, and replaces the comment of the legs", async () => {
     github.addComment(PR, BOT, "<!-- stormlog-gate:default -->\nwritten by a leg");
     await leave("linux", "pass");
     await leave("mac", "warn");
@@ -176,7 +175,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
   it.each([
     ["a number", "3"],
     ["names", "linux,mac,windows"],
-  ])("never passes when a leg is missing that %s asked for", async (_how, expect_) => {
+  ])("merge never passes when a leg is missing that %s asked for", async (_how, expect_) => {
     await leave("linux", "pass");
     await leave("mac", "pass");
     const result = await merge({ expect: expect_, unjudged: "pass", "fail-on": "never" });
@@ -186,13 +185,13 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect(github.comments[0]?.body).toContain("unjudged");
   });
 
-  it("never passes when no leg has said anything", async () => {
+  it("merge never passes without a section", async () => {
     const result = await merge();
     expect(result, result.log).toMatchObject({ code: 6, outputs: { verdict: "unjudged", legs: "[]" } });
     expect(github.comments[0]?.body).toContain("No leg has reported");
   });
 
-  it("does not take a pass for one when GitHub recorded another result of the legs' job", async () => {
+  it("merge is an error when GitHub recorded a failure of the legs' job", async () => {
     await leave("linux", "pass");
     const result = await merge({ result: "failure" });
     expect(result, result.log).toMatchObject({ code: 1, outputs: { verdict: "error", "exit-code": "1" } });
@@ -201,7 +200,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect(said(result, "error").join()).toContain("GitHub recorded their job as failure");
   });
 
-  it("does with what is unjudged as it is told, and with a failure too", async () => {
+  it("merge exits as the inputs unjudged and fail-on ask", async () => {
     await leave("linux", "unjudged");
     expect((await merge({ comment: "never" })).code).toBe(0);
     expect((await merge({ comment: "never", unjudged: "fail" })).code).toBe(6);
@@ -218,7 +217,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect(github.requests.filter(({ method }) => method !== "GET")).toEqual([]);
   });
 
-  it("counts of a leg that ran again what its newest attempt says", async () => {
+  it("merge counts the newest attempt of a leg", async () => {
     await leave("linux", "fail");
     job.env.GITHUB_RUN_ATTEMPT = "2";
     await leave("linux", "pass");
@@ -228,7 +227,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect((await merge({ result: "success" })).summary).not.toContain("earlier attempt");
   });
 
-  it("takes what is no section for one that is missing", async () => {
+  it("merge counts an unreadable section as missing", async () => {
     await leave("linux", "pass");
     const upload = await uploadRaw(
       { ...artifactJob(), name: "stormlog-section-default-mac" },
@@ -241,7 +240,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect(result, result.log).toMatchObject({ code: 6, outputs: { verdict: "unjudged" } });
   });
 
-  it("does not believe a leg that calls itself better than its checks", async () => {
+  it("merge uses a leg's checks when its own verdict is better", async () => {
     const report = sampleReport("fail", { word: "pass", exit_code: 0 });
     await leave("linux", "pass", {
       report: { ...report, scenarios: report.scenarios.map((one) => ({ ...one, word: "pass" as const })) },
@@ -251,7 +250,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect(github.comments[0]?.body).toContain("better verdict than its own checks support");
   });
 
-  it("says what is wrong with an input", async () => {
+  it("merge names a wrong input", async () => {
     for (const [inputs, code] of [
       [{ expect: "0" }, "EXPECT_INVALID"],
       [{ unjudged: "maybe" }, "INPUT_INVALID"],
@@ -265,7 +264,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
 });
 
 describe.skipIf(azurite === null)("the job after the nodes of one job", () => {
-  it("is about one leg with all of their ranks", async () => {
+  it("merge joins the nodes of one job into one leg with all ranks", async () => {
     await leave("n0", "pass", { report: nodeReport(0, "pass") });
     await leave("n1", "fail", { report: nodeReport(1, "fail") });
     const result = await merge({ expect: "2" });
@@ -276,7 +275,7 @@ describe.skipIf(azurite === null)("the job after the nodes of one job", () => {
     expect(github.comments[0]?.body).toContain("n0&#43;n1");
   });
 
-  it("is no pass without a rank that the others tell of", async () => {
+  it("merge never passes when a rank of the job is missing", async () => {
     await leave("n0", "pass", { report: nodeReport(0, "pass") });
     const result = await merge({ unjudged: "fail" });
     expect(result, result.log).toMatchObject({ code: 6, outputs: { verdict: "unjudged" } });
@@ -284,8 +283,8 @@ describe.skipIf(azurite === null)("the job after the nodes of one job", () => {
   });
 });
 
-describe.skipIf(azurite === null)("when GitHub does not play along", () => {
-  it("the verdict stands without a comment, and one warning names the permission", async () => {
+describe.skipIf(azurite === null)("GitHub fails", () => {
+  it("merge keeps its verdict when the token may not write, with one warning", async () => {
     await leave("linux", "fail");
     const result = await merge({ token: "readonly" });
     expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail", "comment-url": "" } });
@@ -298,7 +297,7 @@ describe.skipIf(azurite === null)("when GitHub does not play along", () => {
     ["404", { kind: "status", status: 404, message: "Not Found" }],
     ["a connection that is cut", { kind: "cut" }],
   ])(
-    "the verdict stands with %s from the API",
+    "merge keeps its verdict with %s from the API",
     async (_name, failure) => {
       await leave("linux", "pass");
       github.failure = () => failure;
@@ -309,13 +308,13 @@ describe.skipIf(azurite === null)("when GitHub does not play along", () => {
     60_000,
   );
 
-  it("there is no verdict when nobody can say what the legs left", async () => {
+  it("merge is an error when the artifact service cannot be reached", async () => {
     const result = await merge({}, { ACTIONS_RESULTS_URL: "http://127.0.0.1:9" });
     expect(result, result.log).toMatchObject({ code: 1, outputs: { verdict: "error", "exit-code": "1" } });
     expect(said(result, "error").join()).toContain("SECTIONS_UNREADABLE");
   }, 180_000);
 
-  it("writes no comment outside a pull request", async () => {
+  it("merge writes no comment outside a pull request", async () => {
     await leave("linux", "pass");
     delete job.env.GITHUB_EVENT_PATH;
     expect(await merge()).toMatchObject({ code: 0, outputs: { verdict: "pass", "comment-url": "" } });

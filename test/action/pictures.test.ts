@@ -23,7 +23,7 @@ let lines: string[];
 function start(isPrivate: boolean): void {
   github.use(git.routes).use(repositoryRoutes(isPrivate));
   github.tokens.set("job", { login: BOT, write: true });
-  // Without the second between two writes that the real client keeps; the built step's tests have it.
+  // Without the real client's pauses between writes, which the tests of the built step have.
   octokit = getOctokit("job", { baseUrl: github.url }) as unknown as Octokit;
 }
 
@@ -59,7 +59,7 @@ afterEach(async () => {
 });
 
 describe("the comment's picture", () => {
-  it("is on the hidden ref of the pull request, pinned to its commit, and is the section's timeline", async () => {
+  it("the comment's picture is the section's timeline on the hidden ref, pinned to its commit", async () => {
     start(false);
     const section = sampleSection("fail");
     const result = await keep(async () => [section]);
@@ -73,7 +73,7 @@ describe("the comment's picture", () => {
     expect(stored).toBe((await renderTimelinePng(timeline)).byteLength);
   });
 
-  it("is replaced by that of the next push, and the pictures of other gates stay", async () => {
+  it("the next push replaces the comment's picture, and pictures of other gates stay", async () => {
     start(false);
     await keep(async () => [sampleSection("fail", { gateId: "gpu" })], { gateId: "gpu" });
     await keep(async () => [sampleSection("fail")]);
@@ -84,7 +84,7 @@ describe("the comment's picture", () => {
     expect(github.comments).toHaveLength(2);
   });
 
-  it("is shown for every leg that is not green, by its name", async () => {
+  it("every leg that does not pass has a picture with its name", async () => {
     start(false);
     const sections = (["fail", "pass", "unjudged"] as const).map((word, n) => sampleSection(word, { leg: `l${n}` }));
     await keep(async () => sections);
@@ -93,14 +93,14 @@ describe("the comment's picture", () => {
     expect(body()).toContain(`/blob/${commit}/default/l2.png?raw=true`);
   });
 
-  it("gives way to a chart in a private repository, without a word in the warnings", async () => {
+  it("a private repository gets a chart instead of a picture, without a warning", async () => {
     start(true);
     expect(await keep(async () => [sampleSection("fail")])).toMatchObject({ action: "created", warnings: [] });
     expect(body()).toContain("```mermaid");
     expect(writesToGit()).toBe(0);
   });
 
-  it("is shown in a private repository with image: ref, if GitHub shows what it holds", async () => {
+  it("a private repository gets a picture with image: ref if GitHub shows it", async () => {
     start(true);
     let source = "/octo/model/raw/x/check.png";
     const render = () => ({
@@ -113,12 +113,12 @@ describe("the comment's picture", () => {
     expect(body()).toContain(`/${git.git("rev-parse", REF)}/default.png?raw=true)`);
     git.git("update-ref", "-d", "refs/stormlog/images/check");
     source = `${github.url}/nothing-here`;
-    const told = await keep(async () => [sampleSection("fail", { leg: "other" })], { image: "ref" });
-    expect(told.warnings).toEqual([expect.stringMatching(/not shown: GitHub's image proxy answers 40\d/)]);
+    const result = await keep(async () => [sampleSection("fail", { leg: "other" })], { image: "ref" });
+    expect(result.warnings).toEqual([expect.stringMatching(/not shown: GitHub's image proxy answers 40\d/)]);
     expect(body()).toContain("```mermaid");
   });
 
-  it("gives way to a chart when the token may not write contents; only image: ref tells", async () => {
+  it("a token that may not write contents gets a chart, with a warning only for image: ref", async () => {
     start(false);
     github.failure = ({ method, path }) =>
       method !== "GET" && path.includes("/git/")
@@ -126,11 +126,11 @@ describe("the comment's picture", () => {
         : null;
     expect(await keep(async () => [sampleSection("fail")])).toMatchObject({ action: "created", warnings: [] });
     expect(body()).toContain("```mermaid");
-    const told = await keep(async () => [sampleSection("fail")], { image: "ref" });
-    expect(told.warnings).toEqual([expect.stringContaining("contents: write")]);
+    const result = await keep(async () => [sampleSection("fail")], { image: "ref" });
+    expect(result.warnings).toEqual([expect.stringContaining("contents: write")]);
   });
 
-  it("is not made for image: mermaid and image: none", async () => {
+  it("image: mermaid and image: none make no picture", async () => {
     start(false);
     await keep(async () => [sampleSection("fail")], { image: "mermaid" });
     expect(body()).toContain("```mermaid");
@@ -142,7 +142,7 @@ describe("the comment's picture", () => {
 });
 
 describe("a comment kept from sections", () => {
-  it("is written again until what is there is what it says", async () => {
+  it("the comment is written again until it matches the sections", async () => {
     start(true);
     const legs = ["a", "b", "c"].map((leg) => sampleSection("pass", { leg }));
     let reads = 0;
@@ -153,7 +153,7 @@ describe("a comment kept from sections", () => {
     expect(github.comments).toHaveLength(1);
   });
 
-  it("stands as written when the sections cannot be read again", async () => {
+  it("the comment stays as written when the sections cannot be read again", async () => {
     start(true);
     let reads = 0;
     const result = await keep(async () => {
@@ -164,7 +164,7 @@ describe("a comment kept from sections", () => {
     expect(lines.join()).toContain("the service is gone");
   });
 
-  it("is made anew when it is deleted just before it is updated", async () => {
+  it("the comment is created again when it is deleted just before its update", async () => {
     start(true);
     await keep(async () => [sampleSection("fail")]);
     const [first] = github.comments;
@@ -183,7 +183,7 @@ describe("a comment kept from sections", () => {
     expect(github.comments[0]?.id).not.toBe(first?.id);
   });
 
-  it("shows notes as plain text in a box", async () => {
+  it("the comment shows notes as plain text in a box", async () => {
     start(true);
     await keep(async () => [sampleSection("pass")], { notes: () => ["It says <b>pass</b>, but the job failed."] });
     expect(body()).toContain("> [!NOTE]\n> It says &#60;b&#62;pass");

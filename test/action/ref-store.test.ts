@@ -17,16 +17,16 @@ import { GitHubDouble } from "./testing/github-double.ts";
 const REF = "refs/stormlog/baselines";
 const REPOSITORY = { owner: "octo", repo: "model" };
 const FINGERPRINT = { backend: "cuda", device: "H100", world_size: 1 };
-const ROUNDS = Number(process.env.STORMLOG_TEST_WRITER_ROUNDS ?? "3");
-const WRITERS = 32;
-/** A hundredth of three years of nights, with the limit of commits as much smaller; all of them by the variable. */
-const REFRESHES = Number(process.env.STORMLOG_TEST_REFRESH_ROUNDS ?? "40");
-const MAX_COMMITS = REFRESHES >= 1000 ? MAX_HISTORY : 15;
+const ROUNDS = Number(process.env.STORMLOG_TEST_WRITER_ROUNDS ?? "1");
+const WRITERS = 16;
+/** A fiftieth of three years of nightly refreshes, with a smaller limit of commits; the variable asks for all. */
+const REFRESHES = Number(process.env.STORMLOG_TEST_REFRESH_ROUNDS ?? "20");
+const MAX_COMMITS = REFRESHES >= 1000 ? MAX_HISTORY : 10;
 
 let github: GitHubDouble;
 let repository: GitDataDouble;
 
-/** A client without the second between writes: here writers shall meet as closely as they can. */
+/** A client without pauses between writes, so that writers collide as often as possible. */
 function client(token = "job"): Octokit {
   return getOctokit(token, { baseUrl: github.url });
 }
@@ -69,11 +69,11 @@ afterEach(async () => {
 });
 
 describe("baselines on a ref over the API", () => {
-  it("are not there before the first is written", async () => {
+  it("a ref store does not exist before its first write", async () => {
     expect(await store().list()).toEqual({ exists: false, records: [], skipped: [] });
   });
 
-  it("are the same to the clone's own ref, both ways", async () => {
+  it("a ref store over the API and one in the clone read each other's records", async () => {
     await add(store(), "from the API");
     const local = openGitStore(`ref:${REF}`, repository.directory, REF);
     await add(local, "from the clone");
@@ -87,7 +87,7 @@ describe("baselines on a ref over the API", () => {
   });
 
   it.each(Array.from({ length: ROUNDS }, (_, round) => round + 1))(
-    `keep what ${WRITERS} writers add at once, round %d`,
+    `a ref store keeps the runs of ${WRITERS} concurrent writers, round %d`,
     async () => {
       const sessions = Array.from({ length: WRITERS }, (_, n) => `session-${n}`);
       await Promise.all(sessions.map((session) => add(store(), session)));
@@ -101,7 +101,7 @@ describe("baselines on a ref over the API", () => {
     120_000,
   );
 
-  it("cost one ref, one tree and the blobs of the scenario that is wanted", async () => {
+  it("a ref store reads one ref, one tree and the blobs of the requested scenario", async () => {
     const writer = store();
     for (const scenario of ["train", "serve", "eval"]) await add(writer, "s", scenario);
     await gitData().commit(REF, "a badge", async () => new Map([["badge.json", Buffer.from("{}")]]));
@@ -115,7 +115,7 @@ describe("baselines on a ref over the API", () => {
     ]);
   });
 
-  it("are never written over when they are damaged or of a newer version, and say so", async () => {
+  it("a ref store never overwrites a damaged or newer record", async () => {
     const name = recordName("train", FINGERPRINT);
     for (const [text, why] of [
       ['{"schema":', /not complete JSON/],
@@ -129,7 +129,7 @@ describe("baselines on a ref over the API", () => {
     }
   });
 
-  it("name the permission that is missing", async () => {
+  it("a ref store names the missing permission", async () => {
     const readonly = openRefStore(openGitData(client("readonly"), REPOSITORY), `ref:${REF}`, REF);
     await expect(add(readonly, "x")).rejects.toMatchObject({
       code: "BASELINE_STORE_UNWRITABLE",
@@ -143,7 +143,7 @@ describe("baselines on a ref over the API", () => {
     });
   });
 
-  it("are written once when GitHub moved the ref and its answer got lost", async () => {
+  it("a ref store writes once when GitHub moved the ref but its answer was lost", async () => {
     await add(store(), "first");
     let lost = 0;
     github.failure = ({ method, body }) => {
@@ -161,7 +161,7 @@ describe("baselines on a ref over the API", () => {
 describe("the history of the ref", () => {
   const MAX = 5;
 
-  it("begins anew when it is too long, with nothing lost under concurrent writers", async () => {
+  it("the ref's history restarts when it is too long, and concurrent writers lose nothing", async () => {
     const sessions = Array.from({ length: 12 }, (_, n) => `session-${n}`);
     for (const session of sessions.slice(0, 4)) await add(store({ maxHistory: MAX }), session);
     await Promise.all(sessions.slice(4).map((session) => add(store({ maxHistory: MAX }), session)));
@@ -170,7 +170,7 @@ describe("the history of the ref", () => {
     expect(repository.git("rev-list", "--count", "--max-parents=0", REF)).toBe("1");
   }, 60_000);
 
-  it("stays long, and says so once, where GitHub refuses to replace it", async () => {
+  it("the ref's history stays long, with one note, when GitHub refuses to replace it", async () => {
     github.graphQl = (query) =>
       query.includes("updateRefs")
         ? { data: { updateRefs: null }, errors: [{ type: "FORBIDDEN", path: ["updateRefs"], message: "not allowed" }] }
@@ -182,7 +182,7 @@ describe("the history of the ref", () => {
     expect(said).toEqual([expect.stringMatching(/stays as long as it is.*not allowed/)]);
   });
 
-  it(`keeps records and commits within their caps over ${REFRESHES} refreshes`, async () => {
+  it(`records and commits stay within their caps over ${REFRESHES} refreshes`, async () => {
     const nightly = store({ maxHistory: MAX_COMMITS });
     for (let night = 0; night < REFRESHES; night += 1) {
       await nightly.update("train", FINGERPRINT, (current) =>

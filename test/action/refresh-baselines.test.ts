@@ -3,13 +3,13 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildInto } from "../../scripts/build.mjs";
 import type { MeasuredRun } from "../../src/analysis/measurements.ts";
 import { addRuns, type BaselineRecord, emptyRecord } from "../../src/baseline/record.ts";
 import { serializeRecord } from "../../src/baseline/record-size.ts";
 import { recordName } from "../../src/baseline/store.ts";
 import { ANCHORS_FILE, anchorOf, serializeAnchors } from "../../src/gate/anchor.ts";
 import type { Fingerprint } from "../../src/telemetry/recording/model.ts";
+import { builtSteps } from "./testing/build-steps.ts";
 import { GitDataDouble } from "./testing/double/git-data.ts";
 import { HistoryDouble } from "./testing/double/history.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
@@ -17,13 +17,12 @@ import { Job } from "./testing/job.ts";
 import { runStepFile, type StepResult } from "./testing/mini-runner.ts";
 import { actionNode } from "./testing/tools.ts";
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package directory as dist/ does.
-const BUILT = path.join(ROOT, "build/test-refresh-baselines");
+const _ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const BUILT = await builtSteps();
 const REF = "refs/stormlog/baselines";
 const DAY_MS = 86_400_000;
 
-/** What a user of the gate meets when the baseline on the ref is not what it should be: by the built step, over GitHub's API. */
+/** The built step with an unusable baseline on the ref, read over GitHub's API. */
 describe.skipIf(process.platform !== "linux")("a baseline on the ref that cannot be compared with", () => {
   const github = new GitHubDouble();
   let git: GitDataDouble;
@@ -42,7 +41,7 @@ describe.skipIf(process.platform !== "linux")("a baseline on the ref that cannot
       timeoutMs: 60_000,
     });
 
-  /** A record as nights would have left it: five sessions of what was measured here, the newest so many days ago. */
+  /** A record as nightly runs leave it: five sessions of what was measured here, the newest so many days ago. */
   const record = (daysAgo: number, over: Fingerprint = {}): BaselineRecord => {
     const runs = [4, 3, 2, 1, 0].map((at) => ({
       measured: { ...measured, session: `night-${at}`, commit: null },
@@ -77,8 +76,6 @@ describe.skipIf(process.platform !== "linux")("a baseline on the ref that cannot
   const nameOf = (): string => recordName("train", fingerprint);
 
   beforeAll(async () => {
-    mkdirSync(BUILT, { recursive: true });
-    await buildInto(BUILT, { "action/main": "src/actions/gate/main.ts", guard: "src/measure/guard/main.ts" });
     job = new Job("", null);
     workspace = path.join(job.directory, "workspace");
     mkdirSync(workspace);
@@ -105,7 +102,7 @@ describe.skipIf(process.platform !== "linux")("a baseline on the ref that cannot
     expect(github.faults).toEqual([]);
   });
 
-  it("because there is none is unjudged, with the next step; and exits 6 where that is asked for", async () => {
+  it("a missing baseline is unjudged with a next step, and exits 6 with unjudged: fail", async () => {
     const result = await gate();
     expect([result.code, result.outputs.verdict], result.log).toEqual([0, "unjudged"]);
     expect(result.summary).toContain("unjudged");
@@ -119,13 +116,13 @@ describe.skipIf(process.platform !== "linux")("a baseline on the ref that cannot
     measured = document.runs[0];
   }, 60_000);
 
-  it("but is as it should be passes, which is what the other tries differ from", async () => {
+  it("a usable baseline passes, which is the control of the other tests", async () => {
     put(nameOf(), serializeRecord(record(1)));
     const result = await gate();
     expect([result.code, result.outputs.verdict], result.log).toEqual([0, "pass"]);
   }, 60_000);
 
-  it("but passes it fails all the same beyond a release anchor, which is a limit of its own", async () => {
+  it("a run within its baseline fails beyond a release anchor", async () => {
     put(nameOf(), serializeRecord(record(1)));
     const low = measured.series.map((series) => ({ ...series, peak_bytes: Math.round((series.peak_bytes ?? 0) / 2) }));
     const anchor = anchorOf("train", fingerprint, [{ ...measured, series: low }], {
@@ -162,35 +159,34 @@ describe.skipIf(process.platform !== "linux")("a baseline on the ref that cannot
       /stormlog&#46;baseline&#47;2|stormlog\.baseline\/2/,
     ],
     [
-      "holds only sessions that nobody approved",
+      "holds only sessions without an approval",
       () => [nameOf(), serializeRecord(record(1)).replaceAll('"approved":true', '"approved":false')],
       /approved/i,
     ],
   ])(
-    "because it %s is unjudged, with the reason and the next step, and never a pass",
+    "a baseline that %s is unjudged, with the reason and the next step",
     async (_what, make, reason) => {
       const [name, text] = make();
       put(name, text);
-      const result = await gate();
-      expect([result.code, result.outputs.verdict], result.log).toEqual([0, "unjudged"]);
-      const told = result.commands.map(({ message }) => message).join("\n") + result.summary;
-      expect(told).toMatch(reason);
-      expect(told).toMatch(/refresh|newer stormlog-gate/);
+      const result = await gate({ unjudged: "fail" });
+      expect([result.code, result.outputs.verdict], result.log).toEqual([6, "unjudged"]);
+      const shown = result.commands.map(({ message }) => message).join("\n") + result.summary;
+      expect(shown).toMatch(reason);
+      expect(shown).toMatch(/refresh|newer stormlog-gate/);
       const checks = JSON.parse(result.outputs.results ?? "[]")[0].checks as { limit: string; verdict: string }[];
       expect(checks.filter(({ limit }) => limit === "baseline").map(({ verdict }) => verdict)).not.toContain("fail");
-      expect((await gate({ unjudged: "fail" })).code).toBe(6);
     },
     60_000,
   );
 
-  it("because GitHub does not answer is unjudged too, and says so once", async () => {
+  it("a baseline that GitHub refuses to show is unjudged, with one warning", async () => {
     put(nameOf(), serializeRecord(record(1)));
     github.failure = ({ path: asked }) =>
       asked.includes("/git/") ? { kind: "status", status: 403, message: "no" } : null;
     const result = await gate();
     github.failure = () => null;
     expect([result.code, result.outputs.verdict], result.log).toEqual([0, "unjudged"]);
-    const told = result.commands.filter(({ message }) => message.includes("contents: read"));
-    expect(told).toHaveLength(1);
+    const shown = result.commands.filter(({ message }) => message.includes("contents: read"));
+    expect(shown).toHaveLength(1);
   }, 60_000);
 });

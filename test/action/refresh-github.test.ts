@@ -1,9 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { connect, type Octokit } from "../../src/github/octokit.ts";
 import { type Proposal, upsertProposal } from "../../src/github/repository/anchor-pull-request.ts";
 import { closeIssue, issueMarker, upsertIssue } from "../../src/github/repository/issue-upsert.ts";
-import { runContext } from "../../src/github/run-context.ts";
+import { unpacedClient } from "./testing/client.ts";
 import { GitDataDouble } from "./testing/double/git-data.ts";
 import { NightlyDouble } from "./testing/double/issues.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
@@ -15,16 +14,6 @@ const TARGET = { ...HERE, key: "default" };
 let github: GitHubDouble;
 let git: GitDataDouble;
 let nightly: NightlyDouble;
-
-async function client(token = "job"): Promise<Octokit> {
-  return connect({
-    token,
-    context: runContext({ GITHUB_API_URL: github.url }),
-    signal: AbortSignal.timeout(25_000),
-    longestWaitS: 2,
-    log: () => {},
-  });
-}
 
 beforeEach(async () => {
   github = new GitHubDouble();
@@ -45,15 +34,15 @@ afterEach(async () => {
 });
 
 describe("the one issue of a nightly gate", () => {
-  const red = { title: "Memory grew", body: "table\nof nights" };
+  const red = { title: "Memory grew", body: "table\nof runs" };
   const green = { title: "Memory grew (over)", body: "green again" };
 
-  it("is created once, updated in place, left alone when nothing changed, and closed when green", async () => {
-    const octokit = await client();
+  it("the nightly issue is created once, updated in place, and closed when the gate passes", async () => {
+    const octokit = unpacedClient(github);
     expect(await upsertIssue(octokit, TARGET, red)).toMatchObject({ action: "created" });
     expect(await upsertIssue(octokit, TARGET, red)).toMatchObject({ action: "unchanged" });
-    expect(await upsertIssue(octokit, TARGET, { ...red, body: "another night" })).toMatchObject({ action: "updated" });
-    expect(nightly.issues).toMatchObject([{ state: "open", body: `${issueMarker("default")}\nanother night` }]);
+    expect(await upsertIssue(octokit, TARGET, { ...red, body: "another run" })).toMatchObject({ action: "updated" });
+    expect(nightly.issues).toMatchObject([{ state: "open", body: `${issueMarker("default")}\nanother run` }]);
     expect(await closeIssue(octokit, TARGET, green)).toMatchObject({ action: "closed" });
     expect(nightly.issues).toMatchObject([{ state: "closed", title: green.title }]);
     expect(await closeIssue(octokit, TARGET, green)).toEqual({ action: "none" });
@@ -61,19 +50,19 @@ describe("the one issue of a nightly gate", () => {
     expect(nightly.issues.map(({ state }) => state)).toEqual(["closed", "open"]);
   });
 
-  it("is found behind hundreds of others, and is never somebody else's with a pasted marker", async () => {
-    const octokit = await client();
+  it("the nightly issue is found behind hundreds of others, and another user's pasted marker is ignored", async () => {
+    const octokit = unpacedClient(github);
     await upsertIssue(octokit, TARGET, red);
     nightly.addIssue("mallory", "mine", `${issueMarker("default")}\npaste`);
     nightly.addIssue(BOT, "quote", `> said\n${issueMarker("default")}`);
-    for (let n = 0; n < 230; n += 1) nightly.addIssue("somebody", `talk ${n}`, "hello");
+    for (let n = 0; n < 230; n += 1) nightly.addIssue("a-user", `talk ${n}`, "hello");
     expect(await upsertIssue(octokit, TARGET, { ...red, body: "next" })).toMatchObject({ action: "updated" });
     expect(nightly.issues.filter(({ body }) => body.includes("next"))).toHaveLength(1);
     expect(nightly.issues[1]?.body).toContain("paste");
   });
 
-  it("is one per key, and of duplicates the oldest stays", async () => {
-    const octokit = await client();
+  it("each key has one nightly issue, and the oldest duplicate stays", async () => {
+    const octokit = unpacedClient(github);
     const [older, newer] = [1, 2].map(() => nightly.addIssue(BOT, "x", `${issueMarker("default")}\nx`));
     await upsertIssue(octokit, { ...TARGET, key: "gpu" }, red);
     await upsertIssue(octokit, TARGET, red);
@@ -124,8 +113,8 @@ describe("a proposal to the main branch", () => {
 
   beforeEach(() => push("main", "README.md", "the project"));
 
-  it("is one pull request that a second night brings up to date", async () => {
-    const octokit = await client();
+  it("a proposal is one pull request, which the next nightly run updates", async () => {
+    const octokit = unpacedClient(github);
     expect(await upsertProposal(octokit, HERE, proposal("one"))).toMatchObject({ action: "created" });
     expect(await upsertProposal(octokit, HERE, proposal("one"))).toMatchObject({ action: "unchanged" });
     const tip = git.git("rev-parse", "refs/heads/stormlog/anchors-default");
@@ -135,28 +124,28 @@ describe("a proposal to the main branch", () => {
     expect(await upsertProposal(octokit, HERE, proposal("two", "higher still"))).toMatchObject({ action: "updated" });
     expect(nightly.proposals).toMatchObject([{ state: "open", body: "higher still" }]);
     expect(shown("refs/heads/stormlog/anchors-default")).toBe("two");
-    // Rebuilt on the newest main, with nothing of main lost.
+    // The branch is rebuilt on the newest main.
     expect(git.git("show", "refs/heads/stormlog/anchors-default:code")).toBe("moved on");
     expect(git.git("show", "refs/heads/stormlog/anchors-default:README.md")).toBe("the project");
     expect(git.git("rev-list", "--count", "refs/heads/main..refs/heads/stormlog/anchors-default")).toBe("1");
   });
 
-  it("is nothing when the main branch has it already", async () => {
+  it("a proposal that the main branch already has is not made", async () => {
     push("main", "stormlog-anchors.json", "one");
-    expect(await upsertProposal(await client(), HERE, proposal("one"))).toEqual({ action: "nothing" });
+    expect(await upsertProposal(unpacedClient(github), HERE, proposal("one"))).toEqual({ action: "nothing" });
     expect(nightly.proposals).toEqual([]);
   });
 
-  it("leaves a branch alone that a person pushed to", async () => {
-    const octokit = await client();
+  it("a proposal does not overwrite a branch that a person pushed to", async () => {
+    const octokit = unpacedClient(github);
     await upsertProposal(octokit, HERE, proposal("one"));
     push("stormlog/anchors-default", "stormlog-anchors.json", "a person's number");
     expect(await upsertProposal(octokit, HERE, proposal("two"))).toMatchObject({ action: "left" });
     expect(shown("refs/heads/stormlog/anchors-default")).toBe("a person's number");
   });
 
-  it("takes a closed pull request for a no, until its branch is deleted", async () => {
-    const octokit = await client();
+  it("a closed pull request declines the proposal until its branch is deleted", async () => {
+    const octokit = unpacedClient(github);
     await upsertProposal(octokit, HERE, proposal("one"));
     const [first] = nightly.proposals;
     if (first) first.state = "closed";
@@ -165,8 +154,8 @@ describe("a proposal to the main branch", () => {
     expect(await upsertProposal(octokit, HERE, proposal("two"))).toMatchObject({ action: "created" });
   });
 
-  it("says so when the repository forbids pull requests by Actions", async () => {
+  it("a proposal is an error when the repository forbids pull requests by Actions", async () => {
     nightly.mayOpenPullRequests = false;
-    await expect(upsertProposal(await client(), HERE, proposal("one"))).rejects.toMatchObject({ status: 403 });
+    await expect(upsertProposal(unpacedClient(github), HERE, proposal("one"))).rejects.toMatchObject({ status: 403 });
   });
 });

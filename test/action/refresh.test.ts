@@ -6,9 +6,9 @@ import { parseState } from "../../src/nightly/state.ts";
 import { openPull } from "./testing/double/pull-lookup.ts";
 import { NightlyRepository, workload } from "./testing/nightly-repository.ts";
 
-/** The story of a main branch: its first night, a breach, a level that somebody had accepted. */
-describe.skipIf(process.platform !== "linux")("nights of the main branch", () => {
-  const here = new NightlyRepository("test-refresh");
+/** Three nightly runs of a main branch: the first baseline, a breach, and a new level that was accepted. */
+describe.skipIf(process.platform !== "linux")("nightly runs of the main branch", () => {
+  const here = new NightlyRepository();
   const { github, git, nightly, people } = here;
   let difference = "";
 
@@ -18,13 +18,13 @@ describe.skipIf(process.platform !== "linux")("nights of the main branch", () =>
     expect(github.faults).toEqual([]);
   });
 
-  it("begin a baseline with a session that can be judged against, a badge and a history", async () => {
+  it("the first nightly run begins a usable baseline, a badge and a history", async () => {
     nightly.mayOpenPullRequests = false;
-    const first = await here.night({ mode: "advisory", "promote-after": "3", anchor: "propose" });
+    const first = await here.refresh({ mode: "advisory", "promote-after": "3", anchor: "propose" });
     nightly.mayOpenPullRequests = true;
     expect(first.code, first.log).toBe(0);
-    const said = { verdict: "unjudged", approved: "true", mode: "advisory", "fail-on": "never" };
-    expect(first.outputs).toMatchObject(said);
+    const expected = { verdict: "unjudged", approved: "true", mode: "advisory", "fail-on": "never" };
+    expect(first.outputs).toMatchObject(expected);
     expect(here.approvals()).toEqual([[true, true, true, true, true]]);
     expect(JSON.parse(here.onRef("badge.json"))).toEqual({
       schemaVersion: 1,
@@ -36,7 +36,7 @@ describe.skipIf(process.platform !== "linux")("nights of the main branch", () =>
       kind: "state",
       state: { nights: [{ scenario: "train", outcome: "seed", runs: 5 }] },
     });
-    // The first release anchor is proposed, as asked for: in an issue, as this repository forbids pull requests.
+    // The first release anchor is proposed in an issue, because this repository forbids pull requests.
     expect(nightly.issues).toMatchObject([{ state: "open", title: "Set the memory anchor of train" }]);
     expect(first.outputs["anchor-url"]).toContain("/issues/");
     const proposed = git.git("show", "refs/heads/stormlog/anchors-default:stormlog-anchors.json");
@@ -46,9 +46,9 @@ describe.skipIf(process.platform !== "linux")("nights of the main branch", () =>
     for (const one of nightly.issues) one.state = "closed";
   }, 120_000);
 
-  it("hold a breach back, saved and not approved, and tell it in one issue", async () => {
+  it("a nightly breach is saved without approval and reported in one issue", async () => {
     const commit = here.change({ "work.cjs": workload(112) }, "hold more");
-    const red = await here.night();
+    const red = await here.refresh();
     expect(red.code, red.log).toBe(4);
     expect(red.outputs).toMatchObject({ verdict: "fail", approved: "false", mode: "blocking" });
     const [runs] = here.approvals();
@@ -67,18 +67,18 @@ describe.skipIf(process.platform !== "linux")("nights of the main branch", () =>
     expect(open[0]?.body).toContain("accept: <reason>");
     expect(open[0]?.body).toContain(commit.slice(0, 10));
     expect(red.outputs["issue-url"]).toBe(`https://github.com/octo/model/issues/${open[0]?.number}`);
-    // A level that nobody accepted moves no anchor.
+    // A level without an acceptance moves no anchor.
     expect(nightly.proposals).toEqual([]);
   }, 120_000);
 
-  it("open a new level once it was accepted in its pull request, close the issue, and propose to move the anchor", async () => {
+  it("a breach accepted in its pull request opens a new level, closes the issue and proposes to move the anchor", async () => {
     const commit = here.inClone("rev-parse", "HEAD");
     people.roles.set("alice", "write");
     people.main.push(...here.inClone("rev-list", "--reverse", "HEAD").split("\n"));
     people.cameBy.set(commit, [{ number: 12, headSha: commit, merged: true }]);
     openPull(github, { number: 12, headSha: commit, state: "closed" });
     github.addComment(12, "alice", `/stormlog accept ${difference} larger activations on purpose`);
-    const accepted = await here.night({ mode: "advisory" });
+    const accepted = await here.refresh({ mode: "advisory" });
     expect(accepted.code, accepted.log).toBe(0);
     expect(accepted.outputs, accepted.log).toMatchObject({ approved: "true" });
     expect(here.record().epochs.map(({ reason }) => reason)).toEqual([

@@ -13,7 +13,7 @@ import { commentOptions, SAMPLE_COMMENTS, sampleSection } from "./testing/commen
 import { elementsOf, gfm, hasGfm, tableShapes } from "./testing/gfm.ts";
 import { markdownStyle, mermaidScript } from "./testing/tools.ts";
 
-/** Everything the template itself puts there. */
+/** Elements of the template. */
 const OURS = new Set(
   "h2 h3 h4 p strong em code pre table thead tbody tr th td ul li a img br sub details summary blockquote".split(" "),
 );
@@ -46,7 +46,7 @@ function hostileSection() {
 const ALL = Object.entries({ ...SAMPLE_COMMENTS, hostile: [hostileSection()] });
 
 describe.skipIf(!hasGfm)("the comment as GitHub's own renderer reads it", () => {
-  it.each(ALL)("%s: has the elements of our template and no others, and whole tables", (_name, sections) => {
+  it.each(ALL)("the comment %s has the template's elements only, and complete tables", (_name, sections) => {
     const html = gfm(renderComment(sections, commentOptions({ notes: [HOSTILE] })));
     const foreign = elementsOf(html).filter(({ name }) => !OURS.has(name));
     expect(foreign).toEqual([]);
@@ -63,9 +63,9 @@ describe.skipIf(!hasGfm)("the comment as GitHub's own renderer reads it", () => 
     }
   });
 
-  it("shows outside text as it is, but without what would act", () => {
+  it("the comment shows outside text without anything that acts", () => {
     const html = gfm(renderComment([hostileSection()], commentOptions()));
-    // Of code GitHub makes neither links nor mentions.
+    // GitHub makes neither links nor mentions in code.
     const plain = html
       .replace(/<pre>[\s\S]*?<\/pre>/g, "")
       .replace(/<[^>]*>/g, "")
@@ -78,7 +78,7 @@ describe.skipIf(!hasGfm)("the comment as GitHub's own renderer reads it", () => 
     expect(html.match(/<details>/g)).toHaveLength(html.match(/<\/details>/g)?.length ?? 0);
   });
 
-  it("folds everything of a pass but its verdict, its picture and its links", () => {
+  it("the comment of a pass folds everything but its verdict, its picture and its links", () => {
     const html = gfm(renderComment(SAMPLE_COMMENTS.pass ?? [], commentOptions()));
     const open = html.replace(/<details>[\s\S]*?<\/details>/g, "");
     expect(elementsOf(open).map(({ name }) => name)).toEqual([
@@ -129,7 +129,7 @@ describe.skipIf(!hasGfm || chromium === null || mermaid === null)("the comment i
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   it.each(["light", "dark"] as const)(
-    "is drawn whole by mermaid and fits its column, %s",
+    "the comment is drawn completely by mermaid and fits its column, %s",
     async (theme) => {
       const page = await BrowserPage.open(chromium as string, path.join(directory, theme), await writePage("fail"));
       try {
@@ -155,7 +155,7 @@ describe.skipIf(!hasGfm || chromium === null || mermaid === null)("the comment i
       }
 
       async function writePage(name: string, sections = SAMPLE_COMMENTS[name] ?? []): Promise<string> {
-        // Every second one with its picture, as where it can be shown.
+        // Two comments have a picture, as in a repository that can show it.
         const images = new Map<(typeof sections)[number], string>();
         if (name === "fail" || name === "matrix of six") {
           for (const [at, section] of picturedSections(sections).entries()) {

@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import { sampleReport, sampleScenario } from "../../src/report/testing/sample-report.ts";
 import { renderTimelinePng } from "../../src/report/timeline/timeline-png.ts";
 import { differenceOf } from "../../src/verdict/difference.ts";
-import { buildSteps } from "./testing/build-steps.ts";
+import { builtSteps } from "./testing/build-steps.ts";
 import { runReport } from "./testing/built-report.ts";
 import { GitDataDouble } from "./testing/double/git-data.ts";
 import { openPull } from "./testing/double/pull-lookup.ts";
@@ -27,15 +27,10 @@ const azurite = azuriteBlobScript();
 const stage = new StageTwo();
 const results = new ResultsDouble();
 let git: GitDataDouble;
-let built: string;
+const BUILT = await builtSteps();
 
 beforeAll(async () => {
-  const gate = { main: "test/action/testing/prepared-main.ts", report: "src/actions/report/main.ts" };
-  [built] = await Promise.all([
-    buildSteps("test-report", gate),
-    stage.start(),
-    azurite === null ? null : results.startWithBlobs(node, azurite),
-  ]);
+  await Promise.all([stage.start(), azurite === null ? null : results.startWithBlobs(node, azurite)]);
   git = new GitDataDouble();
   stage.github.use(git.routes).use(repositoryRoutes(false));
 }, 60_000);
@@ -55,15 +50,15 @@ afterEach(() => expect([...stage.faults, ...results.faults]).toEqual([]));
 
 const left = (bytes: Uint8Array = sectionBytes()): number => stage.actions.addArtifact(FORK_RUN, SECTION, bytes);
 const post = (inputs: Record<string, string> = {}, env = stage.env()): Promise<StepResult> =>
-  runReport(built, stage, { image: "mermaid", ...inputs }, { env });
+  runReport(stage, { image: "mermaid", ...inputs }, { env });
 const warnings = ({ commands }: StepResult): readonly string[] =>
   commands.filter(({ command }) => command === "warning").map(({ message }) => message);
 
 describe("after the run of a fork", () => {
-  it("posts the comment with a picture drawn anew from the numbers, and sets every output", async () => {
+  it("the report of a fork's run redraws the picture from the numbers and sets every output", async () => {
     stage.fork();
     left();
-    const result = await runReport(built, stage, { image: "auto" });
+    const result = await runReport(stage, { image: "auto" });
     expect(result).toMatchObject({ code: 0, outputs: { verdict: "fail", "pull-request": "12" } });
     expect(Object.keys(result.outputs).sort()).toEqual(Object.keys(manifest.outputs).sort());
     expect(warnings(result)).toEqual([]);
@@ -76,7 +71,7 @@ describe("after the run of a fork", () => {
     expect(stage.github.requests.map(({ authorization }) => authorization)).not.toContain("");
   });
 
-  it("keeps the one comment over pushes, green in the end", async () => {
+  it("the report keeps one comment over several pushes", async () => {
     for (const [sha, word] of [
       ["1", "fail"],
       ["2", "fail"],
@@ -96,7 +91,7 @@ describe("after the run of a fork", () => {
     expect(stage.comment).toContain("Memory gate: pass");
   });
 
-  it("reports all legs of a matrix in one comment", async () => {
+  it("the report shows all legs of a matrix in one comment", async () => {
     stage.fork();
     for (const leg of ["linux", "mac", "windows"]) {
       const report = sampleReport(leg === "mac" ? "fail" : "pass");
@@ -106,7 +101,7 @@ describe("after the run of a fork", () => {
     expect(stage.comment).toContain("1 of 3 legs");
   });
 
-  it("says that nothing is known when the run left nothing", async () => {
+  it("the report of a run without a section is unjudged", async () => {
     stage.fork();
     const result = await post({ "fail-on": "regression" });
     expect(result).toMatchObject({ code: 6, outputs: { verdict: "" } });
@@ -114,20 +109,20 @@ describe("after the run of a fork", () => {
     expect(stage.comment).toContain("https://github.com/octo/model/actions/runs/501");
   });
 
-  it("says nothing when the run was skipped", async () => {
+  it("the report writes nothing when the run was skipped", async () => {
     stage.fork({ conclusion: "skipped" });
     expect((await post()).code).toBe(0);
     expect(stage.github.comments).toEqual([]);
   });
 
-  it("does not comment when it is told not to, and tells the verdict all the same", async () => {
+  it("the report with comment: never sets the verdict without a comment", async () => {
     stage.fork();
     left();
     expect((await post({ comment: "never" })).outputs).toMatchObject({ verdict: "fail", "comment-url": "" });
     expect(stage.github.comments).toEqual([]);
   });
 
-  it("fails as the gate did when it is asked to, and never otherwise", async () => {
+  it("the report exits as the gate did with fail-on: regression only", async () => {
     stage.fork();
     left();
     expect((await post({ "fail-on": "regression" })).code).toBe(4);
@@ -149,7 +144,7 @@ describe("after the run of a fork", () => {
     return sectionBytes({ report: sampleReport("warn", { scenarios: [scenario] }) });
   };
 
-  it("does not believe a fork that its difference was accepted", async () => {
+  it("the report ignores an acceptance that only the fork claims", async () => {
     stage.fork();
     left(claims());
     expect((await post()).outputs.verdict).toBe("fail");
@@ -157,7 +152,7 @@ describe("after the run of a fork", () => {
     expect(stage.comment).not.toContain("Accepted by");
   });
 
-  it("believes who accepted it on GitHub with write permission, and shows that person's own words", async () => {
+  it("the report shows the acceptance of a user with write permission, with the user's own reason", async () => {
     stage.fork();
     left(claims());
     stage.people.roles.set("maintainer", "write").set("mallory", "read");
@@ -172,8 +167,8 @@ describe("after the run of a fork", () => {
   });
 });
 
-describe("what GitHub refuses is one warning", () => {
-  it("a token that may only read", async () => {
+describe("GitHub refuses a request of the report", () => {
+  it("the report with a read-only token gives one warning", async () => {
     stage.fork();
     left();
     const result = await post({ token: "readonly" });
@@ -181,7 +176,7 @@ describe("what GitHub refuses is one warning", () => {
     expect(warnings(result)).toEqual([expect.stringContaining("pull-requests: write")]);
   });
 
-  it.each([403, 404, 500])("%i for the run", async (status) => {
+  it.each([403, 404, 500])("the report gives one warning when GitHub answers %i for the run", async (status) => {
     stage.fork();
     left();
     stage.github.failure = ({ path: asked }) =>
@@ -192,27 +187,30 @@ describe("what GitHub refuses is one warning", () => {
     if (status !== 500) expect(warnings(result)[0]).toContain("actions: read");
   });
 
-  it.each(["cut", "endless"] as const)("bytes that are %s", async (kind) => {
-    stage.fork();
-    left();
-    stage.actions.store.failure = () => ({ kind });
-    const result = await post();
-    expect(result.code).toBe(0);
-    expect(result.outputs.verdict).toBe("");
-    expect(warnings(result).length).toBeLessThanOrEqual(1);
-  });
+  it.each(["cut", "endless"] as const)(
+    "the report gives at most one warning for an artifact whose bytes are %s",
+    async (kind) => {
+      stage.fork();
+      left();
+      stage.actions.store.failure = () => ({ kind });
+      const result = await post();
+      expect(result.code).toBe(0);
+      expect(result.outputs.verdict).toBe("");
+      expect(warnings(result).length).toBeLessThanOrEqual(1);
+    },
+  );
 
-  it("a store that never answers, for no longer than the step may take", async () => {
+  it("the report ends by timeout-minutes when the artifact store never answers", async () => {
     stage.fork();
     left();
     stage.actions.store.failure = () => ({ kind: "hang" });
-    const result = await post({ "timeout-minutes": "0.05" });
-    expect(result.seconds).toBeLessThan(10);
+    const result = await post({ "timeout-minutes": "0.2" });
+    expect(stage.actions.store.requests).not.toEqual([]);
     expect(result.code).toBe(1);
     expect(result.log).toContain("STEP_TIMEOUT");
   });
 
-  it("no token at all is a mistake of the workflow", async () => {
+  it("the report without a token is a usage error", async () => {
     const result = await post({ token: "" });
     expect(result).toMatchObject({ code: 2 });
     expect(result.log).toContain("NO_TOKEN");
@@ -226,7 +224,7 @@ describe("a pull request that was closed", () => {
     return stage.env({ action: "closed", pull_request: pull }, event);
   };
 
-  it("loses its pictures, and other pull requests keep theirs", async () => {
+  it("a closed pull request loses its pictures, and other pull requests keep theirs", async () => {
     git.git("update-ref", IMAGES, git.git("commit-tree", "-m", "x", git.git("mktree")));
     git.git("update-ref", "refs/stormlog/images/pr-13", IMAGES);
     const result = await post({}, closed("pull_request_target"));
@@ -235,11 +233,11 @@ describe("a pull request that was closed", () => {
     expect(stage.github.comments).toEqual([]);
   });
 
-  it("had none: nothing is said", async () => {
+  it("a closed pull request without pictures gives no warning", async () => {
     expect(warnings(await post({}, closed()))).toEqual([]);
   });
 
-  it("of a fork, whose token may not: one warning", async () => {
+  it("a closed pull request of a fork gives one warning when the token may not delete pictures", async () => {
     git.git("update-ref", IMAGES, "refs/stormlog/images/pr-13");
     const result = await post({ token: "readonly" }, closed());
     expect(result.code).toBe(0);
@@ -258,13 +256,13 @@ describe.skipIf(azurite === null)("after the gate in the same run", () => {
   const gate = (run: string): Promise<StepResult> =>
     runStepFile({
       node,
-      script: path.join(built, "main.js"),
+      script: path.join(BUILT, "action/prepared.js"),
       cwd: job.directory,
       env: job.env,
       inputs: { token: "readonly", comment: "never", run },
     });
 
-  it("posts what the gate's job may not post itself, without any permission to read artifacts", async () => {
+  it("the report in the gate's run posts its comment without permission to read artifacts", async () => {
     expect((await gate("fail")).code).toBe(4);
     const result = await post({ image: "auto" }, job.env);
     expect(result).toMatchObject({ code: 0, outputs: { verdict: "fail", "pull-request": "12" } });
@@ -274,7 +272,7 @@ describe.skipIf(azurite === null)("after the gate in the same run", () => {
     expect(stage.github.requests.some(({ path: asked }) => asked.includes("/actions/"))).toBe(false);
   });
 
-  it("posts for a branch that copy-pr-bot made, by its number and its commit", async () => {
+  it("the report posts for a branch of copy-pr-bot by its number and commit", async () => {
     await gate("unjudged");
     const env: Record<string, string> = {
       ...job.env,
@@ -289,7 +287,7 @@ describe.skipIf(azurite === null)("after the gate in the same run", () => {
     expect(stage.github.comments).toEqual([]);
   });
 
-  it("tells the verdict of a run that is about no pull request", async () => {
+  it("the report sets the verdict of a run without a pull request", async () => {
     await gate("fail");
     const env: Record<string, string> = { ...job.env, GITHUB_EVENT_NAME: "schedule" };
     delete env.GITHUB_EVENT_PATH;
@@ -297,7 +295,7 @@ describe.skipIf(azurite === null)("after the gate in the same run", () => {
     expect(stage.github.comments).toEqual([]);
   });
 
-  it("says so when the gate's job left nothing", async () => {
+  it("the report is unjudged when the gate's job left no section", async () => {
     const result = await post({}, job.env);
     expect(result).toMatchObject({ code: 0, outputs: { verdict: "" } });
     expect(stage.comment).toContain("Memory gate: unjudged");
@@ -305,12 +303,12 @@ describe.skipIf(azurite === null)("after the gate in the same run", () => {
 });
 
 describe("action.yml of the report", () => {
-  it("has every input that is read, and no other", () => {
+  it("action.yml of the report has exactly the inputs that are read", () => {
     const names = ["comment", "fail-on", "gate-id", "image", "run-id", "timeout-minutes", "token"];
     expect(Object.keys(manifest.inputs).sort()).toEqual(names);
   });
 
-  it("has its inputs in the table of its README", () => {
+  it("the README of the report has all inputs and outputs in its table", () => {
     const readme = readFileSync(path.join(ROOT, "report/README.md"), "utf8");
     for (const name of [...Object.keys(manifest.inputs), ...Object.keys(manifest.outputs)]) {
       expect(readme).toContain(`| \`${name}\``);

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildInto } from "../../scripts/build.mjs";
+import { builtSteps } from "./testing/build-steps.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 import { Job } from "./testing/job.ts";
 import { runStepFile, type StepResult } from "./testing/mini-runner.ts";
@@ -12,13 +12,13 @@ import { runtimeToken } from "./testing/results-double.ts";
 import { actionNode } from "./testing/tools.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Within the package, so that the built file finds its package directory as dist/ does.
-const BUILT = path.join(ROOT, "build/test-secrets");
+const BUILT = await builtSteps();
 const HUNTER = path.join(ROOT, "test/action/fixtures/hunter.mjs");
-const NOBODY = 65534;
+const UNPRIVILEGED = 65534;
 
 const isRoot = process.getuid?.() === 0;
-const canDrop = isRoot && spawnSync("setpriv", ["--reuid", String(NOBODY), "--clear-groups", "true"]).status === 0;
+const canDrop =
+  isRoot && spawnSync("setpriv", ["--reuid", String(UNPRIVILEGED), "--clear-groups", "true"]).status === 0;
 const linux = process.platform === "linux";
 
 const canary = (kind: string): string => `canary-${randomBytes(16).toString("hex")}-${kind}`;
@@ -30,7 +30,7 @@ const SECRETS = {
   github: canary("github"),
   state: canary("state"),
 } as const;
-/** What the hunter may find, so that finding nothing means something. */
+/** Secrets that the hunter finds, as a control. */
 const DECOYS = { file: canary("file"), process: canary("process") } as const;
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -44,15 +44,13 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
   let bundle: string;
 
   beforeAll(async () => {
-    mkdirSync(BUILT, { recursive: true });
-    await buildInto(BUILT, { "action/main": "src/actions/gate/main.ts", guard: "src/measure/guard/main.ts" });
     await github.start();
     github.tokens.set(SECRETS.token, { login: "github-actions[bot]", write: true });
     job = new Job(github.url, null).pullRequest(3, "a".repeat(40));
     node = path.join(job.directory, "node");
-    // The runner's own user is no root, except in a container: both are tried where this is root.
-    const drop = canDrop ? `setpriv --reuid=${NOBODY} --regid=${NOBODY} --clear-groups ` : "";
-    const owned = canDrop ? `chown -R ${NOBODY} "$RUNNER_TEMP" "$(dirname "$GITHUB_OUTPUT")"\n` : "";
+    // The runner's user is root only in a container: both are tried where this is root.
+    const drop = canDrop ? `setpriv --reuid=${UNPRIVILEGED} --regid=${UNPRIVILEGED} --clear-groups ` : "";
+    const owned = canDrop ? `chown -R ${UNPRIVILEGED} "$RUNNER_TEMP" "$(dirname "$GITHUB_OUTPUT")"\n` : "";
     writeFileSync(node, `#!/bin/sh\n${owned}exec ${drop}${actionNode()} "$@"\n`);
     chmodSync(node, 0o755);
     chmodSync(job.directory, 0o755);
@@ -82,13 +80,13 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
         ACTIONS_RUNTIME_TOKEN: `${runtimeToken()}${SECRETS.runtime}`,
         ACTIONS_ID_TOKEN_REQUEST_TOKEN: SECRETS.oidc,
         ACTIONS_ID_TOKEN_REQUEST_URL: "https://example.org",
-        // The same token under a name of the job's own.
+        // The same token under another name.
         DEPLOY_TOKEN: SECRETS.token,
         STATE_other: SECRETS.state,
       },
       inputs: {
         token: SECRETS.token,
-        run: `${process.execPath} ${HUNTER} ${job.directory}/temp ${job.directory} $(dirname ${BUILT})/test-secrets`,
+        run: `${process.execPath} ${HUNTER} ${job.directory}/temp ${job.directory} $(dirname ${BUILT})/${path.basename(BUILT)}`,
         baseline: "none",
         unjudged: "pass",
         probe: "off",
@@ -99,28 +97,28 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
   const finds = ({ log }: StepResult): readonly string[] =>
     [...log.matchAll(/^FOUND (\S+) (\S+)$/gm)].map(([, place, text = ""]) => `${Buffer.from(text, "base64")} ${place}`);
 
-  it("finds what is not hidden: the hunt is a real one", () => {
+  it("a measured command finds secrets that are not hidden, which is the control", () => {
     const found = finds(result).join("\n");
     for (const decoy of Object.values(DECOYS)) expect(found, result.log).toContain(decoy);
   });
 
   it.skipIf(isRoot && !canDrop)(
-    "finds no token in its environment, in /proc, in memory, in files or descriptors",
+    "a measured command finds no token in its environment, /proc, memory, files or descriptors",
     () => {
       const secrets = Object.values(SECRETS);
       expect(finds(result).filter((line) => secrets.some((secret) => line.includes(secret)))).toEqual([]);
-      // The step's own process was there and closed, not just overlooked.
+      // The step's process was found and is closed.
       expect(result.log).toMatch(/^STEP (\d+) DENIED .*\/proc\/\1\/environ .*\/proc\/\1\/mem/m);
     },
   );
 
-  it("finds no token in its own environment and arguments, whoever it runs as", async () => {
+  it("a measured command finds no token in its environment and arguments as any user", async () => {
     const asRoot = canDrop ? await hunt(actionNode()) : result;
     const own = finds(asRoot).filter((line) => / (environment|arguments)$/.test(line));
     expect(own).toEqual([]);
   }, 60_000);
 
-  it("leaves no token in the bundle, the log, the outputs or the summary", () => {
+  it("the bundle, the log, the outputs and the summary contain no token", () => {
     const kept = [result.log.replace(/^::add-mask::.*$/gm, ""), JSON.stringify(result.outputs), result.summary];
     for (const entry of readdirSync(bundle, { recursive: true, withFileTypes: true })) {
       if (entry.isFile()) kept.push(readFileSync(path.join(entry.parentPath, entry.name), "latin1"));
@@ -134,7 +132,7 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
     );
   });
 
-  it("cannot set outputs, variables or PATH through the runner's files, which it finds by their directory", async () => {
+  it("a measured command cannot set outputs, variables or PATH through the runner's files", async () => {
     const files = path.join(job.directory, "files");
     const forged = await runStepFile({
       node: actionNode(),
@@ -161,8 +159,8 @@ describe.skipIf(!linux)("a measured command that hunts for the job's tokens", ()
     for (const { parentPath, name } of evidence) {
       expect(readFileSync(path.join(parentPath, name), "latin1")).not.toContain("hunter2-of-mine");
     }
-    const told = forged.commands.filter(({ message }) => /wrote to files of this step/.test(message));
-    expect(told.map(({ message }) => message)).toEqual([
+    const warned = forged.commands.filter(({ message }) => /wrote to files of this step/.test(message));
+    expect(warned.map(({ message }) => message)).toEqual([
       "The measured command wrote to files of this step (GITHUB_ENV, GITHUB_OUTPUT, GITHUB_PATH, GITHUB_STATE, GITHUB_STEP_SUMMARY). What it wrote was dropped.",
     ]);
   }, 60_000);

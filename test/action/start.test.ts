@@ -28,7 +28,7 @@ describe("what a step starts with", () => {
 
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  it("is small: own code below 150 kB, packages below 40 kB", () => {
+  it("a step starts with less than 150 kB of own code and 40 kB of packages", () => {
     const steps = Object.entries(sizes).filter(([name]) => name.startsWith("action/"));
     expect(steps.length).toBeGreaterThanOrEqual(2);
     for (const [name, { own, packages }] of steps) {
@@ -37,17 +37,18 @@ describe("what a step starts with", () => {
     }
   });
 
-  it("holds no HTTP client, no engine and no renderer", () => {
+  it("a step starts without an HTTP client, an engine or a renderer", () => {
     for (const file of readdirSync(path.join(dist, "action"))) {
       const text = startText(dist, `action/${file}`);
       expect(text.length, file).toBeLessThan(200_000);
-      // Words that survive minifying: undici's errors, the artifact service, the Parquet writer, the picture's renderer.
+      // Strings that survive minifying: undici's errors, the artifact service, the Parquet writer, the picture's
+      // renderer.
       for (const word of ["UND_ERR_HEADERS_TIMEOUT", "CreateArtifact", "PAR1", "index_bg.wasm"])
         expect(text.includes(word), `${file}: ${word}`).toBe(false);
     }
   });
 
-  it("loads the rest when it is wanted: the words are there, elsewhere", () => {
+  it("a step's other chunks contain the HTTP client, the engine and the renderer", () => {
     const chunks = readdirSync(path.join(dist, "chunks")).map((name) =>
       readFileSync(path.join(dist, "chunks", name), "utf8"),
     );
@@ -59,7 +60,7 @@ describe("what a step starts with", () => {
     }
   });
 
-  it("fails the build when it grows: a step that starts with an HTTP client", async () => {
+  it("a build fails when a step starts with an HTTP client", async () => {
     const heavy = path.join("build", `heavy-start-${process.pid}.ts`);
     writeFileSync(
       path.join(ROOT, heavy),
@@ -74,7 +75,7 @@ describe("what a step starts with", () => {
     }
   });
 
-  it("is the same, byte for byte, in another directory", async () => {
+  it("a build is the same byte for byte in another directory", async () => {
     const again = path.join(directory, "elsewhere/deeper/dist");
     await buildInto(again);
     expect(directoryHashes(again)).toEqual(directoryHashes(dist));

@@ -27,7 +27,7 @@ describe.skipIf(workflowTool("act") === null)(`what init writes, under act (${HO
     user.remove();
   });
 
-  it("measures in one job and reports in the other: red on a leak, with one comment that says so", async () => {
+  it("the workflow of init measures in one job and reports a leak in the other, with one comment", async () => {
     user.write("train.mjs", readFileSync(path.join(packageRoot(), "leak-lab/demo/workload.mjs")));
     expect(ranInit(user.directory).code).toBe(0);
     const config = readFileSync(path.join(user.directory, "stormlog-gate.yml"), "utf8");
@@ -42,7 +42,7 @@ describe.skipIf(workflowTool("act") === null)(`what init writes, under act (${HO
     const { code, log, artifacts } = await runAct({
       cwd: user.directory,
       workflow: ".github/workflows/memory-gate.yml",
-      // With what it needs: the job that measures.
+      // Includes the job that it needs, which measures.
       job: "report",
       nodeDirectory: path.dirname(actionNode()),
       apiUrl: github.url,

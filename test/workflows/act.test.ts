@@ -64,7 +64,7 @@ describe.skipIf(workflowTool("act") === null)(`the project's own workflow under 
   });
 
   it(
-    "turns red on the leak, with the line in the log and the evidence in act's artifact service",
+    "the project's workflow fails on the leak, with the line in the log and the evidence uploaded",
     async () => {
       const { code, log, artifacts } = await push("leaky");
       expect(code, log).toBe(1);
@@ -73,7 +73,7 @@ describe.skipIf(workflowTool("act") === null)(`the project's own workflow under 
       expect(log).toContain("verdict fail, class leak, peak");
       expect(log).toContain("Success - Post Stormlog Gate");
       expect(log).toContain("Job failed");
-      // What the measured command printed between the stop and its token acts as nothing.
+      // Output of the measured command between the stop and its token does not act.
       expect(log).toMatch(/::stop-commands::stormlog-\w+/);
       const bundle = artifacts.get("stormlog-default-demo");
       expect([...artifacts.keys()]).toContain("stormlog-default-demo");
@@ -84,7 +84,7 @@ describe.skipIf(workflowTool("act") === null)(`the project's own workflow under 
   );
 
   it(
-    "turns green on the fix",
+    "the project's workflow passes the fix",
     async () => {
       const { code, log, artifacts } = await push("fixed");
       expect(code, log).toBe(0);

@@ -55,7 +55,7 @@ function lintAll(): void {
 const linted = workflowTool("actionlint") !== null && workflowTool("zizmor") !== null;
 
 describe("init", () => {
-  it("writes the configuration and four workflows, and says what to do next", () => {
+  it("init writes the configuration and four workflows, and prints the next steps", () => {
     const { code, stdout } = init();
     expect(code).toBe(0);
     expect(workflowFiles()).toEqual(FILES);
@@ -64,11 +64,11 @@ describe("init", () => {
     expect(stdout).toContain("--runner LABELS names yours");
     const config = loadConfig(path.join(repository.directory, "stormlog-gate.yml"));
     expect(config.scenarios.map(({ name }) => name)).toEqual(["train"]);
-    // What it leaves to the defaults: the nightly ref first.
+    // The default baseline is the nightly ref.
     expect(config.baseline).toBeUndefined();
   });
 
-  it("overwrites nothing without --force", () => {
+  it("init overwrites nothing without --force", () => {
     repository.write("stormlog-gate.yml", "mine\n");
     repository.write(".github/workflows/memory-gate.yml", "mine too\n");
     const kept = init(["--json"]);
@@ -79,7 +79,7 @@ describe("init", () => {
     expect(text("memory-gate.yml")).toContain("name: Memory gate");
   });
 
-  it("gives the job that runs the change nothing to write with, and the one that writes no code of the change", () => {
+  it("init gives the measuring job no write permission and the writing job no code of the change", () => {
     init();
     const { gate, report } = workflow("memory-gate.yml").jobs;
     expect(gate?.permissions).toEqual({ contents: "read", "pull-requests": "read" });
@@ -90,17 +90,17 @@ describe("init", () => {
       expect(used.filter((one) => !one.startsWith("stormlog/gate/"))).toEqual([]);
     }
     for (const name of FILES) expect(workflow(name).permissions, name).toEqual({});
-    // The gate's own limit ends before the job's, so that evidence is left.
+    // The gate's limit ends before the job's, so that evidence is uploaded.
     expect(Number(gate?.steps.at(-1)?.with?.["timeout-minutes"])).toBeLessThan(gate?.["timeout-minutes"] ?? 0);
   });
 
-  it("listens to the workflow it wrote", () => {
+  it("init's report listens to the workflow that init wrote", () => {
     init();
     const { workflow_run: on } = workflow("memory-report.yml").on;
     expect(on?.workflows).toEqual([workflow("memory-gate.yml").name]);
   });
 
-  it("gives only inputs that the Action and its parts have", () => {
+  it("init passes only inputs that the Action and its sub-actions have", () => {
     init(["--runner", "self-hosted,gpu", "--visibility", "private"]);
     const steps = allSteps().filter((step) => step.uses?.startsWith("stormlog/gate"));
     const parts = new Set(steps.map((step) => (step.uses ?? "").split("@")[0]?.slice("stormlog/gate".length)));
@@ -109,12 +109,12 @@ describe("init", () => {
       const directory = (step.uses ?? "").split("@")[0]?.slice("stormlog/gate".length) ?? "";
       const action = parse(readFileSync(path.join(root, directory, "action.yml"), "utf8"));
       expect(action.runs.using).toBe("node24");
-      const strangers = Object.keys(step.with ?? {}).filter((name) => action.inputs[name] === undefined);
-      expect(strangers, directory).toEqual([]);
+      const unknown = Object.keys(step.with ?? {}).filter((name) => action.inputs[name] === undefined);
+      expect(unknown, directory).toEqual([]);
     }
   });
 
-  it("writes the runner's labels and warns of strangers' code on it", () => {
+  it("init writes the runner's labels and warns of untrusted code on it", () => {
     const { stdout } = init(["--runner", "self-hosted,gpu"]);
     for (const name of ["memory-gate.yml", "memory-baselines.yml"]) {
       expect(Object.values(workflow(name).jobs)[0]?.["runs-on"], name).toEqual(["self-hosted", "gpu"]);
@@ -124,13 +124,13 @@ describe("init", () => {
     expect(init(["--runner", "a: b"]).code).toBe(2);
   });
 
-  it("asks for pictures on the ref in a private repository, where nobody else can fetch one", () => {
+  it("init asks for pictures on the ref in a private repository", () => {
     const { stdout } = init(["--runner", "gpu", "--visibility", "private"]);
     expect(workflow("memory-gate.yml").jobs.report?.steps[0]?.with).toEqual({ image: "ref" });
     expect(stdout).not.toContain("strangers");
   });
 
-  it("puts the workflows at the top of the repository and leads them to the directory it was called in", () => {
+  it("init puts workflows at the top of the repository, with its own directory as working-directory", () => {
     const directory = path.join(repository.directory, "models/a b");
     mkdirSync(directory, { recursive: true });
     expect(init([], directory).code).toBe(0);
@@ -140,7 +140,7 @@ describe("init", () => {
     if (linted) lintAll();
   });
 
-  it("finds the main branch by what the remote says", () => {
+  it("init reads the main branch from the remote", () => {
     repository.write("a", "");
     const commit = repository.commit("first");
     repository.git("update-ref", "refs/remotes/origin/release+next", commit);
@@ -150,7 +150,7 @@ describe("init", () => {
     if (linted) lintAll();
   });
 
-  it("names workflows that use the gate already", () => {
+  it("init names workflows that already use the gate", () => {
     repository.write(".github/workflows/old.yaml", "jobs:\n  a:\n    steps:\n      - uses: stormlog/gate@v1\n");
     repository.write(".github/workflows/other.yml", "# uses: stormlog/gate@v1\njobs: {}\n");
     repository.write(
@@ -167,12 +167,12 @@ describe("init", () => {
     ["by default", []],
     ["with a GPU runner", ["--runner", "self-hosted,gpu", "--visibility", "public"]],
     ["in a private repository", ["--visibility", "private"]],
-  ])(`writes what pleases actionlint and zizmor %s (${HOW})`, (_case, args) => {
+  ])(`init writes workflows that pass actionlint and zizmor %s (${HOW})`, (_case, args) => {
     init(args);
     lintAll();
   });
 
-  it("pins itself by the commit of its release, and then nothing is exempt from pinning", async () => {
+  it("init pins a released version by its commit, without an exemption from pinning", async () => {
     const { gateWorkflow } = await import("../../src/cli/init/gate-workflow.ts");
     const written = gateWorkflow({
       runsOn: "gpu",

@@ -37,13 +37,13 @@ describe("the workflows of the leak lab", () => {
     expect([...legs(jobs(file)[name], field)].sort()).toEqual([...patternsOf("torch", "python", "node")].sort());
   });
 
-  it("has a merge that waits for every leg of the gate", () => {
+  it("the lab's merge waits for every leg of the gate", () => {
     const { gate, memory } = jobs("gate.yml");
     const expected = memory?.steps.find(({ uses }) => uses === "./merge")?.with?.expect;
     expect(expected).toBe(gate?.strategy?.matrix.include.length);
   });
 
-  it("measures on the GPU what uses one, and nothing that needs two", () => {
+  it("the lab measures on the GPU every pattern that uses exactly one", () => {
     const { gate, refresh, round } = jobs("gpu-lab.yml");
     const alone = patternsOf("torch").filter((name) => CATALOGUE.find((entry) => entry.name === name)?.ranks === 1);
     for (const job of [gate, refresh])
@@ -52,7 +52,7 @@ describe("the workflows of the leak lab", () => {
     expect(command.split(/\s+/).filter((word) => CATALOGUE.some(({ name }) => name === word))).toEqual(alone);
   });
 
-  it("waits for no GPU where there is none, runs no fork's code on it, and gives the change no token that writes", () => {
+  it("the lab's GPU job is skipped without a GPU and for forks, and has no write permission", () => {
     for (const [name, job] of Object.entries(jobs("gpu-lab.yml"))) {
       expect(job["runs-on"], name).toEqual(["self-hosted", "gpu"]);
       expect(job.if, name).toContain("vars.STORMLOG_GPU_RUNNER == 'true'");

@@ -32,18 +32,18 @@ interface Workflow {
 }
 
 describe("the project's own workflows", () => {
-  it.skipIf(workflowTool("actionlint") === null)(`please actionlint (${HOW})`, () => {
+  it.skipIf(workflowTool("actionlint") === null)(`the project's workflows pass actionlint (${HOW})`, () => {
     expect(actionlintFindings(root, workflows)).toEqual([]);
   });
 
   it.skipIf(workflowTool("zizmor") === null)(
-    `please zizmor at its strictest, actions and Dependabot included (${HOW})`,
+    `the project's workflows, actions and Dependabot settings pass zizmor at its strictest (${HOW})`,
     () => {
       expect(zizmorFindings(root, [...workflows, ...actions, ".github/dependabot.yml"])).toEqual([]);
     },
   );
 
-  it("are looked at by linters that find something", () => {
+  it("actionlint and zizmor find planted problems", () => {
     const repository = new Repository();
     try {
       const bad = [
@@ -70,14 +70,14 @@ describe("the project's own workflows", () => {
     }
   });
 
-  it.skipIf(workflowTool("actionlint") === null)("please actionlint where the documentation shows them", () => {
+  it.skipIf(workflowTool("actionlint") === null)("workflows in the documentation pass actionlint", () => {
     const pages = ["README.md", ...readdirSync(path.join(root, "docs")).map((name) => `docs/${name}`)];
     const shown = pages
       .filter((page) => page.endsWith(".md"))
       .flatMap((page) =>
         [...read(page).matchAll(/^```ya?ml\n([\s\S]*?)^```$/gm)].map(([, text = ""]) => ({ page, text })),
       )
-      // A part of a workflow is no workflow.
+      // A fragment is not a workflow.
       .filter(({ text }) => /^on:/m.test(text) && /^jobs:/m.test(text));
     expect(shown.length).toBeGreaterThan(1);
     const repository = new Repository();
@@ -97,7 +97,7 @@ describe("the project's own workflows", () => {
     const workflow: Workflow = parse(read(file));
     const steps = Object.values(workflow.jobs).flatMap((job) => job.steps);
 
-    it("gives no permission to all jobs, and every job its own and a limit of time", () => {
+    it("gives permissions and a time limit to each job, and none to all", () => {
       expect(workflow.permissions).toEqual({});
       for (const [name, job] of Object.entries(workflow.jobs)) {
         expect(typeof job["timeout-minutes"], name).toBe("number");
@@ -106,7 +106,7 @@ describe("the project's own workflows", () => {
       expect(workflow.concurrency).toBeDefined();
     });
 
-    it("pins what others made by commit, with the version beside it", () => {
+    it("pins third-party actions by commit, with the version beside it", () => {
       const used = [...read(file).matchAll(/uses:\s*(\S+)(.*)$/gm)];
       expect(used).toHaveLength(steps.filter((step) => step.uses !== undefined).length);
       for (const [, name = "", comment = ""] of used) {
@@ -116,14 +116,14 @@ describe("the project's own workflows", () => {
       }
     });
 
-    it("puts no expression into a shell and leaves no token in a clone", () => {
+    it("has no expression in a shell script and no token in a clone", () => {
       for (const step of steps) {
         expect(step.run ?? "").not.toContain("${{");
         if (step.uses?.startsWith("actions/checkout@")) expect(step.with?.["persist-credentials"]).toBe(false);
       }
     });
 
-    it("checks out by the same commit as the files that init writes", () => {
+    it("pins the checkout to the same commit as the files that init writes", () => {
       const checkouts = [...read(file).matchAll(/uses: (actions\/checkout@.*)$/gm)].map(([, name]) => name);
       expect(new Set(checkouts).size).toBeLessThanOrEqual(1);
       for (const name of checkouts) expect(name).toBe(CHECKOUT);

@@ -39,7 +39,7 @@ beforeEach(() => {
 });
 afterEach(() => repository.remove());
 
-/** Exchange the small clone for one with everything that is packed. */
+/** Replace the small clone by one with everything that is packed. */
 const whole = (): void => {
   repository.remove();
   repository = new ReleaseRepository(true);
@@ -58,7 +58,7 @@ const cut = (...args: readonly string[]): Readonly<Record<string, string>> => {
 };
 
 describe("a release", () => {
-  it("is one commit on top of the main branch that holds the prebuilds, and a tag on it", () => {
+  it("a release is one tagged commit with the prebuilds on top of the main branch", () => {
     const main = repository.prepare("1.2.0");
     assembled();
     const { version, tag, commit } = cut();
@@ -73,7 +73,7 @@ describe("a release", () => {
     expect(repository.git("ls-remote", "origin", "refs/heads/main").split("\t")[0]).toBe(main);
   });
 
-  it("may be tried again and is the same, but never holds something else under the same version", () => {
+  it("a release may be repeated unchanged, and never with other bytes under the same version", () => {
     repository.prepare("1.2.0");
     assembled();
     const first = cut();
@@ -86,7 +86,7 @@ describe("a release", () => {
     expect(repository.tags()).toEqual({ "v1.2.0": first.commit });
   });
 
-  it("pushes nothing in a dry run", () => {
+  it("a dry run of a release pushes nothing", () => {
     repository.prepare("1.2.0");
     assembled();
     expect(cut("--dry-run").tag).toBe("v1.2.0");
@@ -139,7 +139,7 @@ describe("a release", () => {
       },
       /is not on origin\/main/,
     ],
-  ])("is not cut when %s", (_what, spoil, message) => {
+  ])("a release is not cut when %s", (_what, spoil, message) => {
     repository.prepare("1.2.0");
     assembled();
     spoil();
@@ -150,7 +150,7 @@ describe("a release", () => {
     expect(repository.tags()).toEqual({});
   });
 
-  it("is not cut below a version of the same line that is out", () => {
+  it("a release is not cut below a published version of its line", () => {
     repository.prepare("1.2.1");
     assembled();
     cut();
@@ -161,13 +161,13 @@ describe("a release", () => {
 });
 
 describe("the notes of a release", () => {
-  it("are its section of the changelog, word for word", () => {
-    repository.prepare("1.2.0", "### Added\n- A thing.\n\n```\n## 9.9.9\n```\n\n### Fixed\n- Another.\n");
+  it("the notes of a release are its section of the changelog verbatim", () => {
+    repository.prepare("1.2.0", "### Added\n- A feature.\n\n```\n## 9.9.9\n```\n\n### Fixed\n- Another.\n");
     const { stdout } = repository.script("notes", "v1.2.0");
-    expect(stdout).toBe("### Added\n- A thing.\n\n```\n## 9.9.9\n```\n\n### Fixed\n- Another.\n");
+    expect(stdout).toBe("### Added\n- A feature.\n\n```\n## 9.9.9\n```\n\n### Fixed\n- Another.\n");
   });
 
-  it("are refused when the section says nothing or is there twice", () => {
+  it("the notes of a release are refused when their section is empty or duplicated", () => {
     repository.prepare("1.2.0", "### Added\n\n### Fixed\n");
     expect(repository.script("notes", "1.2.0").stderr).toContain("says nothing");
     repository.prepare("1.2.0", "- a\n\n## 1.2.0\n\n- b\n");
@@ -187,7 +187,7 @@ describe("the moving tags", () => {
     return commit as string;
   };
 
-  it("lead to the newest release of their line, and never back", () => {
+  it("moving tags point to the newest release of their line and never move back", () => {
     const first = release("1.2.0");
     expect(repository.tags()).toEqual({ "v1.2.0": first, v1: first, "v1.2": first });
     const next = release("1.3.0");
@@ -196,18 +196,18 @@ describe("the moving tags", () => {
     expect(repository.tags()).toMatchObject({ v1: next, "v1.3": next, "v1.2": patch });
     const major = release("2.0.0");
     expect(repository.tags()).toMatchObject({ v1: next, v2: major, "v2.0": major });
-    // Once more is nothing.
+    // A repetition moves nothing.
     expect(repository.script("moving-tags", "v1.2.0").stdout).toBe("no tag moves for v1.2.0\n");
     expect(repository.tags()).toMatchObject({ v1: next, "v1.2": patch });
   });
 
-  it("compare versions as numbers", () => {
+  it("moving tags compare versions as numbers", () => {
     release("1.9.0");
     const ten = release("1.10.0");
     expect(repository.tags().v1).toBe(ten);
   });
 
-  it("lead to releases only, and move nothing in a dry run", () => {
+  it("moving tags point to releases only, and a dry run moves nothing", () => {
     repository.prepare("1.2.0");
     expect(repository.script("moving-tags", "v1.2.0").stderr).toContain("v1.2.0 is not on origin");
     expect(repository.script("moving-tags", "v1").stderr).toContain('"v1" is not a tag of a release');
@@ -219,7 +219,7 @@ describe("the moving tags", () => {
 });
 
 describe("the package of a release", () => {
-  it("is complete, knows its commit, and leaves nothing behind", () => {
+  it("the package of a release is complete, records its commit and leaves no file", () => {
     whole();
     repository.prepare("1.2.0");
     assembled();
@@ -237,7 +237,7 @@ describe("the package of a release", () => {
     expect(existsSync(path.join(repository.directory, "dist/release.json"))).toBe(false);
   });
 
-  it("is refused when a file is missing or one does not belong there", () => {
+  it("the package of a release is refused with a missing or an extra file", () => {
     whole();
     const commit = repository.prepare("1.2.0");
     rmSync(path.join(repository.directory, "dist/guard.js"));
@@ -251,7 +251,7 @@ describe("the package of a release", () => {
 });
 
 describe("the prebuilds that are committed", () => {
-  it("are what their recorded sums say, with every platform whole", () => {
+  it("committed prebuilds match their recorded sums on every platform", () => {
     const { code, stdout } = repository.script("prebuilds", "check", "linux-x64", "linux-arm64");
     expect([code, stdout]).toEqual([0, "the prebuilds are what was recorded: linux-x64, linux-arm64\n"]);
     expect(repository.script("prebuilds", "check", "darwin-x64").stderr).toContain(
@@ -259,7 +259,7 @@ describe("the prebuilds that are committed", () => {
     );
   });
 
-  it("may be run again after an artifact has taken their mode", () => {
+  it("committed prebuilds get their executable mode back", () => {
     const launcher = path.join(repository.directory, "dist/prebuilds/linux-x64/launcher");
     chmodSync(launcher, 0o644);
     repository.script("prebuilds", "write");
@@ -268,15 +268,15 @@ describe("the prebuilds that are committed", () => {
 });
 
 describe("the release workflow, step by step, without publishing", () => {
-  it("cuts, packs, drafts, fills, publishes and moves tags, in this order", () => {
+  it("the release workflow cuts, packs, drafts, uploads, publishes and moves tags in this order", () => {
     whole();
     repository.prepare("1.2.0");
     const tools = mkdtempSync(path.join(tmpdir(), "stormlog-programs-"));
-    // The release is not there before it is made, and then a draft.
+    // The release does not exist at first, and is a draft later.
     const calls = recordingProgram(tools, "gh", `case "$*" in *--jq*) echo true ;; "release view"*) exit 1 ;; esac`);
     const values: Record<string, string> = {};
     const outputs = path.join(tools, "outputs");
-    /** What the runner puts for an expression. */
+    /** The runner's value of an expression. */
     const expand = (text: string): string =>
       text.replace(/\$\{\{ (.+?) \}\}/g, (_all, expression: string) => {
         if (expression === "github.token") return "a-token";
@@ -325,14 +325,14 @@ describe("the release workflow, step by step, without publishing", () => {
     }
   });
 
-  it("publishes by identity, and gives the right to do so to that job alone", () => {
+  it("the release workflow publishes by identity, with that permission in one job", () => {
     const publish = WORKFLOW.jobs.npm?.steps.find((step) => step.run?.startsWith("npm publish"));
     expect(publish?.run).toContain("--provenance");
     expect(publish?.env).toBeUndefined();
     expect(WORKFLOW.jobs.npm?.permissions).toEqual({ "id-token": "write" });
     const writers = Object.entries(WORKFLOW.jobs).filter(([, job]) => job.permissions.contents === "write");
     expect(writers.map(([name]) => name)).toEqual(["release", "tags"]);
-    // The moving tags come last: nobody who follows them gets what npm does not have.
+    // The moving tags come last, so that they never point to a version that npm does not have.
     expect(WORKFLOW.jobs.tags?.needs).toEqual(["release", "npm"]);
   });
 });

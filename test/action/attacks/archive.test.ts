@@ -10,7 +10,7 @@ import { HEAD, SECTION, sectionBytes } from "../testing/sample-section.ts";
 import { FORK_RUN, StageTwo } from "../testing/stage-two.ts";
 import { type HostileEntry, zip } from "./hostile-zip.ts";
 
-/** What a stranger may hand over instead of the one small file that is wanted. */
+/** What an untrusted run may upload instead of the one small file that is expected. */
 const good = sectionBytes();
 const entry = (overrides: Partial<HostileEntry> = {}): HostileEntry => ({ name: SECTION, content: good, ...overrides });
 const read = (bytes: Buffer, maxBytes = MAX_SECTION_BYTES): Promise<Buffer> =>
@@ -18,12 +18,12 @@ const read = (bytes: Buffer, maxBytes = MAX_SECTION_BYTES): Promise<Buffer> =>
 const zeros = (bytes: number): Buffer => Buffer.alloc(bytes, "0");
 
 describe("an archive with exactly the one file", () => {
-  it("is read, packed or stored", async () => {
+  it("an archive with the one file is read, packed or stored", async () => {
     expect(await read(zip([entry()]))).toEqual(good);
     expect(await read(zip([entry({ method: 0 })]))).toEqual(good);
   });
 
-  it("as another archiver makes it is read", async () => {
+  it("an archive by another archiver is read", async () => {
     const directory = mkdtempSync(path.join(tmpdir(), "stormlog-zip-"));
     try {
       writeFileSync(path.join(directory, SECTION), good);
@@ -56,7 +56,7 @@ describe("an archive is refused", () => {
     ["is a workflow command", "::error::pwned"],
     ["is 60,000 characters long", "x".repeat(60_000)],
   ];
-  it.each(names)("when the name in it %s", async (_what, name) => {
+  it.each(names)("an archive is refused when the name in it %s", async (_what, name) => {
     await expect(read(zip([entry({ name })]))).rejects.toMatchObject({ code: "ARCHIVE_REFUSED" });
   });
 
@@ -92,7 +92,7 @@ describe("an archive is refused", () => {
     ["points its file outside", () => zip([entry({ saysOffset: 0xfffffff0 })])],
     ["points its directory outside", () => zip([entry()], { saysDirectoryOffset: 0xfffffff0 })],
     [
-      "has something before it, and offsets that do not know",
+      "has bytes before it that its offsets ignore",
       () => Buffer.concat([Buffer.from("MZ".repeat(50)), zip([entry()])]),
     ],
     ["has something behind it", () => zip([entry()], { suffix: Buffer.from("trailing") })],
@@ -109,7 +109,7 @@ describe("an archive is refused", () => {
       () => Buffer.concat([Buffer.from("PK\u0003\u0004"), Buffer.alloc(50_000, "PK\u0005\u0006")]),
     ],
   ];
-  it.each(shapes)("when it %s", async (_what, make) => {
+  it.each(shapes)("an archive is refused when it %s", async (_what, make) => {
     await expect(read(make())).rejects.toMatchObject({ code: "ARCHIVE_REFUSED" });
   });
 
@@ -127,15 +127,15 @@ describe("an archive is refused", () => {
       () => zip([entry({ saysBytes: 0xffffffff, extra: Buffer.from("01000800ffffffffffffff7f", "hex") })]),
     ],
   ];
-  it.each(bombs)("when it %s, without unpacking it", async (_what, make) => {
+  it.each(bombs)("an archive is refused without unpacking when it %s", async (_what, make) => {
     const bomb = make();
     const before = process.memoryUsage().rss;
     await expect(read(bomb)).rejects.toMatchObject({ code: "ARCHIVE_REFUSED" });
     expect(process.memoryUsage().rss - before).toBeLessThan(40 << 20);
   });
 
-  it("at the first byte over the limit, whatever the archive says", async () => {
-    // Random text, so that its ratio is no reason.
+  it("an archive is refused at the first byte over the limit, whatever size it claims", async () => {
+    // Random text, so that its ratio is not the reason.
     const text = Buffer.from(Array.from({ length: 100_000 }, (_, n) => 32 + ((n * 7919 + (n >> 3) * 31) % 90)));
     expect(await read(zip([entry({ content: text })]), 100_000)).toHaveLength(100_000);
     await expect(read(zip([entry({ content: text })]), 99_999)).rejects.toThrow(/more than 99999/);
@@ -147,29 +147,29 @@ describe("an archive is refused", () => {
     ["packed in an unknown way", entry({ method: 14 }), /unknown way/],
     ["a bomb", entry({ content: zeros(3 << 20) }), /more tightly/],
     ["damaged", entry({ saysCrc: 7 }), /checksum/],
-  ])("with its reason when it is %s", async (_what, one, why) => {
+  ])("an archive is refused with its reason when it is %s", async (_what, one, why) => {
     await expect(read(zip([one]))).rejects.toThrow(why);
   });
 
-  it("with a message that repeats nothing of it", async () => {
+  it("an archive is refused with a message that repeats nothing of it", async () => {
     const error = await read(zip([entry({ name: "\u001b[31m::error::x" })])).catch((cause: Error) => cause.message);
     expect(error).toBe("the archive holds a file of another name");
   });
 });
 
-describe("what is no archive", () => {
+describe("other bytes", () => {
   it.each([
     ["an empty file", Buffer.alloc(0)],
     ["a section", good],
     ["a gzip stream", Buffer.from("1f8b0800", "hex")],
     ["a naked deflate stream", deflateRawSync(good)],
     ["half a signature", Buffer.from("PK")],
-  ])("%s is not taken for one", (_what, bytes) => {
+  ])("%s is not taken for an archive", (_what, bytes) => {
     expect(looksZipped(bytes)).toBe(false);
   });
 });
 
-describe("artifacts of a stranger's run", () => {
+describe("artifacts of an untrusted run", () => {
   const stage = new StageTwo();
   beforeAll(() => stage.start());
   afterAll(() => stage.stop());
@@ -186,7 +186,7 @@ describe("artifacts of a stranger's run", () => {
     expect(stage.comment).not.toMatch(/Memory gate: (pass|warn|fail)/);
   };
 
-  it("are read zipped and as they are", async () => {
+  it("an artifact is read zipped and unzipped", async () => {
     for (const bytes of [zip([entry()]), good]) {
       stage.reset();
       stage.fork();
@@ -195,7 +195,7 @@ describe("artifacts of a stranger's run", () => {
     }
   });
 
-  it("are refused when their bytes are not those that were uploaded", async () => {
+  it("an artifact is refused when its bytes differ from the upload", async () => {
     stage.fork();
     left(good, { digest: `sha256:${"0".repeat(64)}` });
     await refused(/digest does not fit/);
@@ -207,33 +207,33 @@ describe("artifacts of a stranger's run", () => {
     ["a weak digest", `md5:${"0".repeat(32)}`],
     ["half a digest", "sha256:abc"],
     ["a digest with more behind it", `sha256:${"0".repeat(64)}00`],
-  ])("are refused with %s", async (_what, digest) => {
+  ])("an artifact is refused with %s", async (_what, digest) => {
     stage.fork();
     left(good, { digest });
     await refused(/no digest/);
   });
 
-  it("are refused when the store gives more than the listing said", async () => {
+  it("an artifact is refused when the store sends more than the listed size", async () => {
     stage.fork();
     left(Buffer.concat([good, Buffer.alloc(MAX_SECTION_BYTES, " ")]), { size: 1000 });
     await refused(/larger than/);
   });
 
-  it("are not fetched when the listing says that they are too large", async () => {
+  it("an artifact whose listed size is too large is not fetched", async () => {
     stage.fork();
     left(good, { size: MAX_SECTION_BYTES + 1 });
     await refused(/larger than/);
     expect(stage.actions.store.requests).toEqual([]);
   });
 
-  it("are not taken from another run that the listing mixes in", async () => {
+  it("an artifact of another run in the listing is not fetched", async () => {
     stage.fork();
     left(good, { runId: 502 });
     await stage.post();
     expect(stage.actions.store.requests).toEqual([]);
   });
 
-  it("are not taken from another run that has better ones", async () => {
+  it("an artifact of another run of the same commit is not fetched", async () => {
     stage.fork();
     stage.actions.addRun({
       id: 777,
@@ -248,14 +248,14 @@ describe("artifacts of a stranger's run", () => {
     expect(stage.comment).toContain("unjudged");
   });
 
-  it("are refused when they have expired", async () => {
+  it("an expired artifact is refused", async () => {
     stage.fork();
     left(good, { expired: true });
     await refused(/has expired/);
   });
 
   it.each(["file:///etc/passwd", "ftp://example.org/x", "data:,x", "javascript:alert(1)", "not an address", ""])(
-    "are not fetched from %j",
+    "an artifact is not fetched from %j",
     async (location) => {
       stage.fork();
       left(good, { location });
@@ -263,7 +263,7 @@ describe("artifacts of a stranger's run", () => {
     },
   );
 
-  it("are not followed to a second address, even where the same bytes are", async () => {
+  it("an artifact is not followed to a second address", async () => {
     stage.fork();
     const id = left(good);
     stage.actions.store.blobs.set("/elsewhere", good);
@@ -275,13 +275,13 @@ describe("artifacts of a stranger's run", () => {
     expect(stage.comment ?? "").not.toContain("Memory gate: fail");
   });
 
-  it("that are an archive in an archive are no section", async () => {
+  it("an archive in an archive is not a section", async () => {
     stage.fork();
     left(zip([entry({ content: zip([entry()]) })]));
     await refused(/not valid JSON/);
   });
 
-  it("that are a program, a picture or a page are no section", async () => {
+  it("a program, a picture or a page is not a section", async () => {
     stage.fork();
     for (const text of ["\u007fELF", "\u0089PNG\r\n", "<!doctype html><script>alert(1)</script>", "%PDF-1.7"]) {
       left(Buffer.from(text, "latin1"));
@@ -289,7 +289,7 @@ describe("artifacts of a stranger's run", () => {
     await refused(/not valid JSON/);
   });
 
-  it("leave nothing on the disk", async () => {
+  it("artifacts leave no file on the disk", async () => {
     const directory = mkdtempSync(path.join(tmpdir(), "stormlog-zip-"));
     vi.stubEnv("TMPDIR", directory);
     try {
@@ -305,7 +305,7 @@ describe("artifacts of a stranger's run", () => {
     }
   });
 
-  it("may be 500 of one name, and the newest are read within a limit", async () => {
+  it("of 500 artifacts the newest are read within a limit", async () => {
     stage.fork();
     for (let n = 0; n < 500; n += 1) left(Buffer.from(`${n}`), {}, `stormlog-section-default-l${n}.json`);
     left(good);
@@ -315,7 +315,7 @@ describe("artifacts of a stranger's run", () => {
     expect(stage.comment?.length).toBeLessThan(60_100);
   });
 
-  it("may be 40 of 4 MiB, and no more is held than 64 MiB", async () => {
+  it("of 40 artifacts of 4 MiB at most 64 MiB are kept in memory", async () => {
     stage.fork();
     const large = Buffer.concat([good, Buffer.alloc(MAX_SECTION_BYTES - good.length, " ")]);
     for (let n = 0; n < 40; n += 1) left(large, {}, `stormlog-section-default-l${n}.json`);
@@ -324,7 +324,7 @@ describe("artifacts of a stranger's run", () => {
     expect(posted.logs.join()).toContain("24 more artifacts look like sections");
   });
 
-  it("whose names only look like ours are not even fetched", async () => {
+  it("artifacts with similar names are not fetched", async () => {
     stage.fork();
     for (const name of [
       "stormlog-section-default.html",
@@ -337,7 +337,7 @@ describe("artifacts of a stranger's run", () => {
     expect(stage.actions.store.requests).toEqual([]);
   });
 
-  it("cannot lend their evidence's numbers to links", async () => {
+  it("a section links only to artifacts of its own run", async () => {
     stage.fork();
     const own = left(Buffer.from("x"), {}, "stormlog-default");
     left(sectionBytes({ bundleArtifact: own, timelineArtifact: own }));

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { sectionText } from "../../../src/report/documents/section.ts";
-import { buildSteps } from "../testing/build-steps.ts";
 import { runReport } from "../testing/built-report.ts";
 import { openPull } from "../testing/double/pull-lookup.ts";
 import type { StepResult } from "../testing/mini-runner.ts";
@@ -11,14 +10,11 @@ import { zip } from "./hostile-zip.ts";
 import { HAS_CMARK, mermaidProblems, plainProblems, renderedProblems, sourceProblems } from "./oracle.ts";
 import { COMBINED } from "./payloads.ts";
 
-/** One attack of each family through the built step, started as the runner starts it: its log, its outputs and its comment. */
+/** One attack of each family on the built step, started as the runner starts it: log, outputs and comment. */
 const OTHER = "c".repeat(40);
 const stage = new StageTwo();
-let built: string;
 
-beforeAll(async () => {
-  [built] = await Promise.all([buildSteps("test-attacks", { report: "src/actions/report/main.ts" }), stage.start()]);
-}, 60_000);
+beforeAll(() => stage.start());
 afterAll(() => stage.stop());
 beforeEach(() => stage.reset());
 afterEach(() => expect(stage.faults).toEqual([]));
@@ -26,9 +22,9 @@ afterEach(() => expect(stage.faults).toEqual([]));
 const left = (bytes: Uint8Array, name = SECTION, lies = {}): number =>
   stage.actions.addArtifact(FORK_RUN, name, bytes, lies);
 
-/** Post, and hold log and outputs against what a runner would obey. */
+/** Post, and compare log and outputs with what a runner obeys. */
 async function post(): Promise<StepResult> {
-  const result = await runReport(built, stage, { image: "mermaid" });
+  const result = await runReport(stage, { image: "mermaid" });
   expect(result.code).toBe(0);
   const known = ["add-mask", "warning", "debug", "group", "endgroup"];
   expect(result.commands.filter(({ command }) => !known.includes(command))).toEqual([]);
@@ -52,7 +48,7 @@ function expectHarmless(markdown: string): void {
 
 describe("the built report", () => {
   it.each(COMBINED.map((text, at) => [at + 1, text] as const))(
-    "prints nothing that acts, in the comment or in the log, with text %i in every field",
+    "the built report prints nothing that acts with text %i in every field",
     async (_at, text) => {
       stage.fork();
       left(Buffer.from(sectionText(hostileSection(text))));
@@ -61,7 +57,7 @@ describe("the built report", () => {
     },
   );
 
-  it("prints nothing that acts of documents that it refuses", async () => {
+  it("the built report prints nothing that acts from documents that it refuses", async () => {
     stage.fork();
     for (const text of COMBINED) {
       const document = JSON.parse(sectionText(sampleSection()));
@@ -72,7 +68,7 @@ describe("the built report", () => {
     expectHarmless(bodyWithoutMarker());
   });
 
-  it("prints nothing that acts of names that GitHub's own records repeat", async () => {
+  it("the built report prints nothing that acts from names in GitHub's records", async () => {
     const branch = "`x`<img>|@mallory\u202e::error::x";
     stage.fork({ headBranch: branch });
     openPull(stage.github, { number: 12, headSha: "a".repeat(40), headRepo: FORK, headRef: branch });
@@ -81,7 +77,7 @@ describe("the built report", () => {
     expectHarmless(bodyWithoutMarker());
   });
 
-  it("does not take a stranger's number of a pull request", async () => {
+  it("the built report ignores a pull request number in a section", async () => {
     stage.fork();
     openPull(stage.github, { number: 1, headSha: OTHER });
     left(Buffer.from(sectionText(sampleSection()).replace("{", '{"pull_request":1,"number":1,')));
@@ -89,7 +85,7 @@ describe("the built report", () => {
     expect(stage.github.comments.map(({ issue }) => issue)).toEqual([12]);
   });
 
-  it("does not write to a pull request that has moved on", async () => {
+  it("the built report does not write to a pull request with a newer head", async () => {
     stage.fork();
     openPull(stage.github, { number: 12, headSha: OTHER, headRepo: FORK });
     left(sectionBytes());
@@ -97,13 +93,13 @@ describe("the built report", () => {
     expect(stage.github.comments).toEqual([]);
   });
 
-  it("does not read bytes that are not those of the digest", async () => {
+  it("the built report refuses bytes that differ from the digest", async () => {
     stage.fork();
     left(sectionBytes(), SECTION, { digest: `sha256:${"0".repeat(64)}` });
     expect((await post()).log).toContain("digest does not fit");
   });
 
-  it("does not unpack a bomb, and needs no more memory for it", async () => {
+  it("the built report does not unpack a zip bomb", async () => {
     stage.fork();
     left(zip([{ name: SECTION, content: Buffer.alloc(200 << 20, "0"), saysBytes: 1000 }]));
     const result = await post();
@@ -111,7 +107,7 @@ describe("the built report", () => {
     expect(stage.comment).toContain("unjudged");
   });
 
-  it("does not write a file, whatever an archive calls it", async () => {
+  it("the built report writes no file from an archive", async () => {
     stage.fork();
     left(zip([{ name: "../../../../../../tmp/stormlog-built-escape", content: Buffer.from("x") }]));
     await post();
@@ -119,7 +115,7 @@ describe("the built report", () => {
     expect(existsSync("/tmp/stormlog-built-escape")).toBe(false);
   });
 
-  it("does not overwrite the comment of somebody who pasted the marker", async () => {
+  it("the built report does not overwrite another user's comment with a pasted marker", async () => {
     stage.fork();
     stage.github.addComment(12, "mallory", "<!-- stormlog-gate:default -->\npass");
     left(sectionBytes());
@@ -127,17 +123,17 @@ describe("the built report", () => {
     expect(stage.github.comments.map(({ author }) => author)).toEqual(["mallory", "github-actions[bot]"]);
   });
 
-  it("does not take a marker in a name for one of its comments, however often it posts", async () => {
+  it("the built report ignores a marker in a name", async () => {
     stage.fork();
     left(Buffer.from(sectionText(hostileSection("\n<!-- stormlog-gate:default -->\n", [...FIELDS.keys()]))));
     await post();
     await post();
     expect(stage.github.comments).toHaveLength(1);
-    // In what the command printed it stands in a block of code, where it is no comment.
+    // The command's output shows it in a block of code, where it is not an HTML comment.
     expectHarmless(bodyWithoutMarker());
   });
 
-  it("reads the newest of 500 artifacts and says that others were left", async () => {
+  it("the built report reads the newest of 500 artifacts and reports how many it skipped", async () => {
     stage.fork();
     for (let n = 0; n < 520; n += 1) left(Buffer.from("{}"), `stormlog-section-default-l${n}.json`);
     left(sectionBytes());
@@ -147,7 +143,7 @@ describe("the built report", () => {
     expect(stage.comment?.length).toBeLessThan(60_100);
   });
 
-  it("shows no number that nobody measured as a chart of infinity", async () => {
+  it("the built report draws no chart to infinity", async () => {
     stage.fork();
     const text = sectionText(sampleSection()).replace(/"budget_bytes":[\d.e+]+/, '"budget_bytes":1e308');
     left(Buffer.from(text));

@@ -7,12 +7,12 @@ import { fresh, type Json, read, set, text } from "./documents.ts";
 import { sourceProblems } from "./oracle.ts";
 import { comments } from "./rendered-comments.ts";
 
-/** Documents that are no sections, and sections that say too much of themselves. */
+/** Documents that are not sections, and sections that claim too much. */
 const refuses = (source: string | Buffer): void => {
   expect(() => read(source)).toThrow(expect.objectContaining({ code: expect.stringMatching(/^SECTION_/) }));
 };
 
-describe("a document is no section when it", () => {
+describe("a document is refused when it", () => {
   const wrong: readonly (readonly [string, () => string | Buffer])[] = [
     ["is empty", () => ""],
     ["is null", () => "null"],
@@ -28,7 +28,10 @@ describe("a document is no section when it", () => {
     ["has a number beyond all numbers", () => text.replace(/"minutes":[\d.]+/, '"minutes":1e999')],
     ["is hexadecimal", () => text.replace(/"runs":\d+/, '"runs":0x10')],
     ["is UTF-16", () => Buffer.from(text, "utf16le")],
-    ["is no UTF-8", () => Buffer.concat([Buffer.from(text.slice(0, -3)), Buffer.from([0xff, 0xfe]), Buffer.from("}")])],
+    [
+      "is not UTF-8",
+      () => Buffer.concat([Buffer.from(text.slice(0, -3)), Buffer.from([0xff, 0xfe]), Buffer.from("}")]),
+    ],
     [
       "has half a character in bytes",
       () => Buffer.from(text.replace("train-mlp", "train-m\u0001")).fill(0xed, 300, 301),
@@ -73,9 +76,9 @@ describe("a document is no section when it", () => {
       () => JSON.stringify(set(fresh(), ["report", "scenarios", 0, "timeline", "series", 0, "rank"], -1)),
     ],
   ];
-  it.each(wrong)("%s", (_what, make) => refuses(make()));
+  it.each(wrong)("a document is refused when it %s", (_what, make) => refuses(make()));
 
-  it("and the message is one short line without the document's text", () => {
+  it("a refused document gives one short line without its text", () => {
     const evil = set(fresh(), ["report", "verdict"], "\u001b[31m::error::x\n".repeat(1000));
     try {
       read(JSON.stringify(evil));
@@ -86,9 +89,9 @@ describe("a document is no section when it", () => {
   });
 });
 
-describe("keys that are something else in JavaScript", () => {
+describe("keys with a meaning in JavaScript", () => {
   it.each(["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "valueOf"])(
-    "%s changes nothing outside, wherever it stands",
+    "the key %s changes nothing outside the document",
     (key) => {
       const evil = `"${key}":{"polluted":"yes","verdict":"pass","toString":"x"},`;
       const everywhere = text.replace(/\{(?=")/g, `{${evil}`);
@@ -96,7 +99,7 @@ describe("keys that are something else in JavaScript", () => {
       try {
         section = read(everywhere);
       } catch {
-        // A record of numbers takes no object: refused is as good.
+        // A record of numbers takes no object and refuses it.
       }
       expect(({} as Record<string, unknown>).polluted).toBeUndefined();
       expect(Object.prototype.toString.call({})).toBe("[object Object]");
@@ -104,19 +107,16 @@ describe("keys that are something else in JavaScript", () => {
     },
   );
 
-  it.each(["__proto__", "constructor", "prototype"])(
-    "%s as a field of the environment is a name like others",
-    (key) => {
-      const document = text.replace(/"fingerprint":\{/g, `"fingerprint":{"${key}":"x",`);
-      try {
-        const section = read(document);
-        expect(Object.getPrototypeOf(section.report.scenarios[0]!.fingerprint)).toBe(Object.prototype);
-        for (const markdown of comments(section, "")) expect(sourceProblems(markdown)).toEqual([]);
-      } catch (error) {
-        expect(error).toMatchObject({ code: "SECTION_INVALID" });
-      }
-    },
-  );
+  it.each(["__proto__", "constructor", "prototype"])("the key %s is a plain name in the environment", (key) => {
+    const document = text.replace(/"fingerprint":\{/g, `"fingerprint":{"${key}":"x",`);
+    try {
+      const section = read(document);
+      expect(Object.getPrototypeOf(section.report.scenarios[0]!.fingerprint)).toBe(Object.prototype);
+      for (const markdown of comments(section, "")) expect(sourceProblems(markdown)).toEqual([]);
+    } catch (error) {
+      expect(error).toMatchObject({ code: "SECTION_INVALID" });
+    }
+  });
 });
 
 describe("the same key twice", () => {
@@ -132,14 +132,14 @@ describe("the same key twice", () => {
     expect(section.report.word).toBe("fail");
   });
 
-  it("of the verdict, the last one counts everywhere", () => {
+  it("the last of two verdicts counts everywhere", () => {
     const section = read(text.replace(/"verdict":"fail","exit_code"/, '"verdict":"pass","verdict":"fail","exit_code"'));
     expect(section.report.word).toBe("fail");
     expect(comments(section, "")[0]).toContain("fail");
   });
 });
 
-describe("a stranger's section that says too much of itself", () => {
+describe("an untrusted section that claims too much", () => {
   const stage = new StageTwo();
   beforeAll(() => stage.start());
   afterAll(() => stage.stop());
@@ -149,7 +149,7 @@ describe("a stranger's section that says too much of itself", () => {
   const left = (document: Json): number =>
     stage.actions.addArtifact(FORK_RUN, SECTION, Buffer.from(JSON.stringify(document)));
 
-  it("passes while its own checks fail", async () => {
+  it("a section that passes while its checks fail is reported by its checks", async () => {
     stage.fork();
     const claimed = JSON.parse(sectionText(sampleSection())) as Json;
     set(set(claimed, ["report", "verdict"], "pass"), ["report", "scenarios", 0, "verdict"], "pass");
@@ -158,7 +158,7 @@ describe("a stranger's section that says too much of itself", () => {
     expect(stage.comment).toContain("better verdict than its own checks support");
   });
 
-  it("passes without a scenario", async () => {
+  it("a section that passes without a scenario is not reported as a pass", async () => {
     stage.fork();
     left(
       set(
@@ -170,14 +170,14 @@ describe("a stranger's section that says too much of itself", () => {
     expect((await stage.post()).outputs.verdict).toBe("unjudged");
   });
 
-  it("passes without a judgement", async () => {
+  it("a section that passes without a judgement is not reported as a pass", async () => {
     stage.fork();
     const claimed = JSON.parse(sectionText(sampleSection({ report: sampleReport("pass") }))) as Json;
     left(set(claimed, ["report", "scenarios", 0, "judgement"], null));
     expect((await stage.post()).outputs.verdict).toBe("unjudged");
   });
 
-  it("passes in a run that GitHub recorded as a failure, and the comment says so", async () => {
+  it("a section that passes in a failed run is reported with that contradiction", async () => {
     stage.fork();
     left(JSON.parse(sectionText(sampleSection({ report: sampleReport("pass") }))) as Json);
     const posted = await stage.post({ "fail-on": "regression" });
@@ -186,21 +186,21 @@ describe("a stranger's section that says too much of itself", () => {
     expect(posted.code).toBe(1);
   });
 
-  it("passes in a green run whose job was allowed to fail, and the comment says so", async () => {
+  it("a section that passes in a green run with a failed job is reported with that contradiction", async () => {
     stage.fork({ conclusion: "success", jobs: ["failure"] });
     left(JSON.parse(sectionText(sampleSection({ report: sampleReport("pass") }))) as Json);
     await stage.post();
     expect(stage.comment).toMatch(/1 of its 1 jobs? did not succeed/);
   });
 
-  it("is green, and the fork's own word for it is called that", async () => {
+  it("a passing section of a fork is reported as the fork's own claim", async () => {
     stage.fork({ conclusion: "success", jobs: ["success"] });
     left(JSON.parse(sectionText(sampleSection({ report: sampleReport("pass") }))) as Json);
     expect(await stage.post({ "fail-on": "regression" })).toMatchObject({ code: 0, outputs: { verdict: "pass" } });
     expect(stage.comment).toContain("what a run of the fork says of itself");
   });
 
-  it("names the token of a difference that is not its own", async () => {
+  it("a section cannot name the token of another difference", async () => {
     stage.fork();
     const token = "0123456789ab-dapb999";
     left(set(JSON.parse(sectionText(sampleSection())) as Json, ["report", "scenarios", 0, "difference"], token));
@@ -209,7 +209,7 @@ describe("a stranger's section that says too much of itself", () => {
     expect(stage.comment).toMatch(/\/stormlog accept [0-9a-f]{12}-/);
   });
 
-  it("has an interactive page of its own making, which is not linked", async () => {
+  it("a section's own interactive page is not linked", async () => {
     stage.fork();
     const own = stage.actions.addArtifact(FORK_RUN, "stormlog-default.html", Buffer.from("<script>"));
     left(set(JSON.parse(sectionText(sampleSection())) as Json, ["timeline_artifact"], own));

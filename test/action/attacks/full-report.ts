@@ -13,7 +13,7 @@ import {
 import type { RecordingInfo } from "../../../src/telemetry/recording/model.ts";
 import { sampleSection } from "../testing/sample-section.ts";
 
-/** A report in which everything that can be said is said, so that every place where outside text is printed is reached. */
+/** A report with every optional part, so that all outside text is printed. */
 const leakLine: Finding = {
   ...SAMPLE_FINDING,
   classification: "leak_line",
@@ -106,7 +106,7 @@ const SHORT: readonly string[] = ["tool.version", "generated_at_utc"];
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 type Path = readonly (string | number)[];
 
-/** Texts in which a stranger is not free: the reader knows only a few words there. */
+/** Fields with a fixed set of values. */
 const FIXED =
   /(^schema$|^gate_id$|^leg$|^head_sha$|\.(schema|verdict|severity|kind|role|metric|aspect|limit|class|peak_kind|candidate_class|baseline_class|via|status)$)/;
 
@@ -146,7 +146,7 @@ function read(document: Json): Section | null {
   }
 }
 
-/** Every field of a section that takes a stranger's text, found by trying: a field where the reader refuses it is none. */
+/** Every field of a section that takes untrusted text, found by trying: the reader refuses it in all others. */
 export const FIELDS: ReadonlyMap<string, readonly Path[]> = (() => {
   const fields = new Map<string, Path[]>();
   walk(base, [], (path) => {
@@ -155,7 +155,7 @@ export const FIELDS: ReadonlyMap<string, readonly Path[]> = (() => {
   });
   for (const [name, paths] of fields) {
     const document = structuredClone(base);
-    put(document, paths[0]!, "a stranger's text");
+    put(document, paths[0]!, "an untrusted text");
     if (FIXED.test(`.${name}`) || read(document) === null) fields.delete(name);
   }
   return fields;
@@ -163,7 +163,7 @@ export const FIELDS: ReadonlyMap<string, readonly Path[]> = (() => {
 
 const filled = new Map<string, Section>();
 
-/** The full report as a stranger's section with a text in every field, and read as one. */
+/** The full report as an untrusted section with a text in every field, read back. */
 export function hostileSection(text: string, names?: readonly string[]): Section {
   if (names !== undefined) return sectionWith(text, names);
   const known = filled.get(text) ?? sectionWith(text, [...FIELDS.keys()]);

@@ -10,7 +10,7 @@ import { HAS_CMARK, mermaidProblems, plainProblems, renderedProblems, sourceProb
 import { PAYLOADS } from "./payloads.ts";
 import { singleComment } from "./rendered-comments.ts";
 
-/** Attacks that nobody thought of: pieces of the known ones put together at random, and archives with bytes changed. */
+/** Random attacks: pieces of the known ones put together, and archives with changed bytes. */
 const TRIES = Number(process.env.STORMLOG_TEST_ATTACK_TRIES ?? 60);
 
 const pieces = PAYLOADS.map(([, text]) => text.slice(0, 60)).filter((text) => text !== "");
@@ -20,7 +20,7 @@ const text = fc.array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: "bi
 });
 
 describe("texts put together at random", () => {
-  it(`stay text in comment and terminal, ${TRIES} times`, () => {
+  it(`random texts stay text in comment and terminal, ${TRIES} times`, () => {
     const fields = fc.subarray([...FIELDS.keys()], { minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(text, fields, (parts, names) => {
@@ -40,7 +40,7 @@ describe("archives with bytes changed", () => {
   const good = sectionBytes();
   const archive = zip([{ name: SECTION, content: good }]);
 
-  it(`give the one file as it was, or nothing, ${TRIES * 20} times`, async () => {
+  it(`archives with changed bytes give the one file unchanged or nothing, ${TRIES * 20} times`, async () => {
     const change = fc.record({ at: fc.nat(archive.length - 1), to: fc.nat(255) });
     await fc.assert(
       fc.asyncProperty(
@@ -61,7 +61,7 @@ describe("archives with bytes changed", () => {
     );
   }, 600_000);
 
-  it(`and documents with bytes changed are read or refused, ${TRIES * 5} times`, () => {
+  it(`documents with changed bytes are read or refused, ${TRIES * 5} times`, () => {
     const change = fc.record({ at: fc.nat(good.length - 1), to: fc.nat(255) });
     fc.assert(
       fc.property(fc.array(change, { minLength: 1, maxLength: 4 }), (changes) => {

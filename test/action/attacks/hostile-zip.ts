@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from "node:zlib";
 
-/** One entry of an archive, with whatever lies about it. */
+/** One entry of an archive, with false statements about it. */
 export interface HostileEntry {
   readonly name: string | Buffer;
   readonly content: Uint8Array;
@@ -8,7 +8,7 @@ export interface HostileEntry {
   readonly flags?: number;
   /** Unix mode, in the external attributes. */
   readonly mode?: number;
-  /** What the directory says instead of the truth. */
+  /** False values for the directory. */
   readonly saysBytes?: number;
   readonly saysPacked?: number;
   readonly saysCrc?: number;

@@ -6,8 +6,8 @@ import { HEAD, SECTION, sampleSection, sectionBytes } from "../testing/sample-se
 import { FORK, FORK_RUN, StageTwo } from "../testing/stage-two.ts";
 
 /**
- * Whose comment is it? A run of a fork chooses its branch, its files and everything it uploads; it must not choose the pull request
- * that is written to.
+ * A run of a fork chooses its branch, its files and everything it uploads. It must not choose the pull request
+ * that receives the comment.
  */
 const OTHER = "c".repeat(40);
 const stage = new StageTwo();
@@ -20,8 +20,8 @@ afterEach(() => expect(stage.faults).toEqual([]));
 const leave = (name = SECTION, bytes: Uint8Array = sectionBytes(), runId = FORK_RUN): number =>
   stage.actions.addArtifact(runId, name, bytes);
 
-describe("a pull request is found by what GitHub recorded", () => {
-  it("posts to the open pull request whose head the run measured", async () => {
+describe("the pull request of a run", () => {
+  it("the report posts to the open pull request whose head the run measured", async () => {
     stage.fork();
     leave();
     const posted = await stage.post();
@@ -38,7 +38,7 @@ describe("a pull request is found by what GitHub recorded", () => {
     ["an issue", (text) => text.replace("{", '{"issue_number":1,')],
     ["a run", (text) => text.replace("{", '{"run_id":1,"workflow_run":{"id":1,"head_sha":"f"},')],
   ];
-  it.each(forgeries)("does not listen to a section that names %s", async (_what, forge) => {
+  it.each(forgeries)("the report ignores a section that names %s", async (_what, forge) => {
     stage.fork();
     openPull(stage.github, { number: 1, headSha: OTHER });
     leave(SECTION, Buffer.from(forge(sectionText(sampleSection()))));
@@ -47,7 +47,7 @@ describe("a pull request is found by what GitHub recorded", () => {
     expect(stage.github.requests.every(({ path }) => path.startsWith("/repos/octo/model/"))).toBe(true);
   });
 
-  it("ignores an artifact that names a pull request, as other gates' set-ups trust one", async () => {
+  it("the report ignores an artifact that names a pull request", async () => {
     stage.fork();
     openPull(stage.github, { number: 1, headSha: OTHER });
     leave();
@@ -57,7 +57,7 @@ describe("a pull request is found by what GitHub recorded", () => {
     expect(stage.github.requests.filter(({ path }) => path.includes("/zip"))).toHaveLength(1);
   });
 
-  it("refuses a section about another commit than the run's, and says so", async () => {
+  it("the report refuses a section about another commit than the run's", async () => {
     stage.fork();
     leave(SECTION, sectionBytes({ headSha: OTHER, report: sampleReport("pass") }));
     const posted = await stage.post();
@@ -78,20 +78,20 @@ describe("a pull request is found by what GitHub recorded", () => {
     expect(posted.logs.join()).toMatch(/belongs to another gate, leg or attempt|attempt that has not been/);
   });
 
-  it("refuses a section of an attempt that has not been", async () => {
+  it("the report refuses a section of a future attempt", async () => {
     stage.fork();
     leave("stormlog-section-default-attempt-9.json", sectionBytes({ runAttempt: 9 }));
     expect((await stage.post()).logs.join()).toContain("of an attempt that has not been");
   });
 
-  it("takes the attempt that has been, and only the newest of a leg", async () => {
+  it("the report reads only the newest attempt of a leg", async () => {
     stage.fork({ attempt: 2 });
     leave(SECTION, sectionBytes({ report: sampleReport("fail") }));
     leave("stormlog-section-default-attempt-2.json", sectionBytes({ runAttempt: 2, report: sampleReport("unjudged") }));
     expect((await stage.post()).outputs.verdict).toBe("unjudged");
   });
 
-  it("does not mix up gate a with leg b and gate a-b", async () => {
+  it("the report distinguishes gate a with leg b from gate a-b", async () => {
     stage.fork();
     leave("stormlog-section-default-two.json", sectionBytes({ gateId: "default-two", report: sampleReport("pass") }));
     leave();
@@ -101,7 +101,7 @@ describe("a pull request is found by what GitHub recorded", () => {
   });
 });
 
-describe("heads that moved, closed or were never there", () => {
+describe("heads that moved, closed or never existed", () => {
   const silent = async (odd: boolean): Promise<void> => {
     leave();
     const posted = await stage.post();
@@ -112,13 +112,13 @@ describe("heads that moved, closed or were never there", () => {
     expect(posted.warnings).toHaveLength(odd ? 1 : 0);
   };
 
-  it("is silent when the pull request has a newer commit", async () => {
+  it("the report is silent when the pull request has a newer commit", async () => {
     stage.fork();
     openPull(stage.github, { number: 12, headSha: OTHER, headRepo: FORK });
     await silent(false);
   });
 
-  it("is silent when the head moves between the lookup and the writing", async () => {
+  it("the report is silent when the head moves before the comment is written", async () => {
     stage.fork();
     leave();
     stage.github.failure = ({ path }) => {
@@ -130,54 +130,54 @@ describe("heads that moved, closed or were never there", () => {
     expect(posted.logs.join()).toContain("newer commit");
   });
 
-  it("is silent when the pull request was closed", async () => {
+  it("the report is silent when the pull request was closed", async () => {
     stage.fork();
     openPull(stage.github, { number: 12, headSha: HEAD, headRepo: FORK, state: "closed" });
     await silent(false);
   });
 
-  it("is silent when nobody opened a pull request for the commit", async () => {
+  it("the report is silent without a pull request for the commit", async () => {
     stage.fork();
     stage.github.pulls.all.clear();
     await silent(false);
   });
 
-  it("is silent when the fork was deleted", async () => {
+  it("the report is silent when the fork was deleted", async () => {
     stage.fork({ headRepo: null });
     await silent(false);
     // GitHub's own description does not know such a run.
     stage.github.faults.length = 0;
   });
 
-  it("does not choose between two pull requests with one head", async () => {
+  it("the report does not choose between two pull requests with one head", async () => {
     stage.fork();
     openPull(stage.github, { number: 13, headSha: HEAD, headRepo: FORK });
     await silent(true);
   });
 
-  it("is not led to another fork's pull request by a branch of the same name", async () => {
+  it("a branch name does not lead the report to another fork's pull request", async () => {
     stage.fork({ headRepo: "eve/model" });
     await silent(false);
   });
 
-  it("is not led to a pull request by the same owner's other repository", async () => {
+  it("another repository of the owner does not lead the report to a pull request", async () => {
     stage.fork({ headRepo: "mallory/model-2" });
     await silent(false);
   });
 
-  it("is not led to a pull request of this repository by a fork's branch of its name and commit", async () => {
+  it("a fork's branch does not lead the report to this repository's pull request", async () => {
     stage.fork();
     openPull(stage.github, { number: 12, headSha: HEAD, headRepo: "octo/model", headRef: "topic" });
     await silent(false);
   });
 
-  it("does not write to a pull request into another repository", async () => {
+  it("the report does not write to a pull request into another repository", async () => {
     stage.fork();
     openPull(stage.github, { number: 12, headSha: HEAD, headRepo: FORK, baseRepo: "mallory/model" });
     await silent(false);
   });
 
-  it("looks through all pages of a branch that somebody filled with pull requests", async () => {
+  it("the report reads all pages of a branch with many pull requests", async () => {
     stage.fork();
     for (let n = 100; n < 230; n += 1) openPull(stage.github, { number: n, headSha: OTHER, headRepo: FORK });
     stage.github.pulls.all.delete(12);
@@ -189,7 +189,7 @@ describe("heads that moved, closed or were never there", () => {
 });
 
 describe("branches and events that pretend", () => {
-  it("does not take a fork's branch for the default one by its name", async () => {
+  it("the report does not take a fork's main for the default branch", async () => {
     stage.fork({ headBranch: "main" });
     openPull(stage.github, { number: 12, headSha: HEAD, headRepo: FORK, headRef: "main" });
     leave();
@@ -198,7 +198,7 @@ describe("branches and events that pretend", () => {
     expect(stage.github.requests.some(({ method, path }) => method !== "GET" && path.includes("/git/"))).toBe(false);
   });
 
-  it("says nothing of a push to the default branch", async () => {
+  it("the report writes nothing for a push to the default branch", async () => {
     stage.fork({ event: "push", headBranch: "main", headRepo: "octo/model" });
     leave();
     expect(await stage.post()).toMatchObject({ code: 0, warnings: [] });
@@ -218,21 +218,21 @@ describe("branches and events that pretend", () => {
 
   const copied = { event: "push", headBranch: "pull-request/12", headRepo: "octo/model" } as const;
 
-  it("takes a copied branch by its number and its commit", async () => {
+  it("the report takes a copied branch by its number and commit", async () => {
     stage.fork(copied);
     leave();
     await stage.post();
     expect(stage.comment).toContain("Memory gate: fail");
   });
 
-  it("does not take a copied branch whose commit is not the head", async () => {
+  it("the report refuses a copied branch whose commit is not the head", async () => {
     stage.fork({ ...copied, headSha: OTHER });
     leave(SECTION, sectionBytes({ headSha: OTHER }));
     expect((await stage.post()).outputs["pull-request"]).toBe("");
     expect(stage.github.comments).toEqual([]);
   });
 
-  it("does not take a copied branch whose pull request was closed", async () => {
+  it("the report refuses a copied branch whose pull request was closed", async () => {
     stage.fork(copied);
     openPull(stage.github, { number: 12, headSha: HEAD, headRepo: FORK, state: "closed" });
     leave();
@@ -240,7 +240,7 @@ describe("branches and events that pretend", () => {
     expect(stage.github.comments).toEqual([]);
   });
 
-  it("does not take a fork's branch for a copied one by its name", async () => {
+  it("the report does not take a fork's branch for a copied one", async () => {
     stage.fork({ ...copied, headRepo: FORK });
     leave();
     expect((await stage.post()).warnings.join()).toContain("not one of this repository");
@@ -261,14 +261,14 @@ describe("branches and events that pretend", () => {
     expect(stage.github.comments).toEqual([]);
   });
 
-  it("does not report a run of another repository", async () => {
+  it("the report refuses a run of another repository", async () => {
     stage.fork({ repo: "octo/other" });
     leave();
     expect((await stage.post()).warnings.join()).toContain("another repository");
     expect(stage.github.comments).toEqual([]);
   });
 
-  it("does not follow a run id out of a payload of another event", async () => {
+  it("the report ignores a run id in another event's payload", async () => {
     stage.fork();
     leave();
     const posted = await stage.post({}, stage.env({ workflow_run: { id: FORK_RUN } }, "issue_comment"));
@@ -276,13 +276,16 @@ describe("branches and events that pretend", () => {
     expect(posted.code).toBe(0);
   });
 
-  it.each(["0", "-1", "1e3", "501;x", "0x1f5", "99999999999999999999"])("refuses the run id %j", async (runId) => {
-    expect(await stage.post({ "run-id": runId })).toMatchObject({ code: 2, error: "INPUT_INVALID" });
-  });
+  it.each(["0", "-1", "1e3", "501;x", "0x1f5", "99999999999999999999"])(
+    "the report refuses the run id %j",
+    async (runId) => {
+      expect(await stage.post({ "run-id": runId })).toMatchObject({ code: 2, error: "INPUT_INVALID" });
+    },
+  );
 });
 
-describe("the comment of somebody else", () => {
-  it("is not overwritten, whoever pasted our marker", async () => {
+describe("the comment of another user", () => {
+  it("another user's comment with a pasted marker is not overwritten", async () => {
     stage.fork();
     leave();
     stage.github.addComment(12, "mallory", "<!-- stormlog-gate:default -->\n## ✅ Memory gate: pass");
@@ -292,7 +295,7 @@ describe("the comment of somebody else", () => {
     expect(stage.github.comments[1]?.body).toContain("Memory gate: fail");
   });
 
-  it("is not ours when the marker stands on its second line", async () => {
+  it("a comment with the marker on its second line is not overwritten", async () => {
     stage.fork();
     leave();
     stage.github.addComment(12, "github-actions[bot]", "from another workflow\n<!-- stormlog-gate:default -->");
@@ -301,7 +304,7 @@ describe("the comment of somebody else", () => {
     expect(stage.github.comments[0]?.body).toContain("from another workflow");
   });
 
-  it("cannot be addressed by a gate id", async () => {
+  it("a gate id cannot address another comment", async () => {
     const posted = await stage.post({ "gate-id": "x --> <img src=x>" });
     expect(posted).toMatchObject({ code: 2, error: "INPUT_INVALID" });
   });

@@ -11,7 +11,7 @@ import { plainProblems, sourceProblems, xmlProblems } from "./oracle.ts";
 import { COMBINED, PAYLOADS } from "./payloads.ts";
 import { comments } from "./rendered-comments.ts";
 
-/** The same texts wherever else they are printed: page, picture, terminal, annotations and the files of the bundle. */
+/** The same texts in the page, the picture, the terminal, annotations and the files of the bundle. */
 const SVG = [
   "svg",
   "g",
@@ -36,9 +36,9 @@ describe("a name in the timeline's page that", () => {
   const tags = (html: string): string => [...html.matchAll(/<\/?[a-z][a-z0-9]*/gi)].map(([tag]) => tag).join("");
   const harmlessTags = tags(renderTimelineHtml(hostileSection("x").report));
 
-  it.each(PAYLOADS)("%s stays text", (_title, text) => {
+  it.each(PAYLOADS)("a name in the timeline's page that %s stays text", (_title, text) => {
     const html = renderTimelineHtml(hostileSection(text).report);
-    // The scripts and styles are our own files; the rest is the same elements whatever the text.
+    // Scripts and styles come from the package, and the other elements do not depend on the text.
     if (text.trim() !== "") expect(tags(html)).toBe(harmlessTags);
     expect(html).toContain("default-src 'none'");
     expect(html.match(/<script/g)).toHaveLength(3);
@@ -52,7 +52,7 @@ describe("a name in the picture that", () => {
   const problems = xmlProblems(svgs, SVG);
 
   it.each(PAYLOADS.map(([title], at) => [title, at] as const))(
-    "%s stays text in the SVG, which stays well-formed",
+    "a name that %s stays text in the SVG, which stays well-formed",
     (_title, at) => {
       expect(problems[at]).toEqual([]);
       expect(plainProblems(svgs[at]!)).toEqual([]);
@@ -61,7 +61,7 @@ describe("a name in the picture that", () => {
   );
 
   it.each(COMBINED.map((text, at) => [at, text] as const))(
-    "is number %i of the combined gives a PNG of the usual size",
+    "a name from combination %i gives a PNG of the usual size",
     async (_at, text) => {
       const { timeline } = hostileSection(text).report.scenarios[0]!;
       const png = Buffer.from(await renderTimelinePng(timeline!));
@@ -73,7 +73,7 @@ describe("a name in the picture that", () => {
 });
 
 describe("a name in a terminal or a log that", () => {
-  it.each(PAYLOADS)("%s does nothing there", (_title, text) => {
+  it.each(PAYLOADS)("a name that %s has no effect in a terminal or a log", (_title, text) => {
     const { report } = hostileSection(text);
     expect(plainProblems(renderTerminal(report, { color: false, width: 100 }))).toEqual([]);
     const coloured = renderTerminal(report, { color: true, width: 100 });
@@ -81,7 +81,7 @@ describe("a name in a terminal or a log that", () => {
     expect(coloured).not.toMatch(/\u001b(?!\[[\d;]*m)/);
   });
 
-  it.each(PAYLOADS)("%s is shown beside the code and nothing more", (_title, text) => {
+  it.each(PAYLOADS)("a name that %s is plain text in an annotation", (_title, text) => {
     const annotations = annotationsOf(hostileSection(text).report);
     expect(annotations.length).toBeLessThanOrEqual(20);
     for (const { title, message, place } of annotations) {
@@ -97,11 +97,11 @@ describe("a name in the files of the bundle that", () => {
   const junits = PAYLOADS.map(([, text]) => renderJUnit(hostileSection(text).report));
   const problems = xmlProblems(junits, JUNIT);
 
-  it.each(PAYLOADS.map(([title], at) => [title, at] as const))("%s stays text in JUnit", (_title, at) => {
+  it.each(PAYLOADS.map(([title], at) => [title, at] as const))("a name that %s stays text in JUnit", (_title, at) => {
     expect(problems[at]).toEqual([]);
   });
 
-  it.each(PAYLOADS)("%s stays text in SARIF", (_title, text) => {
+  it.each(PAYLOADS)("a name that %s stays text in SARIF", (_title, text) => {
     const sarif = JSON.parse(renderSarif(hostileSection(text).report));
     for (const { message, locations } of sarif.runs[0].results) {
       // "[text](address)" is a link in a message of SARIF.
@@ -132,7 +132,7 @@ describe("a path that a finding names", () => {
     "src/x.py:-1",
     "x:0",
   ];
-  it.each(paths)("%j leads nowhere outside", (line) => {
+  it.each(paths)("the path %j does not lead outside the repository", (line) => {
     const section = hostileSection(line, ["report.scenarios[].findings[].evidence.line"]);
     for (const { place } of annotationsOf(section.report)) {
       if (place === undefined) continue;

@@ -10,11 +10,10 @@ import { fresh, type Json, type Path, read, set } from "./documents.ts";
 import { mermaidProblems, sourceProblems } from "./oracle.ts";
 import { comments } from "./rendered-comments.ts";
 
-/** Sections of numbers that nobody measured. */
+/** Sections with invented numbers. */
 
-/** Everything that is made of a section, within a time that no numbers may stretch. */
+/** Everything that is rendered from a section; numbers that take long exceed the time limit of the test. */
 async function renderAll(section: Section): Promise<void> {
-  const started = performance.now();
   const { report } = section;
   for (const markdown of comments(section, "")) {
     expect(sourceProblems(markdown)).toEqual([]);
@@ -31,13 +30,12 @@ async function renderAll(section: Section): Promise<void> {
   JSON.parse(renderSarif(report));
   expect(renderJUnit(report)).not.toMatch(/NaN|Infinity/);
   expect(annotationsOf(report).length).toBeLessThanOrEqual(20);
-  expect(performance.now() - started).toBeLessThan(20_000);
 }
 
 const SERIES = ["report", "scenarios", 0, "timeline", "series", 0] as const;
 const CHECK = ["report", "scenarios", 0, "judgement", "checks", 0] as const;
 
-describe("numbers that nobody measured are drawn or refused, and never hang", () => {
+describe("sections with invented numbers", () => {
   const values: readonly (readonly [string, number])[] = [
     ["the largest number", 1.7976931348623157e308],
     ["the smallest number", 5e-324],
@@ -70,7 +68,7 @@ describe("numbers that nobody measured are drawn or refused, and never hang", ()
     values.map(([value, number]) => [value, field, path, number] as const),
   );
 
-  it.each(cases)("%s as %s", (_value, _field, path, number) => {
+  it.each(cases)("%s as %s is drawn or refused", (_value, _field, path, number) => {
     const document = JSON.stringify(set(fresh(), path, number));
     let section: Section;
     try {
@@ -204,7 +202,7 @@ describe("numbers that nobody measured are drawn or refused, and never hang", ()
     ],
     ["no scenario", (d) => set(d, ["report", "scenarios"], [])],
   ];
-  it.each(shapes)("%s", async (what, change) => {
+  it.each(shapes)("a section with %s is rendered", async (what, change) => {
     const section = read(JSON.stringify(change(fresh())));
     if (what === "no scenario") {
       for (const markdown of comments(section, "")) expect(sourceProblems(markdown)).toEqual([]);

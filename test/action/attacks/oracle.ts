@@ -1,14 +1,17 @@
 import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 
 /**
- * What may stand in a text of ours. Everything else came from outside and has got through. Two oracles: one reads the markdown's
- * source and always runs; the other is GitHub's own parser (cmark-gfm), whose HTML is held against what the same template gives for
- * a harmless text.
+ * What the templates may print. Everything else came from outside. Two oracles: one reads the markdown's source and
+ * always runs. The other is GitHub's parser (cmark-gfm), whose HTML is compared with that of the same template with a
+ * harmless text.
  */
 
 const HERE = "https://github.com/octo/model";
 
-/** Control characters, marks of direction, letters without width: never in a text that a stranger can write into. */
+/** Control characters, marks of direction, letters without width: never in a text with untrusted parts. */
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200c-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}\p{Surrogate}]/u;
 
@@ -43,13 +46,13 @@ function withoutCode(markdown: string): string {
   return fenced(markdown).text.replace(/(`+)(?!`)[^\n]*?[^`]\1(?!`)/g, "");
 }
 
-/** What of a stranger's text acts in markdown, by its source alone. */
+/** What acts in markdown from untrusted text, by its source. */
 export function sourceProblems(markdown: string): readonly string[] {
   const problems: string[] = [];
   const add = (what: string, found: RegExpExecArray | null): void => {
     if (found !== null) problems.push(`${what}: ${JSON.stringify(found[0])}`);
   };
-  // The zero-width space is our own guard behind "@" and "#", and it is written as an entity.
+  // The templates put a zero-width space after "@" and "#", written as an entity.
   add("a hidden character", HIDDEN.exec(markdown));
   const text = withoutCode(markdown).replace(OUR_TAGS, "");
   add("HTML", /<[a-z!/?]/i.exec(text));
@@ -66,11 +69,31 @@ export function sourceProblems(markdown: string): readonly string[] {
 
 const CMARK = ["-e", "table", "-e", "strikethrough", "-e", "autolink", "-e", "tasklist", "-e", "footnotes", "--unsafe"];
 
-function cmark(markdown: string): string {
-  return execFileSync("cmark-gfm", CMARK, { input: markdown, encoding: "utf8", maxBuffer: 64 << 20 });
+const rendered = new Map<string, string>();
+
+/**
+ * Render several texts, each by a separate process, for the functions below. A shell starts the processes, because
+ * starting one from Node takes longer than rendering.
+ */
+export function prerender(markdowns: readonly string[]): void {
+  const directory = mkdtempSync(path.join(tmpdir(), "stormlog-cmark-"));
+  try {
+    for (const [at, markdown] of markdowns.entries()) writeFileSync(path.join(directory, `${at}.md`), markdown);
+    const script = 'for file in *.md; do cmark-gfm "$@" "$file" > "$file.html" || exit 1; done';
+    execFileSync("sh", ["-c", script, "sh", ...CMARK], { cwd: directory });
+    for (const [at, markdown] of markdowns.entries())
+      rendered.set(markdown, readFileSync(path.join(directory, `${at}.md.html`), "utf8"));
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
 }
 
-/** Whether GitHub's parser can be had here. */
+function cmark(markdown: string): string {
+  if (!rendered.has(markdown)) prerender([markdown]);
+  return rendered.get(markdown) ?? "";
+}
+
+/** Whether GitHub's parser is installed. */
 export const HAS_CMARK = (() => {
   try {
     return cmark("x").includes("<p>");
@@ -103,7 +126,7 @@ export function renderedProblems(markdown: string): readonly string[] {
   }
   if (/<!--|<!\[|<\?/.test(html)) problems.push("a comment or an instruction");
   const text = decode(html.replace(/<(pre|code|a)\b[\s\S]*?<\/\1>/g, "").replace(/<[^>]*>/g, "\n"));
-  // As GitHub looks for them, in the text that is shown.
+  // As GitHub finds them, in the displayed text.
   const mention = /(?:^|[^\w`])@(?=[a-z0-9])/i.exec(text);
   if (mention !== null) problems.push(`a mention: ${JSON.stringify(text.slice(mention.index, mention.index + 20))}`);
   const reference = /(?:^|[^\w&])#\d+|\bGH-\d+|[\w.-]+\/[\w.-]+#\d+|@[0-9a-f]{7,40}\b/i.exec(text);
@@ -112,8 +135,8 @@ export function renderedProblems(markdown: string): readonly string[] {
 }
 
 /**
- * The elements of a rendered text in their order: the same for a hostile text as for a harmless one. Only emphasis and spans of code
- * may come and go: signs between "**" are not always bold, and a code of which nothing is left is no span.
+ * The elements of a rendered text in their order: the same for a hostile text as for a harmless one. Only emphasis
+ * and spans of code may come and go: signs between "**" are not always bold, and empty code is not a span.
  */
 export function skeleton(markdown: string): string {
   const tags = [...cmark(markdown).matchAll(/<\/?[a-z][^>]*>/gi)].map(([tag]) => tag.replace(/ alt="[^"]*"/, ""));
@@ -146,8 +169,8 @@ export function plainProblems(text: string): readonly string[] {
 }
 
 /**
- * Problems of XML documents, each on its own: not well-formed by an independent parser (Python's), or with elements or attributes that
- * are not allowed. All of them are parsed by one process.
+ * Problems of each XML document: not well-formed by an independent parser (Python's), or with elements or attributes
+ * that are not allowed. One process parses all of them.
  */
 export function xmlProblems(documents: readonly string[], elements: readonly string[]): readonly (readonly string[])[] {
   const script = `import sys,json,xml.etree.ElementTree as E

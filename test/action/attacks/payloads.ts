@@ -1,4 +1,4 @@
-/** Texts that try to become something else where they are printed. Titles read after "a name that". */
+/** Texts that try to act where they are printed. Titles continue "a name that". */
 export const PAYLOADS: readonly (readonly [title: string, text: string])[] = [
   ["is an image", "![x](https://evil.example/a.png)"],
   ["is a link", "[click](https://evil.example/)"],

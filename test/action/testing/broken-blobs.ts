@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Failure, Request } from "./http.ts";
 
-/** What a blob store does with what is uploaded to it; the first part of the address says which. */
+/** How a blob store treats an upload; the first part of the address selects it. */
 export type BlobMode = "ok" | "refused" | "failing" | "hang" | "cut" | "down";
 
 const xml = (code: string): string => `<?xml version="1.0" encoding="utf-8"?><Error><Code>${code}</Code></Error>`;
@@ -10,7 +10,7 @@ const xml = (code: string): string => `<?xml version="1.0" encoding="utf-8"?><Er
 /** A blob store that fails in the middle of an upload, which Microsoft's emulator does not do at will. */
 export class BrokenBlobs {
   readonly #server: Server;
-  /** A store of its own, which is gone after the first bytes it got. */
+  /** A second store, which stops after its first bytes. */
   readonly #mortal: Server;
 
   private constructor() {
@@ -71,7 +71,9 @@ export class BrokenBlobs {
 
 const json = (value: unknown): Failure => ({ kind: "text", text: JSON.stringify(value) });
 
-/** What the artifact service answers to an upload that goes to such a store; null = none of an upload's two requests. */
+/**
+ * What the artifact service answers to an upload that goes to such a store; null = none of an upload's two requests.
+ */
 export function uploadAnswer(request: Request, blobs: BrokenBlobs, mode: BlobMode): Failure | null {
   const { name = "" } = (request.body ?? {}) as { name?: string };
   if (request.path.endsWith("/CreateArtifact"))

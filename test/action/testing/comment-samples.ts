@@ -8,7 +8,7 @@ import {
   sampleScenario,
 } from "../../../src/report/testing/sample-report.ts";
 
-/** Comments of every kind, for whoever looks at them: a person, a renderer, a browser. */
+/** Comments of every kind, for a person, a renderer and a browser. */
 
 export function sampleSection(word: Verdict, overrides: Partial<Section> = {}): Section {
   return {

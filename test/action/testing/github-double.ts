@@ -8,7 +8,7 @@ import { GitHubContract } from "./openapi.ts";
 export { COMMENT, COMMENTS } from "./double/comments.ts";
 export { PULL } from "./double/pulls.ts";
 
-/** Answers a GraphQL query; the schema of GraphQL is no part of GitHub's OpenAPI description. */
+/** Answers a GraphQL query; GitHub's OpenAPI description does not include the schema of GraphQL. */
 export type GraphQl = (query: string, variables: Readonly<Record<string, unknown>>, token: TokenRights) => unknown;
 
 interface Entry {
@@ -18,16 +18,16 @@ interface Entry {
 }
 
 /**
- * GitHub's API for one repository, put together from parts (`double/`), every request and response checked on both sides against
- * GitHub's own description. Comments and pull requests are always there; `use` adds more.
+ * GitHub's API for one repository, put together from parts (`double/`), every request and response checked on both
+ * sides against GitHub's own description. Comments and pull requests are always there; `use` adds more.
  */
 export class GitHubDouble extends HttpDouble {
-  readonly contract = new GitHubContract();
+  readonly contract = GitHubContract.shared();
   readonly #comments = new Comments();
   readonly pulls = new Pulls();
   readonly tokens = new Map<string, TokenRights>();
   readonly #entries: Entry[] = [];
-  /** Extends what GraphQL knows; null = not this one's query. */
+  /** Answers further GraphQL queries; null = not answered here. */
   graphQl: GraphQl = () => null;
 
   constructor() {
@@ -37,7 +37,7 @@ export class GitHubDouble extends HttpDouble {
 
   use(routes: Routes): this {
     for (const [route, methods] of Object.entries(routes)) {
-      // Refs and paths hold slashes of their own.
+      // Refs and paths contain slashes.
       const source = route.replace(/\{(\w+)\}/g, (_all, name) =>
         ["ref", "path", "basehead"].includes(name) ? `(?<${name}>.+)` : `(?<${name}>[^/]+)`,
       );
@@ -50,7 +50,7 @@ export class GitHubDouble extends HttpDouble {
     return this.#comments.all;
   }
 
-  /** Put a comment there as somebody else would have. */
+  /** Add a comment of any user. */
   addComment(issue: number, author: string, body: string, createdIso?: string): DoubleComment {
     return this.#comments.add(issue, author, body, createdIso);
   }
@@ -64,7 +64,7 @@ export class GitHubDouble extends HttpDouble {
     },
   };
 
-  /** What every step asks, for whoever does not care: no refs with baselines, and a private repository, which shows no pictures. */
+  /** Answers that every step needs: no refs with baselines, and a private repository, which shows no pictures. */
   readonly #fallback: readonly Entry[] = [
     {
       route: "/repos/{owner}/{repo}/git/ref/{ref}",
@@ -92,7 +92,7 @@ export class GitHubDouble extends HttpDouble {
       if (handler === undefined) continue;
       return this.#checked(request, route, handler, { ...parameters }, token);
     }
-    if (!known) this.faults.push(`${request.method} ${request.path} is no route of the double`);
+    if (!known) this.faults.push(`${request.method} ${request.path} is not a route of the double`);
     return NOT_FOUND;
   }
 
@@ -111,8 +111,8 @@ export class GitHubDouble extends HttpDouble {
     const answer = refused
       ? { status: 403, body: { message: "Resource not accessible by integration" } }
       : await handler(call);
-    // 403 is what GitHub answers to missing rights everywhere, and 404 to what is gone; its description lists them only for some
-    // operations.
+    // 403 is what GitHub answers to missing rights everywhere, and 404 to what is gone; its description lists them
+    // only for some operations.
     const undescribed = answer.status === 403 || (answer.status === 404 && request.method !== "GET");
     const problem = undescribed
       ? null

@@ -19,7 +19,7 @@ export type Failure =
   | { readonly kind: "trickle" }
   /** An answer that does not end, as fast as it is taken. */
   | { readonly kind: "endless" }
-  /** An answer that is not what it says it is. */
+  /** An answer with a wrong type or content. */
   | { readonly kind: "text"; readonly text: string; readonly status?: number; readonly type?: string };
 
 export interface Request {
@@ -93,7 +93,7 @@ async function misbehave(failure: Failure, response: ServerResponse): Promise<"d
   }
 }
 
-/** A real HTTP server on a free port: what is tested is a process of its own, which nothing in this one can intercept. */
+/** A real HTTP server on a free port, because the tested step is another process. */
 export class HttpDouble {
   readonly #server: Server;
   readonly #handle: (request: Request) => Answer | Promise<Answer>;

@@ -9,6 +9,7 @@ export interface Launch {
   readonly token: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly inputs?: Readonly<Record<string, string>>;
+  readonly clock?: number;
 }
 
 export interface Launched {
@@ -17,8 +18,8 @@ export interface Launched {
 }
 
 /**
- * Starts steps side by side, a few at a time: most of a failure's time is waiting, and a test that waited for one after the
- * other would take minutes.
+ * Starts steps side by side, a few at a time: most of a failure's time is waiting, and a test that waited for one
+ * after the other would take minutes.
  */
 export class Launcher {
   readonly #node: string;
@@ -33,10 +34,9 @@ export class Launcher {
     this.#free = atOnce;
   }
 
-  /** @param alone begin at once: the step only waits, and should not keep others from starting */
-  async run(launch: Launch, alone = false): Promise<Launched> {
-    if (!alone && this.#free === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else if (!alone) this.#free -= 1;
+  async run(launch: Launch): Promise<Launched> {
+    if (this.#free === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#free -= 1;
     const head = "a".repeat(40);
     const job = new Job(launch.apiUrl, launch.resultsUrl).pullRequest(launch.pullRequest, head);
     this.#jobs.push(job);
@@ -47,10 +47,11 @@ export class Launcher {
         cwd: job.directory,
         env: { ...job.env, ...launch.env },
         inputs: { token: launch.token, run: "fail", ...launch.inputs },
+        ...(launch.clock === undefined ? {} : { clock: launch.clock }),
       });
       return { result, job };
     } finally {
-      if (!alone) this.#release();
+      this.#release();
     }
   }
 

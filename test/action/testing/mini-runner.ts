@@ -18,9 +18,8 @@ export interface RunnerCommand {
 export interface StepResult {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  readonly seconds: number;
-  /** From the cancellation to the end, when there was one. */
-  readonly secondsAfterCancel: number | null;
+  /** Signals of a cancellation that were sent before the step ended: it is in time when SIGINT is the only one. */
+  readonly signals: readonly NodeJS.Signals[];
   readonly log: string;
   readonly outputs: Readonly<Record<string, string>>;
   readonly state: Readonly<Record<string, string>>;
@@ -34,14 +33,21 @@ export interface StepOptions {
   readonly script: string;
   readonly cwd: string;
   readonly inputs?: Readonly<Record<string, string>>;
-  /** Variables the runner and the job set; nothing else of this process's environment reaches the step but PATH and HOME. */
+  /**
+   * Variables the runner and the job set; nothing else of this process's environment reaches the step but PATH and
+   * HOME.
+   */
   readonly env: Readonly<Record<string, string>>;
   /** From `main` to `post`. */
   readonly state?: Readonly<Record<string, string>>;
   /** Cancel when this resolves. */
   readonly cancel?: (output: () => string) => Promise<void>;
   readonly timeoutMs?: number;
+  /** How many times as fast the step's clock runs; the commands that it measures keep real time. */
+  readonly clock?: number;
 }
+
+const FAST_CLOCK = new URL("./fast-clock.mjs", import.meta.url).href;
 
 /** `key=value` and `key<<delimiter` blocks, as the runner reads them. */
 export function parseFileCommand(text: string): Record<string, string> {
@@ -58,7 +64,7 @@ export function parseFileCommand(text: string): Record<string, string> {
     } else if (line.includes("=")) {
       values[line.slice(0, line.indexOf("="))] = line.slice(line.indexOf("=") + 1);
     } else if (line !== "") {
-      throw new Error(`"${line}" is no file command`);
+      throw new Error(`"${line}" is not a file command`);
     }
   }
   return values;
@@ -77,7 +83,7 @@ export function parseCommands(log: string): readonly RunnerCommand[] {
       if (line.trim().toLowerCase() === `::${token}::`.toLowerCase()) token = null;
       continue;
     }
-    // The older form counts wherever it stands in a line.
+    // The older form counts anywhere in a line.
     const match =
       /^\s*::([A-Za-z][\w-]*)(| [^\n]*?)::(.*)$/.exec(line) ?? /##\[([A-Za-z][\w-]*)(| [^\n\]]*)\](.*)$/.exec(line);
     if (!match) continue;
@@ -107,6 +113,9 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
     CI: "true",
     GITHUB_ACTIONS: "true",
     RUNNER_OS: "Linux",
+    ...(options.clock === undefined
+      ? {}
+      : { NODE_OPTIONS: `--import ${FAST_CLOCK}`, STORMLOG_TEST_CLOCK: String(options.clock) }),
     ...options.env,
   };
   for (const name of FILE_COMMANDS) {
@@ -115,7 +124,6 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
   }
   for (const [name, value] of Object.entries(options.inputs ?? {})) env[`INPUT_${name.toUpperCase()}`] = value;
   for (const [name, value] of Object.entries(options.state ?? {})) env[`STATE_${name}`] = value;
-  const started = performance.now();
   const child = spawn(options.node, [options.script], { cwd: options.cwd, env, stdio: ["ignore", "pipe", "pipe"] });
   let log = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -125,13 +133,17 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
     log += text;
   });
   const timers: NodeJS.Timeout[] = [];
-  let cancelledAt: number | null = null;
+  const signals: NodeJS.Signals[] = [];
+  const send = (name: NodeJS.Signals): void => {
+    signals.push(name);
+    child.kill(name);
+  };
   const cancel = (): void => {
-    if (cancelledAt !== null) return;
-    cancelledAt = performance.now();
-    child.kill("SIGINT");
-    timers.push(setTimeout(() => child.kill("SIGTERM"), TERM_AFTER_MS));
-    timers.push(setTimeout(() => child.kill("SIGKILL"), TERM_AFTER_MS + KILL_AFTER_MS));
+    if (signals.length > 0) return;
+    send("SIGINT");
+    const clock = options.clock ?? 1;
+    timers.push(setTimeout(() => send("SIGTERM"), TERM_AFTER_MS / clock));
+    timers.push(setTimeout(() => send("SIGKILL"), (TERM_AFTER_MS + KILL_AFTER_MS) / clock));
   };
   timers.push(setTimeout(cancel, options.timeoutMs ?? 120_000));
   options.cancel?.(() => log).then(cancel, cancel);
@@ -139,15 +151,13 @@ export async function runStepFile(options: StepOptions): Promise<StepResult> {
     child.on("error", reject);
     child.on("close", (exitCode, exitSignal) => resolve([exitCode, exitSignal]));
   });
-  const ended = performance.now();
   for (const timer of timers) clearTimeout(timer);
   const read = (name: (typeof FILE_COMMANDS)[number]): string => readFileSync(path.join(directory, name), "utf8");
   try {
     return {
       code,
       signal,
-      seconds: (ended - started) / 1000,
-      secondsAfterCancel: cancelledAt === null ? null : (ended - cancelledAt) / 1000,
+      signals,
       log,
       outputs: parseFileCommand(read("GITHUB_OUTPUT")),
       state: parseFileCommand(read("GITHUB_STATE")),

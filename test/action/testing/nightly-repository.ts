@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
-import { buildInto } from "../../../scripts/build.mjs";
 import { type BaselineRecord, parseBaselineRecord } from "../../../src/baseline/record.ts";
+import { builtSteps } from "./build-steps.ts";
 import { GitDataDouble } from "./double/git-data.ts";
 import { NightlyDouble } from "./double/issues.ts";
 import { Permissions } from "./double/permissions.ts";
@@ -13,6 +13,9 @@ import { Job } from "./job.ts";
 import { runStepFile, type StepOptions, type StepResult } from "./mini-runner.ts";
 import { actionNode } from "./tools.ts";
 
+/** How much faster the clock of the step runs; measured commands keep real time. */
+const CLOCK = 4;
+const BUILT = await builtSteps();
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 export const REF = "refs/stormlog/baselines";
 
@@ -20,18 +23,18 @@ const manifest = parse(readFileSync(path.join(ROOT, "refresh/action.yml"), "utf8
   inputs: Record<string, { default?: string }>;
 };
 
-/** What every step gets that sets nothing: the manifest's own defaults. */
+/** Default inputs, from the manifest. */
 const DEFAULTS = Object.fromEntries(
   Object.entries(manifest.inputs).flatMap(([name, { default: value }]) =>
     value === undefined || value.startsWith("$") ? [] : [[name, value]],
   ),
 );
 
-/** Holds as many MiB as its file says for half a second. */
+/** Holds as many MiB as its file says for a quarter of a second. */
 export const workload = (mib: number): string =>
-  `const held = Buffer.alloc(${mib} * 2 ** 20, 1);\nsetTimeout(() => held.fill(2), 450);\n`;
+  `const held = Buffer.alloc(${mib} * 2 ** 20, 1);\nsetTimeout(() => held.fill(2), 250);\n`;
 
-/** A repository whose nights are made by the built step in a real clone; what GitHub holds is the clone's own git. */
+/** A repository whose nightly runs are the built step in a real clone, which is also GitHub's git. */
 export class NightlyRepository {
   readonly github = new GitHubDouble();
   readonly people = new Permissions();
@@ -39,13 +42,9 @@ export class NightlyRepository {
   readonly workspace = path.join(this.job.directory, "workspace");
   readonly git: GitDataDouble;
   readonly nightly: NightlyDouble;
-  readonly #built: string;
   #run = 100;
 
-  /** @param name directory of this test's build */
-  constructor(name: string) {
-    // Within the package, so that the built file finds its package directory as dist/ does.
-    this.#built = path.join(ROOT, "build", name);
+  constructor() {
     mkdirSync(this.workspace);
     this.inClone("init", "--quiet", "--initial-branch=main");
     this.git = new GitDataDouble(path.join(this.workspace, ".git"));
@@ -54,12 +53,6 @@ export class NightlyRepository {
   }
 
   async start(): Promise<void> {
-    mkdirSync(this.#built, { recursive: true });
-    await buildInto(this.#built, {
-      "action/refresh": "src/actions/refresh/main.ts",
-      "action/post": "src/actions/gate/post.ts",
-      guard: "src/measure/guard/main.ts",
-    });
     this.github.use(this.git.routes);
     this.nightly.use(this.github);
     this.github.use(this.people.routes);
@@ -98,15 +91,15 @@ export class NightlyRepository {
   }
 
   /** One step, as on schedule unless its environment says otherwise. */
-  night(
+  refresh(
     inputs: Readonly<Record<string, string>> = {},
     env: Readonly<Record<string, string>> = {},
-    more: Pick<StepOptions, "cancel"> = {},
+    more: Pick<StepOptions, "cancel" | "clock"> = {},
   ): Promise<StepResult> {
     this.#run += 1;
     return runStepFile({
       node: actionNode(),
-      script: path.join(this.#built, "action/refresh.js"),
+      script: path.join(BUILT, "action/refresh.js"),
       cwd: this.workspace,
       env: {
         ...this.job.env,
@@ -118,6 +111,7 @@ export class NightlyRepository {
       },
       inputs: { ...DEFAULTS, token: "job", probe: "off", ...inputs },
       timeoutMs: 120_000,
+      clock: CLOCK,
       ...more,
     });
   }

@@ -30,14 +30,22 @@ function toJsonSchema(node: unknown): unknown {
   return { anyOf: [schema, { type: "null" }] };
 }
 
-/** GitHub's own description of the operations the Action uses, as a referee over client and double. */
+let shared: GitHubContract | undefined;
+
+/** GitHub's own description of the operations the Action uses, as a contract between client and double. */
 export class GitHubContract {
   readonly #document: Document = JSON.parse(readFileSync(FILE, "utf8"));
   readonly #validator = schemaValidator();
   /** The validator compiles a schema once per object, which for some takes half a second. */
   readonly #converted = new WeakMap<object, object>();
 
-  constructor() {
+  /** The contract of all doubles of a test file, whose schemas are compiled once. */
+  static shared(): GitHubContract {
+    shared ??= new GitHubContract();
+    return shared;
+  }
+
+  private constructor() {
     for (const format of ["uri", "date-time", "repo.nwo", "timezone", "ssh-key", "email", "int64"]) {
       this.#validator.addFormat(format, true);
     }
@@ -47,7 +55,7 @@ export class GitHubContract {
   /** An official example response. */
   example(name: string): Json {
     const found = this.#document.components.examples?.[name] as { value: Json } | undefined;
-    if (found === undefined) throw new Error(`there is no example ${name}`);
+    if (found === undefined) throw new Error(`GitHub's description has no example ${name}`);
     return structuredClone(found.value);
   }
 
@@ -59,7 +67,7 @@ export class GitHubContract {
     return this.#check(content?.content, body, "request");
   }
 
-  /** Why a response does not fit, or null. A status the description does not know is a problem of its own. */
+  /** Why a response does not fit, or null. An undescribed status is a problem too. */
   responseProblem(method: string, route: string, status: number, body: unknown): string | null {
     const response = this.#operation(method, route).responses[String(status)];
     if (response === undefined) return `status ${status} is not described`;

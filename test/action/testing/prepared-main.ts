@@ -6,8 +6,8 @@ import type { GateReport } from "../../../src/report/documents/model.ts";
 import { sampleReport } from "../../../src/report/testing/sample-report.ts";
 
 /**
- * The Action's step around an engine that has its answer ready, for tests of everything behind the engine: they need many
- * steps and no measurement. The word in `run` says what the engine does.
+ * The Action's step around an engine that has its answer ready, for tests of everything behind the engine: they need
+ * many steps and no measurement. The input `run` selects what the engine does.
  */
 
 function bundle(run: EngineRun, report: GateReport): { report: GateReport; bundleDir: string } {

@@ -144,7 +144,7 @@ export class ResultsDouble extends HttpDouble {
   }
 }
 
-/** A runtime token as the client reads it: a JWT whose signature nobody checks, with the backend ids in one scope. */
+/** A runtime token as the client reads it: a JWT whose signature is not checked, with the backend ids in one scope. */
 export function runtimeToken(): string {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
   return `${part({ alg: "none" })}.${part({ scp: "Actions.Results:run-backend:job-backend" })}.signature`;

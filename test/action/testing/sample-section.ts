@@ -5,7 +5,7 @@ export const HEAD = "a".repeat(40);
 /** Name of the artifact of {@link sampleSection}. */
 export const SECTION = "stormlog-section-default.json";
 
-/** A section as the gate's job would have left it. */
+/** A section as the gate's job uploads it. */
 export function sampleSection(overrides: Partial<Section> = {}): Section {
   return {
     gateId: "default",

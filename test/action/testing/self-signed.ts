@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-/** An HTTPS server whose certificate nobody signed, as a runner behind an inspecting proxy meets it. */
+/** An HTTPS server with a self-signed certificate, like an inspecting proxy. */
 export class SelfSigned {
   readonly #server: Server;
 
@@ -13,7 +13,7 @@ export class SelfSigned {
     this.#server = server;
   }
 
-  /** Null where there is no openssl to make a certificate with. */
+  /** Null without openssl to make a certificate. */
   static async start(): Promise<SelfSigned | null> {
     const directory = mkdtempSync(path.join(tmpdir(), "stormlog-tls-"));
     try {

@@ -26,9 +26,9 @@ export interface Posted {
 }
 
 /**
- * The second stage for somebody else's run: GitHub's doubles with an open pull request of a fork and its finished run, and the
- * report with a real client over a real connection. Only the step's own process and the client's patience are spared; the built
- * step has tests of its own.
+ * The second stage for a fork's run: GitHub's doubles with an open pull request of a fork and its finished run, and
+ * the report with a real client over a real connection. The report runs in this process and its client does not
+ * pause; the built step has separate tests.
  */
 export class StageTwo {
   readonly github = new GitHubDouble();
@@ -45,7 +45,7 @@ export class StageTwo {
     return this;
   }
 
-  /** As it was at the start. Servers and checked schemas stay: they are what takes time. */
+  /** Reset to the start. Servers and compiled schemas stay, because they take time. */
   reset(): void {
     const { github, actions } = this;
     github.failure = () => null;
@@ -62,7 +62,7 @@ export class StageTwo {
     await this.actions.store.stop();
   }
 
-  /** Everything as it ought to be: pull request 12 of a fork, its run, which recorded a failure. */
+  /** The normal state: pull request 12 of a fork, and its run, which recorded a failure. */
   fork(run: Partial<DoubleRun> = {}): this {
     openPull(this.github, { number: 12, headSha: HEAD, headRepo: FORK, headRef: "topic" });
     this.actions.addRun({

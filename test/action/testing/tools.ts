@@ -5,9 +5,9 @@ import { Ajv } from "ajv";
 import { packageRoot } from "../../../src/core/package-root.ts";
 
 /**
- * Tools these tests need that are no dependency of the project: too large, or of a Node version of their own. They are
- * installed from npm once into the git-ignored build directory, and only where somebody asked for it or in CI: running the
- * tests must not download 300 MB behind a developer's back.
+ * Tools that are not dependencies of the project, because they are large or need another Node version. They are
+ * installed from npm once into the git-ignored build directory, and only on request or in CI: running the
+ * tests must not download 300 MB unasked.
  */
 const CACHE = process.env.STORMLOG_TEST_CACHE ?? path.join(packageRoot(), "build", "test-tools");
 const MAY_INSTALL = process.env.CI !== undefined || process.env.STORMLOG_TEST_INSTALL === "1";

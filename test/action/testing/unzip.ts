@@ -8,7 +8,9 @@ const SCRIPT =
   "import sys,zipfile,hashlib,json\nz=zipfile.ZipFile(sys.argv[1])\nassert z.testzip() is None\n" +
   "print(json.dumps({i.filename:hashlib.sha256(z.read(i)).hexdigest() for i in z.infolist() if not i.is_dir()}))";
 
-/** SHA-256 of every file in an archive, read by Python's zipfile: an implementation that is not the one that wrote it. */
+/**
+ * SHA-256 of every file in an archive, read by Python's zipfile: an implementation that is not the one that wrote it.
+ */
 export function zipHashes(archive: Buffer): Record<string, string> {
   const directory = mkdtempSync(path.join(tmpdir(), "stormlog-zip-"));
   try {

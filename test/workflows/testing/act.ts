@@ -8,15 +8,15 @@ import { freePort } from "../../testing/free-port.ts";
 import { workflowTool } from "./tools.ts";
 
 /**
- * act runs workflow files on this machine (host mode: no container), with its own reading of workflow, expressions, commands and
- * the artifact service. What it cannot do, and how the tests get round it:
- * - its artifact service refuses requests with a field it does not know (`mime_type`, which the toolkit has sent since un-zipped
- *   artifacts came), drops without a word what is uploaded in one piece, and signs its addresses with a "=" at the end that
- *   Azure's client cuts off: a relay in front of it takes the field out, asks for such a piece to be appended, and mends the
- *   signature;
- * - it fetches actions of others from GitHub: the checkout of the measured commit, for which it copies the clone instead, is the
- *   only one used;
- * - it has no GitHub behind it: the API's address is the double's;
+ * act runs workflow files on this machine (host mode: no container), with its own reading of workflow, expressions,
+ * commands and the artifact service. What it cannot do, and how the tests get round it:
+ * - its artifact service refuses requests with a field it does not know (`mime_type`, which the toolkit has sent
+ *   since un-zipped artifacts came), silently drops what is uploaded in one piece, and signs its addresses with a "="
+ *   at the end that Azure's client cuts off: a relay in front of it takes the field out, asks for such a piece to be
+ *   appended, and mends the signature;
+ * - it fetches actions of others from GitHub: the checkout of the measured commit, for which it copies the clone
+ *   instead, is the only one used;
+ * - it has no GitHub, so the API's address is the double's;
  * - it keeps every artifact, un-zipped ones too, as `<name>.zip`;
  * - jobs that check out another ref than the event's (the report by the base's Action) cannot run.
  */

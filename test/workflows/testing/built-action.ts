@@ -1,28 +1,18 @@
 import { cpSync, existsSync } from "node:fs";
 import path from "node:path";
-import { buildInto } from "../../../scripts/build.mjs";
 import { packageRoot } from "../../../src/core/package-root.ts";
+import { builtSteps } from "../../action/testing/build-steps.ts";
 import { Repository } from "./repository.ts";
 
 const PARTS = ["report", "merge", "refresh", "accept"];
-/** What a checkout of the Action holds, as far as a run needs it. */
+/** The parts of the Action's checkout that a run needs. */
 const SHIPPED = ["action.yml", "package.json", ...PARTS, "leak-lab", "scripts/ci", ".github"];
-
-/** What of it is built; the other parts answer to other events. */
-const ENTRIES = {
-  cli: "src/cli/main.ts",
-  guard: "src/measure/guard/main.ts",
-  "action/main": "src/actions/gate/main.ts",
-  "action/post": "src/actions/gate/post.ts",
-  "action/report": "src/actions/report/main.ts",
-  "action/refresh": "src/actions/refresh/main.ts",
-};
 
 /** A repository with the Action as it is built from the sources now, in one commit. */
 export async function builtAction(): Promise<Repository> {
   const root = packageRoot();
   const repository = new Repository();
-  await buildInto(path.join(repository.directory, "dist"), ENTRIES);
+  cpSync(await builtSteps(), path.join(repository.directory, "dist"), { recursive: true });
   for (const name of ["dist/prebuilds", ...SHIPPED]) {
     const source = path.join(root, name);
     if (existsSync(source)) cpSync(source, path.join(repository.directory, name), { recursive: true });

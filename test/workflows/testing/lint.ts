@@ -1,9 +1,9 @@
 import { ran, workflowTool } from "./tools.ts";
 
-/** Labels of runners of one's own are known to nobody but their owner. */
+/** actionlint does not know the labels of self-hosted runners. */
 const OWN_LABELS = 'label ".+" is unknown';
 
-/** What actionlint says of these files, one line each. */
+/** Findings of actionlint in these files, one line each. */
 export function actionlintFindings(cwd: string, files: readonly string[]): readonly string[] {
   const binary = workflowTool("actionlint");
   if (binary === null) throw new Error("actionlint is not there");
@@ -20,7 +20,7 @@ interface ZizmorFinding {
   readonly locations: readonly { readonly symbolic: { readonly key: Readonly<Record<string, unknown>> } }[];
 }
 
-/** What zizmor says, pedantic and without the network; a file it cannot read is an error. */
+/** Findings of zizmor, pedantic and offline. An unreadable file is an error. */
 export function zizmorFindings(cwd: string, inputs: readonly string[]): readonly string[] {
   const binary = workflowTool("zizmor");
   if (binary === null) throw new Error("zizmor is not there");

@@ -10,11 +10,14 @@ const NEEDED = ["scripts/release", "scripts/check-native.sh", "dist/prebuilds", 
 /** What else goes into the package. */
 const SHIPPED = ["dist", "schema", "leak-lab", "README.md", "LICENSE"];
 
-/** A clone of the project as it would be at a release, with a bare repository as its remote: nothing leaves this machine. */
+/**
+ * A clone of the project as it would be at a release, with a bare repository as its remote: nothing leaves this
+ * machine.
+ */
 export class ReleaseRepository extends Repository {
   readonly remote = mkdtempSync(path.join(tmpdir(), "stormlog-remote-"));
 
-  /** @param whole with everything that the package holds; most of a release needs little of it */
+  /** @param whole with all files of the package; most tests need few of them */
   constructor(whole = false) {
     super();
     this.git("config", "core.compression", "0");
@@ -78,7 +81,7 @@ export class ReleaseRepository extends Repository {
     rmSync(this.remote, { recursive: true, force: true });
   }
 
-  /** As the macOS machines would have built it. */
+  /** A stand-in for the build of a macOS machine. */
   addPrebuild(platform: string): void {
     this.write(`dist/prebuilds/${platform}/sampler.node`, `not a real one: ${platform}\n`);
   }

@@ -4,8 +4,8 @@ import path from "node:path";
 import { packageRoot } from "../../../src/core/package-root.ts";
 
 /**
- * Tools for workflows that are no npm packages. `scripts/ci/workflow-tools.sh` builds them into the git-ignored build directory,
- * which takes minutes the first time; the tests only look for them, and skip where they are not.
+ * Tools for workflows that npm does not have. `scripts/ci/workflow-tools.sh` builds them into the git-ignored build
+ * directory, which takes minutes the first time; the tests only look for them, and skip where they are not.
  */
 const CACHE = process.env.STORMLOG_TEST_CACHE ?? path.join(packageRoot(), "build", "test-tools");
 const VERSIONS = {
@@ -14,7 +14,7 @@ const VERSIONS = {
   zizmor: "zizmor-1.32.0/bin/zizmor",
 } as const;
 
-/** Says how to get what a skipped test needs. */
+/** How to get what a skipped test needs. */
 export const HOW = "scripts/ci/workflow-tools.sh";
 
 /** Path of a tool, or null where it was not built. */
@@ -29,7 +29,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Run a program to its end with an environment of its own. */
+/** Run a program to its end with its own environment. */
 export function ran(
   program: string,
   args: readonly string[],

@@ -24,7 +24,7 @@ export interface DoubleArtifact {
   readonly runId: number;
   readonly name: string;
   readonly bytes: Uint8Array;
-  /** What the listing says instead of the truth. */
+  /** False values for the listing. */
   readonly lies?: {
     readonly digest?: string | null;
     readonly size?: number;
@@ -35,7 +35,7 @@ export interface DoubleArtifact {
   };
 }
 
-/** Where GitHub keeps the bytes: a server of its own, which must never see a token. */
+/** GitHub's store of the bytes: a separate server, which must never receive a token. */
 class BlobStore extends HttpDouble {
   readonly blobs = new Map<string, Uint8Array>();
 

@@ -6,7 +6,10 @@ export interface GitObject {
   readonly content: Buffer;
 }
 
-/** One `git cat-file --batch` that reads all objects of a repository: a process for each would be most of a test's time. */
+/**
+ * One `git cat-file --batch` that reads all objects of a repository: a process for each would be most of a test's
+ * time.
+ */
 export class CatFile {
   readonly #directory: string;
   #child: ChildProcessWithoutNullStreams | null = null;
@@ -17,7 +20,7 @@ export class CatFile {
     this.#directory = directory;
   }
 
-  /** Null when there is no such object. */
+  /** Null when the object does not exist. */
   read(name: string): Promise<GitObject | null> {
     if (/[\s\0]/.test(name) || name === "") return Promise.resolve(null);
     return new Promise((resolve) => {

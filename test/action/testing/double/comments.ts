@@ -21,7 +21,7 @@ export class Comments {
   readonly all: DoubleComment[] = [];
   #nextId = 1000;
 
-  /** Put a comment there as somebody else would have. */
+  /** Add a comment of any user. */
   add(issue: number, author: string, body: string, createdIso = new Date().toISOString()): DoubleComment {
     const comment = { id: this.#nextId, issue, author, body, createdIso };
     this.#nextId += 1;

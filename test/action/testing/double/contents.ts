@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { type Call, NOT_FOUND, type Routes } from "./route.ts";
 
-/** Files and history of a real repository, as the contents, commits and compare operations tell them. */
+/** Files and history of a real repository, as the contents, commits and compare operations return them. */
 export class Contents {
   readonly #directory: string;
 

@@ -31,8 +31,8 @@ interface NewEntry {
 }
 
 /**
- * GitHub's Git Data API over a real bare repository: objects and refs are git's own, so is every refusal of a move that is no
- * fast-forward. Answers come after 0 to `delayMs` milliseconds, as from a network.
+ * GitHub's Git Data API over a real bare repository: objects and refs are git's, and git refuses every move that is
+ * not a fast-forward. Answers come after 0 to `delayMs` milliseconds, as from a network.
  */
 export class GitDataDouble {
   readonly directory: string;
@@ -42,7 +42,7 @@ export class GitDataDouble {
   readonly #objects: CatFile;
   readonly #scratch = mkdtempSync(path.join(tmpdir(), "stormlog-git-data-"));
 
-  /** @param directory a repository (bare or `.git`) that exists; without it a bare one of its own */
+  /** @param directory a repository (bare or `.git`) that exists; by default a new bare one */
   constructor(directory?: string) {
     this.#own = directory === undefined;
     this.directory = directory ?? path.join(this.#scratch, "repository.git");

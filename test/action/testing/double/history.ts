@@ -6,7 +6,7 @@ type Json = Readonly<Record<string, unknown>>;
 /** GitHub's answers about the history of a repository, from a real one on this machine. */
 export class HistoryDouble {
   readonly #directory: string;
-  /** What `GET /repos/{owner}/{repo}` says beside its example. */
+  /** Fields of `GET /repos/{owner}/{repo}` beside its example. */
   repository: Json = {};
 
   /** @param directory the bare repository or `.git` that GitHub would hold */
@@ -45,7 +45,7 @@ export class HistoryDouble {
     });
   }
 
-  /** A commit or branch as GitHub takes it in a path; hidden refs are none. */
+  /** A commit or branch as GitHub takes it in a path; hidden refs are not accepted. */
   async #commit(name: string): Promise<string | null> {
     if (/^[0-9a-f]{40}$/.test(name)) return this.#git("rev-parse", "--verify", "--quiet", `${name}^{commit}`);
     return this.#git("rev-parse", "--verify", "--quiet", `refs/heads/${name}`);

@@ -43,7 +43,7 @@ export class NightlyDouble {
     this.#git = git;
   }
 
-  /** Put an issue there as somebody else would have. */
+  /** Add an issue of any user. */
   addIssue(author: string, title: string, body: string): DoubleIssue {
     const issue: DoubleIssue = { number: this.#next, author, title, body, state: "open" };
     this.#next += 1;

@@ -7,9 +7,16 @@ const REACTIONS = "/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions"
 const MERGED_BY = "/repos/{owner}/{repo}/commits/{commit_sha}/pulls";
 const COMPARE = "/repos/{owner}/{repo}/compare/{basehead}";
 
-/** What GitHub calls a role in the field `permission`, which has fewer words than there are roles. */
-const TOLD = { none: "none", read: "read", triage: "read", write: "write", maintain: "write", admin: "admin" } as const;
-export type Role = keyof typeof TOLD;
+/** GitHub's field `permission` of each role; it has fewer values than there are roles. */
+const PERMISSIONS = {
+  none: "none",
+  read: "read",
+  triage: "read",
+  write: "write",
+  maintain: "write",
+  admin: "admin",
+} as const;
+export type Role = keyof typeof PERMISSIONS;
 
 export interface DoubleEvent {
   readonly event: "labeled" | "unlabeled";
@@ -43,14 +50,14 @@ function account(call: Call, login: string): object {
   return { ...user, login, type: login.endsWith("[bot]") ? "Bot" : "User" };
 }
 
-/** Who may do what in one repository, and what people did that an acceptance rests on. */
+/** Roles in one repository, and the actions of users that an acceptance depends on. */
 export class Permissions {
   readonly roles = new Map<string, Role>();
   /** Of each pull request, the oldest first. */
   readonly events = new Map<number, DoubleEvent[]>();
   readonly commits = new Map<number, DoubleCommit[]>();
   readonly reactions: { readonly comment: number; readonly login: string; readonly content: string }[] = [];
-  /** Pull requests by which a commit came to the main branch; merged ones, or still open. */
+  /** Pull requests of a commit, merged or still open. */
   readonly cameBy = new Map<
     string,
     readonly { readonly number: number; readonly headSha: string; readonly merged: boolean }[]
@@ -72,7 +79,11 @@ export class Permissions {
     const role = this.roles.get(login);
     if (role === undefined) return { status: 404, body: { message: `${login} is not a user` } };
     const { user } = call.contract.example("repository-collaborator-permission-response-if-user-has-admin-permissions");
-    const body = { permission: TOLD[role], role_name: role, user: { ...(user as object), login, role_name: role } };
+    const body = {
+      permission: PERMISSIONS[role],
+      role_name: role,
+      user: { ...(user as object), login, role_name: role },
+    };
     return { status: 200, body };
   }
 
