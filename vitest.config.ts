@@ -2,7 +2,9 @@ import { defineConfig } from "vitest/config";
 
 /** These compare rates of sampling with the wall clock, and fill hundreds of MiB: each runs alone, after all others. */
 const ALONE = ["test/measure/peaks.test.ts", "test/measure/sampling.test.ts"];
-/** V8 spends a second on optimising the WebAssembly that draws one picture: without it, a process draws its few faster. */
+/**
+ * V8 spends a second on optimising the WebAssembly that draws one picture: without it, a process draws its few faster.
+ */
 const execArgv = ["--liftoff-only"];
 
 export default defineConfig({

@@ -51,8 +51,8 @@ const START_BUDGET_BYTES = { own: 150_000, packages: 40_000 };
 const BANNER = "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);";
 
 /**
- * The toolkit's packages only define things when they are loaded, but do not say so. Said for them, what is not used of one
- * (its HTTP client, its tokens, its processes) is left out instead of being started by every step.
+ * The toolkit's packages only define things when they are loaded, but do not say so. Said for them, what is not used of
+ * one (its HTTP client, its tokens, its processes) is left out instead of being started by every step.
  */
 const wholeOnlyWhenUsed = {
   name: "toolkit-without-side-effects",

@@ -1,5 +1,5 @@
-// Counts words that `docs/glossary.md` replaces by a term of the field, bounds without MAX_ or MIN_, and comments wider than
-// the formatter's column, in every tracked text of the project. Prints each place and exits 1 when there is one.
+// Counts words that `docs/glossary.md` replaces by a term of the field, bounds without MAX_ or MIN_, and comments wider
+// than the formatter's column, in every tracked text of the project. Prints each place and exits 1 when there is one.
 //
 //   node scripts/check-language.mjs [PATH...]
 

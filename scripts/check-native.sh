@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Checks the shipped native files: right machine type, no glibc newer than 2.28 asked for (2.17 by what is loaded into measured programs),
-# under 400 kB, sums as written down.
-# Needs binutils (readelf reads every machine type).
+# Checks the shipped native files: right machine type, no glibc newer than 2.28 asked for (2.17 by what is loaded into
+# measured programs), under 400 kB, sums as written down. Needs binutils (readelf reads every machine type).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../dist/prebuilds"
 export LC_ALL=C

@@ -1,4 +1,5 @@
-// Writes the options of `run` into action.yml and the tables of the documentation. `npm run options` writes; a test compares.
+// Writes the options of `run` into action.yml and the tables of the documentation. `npm run options` writes; a test
+// compares.
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";

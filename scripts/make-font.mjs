@@ -2,8 +2,8 @@
 //
 //   node scripts/make-font.mjs
 //
-// Writes src/report/timeline/assets/dejavu-sans-subset.ttf and src/report/timeline/font-metrics.ts. Both are committed: a build needs neither
-// this script nor the full font. Run it again after changing SYMBOLS.
+// Writes src/report/timeline/assets/dejavu-sans-subset.ttf and src/report/timeline/font-metrics.ts. Both are committed:
+// a build needs neither this script nor the full font. Run it again after changing SYMBOLS.
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";

@@ -129,7 +129,8 @@ describe.skipIf(!ready)("bench/gpu on the fakes, in small", () => {
     if (native !== null) {
       expect(at(recorded.recorded, 0)).toMatchObject({ attribution: "pid", job_peak_kind: "exact" });
       expect(at(recorded.recorded, 0, "job_peak_bytes")).toBe(at(recorded.told, "checks", "accounting_peak_bytes"));
-      // The probe as it is shipped, which may be older than the sources, reports when a context and a process group began.
+      // The probe as it is shipped, which may be older than the sources, reports when a context and a process group
+      // began.
       if (existsSync(path.join(ROOT, "dist/probe/inject/_stormlog_probe/marks.py"))) {
         expect(at(recorded.recorded, 0, "gap")).toMatchObject({
           context_bytes: 300 * MIB,

@@ -60,7 +60,8 @@ before = stage("steps")
 size = 2048 * MIB // gpu.scale
 held = gpu.hold(size)
 after = stage("held")
-# Is memory that the allocator maps itself (expandable segments) counted by the driver? Then both have grown by the same.
+# Is memory that the allocator maps itself (expandable segments) counted by the driver? Then both have grown by the
+# same.
 checks = {
     "held_bytes": size,
     "reserved_grew_bytes": after["reserved_bytes"] - before["reserved_bytes"],

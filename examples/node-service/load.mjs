@@ -1,5 +1,5 @@
-// Starts the service, sends it the same load every time, and ends: what the gate measures. Service and load share the process, so
-// keep the load small in memory, or start the service as a child and let the gate measure both.
+// Starts the service, sends it the same load every time, and ends: what the gate measures. Service and load share the
+// process, so keep the load small in memory, or start the service as a child and let the gate measure both.
 import { writeFileSync } from "node:fs";
 import { serve } from "./server.mjs";
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Rounds of the leak lab, one after the other, by stored baselines: every leak has to be found and nothing else, each time.
+# Rounds of the leak lab, one after the other, by stored baselines: every leak has to be found and nothing else, each
+# time.
 #
 #   bash scripts/ci/leak-lab-nightly.sh [PATTERN…]              (default: all that can run here)
 #

@@ -1,6 +1,6 @@
 // What several rounds of the leak lab came to: `node leak-lab-summary.mjs FOLDER ROUNDS [PATTERN…]`, where FOLDER holds
-// `catalogue.json` (what `lab list --json` prints) and a directory of results for each round, and the patterns are those that the rounds
-// were asked for by name. Ends with 1 when a round is missing or an outcome is a surprise.
+// `catalogue.json` (what `lab list --json` prints) and a directory of results for each round, and the patterns are
+// those that the rounds were asked for by name. Ends with 1 when a round is missing or an outcome is a surprise.
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 
@@ -8,7 +8,10 @@ const [directory = ".", rounds = "1", ...named] = process.argv.slice(2);
 const read = (file) => JSON.parse(readFileSync(path.join(directory, file), "utf8"));
 
 const expected = new Map(read("catalogue.json").patterns.map(({ name, expected: word }) => [name, word]));
-/** As in `lab run`: a warning about what should not be visible is expected, and so is skipping a pattern that was not requested by name. */
+/**
+ * As in `lab run`: a warning about what should not be visible is expected, and so is skipping a pattern that was not
+ * requested by name.
+ */
 const surprising = (name, outcome) =>
   outcome === "skipped"
     ? named.includes(name)

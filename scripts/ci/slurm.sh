@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A whole Slurm on one machine, for tests: munged, slurmctld and two slurmd (node1, node2), everything in one folder. Nothing
-# outside of it is written, no service manager is asked, root is not needed (then only the own user's jobs run), and neither are
-# cgroups: processes are found by parentage. As root each node has a host name of its own, as on a cluster; else both have the
-# machine's.
+# A whole Slurm on one machine, for tests: munged, slurmctld and two slurmd (node1, node2), everything in one folder.
+# Nothing outside of it is written, no service manager is asked, root is not needed (then only the own user's jobs run),
+# and neither are cgroups: processes are found by parentage. As root each node has a host name of its own, as on a
+# cluster; else both have the machine's.
 #
 # Usage: scripts/ci/slurm.sh up|down|status DIR [PID]
 #   up      start whatever of it does not run, and wait until both nodes are idle; then `. DIR/env` leads srun and the
@@ -55,8 +55,8 @@ configure() {
   chmod 755 "$dir" "$dir/run"
   chmod 700 "$dir/munge"
   [ -s "$dir/munge/key" ] || (umask 077 && head -c 1024 /dev/urandom >"$dir/munge/key")
-  # Ten CPUs a node, whatever the machine has: what tests run mostly waits, and should not queue. Steps of preempted and cancelled
-  # jobs get SIGTERM first and 15 s to end.
+  # Ten CPUs a node, whatever the machine has: what tests run mostly waits, and should not queue. Steps of preempted and
+  # cancelled jobs get SIGTERM first and 15 s to end.
   cat >"$SLURM_CONF" <<CONF
 ClusterName=stormlog-test
 SlurmctldHost=$host(127.0.0.1)
@@ -158,8 +158,8 @@ up() {
   die "the nodes did not come up in 30 s"
 }
 
-# What daemons do not end: the steps (a daemon leaves them alone, so that it can be started again), what the steps ran, and
-# clients that wait for them. All of it carries the configuration's path in its environment.
+# What daemons do not end: the steps (a daemon leaves them alone, so that it can be started again), what the steps ran,
+# and clients that wait for them. All of it carries the configuration's path in its environment.
 leftovers() {
   local entry
   for entry in /proc/[0-9]*; do

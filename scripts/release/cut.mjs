@@ -1,5 +1,5 @@
-// Cuts the release: one commit on top of HEAD with the assembled prebuilds, and the tag vX.Y.Z on it, pushed. The branch does
-// not move: what was reviewed stays what is on it, and the tag holds the same sources with more prebuilds.
+// Cuts the release: one commit on top of HEAD with the assembled prebuilds, and the tag vX.Y.Z on it, pushed. The
+// branch does not move: what was reviewed stays what is on it, and the tag holds the same sources with more prebuilds.
 //
 //   node scripts/release/cut.mjs [--dry-run]     prints `version=`, `tag=` and `commit=` (the form of step outputs)
 import { fileURLToPath } from "node:url";
@@ -34,7 +34,9 @@ function releaseCommit(version) {
   });
 }
 
-/** Cut the release of the current directory. A tag that exists must hold the very same commit: versions are never moved. */
+/**
+ * Cut the release of the current directory. A tag that exists must hold the very same commit: versions are never moved.
+ */
 export function cut({ remote = "origin", dryRun = false } = {}) {
   const { version, tag } = checkRelease({ remote });
   const problems = prebuildProblems();

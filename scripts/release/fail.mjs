@@ -2,7 +2,9 @@
 
 export class ReleaseError extends Error {}
 
-/** Run a script's work, asynchronous or not; a ReleaseError is a line for a person, anything else is a fault of ours. */
+/**
+ * Run a script's work, asynchronous or not; a ReleaseError is a line for a person, anything else is a fault of ours.
+ */
 export async function main(work) {
   try {
     await work();

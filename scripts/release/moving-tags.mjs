@@ -1,5 +1,5 @@
-// Moves `vX` and `vX.Y` to a release, as the last step: they have no release of their own, so they may move. A patch of an
-// older line moves that line's tag only, and nothing ever moves back.
+// Moves `vX` and `vX.Y` to a release, as the last step: they have no release of their own, so they may move. A patch of
+// an older line moves that line's tag only, and nothing ever moves back.
 //
 //   node scripts/release/moving-tags.mjs vX.Y.Z [--dry-run]
 import { fileURLToPath } from "node:url";

@@ -9,7 +9,9 @@ import { parseArgs } from "node:util";
 import { main, ReleaseError } from "./fail.mjs";
 import { packageVersion } from "./version.mjs";
 
-/** The commit of the release: `init` pins workflows to it. It cannot be in that commit, so it is in the package alone. */
+/**
+ * The commit of the release: `init` pins workflows to it. It cannot be in that commit, so it is in the package alone.
+ */
 const STAMP = path.join("dist", "release.json");
 
 const REQUIRED = [

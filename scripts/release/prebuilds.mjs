@@ -1,6 +1,7 @@
 // The native prebuilds and their SHA-256 sums, `dist/prebuilds/SHA256SUMS` (the format of sha256sum).
 //
-//   node scripts/release/prebuilds.mjs check [PLATFORM…]   every file has its sum and every sum its file; these platforms are there
+//   node scripts/release/prebuilds.mjs check [PLATFORM…]   every file has its sum and every sum its file; these
+//   platforms are there
 //   node scripts/release/prebuilds.mjs write               writes the sums of what is there
 import { createHash } from "node:crypto";
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

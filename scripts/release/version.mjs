@@ -1,6 +1,7 @@
 // What is released: the version of package.json, which every other place has to agree with.
 //
-//   node scripts/release/version.mjs          checks, prints `version=X.Y.Z` and `tag=vX.Y.Z` (the form of step outputs)
+//   node scripts/release/version.mjs          checks, prints `version=X.Y.Z` and `tag=vX.Y.Z` (the form of step
+//   outputs)
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { main, ReleaseError } from "./fail.mjs";

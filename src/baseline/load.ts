@@ -11,7 +11,7 @@ import { scenarioDirectory } from "./scenario-name.ts";
 import { type BaselineSpec, parseBaselineSpec, type StoreOpeners } from "./spec.ts";
 import type { BaselineStore } from "./store.ts";
 
-export type { BaselineAnswer, BaselineFacts } from "./answer.ts";
+export type { BaselineAnswer } from "./answer.ts";
 export type { LoadContext } from "./from-store.ts";
 
 const refused =

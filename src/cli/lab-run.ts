@@ -5,7 +5,7 @@ import { ExitCode } from "../core/exit-codes.ts";
 import { shellWord } from "../core/shell-word.ts";
 import { CATALOGUE, selectPatterns } from "../lab/catalogue.ts";
 import { LAB_OUTCOMES, type LabDocument, type LabPattern } from "../lab/report/document.ts";
-import { CATALOGUE_COLUMNS, catalogueRow, OUTCOME_WORDS, outcomeText, roundTitle } from "../lab/report/table.ts";
+import { CATALOGUE_COLUMNS, catalogueRow, OUTCOME_TEXT, outcomeText, roundTitle } from "../lab/report/table.ts";
 import { terminalLine } from "../lab/report/terminal.ts";
 import { LAB_FILE, runLab, surprises } from "../lab/round.ts";
 import type { Invocation } from "./command.ts";
@@ -18,7 +18,7 @@ function summary(document: LabDocument): string {
   const counts = LAB_OUTCOMES.map(
     (outcome) => [outcome, document.patterns.filter((one) => one.outcome === outcome).length] as const,
   );
-  const words = counts.flatMap(([outcome, count]) => (count === 0 ? [] : [`${count} ${OUTCOME_WORDS[outcome]}`]));
+  const words = counts.flatMap(([outcome, count]) => (count === 0 ? [] : [`${count} ${OUTCOME_TEXT[outcome]}`]));
   return words.length === 0 ? "No pattern was finished" : words.join(", ");
 }
 

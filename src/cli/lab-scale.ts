@@ -4,7 +4,7 @@ import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { selectPatterns } from "../lab/catalogue.ts";
 import { SCALE_AXES, type ScaleAxis } from "../lab/report/scale-document.ts";
-import { answerWords, guessWords, probeWords, sizeWords } from "../lab/report/scale-table.ts";
+import { answerText, formatSize, probeText, theoryText } from "../lab/report/scale-table.ts";
 import { searchScale } from "../lab/scale.ts";
 import { SCALE_FILE, SCALE_PICTURE } from "../lab/scale-files.ts";
 import { checkSetting, LAB_SCALES, type LabScale, type ScaleSetting, usualBounds } from "../lab/scale-size.ts";
@@ -82,14 +82,14 @@ export async function scalePattern(invocation: Invocation): Promise<number> {
         env: process.env,
       },
       {
-        baseline: (value, count) => note(`${count} fixed runs of ${sizeWords(by, value)} become a baseline`),
-        guessed: (theory) => note(guessWords({ by, theory, from: bounds.from, to: bounds.to })),
-        probed: (probe, number) => note(`${number}. ${probeWords(by, probe)}`),
+        baseline: (value, count) => note(`${count} fixed runs of ${formatSize(by, value)} become a baseline`),
+        guessed: (theory) => note(theoryText({ by, theory, from: bounds.from, to: bounds.to })),
+        probed: (probe, number) => note(`${number}. ${probeText(by, probe)}`),
       },
       consolePorts(console, interrupt.signal, true),
     );
     const shown = (file: string): string => escapeTerminal(shownPath(path.join(directory, file)));
-    console.print(`\n${sentence(answerWords(document), console.width, "", "")}`);
+    console.print(`\n${sentence(answerText(document), console.width, "", "")}`);
     console.print(`${shown(SCALE_FILE)}, ${shown(SCALE_PICTURE)} and the evidence beside them have the details.`);
     console.document(document);
     if (interrupt.signal.aborted) return ExitCode.interrupted;

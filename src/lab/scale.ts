@@ -17,7 +17,7 @@ import { labAvailability } from "./availability.ts";
 import { labDirectory } from "./catalogue.ts";
 import { labEnvironment } from "./environment.ts";
 import { type ScaleAnswer, type ScaleDocument, type ScaleProbe, sightOf } from "./report/scale-document.ts";
-import { sizeWords } from "./report/scale-table.ts";
+import { formatSize } from "./report/scale-table.ts";
 import { dropBundles, prepareScaleDirectory, writeScaleDocument } from "./scale-files.ts";
 import {
   type JudgedSize,
@@ -257,7 +257,7 @@ class SizeSearch {
         return { ...step, ...found(step.to), extrapolated: beyond !== null && beyond > step.to ? beyond : null };
       }
       case "unjudged": {
-        const sizes = step.values.map((value) => sizeWords(this.#pattern.setting.by, value)).join(", ");
+        const sizes = step.values.map((value) => formatSize(this.#pattern.setting.by, value)).join(", ");
         return this.broken(`the gate could not judge it at ${sizes} (${this.#unjudged})`);
       }
       default:

@@ -22,7 +22,7 @@ import { acceptSession, openEpoch, recordSession, type SessionRuns } from "./rec
 import type { NightlyEntry } from "./state.ts";
 
 /** The outcome of a scenario's session. */
-export type Settlement =
+export type SessionOutcome =
   | { readonly kind: "approved" | "seed" }
   | { readonly kind: "epoch"; readonly reason: string }
   | { readonly kind: "held"; readonly why: Exclude<Decision, "approve"> }
@@ -34,7 +34,7 @@ export type Settlement =
 export interface NightlyScenario {
   readonly scenario: ScenarioRequest;
   readonly report: ScenarioReport;
-  readonly settlement: Settlement;
+  readonly sessionOutcome: SessionOutcome;
   /** Approved runs of earlier sessions, of this environment. */
   readonly older: Measurements | null;
   /** The runs of this session. */
@@ -203,9 +203,9 @@ function differenceToBaseline(scenario: string, fingerprint: Fingerprint, judgem
   return differenceOf(scenario, fingerprint, { ...judgement, checks })?.token ?? null;
 }
 
-type Stored = Pick<NightlyScenario, "settlement" | "change">;
+type Stored = Pick<NightlyScenario, "sessionOutcome" | "change">;
 
-const notStored = (settlement: Settlement): Stored => ({ settlement, change: null });
+const notStored = (sessionOutcome: SessionOutcome): Stored => ({ sessionOutcome, change: null });
 
 async function storeSession(
   request: GateRequest,
@@ -228,9 +228,12 @@ async function storeSession(
     older.length,
     policyOf(request, scenario).minBaselineRuns,
   );
-  const put = async (settlement: Settlement, change: NonNullable<NightlyScenario["change"]>): Promise<Stored> => {
+  const put = async (
+    sessionOutcome: SessionOutcome,
+    change: NonNullable<NightlyScenario["change"]>,
+  ): Promise<Stored> => {
     await store.update(scenario.name, session.fingerprint, change);
-    return { settlement, change };
+    return { sessionOutcome, change };
   };
   try {
     let reason = options.accept;
@@ -262,7 +265,12 @@ async function storeSession(
   }
 }
 
-function entryOf(report: ScenarioReport, settlement: Settlement, timeIso: string, session: string): NightlyEntry {
+function entryOf(
+  report: ScenarioReport,
+  sessionOutcome: SessionOutcome,
+  timeIso: string,
+  session: string,
+): NightlyEntry {
   const { judgement } = report;
   const leading = judgement === null ? null : leadingCheck(judgement);
   return {
@@ -272,7 +280,7 @@ function entryOf(report: ScenarioReport, settlement: Settlement, timeIso: string
     scenario: report.scenario,
     environment: fingerprintHash(report.fingerprint),
     word: report.word,
-    outcome: settlement.kind,
+    outcome: sessionOutcome.kind,
     runs: report.runs.filter(({ role }) => role === "candidate").length,
     series: leading === null ? null : [leading.rank, leading.device, leading.metric],
     level_bytes: leading?.candidate_bytes ?? null,
@@ -297,18 +305,18 @@ export async function runNightly(request: GateRequest, options: NightlyOptions, 
     const scenario = request.scenarios.find(({ name }) => name === report.scenario);
     if (scenario === undefined) continue;
     const session = sessions.all.get(scenario.name);
-    const { settlement, change } = await storeSession(request, scenario, report, session, options, timeIso);
+    const { sessionOutcome, change } = await storeSession(request, scenario, report, session, options, timeIso);
     scenarios.push({
       scenario,
       report,
-      settlement,
+      sessionOutcome,
       older: session?.prior.measurements ?? null,
       night: {
         scenario: scenario.name,
         fingerprint: session?.fingerprint ?? null,
         runs: candidateRuns(report, timeIso).map(({ measured }) => measured),
       },
-      entry: entryOf(report, settlement, timeIso, outcome.report.session),
+      entry: entryOf(report, sessionOutcome, timeIso, outcome.report.session),
       change,
     });
   }

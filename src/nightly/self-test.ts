@@ -15,7 +15,7 @@ import type { Trial } from "./state.ts";
  * Injected size, in multiples of the smallest detectable change. That change is detected in about nine of ten cases;
  * with 1.5 times as much, a miss shows a fault of the gate.
  */
-export const INJECTED_MINIMA = 1.5;
+const INJECTED_MINIMA = 1.5;
 
 export interface SelfTest {
   readonly trials: readonly Trial[];

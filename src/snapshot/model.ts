@@ -1,7 +1,6 @@
 import type { Frame } from "./frames.ts";
 
-export { ACTIONS, Action, STATES, State } from "./columns/keys.ts";
-export { EMPTY_STACK, NO_STACK } from "./columns/stacks.ts";
+export { Action, State } from "./columns/keys.ts";
 
 /** The stacks of a snapshot, by number. Numbers are valid in one snapshot only. */
 export interface Stacks {

@@ -16,7 +16,7 @@ import { readRecordFile } from "./recording/record-file.ts";
 import { lossesOf, recordFileToRecording } from "./recording/record-recording.ts";
 import type { Telemetry } from "./recording/telemetry.ts";
 
-export type { NamedRecording, Telemetry } from "./recording/telemetry.ts";
+export type { Telemetry } from "./recording/telemetry.ts";
 
 const HEAD_BYTES = 64 << 10;
 

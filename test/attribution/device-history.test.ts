@@ -6,7 +6,8 @@ import { attributed, FIXTURES, leakyBlock, PYTHON, STAND_INS } from "./testing/a
 describe.skipIf(!existsSync(PYTHON))("a device whose allocator records its history", () => {
   const script = path.join(FIXTURES, "device_hook.py");
 
-  // No device here: a stand-in with the private calls of three releases. The snapshots are real pickles in their layouts.
+  // No device here: a stand-in with the private calls of three releases. The snapshots are real pickles in their
+  // layouts.
   it.each(["today", "2.0", "1.13"])("names the line that keeps its memory (torch %s)", async (release) => {
     const ran = await attributed(
       [PYTHON, script],

@@ -11,7 +11,9 @@ const WORKER = fileURLToPath(new URL("fixtures/worker.py", import.meta.url));
 const PODS = [0, 1, 2, 3];
 const TEST_MS = 90_000;
 
-/** What Kubernetes gives the pods of an indexed job is their environment and their host name; more of it is not needed. */
+/**
+ * What Kubernetes gives the pods of an indexed job is their environment and their host name; more of it is not needed.
+ */
 describe.skipIf(PYTHON === null)("an indexed job of Kubernetes", () => {
   const shared = shortDirectory();
   let env: Environment;

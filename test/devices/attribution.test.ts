@@ -76,7 +76,8 @@ describe.skipIf(absent !== null)(`memory of the job on a GPU${absent === null ? 
     expect(highest(pid.recording, "cuda:0", "used")).toBe(DRIVER_USED + TRAIN_HELD);
     expect(highest(pid.recording, "cuda:0", "reserved")).toBe(TRAIN_RESERVED);
     expect(highest(pid.recording, "cuda:0", "driver")).toBe(300 * MIB);
-    // Between the moment a part comes and the next reading of the other clock, the gap holds some of the allocator's, too.
+    // Between the moment a part comes and the next reading of the other clock, the gap holds some of the allocator's,
+    // too.
     expect(deviceOf(pid, "cuda:0").gap?.peak_bytes).toBeGreaterThanOrEqual(TRAIN_OUTSIDE_ALLOCATOR);
     expect(kindsOf(pid)).not.toContain("other_tenant");
   });

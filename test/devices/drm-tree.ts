@@ -6,7 +6,10 @@ import { ownDirectory } from "./testing/directory.ts";
 /** A program that holds memory of cards of a {@link DrmTree}; its arguments select what it does. */
 export const DRM_USER = fileURLToPath(new URL("./drm-user.mjs", import.meta.url));
 
-/** A made-up /sys, /proc and /dev of a machine with cards of AMD and Intel, shaped as the kernel's own: real files, real links. */
+/**
+ * A made-up /sys, /proc and /dev of a machine with cards of AMD and Intel, shaped as the kernel's own: real files, real
+ * links.
+ */
 export class DrmTree {
   readonly directory = ownDirectory("drm");
   /** What makes the gate read this tree. */

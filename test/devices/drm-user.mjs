@@ -1,5 +1,6 @@
-// A measured program that uses a graphics card, as far as the kernel would show it: `node drm-user.mjs TREE MAKER STEPS MIB_A_STEP [what]`.
-// VENDOR is amd or xe; `what`: "vanish" takes the card away halfway, "group" leaves only the control group to read.
+// A measured program that uses a graphics card, as far as the kernel would show it: `node drm-user.mjs TREE MAKER STEPS
+// MIB_A_STEP [what]`. VENDOR is amd or xe; `what`: "vanish" takes the card away halfway, "group" leaves only the
+// control group to read.
 import {
   closeSync,
   constants,
@@ -34,7 +35,10 @@ function put(file, text) {
   renameSync(unfinished, file);
 }
 
-/** Into the file that stands there, as a kernel's file stays the same one; always as long, so that it is never cut for a moment. */
+/**
+ * Into the file that stands there, as a kernel's file stays the same one; always as long, so that it is never cut for a
+ * moment.
+ */
 function overwrite(file, text) {
   mkdirSync(path.dirname(file), { recursive: true });
   const opened = openSync(file, constants.O_RDWR | constants.O_CREAT);

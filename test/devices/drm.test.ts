@@ -29,8 +29,8 @@ const environment = (tree: DrmTree): Record<string, string> => ({
 });
 
 /**
- * Gate the program that uses a card of the tree. Without a budget: on a machine that is busy with other tests, lists would otherwise be
- * too seldom for a program of two seconds.
+ * Gate the program that uses a card of the tree. Without a budget: on a machine that is busy with other tests, lists
+ * would otherwise be too seldom for a program of two seconds.
  */
 async function gate(tree: DrmTree, ...what: readonly string[]): Promise<Seen> {
   const directory = ownDirectory("run");

@@ -29,7 +29,8 @@ describe.skipIf(absent !== null)(`a driver that hangs${absent === null ? "" : ` 
     const silent = Math.max(...used.map((ms, i) => ms - (used[i - 1] ?? ms)));
     expect(silent).toBeGreaterThan(HANG_MS * 0.95);
     expect(used.at(-1)).toBeGreaterThan(HANG_MS + 1000);
-    // While the device is silent the host is read on as always: as many readings as elsewhere, and no gap that the calm run has not.
+    // While the device is silent the host is read on as always: as many readings as elsewhere, and no gap that the calm
+    // run has not.
     const [from, to] = [1500, 4500];
     const during = values(hung.recording, "host", "host").filter(({ ms }) => ms > from && ms < to).length;
     const calm = values(run("calm").recording, "host", "host").filter(({ ms }) => ms > from && ms < to).length;

@@ -18,7 +18,9 @@ const FIXTURES = fileURLToPath(new URL("fixtures", import.meta.url));
 const textOf = (name: string): string => readFileSync(path.join(FIXTURES, name), "utf8");
 const named = (prefix: string): string[] => readdirSync(FIXTURES).filter((name) => name.startsWith(prefix));
 
-/** The sentences of an envelope: an envelope is made of the payload each time it is written, and its wording may change. */
+/**
+ * The sentences of an envelope: an envelope is made of the payload each time it is written, and its wording may change.
+ */
 function withoutSentences(envelope: ReturnType<typeof stormlogReport>): unknown {
   return {
     ...envelope,

@@ -46,7 +46,10 @@ async function entry(): Promise<string> {
   return built;
 }
 
-/** A fresh directory outside the repository, so that no git or configuration of it is found by accident; gone with the process. */
+/**
+ * A fresh directory outside the repository, so that no git or configuration of it is found by accident; gone with the
+ * process.
+ */
 export function freshDirectory(): string {
   const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-e2e-"));
   process.once("exit", () => rmSync(directory, { recursive: true, force: true }));

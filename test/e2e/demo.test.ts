@@ -98,7 +98,8 @@ describe("the demo's workload", () => {
       return series.find((one: { metric: string }) => one.metric === "host").growth_bytes;
     };
     const [once, twice] = await Promise.all([growthOf(1), growthOf(2)]);
-    // 110 steps of 512 KiB in 2.2 s are 25 MiB/s; the observed span includes start-up and exit, so it is a little longer.
+    // 110 steps of 512 KiB in 2.2 s are 25 MiB/s; the observed span includes start-up and exit, so it is a little
+    // longer.
     expect(once / 1024 ** 2).toBeGreaterThan(50);
     expect(once / 1024 ** 2).toBeLessThan(75);
     expect(twice / once).toBeGreaterThan(1.8);

@@ -16,7 +16,9 @@ const MIB = 1024 ** 2;
 // Filling memory takes its time on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
-/** Grows by 8 MiB every 20 ms and prints CLOCK_MONOTONIC each time: an account of its life that is not the sampler's. */
+/**
+ * Grows by 8 MiB every 20 ms and prints CLOCK_MONOTONIC each time: an account of its life that is not the sampler's.
+ */
 const GROWING = `import sys, time
 kept = []
 def grow():

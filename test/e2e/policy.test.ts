@@ -4,7 +4,10 @@ import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { cli, freshDirectory } from "./cli.ts";
 
-/** The base commit's settings judge a change: a real repository, a real command of about 100 MiB, the command line as shipped. */
+/**
+ * The base commit's settings judge a change: a real repository, a real command of about 100 MiB, the command line as
+ * shipped.
+ */
 
 const WORK = "const keep = Buffer.alloc(100 * 2 ** 20, 1); setTimeout(() => keep.length, 250);\n";
 const PIPELINE = { CI: "true", STORMLOG_GATE_BASE: "main" };

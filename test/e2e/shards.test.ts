@@ -100,7 +100,8 @@ describe("recordings under a launcher", () => {
   });
 
   it("of one gate around several ranks belong to the lowest of them", async () => {
-    // A launcher of ranks as a launcher looks to the gate: a program of that name, and processes with the variables of ranks.
+    // A launcher of ranks as a launcher looks to the gate: a program of that name, and processes with the variables of
+    // ranks.
     writeFileSync(
       at("torchrun"),
       `import os, subprocess, sys

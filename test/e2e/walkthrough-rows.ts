@@ -22,8 +22,8 @@ export function sizeOf(text: string): number {
 }
 
 /**
- * Rows of the tables in an output, by their first cell. Bins are two blanks or more apart; a line with a cell that is not a size, share,
- * count, time or word is not a row.
+ * Rows of the tables in an output, by their first cell. Bins are two blanks or more apart; a line with a cell that is
+ * not a size, share, count, time or word is not a row.
  */
 export function rowsOf(output: string): ReadonlyMap<string, readonly string[]> {
   const kinds = [SIZE, PERCENT, LOOSE, WORD];

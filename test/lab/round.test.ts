@@ -10,7 +10,9 @@ import { cli, freshDirectory } from "../e2e/cli.ts";
 /** A round takes minutes: `STORMLOG_TEST_LAB=1` asks for it. */
 const WANTED = process.env.STORMLOG_TEST_LAB === "1";
 const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
-/** The directory whose records the round is judged by; a pattern without one of this environment measures its own first. */
+/**
+ * The directory whose records the round is judged by; a pattern without one of this environment measures its own first.
+ */
 const STORE = process.env.STORMLOG_TEST_LAB_BASELINE ?? path.join(packageRoot(), "baselines");
 
 /** Two at a time, one for each of two cores; the two patterns of several ranks do not lie in the same half. */

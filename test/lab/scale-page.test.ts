@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { ScaleDocumentSchema } from "../../src/lab/report/scale-document.ts";
 import { scalePicture } from "../../src/lab/report/scale-picture.ts";
-import { answerWords } from "../../src/lab/report/scale-table.ts";
+import { answerText } from "../../src/lab/report/scale-table.ts";
 import { svgToPng } from "../../src/report/timeline/timeline-png.ts";
 
 const DOCS = path.join(packageRoot(), "docs");
@@ -23,7 +23,7 @@ describe("docs/evidence/leak-lab.md", () => {
   });
 
   it.each(names)("states for %s what its search found, in the words of the command", (name) => {
-    expect(page.replace(/\s+/g, " ")).toContain(answerWords(documentOf(name)));
+    expect(page.replace(/\s+/g, " ")).toContain(answerText(documentOf(name)));
   });
 
   it.each(names)(

@@ -4,12 +4,15 @@ import { describe, expect, it } from "vitest";
 import { consolePorts } from "../../src/cli/ports.ts";
 import { shippedLab } from "../../src/lab/catalogue.ts";
 import type { ScaleDocument } from "../../src/lab/report/scale-document.ts";
-import { answerWords } from "../../src/lab/report/scale-table.ts";
+import { answerText } from "../../src/lab/report/scale-table.ts";
 import { searchScale } from "../../src/lab/scale.ts";
 import { SCALE_TABLE } from "../../src/lab/scale-files.ts";
 import { directory, quietConsole } from "./testing/lab-command.ts";
 
-/** A program that passes for a pattern: as its fixed state it holds 8 MiB; what it is as the leaky one, the steps decide. */
+/**
+ * A program that passes for a pattern: as its fixed state it holds 8 MiB; what it is as the leaky one, the steps
+ * decide.
+ */
 function pattern(leaky: string): string {
   const file = path.join(directory(), "pattern.mjs");
   writeFileSync(
@@ -67,8 +70,8 @@ describe("a search among sizes that the gate cannot judge", { timeout: 180_000 }
     expect(probes.length).toBeGreaterThan(0);
     for (const probe of probes) expect(probe).toMatchObject({ leaky: "unjudged", visible: false });
     expect(answer).toMatchObject({ kind: "broken", at: null, below: null });
-    expect(answerWords(document)).toMatch(/the gate could not judge it at .*20 steps \(.+\)\.$/);
-    expect(answerWords(document)).not.toContain("silent");
+    expect(answerText(document)).toMatch(/the gate could not judge it at .*20 steps \(.+\)\.$/);
+    expect(answerText(document)).not.toContain("silent");
   });
 
   it("names the directory of the evidence where a run failed", async () => {

@@ -52,7 +52,8 @@ describe.skipIf(!native)("the peak of a child that holds 1 GiB for 20 ms", () =>
 });
 
 describe.skipIf(!native)("a JavaScript main thread that is blocked", () => {
-  // Other load on a small machine costs samples too; a sampler that needed this thread would lose nearly all, every time.
+  // Other load on a small machine costs samples too; a sampler that needed this thread would lose nearly all, every
+  // time.
   it("for 300 ms costs at most 5 % of the samples of that time", { retry: 4 }, async () => {
     let fromNs = 0n;
     let toNs = 0n;

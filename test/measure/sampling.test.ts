@@ -47,7 +47,8 @@ describe.each(kinds)("what the %s sampler records", (kind) => {
   it("keeps its rate and skips what it cannot keep", async () => {
     const run = await measured(node("setTimeout(()=>{},1000)"), { hostPeriodNs: 10e6 });
     const { tree } = await recordOf(run);
-    // A sample belongs to one deadline of the grid, so every second one is more than a period later, however late they are.
+    // A sample belongs to one deadline of the grid, so every second one is more than a period later, however late they
+    // are.
     const pairs = tree.timeNs.subarray(2).map((timeNs, i) => timeNs - tree.timeNs[i]!);
     expect(pairs.every((ns) => ns > 9.9e6)).toBe(true);
     expect(run.info.sampler.ticks! + run.info.sampler.missed_ticks!).toBeGreaterThanOrEqual(95);

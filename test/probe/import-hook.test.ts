@@ -40,7 +40,8 @@ import time; time.sleep(0.3)
   it.each(EACH)(
     "in Python %s imports a framework in the moment in which the probe itself is being loaded",
     async (_version, python) => {
-      // The interpreter asks for a module's spec with its one lock for all imports in hand, and the probe's thread needs that lock.
+      // The interpreter asks for a module's spec with its one lock for all imports in hand, and the probe's thread
+      // needs that lock.
       const script = `
 import importlib.machinery, sys, threading, time
 loading = threading.Event()

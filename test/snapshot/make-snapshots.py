@@ -139,8 +139,8 @@ def main(folder):
         write(f"leak-step{step:02d}.pickle", layouts.python_pickle(job.take(29), 5), job)
         job.resume()
 
-    # Two moments, between which the churn rises by more than the leak: as current PyTorch writes them, and with nothing but
-    # blocks.
+    # Two moments, between which the churn rises by more than the leak: as current PyTorch writes them, and with nothing
+    # but blocks.
     job = Job(seed=SWING_SEED)
     for step, name in ((4, "before"), (10, "after")):
         job.run_to(step)
@@ -156,7 +156,8 @@ def main(folder):
             write(f"layout-{layout}-p{protocol}.pickle", layouts.python_pickle(job.take(layout), protocol), job)
     write("layout-native.pickle", layouts.native_pickle(job.take(21)), job)
 
-    # Addresses of the upper half, two devices, a private pool, blocks another stream still uses, an out-of-memory entry.
+    # Addresses of the upper half, two devices, a private pool, blocks another stream still uses, an out-of-memory
+    # entry.
     job = Job(seed=5, base=HIGH_BASE, devices=2)
     job.run_to(2)
     other = job.devices[1]

@@ -31,7 +31,7 @@ export function analysisOf(bytes: Float64Array, kind: SeriesKind = "level", step
   return analyze(recordingOf(bytes, kind, steps)).series[0]!;
 }
 
-export function answerOf(analysis: Pick<SeriesAnalysis, "class">): Answer {
+function answerOf(analysis: Pick<SeriesAnalysis, "class">): Answer {
   switch (analysis.class) {
     case "leak":
     case "rising":

@@ -22,7 +22,7 @@ export interface PeakRule {
 }
 
 /** `count` runs of the change. */
-export function take(run: () => number, count: number): readonly number[] {
+function take(run: () => number, count: number): readonly number[] {
   return Array.from({ length: count }, run);
 }
 

@@ -1,7 +1,7 @@
-# Stormlog Gate's probe: what every Python process of a measured command runs at its start. It has to cost next to nothing, also
-# where no bytecode is kept: it is short, loads only what is built in, and leaves the rest to `_stormlog_probe` until a framework
-# is imported, the process has lived for a tenth of a second, forks, or fails. Then the user's own sitecustomize runs, as it
-# would have. Pythons too old for the probe run this, too. See docs/probe.md.
+# Stormlog Gate's probe: what every Python process of a measured command runs at its start. It has to cost next to
+# nothing, also where no bytecode is kept: it is short, loads only what is built in, and leaves the rest to
+# `_stormlog_probe` until a framework is imported, the process has lived for a tenth of a second, forks, or fails. Then
+# the user's own sitecustomize runs, as it would have. Pythons too old for the probe run this, too. See docs/probe.md.
 import os
 import sys
 
@@ -25,12 +25,12 @@ def _begin(here):
             from _stormlog_probe import entry
 
             return getattr(entry, function)(*args)
-        except Exception:  # the probe's failures are nobody's but its own
+        except Exception:  # a failure of the probe must not reach the program
             return None
 
     class Finder:
-        # The interpreter asks with its one lock for all imports in hand. Nothing may be imported here: the probe's own thread may be in
-        # the middle of loading the probe, and need that lock to go on.
+        # The interpreter asks with its one lock for all imports in hand. Nothing may be imported here: the probe's own
+        # thread may be in the middle of loading the probe, and need that lock to go on.
         @staticmethod
         def find_spec(name, path=None, target=None):
             if not (name in ("torch", "tensorflow", "jax") and path is None or name == "torch._dynamo.eval_frame"):
@@ -39,16 +39,16 @@ def _begin(here):
                 for other in sys.meta_path:
                     spec = other.find_spec(name, path, target) if other is not Finder and hasattr(other, "find_spec") else None
                     if spec is not None:
-                        # A folder that merely bears the name has no loader to stand in for.
+                        # A directory that only has the name has no loader to replace.
                         if spec.loader is not None and hasattr(spec.loader, "exec_module"):
-                            spec.loader = Telling(spec.loader, spec)
+                            spec.loader = ReportingLoader(spec.loader, spec)
                         return spec
             except Exception:
                 pass
             return None
 
-    class Telling:
-        # Stands in for a module's loader for the one import; the module keeps the real one.
+    class ReportingLoader:
+        # Replaces a module's loader for the one import. The module keeps the real one.
         def __init__(self, loader, spec):
             self._loader, self._spec = loader, spec
 
@@ -69,7 +69,7 @@ def _begin(here):
             return getattr(self._loader, name)
 
     def wait():
-        # Nothing lasts a tenth of a second: whoever is over sooner pays for a sleeping thread and leaves no file.
+        # A process that ends within a tenth of a second pays for a sleeping thread only and leaves no file.
         alive, gate["thread"] = gate["alive"], _thread.get_native_id()
         if not wake.acquire(True, max(0, gate["due"] - monotonic())):
             gate["awake"] = True
@@ -78,7 +78,8 @@ def _begin(here):
         alive.release()
 
     def start(function, *args):
-        # A signal is the program's, whose own threads may want to wait for it; a stack of 8 MiB counts where memory is limited.
+        # A signal is the program's, whose own threads may want to wait for it; a stack of 8 MiB counts where memory is
+        # limited.
         old = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals() - {4, 7, 8, 11})
         size = gate["stack_size"](1 << 20)
         try:
@@ -98,7 +99,8 @@ def _begin(here):
 
     def over():
         gate["over"] = True
-        # A thread that begins while the interpreter takes itself apart can abort the program: it gets its first line before.
+        # A thread that begins while the interpreter takes itself apart can abort the program: it gets its first line
+        # before.
         for _ in range(4000):
             if gate["thread"] is not None or gate["alive"].acquire(True, 0.0005) and gate["alive"].release() is None:
                 break
@@ -121,7 +123,7 @@ def _begin(here):
     )
     atexit.register(over)
     if gate["ATTRIBUTE"] == "on":
-        call("lasted")  # who looks for a line wants to see every allocation
+        call("lasted")  # attribution has to see every allocation
     else:
         wake.acquire()
         gate["alive"].acquire()
@@ -132,12 +134,12 @@ try:
     # A path may list this directory twice (a venv's lib and lib64): one probe is enough.
     if sys.version_info >= (3, 8) and os.environ.get("STORMLOG_GATE_PROBE_DIR") and not hasattr(sys, "_stormlog_gate"):
         _begin(_here)
-except Exception:  # a probe that cannot start is no reason for the program not to
+except Exception:  # the program starts even if the probe cannot
     pass
 
 
 def _hand_over(done):
-    # Of several probes on the path each hands over to the next, and the last to the user's.
+    # Each of several probes on the path runs the next, and the last runs the user's.
     done.add(_here)
     others = [entry for entry in sys.path if os.path.normpath(entry) not in done]
     if sys.version_info < (3, 5):

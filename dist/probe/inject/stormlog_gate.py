@@ -1,4 +1,4 @@
-"""For what nobody can see from outside: `stormlog_gate.step()` at the end of each step, `stormlog_gate.phase(name)` around a part.
+"""Steps and phases that a program names: `stormlog_gate.step()` at the end of each step, `stormlog_gate.phase(name)` around a part.
 
 On the path of every Python process that the gate measures; elsewhere the import fails, so guard it:
 
@@ -21,7 +21,7 @@ def step(number=None):
         pass
 
 
-class phase:  # noqa: N801 (read as a word of the program)
+class phase:  # noqa: N801 (used as a statement of the program)
     """
     `with phase("validation"): ...` names what the program does within it; phases may lie within others and in any thread. The name
     is any text: one line of at most 80 characters is kept. The first 256 phases of a process are kept. Never raises of itself.

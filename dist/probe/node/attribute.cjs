@@ -1,14 +1,19 @@
 "use strict";
 
-// Attribution in Node programs: loaded by `--require` (through NODE_OPTIONS) in a run that was started to find a growing line, and
-// in no other. Writes down, at given moments, what lives and which lines hold it: `<pid>.<n>.lines.<k>.v8-heap.json`.
+// Attribution in Node programs: loaded by `--require` (through NODE_OPTIONS) in a run that was started to find a
+// growing line, and in no other. Writes down, at given moments, what lives and which lines hold it:
+// `<pid>.<n>.lines.<k>.v8-heap.json`.
 //
 // What is measured, and why so:
-// - Buffers (ArrayBuffers and what stands on them) exactly: the heap is asked for every one that lives, and the line that made it
-//   was noted when it was made. They are outside of V8's heap, where no profiler of V8 sees more than their small wrappers.
-// - Objects by V8's sampling heap profiler, which keeps only what lives. It costs little, and names functions, not lines. V8's
+// - Buffers (ArrayBuffers and their views) exactly: the heap is asked for every one that lives, and the line
+//   that made it
+// was noted when it was made. They are outside of V8's heap, where no profiler of V8 sees more than their small
+// wrappers.
+// - Objects by V8's sampling heap profiler, which keeps only what lives. It costs little, and names functions, not
+//   lines. V8's
 //   exact allocation tracker names no lines either, and its timer keeps the process alive for ever.
-// - Containers (arrays, maps, sets) that grow from moment to moment, and the lines that put something into them: that is where
+// - Containers (arrays, maps, sets) that grow from moment to moment, and the lines that put something into them: that
+//   is where
 //   memory is kept.
 //
 // Never throws into the program, prints nothing, and keeps no process alive.
@@ -17,13 +22,13 @@ const WRAPPERS = /(?:^|[\\/])(?:npm|npx|yarn|pnpm|pnpx|corepack)(?:-cli)?(?:\.c?
 
 function start() {
   const { env, argv } = process;
-  const folder = env.STORMLOG_GATE_PROBE_DIR;
+  const directory = env.STORMLOG_GATE_PROBE_DIR;
   const at = env.STORMLOG_GATE_ATTRIBUTE_AT;
-  if (env.STORMLOG_GATE_ATTRIBUTE !== "on" || !folder || !at) return;
+  if (env.STORMLOG_GATE_ATTRIBUTE !== "on" || !directory || !at) return;
   // Package managers only start what is measured.
   if (WRAPPERS.test(argv[1] ?? "")) return;
   const { Attribution } = require("./attribution.cjs");
-  const attribution = Attribution.of(folder, at, env.STORMLOG_GATE_STEP_FILE ?? null);
+  const attribution = Attribution.of(directory, at, env.STORMLOG_GATE_STEP_FILE ?? null);
   attribution?.start();
 }
 

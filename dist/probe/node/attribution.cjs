@@ -6,7 +6,7 @@ const { Buffers } = require("./buffers.cjs");
 const { buffersOn, Containers, newElements } = require("./containers.cjs");
 const { Heap } = require("./heap.cjs");
 const { parseMoments, Schedule } = require("./schedule.cjs");
-const { DEPTH, tellFrame } = require("./stacks.cjs");
+const { DEPTH, resolveFrame } = require("./stacks.cjs");
 
 const SCHEMA = "stormlog.lines/1";
 const MAX_LINES = 2000;
@@ -14,13 +14,13 @@ const STORES = /([A-Za-z_$][\w$]*)\s*\??\.\s*(?:push|unshift|splice|set|add)\s*\
 
 /** The attribution of one thread of one process. */
 class Attribution {
-  static of(folder, at, stepFile) {
+  static of(directory, at, stepFile) {
     const moments = parseMoments(at);
-    return moments === null ? null : new Attribution(folder, moments, stepFile);
+    return moments === null ? null : new Attribution(directory, moments, stepFile);
   }
 
-  constructor(folder, moments, stepFile) {
-    this.folder = folder;
+  constructor(directory, moments, stepFile) {
+    this.directory = directory;
     this.base = null;
     const passing = () => {
       if (!this.taking) this.schedule.look();
@@ -39,7 +39,7 @@ class Attribution {
     process.on("exit", () => this.finish());
   }
 
-  /** At the end of the process: what can still be had of the moments that were not reached. */
+  /** At the end of the process, in place of the moments that were not reached. */
   finish() {
     const { schedule } = this;
     if (schedule.over || schedule.taken === 0) return;
@@ -64,12 +64,12 @@ class Attribution {
   write(moment, step, ended) {
     const time = Number(process.hrtime.bigint());
     const { buffers, containers } = this.heap.livingParts();
-    const keepers = this.containers.grown(containers);
-    const table = new KeeperTable();
-    const lines = [...this.bufferLines(buffers, keepers, table), ...this.objectLines(keepers, table)];
+    const retainers = this.containers.grown(containers);
+    const table = new RetainerTable();
+    const lines = [...this.bufferLines(buffers, retainers, table), ...this.objectLines(retainers, table)];
     lines.sort((a, b) => b.bytes - a.bytes);
     const kept = lines.slice(0, MAX_LINES);
-    // Not the heap's own sum: what looking takes is in that too.
+    // Not the heap's own sum, which includes what this code allocates.
     const total = lines.reduce((sum, { bytes }) => sum + bytes, 0);
     const document = {
       schema: SCHEMA,
@@ -81,7 +81,7 @@ class Attribution {
       total_bytes: total,
       lines: kept,
       others_bytes: Math.max(0, total - kept.reduce((sum, { bytes }) => sum + bytes, 0)),
-      keepers: table.told,
+      retainers: table.rows,
       facts: {},
       notes: ended ? ["the run ended before its last moment: this was taken at its end"] : [],
       ...(ended ? { ended: true } : {}),
@@ -92,10 +92,10 @@ class Attribution {
   }
 
   /** Buffers by the line that made them, and by what keeps them. */
-  bufferLines(living, keepers, table) {
+  bufferLines(living, retainers, table) {
     const held = new Map();
-    for (const keeper of keepers) {
-      for (const element of newElements(keeper)) for (const buffer of buffersOn(element)) held.set(buffer, keeper);
+    for (const retainer of retainers) {
+      for (const element of newElements(retainer)) for (const buffer of buffersOn(element)) held.set(buffer, retainer);
     }
     const groups = new Map();
     for (const buffer of living) {
@@ -104,27 +104,28 @@ class Attribution {
       const key = frames.map(({ file, line, column }) => `${file}:${line}:${column}`).join("\n");
       let group = groups.get(key);
       if (group === undefined) {
-        group = { bytes: 0, count: 0, frames, keepers: new Map() };
+        group = { bytes: 0, count: 0, frames, retainers: new Map() };
         groups.set(key, group);
       }
       group.bytes += buffer.byteLength;
       group.count += 1;
-      const keeper = held.get(buffer);
-      if (keeper !== undefined) group.keepers.set(keeper, (group.keepers.get(keeper) ?? 0) + buffer.byteLength);
+      const retainer = held.get(buffer);
+      if (retainer !== undefined)
+        group.retainers.set(retainer, (group.retainers.get(retainer) ?? 0) + buffer.byteLength);
     }
-    return [...groups.values()].map(({ bytes, count, frames, keepers: own }) => {
-      const [keeper] = [...own].reduce((best, one) => (one[1] > best[1] ? one : best), [null, 0]);
-      return { bytes, count, kind: "buffer", stack: frames.map(tellFrame), ...table.enter(keeper) };
+    return [...groups.values()].map(({ bytes, count, frames, retainers: own }) => {
+      const [retainer] = [...own].reduce((best, one) => (one[1] > best[1] ? one : best), [null, 0]);
+      return { bytes, count, kind: "buffer", stack: frames.map(resolveFrame), ...table.enter(retainer) };
     });
   }
 
   /**
-   * Objects by the function that made them. V8 knows no line of theirs: where a growing container is filled by a function of
-   * the stack, that place is the line.
+   * Objects by the function that made them. V8 knows no line of theirs: where a growing container is filled by a
+   * function of the stack, that store is the line.
    */
-  objectLines(keepers, table) {
+  objectLines(retainers, table) {
     return this.heap.sampled().map(({ bytes, count, frames }) => {
-      const keeper = keepers.find(({ stack }) => {
+      const retainer = retainers.find(({ stack }) => {
         const [store] = stack;
         return store !== undefined && frames.some((frame) => isWithin(store, frame));
       });
@@ -132,24 +133,24 @@ class Attribution {
         bytes,
         count,
         kind: "object",
-        stack: frames.slice(0, DEPTH).map(tellFrame),
-        ...table.enter(keeper ?? null),
+        stack: frames.slice(0, DEPTH).map(resolveFrame),
+        ...table.enter(retainer ?? null),
       };
     });
   }
 
-  /** `<folder>/<pid>.<n>`, n being the first that no file of this process has. */
+  /** `<directory>/<pid>.<n>`, n being the first that no file of this process has. */
   claim() {
     if (this.base !== null) return this.base;
     const names = new Set(
       fs
-        .readdirSync(this.folder)
+        .readdirSync(this.directory)
         .filter((name) => name.startsWith(`${process.pid}.`))
         .map((name) => name.split(".")[1]),
     );
     for (let n = 0; ; n += 1) {
       if (names.has(String(n))) continue;
-      const base = path.join(this.folder, `${process.pid}.${n}`);
+      const base = path.join(this.directory, `${process.pid}.${n}`);
       try {
         // Threads of one process look for a name at the same time.
         fs.closeSync(fs.openSync(`${base}.node`, "wx"));
@@ -166,29 +167,29 @@ function isWithin(store, frame) {
   return store.file === frame.file && store.function === frame.function && store.line >= frame.line;
 }
 
-/** The keepers that lines refer to by index. */
-class KeeperTable {
+/** The retainers that lines refer to by index. */
+class RetainerTable {
   constructor() {
-    this.told = [];
+    this.rows = [];
     this.index = new Map();
   }
 
-  enter(keeper) {
-    if (keeper === null || keeper.stack.length === 0) return {};
-    let index = this.index.get(keeper);
+  enter(retainer) {
+    if (retainer === null || retainer.stack.length === 0) return {};
+    let index = this.index.get(retainer);
     if (index === undefined) {
-      index = this.told.length;
-      this.index.set(keeper, index);
-      const stack = keeper.stack.map(tellFrame);
-      this.told.push({
-        container: Array.isArray(keeper.container) ? "array" : keeper.container instanceof Map ? "map" : "set",
+      index = this.rows.length;
+      this.index.set(retainer, index);
+      const stack = retainer.stack.map(resolveFrame);
+      this.rows.push({
+        container: Array.isArray(retainer.container) ? "array" : retainer.container instanceof Map ? "map" : "set",
         name: nameAt(stack[0]),
         owner: null,
-        length: keeper.size,
+        length: retainer.size,
         stack,
       });
     }
-    return { keeper: index };
+    return { retainer: index };
   }
 }
 

@@ -1,6 +1,6 @@
 "use strict";
 
-// Which line made a buffer: noted when it is made, asked for when it is found alive.
+// The line that made a buffer: recorded when it is made, read when the buffer is found alive.
 
 const { takeStack } = require("./stacks.cjs");
 
@@ -33,7 +33,7 @@ class Buffers {
     for (const name of BUFFER_FUNCTIONS) this.followFunction(Buffer, name);
   }
 
-  /** Stack of the making of an ArrayBuffer; undefined when nobody saw it. */
+  /** Stack of the allocation of an ArrayBuffer; undefined when it was not seen. */
   stackOf(buffer) {
     return this.made.get(buffer);
   }

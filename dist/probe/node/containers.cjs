@@ -4,9 +4,9 @@
 
 const { takeStack } = require("./stacks.cjs");
 
-/** Below this length a container is not looked at. */
+/** Shorter containers are ignored. */
 const MIN_LENGTH = 4;
-const MAX_KEEPERS = 32;
+const MAX_RETAINERS = 32;
 /** New elements looked into, objects per element, and levels below an element. */
 const ELEMENTS = 12;
 const OBJECTS = 200;
@@ -45,7 +45,9 @@ class Containers {
     Object.defineProperty(prototype, name, { value: followed, writable: true, configurable: true, enumerable: false });
   }
 
-  /** Note the line when a container reaches 8, 16, 32, … elements: often enough to know who fills it, and nearly free. */
+  /**
+   * Note the line when a container reaches 8, 16, 32, … elements: often enough to know who fills it, and nearly free.
+   */
   stored(container) {
     try {
       const size = sizeOf(container);
@@ -70,15 +72,15 @@ class Containers {
     }
     this.moments += 1;
     found.sort((a, b) => b.streak - a.streak || b.grown - a.grown);
-    return found.slice(0, MAX_KEEPERS).map((row) => ({ ...row, stack: this.stores.get(row.container) ?? [] }));
+    return found.slice(0, MAX_RETAINERS).map((row) => ({ ...row, stack: this.stores.get(row.container) ?? [] }));
   }
 }
 
-/** The elements a container has won since the moment before, a few of them. */
+/** A few of the elements that a container gained since the moment before. */
 function newElements({ container, grown }) {
   const wanted = Math.min(ELEMENTS, grown);
   if (Array.isArray(container)) return [...container.slice(-wanted), ...container.slice(0, 2)];
-  // Maps and sets keep the order in which things came.
+  // Maps and sets keep the order of insertion.
   let skip = Math.max(0, container.size - wanted);
   const elements = [];
   for (const element of container instanceof Map ? container.entries() : container) {

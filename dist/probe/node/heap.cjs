@@ -14,7 +14,7 @@ const HANDLE = Symbol.for("stormlog-gate.attribution");
 
 class Heap {
   constructor() {
-    // The sampling profiler knows functions as they were compiled: what was inlined is told of the function around it.
+    // The sampling profiler knows functions as they were compiled: it reports inlined code as the function around it.
     setFlagsFromString("--no-turbo-inlining");
     if (Number(process.versions.node.split(".")[0]) >= 22) setFlagsFromString("--no-maglev");
     const { Session } = require("node:inspector");
@@ -41,7 +41,7 @@ class Heap {
     const prototypes = small ? [Object.prototype] : [ArrayBuffer, Array, Map, Set].map(({ prototype }) => prototype);
     for (const prototype of prototypes) {
       for (const one of this.living(prototype)) {
-        // By what it is, not by what its prototype says: prototypes themselves are found too.
+        // By its own type, not by its prototype: prototypes themselves are found too.
         if (Array.isArray(one) || isMap(one) || isSet(one)) containers.push(one);
         else if (isAnyArrayBuffer(one)) buffers.push(one);
       }
@@ -70,7 +70,10 @@ class Heap {
     return found;
   }
 
-  /** What lives of what was sampled: [{bytes, count, frames}], frames innermost first, each at the first line of its function. */
+  /**
+   * What lives of what was sampled: [{bytes, count, frames}], frames innermost first, each at the first line of its
+   * function.
+   */
   sampled() {
     const { profile } = this.post("HeapProfiler.getSamplingProfile");
     const counts = new Map();

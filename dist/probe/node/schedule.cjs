@@ -1,12 +1,13 @@
 "use strict";
 
-// When the live memory is written down: at seconds of the process, or at steps that the program writes to the step file.
+// When the live memory is written down: at seconds of the process, or at steps that the program writes to the step
+// file.
 
 const fs = require("node:fs");
 
 const STEP_POLL_MS = 20;
 
-/** {kind, at} of STORMLOG_GATE_ATTRIBUTE_AT; null when it is none. */
+/** {kind, at} of STORMLOG_GATE_ATTRIBUTE_AT; null when it is not valid. */
 function parseMoments(text) {
   const match = /^(steps|seconds):([\d.,eE+]+)$/.exec(text);
   if (match === null) return null;
@@ -26,7 +27,7 @@ class Schedule {
     this.take = take;
     this.timer = null;
     this.old = "";
-    // Looking takes long beside the program's own work: its time is none of the program's.
+    // Taking a moment is slow beside the program's work, so its time does not count as the program's.
     this.spent = 0;
   }
 
@@ -38,7 +39,7 @@ class Schedule {
   start() {
     if (this.kind === "steps") {
       if (this.stepFile === null) return;
-      // What stands there already was written by another.
+      // A step that is there already was written by another process.
       this.old = this.stepText();
       this.timer = setInterval(() => this.look(), STEP_POLL_MS);
       this.timer.unref();

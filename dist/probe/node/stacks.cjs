@@ -1,6 +1,6 @@
 "use strict";
 
-// Stacks of running JavaScript: taken as call sites, told as file, line and function.
+// Stacks of running JavaScript: taken as call sites, written as file, line and function.
 
 const path = require("node:path");
 const { fileURLToPath } = require("node:url");
@@ -12,7 +12,10 @@ const HERE = __dirname + path.sep;
 
 const captureStackTrace = Error.captureStackTrace;
 
-/** The call sites above the probe's own, innermost first, as [{file, line, column, function}]; works whatever the program did to Error. */
+/**
+ * The call sites above the probe's own, innermost first, as [{file, line, column, function}]; works whatever the
+ * program did to Error.
+ */
 function takeStack() {
   const { prepareStackTrace, stackTraceLimit } = Error;
   const holder = {};
@@ -61,7 +64,7 @@ function plainPath(file) {
 }
 
 /** A frame as it is written down: a path instead of a URL, and the line of the source where a source map knows it. */
-function tellFrame({ file, line, column, function: name }) {
+function resolveFrame({ file, line, column, function: name }) {
   const plain = plainPath(file);
   try {
     const entry = findSourceMap(plain)?.findEntry(line - 1, Math.max(0, column - 1));
@@ -74,4 +77,4 @@ function tellFrame({ file, line, column, function: name }) {
   return { file: plain, line, function: name };
 }
 
-module.exports = { DEPTH, isOurs, takeStack, tellFrame };
+module.exports = { DEPTH, isOurs, takeStack, resolveFrame };

@@ -43,8 +43,8 @@ export function anchorMoves(
 ): readonly AnchorMove[] {
   if (mode === "off") return [];
   return nights.flatMap((one): AnchorMove[] => {
-    const { night, settlement, scenario, older } = one;
-    if (!["approved", "seed", "epoch"].includes(settlement.kind) || night.runs.length === 0) return [];
+    const { night, sessionOutcome, scenario, older } = one;
+    if (!["approved", "seed", "epoch"].includes(sessionOutcome.kind) || night.runs.length === 0) return [];
     const fingerprint = night.fingerprint ?? {};
     const from = findAnchor(anchors, scenario.name, fingerprint);
     const to = anchorOf(scenario.name, fingerprint, night.runs, { setIso, commit: night.runs[0]?.commit ?? null });

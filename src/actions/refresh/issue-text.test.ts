@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { NightlyScenario, Settlement } from "../../nightly/nightly-run.ts";
+import type { NightlyScenario, SessionOutcome } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { type ScenarioReport, scenarioReport } from "../../report/documents/model.ts";
 import { sampleReport } from "../../report/testing/sample-report.ts";
@@ -24,7 +24,7 @@ const entry = (over: Partial<NightlyEntry> = {}): NightlyEntry => ({
   ...over,
 });
 
-function night(settlement: Settlement, over: Partial<ScenarioReport> = {}): NightlyScenario {
+function night(sessionOutcome: SessionOutcome, over: Partial<ScenarioReport> = {}): NightlyScenario {
   const report = scenarioReport({ ...(sampleReport("fail").scenarios[0] as ScenarioReport), ...over });
   return {
     scenario: {
@@ -39,7 +39,7 @@ function night(settlement: Settlement, over: Partial<ScenarioReport> = {}): Nigh
       definition: null,
     },
     report,
-    settlement,
+    sessionOutcome,
     older: null,
     night: { scenario: report.scenario, fingerprint: {}, runs: [] },
     entry: entry({ scenario: report.scenario }),
@@ -79,7 +79,7 @@ describe("the issue about the main branch", () => {
     expect(body).not.toContain("git push origin");
   });
 
-  it("lets nothing of a scenario's name, a finding or a settlement act", () => {
+  it("lets nothing of a scenario's name, a finding or a sessionOutcome act", () => {
     const bad = night(
       { kind: "held", why: "hold-breach" },
       {

@@ -4,7 +4,7 @@ import type { IssueText } from "../../github/repository/issue-upsert.ts";
 import type { NightlyScenario } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { codeBlock, linkTarget, md } from "../../report/markdown/markdown-text.ts";
-import { breachLines, levelLine, nightsOf, nightTable, settlementText } from "./session-text.ts";
+import { breachLines, levelLine, nightsOf, nightTable, sessionOutcomeText } from "./session-text.ts";
 
 /** What the issue's text needs beside the nightly run. */
 export interface IssueContext {
@@ -25,9 +25,9 @@ const named = (key: string): string => (key === "default" ? "" : ` (${key})`);
  * Whether the issue lists a scenario: its session is held back, or exceeds a budget. The release anchor has its own
  * proposal.
  */
-export function isReported({ settlement, report }: NightlyScenario): boolean {
-  if (settlement.kind === "held") return true;
-  if (settlement.kind === "epoch") return false;
+export function isReported({ sessionOutcome, report }: NightlyScenario): boolean {
+  if (sessionOutcome.kind === "held") return true;
+  if (sessionOutcome.kind === "epoch") return false;
   return (report.judgement?.checks ?? []).some(
     ({ gating, verdict, limit }) => gating && verdict === "fail" && limit !== "anchor",
   );
@@ -57,7 +57,7 @@ function scenarioPart(night: NightlyScenario, context: IssueContext): string {
   return [
     `### ${md(night.report.scenario, 80)}`,
     "",
-    `The nightly session ${md(settlementText(night.settlement), 300)}.`,
+    `The nightly session ${md(sessionOutcomeText(night.sessionOutcome), 300)}.`,
     "",
     ...breachLines(night),
     ...(lines.length === 0 ? [] : ["", "Findings:", "", ...lines]),
@@ -122,8 +122,8 @@ export function openIssueText(nights: readonly NightlyScenario[], context: Issue
 /** The issue once everything is within its limits again. */
 export function closedIssueText(nights: readonly NightlyScenario[], context: IssueContext): IssueText {
   const lines = nights.map(
-    ({ report, settlement }) =>
-      `- ${md(report.scenario, 80)}: **${report.word}**, ${md(settlementText(settlement), 300)}`,
+    ({ report, sessionOutcome }) =>
+      `- ${md(report.scenario, 80)}: **${report.word}**, ${md(sessionOutcomeText(sessionOutcome), 300)}`,
   );
   return {
     title: `Memory: the main branch is within its limits again${named(context.key)}`,

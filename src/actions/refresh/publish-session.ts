@@ -37,7 +37,7 @@ export async function reportBreach(
   const green =
     !breached &&
     night.scenarios.length > 0 &&
-    night.scenarios.every(({ settlement }) => ["approved", "seed", "epoch"].includes(settlement.kind));
+    night.scenarios.every(({ sessionOutcome }) => ["approved", "seed", "epoch"].includes(sessionOutcome.kind));
   if (!breached && !green) return null;
   const attempt = {
     what: breached ? "keep the issue about the main branch" : "close the issue about the main branch",

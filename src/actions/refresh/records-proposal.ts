@@ -8,7 +8,7 @@ import type { Proposal, ProposedFile, ReadFile } from "../../github/repository/a
 import type { NightlyRun } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { md } from "../../report/markdown/markdown-text.ts";
-import { nightsOf, nightTable, settlementText } from "./session-text.ts";
+import { nightsOf, nightTable, sessionOutcomeText } from "./session-text.ts";
 import { keyName, type RefreshSettings } from "./settings.ts";
 
 /** Directory of a `file:` store as a path within the repository; null when it lies outside. */
@@ -45,10 +45,10 @@ export async function recordsProposal(
       }),
     );
   const named = settings.key === "default" ? "" : ` (${settings.key})`;
-  const parts = night.scenarios.flatMap(({ report, settlement, entry }) => [
+  const parts = night.scenarios.flatMap(({ report, sessionOutcome, entry }) => [
     `### ${md(report.scenario, 80)}`,
     "",
-    `Verdict **${report.word}**; the session ${md(settlementText(settlement), 300)}.`,
+    `Verdict **${report.word}**; the session ${md(sessionOutcomeText(sessionOutcome), 300)}.`,
     "",
     nightTable(nightsOf(place.nights, entry)),
     "",

@@ -55,10 +55,10 @@ async function acceptedReason(action: SubAction, breach: Breach): Promise<string
 }
 
 /** What the next gate compares with: the approved runs, including the new ones when they were approved. */
-function nextBaseline({ settlement, older, night }: NightlyScenario) {
-  const added = ["approved", "seed", "epoch"].includes(settlement.kind) ? night.runs : null;
+function nextBaseline({ sessionOutcome, older, night }: NightlyScenario) {
+  const added = ["approved", "seed", "epoch"].includes(sessionOutcome.kind) ? night.runs : null;
   if (added === null) return null;
-  const before = settlement.kind === "epoch" ? [] : (older?.runs ?? []);
+  const before = sessionOutcome.kind === "epoch" ? [] : (older?.runs ?? []);
   return { ...night, runs: [...before, ...added] };
 }
 
@@ -76,7 +76,7 @@ function exitCode(night: NightlyRun, mode: GateMode): number {
   const { report } = night.outcome;
   if (report.exit_code === ExitCode.interrupted) return ExitCode.interrupted;
   const { scenarios } = night;
-  if (scenarios.some(({ settlement }) => settlement.kind === "unsaved")) return ExitCode.error;
+  if (scenarios.some(({ sessionOutcome }) => sessionOutcome.kind === "unsaved")) return ExitCode.error;
   if (scenarios.some(({ report: one }) => one.word === "error")) return ExitCode.error;
   return report.word === "fail" && mode === "blocking" ? ExitCode.gateFailed : ExitCode.pass;
 }
@@ -102,19 +102,19 @@ async function upload(action: SubAction, settings: RefreshSettings, bundle: stri
 
 function logOutcome(action: SubAction, night: NightlyRun, code: number): void {
   for (const warning of night.outcome.report.warnings) action.warn(warning);
-  for (const { report, settlement } of night.scenarios) {
+  for (const { report, sessionOutcome } of night.scenarios) {
     const name = oneLine(report.scenario);
     if (report.error !== null) {
       const hint = report.error.hint === null ? "" : ` ${report.error.hint}`;
       action.warn(`${name}: ${report.error.message}.${hint} Nothing was stored as a baseline.`);
     }
-    if (settlement.kind === "unsaved") {
+    if (sessionOutcome.kind === "unsaved") {
       action.warn(
-        `${name}: the session could not be stored (${settlement.reason}). It is in the evidence bundle: ` +
+        `${name}: the session could not be stored (${sessionOutcome.reason}). It is in the evidence bundle: ` +
           "`stormlog-gate baseline accept BUNDLE` stores it from there.",
       );
     }
-    action.log(`${name}: ${report.word}, ${settlement.kind}`);
+    action.log(`${name}: ${report.word}, ${sessionOutcome.kind}`);
   }
   action.log(`Stormlog Gate: ${night.outcome.report.word} (exit ${code})`);
 }
@@ -264,7 +264,9 @@ export async function refresh(action: SubAction): Promise<number> {
   );
   logOutcome(action, night, code);
   const next = saved?.state.promotion.mode ?? mode;
-  const approved = night.scenarios.every(({ settlement }) => ["approved", "seed", "epoch"].includes(settlement.kind));
+  const approved = night.scenarios.every(({ sessionOutcome }) =>
+    ["approved", "seed", "epoch"].includes(sessionOutcome.kind),
+  );
   const outputs = {
     verdict: report.word,
     "exit-code": String(code),

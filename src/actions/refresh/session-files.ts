@@ -33,7 +33,7 @@ export interface SavedSession {
 }
 
 /** Names of a gate's files on the ref, beside the records. The first gate of a repository has the plain ones. */
-export function nightFiles(key: string) {
+function nightFiles(key: string) {
   const name = keyName(key);
   const suffix = name === "default" ? "" : `-${name}`;
   return {

@@ -3,7 +3,7 @@ import type { NightlyRun } from "../../nightly/nightly-run.ts";
 import { type Promotion, type PromotionPolicy, promotionText } from "../../nightly/promotion.ts";
 import type { NightlyEntry, Trial } from "../../nightly/state.ts";
 import { md, table } from "../../report/markdown/markdown-text.ts";
-import { levelLine, nightsOf, nightTable, settlementText } from "./session-text.ts";
+import { levelLine, nightsOf, nightTable, sessionOutcomeText } from "./session-text.ts";
 
 export interface SummaryContext {
   readonly nights: readonly NightlyEntry[];
@@ -16,11 +16,11 @@ export interface SummaryContext {
 
 /** The outcome of the nightly run for the job's page, above the gate's own summary. */
 export function nightSummary(night: NightlyRun, context: SummaryContext): string {
-  const rows = night.scenarios.map(({ report, settlement, entry }) => [
+  const rows = night.scenarios.map(({ report, sessionOutcome, entry }) => [
     md(report.scenario, 80),
     `**${report.word}**`,
     entry.level_bytes === null ? "" : formatBytes(entry.level_bytes),
-    md(settlementText(settlement), 300),
+    md(sessionOutcomeText(sessionOutcome), 300),
   ]);
   const tries = context.trials.map(
     ({ scenario, kind, failed, injected_bytes }) =>

@@ -1,6 +1,6 @@
 import { assertNever } from "../../core/errors.ts";
 import { formatBytes, formatBytesDelta } from "../../core/units.ts";
-import type { NightlyScenario, Settlement } from "../../nightly/nightly-run.ts";
+import type { NightlyScenario, SessionOutcome } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { md, table } from "../../report/markdown/markdown-text.ts";
 import { sparkline } from "../../report/sparkline.ts";
@@ -9,25 +9,25 @@ import { sparkline } from "../../report/sparkline.ts";
 const SHOWN_NIGHTS = 14;
 const SPARK_NIGHTS = 60;
 
-/** The settlement of a session as the end of a sentence. */
-export function settlementText(settlement: Settlement): string {
-  switch (settlement.kind) {
+/** The sessionOutcome of a session as the end of a sentence. */
+export function sessionOutcomeText(sessionOutcome: SessionOutcome): string {
+  switch (sessionOutcome.kind) {
     case "approved":
       return "joined the baseline";
     case "seed":
       return "is the first of this environment's baseline";
     case "epoch":
-      return `opened a new level: ${settlement.reason}`;
+      return `opened a new level: ${sessionOutcome.reason}`;
     case "held":
-      return settlement.why === "hold-breach"
+      return sessionOutcome.why === "hold-breach"
         ? "exceeds the baseline: recorded, not approved"
         : "lacks series of the baseline: recorded, not approved";
     case "unsaved":
-      return `was not saved: ${settlement.reason}`;
+      return `was not saved: ${sessionOutcome.reason}`;
     case "failed":
       return "was not measured completely";
     default:
-      return assertNever(settlement);
+      return assertNever(sessionOutcome);
   }
 }
 

@@ -18,7 +18,7 @@ const PARALLEL = 6;
 const COPIED = /^refs\/heads\/pull-request\/(\d{1,9})$/;
 
 /** Number of the pull request that a branch is the copy of; null for any other ref. */
-export function copiedPullRequest(ref: string | null): number | null {
+function copiedPullRequest(ref: string | null): number | null {
   const [, digits] = COPIED.exec(ref ?? "") ?? [];
   return digits === undefined ? null : Number(digits);
 }

@@ -3,7 +3,7 @@ import { formatBytes } from "../../core/units.ts";
 import { INK, LIMIT_LINE, LINE_STYLES } from "../../report/timeline/palette.ts";
 import { fitText, textWidth } from "../../report/timeline/text-width.ts";
 import { type ScaleDocument, type ScaleProbe, sightOf } from "./scale-document.ts";
-import { answerWords, sizeWords } from "./scale-table.ts";
+import { answerText, formatSize } from "./scale-table.ts";
 
 const WIDTH = 1200;
 const HEIGHT = 520;
@@ -112,7 +112,7 @@ const LIMIT = { color: LIMIT_LINE.color, width: 2.5, dash: LIMIT_LINE.dash };
 function frame(x: LogAxis, y: LogAxis, document: ScaleDocument): string {
   const sizes = sizeTicks(x).map((value) => {
     const at = x.at(value);
-    return `<path d="M${at.toFixed(1)} ${TOP}V${BOTTOM}" stroke="${INK.grid}" stroke-width="1.2"/>${text(sizeWords("batch", value).replace("batch ", ""), at, BOTTOM + 25, TICK, INK.soft, "middle")}`;
+    return `<path d="M${at.toFixed(1)} ${TOP}V${BOTTOM}" stroke="${INK.grid}" stroke-width="1.2"/>${text(formatSize("batch", value).replace("batch ", ""), at, BOTTOM + 25, TICK, INK.soft, "middle")}`;
   });
   const bytes = powers(y, 2, 7).map((value) => {
     const at = y.at(value);
@@ -133,7 +133,7 @@ function boundary(x: LogAxis, { answer, by }: ScaleDocument): string {
   if (answer.kind !== "visible") return "";
   const within = (at: number): number => Math.min(RIGHT, Math.max(LEFT, at));
   const [from, to] = [within(x.at(answer.below)), within(x.at(answer.at))];
-  const label = `visible at ${sizeWords(by, answer.at)}`;
+  const label = `visible at ${formatSize(by, answer.at)}`;
   const room = 12 + textWidth(label, TICK);
   const right = to + room < RIGHT;
   const end = from - room > LEFT ? from : to;
@@ -149,7 +149,7 @@ function guessMark(x: LogAxis, { theory, by }: ScaleDocument): string {
   const { guess } = theory;
   if (guess === null || guess < x.low || guess > x.high) return "";
   const at = x.at(guess);
-  const label = `guess ${sizeWords(by, Math.round(Number(guess.toPrecision(2))))}`;
+  const label = `guess ${formatSize(by, Math.round(Number(guess.toPrecision(2))))}`;
   const left = at - 8 - textWidth(label, TICK) > LEFT;
   return [
     `<path d="M${at.toFixed(1)} ${TOP}V${BOTTOM}" stroke="${INK.soft}" stroke-width="1.5" stroke-dasharray="2 5"/>`,
@@ -252,7 +252,7 @@ function twoLines(label: string, size: number, width: number): readonly string[]
  */
 export function scalePicture(document: ScaleDocument): string {
   const probes = measured(document.probes);
-  const sentence = twoLines(answerWords(document), 19, WIDTH - 2 * MARGIN);
+  const sentence = twoLines(answerText(document), 19, WIDTH - 2 * MARGIN);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="DejaVu Sans, sans-serif">`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="${INK.paper}"/>`,

@@ -4,21 +4,21 @@ import { svgToPng } from "../../report/timeline/timeline-png.ts";
 import { PROBE, scaleDocument } from "../testing/scale.ts";
 import { type ScaleAnswer, type ScaleDocument, ScaleDocumentSchema } from "./scale-document.ts";
 import { scalePicture } from "./scale-picture.ts";
-import { answerWords, formatRoughSize, guessWords, probeWords, scaleMarkdown, sizeWords } from "./scale-table.ts";
+import { answerText, formatRoughSize, formatSize, probeText, scaleMarkdown, theoryText } from "./scale-table.ts";
 
 const KNOWN = { excess_bytes: 2.5 * 1024 ** 2, mde_bytes: 2 * 1024 ** 2 };
 
 function answered(answer: ScaleAnswer): string {
-  return answerWords(scaleDocument({ answer }));
+  return answerText(scaleDocument({ answer }));
 }
 
 describe("the answer of a search", () => {
   it("names both sides of the boundary, the excess, and the error of the guess", () => {
-    expect(answerWords(scaleDocument())).toBe(
+    expect(answerText(scaleDocument())).toBe(
       "a_pattern becomes visible at 26 steps, with 2.50 MiB more than the fixed state has, and is silent at 21 steps; the guess was 1.6 times too small.",
     );
     const about = { ...scaleDocument().theory, off: 1.05 };
-    expect(answerWords(scaleDocument({ theory: about }))).toContain("; as guessed.");
+    expect(answerText(scaleDocument({ theory: about }))).toContain("; as guessed.");
   });
 
   it("describes a leak that is visible at every size, at none, or that could not be searched", () => {
@@ -44,8 +44,8 @@ describe("the answer of a search", () => {
     const probes = scaleDocument().probes.map((probe) =>
       probe.value === 21 ? { ...probe, leaky: "warn" as const } : probe,
     );
-    const words = (answer: ScaleAnswer): string => answerWords(scaleDocument({ probes, answer }));
-    expect(answerWords(scaleDocument({ probes }))).toContain("and is warned of, but not red, at 21 steps;");
+    const words = (answer: ScaleAnswer): string => answerText(scaleDocument({ probes, answer }));
+    expect(answerText(scaleDocument({ probes }))).toContain("and is warned of, but not red, at 21 steps;");
     expect(words({ kind: "never", to: 21, ...KNOWN, extrapolated: null })).toContain(
       "a_pattern is warned of, but not red, at 21 steps: 2.50 MiB",
     );
@@ -55,16 +55,16 @@ describe("the answer of a search", () => {
   });
 
   it("counts in the unit that was searched", () => {
-    expect(sizeWords("steps", 1)).toBe("1 step");
-    expect(sizeWords("epochs", 1234567)).toBe("1,234,567 epochs");
-    expect(sizeWords("batch", 8)).toBe("batch 8");
+    expect(formatSize("steps", 1)).toBe("1 step");
+    expect(formatSize("epochs", 1234567)).toBe("1,234,567 epochs");
+    expect(formatSize("batch", 8)).toBe("batch 8");
     expect(formatRoughSize("steps", 524_362)).toBe("about 520,000 steps");
   });
 
   it("has the prediction before a leaky run, or why there is none", () => {
     const { theory } = scaleDocument();
     const words = (more: Partial<ScaleDocument["theory"]>): string =>
-      guessWords({ by: "steps", from: 4, to: 10_240, theory: { ...theory, ...more } });
+      theoryText({ by: "steps", from: 4, to: 10_240, theory: { ...theory, ...more } });
     expect(words({})).toContain(
       "128.00 KiB a step by its own statement; 2.00 MiB can be seen (peak), by theory at about 16",
     );
@@ -76,16 +76,16 @@ describe("the answer of a search", () => {
 
 describe("a judged size", () => {
   it("reports whether the leak was seen, its excess, and the cost", () => {
-    expect(probeWords("steps", PROBE)).toBe(
+    expect(probeText("steps", PROBE)).toBe(
       "26 steps: visible; 2.50 MiB more than the fixed state (peak of allocated), 2.00 MiB can be seen; 4 runs, 12.3 s",
     );
     const silent = { ...PROBE, visible: false, leaky: "pass", fixed: null, excess_bytes: -3, runs: 1 } as const;
-    expect(probeWords("steps", silent)).toContain("silent; no more than the fixed state");
-    expect(probeWords("steps", silent)).toContain("; 1 run, ");
-    expect(probeWords("steps", { ...silent, leaky: "warn" })).toContain("warned of");
-    expect(probeWords("steps", { ...PROBE, visible: false, fixed: "unjudged" })).toContain("not judged");
-    expect(probeWords("steps", { ...PROBE, visible: false, leaky: "unjudged", fixed: null })).toContain("not judged");
-    expect(probeWords("steps", { ...PROBE, check: null, excess_bytes: null })).toContain(
+    expect(probeText("steps", silent)).toContain("silent; no more than the fixed state");
+    expect(probeText("steps", silent)).toContain("; 1 run, ");
+    expect(probeText("steps", { ...silent, leaky: "warn" })).toContain("warned of");
+    expect(probeText("steps", { ...PROBE, visible: false, fixed: "unjudged" })).toContain("not judged");
+    expect(probeText("steps", { ...PROBE, visible: false, leaky: "unjudged", fixed: null })).toContain("not judged");
+    expect(probeText("steps", { ...PROBE, check: null, excess_bytes: null })).toContain(
       "no check measured the difference",
     );
   });

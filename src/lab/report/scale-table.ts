@@ -11,7 +11,7 @@ function grouped(value: number): string {
 }
 
 /** "1,280 steps", "batch 8", "3 epochs". */
-export function sizeWords(by: ScaleAxis, value: number): string {
+export function formatSize(by: ScaleAxis, value: number): string {
   switch (by) {
     case "steps":
       return `${grouped(value)} step${value === 1 ? "" : "s"}`;
@@ -26,7 +26,7 @@ export function sizeWords(by: ScaleAxis, value: number): string {
 
 /** A predicted size, with the two digits that a prediction has. */
 export function formatRoughSize(by: ScaleAxis, value: number): string {
-  return `about ${sizeWords(by, Math.max(1, Math.round(Number(value.toPrecision(2)))))}`;
+  return `about ${formatSize(by, Math.max(1, Math.round(Number(value.toPrecision(2)))))}`;
 }
 
 /** "1.31 times too large", "as guessed" within a tenth. */
@@ -57,30 +57,30 @@ function sightText(probe: ScaleProbe): string {
 }
 
 /** The prediction before any leaky run. */
-export function guessWords({ by, theory, from, to }: Pick<ScaleDocument, "by" | "theory" | "from" | "to">): string {
+export function theoryText({ by, theory, from, to }: Pick<ScaleDocument, "by" | "theory" | "from" | "to">): string {
   const { stated_bytes_per_step: stated, detectable, guess } = theory;
   if (stated === null) return "the pattern does not report what it keeps";
-  const kept = `${formatBytes(stated)} a step by its own statement${by === "batch" ? ` at ${sizeWords(by, from)}` : ""}`;
+  const kept = `${formatBytes(stated)} a step by its own statement${by === "batch" ? ` at ${formatSize(by, from)}` : ""}`;
   if (detectable === null) return kept;
   const needed = `${formatBytes(detectable.bytes)} can be seen (${detectable.aspect})`;
   if (guess === null) return `${kept}; ${needed}, which by theory it never adds up to`;
-  if (guess <= from) return `${kept}; ${needed}, by theory at ${sizeWords(by, from)} already`;
-  const beyond = guess > to ? `, beyond ${sizeWords(by, to)}` : "";
+  if (guess <= from) return `${kept}; ${needed}, by theory at ${formatSize(by, from)} already`;
+  const beyond = guess > to ? `, beyond ${formatSize(by, to)}` : "";
   return `${kept}; ${needed}, by theory at ${formatRoughSize(by, guess)}${beyond}`;
 }
 
 /** One line for a judged size. */
-export function probeWords(by: ScaleAxis, probe: ScaleProbe): string {
+export function probeText(by: ScaleAxis, probe: ScaleProbe): string {
   const { excess_bytes: excess, mde_bytes: mde, runs, seconds, value } = probe;
   const size =
     excess === null || mde === null
       ? "no check measured the difference"
       : `${excess > 0 ? `${formatBytes(excess)} more` : "no more"} than the fixed state (${checkText(probe)}), ${formatBytes(mde)} can be seen`;
-  return `${sizeWords(by, value)}: ${sightText(probe)}; ${size}; ${plural(runs, "run")}, ${formatDuration(seconds)}`;
+  return `${formatSize(by, value)}: ${sightText(probe)}; ${size}; ${plural(runs, "run")}, ${formatDuration(seconds)}`;
 }
 
 /** The answer in one sentence. */
-export function answerWords({ by, answer, theory, pattern, probes }: ScaleDocument): string {
+export function answerText({ by, answer, theory, pattern, probes }: ScaleDocument): string {
   const by_ = (excess: number | null, mde: number | null): string =>
     excess === null || mde === null ? "" : `, with ${formatBytes(excess)} more than the fixed state has`;
   // A size that is not red may have a warning.
@@ -91,10 +91,10 @@ export function answerWords({ by, answer, theory, pattern, probes }: ScaleDocume
   switch (answer.kind) {
     case "visible": {
       const off = theory.off === null ? "" : `; ${guessErrorText(theory.off)}`;
-      return `${pattern} becomes visible at ${sizeWords(by, answer.at)}${by_(answer.excess_bytes, answer.mde_bytes)}, and is ${notRed(answer.below)} at ${sizeWords(by, answer.below)}${off}.`;
+      return `${pattern} becomes visible at ${formatSize(by, answer.at)}${by_(answer.excess_bytes, answer.mde_bytes)}, and is ${notRed(answer.below)} at ${formatSize(by, answer.below)}${off}.`;
     }
     case "always":
-      return `${pattern} is visible at ${sizeWords(by, answer.at)} already${by_(answer.excess_bytes, answer.mde_bytes)}.`;
+      return `${pattern} is visible at ${formatSize(by, answer.at)} already${by_(answer.excess_bytes, answer.mde_bytes)}.`;
     case "never": {
       const { excess_bytes: excess, mde_bytes: mde, extrapolated } = answer;
       const there =
@@ -106,12 +106,12 @@ export function answerWords({ by, answer, theory, pattern, probes }: ScaleDocume
           ? "Its growth does not allow an extrapolation"
           : `Extrapolated, it becomes visible at ${formatRoughSize(by, extrapolated)}; this was not measured`;
       const upTo = notRed(answer.to) === "silent" ? "silent up to" : "warned of, but not red, at";
-      return `${pattern} is ${upTo} ${sizeWords(by, answer.to)}${there}. ${beyond}.`;
+      return `${pattern} is ${upTo} ${formatSize(by, answer.to)}${there}. ${beyond}.`;
     }
     case "broken": {
       const known = [
-        ...(answer.below === null ? [] : [`${notRed(answer.below)} at ${sizeWords(by, answer.below)}`]),
-        ...(answer.at === null ? [] : [`visible at ${sizeWords(by, answer.at)}`]),
+        ...(answer.below === null ? [] : [`${notRed(answer.below)} at ${formatSize(by, answer.below)}`]),
+        ...(answer.at === null ? [] : [`visible at ${formatSize(by, answer.at)}`]),
       ];
       const soFar = known.length === 0 ? "" : `; so far it is ${known.join(" and ")}`;
       const evidence = answer.bundle === null ? "" : `; its bundles are in ${answer.bundle}`;
@@ -130,13 +130,13 @@ function settingText(document: ScaleDocument): string {
     ...(framework === null ? [] : [framework]),
     `scale ${scale}`,
     ...(batch === null ? [] : [`batch ${batch}`]),
-    ...(steps === null ? [] : [sizeWords("steps", steps)]),
+    ...(steps === null ? [] : [formatSize("steps", steps)]),
     `by ${by}`,
   ].join(", ");
 }
 
 const COLUMNS: readonly (readonly [string, "l" | "r", (probe: ScaleProbe, by: ScaleAxis) => string])[] = [
-  ["size", "r", ({ value }, by) => sizeWords(by, value)],
+  ["size", "r", ({ value }, by) => formatSize(by, value)],
   ["by theory", "r", ({ predicted }, by) => (predicted === null ? UNKNOWN : formatRoughSize(by, predicted))],
   ["leak", "l", sightText],
   ["more than fixed", "r", ({ excess_bytes: excess }) => bytesOf(excess)],
@@ -145,7 +145,7 @@ const COLUMNS: readonly (readonly [string, "l" | "r", (probe: ScaleProbe, by: Sc
   ["slope a step", "r", ({ slope_bytes_per_step: slope }) => bytesOf(slope)],
   ["class", "l", (probe) => probe.class ?? UNKNOWN],
   ["leaky, fixed", "l", ({ leaky, fixed }) => `${leaky}, ${fixed ?? UNKNOWN}`],
-  ["fixed runs at", "r", ({ baseline }, by) => sizeWords(by, baseline)],
+  ["fixed runs at", "r", ({ baseline }, by) => formatSize(by, baseline)],
   ["runs", "r", ({ runs }) => String(runs)],
   ["took", "r", ({ seconds }) => formatDuration(seconds)],
 ];
@@ -158,9 +158,9 @@ export function scaleMarkdown(document: ScaleDocument, picture: string): string 
     .map((probe) => COLUMNS.map(([, , text]) => md(text(probe, by), 120)));
   return `${[
     `# ${md(pattern)}: ${md(title)}`,
-    md(answerWords(document), 600),
+    md(answerText(document), 600),
     md(settingText(document), 300),
-    `Theory: ${md(guessWords(document), 400)}.`,
+    `Theory: ${md(theoryText(document), 400)}.`,
     ...(rows.length === 0
       ? []
       : [

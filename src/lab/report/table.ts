@@ -6,7 +6,7 @@ import type { LabDocument, LabOutcome, LabPattern, LabState } from "./document.t
 const UNKNOWN = "–";
 
 /** Label of an outcome. */
-export const OUTCOME_WORDS: Readonly<Record<LabOutcome, string>> = {
+export const OUTCOME_TEXT: Readonly<Record<LabOutcome, string>> = {
   caught: "caught",
   warned: "warned of",
   "not-visible": "not visible at this size",
@@ -18,7 +18,7 @@ export const OUTCOME_WORDS: Readonly<Record<LabOutcome, string>> = {
 
 /** Label and reason of a pattern's outcome; of a leak that is not visible, the smallest visible growth. */
 export function outcomeText({ outcome, leaky, fixed, reason }: LabPattern): string {
-  const words = OUTCOME_WORDS[outcome];
+  const words = OUTCOME_TEXT[outcome];
   if (outcome === "replayed") return `${words}: ${classText(leaky)} against ${classText(fixed)}`;
   if (outcome === "not-visible" && leaky !== null && leaky.mde_bytes !== null)
     return `${words}: growth of ${formatBytes(leaky.mde_bytes)} would be`;

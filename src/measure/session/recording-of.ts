@@ -34,8 +34,8 @@ interface RunSetup {
 }
 
 /**
- * Read the record file, once, and complete the run's information with it: the reports of the probes, whether memory ran out, and
- * the peaks. A record file that cannot be read back costs the recording and its peaks, not the run.
+ * Read the record file, once, and complete the run's information with it: the reports of the probes, whether memory ran
+ * out, and the peaks. A record file that cannot be read back costs the recording and its peaks, not the run.
  */
 export async function recordingOf(
   { request, setup, killsBefore }: RunSetup,

@@ -5,7 +5,7 @@ import { writeAtomicallySync } from "../../core/files.ts";
 import type { RecordingInfo } from "../../telemetry/recording/model.ts";
 import { makeDirectories } from "./make-directories.ts";
 
-export const RECORDING_FILE = "recording.json";
+const RECORDING_FILE = "recording.json";
 export const OUTPUT_FILE = "output.log";
 
 /** Names that a recording writes, and would overwrite. */

@@ -41,7 +41,8 @@ export interface ListedFile {
 }
 
 /**
- * Every regular file below a directory, by path, with its digest. Links and remains of an interrupted write are skipped.
+ * Every regular file below a directory, by path, with its digest. Links and remains of an interrupted write are
+ * skipped.
  * @param listed files with known digests, which are not read again
  */
 export async function listFiles(

@@ -122,8 +122,8 @@ export function stormlogReport(report: GateReport): StormlogReport {
 }
 
 /**
- * A gate's report from a parsed `report.json`; its timelines are thinned. The document may come from a stranger: it is checked
- * whole before anything of it is used.
+ * A gate's report from a parsed `report.json`; its timelines are thinned. The document may come from a stranger: it is
+ * checked whole before anything of it is used.
  * @throws GateError REPORT_INVALID, INPUT_SCHEMA_VERSION
  */
 export function parseStormlogReport(json: unknown, where: string): { envelope: StormlogReport; report: GateReport } {
@@ -158,7 +158,10 @@ export function parseStormlogReport(json: unknown, where: string): { envelope: S
   };
 }
 
-/** One problem is enough to refuse a document; collecting millions of them would take a stranger's file as long as it likes. */
+/**
+ * One problem is enough to refuse a document; collecting millions of them would take a stranger's file as long as it
+ * likes.
+ */
 const FIRST = { abortEarly: true } as const;
 
 function invalid(issue: v.BaseIssue<unknown>, prefix: string, where: string) {

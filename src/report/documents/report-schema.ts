@@ -4,8 +4,8 @@ import { METRICS } from "../../telemetry/recording/model.ts";
 import { RecordingInfoSchema } from "../../telemetry/recording/run-info.ts";
 
 /**
- * Validators of everything in a report's `payload`. A bundle may come from a fork: every value that is printed or drawn is
- * checked for its type and bounded in length before anything uses it.
+ * Validators of everything in a report's `payload`. A bundle may come from a fork: every value that is printed or drawn
+ * is checked for its type and bounded in length before anything uses it.
  */
 
 const MAX = 10_000;
@@ -26,7 +26,7 @@ const scalar = v.union([text, number, v.null()]);
 const metric = v.picklist(METRICS);
 const driftClass = v.picklist(DRIFT_CLASSES);
 const verdictWord = v.picklist(["pass", "warn", "fail", "unjudged"]);
-export const VerdictSchema = v.picklist(["pass", "warn", "fail", "unjudged", "error"]);
+const VerdictSchema = v.picklist(["pass", "warn", "fail", "unjudged", "error"]);
 
 const SeriesSchema = v.object({
   rank: count,

@@ -40,7 +40,7 @@ export type KeyName = (typeof KEYS)[number];
 export const Key = Object.fromEntries(KEYS.map((name, id) => [name, id])) as Readonly<Record<KeyName, number>>;
 
 /** Actions of trace entries, by code; 0 is an unknown action. */
-export const ACTIONS = [
+const ACTIONS = [
   "?",
   "alloc",
   "free_requested",
@@ -54,7 +54,7 @@ export const ACTIONS = [
 ] as const;
 
 /** States of blocks, by code; 0 is an unknown state. `active_awaiting_free` is the documentation's name. */
-export const STATES = ["?", "active_allocated", "active_pending_free", "inactive", "active_awaiting_free"] as const;
+const STATES = ["?", "active_allocated", "active_pending_free", "inactive", "active_awaiting_free"] as const;
 
 /** The strings at the start of the table, in order of their ids. */
 export const FIRST_TEXTS: readonly string[] = [...KEYS, ...ACTIONS.slice(1), ...STATES.slice(1)];

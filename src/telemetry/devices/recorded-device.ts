@@ -104,7 +104,10 @@ export interface DeviceHealth {
   readonly count: number;
 }
 
-/** Capability of a device whose lists show pids that this machine's process tree may not: the gate runs in a pid namespace. */
+/**
+ * Capability of a device whose lists show pids that this machine's process tree may not: the gate runs in a pid
+ * namespace.
+ */
 export const NAMESPACED_PIDS = "pids:namespaced";
 
 const UNJUDGED = "the run was not finished: nobody looked at who used the device";

@@ -23,7 +23,9 @@ export interface RunFilesOptions extends EventOptions {
    * bundle must not take them for one.
    */
   readonly telemetry?: boolean;
-  /** `recording.json` has been written with the recording's information: it is written again only with a further loss. */
+  /**
+   * `recording.json` has been written with the recording's information: it is written again only with a further loss.
+   */
   readonly infoWritten?: boolean;
 }
 

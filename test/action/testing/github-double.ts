@@ -6,7 +6,6 @@ import { type Answer, HttpDouble, type Request } from "./http.ts";
 import { GitHubContract } from "./openapi.ts";
 
 export { COMMENT, COMMENTS } from "./double/comments.ts";
-export { PULL } from "./double/pulls.ts";
 
 /** Answers a GraphQL query; GitHub's OpenAPI description does not include the schema of GraphQL. */
 export type GraphQl = (query: string, variables: Readonly<Record<string, unknown>>, token: TokenRights) => unknown;

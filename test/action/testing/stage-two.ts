@@ -11,11 +11,11 @@ import { openPull, pullLookup } from "./double/pull-lookup.ts";
 import { GitHubDouble } from "./github-double.ts";
 import { HEAD } from "./sample-section.ts";
 
-export const BOT = "github-actions[bot]";
+const BOT = "github-actions[bot]";
 export const FORK = "mallory/model";
 /** The fork's run in most tests, and the run of the repository that reports it. */
 export const FORK_RUN = 501;
-export const REPORT_RUN = 900;
+const REPORT_RUN = 900;
 
 export interface Posted {
   readonly code: number;

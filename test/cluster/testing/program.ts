@@ -49,7 +49,7 @@ export function start(argv: readonly string[], options: { cwd: string; env: Envi
 export const run = (argv: readonly string[], options: { cwd: string; env: Environment }): Promise<Ended> =>
   start(argv, options).ended;
 
-export function endGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+function endGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal);
   } catch {
@@ -64,7 +64,10 @@ export function missingProgram(names: readonly string[]): string | null {
   return missing ?? null;
 }
 
-/** A directory whose path is short enough for the sockets of daemons; gone after the tests of the suite that asks for it. */
+/**
+ * A directory whose path is short enough for the sockets of daemons; gone after the tests of the suite that asks for
+ * it.
+ */
 export function shortDirectory(): string {
   const directory = mkdtempSync(path.join(tmpdir(), "slg-"));
   const remove = () => rmSync(directory, { recursive: true, force: true });

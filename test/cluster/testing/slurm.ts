@@ -60,8 +60,8 @@ export class Slurm {
   }
 
   /**
-   * A batch script, waited for; its output is in the file that `options` name. The worst exit status counts, of the tasks of an array.
-   * `sbatch --wait` would do, but asks ever more seldom, in the end every ten seconds.
+   * A batch script, waited for; its output is in the file that `options` name. The worst exit status counts, of the
+   * tasks of an array. `sbatch --wait` would do, but asks ever more seldom, in the end every ten seconds.
    */
   async sbatch(options: readonly string[], script: readonly string[], env: Environment = {}): Promise<BatchEnd> {
     const { code, stdout, stderr } = await this.command(["sbatch", "--parsable", ...options, ...script], env);

@@ -87,8 +87,9 @@ export function fakeNvmlLibrary(without: readonly string[] = []): string | null 
 const ADDON_SOURCES = ["sources", "support", "launcher", "preload"];
 
 /**
- * Directory with the addon and the launcher, built from the sources of this tree: what is shipped may be older. A directory that was built
- * before is named by STORMLOG_TEST_PREBUILDS. Null where cmake or a C++ compiler is missing: then the shipped ones serve.
+ * Directory with the addon and the launcher, built from the sources of this tree: what is shipped may be older. A
+ * directory that was built before is named by STORMLOG_TEST_PREBUILDS. Null where cmake or a C++ compiler is missing:
+ * then the shipped ones serve.
  */
 export function nativeBuild(): string | null {
   const given = process.env.STORMLOG_TEST_PREBUILDS;

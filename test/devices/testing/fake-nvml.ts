@@ -48,8 +48,8 @@ function cudaDevices(lines: readonly string[]): string {
 }
 
 /**
- * A machine with NVIDIA GPUs as a scenario describes it (`native/fake-nvml/README.md`), for programs started with the environment that is
- * returned. The scenario follows the stand-in of PyTorch.
+ * A machine with NVIDIA GPUs as a scenario describes it (`native/fake-nvml/README.md`), for programs started with the
+ * environment that is returned. The scenario follows the stand-in of PyTorch.
  */
 export function fakeNvml(
   scenario: string | readonly string[],

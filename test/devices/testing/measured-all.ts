@@ -4,7 +4,10 @@ import { beforeAll } from "vitest";
 const AT_ONCE = 3;
 const TIMEOUT_MS = 280_000;
 
-/** Look at every machine before the tests of a file, a few at once; what comes back gives the outcome on one, or why there is none. */
+/**
+ * Look at every machine before the tests of a file, a few at once; what comes back gives the outcome on one, or why
+ * there is none.
+ */
 export function measuredAll<Outcome>(
   machines: Readonly<Record<string, () => Promise<Outcome>>>,
 ): (name: string) => Outcome {

@@ -15,7 +15,10 @@ const FIXTURES = fileURLToPath(new URL("../fixtures", import.meta.url));
 export const MIB = 1024 ** 2;
 export const GIB = 1024 ** 3;
 
-/** A short training loop on the stand-in of PyTorch: about 2.3 s, of which the first 1.4 s are context, libraries and communicator. */
+/**
+ * A short training loop on the stand-in of PyTorch: about 2.3 s, of which the first 1.4 s are context, libraries and
+ * communicator.
+ */
 export const TRAIN: readonly string[] = ["python3", path.join(FIXTURES, "train.py"), "20", "20", "0"];
 
 /** The same with more steps, of 20 ms each. */
@@ -93,8 +96,8 @@ export interface Settings {
 }
 
 /**
- * Lists of processes are read seldom: 200 times as long passes as the last one took. Where the machine was so busy that there was but the
- * first, a run says nothing of lists.
+ * Lists of processes are read seldom: 200 times as long passes as the last one took. Where the machine was so busy that
+ * there was but the first, a run says nothing of lists.
  */
 const sawLists = ({ info }: Seen): boolean =>
   (info.devices ?? []).every((device) => !device.capabilities.includes("processes") || device.process_lists > 1);

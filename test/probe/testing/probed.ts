@@ -55,7 +55,7 @@ export interface Options {
 }
 
 /** The environment of a measured command, made by the part that makes it in earnest. */
-export function measuredEnvironment(directory: string, { env = {}, pythonPath = [] }: Options): Record<string, string> {
+function measuredEnvironment(directory: string, { env = {}, pythonPath = [] }: Options): Record<string, string> {
   const inherited = Object.fromEntries(
     Object.entries(process.env).filter(
       (entry): entry is [string, string] => entry[1] !== undefined && !/^(STORMLOG_GATE_|PYTHON)/.test(entry[0]),
@@ -113,7 +113,7 @@ export function readSoFar(directory: string): Left[] {
 }
 
 /** Everything in a probe's directory, in the order of pids. */
-export function readLeft(directory: string): Left[] {
+function readLeft(directory: string): Left[] {
   return namesIn(directory)
     .filter((name) => name.endsWith(".probe"))
     .sort((a, b) => a.localeCompare(b, "en", { numeric: true }))

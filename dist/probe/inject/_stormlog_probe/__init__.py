@@ -5,12 +5,12 @@ import sys
 #: What sitecustomize took from the environment at the start; empty where it did not run.
 settings = getattr(sys, "_stormlog_gate", {})
 
-#: The first thing that went wrong in the probe, for the info file.
+#: The first failure of the probe, for the info file.
 trouble = None
 
 
 def complain(error):
-    """The probe's own failures are kept for the recording, and printed only for those who debug it."""
+    """Keep a failure of the probe for the recording, and print it only with DEBUG."""
     global trouble
     try:
         text = "%s: %s" % (type(error).__name__, error)

@@ -1,20 +1,20 @@
-"""How often a reading may be made: what it costs decides, so that the measured program keeps its speed.
+"""How often a reading may be made, by its cost, so that the measured program keeps its speed.
 
-What a reading costs is unbounded: mallinfo2 walks every free block, 50 ms for a heap with 100,000 of them.
+The cost of a reading is unbounded: mallinfo2 walks every free block, 50 ms for a heap with 100,000 of them.
 """
 
 #: Readings take this share of the time in the long run.
 SHARE = 0.003
-#: What a reading costs beyond what the clock around it sees: the way to it, and the program's own code and data that have left
-#: the processor's caches meanwhile. Nanoseconds.
+#: Cost of a reading that a clock around it does not see: the call, and the program's code and data that the reading
+#: evicts from the processor's caches. Nanoseconds.
 AROUND_NS = 15_000
-#: At first they may take more, until this much is spent: a short run has to be seen, too. Nanoseconds.
+#: At first they may take more, until this much is spent, so that a short run is measured too. Nanoseconds.
 CREDIT_NS = 5_000_000
-#: Once steps have been read for so long, readings are so far apart at least: fifty a second tell any growth, but a run may
-#: be over within a tenth of a second. Nanoseconds.
+#: Once steps have been read for EARLY_NS, readings are at least STEADY_NS apart: fifty a second show any growth. Before
+#: that a run may be over within a tenth of a second. Nanoseconds.
 EARLY_NS = 1_500_000_000
 STEADY_NS = 20_000_000
-#: But never more than this share of any moment.
+#: But never more than this share of the time since the last reading.
 MAX = 0.02
 
 
@@ -32,13 +32,13 @@ class Budget:
         self._last = 0
 
     def has_left(self, now):
-        """Whether a reading is within the share at monotonic ns `now`, however short the last one ago: for seldom moments that count."""
+        """Whether the share allows a reading at monotonic ns `now`, however recent the last: for rare readings that matter."""
         return self._account + (now - self._ended) * SHARE > 0
 
     def spend(self, began, ended):
         """
-        A reading was made from `began` to `ended` (monotonic ns). What interrupted it is no cost of its own: of two readings in
-        a row the cheaper tells what one costs.
+        A reading was made from `began` to `ended` (monotonic ns). An interruption is not part of its cost, so the cheaper of
+        two readings in a row counts.
         """
         took = ended - began
         cost = AROUND_NS + (took if took < self._last or not self._last else self._last)

@@ -1,7 +1,7 @@
 """
-Sees out-of-memory errors wherever Python lets it: what the interpreter or a process of `multiprocessing` died of, what a thread
-died of, and on Python 3.12 and later also errors that the program swallows. Before 3.12 a swallowed MemoryError, or one of
-PyTorch's CPU allocator, leaves no trace that could be read without slowing every call of the program.
+Sees out-of-memory errors that ended the interpreter, a process of `multiprocessing` or a thread, and on Python 3.12 and later
+also errors that the program swallows. Before 3.12 a swallowed MemoryError, or one of PyTorch's CPU allocator, cannot be seen
+without slowing every call of the program.
 """
 
 import sys
@@ -12,30 +12,29 @@ from . import complain, oom
 _TOOLS = (4, 3)
 
 _previous_thread_hook = None
-_watching = False
+#: Returns the probe of the process, which records the errors.
+_current = None
 
 
-def saw(error, raised=False):
-    """An exception that ended something, or one being raised right now: evidence when it is about memory."""
+def saw(error, current, raised=False):
+    """An exception that ended something, or is being raised. `current()` is the probe that records it when it is about memory."""
     try:
         if error is not None and oom.kind_of(error) is not None:
-            from . import process
-
-            process.current().exception(error, None if raised else error.__traceback__)
+            current().exception(error, None if raised else error.__traceback__)
     except Exception:  # noqa: BLE001 (out of memory again, most likely)
         pass
 
 
-def watch():
+def watch(current):
     """From now on, as far as this Python can. Once per process image; a fork inherits it."""
-    global _watching
-    if not _watching:
-        _watching = True
+    global _current
+    if _current is None:
+        _current = current
         if not _watch_raises():
             _watch_threads()
 
 
-def threading_came():
+def look_for_threading():
     """`threading` may have been imported since."""
     if not hasattr(sys, "monitoring"):
         _watch_threads()
@@ -50,14 +49,12 @@ def _watch_threads():
 
 
 def _thread_hook(args):
-    saw(args.exc_value)
+    saw(args.exc_value, _current)
     _previous_thread_hook(args)
 
 
 def _watch_raises():
-    """
-    PEP 669: errors as they are raised. Only raising costs (about 0.1 us each): no line, call or loop is instrumented.
-    """
+    """PEP 669: errors as they are raised. Only raising costs (about 0.1 us each): no line, call or loop is instrumented."""
     monitoring = getattr(sys, "monitoring", None)
     if monitoring is None:
         return False
@@ -75,25 +72,23 @@ def _watch_raises():
 
 def _raised(_code, _offset, error):
     if isinstance(error, oom.MEANT):
-        saw(error, raised=True)
+        saw(error, _current, raised=True)
 
 
-def follow_multiprocessing():
+def follow_multiprocessing(on_end):
     """
-    In a forked child: processes of `multiprocessing` end without the interpreter's end, but run their own finalizers, with the
-    error they die of at hand.
+    In a forked child, calls `on_end()`: processes of `multiprocessing` skip the interpreter's end, but run their own finalizers
+    while the error that ends them can still be read.
     """
     util = sys.modules.get("multiprocessing.util")
     if util is None:
         return
 
     def ended():
-        from . import entry
-
         error = sys.exc_info()[1]
         if isinstance(error, Exception):
-            saw(error)
-        entry.ended()
+            saw(error, _current)
+        on_end()
 
     def register(_key):
         util.Finalize(None, ended, exitpriority=-100)

@@ -1,4 +1,4 @@
-"""What sitecustomize calls, each loading what it needs."""
+"""What sitecustomize calls. Each function loads what it needs."""
 
 import sys
 import time
@@ -18,9 +18,9 @@ def imported(module):
 
 
 def before_fork():
-    """No thread of ours is alive in a fork: Python warns programs of that, and a lock it held would stay held in the child."""
+    """Stops the probe's threads: Python warns about threads at a fork, and a lock that one holds stays locked in the child."""
     _attempt(_stop_waiting)
-    # Who forks again and again would be for ever before its first reading.
+    # A program that forks again and again would never reach its first reading.
     if not _begun() and time.monotonic() >= gate["due"]:
         lasted()
     if _begun():
@@ -28,27 +28,27 @@ def before_fork():
 
 
 def after_fork(child):
-    """The probe runs on in the parent; a child has its own once it has lasted or has something to tell."""
+    """The probe continues in the parent. A child makes its own once it has lived long enough or has something to record."""
     if child:
         threads.forget_pending()
-        # A process of its own: it has to last, too.
+        # The child has to last before it is measured, too.
         gate["alive"], gate["due"] = gate["allocate_lock"](), time.monotonic() + threads.LASTING_S
         gate.pop("awake", None)
-    if _begun() and _attempt(lambda: _process().resume(child)):
+    if _begun() and _attempt(lambda: _process().resume(child, ended)):
         return
     # In the child the hooks run last of all: a thread may start at once.
     _attempt(_begin_waiting if child else lambda: threads.later(_begin_waiting))
 
 
 def ended():
-    """The interpreter ends: of memory, perhaps."""
-    # In the middle of an import it would keep the import's lock for ever.
+    """The interpreter ends, perhaps by an out-of-memory error."""
+    # A thread that is stopped within an import would hold the import's lock for ever.
     _attempt(_stop_waiting)
     error = getattr(sys, "last_value", None)
     if error is not None:
         from . import crash
 
-        crash.saw(error)
+        crash.saw(error, lambda: _process().current())
     if _begun():
         _attempt(lambda: _process().end())
 

@@ -1,4 +1,4 @@
-"""What is known of the process besides its memory: the info file and the header of the ring, kept up to date."""
+"""Facts of the process besides its memory: the info file and the header of the ring, kept up to date."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ _FLAGS = ("isolated", "ignore_environment", "no_site", "no_user_site", "dev_mode
 
 class Facts:
     def __init__(self, base, into, identity, reading):
-        """@param into the ring  @param identity who this process is  @param reading whose backends may tell of devices"""
+        """@param into the ring  @param identity of this process  @param reading whose backends describe devices"""
         self._info = Info(base + ".info")
         self._ring = into
         self._identity = identity
@@ -22,13 +22,13 @@ class Facts:
         self._saving = threads.allocate_lock()
         self._modules = {}
         self._described = set()
-        #: What the program says of its own parts.
+        #: The phases that the program names.
         self.phases = Phases()
         #: ((rank, local rank, world size), role)
         self.identity = (ranks.UNKNOWN, ranks.PLAIN)
-        #: Who counts the steps; the probe's own name for it.
+        #: What counts the steps, by the probe's name for it.
         self.steps_from = None
-        #: Module that set CUDA's peak counters back.
+        #: Module that reset CUDA's peak counters.
         self.peaks_reset_by = None
         self._start()
 
@@ -61,9 +61,9 @@ class Facts:
         """A framework was imported."""
         self._modules[name] = module
         self._ring.flag(ring.FLAG_FRAMEWORK)
-        # The first is the one that computes; others come along with it.
+        # The first one computes. Others are imported by it.
         self._info.set(framework=self._info.get("framework") or name)
-        # Not by `getattr`, which is the module's own to answer.
+        # Not by `getattr`, which a module can define.
         self._info.update({name: vars(module).get("__version__")})
         if name == "torch":
             version = vars(module).get("version")
@@ -72,11 +72,11 @@ class Facts:
             self._info.set(jaxlib=getattr(sys.modules.get("jaxlib"), "__version__", None))
 
     def mark(self, moments):
-        """Moments (name to monotonic ns) that the gap between driver and allocator is told by; the first of each counts."""
+        """Times (name to monotonic ns) that explain the gap between driver and allocator. The first of each name counts."""
         self._info.update({name: moment for name, moment in moments.items() if self._info.get(name) is None})
 
     def save(self):
-        """Look at what becomes known late, and write what is new."""
+        """Read the facts that become known late, and write what is new."""
         if not self._saving.acquire(False):
             return
         try:
@@ -88,7 +88,7 @@ class Facts:
                 traceml="1" if "traceml" in sys.modules or os.environ.get("TRACEML_DISABLED") == "0" else None,
                 error=_stormlog_probe.trouble,
             )
-            self._info.update(self.phases.told())
+            self._info.update(self.phases.take_changes())
             if heap.how().startswith("mallinfo"):
                 self._ring.flag(ring.FLAG_HEAP)
             self._info.save()
@@ -98,7 +98,7 @@ class Facts:
             self._saving.release()
 
     def identify(self):
-        """Who the process is by now, for the header and the file."""
+        """Update the rank and role of the process in the header and the file."""
         try:
             identity = self._identity.now()
         except Exception as error:  # noqa: BLE001 (a process group that is being set up)
@@ -132,17 +132,17 @@ class Facts:
 
 
 def _allocator_conf(environment):
-    """Settings of the framework's allocator, which are part of what is measured."""
+    """Settings of the framework's allocator. They are part of the identity of the environment."""
     named = [environment.get(name) for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF")]
-    told = [next((value for value in named if value), "")]
+    settings = [next((value for value in named if value), "")]
     for name in ("PYTORCH_NO_CUDA_MEMORY_CACHING", "XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_ALLOCATOR"):
         if environment.get(name):
-            told.append("%s=%s" % (name, environment[name]))
-    return " ".join(word for word in told if word) or None
+            settings.append("%s=%s" % (name, environment[name]))
+    return " ".join(setting for setting in settings if setting) or None
 
 
 def _program(words):
-    """Interpreter, options and program; what comes after it is the program's own and may hold secrets, which files keep."""
+    """Interpreter, options and program. The program's own arguments are left out of the file, because they may be secret."""
     for at, word in enumerate(words):
         if word in ("-c", "-m"):
             return words[: at + (1 if word == "-c" else 2)]

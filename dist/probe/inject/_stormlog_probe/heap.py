@@ -16,7 +16,7 @@ _how = "none:" + NOT_READ_YET
 
 
 def read():
-    """(bytes in use, bytes held from the system), or None where the C library does not tell."""
+    """(bytes in use, bytes held from the system), or None where the C library does not report them."""
     return None if _reader is None else _reader()
 
 
@@ -33,7 +33,8 @@ def prepare():
     try:
         import ctypes
 
-        # PyDLL keeps the interpreter's lock: the call is short, and asking for the lock again may take a switch interval.
+        # PyDLL keeps the interpreter's lock: the call is short, and asking for the lock again may take a switch
+        # interval.
         library = ctypes.PyDLL(None)
         if not hasattr(library, "mallinfo2") and not hasattr(library, "mallinfo"):
             _how = "none:this C library has no mallinfo2"
@@ -41,7 +42,7 @@ def prepare():
         name = "mallinfo2" if hasattr(library, "mallinfo2") else "mallinfo"
         reader = _mallinfo2(ctypes, library) if name == "mallinfo2" else _mallinfo(ctypes, library)
         if not _is_ours(ctypes, library, reader):
-            _how = "none:malloc is not that of the C library, whose %s knows nothing of it" % name
+            _how = "none:malloc is not that of the C library, so %s does not count it" % name
             return
         _reader, _how = reader, name
     except Exception as error:  # noqa: BLE001 (a Python without ctypes)
@@ -90,8 +91,8 @@ def _mallinfo(ctypes, library):
 
 def _is_ours(ctypes, library, read):
     """
-    Whether it is this C library's malloc that the process uses, and not that of jemalloc or a sanitizer, which mallinfo2 knows
-    nothing of. Tried rather than looked up: an executable may stand in for every symbol of its libraries.
+    Whether the process uses this C library's malloc, and not that of jemalloc or a sanitizer, which mallinfo2 does not count.
+    Tried rather than looked up: an executable may replace every symbol of its libraries.
     """
     library.malloc.restype = ctypes.c_void_p
     library.malloc.argtypes = (ctypes.c_size_t,)

@@ -1,4 +1,4 @@
-"""JAX's allocators, once a backend stands: bytes in use, their peak, and what the pool holds, per local device."""
+"""JAX's allocators, once a backend is initialised: bytes in use, their peak, and the pool's bytes, per local device."""
 
 import sys
 
@@ -7,7 +7,7 @@ from . import ring
 
 class Jax:
     kind = ring.JAX
-    # XLA has no function that sets them back.
+    # XLA has no function that resets them.
     peaks_reset = False
 
     def __init__(self, module):

@@ -1,7 +1,6 @@
 """
-Moments at which memory beyond the allocator comes, for the info file: process groups are asked for, a module that communicates by
-itself is made (its communicators come within). Each is told once, and what stood in its way is gone afterwards. Nothing in here
-touches a device.
+Times at which memory outside the allocator appears, for the info file: a process group is made, or a module that communicates
+(its communicators are created within). Each is reported once, and its wrapper is removed afterwards. Nothing in here touches a device.
 """
 
 import functools
@@ -13,27 +12,27 @@ from . import complain, ring
 _GROUPS = ("init_process_group", "new_group")
 
 
-def hook(told):
-    """Have `told({name: monotonic ns})` called for what torch.distributed does first; torch is imported already."""
+def hook(report):
+    """Have `report({name: monotonic ns})` called for the first calls into torch.distributed. torch is imported already."""
     names = ("torch.distributed.distributed_c10d", "torch.distributed")
     owners = [sys.modules[name] for name in names if sys.modules.get(name) is not None]
     if owners:
-        group = _Once(lambda began, ended: told({"mark.group": began, "mark.group_end": ended}))
+        group = _Once(lambda began, ended: report({"mark.group": began, "mark.group_end": ended}))
         for name in _GROUPS:
             group.watch(owners, name)
     wrapping = sys.modules.get("torch.nn.parallel.distributed")
     module = getattr(wrapping, "DistributedDataParallel", None)
     if module is not None:
-        wrap = _Once(lambda began, ended: told({"mark.wrap": began, "mark.wrap_end": ended}))
+        wrap = _Once(lambda began, ended: report({"mark.wrap": began, "mark.wrap_end": ended}))
         wrap.watch([module], "__init__")
 
 
 class _Once:
-    """Several functions of which the first call is told; then all of them are as they were."""
+    """Several functions of which the first call is reported. All are restored by then."""
 
-    def __init__(self, tell):
-        self._tell = tell
-        self._places = []
+    def __init__(self, report):
+        self._report = report
+        self._replaced = []
         self._done = False
 
     def watch(self, owners, name):
@@ -58,15 +57,15 @@ class _Once:
             if vars(owner).get(name) is original:
                 try:
                     setattr(owner, name, watched)
-                    self._places.append((owner, name, watched, original))
+                    self._replaced.append((owner, name, watched, original))
                 except Exception as error:  # noqa: BLE001
                     complain(error)
 
     def _restore(self):
-        places, self._places = self._places, []
-        for owner, name, ours, original in places:
+        replaced, self._replaced = self._replaced, []
+        for owner, name, ours, original in replaced:
             try:
-                # Who put something of their own there since keeps it.
+                # A later replacement by the program stays.
                 if vars(owner).get(name) is ours:
                     setattr(owner, name, original)
             except Exception as error:  # noqa: BLE001
@@ -74,6 +73,6 @@ class _Once:
 
     def _end(self, began):
         try:
-            self._tell(began, ring.monotonic_ns())
+            self._report(began, ring.monotonic_ns())
         except Exception as error:  # noqa: BLE001
             complain(error)

@@ -1,4 +1,4 @@
-"""Out-of-memory evidence: what was asked for and where, written at the moment of the failure."""
+"""Out-of-memory evidence: the request and its stack, written at the failure."""
 
 import errno
 import mmap
@@ -7,20 +7,21 @@ import sys
 
 from . import info, ring
 
-#: A loop that runs out of memory over and over tells its story in a few files.
+#: A few files describe a loop that runs out of memory again and again.
 MAX_FILES = 5
-#: The raising and the end of the process may both see one and the same error, which is known by its address. Nanoseconds.
+#: The raising and the end of the process may both see one and the same error, which is known by its address.
+#: Nanoseconds.
 RAISED_AGAIN_NS = 1_000_000_000
 ENDED_OF_IT_NS = 60_000_000_000
-#: A snapshot is as large as the allocator's history; the first tells what there is to tell.
+#: A snapshot is as large as the allocator's history, and the first contains the evidence.
 MAX_SNAPSHOTS = 1
-#: Address space that is given back when there is none left, so that the evidence can be written. It takes no memory.
+#: Address space that is released when none is left, so that the evidence can be written. It takes no memory.
 RESERVE_BYTES = 4 << 20
 
 MAX_FRAMES = 30
 MAX_MESSAGE = 4000
 
-#: Classes that out-of-memory errors are of, besides those that are known by name.
+#: Classes of out-of-memory errors, besides those that are known by name.
 MEANT = (MemoryError, RuntimeError, OSError)
 
 #: What allocators write: PyTorch's for CUDA and for the CPU (on Linux, on Windows), cuDNN and cuBLAS, C++, XLA.
@@ -37,7 +38,7 @@ _NAMES = ("OutOfMemoryError", "ResourceExhaustedError")
 
 
 def kind_of(error):
-    """What of out-of-memory an exception is; None when it is something else."""
+    """Kind of an out-of-memory error; None for any other exception."""
     if isinstance(error, MemoryError):
         return "memory-error"
     if isinstance(error, OSError):
@@ -53,7 +54,7 @@ def kind_of(error):
 
 
 def _message(error):
-    """What the error was made with: its `str` may be the program's own code, which is not to be run from here."""
+    """The arguments of the error. Its `str` may be code of the program, which must not run here."""
     return " ".join(part for part in error.args if type(part) is str)[:MAX_MESSAGE]
 
 
@@ -81,14 +82,14 @@ def _frames(trace):
     found = []
     frame = sys._getframe(1)
     while frame is not None and len(found) < MAX_FRAMES:
-        if os.path.dirname(frame.f_code.co_filename) != os.path.dirname(__file__):
+        if not frame.f_code.co_filename.startswith(os.path.dirname(__file__)):
             found.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
         frame = frame.f_back
     return found[::-1]
 
 
 def traceback_text(trace):
-    """As Python prints it; without the lines of source when there is no memory left to read them."""
+    """As Python prints it; without the lines of source when no memory is left to read them."""
     lines = []
     for file, line, function in _frames(trace):
         lines.append('  File "%s", line %d, in %s\n' % (file, line, function))
@@ -174,7 +175,7 @@ class Recorder:
             info.write(path, dict(values, time_ns=ring.monotonic_ns(), kind=kind))
 
     def _snapshot(self, torch):
-        """The allocator's own picture of its blocks, when it can be had; its file name."""
+        """File name of a snapshot of the allocator's blocks; None where there is none."""
         if self._snapshots >= MAX_SNAPSHOTS:
             return None
         path = "%s.oom.%d.pickle" % (self._base, self._files)

@@ -1,4 +1,4 @@
-"""The probe of this process: made once, gone in a fork's child, ended with the process."""
+"""The probe of this process: made once, dropped in a forked child, ended with the process."""
 
 import os
 import sys
@@ -11,29 +11,30 @@ from .reading import Reading
 DEFAULT_INTERVAL_MS = 20.0
 FRAMEWORKS = ("torch", "tensorflow", "jax")
 
-#: How often slow-moving facts are looked at again: ranks set up late, peaks set back, a backend that came alive. Nanoseconds.
+#: How often slow facts are read again: ranks that are set up late, reset peaks, a new backend. Nanoseconds.
 FACTS_EVERY_NS = 500_000_000
 
 _making = threads.allocate_lock()
-_maker = None
+#: The thread that makes the probe.
+_making_thread = None
 _process = None
-#: Its short way for a step of the one optimizer there is: this is part of every step of a program.
+#: Its fast path for a step of a lone optimizer: it runs within every step of the program.
 _quick = None
-#: Where no probe could be made (a full disk, a directory that is gone or another user's): not tried again in this process.
+#: The process id in which no probe could be made (a full disk, no directory or another user's). It is not tried again.
 _hopeless = None
-#: What the parent was, in a forked child.
+#: In a forked child: the identity of the parent.
 _forked_from = None
 _frameworks = {}
 _torch_hooked = False
 
 
 class NoProbe(Exception):
-    """There is none in this process."""
+    """This process has no probe."""
 
 
 def current():
     """This process's probe, made on first use. Raises NoProbe or OSError where its files cannot be."""
-    global _process, _quick, _hopeless, _maker
+    global _process, _quick, _hopeless, _making_thread
     process = _process
     if process is not None:
         return process
@@ -41,13 +42,14 @@ def current():
     if not directory or _hopeless == os.getpid():
         raise NoProbe("no directory for its files")
     if not settings.get("_is_main_interpreter", lambda: True)():
-        raise NoProbe("the main interpreter of the process has it")
-    # Whoever comes second waits for the first; what happens within the making (a signal, an error) goes without.
+        raise NoProbe("the main interpreter of the process has the probe")
+    # A second thread waits for the first. What happens in the thread that makes it (a signal, an error) has no probe
+    # yet.
     me = threads.get_ident()
-    if _maker == me or not _making.acquire(True, threads.PATIENCE_S):
-        raise NoProbe("it is being made")
+    if _making_thread == me or not _making.acquire(True, threads.PATIENCE_S):
+        raise NoProbe("the probe is being made")
     try:
-        _maker = me
+        _making_thread = me
         if _process is None:
             try:
                 made = Process(directory)
@@ -55,12 +57,12 @@ def current():
                 _hopeless = os.getpid()
                 raise
             made.begin()
-            _process, _quick = made, made.short_way()
-            _maker = None
+            _process, _quick = made, made.fast_path()
+            _making_thread = None
             look_for_frameworks()
         return _process
     finally:
-        _maker = None
+        _making_thread = None
         _making.release()
 
 
@@ -77,13 +79,13 @@ def imported(name, module):
     if name == "torch" and not _torch_hooked:
         _torch_hooked = True
         _hook_torch(module)
-    # A process made just now has begun with it.
+    # A probe that was made by this call has begun with the framework.
     if current() is made:
         made.framework(name, module)
 
 
 def look_for_frameworks():
-    """Those that came past our finder: behind another finder, by hand, or before us."""
+    """Finds frameworks that bypassed the probe's finder: imported by another finder, by hand, or before it was installed."""
     for name in FRAMEWORKS:
         module = sys.modules.get(name)
         if module is not None and name not in _frameworks and not getattr(module.__spec__, "_initializing", False):
@@ -91,19 +93,19 @@ def look_for_frameworks():
 
 
 def _is_real(name, module):
-    """A folder of the program's may bear the name of a framework."""
+    """A directory of the program may have the name of a framework."""
     return name != "torch" or "_C" in vars(module)
 
 
 def _hook_torch(torch):
     if steps.hook(torch, _stepped_by) is None:
-        complain(NoProbe("this torch has no place to count optimizer steps"))
+        complain(NoProbe("optimizer steps cannot be counted with this torch"))
     try:
         from . import torch_devices
 
         version = getattr(torch, "version", None)
         if getattr(version, "cuda", None) or getattr(version, "hip", None):
-            torch_devices.tell_resets(torch, _peaks_reset_by)
+            torch_devices.report_resets(torch, _peaks_reset_by)
             # Touching CUDA now would initialise it, and break a fork later: torch calls this once the program has.
             torch.cuda._lazy_call(_cuda_initialised)
         from . import marks
@@ -114,27 +116,29 @@ def _hook_torch(torch):
 
 
 def pause():
-    """Before a fork: no thread of the probe is left."""
+    """Before a fork: stops the probe's threads."""
     if _process is not None:
         _process.ticker.stop()
-        # A child that it makes now is the child of what it is now.
+        # The child inherits the identity as it is now.
         _process.facts.identify()
 
 
-def resume(child):
-    """After a fork; true when the parent's probe runs on. A child makes its own once it has lasted or has something to tell."""
-    global _process, _quick, _forked_from, _making, _maker
+def resume(child, on_end):
+    """After a fork. True when the parent's probe continues. A child makes its own later, and calls `on_end()` where
+    `multiprocessing` ends it.
+    """
+    global _process, _quick, _forked_from, _making, _making_thread
     if not child:
         if _process is None:
             return False
         threads.later(_process.ticker.start)
         return True
-    _making, _maker = threads.allocate_lock(), None
+    _making, _making_thread = threads.allocate_lock(), None
     threads.forget_pending()
     if _process is not None:
         _forked_from = _process.facts.identity
         _process = _quick = None
-        crash.follow_multiprocessing()
+        crash.follow_multiprocessing(on_end)
     return False
 
 
@@ -150,7 +154,7 @@ def explicit_step(number):
 
 
 def enter_phase(name):
-    """`stormlog_gate.phase`: what `leave_phase` wants to have; None where the phase is not kept."""
+    """`stormlog_gate.phase`: the argument of `leave_phase`; None where the phase is not kept."""
     try:
         return (_process or current()).enter_phase(name)
     except NoProbe:
@@ -161,7 +165,7 @@ def enter_phase(name):
 
 
 def leave_phase(entered):
-    # In a child that was forked within the phase it is the parent's, and goes on there.
+    # In a child that was forked within the phase, the phase belongs to the parent and continues there.
     if _process is not None and entered[-1] is _process.facts.phases:
         _with_process(lambda process: process.leave_phase(entered))
 
@@ -214,7 +218,7 @@ def _with_process(action):
 
 
 class Process:
-    """One process image with its files."""
+    """The probe of one process image, with its files."""
 
     def __init__(self, directory):
         self.base, self._ring = ring.create(directory)
@@ -229,20 +233,20 @@ class Process:
         self._attribution = None
 
     def begin(self):
-        """Everything is in place: read from now on."""
+        """Starts the readings."""
         heap.prepare()
         for name, module in _frameworks.items():
             self.framework(name, module, save=False)
         self.facts.save()
         self._ring.state(ring.STATE_ATTACHED)
-        crash.watch()
+        crash.watch(current)
         self._attribute("torch" in _frameworks)
         self._reading.now(ring.TIMER)
         self.ticker.start()
 
     def framework(self, name, module, save=True):
-        """A framework is there."""
-        crash.threading_came()
+        """A framework was imported."""
+        crash.look_for_threading()
         self._reading.add(name, module)
         self.facts.framework(name, module)
         if save:
@@ -253,7 +257,7 @@ class Process:
         quiet = self._reading.tick()
         now = ring.monotonic_ns()
         if not self._bytecode_kept:
-            # Here it delays nobody.
+            # In the probe's own thread it delays nothing.
             self._bytecode_kept = True
             bytecode.keep()
         if now >= self._next_facts:
@@ -262,17 +266,17 @@ class Process:
             self.facts.save()
         return quiet
 
-    def short_way(self):
-        """A function that says whether a step of this optimizer is done with; None where every step has more to do."""
+    def fast_path(self):
+        """A function that counts an optimizer's step and returns whether that is all it needs; None under attribution."""
         if settings.get("ATTRIBUTE") == "on":
             return None
-        steps, reading, told, now = self.steps, self._reading, self._ring.stepped, ring.monotonic_ns
+        steps, reading, stepped, now = self.steps, self._reading, self._ring.stepped, ring.monotonic_ns
 
         def step_of(optimizer):
             if id(optimizer) != steps.lone:
                 return False
             steps.count = count = steps.count + 1
-            told(count)
+            stepped(count)
             if now() >= reading.next_at_step:
                 _read_at_step(reading)
             return True
@@ -296,17 +300,18 @@ class Process:
         entered = self.facts.phases.begin(name)
         if entered is not None:
             self._reading.at_phase()
-            self._tell_phase()
+            self._report_phase()
         return entered
 
     def leave_phase(self, entered):
         self._reading.at_phase()
         self.facts.phases.end(entered)
-        self._tell_phase()
+        self._report_phase()
 
-    def _tell_phase(self):
+    def _report_phase(self):
         if _interval_s() > 0:
-            # By the probe's thread, at its next look: soon enough for a program that is killed, and nobody waits for it.
+            # The probe's thread writes it at its next tick: early enough for a killed program, and the program does not
+            # wait.
             self._next_facts = 0
         else:
             self.facts.save()
@@ -320,7 +325,7 @@ class Process:
             attribute.start(self.base, has_torch)
 
     def peaks_reset_by(self, who):
-        """Just before the counters are set back: the last look at the peaks they tell."""
+        """Just before the counters are reset: reads the peaks a last time."""
         self._reading.now(ring.EXPLICIT)
         self._ring.flag(ring.FLAG_PEAKS_RESET)
         self.facts.peaks_reset_by = who
@@ -335,7 +340,7 @@ class Process:
             self._reading.now(ring.OOM)
 
     def out_of_memory(self, device, asked, device_total, device_free):
-        """CUDA's allocator could not serve a request of `asked` bytes, and calls from within it."""
+        """CUDA's allocator could not serve a request of `asked` bytes. It makes this call while it handles the request."""
         values = dict(rank=self.facts.rank, step=self.steps.count if self.steps.source else None)
         values.update(free_bytes=device_free, total_bytes=device_total)
         for kind, index, read in self._reading.now(ring.OOM):
@@ -344,7 +349,7 @@ class Process:
         self._recorder.observed(_frameworks["torch"], device, asked, values)
 
     def end(self):
-        """The last reading, and the word that nothing is missing after it."""
+        """The last reading, and the mark that nothing is missing after it."""
         for part in (self.ticker.stop, lambda: self._reading.now(ring.END), self.facts.save):
             try:
                 part()

@@ -1,4 +1,4 @@
-"""Which rank of a distributed job this process is, and what it is to that rank."""
+"""The rank of this process in a distributed job, and its role for that rank."""
 
 import os
 import sys
@@ -10,8 +10,9 @@ ROLE_NAMES = ("plain", "rank", "agent", "child")
 
 UNKNOWN = (-1, -1, -1)
 
-#: (rank, local rank, world size) as launchers name them, in the order they are believed: torchrun and most others, Open MPI,
-#: MPICH and Intel MPI, Slurm. Slurm sets its names also for a batch script, which is no rank: only a step's task is one.
+#: (rank, local rank, world size) as launchers name them, in order of precedence: torchrun and most others, Open MPI,
+#: MPICH and Intel MPI, Slurm. Slurm sets its names also for a batch script, which is not a rank: only a step's task is
+#: one.
 _NAMES = (
     ("RANK", "LOCAL_RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -25,7 +26,7 @@ _AGENT_SCRIPTS = ("torchrun", "deepspeed", "horovodrun")
 
 #: How far up the process tree a rank is looked for: worker, shell, launcher script, rank.
 _GENERATIONS = 8
-#: It is looked for at the first, second, fourth, … time that the process is asked who it is, up to this one: a minute and more.
+#: It is looked for at the first, second, fourth, … call of `Identity.now`, up to this one: for more than a minute.
 LAST_LOOK = 128
 
 
@@ -44,9 +45,11 @@ def from_environment():
 
 
 def from_torch():
-    """(rank, world size) once torch's process group stands, whoever set it up; None before."""
+    """(rank, world size) once torch's process group is initialised; None before."""
     distributed = sys.modules.get("torch.distributed")
-    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+    # While it is being imported, or without support for it, the module has no such function.
+    is_initialized = getattr(distributed, "is_initialized", None)
+    if is_initialized is None or not distributed.is_available() or not is_initialized():
         return None
     return distributed.get_rank(), distributed.get_world_size()
 
@@ -89,10 +92,10 @@ def nearest_ancestor(directory):
 
 
 class Identity:
-    """Who this process is, asked again and again: a rank may be set up late."""
+    """Rank and role of this process. Read again and again, because a rank may be set up late."""
 
     def __init__(self, directory, forked_from):
-        """@param directory of the rings  @param forked_from what the parent was (as `now` tells it), None unless forked"""
+        """@param directory of the rings  @param forked_from result of `now` in the parent, None unless forked"""
         self._directory = directory
         self._forked = forked_from is not None
         self._ancestor = forked_from
@@ -101,27 +104,27 @@ class Identity:
 
     def now(self):
         """((rank, local rank, world size), role); -1 where unknown. What was known once stays."""
-        told = from_environment()
-        inherited = self._inherited(told[0])
+        given = from_environment()
+        inherited = self._inherited(given[0])
         # A data loader's worker that was forked from a rank has a copy of its process group.
         group = None if inherited is not None and self._forked else from_torch()
         if group is not None:
-            local_rank = told[1] if told[0] == group[0] else -1
+            local_rank = given[1] if given[0] == group[0] else -1
             self._known = ((group[0], local_rank, group[1]), RANK)
         elif inherited is not None:
             self._known = (inherited, CHILD)
         elif self._known[1] != RANK:
             if _is_agent():
                 self._known = (UNKNOWN, AGENT)
-            elif told[0] >= 0:
-                self._known = (told, RANK)
+            elif given[0] >= 0:
+                self._known = (given, RANK)
             else:
                 self._known = (UNKNOWN, PLAIN)
         return self._known
 
     def _inherited(self, rank):
-        """The numbers of the rank that this process works for; `rank` is what its environment says, -1 = nothing."""
-        # The rank may not know yet that it is one.
+        """The numbers of the rank that this process works for. `rank` is that of its environment, -1 without one."""
+        # The ancestor may become a rank later.
         self._asked += 1
         if not self._forked and self._asked <= LAST_LOOK and self._asked & (self._asked - 1) == 0:
             self._ancestor = nearest_ancestor(self._directory)

@@ -1,16 +1,16 @@
-"""Readings of everything that the process can tell of its memory, each within its budget, into the ring."""
+"""Readings of the process's memory counters into the ring, each within its budget."""
 
 import time
 
 from . import complain, heap, ring, threads
 from .budget import Budget
 
-#: Step records without a reading (a reading was too dear for this step) are at least this far apart. Nanoseconds.
+#: Step records without a reading (a reading was too expensive for this step) are at least this far apart. Nanoseconds.
 BARE_STEP_NS = 20_000_000
 
 _UNKNOWN = (None,) * 7
 
-#: What the heap moves by itself: blocks in the caches of threads, and what reading it takes. Bytes.
+#: Noise of the heap: blocks in the caches of threads, and what a reading allocates. Bytes.
 STIR_BYTES = 4096
 
 
@@ -22,7 +22,7 @@ def _still(pair, before):
 
 class Reading:
     def __init__(self, into, steps):
-        """@param into the ring  @param steps whose count stands in every record"""
+        """@param into the ring  @param steps whose count every record contains"""
         self._ring = into
         self._steps = steps
         self.backends = []
@@ -35,7 +35,7 @@ class Reading:
         #: What the last tick read: heap, devices; and at which step.
         self._seen = (None, None)
         self._last_count = None
-        # Ticks and steps both read; the one that finds the other at work leaves the reading to it.
+        # Ticks and steps both read. One that finds the other at work leaves the reading to it.
         self._busy = threads.allocate_lock()
 
     def add(self, name, module):
@@ -58,8 +58,8 @@ class Reading:
 
     def tick(self):
         """
-        What the timer's half of the budgets allows; the rest is for the steps, which are read at equal phase. True when it may
-        come more seldom: nothing has moved since the tick before, or steps are read anyway.
+        Reads within the timer's half of the budgets. The rest is for the steps, which are read at equal phase. True when the
+        next tick can wait longer: nothing has moved since the tick before, or steps are read anyway.
         """
         if not self._busy.acquire(False):
             return True
@@ -81,7 +81,7 @@ class Reading:
             self._plan()
             quiet = step != self._last_count or (devices == self._seen[1] and _still(pair, self._seen[0]))
             if not quiet:
-                # Kept until something moves, so that what creeps is seen to move in the end.
+                # Kept until something moves, so that slow growth adds up to a move.
                 self._seen = (pair, devices)
             self._last_count = step
             return quiet
@@ -89,23 +89,23 @@ class Reading:
             self._busy.release()
 
     def at_step(self, began):
-        """At the end of a step, at monotonic time `began`; needs not be called before `next_at_step`."""
+        """At the end of a step, at monotonic time `began`. Not needed before `next_at_step`."""
         if not self._busy.acquire(False):
             return
         try:
             step = self._steps.count
             now = began
-            told = False
+            recorded = False
             if not self._heap_budget.stepping:
                 self._heap_budget.stepping = self._device_budget.stepping = began
             if now >= self._heap_budget.next:
-                told = self._read_heap(ring.STEP, step)
+                recorded = self._read_heap(ring.STEP, step)
                 now = time.monotonic_ns()
                 self._heap_budget.spend(began, now)
             if self.backends and now >= self._device_budget.next:
-                told = len(self._read_devices(ring.STEP, step)) > 0 or told
+                recorded = len(self._read_devices(ring.STEP, step)) > 0 or recorded
                 self._device_budget.spend(now, time.monotonic_ns())
-            if not told:
+            if not recorded:
                 self._ring.put(ring.NO_DEVICE, 0, ring.STEP, _UNKNOWN + (step,))
             self._next_bare = began + BARE_STEP_NS
             self._plan()
@@ -113,7 +113,7 @@ class Reading:
             self._busy.release()
 
     def at_phase(self):
-        """At the ends of a part of the program that it named: what is read there tells the part's growth."""
+        """At both ends of a phase: the readings give the growth of the phase."""
         if not self._busy.acquire(False):
             return
         try:

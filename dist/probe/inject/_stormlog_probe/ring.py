@@ -112,7 +112,8 @@ class Ring:
         self._head = 0
         self._flags = 0
         self._writing = threads.allocate_lock()
-        #: The number of a step, once `step` has told one: a single call, which is part of every step of a program.
+        #: Writes the number of a step after the first `step`: a single call, since it runs within every step of the
+        #: program.
         self.stepped = functools.partial(_U64.pack_into, self._map, STEP_AT)
         self._writer = 0
         self.pid = pid

@@ -1,7 +1,7 @@
-"""Counting training steps without an edit of the script: every optimizer tells when it has stepped.
+"""Counts training steps without an edit of the script, by the steps of its optimizers.
 
 The rule. An iteration ends when an optimizer steps that has stepped in it already; an optimizer is known by its first parameter,
-so that one which is made anew over the same model is the same. Two optimizers of a GAN that step in turn make one step an
+so that a new one over the same model is the same. Two optimizers of a GAN that step in turn make one step an
 iteration; a critic stepped five times for one step of its generator makes five; optimizers for single parameters, stepped during
 the backward pass, make one; one that wraps another makes one. Phases that train different parameters one after the other count
 on, less the first step of each. `stormlog_gate.step()` goes before: once it is called, it alone counts, from its own first call.
@@ -49,7 +49,7 @@ class Steps:
         self._stepped(self.count)
 
     def explicit(self, number):
-        """The program says that a step is done; `number` is its own, None for the next."""
+        """The program reports a finished step. `number` is its own number, None for the next."""
         self.lone = 0
         if self.source != API:
             self.source = API
@@ -59,11 +59,12 @@ class Steps:
 
     def _ends_round(self, key, optimizer):
         global _alone
-        # Somebody else steps: it may be wrapped.
+        # Another optimizer steps, which may wrap this one.
         _alone = 0
         self.lone = 0
         known = self._round
-        # Where those of this round are gone, so is their model: what steps now is not another part of the same iteration.
+        # Where those of this round are gone, so is their model: what steps now is not another part of the same
+        # iteration.
         if key in known or all(reference() is None for reference in known.values()):
             self._round = {key: weakref.ref(optimizer)}
             self._only = key
@@ -84,7 +85,7 @@ def _key(optimizer):
 _wrappers = set()
 
 
-#: Steps in a row, of optimizers that are known, which nothing wrapped; from SETTLED on nobody looks any more.
+#: Steps in a row, of known optimizers, that no other optimizer wrapped. From SETTLED on this is no longer checked.
 _alone = 0
 SETTLED = 200
 

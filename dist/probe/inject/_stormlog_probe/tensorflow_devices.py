@@ -1,4 +1,4 @@
-"""TensorFlow's GPU allocator, once its context stands: current and peak bytes per device."""
+"""TensorFlow's GPU allocator, once its context is initialised: current and peak bytes per device."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The probe's one thread, which no fork may meet alive: Python 3.12 and later warn programs of that."""
+"""The probe's one thread. It must not be alive at a fork: Python 3.12 and later warn about that."""
 
 import _thread
 import gc
@@ -11,20 +11,20 @@ from . import complain, settings
 allocate_lock = settings.get("allocate_lock", _thread.allocate_lock)
 get_ident = settings.get("get_ident", _thread.get_ident)
 
-#: What lasts for less has no memory story. Seconds.
+#: A process that ends sooner is not measured. Seconds.
 LASTING_S = 0.1
 
-#: A thread that was told to end does so within microseconds; this is for a machine that swaps. Seconds.
+#: A thread that is asked to end does so within microseconds. This is for a machine that swaps. Seconds.
 PATIENCE_S = 2.0
-#: Looks at whether a thread that has ended is gone for the kernel, too: some 10 ms in all.
+#: Checks whether a thread that has ended is gone for the kernel, too: some 10 ms in all.
 MAX_LOOKS = 100
 
-#: What has not moved for CALM_AFTER looks is looked at more and more seldom, down to this many times.
+#: After CALM_AFTER ticks without a move the interval grows, up to this many times.
 CALMEST = 5
 CALM_AFTER = 10
 
-#: Where the probe's own code is.
-_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+#: Directory of the probe's code.
+_DIRECTORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 _pending = []
 _listening = False
@@ -77,7 +77,7 @@ def _ask_for_return():
             _call_back = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_called_back)
             ctypes.pythonapi.Py_AddPendingCall.argtypes = (type(_call_back), ctypes.c_void_p)
         frame = sys._getframe(1)
-        while frame is not None and frame.f_code.co_filename.startswith(_FOLDER):
+        while frame is not None and frame.f_code.co_filename.startswith(_DIRECTORY):
             frame = frame.f_back
         _forking = None if frame is None else (frame, frame.f_lasti)
         ctypes.pythonapi.Py_AddPendingCall(_call_back, None)
@@ -102,7 +102,7 @@ def _called_back(_nothing):
 
 
 def _within_hooks(frame):
-    """Whether what runs now was called, through the hooks, by the call of os.fork: somebody else's hook, that is."""
+    """Whether the running code was called by os.fork: it is a hook of other code."""
     if _forking is None or frame is _forking[0]:
         return False
     while frame is not None and frame is not _forking[0]:
@@ -130,8 +130,8 @@ def forget_pending():
 
 class Ticker:
     """
-    Calls `tick` every `interval_s` seconds from a thread of its own, until stopped; while it returns true, more and more seldom:
-    a process in which nothing moves is not kept awake.
+    Calls `tick` every `interval_s` seconds from its own thread, until stopped. While it returns true the interval grows, so that
+    an idle process is not kept awake.
     """
 
     def __init__(self, interval_s, tick):

@@ -1,4 +1,4 @@
-"""What torch's caching allocators hold: CUDA and ROCm, XPU, MPS. Asks only what is initialised already, and never resets."""
+"""Bytes of torch's caching allocators: CUDA and ROCm, XPU, MPS. Reads only what is initialised already, and never resets."""
 
 import sys
 
@@ -6,7 +6,7 @@ from . import complain, ring
 
 #: More devices than one process ever drives.
 MAX_DEVICES = 64
-#: Devices that hold nothing are asked no more often than this (each costs 4 us). Nanoseconds.
+#: Devices that hold nothing are read no more often than this (each costs 4 us). Nanoseconds.
 IDLE_NS = 200_000_000
 
 
@@ -21,7 +21,7 @@ class CachingAllocator:
     """CUDA (also ROCm) or XPU: one nested dictionary per device, straight from the allocator."""
 
     def __init__(self, kind, initialized, count, stats):
-        """@param initialized whether the program has  @param count of devices  @param stats the allocator's, by device number"""
+        """@param initialized whether the device is  @param count of devices  @param stats of the allocator, by device number"""
         self.kind = kind
         self._initialized = initialized
         self._ask_count = count
@@ -30,7 +30,7 @@ class CachingAllocator:
         self._in_use = set()
         self._peaks = {}
         self._next_everyone = 0
-        #: Somebody set the counters back that the exact peak is read from.
+        #: Whether the counters that the exact peak is read from were reset.
         self.peaks_reset = False
 
     def initialized(self):
@@ -62,7 +62,7 @@ class CachingAllocator:
     def _values(self, index, stats):
         peak = _counter(stats, "allocated_bytes", "peak")
         if peak is not None:
-            # It can only rise, unless somebody starts it anew: then the exact peak of the run is lost.
+            # It can only rise, unless it is reset: then the exact peak of the run is lost.
             self.peaks_reset = self.peaks_reset or peak < self._peaks.get(index, 0)
             self._peaks[index] = peak
         return (
@@ -87,8 +87,9 @@ class Mps:
         self._used = False
 
     def initialized(self):
-        # Asking an idle allocator would start it. torch does not tell whether it runs; but nobody uses the device who has not
-        # asked first whether there is one (the answer is cached), or made its random numbers.
+        # Reading an idle allocator would start it, and torch does not report whether it runs. But a program that uses
+        # the device has asked first whether there is one (the answer is cached), or has made its random number
+        # generator.
         if not self._used:
             asked = getattr(getattr(self._torch.backends, "mps", None), "is_available", None)
             cached = getattr(asked, "cache_info", None)
@@ -133,21 +134,21 @@ def describe(module, name):
         values[prefix + "total"] = getattr(properties, "total_memory", None)
         bus = getattr(properties, "pci_bus_id", None)
         if isinstance(bus, int):
-            place = (getattr(properties, "pci_domain_id", 0), bus, getattr(properties, "pci_device_id", 0))
-            values[prefix + "pci"] = "%04x:%02x:%02x.0" % place
+            address = (getattr(properties, "pci_domain_id", 0), bus, getattr(properties, "pci_device_id", 0))
+            values[prefix + "pci"] = "%04x:%02x:%02x.0" % address
         uuid = getattr(properties, "uuid", None)
-        # NVIDIA's tools begin it so, torch does not.
+        # NVIDIA's tools write this prefix, torch does not.
         values[prefix + "uuid"] = None if uuid is None else "GPU-%s" % uuid if name == "cuda" else str(uuid)
     return values
 
 
-def tell_resets(torch, reset):
-    """Have `reset(who)` called before somebody in the program sets CUDA's peak counters back; `who` is their module's name."""
+def report_resets(torch, reset):
+    """Have `reset(who)` called before the program resets CUDA's peak counters. `who` is the name of the calling module."""
     original = getattr(torch._C, "_cuda_resetPeakMemoryStats", None)
     if original is None:
         return
 
-    def telling(*args, **kwargs):
+    def reporting(*args, **kwargs):
         frame = sys._getframe(1)
         # Past torch's own functions around it.
         while frame is not None and frame.f_globals.get("__name__", "").startswith("torch."):
@@ -155,4 +156,4 @@ def tell_resets(torch, reset):
         reset(frame.f_globals.get("__name__", "?") if frame is not None else "?")
         return original(*args, **kwargs)
 
-    torch._C._cuda_resetPeakMemoryStats = telling
+    torch._C._cuda_resetPeakMemoryStats = reporting

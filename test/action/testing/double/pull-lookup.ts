@@ -3,7 +3,7 @@ import type { GitHubContract } from "../openapi.ts";
 import type { DoublePull } from "./pulls.ts";
 import type { Routes } from "./route.ts";
 
-export const PULLS = "/repos/{owner}/{repo}/pulls";
+const PULLS = "/repos/{owner}/{repo}/pulls";
 
 /** A pull request as a test describes it. */
 export interface OpenedPull {

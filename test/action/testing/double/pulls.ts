@@ -24,7 +24,7 @@ export class Pulls {
   };
 }
 
-export function renderPull(example: Readonly<Record<string, unknown>>, number: number, pull: DoublePull): object {
+function renderPull(example: Readonly<Record<string, unknown>>, number: number, pull: DoublePull): object {
   const head = { ...(example.head as object), sha: pull.headSha };
   // The official example lacks fields its own schema wants for teams; without teams it is complete.
   return { ...example, number, requested_teams: [], head, ...pull.overrides };

@@ -1,3 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{b as o}from"./chunk-YGOPTZME.js";var u="leak_line";function l(t){let n=t.evidence.line??t.evidence.source_line,i=typeof n=="string"?/^([^\0]+):(\d{1,9})$/.exec(n):null,e=i?.[1];return e===void 0||/^[\\/]|^[A-Za-z][A-Za-z0-9+.-]*:/.test(e)||o(e)!==e||e.includes(`
-`)||e.split(/[\\/]/).includes("..")?null:{file:e,line:Math.max(1,Number(i?.[2]))}}function s(t){let n=l(t);if(n===null)return"";let{function:i,code:e}=t.evidence,r=typeof e=="string"?e.replace(/\s+/g," ").trim():"";return[n.file,typeof i=="string"?i:"",r===""?String(n.line):r].join("|")}export{u as a,l as b,s as c};

@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{styleText as o}from"node:util";function a(t){let e=n=>r=>t?o(n,r,{validateStream:!1}):r;return{bold:e("bold"),dim:e("dim"),red:e("red"),green:e("green"),yellow:e("yellow"),cyan:e("cyan"),magenta:e("magenta")}}function l(t,e,n){let r={pass:t.green,warn:t.yellow,fail:t.red,unjudged:t.cyan,error:t.magenta}[e];return t.bold(r(n))}export{a,l as b};

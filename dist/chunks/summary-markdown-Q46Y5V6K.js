@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{j as a,k as b,l as c,m as d,n as e,o as f}from"./chunk-D5XY5H3Z.js";import"./chunk-SJZVLNZU.js";import"./chunk-AWEQW5JP.js";import"./chunk-U5UJSTM5.js";import"./chunk-NECAPWYV.js";import"./chunk-I4JITULE.js";import"./chunk-74BTALFN.js";import"./chunk-YGOPTZME.js";import"./chunk-NYRTOUVY.js";export{f as evidenceLinks,d as gateName,e as notesPart,c as qualifier,a as renderSummary,b as reportParts};

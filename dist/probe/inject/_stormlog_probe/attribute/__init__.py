@@ -1,0 +1,45 @@
+"""Attribution: writes down, at given moments, what lives in this process and which lines retain it.
+
+Only in a run that looks for a line (STORMLOG_GATE_ATTRIBUTE=on). A judged run never loads this. The probe calls `start` when
+the process begins and again once torch is imported, and `on_step` after every step. Neither ever raises.
+
+Per moment k it leaves, next to the probe's own files: BASE.lines.<k>.tracemalloc.json (Python's memory), with torch
+BASE.lines.<k>.torch-cpu.json (tensors of the CPU and of devices without a history, autograd graphs), and with a device that
+records its history BASE.snapshot.<k>.pickle.
+"""
+
+import os
+import sys
+
+from .attribution import Attribution, complain
+from .schedule import parse
+
+_attribution = None
+
+
+def start(base_path, has_torch):
+    """Begin, or take note that torch was imported. `base_path`: path of the process's files without their ending."""
+    global _attribution
+    try:
+        wanted = parse(os.environ.get("STORMLOG_GATE_ATTRIBUTE_AT"))
+        if wanted is None:
+            return
+        if _attribution is None:
+            _attribution = Attribution(base_path, wanted)
+            _attribution.start()
+        elif _attribution.pid != os.getpid():
+            # A forked child has its own files and its own clock, and starts from the parent's traces.
+            _attribution.restart(base_path, wanted)
+        if has_torch:
+            _attribution.with_torch(sys.modules["torch"])
+    except Exception as error:  # noqa: BLE001 (nothing may reach the program)
+        complain(error)
+
+
+def on_step(step):
+    """The end of step number `step` of this process."""
+    try:
+        if _attribution is not None:
+            _attribution.step(step)
+    except Exception as error:  # noqa: BLE001
+        complain(error)

@@ -1,0 +1,223 @@
+"""The attribution of one process: starts what records allocations, and writes the documents of each moment."""
+
+import atexit
+import gc
+import json
+import os
+import sys
+import threading
+import time
+
+from .frames import Stacks
+from .python_memory import PythonMemory
+from .retainers import Retainers
+from .schedule import Schedule
+
+SCHEMA = "stormlog.lines/1"
+MAX_LINES = 3000
+
+
+def complain(error):
+    if os.environ.get("STORMLOG_GATE_DEBUG") == "1":
+        import traceback
+
+        sys.stderr.write("stormlog-gate attribution: %s\n" % "".join(traceback.format_exception(None, error, error.__traceback__)))
+
+
+class Attribution:
+    """The attribution of one process."""
+
+    def __init__(self, base_path, wanted):
+        self.base = base_path
+        self.pid = os.getpid()
+        self.current_step = None
+        self.stacks = Stacks()
+        self.retainers = Retainers()
+        self.python = PythonMemory(self.stacks)
+        self.tensors = None
+        self.hooks = None
+        self.devices = []
+        self.notes = []
+        self.schedule = Schedule(wanted[0], wanted[1], self.python.start, self.take)
+        self._torch = None
+        self._taking = threading.Lock()
+
+    def start(self):
+        self.schedule.start()
+        atexit.register(self.finish)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self):
+        # The files are the parent's. `restart` begins again when the probe follows into the child.
+        self.schedule.stop()
+
+    def restart(self, base_path, wanted):
+        self.base = base_path
+        self.pid = os.getpid()
+        self.current_step = None
+        self.devices = []
+        self._taking = threading.Lock()
+        self.retainers = Retainers()
+        self.schedule = Schedule(wanted[0], wanted[1], self.python.start, self.take)
+        self.schedule.start()
+        if self.tensors is not None:
+            self.tensors.moments = self.schedule
+
+    def with_torch(self, torch):
+        if self._torch is torch:
+            return
+        self._torch = torch
+        from .cuda import MODULES, DeviceMemory
+        from .graph import HookWatch
+
+        for name in MODULES:
+            device = DeviceMemory(torch, name, self._device_records)
+            if device.start():
+                self.devices.append(device)
+        try:
+            self.hooks = HookWatch(torch)
+            self.tensors = self._tensors(torch)
+            if any(device.on for device in self.devices):
+                self._device_records()
+        except Exception as error:  # noqa: BLE001
+            complain(error)
+            self.notes.append("tensors are not seen with torch %s" % getattr(torch, "__version__", "?"))
+
+    def _tensors(self, torch):
+        # Loaded before the compiler is kept from compiling what is loaded of the probe.
+        from . import moment, rows  # noqa: F401
+        from .scan import ScannedTensors
+        from .tensors import TensorMemory, follow_threads
+
+        tensors = TensorMemory(torch, self.stacks, self.schedule)
+        try:
+            tensors.start()
+        except (ImportError, AttributeError) as error:
+            complain(error)
+            return ScannedTensors(torch, self.stacks)
+        follow_threads(tensors)
+        return tensors
+
+    def _device_records(self):
+        # The device's own history is more precise, and torch.compile works as usual without the dispatch mode.
+        if self.tensors is not None:
+            self.tensors.stop("host tensors are not followed: the device records its history")
+
+    def step(self, step):
+        self.current_step = step
+        if self.tensors is not None:
+            self.tensors.optimizer_steps += 1
+            self.tensors.enter_thread()
+        self.schedule.at_step(step)
+
+    def finish(self):
+        """At the end of the process, in place of the moments that were not reached."""
+        try:
+            schedule = self.schedule
+            schedule.stop()
+            if schedule.over or not schedule.prepared or self.pid != os.getpid():
+                return
+            # A process that reached no moment and trains nothing was a helper, with too few moments to show growth.
+            if schedule.taken > 0 or self._torch is not None:
+                self.take(schedule.next, True, ended=True)
+        except Exception as error:  # noqa: BLE001
+            complain(error)
+        finally:
+            if self.tensors is not None:
+                self.tensors.on = False
+
+    def take(self, moment, in_program, ended=False):
+        """Write moment number `moment`. `in_program`: called by the thread that runs the program."""
+        if not self._taking.acquire(False):
+            return
+        tensors = self.tensors
+        collecting, interval = gc.isenabled(), sys.getswitchinterval()
+        watching = tensors is not None and tensors.on
+        try:
+            if collecting:
+                # Cycles that wait for the collector are not a leak. A program that turned it off leaks them.
+                gc.collect()
+                gc.disable()
+            # The interpreter's cache of attribute lookups keeps the names it looked up. torch makes a new string for
+            # every operator that a mode sees, so the cache would grow like a leak.
+            getattr(sys, "_clear_type_cache", _nothing)()
+            if not in_program:
+                # Other Python threads stand still while the live memory is read.
+                sys.setswitchinterval(30.0)
+            if watching:
+                tensors.on = False
+            self._write(moment, in_program, ended)
+            self.stacks.rest()
+        except Exception as error:  # noqa: BLE001
+            complain(error)
+        finally:
+            if watching:
+                tensors.on = True
+            sys.setswitchinterval(interval)
+            if collecting:
+                gc.enable()
+            self._taking.release()
+
+    def _write(self, moment, in_program, ended):
+        from .moment import Moment
+        from .rows import RetainerTable, device_rows, python_rows, tensor_rows
+
+        head = {
+            "schema": SCHEMA,
+            "pid": self.pid,
+            "moment": moment,
+            "step": self.current_step,
+            "time_ns": time.monotonic_ns(),
+        }
+        notes = list(self.notes)
+        if ended:
+            head["ended"] = True
+            notes.append("the run ended before its last moment: this was taken at its end")
+        python = self.python.live()
+        look = Moment(self.stacks, self._torch, self.tensors, self.retainers, self.hooks, in_program)
+        look.look()
+        notes.extend(look.notes)
+        blocks = self._snapshots(moment, look)
+        notes.extend(device.note for device in self.devices if device.note is not None)
+        if python is not None:
+            total, live = python
+            table = RetainerTable(look)
+            rows = python_rows(look, live, table)
+            more = [] if self.python.note is None else [self.python.note]
+            extra = {"facts": {}, "held_on_devices": device_rows(look, blocks, table)}
+            self._document(head, "tracemalloc", rows, table, notes + more, total, extra)
+        if self.tensors is not None:
+            table = RetainerTable(look)
+            rows = tensor_rows(look, table)
+            more = sorted(self.tensors.notes)
+            self._document(head, "torch-cpu", rows, table, notes + more, None, {"facts": look.facts})
+            self.tensors.epoch += 1
+
+    def _snapshots(self, moment, look):
+        """Write the devices' snapshots. Returns what they know of the device memory that retainers hold."""
+        wanted = {(device, address) for device, address, _ in look.on_devices}
+        blocks = {}
+        for device in self.devices:
+            content = device.snapshot("%s.snapshot.%d.pickle" % (self.base, moment))
+            if content is not None and wanted and isinstance(content, dict):
+                blocks.update(device.blocks(content, wanted))
+        return blocks
+
+    def _document(self, head, source, lines, table, notes, total, extra):
+        content = dict(head)
+        content["source"] = source
+        content["total_bytes"] = sum(line["bytes"] for line in lines) if total is None else total
+        content["lines"] = lines[:MAX_LINES]
+        content["others_bytes"] = sum(line["bytes"] for line in lines[MAX_LINES:])
+        content["retainers"] = table.rows()
+        content["notes"] = notes
+        content.update(extra)
+        path = "%s.lines.%d.%s.json" % (self.base, head["moment"], source)
+        with open(path + ".part", "w") as file:
+            json.dump(content, file, separators=(",", ":"))
+        os.replace(path + ".part", path)
+
+
+def _nothing():
+    pass

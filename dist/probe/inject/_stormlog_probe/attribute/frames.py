@@ -1,0 +1,183 @@
+"""Stacks as tracemalloc takes them: who owns a frame, which frames are kept, and their file, line and function."""
+
+import os
+import re
+import types
+
+# Frames of one stack that are written down.
+DEPTH = 25
+# Frames that tracemalloc is asked for; a model of nested modules has three of its own to every level.
+TRACED = 40
+# Of those, how many may be any frame. Beyond them only user frames are kept, so that many nested library modules do not
+# push the training loop off the stack.
+NEAREST = 19
+
+# Source files beyond this many bytes are not read for the names of functions.
+MAX_SOURCE = 4 << 20
+
+OURS, LIBRARY, USER = 0, 1, 2
+
+_ATTRIBUTE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_HERE = os.path.dirname(os.path.dirname(_ATTRIBUTE)) + os.sep
+# The only file of attribution that calls the program: operators go through it.
+_DISPATCH = _ATTRIBUTE + "tensors.py"
+_STDLIB = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_DEFINITION = re.compile(rb"(\s*)(?:async\s+)?def\s+(\w+)")
+_PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+# torch frames between the program and the dispatch mode: the probe caused them, the program did not.
+_DISPATCH_FRAMES = (os.sep + os.path.join("torch", "utils", "_python_dispatch.py"),)
+
+
+def mark_of(filename):
+    """OURS, LIBRARY or USER for the file of a frame."""
+    if filename.startswith(_HERE) or filename.endswith(_DISPATCH_FRAMES):
+        return OURS
+    if filename.startswith("<frozen") or filename.startswith(_STDLIB):
+        return LIBRARY
+    for part in _PACKAGES:
+        if part in filename:
+            return LIBRARY
+    return USER
+
+
+def ours(filename):
+    """Whether the file is one of the probe's."""
+    return filename.startswith(_HERE)
+
+
+def passes_on(filename):
+    """Whether a file of the probe calls the program: threads and operators go through it."""
+    return not filename.startswith(_ATTRIBUTE) or filename == _DISPATCH
+
+
+def codes_of(module):
+    """Every code object of the functions and classes a module defines."""
+    waiting = [one for one in vars(module).values() if getattr(one, "__module__", None) == module.__name__]
+    found = []
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, type):
+            waiting.extend(vars(one).values())
+        elif isinstance(one, (staticmethod, classmethod)):
+            waiting.append(one.__func__)
+        elif isinstance(one, property):
+            waiting.extend(function for function in (one.fget, one.fset) if function is not None)
+        else:
+            code = one if isinstance(one, types.CodeType) else getattr(one, "__code__", None)
+            if isinstance(code, types.CodeType):
+                found.append(code)
+                waiting.extend(inner for inner in code.co_consts if isinstance(inner, types.CodeType))
+    return found
+
+
+def shortened(frames):
+    """The nearest frames of an operator's call, and the user's own among the farther ones."""
+    kept = []
+    for frame in frames:
+        mark = mark_of(frame[0])
+        if mark == USER or (mark == LIBRARY and len(kept) < NEAREST):
+            kept.append(frame)
+            if len(kept) == DEPTH:
+                break
+    return tuple(kept)
+
+
+def object_traceback():
+    """A function from an object to the frames (file, line) of its allocation, innermost first. None where Python has none."""
+    try:
+        from _tracemalloc import _get_object_traceback
+    except ImportError:
+        return None
+    return _get_object_traceback
+
+
+def phase_of(frames):
+    """"backward", "optimizer" or "forward": the part of a training step that frames belong to."""
+    for frame in frames:
+        path = frame[0].replace("\\", "/")
+        if "/torch/optim/" in path:
+            return "optimizer"
+        if path.endswith(("/torch/autograd/__init__.py", "/torch/autograd/graph.py")):
+            return "backward"
+    return "forward"
+
+
+class Stacks:
+    """Resolves stacks to file, line and function."""
+
+    def __init__(self):
+        self.base = os.getcwd()
+        self._absolute = {}
+        self._functions = {}
+        self._sources = {}
+
+    def resolve(self, frames):
+        """Frames (file, line), innermost first, as (file, line, function)."""
+        resolved = []
+        for filename, line in frames:
+            if ours(filename) or filename.startswith("<frozen"):
+                continue
+            resolved.append((self.absolute(filename), line, self.function_at(filename, line)))
+        return resolved
+
+    def rest(self):
+        """Drop the sources that were read for this document: the next one would count them."""
+        self._sources.clear()
+
+    def absolute(self, filename):
+        """Full path of a file. Names such as `<string>` stay as they are."""
+        known = self._absolute.get(filename)
+        if known is None:
+            known = filename
+            if filename and not filename.startswith("<"):
+                known = os.path.normpath(os.path.join(self.base, filename))
+            self._absolute[filename] = known
+        return known
+
+    def function_at(self, filename, line):
+        """Name of the function around a line of the source. `<module>` outside of one, "" when the source cannot be read."""
+        key = (filename, line)
+        name = self._functions.get(key)
+        if name is None:
+            lines = self._sources.get(filename)
+            if lines is None:
+                lines = self._sources[filename] = _source_lines(self.absolute(filename))
+            name = self._functions[key] = _function_around(lines, line)
+        return name
+
+
+def _source_lines(path):
+    try:
+        if path.startswith("<") or os.path.getsize(path) > MAX_SOURCE:
+            return ()
+        with open(path, "rb") as source:
+            return source.read().split(b"\n")
+    except OSError:
+        return ()
+
+
+def _function_around(lines, line):
+    """By indentation, upwards from the line. Parsing costs a hundred times as much, and all that can be missed is a name."""
+    if not 1 <= line <= len(lines):
+        return ""
+    match = _DEFINITION.match(lines[line - 1])
+    if match:
+        return match.group(2).decode("utf-8", "replace")
+    indent = _indent(lines[line - 1])
+    at = line - 2
+    while at >= 0 and indent > 0:
+        text = lines[at]
+        # Comments have any indentation, and the end of a signature over several lines has that of its `def`.
+        if text.strip() and not text.lstrip().startswith((b"#", b")", b"]", b"}")):
+            here = _indent(text)
+            if here < indent:
+                match = _DEFINITION.match(text)
+                if match:
+                    return match.group(2).decode("utf-8", "replace")
+                indent = here
+        at -= 1
+    return "<module>"
+
+
+def _indent(text):
+    return len(text) - len(text.lstrip())

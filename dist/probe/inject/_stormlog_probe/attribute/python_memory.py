@@ -1,0 +1,142 @@
+"""Live Python memory by allocation stack, through tracemalloc. numpy's buffers are included: numpy reports them to tracemalloc.
+
+Tracing begins one interval before the first moment, not with the process: with stacks this deep `import torch` takes ten times as
+long, and what was allocated before the window cannot be what grows in it.
+"""
+
+from .frames import TRACED, USER, mark_of, ours, passes_on
+
+# Stacks that are written in full: the largest, and those that rose most since the moment before. The others are merged
+# by their user frames alone, so that a growing line is never cut off.
+LARGEST = 400
+RISEN = 400
+USER_FRAMES = 6
+# tracemalloc's domain of the interpreter's own allocations; others are buffers of extension modules.
+INTERPRETER = 0
+
+
+class PythonMemory:
+    """Traces Python's allocations from `start` on; what is older is not counted."""
+
+    def __init__(self, stacks):
+        self.stacks = stacks
+        self.note = None
+        self._before = {}
+        self._user = {}
+
+    def start(self):
+        """Begin tracing, unless the program traces already. Its traces are used then."""
+        import tracemalloc
+
+        if tracemalloc.is_tracing():
+            if tracemalloc.get_traceback_limit() < 2:
+                self.note = "the program traces with one frame only: lines of library calls are the library's"
+            return
+        tracemalloc.start(TRACED)
+
+    def live(self):
+        """What is live now: (total bytes, [(bytes, count, kind, frames (file, line) innermost first)]); None when not tracing.
+
+        What the probe itself allocated is left out.
+        """
+        import tracemalloc
+
+        if not tracemalloc.is_tracing():
+            self.note = "the program stopped tracemalloc"
+            return None
+        groups = {}
+        # Traces of one stack share one tuple, so its identity is as good as its value, and quicker. `traces` keeps them
+        # alive.
+        traces = _raw_traces(tracemalloc)
+        for trace in traces:
+            frames = trace[2]
+            key = (trace[0], id(frames))
+            group = groups.get(key)
+            if group is None:
+                groups[key] = [trace[1], 1, frames]
+            else:
+                group[0] += trace[1]
+                group[1] += 1
+        total = 0
+        rows = []
+        for (domain, _), (size, count, frames) in groups.items():
+            if _is_ours(frames):
+                continue
+            total += size
+            rows.append((size, count, "python" if domain == INTERPRETER else "buffer", frames))
+        return total, self._shorten(rows)
+
+    def _shorten(self, rows):
+        rows.sort(key=_size, reverse=True)
+        before, now = self._before, {}
+        risen = []
+        for row in rows:
+            key = hash(row[3])
+            now[key] = now.get(key, 0) + row[0]
+            rise = row[0] - before.get(key, 0)
+            if rise > 0:
+                risen.append((rise, row))
+        self._before = now
+        kept = rows[:LARGEST]
+        if before:
+            chosen = {id(row) for row in kept}
+            risen.sort(key=_size, reverse=True)
+            kept += [row for _, row in risen[:RISEN] if id(row) not in chosen]
+        chosen = {id(row) for row in kept}
+        merged = {}
+        for row in rows:
+            if id(row) in chosen:
+                continue
+            key = (row[2], self._own_frames(row[3]))
+            group = merged.get(key)
+            if group is None:
+                merged[key] = [row[0], row[1]]
+            else:
+                group[0] += row[0]
+                group[1] += row[1]
+        kept += [(size, count, kind, frames) for (kind, frames), (size, count) in merged.items()]
+        return kept
+
+    def _own_frames(self, frames):
+        """The user's frames of a stack, innermost first and few; the innermost of all when it has none of theirs."""
+        user = self._user
+        own = []
+        for frame in frames:
+            mine = user.get(frame[0])
+            if mine is None:
+                mine = user[frame[0]] = mark_of(frame[0]) == USER
+            if mine:
+                own.append(frame)
+                if len(own) == USER_FRAMES:
+                    break
+        return tuple(own) or frames[:1]
+
+
+def _size(row):
+    return row[0]
+
+
+def _is_ours(frames):
+    """Allocated by the probe, or for it: a frame of the probe is among the innermost.
+
+    Further out, a frame of the probe may also have called the program: a thread or an operator that goes through it.
+    """
+    for depth, (filename, _) in enumerate(frames):
+        if ours(filename) and (depth < 3 or not passes_on(filename)):
+            return True
+    return False
+
+
+def _raw_traces(tracemalloc):
+    """(domain, bytes, frames (file, line) innermost first, …) of every live block."""
+    try:
+        import _tracemalloc
+
+        return _tracemalloc._get_traces()
+    except (ImportError, AttributeError):
+        # The public interface makes an object of every trace, and gives the frames outermost first.
+        rows, same = [], {}
+        for trace in tracemalloc.take_snapshot().traces:
+            frames = tuple((frame.filename, frame.lineno) for frame in reversed(trace.traceback))
+            rows.append((trace.domain, trace.size, same.setdefault(frames, frames)))
+        return rows

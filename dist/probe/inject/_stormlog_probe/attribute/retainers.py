@@ -1,0 +1,230 @@
+"""Retainers: the containers that grow from moment to moment, the lines that make them grow, and what they reach.
+
+The line that allocates is often not the line that leaks: an activation is made in a layer and kept by a hook's `append`. A
+container's buffer is reallocated as it grows, and tracemalloc knows by which line.
+"""
+
+import array
+import collections
+import gc
+import itertools
+import sys
+import types
+
+from .frames import USER, mark_of
+from .releases import block_query
+
+# Shorter containers are ignored: they cannot add up to a leak.
+MIN_LENGTH = 4
+# Containers that grew, most growth first, that are looked into at one moment.
+MAX_RETAINERS = 48
+# New elements looked into per container, objects per element, and levels below an element.
+ELEMENTS = 12
+OBJECTS = 300
+LEVELS = 6
+
+_KINDS = (list, dict, set, collections.deque, collections.OrderedDict, collections.defaultdict)
+# Offset of the pointer to the buffer in the object, and the size of an object whose layout is the known one (64 bit,
+# with GIL).
+_BUFFERS = {
+    list: (24, 40),
+    dict: (32, 48),
+    set: (40, 200),
+    collections.deque: (32, None),
+}
+_NOT_ENTERED = (type, types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType)
+
+
+class Retainer:
+    """A container that grew since the moment before; `before` is its length then."""
+
+    __slots__ = ("object", "before", "frames", "name", "owner")
+
+    def __init__(self, container, before):
+        self.object = container
+        self.before = before
+        self.frames = ()
+        self.name = None
+        self.owner = None
+
+    @property
+    def kind(self):
+        return type(self.object).__name__
+
+    @property
+    def grown(self):
+        return len(self.object) - self.before
+
+
+class Retainers:
+    """Follows the lengths of all containers from moment to moment."""
+
+    def __init__(self):
+        # Identities, lengths, and at how many moments in a row each grew. Arrays: a dict of as many entries would be
+        # tens of thousands of traced blocks of our own at the next moment.
+        self._noted = None
+        self._own = set()
+
+    def ignore(self, *containers):
+        """These are the probe's own."""
+        self._own.update(id(one) for one in containers)
+
+    def grown(self, objects):
+        """Among all objects the containers that grew since the moment before, the most steadily growing first; none at the
+        first moment."""
+        before = None
+        if self._noted is not None:
+            before = dict(zip(self._noted[0], zip(self._noted[1], self._noted[2])))
+        identities, lengths, streaks = array.array("Q"), array.array("Q"), array.array("Q")
+        found = []
+        own = self._own
+        for one in objects:
+            if type(one) not in _KINDS:
+                continue
+            length = len(one)
+            if length < MIN_LENGTH:
+                continue
+            identity = id(one)
+            if identity in own or one is objects or one is before:
+                continue
+            # One that was too short to be noted, or made since, may be growing: it is believed at the next moment.
+            known = None if before is None else before.get(identity)
+            streak = 0
+            if known is not None and length > known[0]:
+                streak = known[1] + 1
+                found.append((streak, length - known[0], one, known[0]))
+            identities.append(identity)
+            lengths.append(length)
+            streaks.append(streak)
+        self._noted = (identities, lengths, streaks)
+        # Those that grew at more moments first: at the first comparison everything that fills up looks like a leak.
+        found.sort(key=lambda row: row[:2], reverse=True)
+        return [Retainer(one, length) for _, _, one, length in found[:MAX_RETAINERS]]
+
+
+def growth_frames(container):
+    """Stack (file, line), innermost first, of the allocation of a container's buffer: where it last grew; () when unknown."""
+    kind = type(container)
+    if kind in (collections.OrderedDict, collections.defaultdict):
+        kind = dict
+    layout = _BUFFERS.get(kind)
+    query = block_query()
+    if layout is None or query is None or not _layout_known(kind, layout[1]):
+        return ()
+    import ctypes
+
+    pointer = ctypes.c_void_p.from_address(id(container) + layout[0]).value
+    if not pointer:
+        return ()
+    frames = query(0, pointer)
+    return frames if isinstance(frames, tuple) else ()
+
+
+def _layout_known(kind, size):
+    if sys.maxsize < 2**32 or getattr(sys, "_is_gil_enabled", None) is not None and _free_threaded():
+        return False
+    return size is None or kind.__basicsize__ == size
+
+
+def _free_threaded():
+    import sysconfig
+
+    return bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+
+
+def new_elements(retainer):
+    """A few of the elements that a container gained since the moment before."""
+    container = retainer.object
+    if isinstance(container, (list, collections.deque)):
+        # A list grows at its end or at its front.
+        end = list(itertools.islice(reversed(container), min(ELEMENTS, retainer.grown)))
+        return end + list(itertools.islice(container, 2))
+    if isinstance(container, dict):
+        try:
+            return [one for pair in itertools.islice(reversed(container.items()), ELEMENTS) for one in pair]
+        except TypeError:
+            return list(itertools.islice(container.values(), ELEMENTS))
+    return list(itertools.islice(container, ELEMENTS))
+
+
+def hanging_on(element, tensor_class):
+    """Yield (object, level) of what an element holds, itself at level 0; tensors are not looked into."""
+    seen = {id(element)}
+    level, count = [element], 0
+    for depth in range(LEVELS):
+        below = []
+        for one in level:
+            count += 1
+            if count > OBJECTS:
+                return
+            yield one, depth
+            if tensor_class is not None and isinstance(one, tensor_class):
+                continue
+            for child in _held_by(one):
+                if id(child) not in seen and not isinstance(child, _NOT_ENTERED):
+                    seen.add(id(child))
+                    below.append(child)
+        level = below
+
+
+def _held_by(one):
+    if isinstance(one, types.FunctionType):
+        # What a closure holds, not the whole module its globals are.
+        held = [cell.cell_contents for cell in one.__closure__ or () if _filled(cell)]
+        return held + list(one.__defaults__ or ())
+    if isinstance(one, (str, bytes, bytearray, int, float, complex)):
+        return ()
+    return gc.get_referents(one)
+
+
+def _filled(cell):
+    try:
+        cell.cell_contents
+    except ValueError:
+        return False
+    return True
+
+
+def give_names(wanted):
+    """Set `name` and `owner` of retainers by the variables, globals and attributes that hold them.
+
+    `wanted` maps identities to objects with the attributes `object`, `name` and `owner`.
+    """
+    left = dict(wanted)
+
+    def look(namespace, owner):
+        for name, value in list(namespace.items()):
+            retainer = left.pop(id(value), None) if id(value) in left else None
+            if retainer is not None and retainer.object is value:
+                retainer.name, retainer.owner = name, owner
+
+    for frame in list(sys._current_frames().values()):
+        while frame is not None and left:
+            if mark_of(frame.f_code.co_filename) == USER:
+                owner = None if frame.f_code.co_name == "<module>" else frame.f_code.co_name
+                look(frame.f_locals, owner)
+            frame = frame.f_back
+    for module in list(sys.modules.values()):
+        if not left:
+            return
+        filename = getattr(module, "__file__", None)
+        if isinstance(filename, str) and mark_of(filename) == USER:
+            look(vars(module), None)
+    for retainer in list(left.values()):
+        _name_by_attribute(retainer)
+
+
+def _name_by_attribute(retainer):
+    for referrer in gc.get_referrers(retainer.object):
+        holders = [referrer]
+        if type(referrer) is dict:
+            # The __dict__ of an instance, where it has one of its own.
+            holders = [one for one in gc.get_referrers(referrer) if getattr(one, "__dict__", None) is referrer]
+        for holder in holders:
+            names = getattr(holder, "__dict__", None)
+            if not isinstance(names, dict) or holder is retainer or isinstance(holder, (type, types.ModuleType)):
+                continue
+            for name, value in list(names.items()):
+                if value is retainer.object:
+                    retainer.name, retainer.owner = name, type(holder).__name__
+                    return

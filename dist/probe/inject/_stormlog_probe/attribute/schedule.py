@@ -1,0 +1,140 @@
+"""When the live memory is written down: at given steps, or at given seconds of the process."""
+
+import threading
+import time
+
+# A moment of the clock waits so long for the end of a step, where the program has steps: moments of equal phase compare
+# better.
+STEP_PATIENCE_S = 2.0
+# And so long for an operator of the program, before the clock's own thread takes it.
+OPERATOR_PATIENCE_S = 0.3
+
+
+def parse(text):
+    """("steps" or "seconds", ascending moments) of STORMLOG_GATE_ATTRIBUTE_AT; None when it is not valid."""
+    kind, colon, numbers = (text or "").partition(":")
+    if not colon or kind not in ("steps", "seconds"):
+        return None
+    try:
+        at = [float(number) for number in numbers.split(",")]
+    except ValueError:
+        return None
+    at = sorted(set(one for one in at if 0 <= one < 1e12))
+    return (kind, at) if at else None
+
+
+class Schedule:
+    """Calls `take(moment, in_program)` once for every moment, in order; a moment that was overtaken is left out.
+
+    Before them, one interval ahead of the first, it calls `prepare()` once.
+    """
+
+    def __init__(self, kind, at, prepare, take):
+        self.kind = kind
+        self.at = at
+        self.prepare = prepare
+        self.take = take
+        self.prepared = False
+        self.next = 0
+        self.taken = 0
+        # Read for every operator: whether a moment of the clock waits to be taken.
+        self.due = False
+        self._due_since = 0.0
+        self._stepped = False
+        self._lock = threading.Lock()
+        self._started = time.monotonic()
+        # Taking a moment is slow beside the program's work, so its time does not count as the program's.
+        self._spent = 0.0
+        self._wake = threading.Event()
+        self._stopped = False
+
+    def start(self):
+        """Start the clock, when moments are given in seconds."""
+        if self.kind != "seconds":
+            return
+        thread = threading.Thread(target=self._run, name="stormlog-gate-attribute", daemon=True)
+        thread.start()
+
+    def stop(self):
+        self._stopped = True
+        self.due = False
+        self._wake.set()
+
+    def _prepare(self):
+        with self._lock:
+            if self.prepared:
+                return
+            self.prepared = True
+        self.prepare()
+
+    @property
+    def _ahead(self):
+        """When to prepare: an interval before the first moment."""
+        return self.at[0] - (self.at[1] - self.at[0]) if len(self.at) > 1 else 0.0
+
+    @property
+    def over(self):
+        return self.next >= len(self.at)
+
+    def at_step(self, step):
+        """The end of a step, in the thread that made it."""
+        if self._stopped or self.over:
+            return
+        if self.kind == "seconds":
+            self._stepped = True
+            if self.due:
+                self._take_due(True)
+            return
+        if not self.prepared and step >= self._ahead:
+            self._prepare()
+        if step < self.at[self.next]:
+            return
+        with self._lock:
+            moment = self.next
+            while moment + 1 < len(self.at) and self.at[moment + 1] <= step:
+                moment += 1
+            self.next = moment + 1
+        self._take(moment, True)
+
+    def at_operator(self):
+        """Between two operators of the program."""
+        if self._stepped and time.monotonic() - self._due_since < STEP_PATIENCE_S:
+            return
+        self._take_due(True)
+
+    def _take_due(self, in_program):
+        with self._lock:
+            if not self.due:
+                return
+            self.due = False
+            moment = self.next
+            self.next += 1
+        self._take(moment, in_program)
+
+    def _take(self, moment, in_program):
+        began = time.monotonic()
+        self.take(moment, in_program)
+        self._spent += time.monotonic() - began
+        self.taken += 1
+        self._wake.set()
+
+    def _run(self):
+        while not self._stopped and not self.over:
+            wanted = self.at[self.next] if self.prepared else self._ahead
+            left = self._started + self._spent + wanted - time.monotonic()
+            if left > 0:
+                self._wake.wait(min(left, 60.0))
+                self._wake.clear()
+                continue
+            if not self.prepared:
+                self._prepare()
+                continue
+            self._due_since = time.monotonic()
+            self.due = True
+            patience = OPERATOR_PATIENCE_S + (STEP_PATIENCE_S if self._stepped else 0.0)
+            deadline = self._due_since + patience
+            while self.due and not self._stopped and time.monotonic() < deadline:
+                self._wake.wait(0.05)
+                self._wake.clear()
+            if self.due:
+                self._take_due(False)
