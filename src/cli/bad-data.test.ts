@@ -98,11 +98,11 @@ describe("analyze of odd data", () => {
   it("reads equal time stamps, a clock that goes back and a step counter that restarts, and reports them", async () => {
     const equal = await analysis(csv("equal.csv", "time_s,allocated_bytes", ({ bytes }) => [7, bytes]));
     expect(shown(equal)).toEqual([[0, "leak", 300]]);
-    expect(equal.notes?.join()).toContain("299 time stamps are not later");
+    expect(equal.notes?.join()).toContain("299 timestamps are not later");
     const back = await analysis(
       csv("back.csv", "time_s,allocated_bytes", ({ step, time, bytes }) => [step < 150 ? 60 + time : time, bytes]),
     );
-    expect(back.notes?.join()).toContain("1 time stamps are not later");
+    expect(back.notes?.join()).toContain("1 timestamps are not later");
     const restarted = await analysis(
       csv("restart.csv", "step,allocated_bytes", ({ step, bytes }) => [step % 60, bytes]),
     );

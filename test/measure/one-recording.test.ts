@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
-import { readRecordFile } from "../telemetry/recording/record-file.ts";
-import { parseRecordingInfo, RECORDING_FILE } from "../telemetry/recording/run-info.ts";
-import { oneRun } from "./one-run.ts";
-import type { GatePorts } from "./ports.ts";
+import type { GateRequest, ScenarioRequest } from "../../src/config/gate-request.ts";
+import { oneRun } from "../../src/gate/one-run.ts";
+import type { GatePorts } from "../../src/gate/ports.ts";
+import { readRecordFile } from "../../src/telemetry/recording/record-file.ts";
+import { parseRecordingInfo, RECORDING_FILE } from "../../src/telemetry/recording/run-info.ts";
 
 const counted = vi.hoisted(() => ({ written: [] as string[], read: [] as string[] }));
 
@@ -24,8 +24,8 @@ vi.mock("node:fs", async (original) => {
   return { ...real, renameSync, readFileSync, default: { ...real, renameSync, readFileSync } };
 });
 
-vi.mock("../telemetry/recording/record-file.ts", async (original) => {
-  const real = await original<typeof import("../telemetry/recording/record-file.ts")>();
+vi.mock("../../src/telemetry/recording/record-file.ts", async (original) => {
+  const real = await original<typeof import("../../src/telemetry/recording/record-file.ts")>();
   return { ...real, readRecordFile: vi.fn(real.readRecordFile) };
 });
 
