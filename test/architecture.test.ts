@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { packageRoot } from "../src/core/package-root.ts";
@@ -185,5 +185,12 @@ describe("the layout of the house", () => {
     const sizes = new Map<string, number>();
     for (const file of files) sizes.set(path.dirname(file), (sizes.get(path.dirname(file)) ?? 0) + 1);
     expect([...sizes].filter(([, size]) => size > MAX_FILES).map(([directory]) => shown(directory))).toEqual([]);
+  });
+
+  it("has every file that ARCHITECTURE.md names", () => {
+    const page = readFileSync(path.join(root, "ARCHITECTURE.md"), "utf8");
+    const names = [...page.matchAll(/`([\w./-]+\/[\w.-]+\.(?:ts|cc|h|yml))`/g)].map(([, name = ""]) => name);
+    expect(names.length).toBeGreaterThan(20);
+    expect(names.filter((name) => ![root, source].some((base) => existsSync(path.join(base, name))))).toEqual([]);
   });
 });

@@ -56,6 +56,15 @@ export interface PublishSettings {
   readonly timeoutMs: number;
 }
 
+/** A step whose inputs are checked. */
+export interface GateStep {
+  readonly env: Environment;
+  readonly settings: PublishSettings;
+  readonly bundleDir: string;
+  /** Fires with a GateError as its reason: the step was cancelled or takes too long. */
+  readonly signal: AbortSignal;
+}
+
 const DEFAULT_TIMEOUT_MINUTES = 60;
 
 /**

@@ -14,7 +14,7 @@ import { type KnownRun, runContext } from "../../github/run-context.ts";
 import type { GateReport } from "../../report/documents/model.ts";
 import { parseSection, type Section, sectionText } from "../../report/documents/section.ts";
 import { log } from "../log.ts";
-import type { GateStep } from "./step.ts";
+import type { GateStep } from "./inputs.ts";
 
 /** A section is small: an upload that takes longer means that the service does not work. */
 const SECTION_DEADLINE_MS = 15_000;

@@ -15,9 +15,9 @@ import { artifactUrl, runContext } from "../../github/run-context.ts";
 import type { GateReport } from "../../report/documents/model.ts";
 import type { SummaryOptions } from "../../report/markdown/summary-markdown.ts";
 import { asGateError } from "../gate-error.ts";
+import type { GateStep } from "./inputs.ts";
 import type { PublishedSection, SectionEvidence } from "./publish-section.ts";
 import { rememberUploaded } from "./state.ts";
-import type { GateStep } from "./step.ts";
 
 /** Limit for an upload; a cancelled step has to end within 7.5 s. */
 const UPLOAD_DEADLINE_MS = 60_000;

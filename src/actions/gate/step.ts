@@ -14,7 +14,7 @@ import { fenced } from "../fenced.ts";
 import { asGateError } from "../gate-error.ts";
 import { watchInterruption } from "../interrupt.ts";
 import { log } from "../log.ts";
-import { type ActionInputs, type PublishSettings, publishSettings, readInputs } from "./inputs.ts";
+import { type ActionInputs, type GateStep, publishSettings, readInputs } from "./inputs.ts";
 import { publishError, publishReport } from "./publish.ts";
 import { rememberForPost } from "./state.ts";
 
@@ -41,15 +41,6 @@ interface EngineOutcome {
  * @throws GateError when there is nothing to report on (wrong inputs, broken configuration)
  */
 export type Engine = (run: EngineRun) => Promise<EngineOutcome>;
-
-/** A step whose inputs are checked. */
-export interface GateStep {
-  readonly env: Environment;
-  readonly settings: PublishSettings;
-  readonly bundleDir: string;
-  /** Fires with a GateError as its reason: the step was cancelled or takes too long. */
-  readonly signal: AbortSignal;
-}
 
 /** The step of this process, from its inputs to its exit status: check the inputs, measure, publish. Never returns. */
 export async function runGateStep(engine: Engine): Promise<never> {
