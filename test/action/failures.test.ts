@@ -52,7 +52,7 @@ const NEEDS = /permissions: pull-requests: write/;
 
 /** One line without a program's internals, and what the reader has instead. */
 const READABLE =
-  /^Could not (?!.*(undefined|is not a function|Cannot (read|use)))[ -~…]+ The verdict stands; [ -~]+\.$/;
+  /^Could not (?!.*(undefined|is not a function|Cannot (read|use)))[ -~…]+ The verdict is unaffected\. [ -~]+\.$/;
 
 const CASES: readonly Case[] = [
   { name: "401", failure: always(status(401, "Bad credentials")), warning: /token was refused \(401\)/ },

@@ -122,7 +122,7 @@ describe.skipIf(process.platform !== "linux")("a command that runs out of memory
     expect(result.code).toBe(4);
     await expectLastSecond(result);
     expect(result.info.oom).toMatchObject({ runtime: "torch", device: "host", requested_bytes: 64 * MIB });
-    expect(oomOf(result)[0]?.description).toContain("leak.py:4 asked for 64.00 MiB");
+    expect(oomOf(result)[0]?.description).toContain("leak.py:4 requested 64.00 MiB");
   });
 
   it.skipIf(!hasCompiler)("in C++, dying by std::bad_alloc", async () => {
@@ -194,7 +194,7 @@ time.sleep(0.3)
     expect(result.verdict).toBe("fail");
     await expectLastSecond(result);
     expect(result.info.oom).toMatchObject({ source: "probe", swallowed: true, step: 7, requested_bytes: 2 ** 60 });
-    expect(oomOf(result)[0]?.description).toMatch(/in step 7: swallow\.py:4 asked for 1024\.00 PiB.*went on and ended/);
+    expect(oomOf(result)[0]?.description).toMatch(/in step 7: swallow\.py:4 requested 1024\.00 PiB.*continued and ended/);
     const events = readFileSync(path.join(result.run, "events.json"), "utf8");
     expect(events).toContain("oom_reason");
   });

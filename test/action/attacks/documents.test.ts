@@ -197,7 +197,7 @@ describe("an untrusted section that claims too much", () => {
     stage.fork({ conclusion: "success", jobs: ["success"] });
     left(JSON.parse(sectionText(sampleSection({ report: sampleReport("pass") }))) as Json);
     expect(await stage.post({ "fail-on": "regression" })).toMatchObject({ code: 0, outputs: { verdict: "pass" } });
-    expect(stage.comment).toContain("what a run of the fork says of itself");
+    expect(stage.comment).toContain("The numbers were reported by a run of the fork");
   });
 
   it("a section cannot name the token of another difference", async () => {
