@@ -24,11 +24,24 @@ export function sortChecks(checks: readonly Check[]): Check[] {
  * "allocated growth", with the device where the checks cover several, and the rank where any check has a rank above 0.
  */
 export function checkName(check: Check, all: readonly Check[]): string {
+  const { ranks, devices } = distinguished(all);
   const where: string[] = [];
-  if (all.some(({ rank }) => rank > 0)) where.push(`rank ${check.rank}`);
-  if (new Set(all.map(({ device }) => device)).size > 1 && check.device !== check.metric) where.push(check.device);
+  if (ranks) where.push(`rank ${check.rank}`);
+  if (devices && check.device !== check.metric) where.push(check.device);
   const name = check.aspect === "oom" ? "out of memory" : `${check.metric} ${check.aspect}`;
   return where.length === 0 ? name : `${name} (${where.join(", ")})`;
+}
+
+const known = new WeakMap<readonly Check[], { readonly ranks: boolean; readonly devices: boolean }>();
+
+/** Which parts of a name tell the checks of one list apart, computed once a list: a section may have thousands. */
+function distinguished(all: readonly Check[]): { readonly ranks: boolean; readonly devices: boolean } {
+  const before = known.get(all);
+  if (before !== undefined) return before;
+  const devices = new Set(all.map(({ device }) => device)).size > 1;
+  const found = { ranks: all.some(({ rank }) => rank > 0), devices };
+  known.set(all, found);
+  return found;
 }
 
 /** A size as a table cell, "–" where it is unknown. */

@@ -377,7 +377,7 @@ describe("when GitHub refuses", () => {
     github.failure = ({ path: route }) => (/\/artifacts/.test(route) ? { kind: "status", status: 403 } : null);
     const { outputs, warnings } = await comment("write", SAY);
     expect(outputs.accepted).toBe("true");
-    expect(warnings).toEqual([expect.stringMatching(/run the failed job again by hand/)]);
+    expect(warnings).toEqual([expect.stringMatching(/Re-run the failed job by hand/)]);
   });
 
   it("the accept step fails and accepts nothing when GitHub refuses to show roles", async () => {

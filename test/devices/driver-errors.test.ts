@@ -68,7 +68,7 @@ describe.skipIf(absent !== null)(`a driver that does not answer${absent === null
     const unread = one.findings.find(({ classification }) => classification === "device_unread");
     expect(unread).toMatchObject({ severity: "info", device: "cuda:0" });
     expect(unread?.description).toContain(code);
-    expect(one.summary).toContain("of the GPU itself nothing was read");
+    expect(one.summary).toContain("used a GPU whose driver could not be read");
   });
 });
 

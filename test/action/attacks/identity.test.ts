@@ -75,7 +75,7 @@ describe("the pull request of a run", () => {
     leave(SECTION, sectionBytes({ ...overrides, report: sampleReport("pass") }));
     const posted = await stage.post();
     expect(posted.outputs.verdict).toBe("");
-    expect(posted.logs.join()).toMatch(/belongs to another gate, leg or attempt|attempt that has not been/);
+    expect(posted.logs.join()).toMatch(/is labelled for another gate, leg or attempt|attempt that has not been/);
   });
 
   it("the report refuses a section of a future attempt", async () => {
