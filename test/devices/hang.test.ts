@@ -52,7 +52,7 @@ describe.skipIf(absent !== null)(`a driver that hangs${absent === null ? "" : ` 
     expect(hung.code).toBe(0);
     expect(values(hung.recording, "cuda:0", "used").at(-1)?.ms).toBeLessThan(1100);
     const stalled = hung.findings.find(({ classification }) => classification === "device_stalled");
-    expect(stalled?.description).toContain("had not come back");
+    expect(stalled?.description).toContain("had not recovered");
   });
 
   it("when it is asked for the first time costs the GPU's numbers, and a bounded wait", () => {

@@ -3,12 +3,8 @@ import path from "node:path";
 import * as v from "valibot";
 import { GateError, invalidInput, usageError } from "../../core/errors.ts";
 import { type JsonProblem, PARTIAL, readJson } from "../../core/files.ts";
-import { parseStormlogReport, type StormlogReport, stormlogReport } from "../documents/envelope.ts";
-import { measurementDocuments } from "../documents/measurements-document.ts";
+import type { StormlogReport } from "../documents/envelope.ts";
 import type { GateReport } from "../documents/model.ts";
-import { renderSummary } from "../markdown/summary-markdown.ts";
-import { renderTimelineHtml } from "../timeline/timeline-html.ts";
-import { renderTimelinePng } from "../timeline/timeline-png.ts";
 import { worstScenario } from "../urgency.ts";
 import { type ListedFile, listFiles, writeBundleFile, writeError } from "./bundle-files.ts";
 import { LOCK_FILE, lockBundle, unlockBundle } from "./bundle-lock.ts";
@@ -89,6 +85,13 @@ export async function writeBundle(
   } catch (cause) {
     throw writeError(cause, directory);
   }
+  // Loaded on use: a bundle is prepared before measuring, and written long after.
+  const [{ stormlogReport }, { measurementDocuments }, { renderSummary }, { renderTimelineHtml }] = await Promise.all([
+    import("../documents/envelope.ts"),
+    import("../documents/measurements-document.ts"),
+    import("../markdown/summary-markdown.ts"),
+    import("../timeline/timeline-html.ts"),
+  ]);
   await produce("report.json", () => json(stormlogReport(report)));
   for (const document of measurementDocuments(report)) await produce(document.path, () => json(document.content));
   const shown = worstScenario(report)?.timeline ?? null;
@@ -98,7 +101,7 @@ export async function writeBundle(
   if (shown === null) {
     missing.push({ path: "timeline.png", reason: "nothing was measured" });
   } else {
-    await produce("timeline.png", () => renderTimelinePng(shown));
+    await produce("timeline.png", async () => (await import("../timeline/timeline-png.ts")).renderTimelinePng(shown));
   }
   await produce("timeline.html", () => renderTimelineHtml(report));
   const runs = report.scenarios.flatMap((scenario) => scenario.runs);
@@ -151,6 +154,7 @@ export async function readBundle(directory: string): Promise<ReadBundle> {
       "The recordings are under runs/. Read them with `stormlog-gate analyze`.",
     );
   }
+  const { parseStormlogReport } = await import("../documents/envelope.ts");
   const { envelope, report } = parseStormlogReport(readJson(file, refused(file), MAX_BYTES), file);
   return { manifest, envelope, report: { ...report, exit_code: manifest.exit_code } };
 }
