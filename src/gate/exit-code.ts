@@ -2,20 +2,15 @@ import type { UnjudgedMode } from "../config/gate-request.ts";
 import { assertNever } from "../core/errors.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../report/documents/model.ts";
+import { VERDICTS_BY_URGENCY } from "../report/urgency.ts";
 import { isHardBreach } from "../verdict/judgement.ts";
-
-/** Worst first. An error must not hide a fail, but comes before every milder verdict. */
-const ORDER: readonly Verdict[] = ["fail", "error", "unjudged", "warn", "pass"];
 
 /** The verdict of the whole invocation: the worst of its scenarios. Without any scenario it is unjudged, never pass. */
 export function overallVerdict(verdicts: readonly Verdict[]): Verdict {
-  return ORDER.find((verdict) => verdicts.includes(verdict)) ?? "unjudged";
+  return VERDICTS_BY_URGENCY.find((verdict) => verdicts.includes(verdict)) ?? "unjudged";
 }
 
-/**
- * The verdict of a report: that of its scenarios, and at most a warning while a change of the gate's own settings is
- * not accepted.
- */
+/** A report's verdict: that of its scenarios, at most a warning with unaccepted changes of the gate's settings. */
 export function reportVerdict(
   report: Pick<GateReport, "policy_changes" | "policy_accepted"> & {
     readonly scenarios: readonly Pick<ScenarioReport, "word">[];
@@ -26,19 +21,13 @@ export function reportVerdict(
   return overallVerdict(open && verdicts.length > 0 ? [...verdicts, "warn"] : verdicts);
 }
 
-/**
- * Whether a scenario fails by out of memory or a breached budget. These come before a command error in the order of
- * exit codes, and a relative breach comes after it. An accepted difference is not a fail.
- */
+/** Whether a scenario fails, unaccepted, by out of memory or a breached budget, which come before a command error. */
 export function failsByBudgetOrOom(report: ScenarioReport): boolean {
   if (report.accepted !== undefined) return false;
   return (report.judgement?.checks ?? []).some(isHardBreach);
 }
 
-/**
- * Exit status of `run` by the contract's order: 130, 4 by OOM or breached budget, 1, 4, 6, 0. A warning is shown and
- * passes: a job must not fail because of it.
- */
+/** Exit status of `run` by the contract's order: 130, 4 by OOM or breached budget, 1, 4, 6, 0. A warning passes. */
 export function exitCodeOf(
   scenarios: readonly ScenarioReport[],
   unjudged: UnjudgedMode,

@@ -1,34 +1,25 @@
 import type { AnalysisDocument, SeriesAnalysis } from "../analysis/document.ts";
 import { formatBytes, formatBytesDelta } from "../core/units.ts";
+import { verdictUrgency } from "../report/urgency.ts";
 import type { Check, Judgement } from "../verdict/judgement.ts";
-
-const SEVERITY = { fail: 0, unjudged: 1, warn: 2, pass: 3 } as const;
 
 /** Growth comes before the peak that it causes. */
 const KIND = { oom: 0, growth: 1, class: 2, peak: 3, budget: 3 } as const;
 
-/**
- * The check that decided: the worst verdict first, gating before advisory, growth before peak, allocator before pages.
- */
+/** The deciding check: the worst verdict first, gating before advisory, growth before peak, allocator before pages. */
 export function decidingCheck(checks: readonly Check[]): Check | null {
-  const order = (check: Check): readonly number[] => [
-    SEVERITY[check.verdict],
-    check.gating ? 0 : 1,
-    KIND[check.kind],
-    // One gate over several ranks counts the pages of all of them to its own rank.
-    check.metric === "allocated" ? 0 : 1,
-    check.rank,
-  ];
-  const sorted = [...checks].sort((a, b) => {
-    const left = order(a);
-    const right = order(b);
-    const at = left.findIndex((value, index) => value !== right[index]);
-    return at < 0 ? 0 : (left[at] ?? 0) - (right[at] ?? 0);
-  });
+  const sorted = [...checks].sort(
+    (a, b) =>
+      verdictUrgency(a.verdict) - verdictUrgency(b.verdict) ||
+      Number(b.gating) - Number(a.gating) ||
+      KIND[a.kind] - KIND[b.kind] ||
+      // One gate over several ranks counts the pages of all of them to its own rank.
+      Number(b.metric === "allocated") - Number(a.metric === "allocated") ||
+      a.rank - b.rank,
+  );
   return sorted[0] ?? null;
 }
 
-/** The series of a check. */
 function seriesOfCheck(analysis: AnalysisDocument | null, check: Check | null): SeriesAnalysis | null {
   if (analysis === null || check === null) return null;
   return (

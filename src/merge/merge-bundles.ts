@@ -1,4 +1,3 @@
-import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { Envelope } from "../baseline/envelope.ts";
 import type { UnjudgedMode } from "../config/gate-request.ts";
@@ -10,7 +9,7 @@ import { verdictUrgency } from "../report/urgency.ts";
 import { copyRuns, numberRuns, type RunCopy } from "./merge-copy.ts";
 import { type JudgeAgain, judgeAgain } from "./merge-judge.ts";
 import { absentLegs, type ExpectedLegs } from "./merge-legs.ts";
-import { type MergeLeg, readLegs } from "./merge-read.ts";
+import { type MergeLeg, readLegs, resolved } from "./merge-read.ts";
 import { type Job, type MissingLeg, mergedReport, missingLeg, planJobs, scenarioOfJob } from "./merge-report.ts";
 import { hostsOf, reasonWithHost, type ShardPolicy } from "./shard-report.ts";
 import { shardTimeline } from "./shard-timeline.ts";
@@ -29,11 +28,10 @@ interface MergeRequest {
 
 /** Refuse a target that overlaps an input, because an earlier bundle in the target is deleted. */
 async function checkTarget(bundle: string, directories: readonly string[]): Promise<void> {
-  const real = async (directory: string) => realpath(directory).catch(() => path.resolve(directory));
-  const target = await real(bundle);
+  const target = await resolved(bundle);
   const within = (outer: string, inner: string) => inner === outer || inner.startsWith(`${outer}${path.sep}`);
   for (const directory of directories) {
-    const source = await real(directory);
+    const source = await resolved(directory);
     if (!within(target, source) && !within(source, target)) continue;
     throw usageError(
       "MERGE_INTO_INPUT",
@@ -57,10 +55,7 @@ function unreportedLegs(
   return [...unusable, ...absentLegs(expected, present).map((leg) => missingLeg(leg, hint))];
 }
 
-/**
- * Refuse limits for bundles without a baseline: bundles are judged already, and judging them again needs one.
- * @throws GateError OPTION_NEEDS_BASELINE (usage)
- */
+/** Refuse limits without a baseline (`OPTION_NEEDS_BASELINE`): judging bundles again needs one. */
 function checkLimits({ baselines, budgets, horizon }: JudgeAgain, legs: readonly ReadLeg[]): void {
   if (baselines !== null || (budgets.length === 0 && horizon === null) || legs.every(({ job }) => job !== null)) return;
   throw usageError(
@@ -77,9 +72,8 @@ interface Judged {
 }
 
 /**
- * Judge a job: by the verdicts of its legs, and again over all ranks if a baseline was requested or several nodes name
- * one. The worse verdict counts unless a baseline was requested. A job that cannot be judged over all ranks keeps the
- * verdicts of its nodes, with a note.
+ * Judge a job by its legs' verdicts, and again over all ranks if a baseline was requested or several nodes name one.
+ * Without a requested baseline the worse verdict counts. A job that cannot be judged over all ranks gets a note.
  */
 async function judgedJob(job: Job, again: JudgeAgain, warnings: string[]): Promise<Judged> {
   const isRequested = again.baselines !== null;
@@ -124,20 +118,11 @@ async function withRanksShown(
 
 type ReadLeg = Extract<MergeLeg, { kind: "read" }>;
 
-interface MergeOutcome {
-  readonly report: GateReport;
-  /** Absolute directory of the merged bundle. */
-  readonly bundleDir: string;
-}
-
 /**
- * Merge bundles of matrix legs, nodes or ranks into one bundle with one verdict. Files are linked or copied one at a
- * time, and the samples of bundles are not read. The order of the inputs does not change the result.
- * @throws GateError MERGE_INTO_INPUT (usage), those of `prepareBundle` and `writeBundle`, and for a requested baseline
- * that cannot be
- *   read (exit 5)
+ * Merge bundles of matrix legs, nodes or ranks, in any order, into one bundle with one verdict; no samples are read.
+ * @throws GateError MERGE_INTO_INPUT, those of `prepareBundle` and `writeBundle`, an unreadable baseline (exit 5)
  */
-export async function mergeBundles(request: MergeRequest): Promise<MergeOutcome> {
+export async function mergeBundles(request: MergeRequest): Promise<{ report: GateReport; bundleDir: string }> {
   const { bundle, argv } = request;
   await checkTarget(bundle, request.directories);
   const now = request.now();

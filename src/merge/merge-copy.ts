@@ -15,10 +15,7 @@ export interface RunCopy {
 
 const PREFIX: Readonly<Record<RunRole, string>> = { candidate: "", base: "base-", attribution: "attribution-" };
 
-/**
- * Number a scenario's runs as `runs/<scenario>/<n>`, because the runs of every node start with 1.
- * @param scenario of the job; its runs are replaced by those of the nodes in their order
- */
+/** A job's scenario with the runs of all nodes numbered as `runs/<scenario>/<n>`: every node's runs start with 1. */
 export function numberRuns(
   job: Job,
   scenario: ScenarioReport,
@@ -46,9 +43,7 @@ function linkOrCopy(from: string, to: string): void {
 }
 
 /**
- * Copy run directories into a merged bundle.
- * @param evidence of the leg, checked: all of its paths are inside its directory
- * @returns the copied files by their path in the bundle, with their digests
+ * Copy run directories of a leg's checked evidence into a merged bundle, and list the copies with their digests.
  * @throws GateError DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED
  */
 export function copyRuns(

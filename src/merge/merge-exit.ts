@@ -6,10 +6,7 @@ import type { ScenarioReport } from "../report/documents/model.ts";
 /** The first of these that applies, in the order of the contract. */
 const BEFORE_ANY_VERDICT = [ExitCode.interrupted, ExitCode.usage, ExitCode.invalidInput] as const;
 
-/**
- * Exit status of a merged verdict: the worst of its parts. `others` are those of interrupted, unusable and missing
- * legs, which apply under every `unjudged` setting.
- */
+/** Exit status of a merged verdict: the worst; `others` (interrupted, missing legs) apply under every `unjudged`. */
 export function mergedExitCode(
   scenarios: readonly ScenarioReport[],
   others: readonly number[],

@@ -89,8 +89,7 @@ function namedBaselines(nodes: readonly LegScenario[]): readonly string[] | stri
 }
 
 /**
- * Judge a job again over all its ranks, by the requested baseline or the one that its bundles name. No further run is
- * possible, so a breach is confirmed by the existing runs or remains unconfirmed.
+ * Judge a job again over all its ranks, by the requested baseline or the one its bundles name; no run can be added.
  * @throws GateError for a requested baseline that cannot be read (exit 5)
  */
 export async function judgeAgain(nodes: readonly LegScenario[], again: JudgeAgain): Promise<JudgedAgain> {

@@ -10,10 +10,7 @@ export type ExpectedLegs =
 /** Upper bound of the legs of a matrix or job. */
 const MAX_LEGS = 4096;
 
-/**
- * Read "3" or "linux, macos".
- * @throws GateError EXPECT_INVALID (usage)
- */
+/** Read "3" or "linux, macos"; throws the usage error EXPECT_INVALID. */
 export function parseExpected(text: string): ExpectedLegs {
   const items = text.split(/[\s,]+/).filter((item) => item !== "");
   const [only] = items;
@@ -65,10 +62,7 @@ export function joinedName(names: readonly string[]): string {
   return names.length > MAX_JOINED ? `${names[0]}+${names.length - 1}` : names.join("+");
 }
 
-/**
- * Items without copies, each with a note: a copy counted twice would replace one that is missing.
- * @param keyOf equal for copies; null where an item cannot be a copy
- */
+/** Items without copies, each with a note: a copy could replace a missing item. `keyOf` null = not a copy. */
 export function withoutCopies<T extends { readonly name: string }>(
   items: readonly T[],
   keyOf: (item: T) => string | null,
@@ -84,10 +78,7 @@ export function withoutCopies<T extends { readonly name: string }>(
   });
 }
 
-/**
- * Names of absolute directories: for each the shortest end of its path that is unique. A common end of all paths
- * (`…/stormlog-bundle`) is not part of the names.
- */
+/** Names of absolute directories: for each the shortest unique end of its path, without an end that all share. */
 export function legNames(directories: readonly string[]): readonly string[] {
   const parts = directories.map((directory) => directory.split(path.sep).filter((part) => part !== ""));
   const shortest = Math.min(...parts.map(({ length }) => length));

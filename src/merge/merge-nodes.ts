@@ -37,10 +37,7 @@ function belongsTo(one: LegScenario, others: readonly LegScenario[]): boolean {
   );
 }
 
-/**
- * Scenarios of one name as jobs. Those of one session and environment that share no series are nodes (or ranks) of one
- * job; every other one is a job alone, as legs of a matrix are.
- */
+/** Scenarios of one name as jobs: those of one session and environment that share no series are nodes of one job. */
 export function groupNodes(entries: readonly LegScenario[]): readonly (readonly LegScenario[])[] {
   const jobs: LegScenario[][] = [];
   for (const entry of entries) {
@@ -60,21 +57,15 @@ function rankText(ranks: readonly number[]): string {
   return ranks.length > 4 ? `${shown} and ${ranks.length - 4} more` : shown;
 }
 
-/** Whether a run was merged from recordings of the ranks. */
-const ofRecordings = ({ directory }: ScenarioReport["runs"][number]): boolean => directory === SHARD_RUN;
-
 /** Larger claims of a world size are not checked rank by rank. */
 const MAX_RANKS = 100_000;
 
-/**
- * An unjudged check of the job's missing ranks; null when none is missing. A rank is present when its memory was
- * measured.
- */
+/** An unjudged check of the ranks without any measured memory; null when none is missing. */
 export function missingRanks(nodes: readonly LegScenario[]): Check | null {
   const present = new Set<number>();
   let world = 1;
   let metric: Check["metric"] = "host";
-  const what = nodes.every(({ scenario }) => scenario.runs.every(ofRecordings)) ? "recordings" : "bundles";
+  const merged = nodes.every(({ scenario }) => scenario.runs.every(({ directory }) => directory === SHARD_RUN));
   for (const { scenario } of nodes) {
     for (const { role, info, analysis } of scenario.runs) {
       if (role !== "candidate") continue;
@@ -98,7 +89,7 @@ export function missingRanks(nodes: readonly LegScenario[]): Check | null {
       limit: "baseline",
       gating: true,
       verdict: "unjudged",
-      reason: `${noun} ${rankText(missing)} of ${world} ${missing.length === 1 ? "is" : "are"} missing from the ${what}`,
+      reason: `${noun} ${rankText(missing)} of ${world} ${missing.length === 1 ? "is" : "are"} missing from the ${merged ? "recordings" : "bundles"}`,
     },
   );
 }
@@ -109,10 +100,7 @@ interface Owned {
   readonly node: LegScenario;
 }
 
-/**
- * The checks of all nodes, each series judged by the node that measured it: a node that has the whole job's baseline
- * reports the ranks of the other nodes as missing.
- */
+/** The checks of all nodes, each from the node that measured its series: to other nodes that rank is missing. */
 function ownedChecks(nodes: readonly LegScenario[]): readonly Owned[] {
   const owners = new Map<string, LegScenario>();
   for (const node of nodes) for (const key of seriesKeys(node.scenario)) owners.set(key, node);
@@ -163,10 +151,7 @@ function judgedVerdicts(nodes: readonly LegScenario[], judgement: Judgement | nu
   return ["warn", ...(others === null ? [] : [others.verdict]), ...(missing === null ? [] : [missing.verdict])];
 }
 
-/**
- * The nodes of one job as one scenario. The runs keep the directories of their bundles.
- * @param rejudged the judgement over all ranks; without it, the nodes' judgements are combined
- */
+/** The nodes of one job as one scenario, judged by `rejudged` or by the nodes' judgements combined. */
 export function unitedScenario(nodes: readonly LegScenario[], rejudged?: Judgement): ScenarioReport {
   const [first] = nodes;
   if (first === undefined) throw new Error("a job has at least one node");

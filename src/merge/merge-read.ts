@@ -61,11 +61,7 @@ const RUN_DIRECTORY = /^runs\/[a-z0-9][a-z0-9._-]{0,199}\/(?:base-|attribution-)
 /** Files listed in a message. */
 const MAX_NAMED = 3;
 
-/**
- * Refuse a bundle with missing or altered files, as an interrupted transfer leaves it. Files are read one at a time, in
- * pieces.
- * @throws GateError BUNDLE_CORRUPT (exit 5)
- */
+/** Refuse a bundle with missing or altered files, as an interrupted transfer leaves it (`BUNDLE_CORRUPT`, exit 5). */
 async function checkFiles(
   directory: string,
   listed: readonly ListedFile[],
@@ -98,8 +94,8 @@ async function readLeg(name: string, directory: string): Promise<MergeLeg> {
   }
 }
 
-async function resolved(directory: string): Promise<string> {
-  // Reading reports a directory that does not exist.
+/** The real path of a directory, or its absolute one if it does not exist, which reading reports. */
+export async function resolved(directory: string): Promise<string> {
   return realpath(directory).catch(() => path.resolve(directory));
 }
 
@@ -132,27 +128,22 @@ function unusable(name: string, failure: ShardFailure): MergeLeg {
   return { kind: "unusable", name, directory, error };
 }
 
-/** A directory of the leg for each recording, with its name. */
-function evidenceOf({ shards }: ShardJob): readonly Evidence[] {
-  return shards.map(({ name, directory, files }) => ({
-    directory,
-    under: `${SHARD_RUN}/${scenarioDirectory(name)}`,
-    files,
-  }));
-}
-
 function legOfJob(job: ShardJob, { policy, argv, now }: ReadContext): MergeLeg {
   const [first] = job.shards;
   const others = job.shards.length - 1;
   const name = `${first?.name ?? "recording"}${others === 0 ? "" : `+${others}`}`;
   const report = reportOfShards(job, policy, argv, now);
-  return { kind: "read", name, report, evidence: evidenceOf(job), notes: [], job };
+  const evidence = job.shards.map(({ name: own, directory, files }) => ({
+    directory,
+    under: `${SHARD_RUN}/${scenarioDirectory(own)}`,
+    files,
+  }));
+  return { kind: "read", name, report, evidence, notes: [], job };
 }
 
 /**
- * Read bundles and recordings one after the other, also those in directories of them. Neither the given order nor the
- * order of reading changes the result. An unusable input (unfinished, damaged, foreign, of a newer release) is an
- * answer and not an exception, so that the others still count.
+ * Read bundles and recordings at or below directories, given in any order. An unusable input (unfinished, damaged,
+ * foreign, of a newer release) is an answer and not an exception, so that the others still count.
  */
 export async function readLegs(given: readonly string[], context: ReadContext): Promise<MergeInput> {
   const warnings: string[] = [];

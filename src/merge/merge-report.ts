@@ -33,17 +33,18 @@ export function missingLeg({ name, message }: AbsentLeg, hint: string): MissingL
   return { name, verdict: "unjudged", code: "LEG_MISSING", message, hint, exitCode: ExitCode.unjudged };
 }
 
+/** A leg that is not merged because its input is invalid. */
+export function refusedLeg(name: string, code: string, message: string, hint: string): MissingLeg {
+  return { name, verdict: "error", code, message, hint, exitCode: ExitCode.invalidInput };
+}
+
 /** One scenario of the merged report: that of one leg, or of the nodes of one job. */
 export interface Job {
   readonly name: string;
   readonly nodes: readonly LegScenario[];
 }
 
-/**
- * The scenarios of the merged report: by name and leg, nodes of one job together, in an order that depends on their
- * names alone.
- * @param group divides the scenarios of one name into jobs
- */
+/** The scenarios of the merged report, ordered by name and leg; `group` divides those of one name into jobs. */
 export function planJobs(
   legs: readonly ReportedLeg[],
   group: (entries: readonly LegScenario[]) => readonly (readonly LegScenario[])[] = groupNodes,
@@ -70,9 +71,7 @@ export function planJobs(
   });
 }
 
-/**
- * A job's scenario: that of its only leg, or united. @param judgement over all ranks, where the job was judged again
- */
+/** A job's scenario: that of its only leg, or united; `judgement` is over all ranks, where the job was judged again. */
 export function scenarioOfJob({ name, nodes }: Job, judgement?: Judgement): ScenarioReport {
   const [only] = nodes;
   const alone = nodes.length === 1 && judgement === undefined && missingRanks(nodes) === null;
@@ -115,24 +114,12 @@ function unexplained({ name, report }: ReportedLeg): readonly ScenarioReport[] {
   ];
 }
 
-function commitsOf(legs: readonly ReportedLeg[]): readonly string[] {
-  return [...new Set(legs.flatMap(({ report }) => report.commit ?? []))].sort();
-}
-
 /** Bundles of different commits are not merged: one of an earlier push could replace a failed leg. */
 function mixedCommits(commits: readonly string[]): readonly MissingLeg[] {
   if (commits.length < 2) return [];
   const shown = commits.slice(0, 4).map((commit) => commit.slice(0, 12));
-  return [
-    {
-      name: "commits",
-      verdict: "error",
-      code: "COMMITS_DIFFER",
-      message: `the bundles are from ${commits.length} different commits: ${shown.join(", ")}`,
-      hint: "Merge only bundles of one commit.",
-      exitCode: ExitCode.invalidInput,
-    },
-  ];
+  const message = `the bundles are from ${commits.length} different commits: ${shown.join(", ")}`;
+  return [refusedLeg("commits", "COMMITS_DIFFER", message, "Merge only bundles of one commit.")];
 }
 
 /** The policy changes of all legs. Legs that read different configurations cannot be accepted by one token. */
@@ -167,7 +154,7 @@ interface MergedReportInput {
 export function mergedReport(input: MergedReportInput): GateReport {
   const { unjudged } = input;
   const legs = [...input.legs].sort((a, b) => compareNames(a.name, b.name));
-  const commits = commitsOf(legs);
+  const commits = [...new Set(legs.flatMap(({ report }) => report.commit ?? []))].sort();
   const missing = [...input.missing, ...mixedCommits(commits)];
   const scenarios = [...input.scenarios, ...legs.flatMap(unexplained), ...missing.map(missingScenario)];
   const failing = scenarios.filter(({ word }) => word === "fail");

@@ -118,10 +118,10 @@ const HINT = "Check the job that should have measured it. Re-run that job, then 
 
 /** The verdict over the sections of a gate: the worst, and unjudged at best while a section is missing. */
 export function answerOfSections(request: SectionsRequest): SectionsAnswer {
-  const { given, united: whole, refused } = request;
+  const { given, united: whole, expected: wanted, refused } = request;
   const present = given.map(({ leg }) => leg ?? "job");
-  const missing = [...absentLegs(request.expected, present)];
-  let gone = absent(request.expected, present);
+  const missing = [...absentLegs(wanted, present)];
+  let gone = wanted?.kind === "count" ? Math.max(0, wanted.count - present.length) : missing.length;
   // A rejected section may be that of the failed leg.
   if (refused > gone) {
     missing.push({ name: "refused", message: `${plural(refused, "section was", "sections were")} rejected` });
@@ -163,10 +163,4 @@ function contradiction(verdict: Verdict, recorded: string): MissingLeg {
   const message = `the legs reported ${verdict}, but GitHub recorded their job as ${recorded}`;
   const hint = "Check the jobs of the legs: one failed outside its gate, or did not report.";
   return { name: "jobs", verdict: "error", code: "LEGS_DID_NOT_SUCCEED", message, hint, exitCode: ExitCode.error };
-}
-
-function absent(expected: ExpectedLegs | null, present: readonly string[]): number {
-  if (expected === null) return 0;
-  if (expected.kind === "count") return Math.max(0, expected.count - present.length);
-  return expected.names.filter((name) => !present.includes(name)).length;
 }

@@ -37,8 +37,8 @@ async function directoriesOf(directory: string): Promise<readonly string[]> {
 }
 
 /**
- * Bundles and recordings at or below a directory. A directory without any is returned as a bundle, whose reader reports
- * what is missing. Links below the directory are not followed.
+ * Bundles and recordings at or below a directory, links not followed. An empty directory is returned as a bundle,
+ * whose reader reports what is missing.
  */
 export async function findInputs(directory: string): Promise<FoundInputs> {
   const bundles: string[] = [];

@@ -29,10 +29,7 @@ export function rangesText(numbers: readonly number[]): string {
   return parts.length > MAX_RANGES ? `${parts.slice(0, MAX_RANGES).join(", ")} and more` : parts.join(", ");
 }
 
-/**
- * Findings of a job with those that many ranks share reduced to the worst ranks, the worst first, and a summary of the
- * others.
- */
+/** Findings of a job; of those that many ranks share the worst, and a summary of the others. */
 export function collapsedFindings(findings: readonly Finding[]): readonly Finding[] {
   const keyOf = ({ classification, severity, metric }: Finding) => JSON.stringify([classification, severity, metric]);
   const shown = new Map<Finding, readonly Finding[]>();

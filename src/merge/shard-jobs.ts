@@ -1,10 +1,9 @@
-import { ExitCode } from "../core/exit-codes.ts";
 import { groupBy } from "../core/group-by.ts";
 import { isNamedSession } from "../measure/session/session.ts";
 import { RAW_RECORD_FILE } from "../telemetry/recording/record-columns.ts";
 import { SAMPLES_FILE } from "../telemetry/recording/run-directory.ts";
 import { compareNames, withoutCopies } from "./merge-legs.ts";
-import type { MissingLeg } from "./merge-report.ts";
+import { type MissingLeg, refusedLeg } from "./merge-report.ts";
 import type { Shard } from "./shard-read.ts";
 
 /** A shard with its name: the shortest unique end of its path. */
@@ -26,10 +25,6 @@ interface ShardJobs {
   /** Shards that do not fit their job, each with its reason. */
   readonly refused: readonly MissingLeg[];
   readonly warnings: readonly string[];
-}
-
-function refusal(name: string, code: string, message: string, hint: string): MissingLeg {
-  return { name, verdict: "error", code, message, hint, exitCode: ExitCode.invalidInput };
 }
 
 /** A key that only copies of a recording share. */
@@ -56,7 +51,7 @@ function ofOneCommit(
   return shards.filter(({ name, info }) => {
     if (commit === null || info.commit === null || info.commit === commit) return true;
     const message = `${name} is from commit ${info.commit.slice(0, 12)}, the other recordings of its job from ${commit.slice(0, 12)}`;
-    refused.push(refusal(name, "COMMITS_DIFFER", message, "Merge only recordings of one commit."));
+    refused.push(refusedLeg(name, "COMMITS_DIFFER", message, "Merge only recordings of one commit."));
     return false;
   });
 }
@@ -73,7 +68,7 @@ function withoutClashes(shards: readonly NamedShard[], refused: MissingLeg[]): r
     }
     const [rank, device] = JSON.parse(taken);
     const message = `rank ${rank} on ${device} is in two recordings of one job: ${owners.get(taken)} and ${name}; the first was used`;
-    refused.push(refusal(name, "RANK_CLASH", message, "Omit the recording that is from another run of the job."));
+    refused.push(refusedLeg(name, "RANK_CLASH", message, "Omit the recording that is from another run of the job."));
     return false;
   });
 }
@@ -118,8 +113,8 @@ function jobsOf(
 }
 
 /**
- * Group shards into jobs. Shards of one scenario and one named session are ranks of one job. Those without a named
- * session are one job if their world size is above 1. The order of the shards does not change the result.
+ * Group shards into jobs, in any order: one job per scenario and named session. Shards without a named session are one
+ * job if their world size is above 1.
  */
 export function groupShards(given: readonly NamedShard[]): ShardJobs {
   const warnings: string[] = [];

@@ -25,21 +25,10 @@ function workerFile(): string | null {
   return import.meta.url.endsWith(".ts") || !existsSync(file) ? null : file;
 }
 
-async function inThisThread(directories: readonly string[], options: ShardOptions, take: Take): Promise<void> {
-  for (const directory of directories) take(await readShard(directory, options));
-}
-
 type Take = (answer: ShardAnswer) => void;
 
-/** The shards that are not read yet. */
-interface Queue {
-  readonly next: () => string | undefined;
-  /** Ends the queue after the loss of a reader. */
-  readonly stop: () => void;
-}
-
-/** A thread that reads from the queue until it is empty. */
-function reader(file: string, queue: Queue, options: ShardOptions, take: Take): Promise<void> {
+/** A thread that takes directories from the queue until it is empty, and empties it when it fails. */
+function reader(file: string, queue: string[], options: ShardOptions, take: Take): Promise<void> {
   const worker = new Worker(file, {
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEBIBYTES },
     // The options of the parent process may name files that a thread must not load.
@@ -48,7 +37,7 @@ function reader(file: string, queue: Queue, options: ShardOptions, take: Take): 
   return new Promise<void>((resolve, reject) => {
     let directory: string | undefined;
     const readNext = () => {
-      directory = queue.next();
+      directory = queue.shift();
       if (directory === undefined) {
         void worker.terminate();
         resolve();
@@ -56,7 +45,7 @@ function reader(file: string, queue: Queue, options: ShardOptions, take: Take): 
     };
     const failed = (cause: unknown) => {
       void worker.terminate();
-      queue.stop();
+      queue.length = 0;
       const reason = cause instanceof Error ? cause.message : String(cause);
       const message = `a thread that reads recordings failed${directory === undefined ? "" : ` at ${directory}`} (${reason})`;
       const hint = "Merge fewer recordings at once.";
@@ -73,22 +62,16 @@ function reader(file: string, queue: Queue, options: ShardOptions, take: Take): 
 }
 
 /**
- * Read shards one after the other, or two at a time where there are many and the machine has the cores. Only the small
- * result of a shard remains in memory. `take` receives the answers in no particular order.
+ * Read shards, two at a time where there are many and the machine has the cores. `take` receives them in any order.
  * @throws GateError MERGE_READER_LOST
  */
 export async function readShards(directories: readonly string[], options: ShardOptions, take: Take): Promise<void> {
   const threads = Math.min(MAX_THREADS, availableParallelism());
   const file = workerFile();
   if (threads < 2 || directories.length < WORTH_A_THREAD || file === null) {
-    return inThisThread(directories, options, take);
+    for (const directory of directories) take(await readShard(directory, options));
+    return;
   }
-  let at = 0;
-  const queue: Queue = {
-    next: () => directories[at++],
-    stop: () => {
-      at = directories.length;
-    },
-  };
+  const queue = [...directories];
   await Promise.all(Array.from({ length: threads }, () => reader(file, queue, options, take)));
 }

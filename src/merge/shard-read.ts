@@ -70,8 +70,8 @@ export function failureOf(directory: string, error: unknown, what: string): Shar
 }
 
 /**
- * Read the samples of one shard once, at their full rate, and keep only small features. An unusable shard (truncated,
- * damaged, of a newer release, without a rank) is an answer and not an exception, so that the others still count.
+ * Read one shard at its full rate and keep only small features. An unusable shard (truncated, damaged, of a newer
+ * release, without a rank) is an answer and not an exception, so that the others still count.
  */
 export async function readShard(directory: string, { horizon }: ShardOptions): Promise<ShardAnswer> {
   try {

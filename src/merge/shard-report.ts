@@ -165,10 +165,7 @@ function hardOnly(judgement: Judgement): Judgement | null {
   return { ...judgement, verdict: "fail", next: DONE, checks };
 }
 
-/**
- * A job of recordings as a report of one scenario with one run: analysed over all ranks, and judged by the requested
- * budgets, the classes, and out-of-memory. The timeline is added later, from the ranks that the verdict is about.
- */
+/** A job of recordings as one scenario with one run, analysed over all ranks and judged without a baseline. */
 export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonly string[], now: Date): GateReport {
   const options = resolveOptions({ horizon: policy.horizon });
   const whole = combineFeatures(

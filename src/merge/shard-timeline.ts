@@ -57,10 +57,7 @@ async function alignedRecording(
   }
 }
 
-/**
- * The chart of a job of many ranks, with those that decide the verdict, fail, grow or use the most. Only the samples of
- * these are read again.
- */
+/** The chart of a job of many ranks; samples are read again only of those that decide, fail, grow or use the most. */
 export async function shardTimeline(
   job: ShardJob,
   scenario: ScenarioReport,

@@ -4,10 +4,7 @@ import path from "node:path";
 import { GateError } from "../core/errors.ts";
 import { packageRoot } from "../core/package-root.ts";
 
-/**
- * Files that the reports are made with. A build copies them into `dist/assets`; a source checkout reads them in their
- * own directories.
- */
+/** Files the reports are made with: a build copies them into `dist/assets`, a source checkout reads them in place. */
 const SOURCES = {
   "dejavu-sans-subset.ttf": { own: true },
   "timeline-page.css": { own: true },
@@ -21,10 +18,7 @@ type AssetName = keyof typeof SOURCES;
 
 const cache = new Map<AssetName, Buffer>();
 
-/**
- * The bytes of a shipped file, read once.
- * @throws GateError ASSET_MISSING when the installation is incomplete
- */
+/** The bytes of a shipped file, read once; throws ASSET_MISSING when the installation is incomplete. */
 export function readAsset(name: AssetName): Buffer {
   const known = cache.get(name);
   if (known !== undefined) return known;

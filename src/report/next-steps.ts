@@ -86,9 +86,7 @@ function unjudgedStep({ judgement }: ScenarioReport, reader: Reader): Step {
   return { text: `${record} on the base branch${then}`, command: REFRESH };
 }
 
-/**
- * The comment that accepts a scenario's difference; null when nothing can be accepted. The token may be outside text.
- */
+/** The comment that accepts a scenario's difference, whose token may be outside text; null without a valid one. */
 function acceptComment({ difference }: ScenarioReport): string | null {
   return isToken(difference) && difference.length <= 80 ? `/stormlog accept ${difference} <reason>` : null;
 }

@@ -2,15 +2,8 @@ import { groupBy } from "../core/group-by.ts";
 import type { Check } from "../verdict/judgement.ts";
 import { sortChecks } from "./wording.ts";
 
-/** A check that is shown, and how many of the same kind are omitted after it. */
-interface ShownCheck {
-  readonly check: Check;
-  readonly more: number;
-}
-
 interface ShownChecks {
-  readonly rows: readonly ShownCheck[];
-  /** Checks of kinds that are omitted altogether. */
+  readonly rows: readonly { readonly check: Check; readonly more: number }[];
   readonly hidden: number;
 }
 
@@ -24,8 +17,8 @@ function badness({ candidate_bytes: candidate, threshold_bytes: threshold }: Che
 }
 
 /**
- * The checks to show, the worst first: all of them up to `most`; above that, the worst ranks of each kind (verdict,
- * metric, aspect, limit) with the number of ranks omitted.
+ * The checks to show, the worst first: all up to `most`; above that, the worst ranks of each kind (verdict, metric,
+ * aspect, limit) with the number of ranks omitted (`more`), and the number of checks of omitted kinds (`hidden`).
  */
 export function shownChecks(checks: readonly Check[], most: number): ShownChecks {
   const sorted = sortChecks(checks);

@@ -12,10 +12,7 @@ export interface SourceLocation {
   readonly line: number;
 }
 
-/**
- * The line a finding points at (evidence `line`, "train.py:48"); null when it names none, or one outside the
- * repository: only a relative path without ".." and without a scheme is a file of the change.
- */
+/** The line a finding points at (evidence `line`, "train.py:48"); null if none is inside the repository. */
 export function sourceLocationOf(finding: Finding): SourceLocation | null {
   const line = finding.evidence.line ?? finding.evidence.source_line;
   const match = typeof line === "string" ? /^([^\0]+):(\d{1,9})$/.exec(line) : null;
@@ -27,10 +24,7 @@ export function sourceLocationOf(finding: Finding): SourceLocation | null {
   return { file, line: Math.max(1, Number(match?.[2])) };
 }
 
-/**
- * A key of a finding's line that survives edits above it: the file, the function and the text of the line. Code
- * scanning matches old results with new ones by it.
- */
+/** A key of a finding's line that survives edits above it, by which code scanning matches old and new results. */
 export function locationKey(finding: Finding): string {
   const location = sourceLocationOf(finding);
   if (location === null) return "";

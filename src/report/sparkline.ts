@@ -2,9 +2,8 @@ const BLOCKS = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const
 const GAP = " ";
 
 /**
- * Values as a line of block letters, exactly `width` wide. Each letter is the highest value of its interval (a peak
- * lower than the real one is never drawn), scaled from 0, or from the lowest value where all lie close together. An
- * interval without a value is a space. Empty when there is nothing finite.
+ * Values as a line of block letters, exactly `width` wide; empty when nothing is finite. Each letter is the highest
+ * value of its interval, scaled from 0, or from the lowest where all lie close together. A space is an empty interval.
  */
 export function sparkline(values: ArrayLike<number>, width: number): string {
   const letters = Math.max(1, Math.floor(width));

@@ -1,6 +1,6 @@
 import type { GateReport, ScenarioReport, Verdict } from "./documents/model.ts";
 
-/** Worst first. */
+/** Worst first. An error must not hide a fail, but comes before every milder verdict. */
 export const VERDICTS_BY_URGENCY: readonly Verdict[] = ["fail", "error", "unjudged", "warn", "pass"];
 
 /** Smaller is more urgent. */
@@ -13,11 +13,11 @@ export function urgency(scenario: ScenarioReport): number {
   return verdictUrgency(scenario.word) + (scenario.timeline === null ? 0.5 : 0);
 }
 
-/** The scenario that stands for the whole report in a picture or a table: the most urgent, the first of equals. */
+export function byUrgency(scenarios: readonly ScenarioReport[]): ScenarioReport[] {
+  return [...scenarios].sort((a, b) => urgency(a) - urgency(b));
+}
+
+/** The scenario that represents the report in a picture or a table: the most urgent, the first of equals. */
 export function worstScenario(report: GateReport): ScenarioReport | null {
-  let worst: ScenarioReport | null = null;
-  for (const scenario of report.scenarios) {
-    if (worst === null || urgency(scenario) < urgency(worst)) worst = scenario;
-  }
-  return worst;
+  return byUrgency(report.scenarios)[0] ?? null;
 }

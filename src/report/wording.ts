@@ -7,10 +7,7 @@ import type { Check, FingerprintDifference, Judgement } from "../verdict/judgeme
 import type { GateReport, ScenarioReport } from "./documents/model.ts";
 import { verdictUrgency } from "./urgency.ts";
 
-/**
- * Phrases that all written reports share. Nothing here is escaped: each renderer escapes outside text where it prints
- * it.
- */
+/** Phrases that all written reports share, not escaped: each renderer escapes outside text where it prints it. */
 
 /** Checks with the worst first, and gating checks before advisory ones. */
 export function sortChecks(checks: readonly Check[]): Check[] {
@@ -20,9 +17,7 @@ export function sortChecks(checks: readonly Check[]): Check[] {
   );
 }
 
-/**
- * "allocated growth", with the device where the checks cover several, and the rank where any check has a rank above 0.
- */
+/** "allocated growth", with the device where the checks cover several, and the rank where one is above 0. */
 export function checkName(check: Check, all: readonly Check[]): string {
   const { ranks, devices } = distinguished(all);
   const where: string[] = [];

@@ -4,10 +4,7 @@ import path from "node:path";
 import { GateError } from "../../core/errors.ts";
 import { PARTIAL, writeAtomically } from "../../core/files.ts";
 
-/**
- * Write a file of the bundle, all of it or nothing.
- * @throws GateError DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED
- */
+/** Write a file of the bundle, all of it or nothing; throws DISK_FULL, NO_PERMISSION or BUNDLE_WRITE_FAILED. */
 export async function writeBundleFile(file: string, content: string | Uint8Array): Promise<void> {
   await writeAtomically(file, content).catch((cause: unknown) => {
     throw writeError(cause, file);
@@ -41,9 +38,8 @@ export interface ListedFile {
 }
 
 /**
- * Every regular file below a directory, by path, with its digest. Links and remains of an interrupted write are
- * skipped.
- * @param listed files with known digests, which are not read again
+ * Every regular file below a directory, by path, without remains of an interrupted write. Files in `listed` keep their
+ * known digests and are not read.
  */
 export async function listFiles(
   directory: string,

@@ -7,10 +7,7 @@ import { GateError } from "../../core/errors.ts";
 /** Contains the process of the gate that writes the bundle; deleted when it ends. */
 export const LOCK_FILE = ".writing";
 
-/**
- * Start of a process in clock ticks since boot, which distinguishes owners of a reused pid; null where it cannot be
- * read.
- */
+/** Start of a process in clock ticks since boot, which differs for a reused pid; null where it cannot be read. */
 function startTicks(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
@@ -40,8 +37,7 @@ function ownerOf(text: string): number | null {
 }
 
 /**
- * Lock a bundle's directory for this process: a second gate in it would delete the runs of the first one while that
- * measures. The lock of a killed gate is taken over.
+ * Lock a bundle's directory: a second gate would delete the runs of the first. A killed gate's lock is taken over.
  * @throws GateError BUNDLE_IN_USE, and the system's error when the file cannot be written
  */
 export async function lockBundle(directory: string): Promise<void> {

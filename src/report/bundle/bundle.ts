@@ -13,17 +13,15 @@ import { type BundleManifest, BundleManifestSchema, MANIFEST_FILE } from "./mani
 /** The reports of a bundle. A telemetry loader must not pick up any of these names. */
 const REPORT_FILES = ["report.json", "measurements.json", "summary.md", "timeline.png", "timeline.html"] as const;
 
-interface BundleStart {
-  readonly argv: readonly string[];
-  readonly createdIso: string;
-}
-
 /**
  * Make the bundle's directory with the manifest of an incomplete bundle, which remains if the gate is killed. An
  * earlier bundle in the directory is replaced; a directory with other files is refused.
  * @throws GateError BUNDLE_NOT_EMPTY (usage), BUNDLE_IN_USE, DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED
  */
-export async function prepareBundle(directory: string, start: BundleStart): Promise<void> {
+export async function prepareBundle(
+  directory: string,
+  start: { readonly argv: readonly string[]; readonly createdIso: string },
+): Promise<void> {
   try {
     await mkdir(directory, { recursive: true });
     const entries = (await readdir(directory)).filter((name) => name !== LOCK_FILE);
@@ -60,9 +58,7 @@ export async function prepareBundle(directory: string, start: BundleStart): Prom
 }
 
 /**
- * Write the reports into a bundle that has its `runs/`, and the manifest last. A report that cannot be written is
- * listed as missing, and the others are still written.
- * @param listed files with known digests, which are not read again
+ * Write the reports into a bundle that has its `runs/`, and the manifest last. Files in `listed` keep their digests.
  * @throws GateError DISK_FULL, NO_PERMISSION, BUNDLE_WRITE_FAILED after writing everything that could be written
  */
 export async function writeBundle(
@@ -108,8 +104,7 @@ export async function writeBundle(
   for (const { info, directory: runDirectory } of runs) {
     if (!info.complete) missing.push({ path: `${runDirectory}/recording.json`, reason: "the recording is incomplete" });
   }
-  // Notes about a run's losses (late samples, a daemon that ended) are listed too, but do not make the bundle
-  // incomplete.
+  // A run's losses (late samples, a daemon that ended) are listed too, but do not make the bundle incomplete.
   const complete = missing.length === 0;
   for (const { info, directory: runDirectory } of runs) {
     for (const reason of info.lost) missing.push({ path: runDirectory, reason });

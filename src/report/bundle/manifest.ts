@@ -2,10 +2,7 @@ import * as v from "valibot";
 
 export const MANIFEST_FILE = "manifest.json";
 
-/**
- * The contents of a bundle, written last. The keys are those of Stormlog's diagnostic manifests, with sizes and digests
- * added; `risk_detected` is true for warn and fail.
- */
+/** The contents of a bundle, with the keys of Stormlog's manifests; `risk_detected` is true for warn and fail. */
 export const BundleManifestSchema = v.object({
   version: v.literal(1),
   created_iso: v.string(),

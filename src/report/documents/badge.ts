@@ -8,19 +8,12 @@ const COLOR: Readonly<Record<Verdict, string>> = {
   error: "purple",
 };
 
-/** The only keys that a shields.io endpoint badge accepts. */
-interface Badge {
-  readonly label: string;
-  readonly message: string;
-  readonly color: string;
-}
-
-/** The JSON document of a shields.io endpoint badge. */
-export function badgeJson({ label, message, color }: Badge): string {
+/** The JSON document of a shields.io endpoint badge, which accepts no other keys. */
+export function badgeJson(label: string, message: string, color: string): string {
   return `${JSON.stringify({ schemaVersion: 1, label, message, color })}\n`;
 }
 
 /** The badge of a nightly gate, marked where the gate only advises. */
 export function nightlyBadge(verdict: Verdict, advisory: boolean): string {
-  return badgeJson({ label: "memory", message: advisory ? `${verdict} (advisory)` : verdict, color: COLOR[verdict] });
+  return badgeJson("memory", advisory ? `${verdict} (advisory)` : verdict, COLOR[verdict]);
 }

@@ -4,7 +4,7 @@ import { ExitCode } from "../../core/exit-codes.ts";
 import type { Check } from "../../verdict/judgement.ts";
 import { checkName, headlineOf } from "../wording.ts";
 import type { GateReport, ScenarioReport } from "./model.ts";
-import { payloadOf, reportOf } from "./payload.ts";
+import { known, payloadOf, reportOf } from "./payload.ts";
 import { PayloadSchema } from "./report-schema.ts";
 
 export const REPORT_KIND = "memory_gate";
@@ -82,7 +82,7 @@ export const StormlogReportSchema = v.strictObject({
 });
 export type StormlogReport = v.InferOutput<typeof StormlogReportSchema>;
 
-/** The command of a command line that begins with the programme's name; the Action has but one. */
+/** The command of a command line that begins with the programme's name; the Action has only one. */
 function commandOf(argv: readonly string[]): string {
   const second = argv[1];
   return second === undefined || second.startsWith("-") ? "run" : second;
@@ -122,8 +122,7 @@ export function stormlogReport(report: GateReport): StormlogReport {
 }
 
 /**
- * A gate's report from a parsed `report.json`; its timelines are thinned. The document may come from a stranger: it is
- * checked whole before anything of it is used.
+ * A gate's report from a parsed, untrusted `report.json`, checked whole before any use; its timelines are thinned.
  * @throws GateError REPORT_INVALID, INPUT_SCHEMA_VERSION
  */
 export function parseStormlogReport(json: unknown, where: string): { envelope: StormlogReport; report: GateReport } {
@@ -158,10 +157,7 @@ export function parseStormlogReport(json: unknown, where: string): { envelope: S
   };
 }
 
-/**
- * One problem is enough to refuse a document; collecting millions of them would take a stranger's file as long as it
- * likes.
- */
+/** Stops at the first problem: collecting millions of them in an untrusted file would take too long. */
 const FIRST = { abortEarly: true } as const;
 
 function invalid(issue: v.BaseIssue<unknown>, prefix: string, where: string) {
@@ -213,10 +209,10 @@ function findingsOf(scenario: ScenarioReport): EnvelopeFinding[] {
       title: `${scenario.scenario}: ${checkName(check, checks)}`,
       message: check.reason,
       metrics: {
-        candidate_bytes: finite(check.candidate_bytes),
-        baseline_bytes: finite(check.baseline_bytes),
-        threshold_bytes: finite(check.threshold_bytes),
-        mde_bytes: finite(check.mde_bytes),
+        candidate_bytes: known(check.candidate_bytes),
+        baseline_bytes: known(check.baseline_bytes),
+        threshold_bytes: known(check.threshold_bytes),
+        mde_bytes: known(check.mde_bytes),
       },
       evidence,
     });
@@ -230,7 +226,7 @@ function findingsOf(scenario: ScenarioReport): EnvelopeFinding[] {
       severity: finding.severity,
       title: `${scenario.scenario}: ${finding.classification.replaceAll("_", " ")}`,
       message: finding.description,
-      metrics: Object.fromEntries(numbers.map(([name, value]) => [name, finite(value)])),
+      metrics: Object.fromEntries(numbers.map(([name, value]) => [name, known(value)])),
       evidence,
     });
   }
@@ -250,14 +246,10 @@ function metricsOf(report: GateReport): Record<string, number | null> {
   for (const scenario of report.scenarios) {
     for (const check of scenario.judgement?.checks ?? []) {
       if (check.aspect !== "peak" && check.aspect !== "growth") continue;
-      out[`${scenario.scenario}.rank${check.rank}.${check.device}.${check.metric}.${check.aspect}_bytes`] = finite(
+      out[`${scenario.scenario}.rank${check.rank}.${check.device}.${check.metric}.${check.aspect}_bytes`] = known(
         check.candidate_bytes,
       );
     }
   }
   return out;
-}
-
-function finite(value: number | null): number | null {
-  return value !== null && Number.isFinite(value) ? value : null;
 }

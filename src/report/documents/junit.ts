@@ -5,8 +5,7 @@ import type { GateReport, ScenarioReport } from "./model.ts";
 
 /**
  * The report as JUnit XML: one suite per scenario, one case per check. A failed check is a failure, a command that
- * could not be measured is an error, an unjudged check is skipped, and a warning passes with its reason in
- * `system-out`.
+ * could not be measured an error, an unjudged check is skipped, and a warning passes with its reason in `system-out`.
  */
 export function renderJUnit(report: GateReport): string {
   const suites = report.scenarios.map(suite);

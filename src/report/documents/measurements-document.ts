@@ -4,9 +4,8 @@ import { worstScenario } from "../urgency.ts";
 import type { GateReport, ScenarioReport } from "./model.ts";
 
 /**
- * The measurement files of a bundle. `measurements.json` contains the scenario that the picture shows (the worst); with
- * several scenarios, each also gets a file beside its runs, because a file contains one scenario. Runs whose command
- * failed are omitted because they are never judged. Base re-runs are omitted because they belong to the baseline.
+ * The measurement files of a bundle: the worst scenario's, and with several scenarios also one beside the runs of each.
+ * Failed runs are omitted because they are never judged, base re-runs because they belong to the baseline.
  */
 export function measurementDocuments(
   report: GateReport,

@@ -5,7 +5,7 @@ import type { Fingerprint, Metric, RecordingInfo } from "../../telemetry/recordi
 import type { Acceptance } from "../../verdict/acceptance.ts";
 import type { CheckVerdict, Judgement } from "../../verdict/judgement.ts";
 
-/** What the whole gate says: the verdict words, and `error` when a command could not be measured or judged. */
+/** The verdict of a scenario or gate; `error` when a command could not be measured or judged. */
 export type Verdict = CheckVerdict | "error";
 
 /** One line of a chart: seconds since the start of the run, bytes; NaN = gap. */
@@ -19,7 +19,7 @@ export interface TimelineSeries {
   readonly bytes: Float64Array;
 }
 
-/** Everything a timeline picture shows; the same data makes PNG, HTML, mermaid and the sparkline. */
+/** What a timeline's picture shows, as PNG, HTML, mermaid or sparkline. */
 export interface Timeline {
   readonly scenario: string;
   readonly verdict: Verdict;
@@ -34,11 +34,11 @@ export interface Timeline {
   /** Peak above which the relative check breaches, bytes. */
   readonly threshold_bytes: number | null;
   readonly marks: readonly { readonly time_s: number; readonly text: string }[];
-  /** Parts of the program that it names, one after the other; absent where it names none. */
+  /** Phases that the program names, one after the other; absent where it names none. */
   readonly phases?: readonly PhaseStretch[];
 }
 
-/** Why a run was made. An attribution run is slower and larger by its own bookkeeping: it is evidence, never judged. */
+/** Why a run was made. Attribution slows and enlarges a run, which is then evidence and never judged. */
 export type RunRole = "candidate" | "base" | "attribution";
 
 export interface RunReport {
@@ -48,7 +48,7 @@ export interface RunReport {
   readonly info: RecordingInfo;
   /** Null when nothing could be measured. */
   readonly analysis: AnalysisDocument | null;
-  /** Memory while the parts ran that the program names; absent where it named none. */
+  /** Memory by the phases that the program names; absent where it names none. */
   readonly phases?: PhasesMemory;
 }
 
@@ -78,9 +78,9 @@ interface ScenarioFacts {
   readonly fingerprint: Fingerprint;
   readonly findings: readonly Finding[];
   readonly timeline: Timeline | null;
-  /** Token of what failed, by which a person can accept it; absent when nothing failed that could be accepted. */
+  /** Token by which a person can accept what failed; absent when nothing can be accepted. */
   readonly difference?: string;
-  /** Who accepted the difference; the word is then "warn", the judgement stays as it was. */
+  /** Who accepted the difference; the verdict is then "warn", the judgement is unchanged. */
   readonly accepted?: Acceptance;
 }
 
@@ -88,15 +88,9 @@ interface ScenarioFacts {
 export type ScenarioReport = ScenarioFacts &
   (
     | { readonly kind: "judged"; readonly judgement: Judgement; readonly error: null }
-    /**
-     * A command failed, or the scenario was ended. The judgement has what counts against it all the same, if anything
-     * does.
-     */
+    /** A command failed, or the scenario was ended; the judgement has what fails by its memory anyway. */
     | { readonly kind: "failed"; readonly judgement: Judgement | null; readonly error: ScenarioError }
-    /**
-     * Without runs: removed from the configuration, not reached, of a leg without a report, or shortened to fit a
-     * section.
-     */
+    /** Without runs: removed from the configuration, not reached, a missing leg, or shortened to fit a section. */
     | { readonly kind: "missing"; readonly judgement: Judgement | null; readonly error: ScenarioError | null }
   );
 
@@ -110,16 +104,15 @@ export function scenarioReport(
   return { ...facts, kind: "missing", judgement, error };
 }
 
-/** A setting that a pull request changes in its own gate. It has no effect on the verdict until somebody accepts it. */
+/** A setting that a pull request changes in its own gate; in force only after someone accepts it. */
 export interface PolicyChange {
-  /** Where in the config file: `scenarios.train.budget.host`. */
+  /** Its key in the config file: `scenarios.train.budget.host`. */
   readonly path: string;
-  /** As written; null = not there. */
+  /** As written; null = not set. */
   readonly base: string | null;
   readonly head: string | null;
 }
 
-/** The whole answer of one gate invocation. */
 export interface GateReport {
   readonly tool: { readonly name: "stormlog-gate"; readonly version: string; readonly argv: readonly string[] };
   readonly generated_at_utc: string;
@@ -131,9 +124,9 @@ export interface GateReport {
   readonly scenarios: readonly ScenarioReport[];
   /** Runs made and minutes spent, base and confirmation runs included. */
   readonly cost: { readonly runs: number; readonly minutes: number };
-  /** Notices that change nothing of the verdict (missing permission, degraded upload, fallback sampler). */
+  /** Notices that do not affect the verdict (missing permission, degraded upload, fallback sampler). */
   readonly warnings: readonly string[];
-  /** What the pull request changes in the policy it is judged by; absent or empty when nothing. */
+  /** The pull request's changes of the policy that judges it; absent or empty when there are none. */
   readonly policy_changes?: readonly PolicyChange[];
   /** Token by which a person accepts these changes. */
   readonly policy_difference?: string;

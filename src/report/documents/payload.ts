@@ -4,7 +4,7 @@ import { decimate } from "../timeline/decimate.ts";
 import { type GateReport, type ScenarioReport, scenarioReport, type Timeline } from "./model.ts";
 import type { Payload } from "./report-schema.ts";
 
-/** Columns a stored timeline is thinned to: enough to draw every picture again, little enough for a report. */
+/** Columns a stored timeline is thinned to: enough to draw every picture again. */
 const STORED_COLUMNS = 400;
 const STORED_SERIES = 64;
 const TAIL_CHARS = 8000;
@@ -80,22 +80,15 @@ function timelinePayload(timeline: Timeline) {
 
 /** The report a payload was made of; its timelines are thinned. */
 export function reportOf(payload: Payload, tool: GateReport["tool"], generatedAtUtc: string): GateReport {
+  const { verdict: word, final, scenarios, ...rest } = payload;
   return {
     tool,
     generated_at_utc: generatedAtUtc,
-    word: payload.verdict,
-    exit_code: payload.exit_code,
-    confirmed: payload.confirmed,
-    session: payload.session,
-    commit: payload.commit,
-    cost: payload.cost,
-    warnings: payload.warnings,
-    ...(payload.policy_changes === undefined ? {} : { policy_changes: payload.policy_changes }),
-    ...(payload.policy_difference === undefined ? {} : { policy_difference: payload.policy_difference }),
-    ...(payload.policy_accepted === undefined ? {} : { policy_accepted: payload.policy_accepted }),
-    scenarios: payload.scenarios.map(({ verdict, timeline, judgement, ...rest }) =>
+    word,
+    ...rest,
+    scenarios: scenarios.map(({ verdict, timeline, judgement, ...facts }) =>
       scenarioReport({
-        ...rest,
+        ...facts,
         word: verdict,
         judgement: judgement && readJudgement(judgement),
         timeline:
@@ -114,11 +107,12 @@ export function reportOf(payload: Payload, tool: GateReport["tool"], generatedAt
   };
 }
 
-function known(value: number | null): number | null {
+/** Null for NaN and infinities, which JSON lacks. */
+export function known(value: number | null): number | null {
   return value !== null && Number.isFinite(value) ? value : null;
 }
 
-/** A JSON document's worth of a value: NaN and infinities become null, as `JSON.stringify` writes them. */
+/** A value as JSON keeps it: NaN and infinities become null. */
 function copy<T>(value: T): Payload["scenarios"][number] {
   return JSON.parse(JSON.stringify(value));
 }

@@ -3,17 +3,14 @@ import { DRIFT_CLASSES } from "../../analysis/document.ts";
 import { METRICS } from "../../telemetry/recording/model.ts";
 import { RecordingInfoSchema } from "../../telemetry/recording/run-info.ts";
 
-/**
- * Validators of everything in a report's `payload`. A bundle may come from a fork: every value that is printed or drawn
- * is checked for its type and bounded in length before anything uses it.
- */
+/** Validators of a report's `payload`, which may come from a fork: each value is checked and bounded before its use. */
 
 const MAX = 10_000;
 const MAX_POINTS = 20_000;
-/** Series, checks and ranks of a job: of thousands of ranks with a dozen of them each. */
+/** Series, checks and ranks of a job: thousands of ranks with a dozen of them each. */
 const MAX_OF_RANKS = 200_000;
 
-/** Beyond every measurement, and far enough from the end of numbers that sums and scales of them are finite. */
+/** Above every measurement, and small enough that sums and scales stay finite. */
 const LARGEST = 1e100;
 
 const number = v.pipe(v.number(), v.minValue(-LARGEST), v.maxValue(LARGEST));
@@ -25,7 +22,7 @@ const points = v.pipe(v.array(number), v.maxLength(MAX_POINTS));
 const scalar = v.union([text, number, v.null()]);
 const metric = v.picklist(METRICS);
 const driftClass = v.picklist(DRIFT_CLASSES);
-const verdictWord = v.picklist(["pass", "warn", "fail", "unjudged"]);
+const checkVerdict = v.picklist(["pass", "warn", "fail", "unjudged"]);
 const VerdictSchema = v.picklist(["pass", "warn", "fail", "unjudged", "error"]);
 
 const SeriesSchema = v.object({
@@ -60,7 +57,7 @@ const FindingSchema = v.object({
   remediation: list(text),
 });
 
-/** `stormlog.analysis/1`: the answer of `analyze`. */
+/** `stormlog.analysis/1`, the output of `analyze`. */
 export const AnalysisSchema = v.object({
   schema: v.literal("stormlog.analysis/1"),
   series: ofRanks(SeriesSchema),
@@ -122,7 +119,7 @@ const CheckSchema = v.object({
   aspect: v.picklist(["peak", "growth", "class", "oom"]),
   limit: v.picklist(["budget", "baseline", "anchor"]),
   gating: v.boolean(),
-  verdict: verdictWord,
+  verdict: checkVerdict,
   candidate_bytes: v.nullable(number),
   baseline_bytes: v.nullable(number),
   threshold_bytes: v.nullable(number),
@@ -136,9 +133,9 @@ const CheckSchema = v.object({
   reason: text,
 });
 
-/** The answer of `judge`. */
+/** The output of `judge`. */
 export const JudgementSchema = v.object({
-  verdict: verdictWord,
+  verdict: checkVerdict,
   final: v.boolean(),
   confirmed: v.boolean(),
   checks: ofRanks(CheckSchema),
@@ -200,7 +197,7 @@ const PhasesSchema = v.object({
   dropped: count,
 });
 
-/** Who took a difference on purpose, and with what reason. */
+/** Who accepted a difference, and why. */
 const AcceptanceSchema = v.object({
   difference: text,
   by: text,
@@ -243,7 +240,7 @@ const ScenarioSchema = v.object({
   accepted: v.exactOptional(AcceptanceSchema),
 });
 
-/** What a `memory_gate` report says beyond the envelope; `verdict` and `exit_code` are the whole truth. */
+/** The gate's own data in a `memory_gate` report. */
 export const PayloadSchema = v.object({
   verdict: VerdictSchema,
   exit_code: v.pipe(v.number(), v.integer()),

@@ -23,8 +23,8 @@ function fingerprintOf({ scenario, rule, identity }: Result): string {
 }
 
 /**
- * The report as SARIF 2.1.0. Results with a source line (evidence `line`, "train.py:48") point there; the others point
- * at the gate's config file, because code scanning shows no result without a location.
+ * The report as SARIF 2.1.0. Results without a source line point at the gate's config file, because code scanning shows
+ * no result without a location.
  */
 export function renderSarif(report: GateReport): string {
   const results = report.scenarios.flatMap(resultsOf).slice(0, MAX_RESULTS);

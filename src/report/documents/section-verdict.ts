@@ -13,10 +13,7 @@ export interface SectionsVerdict {
   readonly missing: number;
 }
 
-/**
- * The verdict over all sections of one gate: the worst of them, and never a pass while one is missing.
- * @param expected number of sections; null = as many as there are
- */
+/** The worst verdict of a gate's sections, never a pass while one is missing; `expected` null = as many as given. */
 export function verdictOfSections(sections: readonly Section[], expected: number | null): SectionsVerdict {
   const counts = VERDICTS_BY_URGENCY.map((word) => ({
     word,
@@ -31,16 +28,8 @@ export function verdictOfSections(sections: readonly Section[], expected: number
 
 /** The section nearest to one of its gating limits; the first one where no limit is known. */
 export function tightestSection(sections: readonly Section[]): Section | null {
-  let tightest: Section | null = null;
-  let most = -1;
-  for (const section of sections) {
-    const load = loadOfSection(section);
-    if (load > most) {
-      tightest = section;
-      most = load;
-    }
-  }
-  return tightest;
+  const loads = sections.map((section) => ({ section, load: loadOfSection(section) }));
+  return loads.sort((a, b) => b.load - a.load)[0]?.section ?? null;
 }
 
 /** The largest share of its limit that a gating peak of the section uses; 0 where no limit is known. */

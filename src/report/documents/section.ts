@@ -6,9 +6,8 @@ import { PayloadSchema } from "./report-schema.ts";
 
 /**
  * A section is the report of one job of a gate as one small document: a leg of a matrix, a node, or the only job. The
- * comment, its pictures and a merged verdict are rendered from sections alone, so that the job that posts them runs no
- * code of the change and trusts none of its text. A section of a fork is untrusted until {@link parseSection} has
- * accepted it.
+ * comment and a merged verdict are rendered from sections alone, so the job that posts them runs no code of the change.
+ * A section of a fork is untrusted until {@link parseSection} has accepted it.
  */
 export interface Section {
   /** Each gate has one comment. */
@@ -45,9 +44,7 @@ const SectionSchema = v.object({
 
 type Document = v.InferInput<typeof SectionSchema>;
 
-/**
- * The document of a section, at most {@link MAX_SECTION_BYTES} long. A very large report loses its explanations first.
- */
+/** A section's document, at most {@link MAX_SECTION_BYTES} long; a very large report loses its explanations first. */
 export function sectionText(section: Section): string {
   const { report } = section;
   let document: Document = clipped({
@@ -132,10 +129,7 @@ function clipped(value: unknown, mostChars = MAX_CHARS): unknown {
   );
 }
 
-/**
- * Read an untrusted section.
- * @throws GateError SECTION_TOO_LARGE, SECTION_INVALID (exit 5)
- */
+/** Read an untrusted section; throws SECTION_TOO_LARGE or SECTION_INVALID (exit 5). */
 export function parseSection(bytes: Uint8Array, where: string): Section {
   if (bytes.byteLength > MAX_SECTION_BYTES) {
     throw invalidInput("SECTION_TOO_LARGE", `${where} is larger than ${MAX_SECTION_BYTES} bytes`, where);

@@ -28,5 +28,5 @@ export function selfTestBadge(rates: SelfTestRates): string {
     falseAlarms.tries + detections.tries === 0
       ? "not tried"
       : `finds ${detections.hits}/${detections.tries}, false alarms ${falseAlarms.hits}/${falseAlarms.tries}`;
-  return badgeJson({ label: "memory gate self-test", message, color: color(rates) });
+  return badgeJson("memory gate self-test", message, color(rates));
 }

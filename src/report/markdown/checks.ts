@@ -18,10 +18,7 @@ const MAX_CHECKS = 24;
 const MAX_REASONS = 5;
 const MAX_FINDINGS = 6;
 
-/**
- * The checks with candidate, baseline, limit and smallest detectable change, and the reasons of those that did not
- * pass.
- */
+/** The checks with candidate, baseline, limit and smallest detectable change, and the reasons of those not passed. */
 export function checksText(scenario: ScenarioReport): string {
   const checks = scenario.judgement?.checks ?? [];
   const shown = shownChecks(checks, MAX_CHECKS);

@@ -58,10 +58,7 @@ const BREAK = "\n\n";
 /** Room for the longest notice. */
 const NOTICE_CHARS = 500;
 
-/**
- * The parts in their order within `most` characters. The least important parts are dropped, and a notice lists their
- * kinds.
- */
+/** The parts in order within `most` characters; the least important are dropped, and a notice lists their kinds. */
 export function fitParts(parts: readonly Part[], most: number): string {
   const whole = `${parts.map(({ text }) => text).join(BREAK)}\n`;
   if (whole.length <= most) return whole;

@@ -12,10 +12,7 @@ interface EvidenceUrls {
   readonly htmlUrl?: string | null;
 }
 
-/**
- * Addresses of what a section's job uploaded, made from ids alone; null where it uploaded nothing or its run is
- * unknown.
- */
+/** Addresses of a section's uploads, made from ids alone; null without an upload or where the run is unknown. */
 export function evidenceUrls(
   section: Pick<Section, "bundleArtifact" | "timelineArtifact">,
   { repositoryUrl, runId }: RunPages,

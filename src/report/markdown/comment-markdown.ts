@@ -43,10 +43,7 @@ const MAX_CHARTS = 4;
 /** Distance between the positions of two legs; more than a leg has scenarios. */
 const POSITIONS_PER_LEG = 1000;
 
-/**
- * The comment of a gate. For a single job it is the job's own summary. For several it is the overall verdict, a table
- * of the legs, and a part for every leg that did not pass.
- */
+/** The comment of a gate: a single job's own summary, or the overall verdict, a table of the legs, and the red legs. */
 export function renderComment(sections: readonly Section[], options: CommentOptions): string {
   const [first] = sections;
   const verdict = verdictOfSections(sections, options.expected);

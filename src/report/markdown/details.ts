@@ -11,10 +11,7 @@ const MAX_RUNS = 20;
 const MAX_LOST = 8;
 const MAX_PHASES = 24;
 
-/**
- * The folded part of a scenario: everything about a pass, and what explains any other verdict.
- * @param named whether the summary line names the scenario
- */
+/** The folded part of a scenario: everything about a pass, and what explains other verdicts; `named` adds its name. */
 export function scenarioDetails(scenario: ScenarioReport, named: boolean): string {
   const passed = scenario.word === "pass";
   const blocks = [

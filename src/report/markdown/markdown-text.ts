@@ -68,10 +68,7 @@ export function tail(text: string, most: number): string {
   return `…\n${line >= 0 && line < most - 1 ? end.slice(line + 1) : end}`;
 }
 
-/**
- * A link target that cannot close its parentheses: an http(s) address or a plain relative path; null for any other
- * text.
- */
+/** A link target that cannot close its parentheses: an http(s) address or a plain relative path; null otherwise. */
 export function linkTarget(url: string | null | undefined): string | null {
   if (!url) return null;
   if (/^[A-Za-z0-9_][A-Za-z0-9_./-]*$/.test(url)) return url;

@@ -14,10 +14,8 @@ interface Plot {
 }
 
 /**
- * A timeline as a mermaid chart for where no picture can be shown: at most {@link POINTS} points per line, alternating
- * between the lowest and the highest of an interval, so that neither a peak nor a valley is lost. The title names the
- * colours because older mermaid versions draw no legend; each contrasts with a white and with a dark page. Null when
- * there is nothing to draw. The code fence is the caller's.
+ * A timeline as a mermaid chart without its fence; null when there is nothing to draw. The title names the colours
+ * because older mermaid versions draw no legend; each colour contrasts with a white and with a dark page.
  */
 export function renderMermaid(given: Timeline): string | null {
   const timeline = withUsableLimits(given);
@@ -70,9 +68,8 @@ export function renderMermaid(given: Timeline): string | null {
 }
 
 /**
- * Exactly `points` values evenly over the time: the lowest and the highest of each interval in their order of
- * appearance. An interval without samples repeats its neighbour because mermaid draws no gaps. Null when nothing is
- * finite.
+ * Exactly `points` values evenly over the time: the lowest and the highest of each interval in their order, so that no
+ * extreme is lost. An empty interval repeats its neighbour because mermaid draws no gaps. Null when nothing is finite.
  */
 function alternatingExtremes(
   time_s: ArrayLike<number>,

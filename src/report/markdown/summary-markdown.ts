@@ -1,6 +1,6 @@
 import { plural } from "../../core/text.ts";
 import type { GateReport } from "../documents/model.ts";
-import { urgency, worstScenario } from "../urgency.ts";
+import { byUrgency, worstScenario } from "../urgency.ts";
 import { costText, countedNotes } from "../wording.ts";
 import { policyText } from "./acceptance.ts";
 import { SIGN } from "./checks.ts";
@@ -25,10 +25,7 @@ export interface SummaryOptions extends PictureOptions {
 const DEFAULT_MAX_CHARS = 60_000;
 const MAX_WARNINGS = 10;
 
-/**
- * The text of the job summary and of a single job's comment, as GitHub-flavoured markdown: the verdict, the picture,
- * the checks and their reasons, and what to do. A pass stays short, with everything else folded.
- */
+/** The job summary and a single job's comment in GitHub-flavoured markdown; the details of a pass are folded. */
 export function renderSummary(report: GateReport, options: SummaryOptions = {}): string {
   const parts: Part[] = [{ kind: "title", at: 0, text: title(report, options) }];
   parts.push(...notesParts(options.notes ?? []));
@@ -46,7 +43,7 @@ interface ReportContext extends SummaryOptions {
 
 /** The parts of one report between its title and its footer. */
 export function reportParts(report: GateReport, context: ReportContext): Part[] {
-  const scenarios = [...report.scenarios].sort((a, b) => urgency(a) - urgency(b));
+  const scenarios = byUrgency(report.scenarios);
   const only = scenarios.length === 1;
   const shown = worstScenario(report);
   const parts: Part[] = [];

@@ -5,6 +5,7 @@ import { formatBytes, formatBytesDelta } from "../../core/units.ts";
 import { median } from "../../stats/order-statistics.ts";
 import type { Judgement } from "../../verdict/judgement.ts";
 import { renderJudgementTerminal } from "./terminal.ts";
+import { alignRows, cell } from "./terminal-table.ts";
 
 interface ComparisonSide {
   readonly name: string;
@@ -29,10 +30,6 @@ function medianOf(side: Measurements, key: string, feature: Feature): number | n
 const sideText = ({ name, measurements }: ComparisonSide): string =>
   `${escapeTerminal(name)} (${plural(measurements.runs.length, "run")})`;
 
-function cell(value: number | null): string {
-  return value === null ? "unknown" : formatBytes(value);
-}
-
 /** Both sides in one small table (medians over their runs), then the judgement. */
 export function renderComparisonTerminal(
   sides: { readonly a: ComparisonSide; readonly b: ComparisonSide },
@@ -40,24 +37,19 @@ export function renderComparisonTerminal(
   options: { readonly color: boolean; readonly width: number },
 ): string {
   const { a, b } = sides;
-  const keys = [
-    ...new Set([...a.measurements.runs, ...b.measurements.runs].flatMap(({ series }) => series.map(seriesKey))),
-  ].sort();
+  const runs = [...a.measurements.runs, ...b.measurements.runs];
+  const keys = [...new Set(runs.flatMap(({ series }) => series.map(seriesKey)))].sort();
+  const size = (value: number | null) => (value === null ? "unknown" : formatBytes(value));
   const rows = keys.flatMap((key) =>
     (["peak_bytes", "growth_bytes"] as const).map((feature) => {
       const left = medianOf(a.measurements, key, feature);
       const right = medianOf(b.measurements, key, feature);
       const delta = left === null || right === null ? "" : formatBytesDelta(right - left);
-      return [escapeTerminal(key), feature === "peak_bytes" ? "peak" : "growth", cell(left), cell(right), delta];
+      return [escapeTerminal(key), feature === "peak_bytes" ? "peak" : "growth", size(left), size(right), delta];
     }),
   );
-  const table = [["series", "", "A", "B", "difference"], ...rows];
-  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...table.map((row) => (row[column] ?? "").length)));
-  const lines = table.map((row) =>
-    row
-      .map((text, column) => (column < 2 ? text.padEnd(widths[column] ?? 0) : text.padStart(widths[column] ?? 0)))
-      .join("  "),
-  );
+  const table = [["series", "", "A", "B", "difference"], ...rows].map((row) => row.map((text) => cell(text)));
+  const lines = alignRows(table, [false, false, true, true, true]);
   return [`A  ${sideText(a)}`, `B  ${sideText(b)}`, "", ...lines, "", renderJudgementTerminal(judgement, options)].join(
     "\n",
   );

@@ -1,7 +1,7 @@
 import type { ScenarioReport } from "../documents/model.ts";
 import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "../phase-text.ts";
 import type { Paint } from "./ansi.ts";
-import { alignRows, cell, clip, safe, wrapText } from "./terminal-table.ts";
+import { alignRows, cell, clip, noteLines, safe } from "./terminal-table.ts";
 
 const MAX_PHASES = 16;
 
@@ -17,10 +17,5 @@ export function phaseLines(scenario: ScenarioReport, paint: Paint, width: number
   });
   const head = PHASE_COLUMNS.map((name, i) => cell(i === 0 ? `  ${name}` : name, paint.dim));
   const notes = phaseNotes(memory, memory.phases.length - shown.length);
-  return [
-    ...alignRows([head, ...rows], PHASE_RIGHT),
-    ...notes
-      .flatMap((note) => wrapText(`  ${safe(note)}`, width, "    "))
-      .map((line) => paint.dim(`  ${line.trimStart()}`)),
-  ];
+  return [...alignRows([head, ...rows], PHASE_RIGHT), ...noteLines(notes, paint, width)];
 }

@@ -1,4 +1,5 @@
 import { escapeTerminal } from "../../core/escape.ts";
+import type { Paint } from "./ansi.ts";
 
 /** A cell: what is printed, and how wide it is without colours. */
 export interface Cell {
@@ -81,4 +82,11 @@ export function wrapText(text: string, width: number, indent: string): string[] 
   }
   if (line !== "") lines.push(line);
   return lines;
+}
+
+/** Dimmed notes below a table, wrapped and indented. */
+export function noteLines(notes: readonly string[], paint: Paint, width: number): string[] {
+  return notes
+    .flatMap((note) => wrapText(`  ${safe(note)}`, width, "    "))
+    .map((line) => paint.dim(`  ${line.trimStart()}`));
 }

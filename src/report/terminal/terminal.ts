@@ -25,7 +25,7 @@ import { acceptedNote, policyNotes } from "./acceptance.ts";
 import { type Paint, painter, paintVerdict } from "./ansi.ts";
 import { findingLines } from "./findings.ts";
 import { phaseLines } from "./phases.ts";
-import { alignRows, cell, clip, safe, usableWidth, wrapText } from "./terminal-table.ts";
+import { alignRows, cell, clip, noteLines, safe, usableWidth, wrapText } from "./terminal-table.ts";
 
 interface TerminalOptions {
   readonly color: boolean;
@@ -39,9 +39,7 @@ const MAX_CHECKS = 16;
 const TAIL_LINES = 12;
 const MAX_WIDTH = 120;
 
-/**
- * The output of `run` and `show`: for each scenario its verdict, its checks, its memory over time, and what to do next.
- */
+/** The output of `run` and `show`: for each scenario its verdict, checks, memory over time, and what to do next. */
 export function renderTerminal(report: GateReport, options: TerminalOptions): string {
   const paint = painter(options.color);
   const width = usableWidth(options.width, MAX_WIDTH);
@@ -83,10 +81,7 @@ function scenarioBlock(
   if (found.length > 0) lines.push(...found, "");
   const phases = phaseLines(scenario, paint, width);
   if (phases.length > 0) lines.push(...phases, "");
-  if (judgement !== null) {
-    const notes = judgementNotes(judgement, paint, width);
-    if (notes.length > 0) lines.push(...notes);
-  }
+  if (judgement !== null) lines.push(...judgementNotes(judgement, paint, width));
   const accepted = acceptedNote(scenario);
   if (accepted !== null) lines.push(...wrapText(`  ${safe(accepted)}`, width, "    "));
   lines.push(paint.dim(clip(`  ${safe(baselineText(scenario))}`, width)));
@@ -171,9 +166,7 @@ function judgementNotes(judgement: Judgement, paint: Paint, width: number): stri
     const prefix = difference.kind === "identity" ? "Environment differs: " : "Context differs: ";
     notes.push(prefix + differenceText(difference));
   }
-  return notes.flatMap((note) =>
-    wrapText(`  ${safe(note)}`, width, "    ").map((line) => paint.dim(`  ${line.trimStart()}`)),
-  );
+  return noteLines(notes, paint, width);
 }
 
 function errorLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {

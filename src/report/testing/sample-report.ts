@@ -13,10 +13,7 @@ import {
   type Verdict,
 } from "../documents/model.ts";
 
-/**
- * Reports with the numbers of a realistic run, for the tests of the renderers: a small training script on a GPU whose
- * change keeps one activation per step. Same seed, same bytes.
- */
+/** Reports for tests of the renderers: a training script that keeps memory per step. Same seed, same bytes. */
 
 interface CurveOptions {
   readonly seed?: number;

@@ -5,13 +5,9 @@ export interface Line {
 }
 
 /**
- * Thin a series to `columns` pixel columns. The first, lowest, highest and last sample of every column are kept in
- * their order and at their times, so that no extreme is lost and the line looks like the full one (the M4 aggregation
- * of Jugel et al., VLDB 2014). A gap (NaN) narrower than a column is invisible and is bridged; a wider one is kept. At
- * most `5 * columns` points for ascending times.
- *
- * @param from seconds at the left edge of the first column
- * @param to seconds at the right edge of the last column
+ * Thin a series to `columns` pixel columns between the seconds `from` and `to`: the first, lowest, highest and last
+ * sample of every column are kept, so that the line looks like the full one (M4, Jugel et al., VLDB 2014). A gap (NaN)
+ * narrower than a column is bridged; a wider one is kept. At most `5 * columns` points for ascending times.
  */
 export function decimate(line: Line, from: number, to: number, columns: number): Line {
   const { time_s, bytes } = line;

@@ -7,10 +7,9 @@ const PALETTE_SIZE = 256;
 const GROUPS = 4096;
 
 /**
- * Encode opaque RGBA pixels (4 bytes each, rows from the top) as an 8-bit indexed PNG. Pixels are grouped by the upper
- * four bits of their channels. The 256 largest groups become the palette with their mean colours; the other groups use
- * the nearest of these. A chart has fewer groups, so no visible difference is lost, at a third of the size of true
- * colour.
+ * Encode opaque RGBA pixels (4 bytes each, rows from the top) as an 8-bit indexed PNG, a third of the size of true
+ * colour. The palette is the mean colours of the 256 largest groups of pixels with equal upper four bits per channel;
+ * other groups use the nearest. A chart has fewer groups, so no visible difference is lost.
  */
 export function encodeIndexedPng(rgba: Uint8Array, width: number, height: number): Uint8Array {
   const groups = new Uint16Array(width * height);

@@ -1,5 +1,5 @@
 import type { ScenarioReport } from "../documents/model.ts";
-import { urgency } from "../urgency.ts";
+import { byUrgency } from "../urgency.ts";
 
 /** Points of all stored timelines together: about 20 MB of JSON, a third of the size limit of a report. */
 const MAX_POINTS = 1_000_000;
@@ -8,8 +8,8 @@ const MAX_POINTS = 1_000_000;
 const STORED_POINTS = 800;
 
 /**
- * The scenarios, the least urgent without their timelines where all together have more than `most` points, so that a
- * report of hundreds of legs can be read back. The run directories still contain the samples.
+ * The scenarios, the least urgent without timelines where all have more than `most` points, so that the report of
+ * hundreds of legs can be read back. The run directories still contain the samples.
  */
 export function withBoundedTimelines(
   scenarios: readonly ScenarioReport[],
@@ -17,7 +17,7 @@ export function withBoundedTimelines(
 ): readonly ScenarioReport[] {
   let left = most;
   const kept = new Set<ScenarioReport>();
-  for (const scenario of [...scenarios].sort((a, b) => urgency(a) - urgency(b))) {
+  for (const scenario of byUrgency(scenarios)) {
     const points = (scenario.timeline?.series ?? []).reduce(
       (sum, { time_s }) => sum + 2 * Math.min(time_s.length, STORED_POINTS),
       0,

@@ -1,9 +1,6 @@
 import type { Verdict } from "../documents/model.ts";
 
-/**
- * Colours of every picture. The line colours are Okabe and Ito's set, which all common kinds of colour blindness can
- * distinguish. Every line also differs in width or dash, so that none depends on colour alone.
- */
+/** Line styles in Okabe and Ito's colours, safe for colour blindness; they differ in width or dash as well. */
 export const LINE_STYLES = [
   { color: "#0072b2", width: 3, dash: "" },
   { color: "#cc79a7", width: 2, dash: "" },

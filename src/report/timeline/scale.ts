@@ -10,10 +10,7 @@ export interface Ticks {
 
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
 
-/**
- * Ticks on a binary byte axis from `low` to `high`. The step is a power of two (512 MiB, 1 GiB, 2 GiB), so that every
- * label is short. There are between half of `count` and `count` intervals.
- */
+/** Between half of `count` and `count` ticks on a byte axis; the step is a power of two, so that labels are short. */
 export function byteTicks(low: number, high: number, count: number): Ticks {
   const raw = Math.max((high - low) / count, 1 / 1024);
   const step = Math.max(2 ** Math.ceil(Math.log2(raw)), 1);
@@ -38,9 +35,7 @@ const TIME_UNITS = [
   { name: "d", seconds: 86400, upTo: Number.POSITIVE_INFINITY, steps: [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
 ] as const;
 
-/**
- * Ticks on a time axis from 0 to `high` seconds, in one unit throughout ("20 s", "0.5 h"); at most `count` intervals.
- */
+/** Ticks on a time axis from 0 to `high` seconds in one unit ("20 s", "0.5 h"); at most `count` intervals. */
 export function timeTicks(high: number, count: number): Ticks {
   const unit = TIME_UNITS.find((candidate) => high <= candidate.upTo) ?? TIME_UNITS[4];
   const raw = high / unit.seconds / count;

@@ -3,7 +3,7 @@ import { escapeHtml } from "../../core/escape.ts";
 import { readAsset } from "../assets.ts";
 import type { GateReport, ScenarioReport } from "../documents/model.ts";
 import { nextSteps } from "../next-steps.ts";
-import { urgency } from "../urgency.ts";
+import { byUrgency } from "../urgency.ts";
 import {
   baselineText,
   checkCells,
@@ -24,12 +24,11 @@ const MAX_CHECKS = 200;
 const MAX_FINDINGS = 50;
 
 /**
- * The whole report as one HTML page that works offline: interactive charts (drag to zoom, double-click to reset, values
- * under the pointer, series to hide), checks and findings. The page loads nothing: its content security policy allows
- * only its two scripts and two styles, by their digests.
+ * The whole report as one HTML page that works offline, with interactive charts. It loads nothing: its content security
+ * policy allows only its two scripts and two styles, by their digests.
  */
 export function renderTimelineHtml(report: GateReport): string {
-  const scenarios = [...report.scenarios].sort((a, b) => urgency(a) - urgency(b));
+  const scenarios = byUrgency(report.scenarios);
   const library = readAsset("uPlot.iife.min.js").toString("utf8");
   const viewer = readAsset("timeline-viewer.js").toString("utf8");
   const libraryStyle = readAsset("uPlot.min.css").toString("utf8");

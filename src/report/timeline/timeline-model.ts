@@ -1,5 +1,6 @@
 import { formatBytes } from "../../core/units.ts";
 import type { Timeline, TimelineSeries } from "../documents/model.ts";
+import { known } from "../documents/payload.ts";
 import { indexOfPeak } from "./decimate.ts";
 
 /** Series drawn as lines; of the others only the highest is named. */
@@ -22,8 +23,7 @@ export interface RankedTimeline {
 
 /**
  * The series by importance. The main series is the one the verdict is about, or that of the baseline's band, or the
- * gating series with the highest peak. Then come the other gating series, then those of the main series' rank and
- * device, then the rest, each by peak.
+ * gating one with the highest peak. Then other gating series, those of its rank and device, the rest, each by peak.
  */
 export function rankSeries(timeline: Timeline): RankedTimeline {
   const all = timeline.series.map((series): RankedSeries => {
@@ -52,12 +52,8 @@ function sameSeries(a: { rank: number; device: string; metric: string }, b: type
 
 /** The timeline without limits that are not finite: such a limit is unknown. */
 export function withUsableLimits(timeline: Timeline): Timeline {
-  const usable = (bytes: number | null) => (bytes !== null && Number.isFinite(bytes) ? bytes : null);
-  return {
-    ...timeline,
-    budget_bytes: usable(timeline.budget_bytes),
-    threshold_bytes: usable(timeline.threshold_bytes),
-  };
+  const { budget_bytes: budget, threshold_bytes: threshold } = timeline;
+  return { ...timeline, budget_bytes: known(budget), threshold_bytes: known(threshold) };
 }
 
 /** The label of a series: its metric, with rank and device where the timeline has several. */

@@ -12,18 +12,12 @@ async function loadEngine(): Promise<typeof import("@resvg/resvg-wasm")> {
   return resvg;
 }
 
-/**
- * A timeline as a PNG of 1200x500 pixels, drawn without a browser or system fonts.
- * @throws GateError ASSET_MISSING when the installation is incomplete
- */
+/** A timeline as a PNG of 1200x500 pixels, drawn without a browser or system fonts; throws ASSET_MISSING. */
 export async function renderTimelinePng(timeline: Timeline): Promise<Uint8Array> {
   return svgToPng(renderTimelineSvg(timeline));
 }
 
-/**
- * An SVG document as an indexed PNG of the same size, in the shipped font.
- * @throws GateError ASSET_MISSING when the installation is incomplete
- */
+/** An SVG document as an indexed PNG of the same size, in the shipped font; throws ASSET_MISSING. */
 export async function svgToPng(svg: string): Promise<Uint8Array> {
   engine ??= loadEngine();
   const { Resvg } = await engine;

@@ -17,10 +17,7 @@ const TICK_SIZE = 17;
 const SUBTITLE_SIZE = 19;
 const SUBTITLE_LINE = 26;
 
-/**
- * A timeline as a self-contained SVG document in the font family "DejaVu Sans": candidate, baseline band, limits,
- * verdict and peak. Outside text is escaped and cut to its room.
- */
+/** A timeline as a self-contained SVG document in the font "DejaVu Sans"; outside text is escaped and cut. */
 export function renderTimelineSvg(given: Timeline): string {
   const timeline = withUsableLimits(given);
   const ranked = rankSeries(timeline);
