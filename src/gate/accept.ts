@@ -9,10 +9,7 @@ import { keptSession } from "../measure/session/session.ts";
 import { readBundle } from "../report/bundle/bundle.ts";
 import type { ScenarioReport } from "../report/documents/model.ts";
 
-/**
- * The successful candidate runs of a scenario, as they are judged; ranks that were measured separately are runs of
- * their job.
- */
+/** The successful candidate runs of a scenario, as judged; ranks measured separately are runs of their job. */
 function acceptedRuns(scenario: ScenarioReport, timeIso: string): readonly NewRun[] {
   const measured = scenario.runs.flatMap(({ role, info, analysis }) => {
     const ok = info.exit.kind === "exited" && info.exit.code === 0;

@@ -12,10 +12,7 @@ export function overallVerdict(verdicts: readonly Verdict[]): Verdict {
   return ORDER.find((verdict) => verdicts.includes(verdict)) ?? "unjudged";
 }
 
-/**
- * The verdict of a report: that of its scenarios, and at most a warning while a change of the gate's own settings is
- * not accepted.
- */
+/** The worst verdict of the scenarios; at least a warning while a change of the gate's settings is not accepted. */
 export function reportVerdict(
   report: Pick<GateReport, "policy_changes" | "policy_accepted"> & {
     readonly scenarios: readonly Pick<ScenarioReport, "word">[];
@@ -35,10 +32,7 @@ export function failsByBudgetOrOom(report: ScenarioReport): boolean {
   return (report.judgement?.checks ?? []).some(isHardBreach);
 }
 
-/**
- * Exit status of `run` by the contract's order: 130, 4 by OOM or breached budget, 1, 4, 6, 0. A warning is shown and
- * passes: a job must not fail because of it.
- */
+/** Exit status of `run` by the contract's order: 130, 4 by OOM or breached budget, 1, 4, 6, 0. A warning passes. */
 export function exitCodeOf(
   scenarios: readonly ScenarioReport[],
   unjudged: UnjudgedMode,

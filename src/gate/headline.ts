@@ -7,9 +7,7 @@ const SEVERITY = { fail: 0, unjudged: 1, warn: 2, pass: 3 } as const;
 /** Growth comes before the peak that it causes. */
 const KIND = { oom: 0, growth: 1, class: 2, peak: 3, budget: 3 } as const;
 
-/**
- * The check that decided: the worst verdict first, gating before advisory, growth before peak, allocator before pages.
- */
+/** The check that decided: worst verdict first, gating before advisory, growth before peak, allocator before pages. */
 export function decidingCheck(checks: readonly Check[]): Check | null {
   const order = (check: Check): readonly number[] => [
     SEVERITY[check.verdict],

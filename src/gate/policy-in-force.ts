@@ -84,10 +84,7 @@ export async function policyInForce(request: GateRequest, ports: GatePorts): Pro
   };
 }
 
-/**
- * A scenario that is defined differently in the base commit cannot be verified, so it does not pass. A fail stays a
- * fail.
- */
+/** A scenario defined differently in the base commit cannot be verified, so it cannot pass; a fail stays a fail. */
 export function withoutUnverifiablePass(report: ScenarioReport, { redefined }: PolicyInForce): ScenarioReport {
   if (!redefined.has(report.scenario) || report.judgement === null) return report;
   if (report.word !== "pass" && report.word !== "warn") return report;

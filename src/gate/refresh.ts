@@ -52,9 +52,7 @@ const TAIL_LINES = 12;
 const PRINTED_LAST = "It printed last:";
 const MARGIN = "\n  │ ";
 
-/**
- * The last line that the failed run of a refresh printed; null where it printed nothing, or the error is another one.
- */
+/** The last line that the failed run of a refresh printed; null when there is none, or the error is another one. */
 export function lastPrinted({ hint }: GateError): string | null {
   return hint?.startsWith(PRINTED_LAST) ? (hint.split(MARGIN).at(-1)?.trim() ?? null) : null;
 }

@@ -21,10 +21,7 @@ function deathOf(exit: ExitState): string | null {
   return exit.kind === "signaled" ? `was ended by ${exit.signal}` : null;
 }
 
-/**
- * Translate the state of the measured command into an ending with a stable code and a message.
- * @param oom what is known of memory having run out
- */
+/** The ending of the measured command, with a stable code and message. @param oom evidence of running out of memory */
 export function runEnding(exit: ExitState, oom?: OutOfMemory): RunEnding {
   const death = oom?.certainty === "established" ? deathOf(exit) : null;
   if (death !== null) {

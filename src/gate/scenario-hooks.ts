@@ -3,9 +3,7 @@ import type { FinishedRun } from "./one-run.ts";
 
 /** What a caller of the gate changes in how each scenario is measured and judged. */
 export interface ScenarioHooks {
-  /**
-   * Candidate runs before the first judgement, at least 1; asked after the first run, which reports the environment.
-   */
+  /** Candidate runs before the first judgement, at least 1; called after the first run, which has the environment. */
   readonly candidateRuns: (scenario: ScenarioRequest, first: FinishedRun) => number | Promise<number>;
   /** Called with these runs, all ended well, before the baseline is read. Must not throw. */
   readonly measured: (scenario: ScenarioRequest, runs: readonly FinishedRun[]) => void | Promise<void>;

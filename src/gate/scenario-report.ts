@@ -114,10 +114,7 @@ export function judgedScenario(
   };
 }
 
-/**
- * A scenario whose command failed or was interrupted: never judged on peak or growth. What it used before it failed
- * still counts against absolute budgets and out-of-memory.
- */
+/** A scenario whose command failed or was interrupted: only absolute budgets and out-of-memory are judged. */
 export function failedScenario(run: ScenarioFacts, last: FinishedRun): ReportedScenario {
   const error =
     last.ending.kind === "failed"
@@ -151,10 +148,7 @@ export function failedScenario(run: ScenarioFacts, last: FinishedRun): ReportedS
   };
 }
 
-/**
- * A scenario that was ended from outside before it could be judged. A cancelled one is an error; one whose time was
- * over still counts against absolute budgets.
- */
+/** A scenario ended from outside: an error when cancelled; out of time, absolute budgets still count. */
 export function stoppedScenario(
   run: ScenarioFacts,
   stopped: FinishedRun | null,

@@ -40,10 +40,7 @@ export interface NightlyScenario {
   /** The runs of this session. */
   readonly night: Measurements;
   readonly entry: NightlyEntry;
-  /**
-   * The session's own change of a record, for a copy of the store that is written elsewhere; null when nothing was
-   * stored.
-   */
+  /** The session's own change of a record, for a copy of the store written elsewhere; null when nothing was stored. */
   readonly change: ((current: BaselineRecord | null) => BaselineRecord) | null;
 }
 
@@ -74,9 +71,7 @@ interface NightlyOptions {
   readonly warn: (message: string) => void;
 }
 
-/**
- * Runs of the first session, enough for a baseline, and of each further one: more sessions are better than more runs.
- */
+/** Runs of the first session, enough for a baseline, and of each further one: more sessions beat more runs. */
 const FIRST_SESSION_RUNS = 5;
 const SESSION_RUNS = 2;
 
@@ -99,10 +94,7 @@ interface Session {
 class Sessions implements ScenarioHooks {
   readonly #options: NightlyOptions;
   readonly #ports: GatePorts;
-  /**
-   * Whether a session joins the baseline depends on the comparison with it, which a breach of the anchor must not cut
-   * short.
-   */
+  /** A breach of the anchor must not cut short the comparison that decides whether a session joins the baseline. */
   readonly anchorAsksForRuns = false;
   readonly all = new Map<string, Session>();
 

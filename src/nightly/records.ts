@@ -31,9 +31,7 @@ function withoutSession(record: BaselineRecord, session: string): BaselineRecord
 /** Maximum number of sessions that wait for approval in a record, whose size is limited. */
 const MAX_HELD_SESSIONS = 3;
 
-/**
- * The record with only the newest sessions without approval: a month of failing nights must not push the baseline out.
- */
+/** The record with only the newest unapproved sessions: a month of failing nights must not push the baseline out. */
 function withFewHeld(record: BaselineRecord): BaselineRecord {
   const current = record.epochs.at(-1);
   if (current === undefined) return record;

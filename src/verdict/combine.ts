@@ -25,8 +25,7 @@ function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
     checks.some((one) => one.kind === "class" && one.verdict === "fail" && sameSeries(one, check));
   // A leak explains the peak it causes, so its growth comes first.
   const order = (check: Check) => (check.kind === "oom" ? 0 : check.kind === "growth" && leaks(check) ? 1 : 2);
-  // One gate over several ranks counts the pages of all of them to its own rank; an allocator's level belongs to one
-  // rank.
+  // One gate over several ranks counts all their pages to its own rank; an allocator's level belongs to one rank.
   const pages = (check: Check) => (check.metric === "allocated" ? 0 : 1);
   const named = (check: Check) =>
     `${describeSeries(check, ranks)}${check.kind === "growth" && leaks(check) ? " leaks" : ""}: ${check.reason}`;
@@ -52,10 +51,7 @@ function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
   return `${plural(gates.length, "gating check")} within ${gates.length === 1 ? "its limit" : "their limits"}${least}`;
 }
 
-/**
- * The judgement of all checks. Once one check has failed for good, no more runs are asked for: they cost minutes and
- * cannot change the verdict.
- */
+/** The judgement of all checks. After a final fail no more runs are asked for: they cost minutes and change nothing. */
 export function combine(given: readonly Check[], fingerprint: readonly FingerprintDifference[]): Judgement {
   const failedForGood = given.some(({ gating, verdict, confirmed }) => gating && verdict === "fail" && confirmed);
   const checks = failedForGood ? given.map((one) => ({ ...one, needs_more_runs: 0, needs_base_runs: 0 })) : given;

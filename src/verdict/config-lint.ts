@@ -7,10 +7,7 @@ import { peakMargin, peaks } from "./peak-rule.ts";
 import type { Budget, Policy } from "./policy.ts";
 import { describeSeries, indexSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
 
-/**
- * Why a budget will fail by chance: it is below the highest baseline peak plus one margin. Null when it is not, or when
- * the baseline has too few runs.
- */
+/** Why a budget is likely to fail by chance: below the highest baseline peak plus a margin. Null when it is not. */
 export function budgetNoise(
   key: SeriesKey,
   budget: Budget,

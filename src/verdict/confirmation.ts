@@ -9,9 +9,7 @@ export function falseAlarmRate(above: number, runs: number): number {
   return (above + Math.sqrt(above) + 1) / (runs + 2);
 }
 
-/**
- * Consecutive candidate runs above the threshold that are a breach with a false alarm probability of at most `alpha`.
- */
+/** Consecutive runs above the threshold that are a breach with a false alarm probability of at most `alpha`. */
 export function confirmations(rate: number, alpha: number, max: number): number {
   const wanted = rate >= 1 ? max : Math.ceil(Math.log(alpha) / Math.log(rate));
   return Math.max(MIN_CONFIRMATIONS, Math.min(max, wanted));

@@ -14,10 +14,7 @@ export interface Difference {
   readonly token: string;
 }
 
-/**
- * Sizes are counted in eighths of an octave (9 %): coarse enough that measuring again changes little, and fine enough
- * that a regression a fifth larger is another difference.
- */
+/** Buckets of 9 %: coarse enough for repeated runs, fine enough that a regression a fifth larger is another one. */
 const BUCKETS_PER_OCTAVE = 8;
 
 /**
@@ -68,10 +65,7 @@ function bucketOf({ candidate_bytes, threshold_bytes, baseline_bytes }: Check): 
   return Math.min(999, Math.floor(BUCKETS_PER_OCTAVE * Math.log2(size)));
 }
 
-/**
- * Which of the ranks and devices fail; empty when most do, because ranks of one program fail alike, and chance decides
- * which of them stays just below its limit.
- */
+/** Which ranks and devices fail; empty when most do: ranks fail alike, and chance keeps some just below the limit. */
 function mask(checks: readonly Check[]): string {
   const ordered = [...checks].sort((a, b) => a.rank - b.rank || (a.device < b.device ? -1 : 1));
   const failed = ordered.filter(({ verdict }) => verdict === "fail").length;

@@ -40,10 +40,7 @@ function observedLength(runs: readonly MeasuredSeries[], horizon: Horizon): numb
   return lengths.length === 0 ? null : median(lengths);
 }
 
-/**
- * A baseline run at the horizon. A run stored with its growth but without a slope is taken to be as long as the
- * candidate's.
- */
+/** A baseline run at the horizon. One stored without a slope is taken to be as long as the candidate's run. */
 function projectedBaseline(series: MeasuredSeries, horizon: Horizon, length: number | null): number | null {
   const known = projectedGrowth(series, horizon);
   const growth = observedGrowth(series);
@@ -51,10 +48,7 @@ function projectedBaseline(series: MeasuredSeries, horizon: Horizon, length: num
   return (growth / length) * (horizon.kind === "steps" ? horizon.steps : horizon.seconds);
 }
 
-/**
- * The growths to compare: at the horizon, where one is set and both sides can be projected to it, otherwise over the
- * observed span. One comparison never mixes the two.
- */
+/** The growths to compare: all at the horizon where both sides can be projected to it, otherwise all as observed. */
 function growths(context: RelativeContext): Growths {
   const wanted = applicableHorizon(
     context.candidate.map(({ series }) => series),
@@ -83,10 +77,7 @@ export function hasGrowth(runs: readonly SeriesRun[]): boolean {
   return runs.some(({ series }) => observedGrowth(series) !== null);
 }
 
-/**
- * Growth of one series against the growth of the baseline's runs. Warm-up, filling caches and steps do no harm, because
- * the baseline has them too.
- */
+/** Growth of a series against the baseline's, which has the same warm-up, filling caches and steps. */
 export function growthRule(context: RelativeContext): Check {
   const { horizon, candidate, baseline } = growths(context);
   const level = Math.abs(median(peaks(context.baseline).map(({ value }) => value)) || 0);

@@ -28,10 +28,7 @@ export interface JudgeInput {
   readonly baseRunsPossible: boolean;
   /** False once no further candidate run is possible, so that none is asked for. Default true. */
   readonly moreRunsPossible?: boolean;
-  /**
-   * False when the user wants no comparison with a baseline: only budgets, the anchor, out-of-memory and a leak that
-   * needs no comparison are checked. Default true.
-   */
+  /** False: only budgets, the anchor, out-of-memory and a leak that needs no baseline are checked. Default true. */
   readonly baselineWanted?: boolean;
 }
 

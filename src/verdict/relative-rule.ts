@@ -56,10 +56,7 @@ export type RelativeOutcome =
       readonly inSession: Level;
       readonly needsBaseRuns: number;
     } & Judged)
-  /**
-   * All runs exceed the historic threshold, but a session without a change may too, and the base did not run in this
-   * one.
-   */
+  /** All runs exceed the historic threshold, as an unchanged session may, and the base did not run in this one. */
   | ({
       readonly kind: "session-unknown";
       readonly value: number;
@@ -162,8 +159,7 @@ export function judgeRelative(input: RelativeInput): RelativeOutcome {
   }
   if (breaching.length < wanted) return breach(1, 0, false, falseAlarmProbability(rate, breaching.length));
 
-  // A fail needs runs of the base commit in this session, and enough runs to exclude a level that the base seldom
-  // reaches.
+  // A fail needs base runs in this session, and enough runs to exclude a level that the base seldom reaches.
   const known = pool.length === elsewhere.length ? [...elsewhere, ...here] : pool;
   const lowestYet = Math.min(...breaching);
   const reaching = known.filter((b) => b >= lowestYet && b <= median(breaching) + level.margin).length;

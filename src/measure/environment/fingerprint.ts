@@ -66,10 +66,7 @@ function image(env: Readonly<Record<string, string>>): string | null {
   return env.ImageOS && env.ImageVersion ? `${env.ImageOS} ${env.ImageVersion}` : null;
 }
 
-/**
- * Version of the Python the command would start: of `argv[0]` when that is a Python, else of `python3` on its PATH.
- * Null when there is none or it does not answer.
- */
+/** Version of the Python the command would start: `argv[0]` if it is one, else `python3` on its PATH; null if none. */
 export async function pythonVersion(
   argv0: string,
   cwd: string,
@@ -96,10 +93,7 @@ export async function pythonVersion(
 /** What runs on the devices of a vendor, in the order in which it speaks for a machine that has several. */
 const BACKENDS = { nvml: "cuda", amd: "rocm", intel: "xpu", apple: "mps" } as const;
 
-/**
- * The devices that identify a machine: instances rather than the GPU they are part of, and no integrated graphics,
- * which every laptop has and hardly any job uses (except Apple's).
- */
+/** The devices that identify a machine: instances rather than their GPU, and no integrated graphics except Apple's. */
 function identifyingDevices(devices: readonly DeviceReport[]): readonly DeviceReport[] {
   const split = new Set(devices.map(({ parent }) => parent ?? null));
   return devices.filter((device) => {

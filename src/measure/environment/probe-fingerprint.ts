@@ -69,10 +69,7 @@ function allocatorSettings(fromEnvironment: Fingerprint[string], own: string | n
   return settings === null || settings === "default" ? own : `${settings}; ${own}`;
 }
 
-/**
- * The fingerprint completed with the reports of the probes: framework, backend in use, its devices, allocator settings,
- * world size. Without a framework in any process, nothing changes.
- */
+/** The fingerprint with what the probes reported; unchanged when no process has a framework. */
 export function completedFingerprint(
   fingerprint: Fingerprint,
   processes: readonly ProbeProcess[],

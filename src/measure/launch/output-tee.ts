@@ -1,9 +1,7 @@
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/**
- * Once all writers have ended, the rest of the pipe arrives at once; a process that keeps it open longer is not ours.
- */
+/** Once all writers ended, the rest of the pipe arrives at once; a process that keeps it open longer is not ours. */
 const DRAIN_MS = 500;
 
 type Sink = ((chunk: Uint8Array) => void) | null;

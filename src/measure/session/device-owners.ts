@@ -48,10 +48,7 @@ function listedOn({ lists }: Pick<RecordFile, "lists">): ReadonlyMap<number, Rea
   return found;
 }
 
-/**
- * Devices that their processes cannot distinguish, found by the driver's lists: a process with one such device that is
- * listed on exactly one further device uses that one.
- */
+/** For devices that processes cannot distinguish: the only device on whose driver's list the process appears. */
 export function withListedDevices(
   processes: readonly ProbeProcess[],
   drivers: readonly DeviceReport[],

@@ -46,10 +46,7 @@ function elasticSession(env: Environment): string | null {
   return id === null || id === "none" ? null : `torchrun-${namePart(id)}`;
 }
 
-/**
- * Open MPI numbers its jobs from the launcher's process id; the launcher's address distinguishes two with the same
- * number.
- */
+/** Open MPI numbers jobs from the launcher's process id; the launcher's address separates two with one number. */
 function mpiSession(env: Environment): string | null {
   const job =
     setting(env, "PMIX_NAMESPACE") ??
@@ -69,10 +66,7 @@ function podSession(env: Environment): string | null {
   return `kubernetes-${namePart(host.slice(0, -index.length - 1))}`;
 }
 
-/**
- * A runner may live within one job of a cluster, and a workflow may start a job of one name every time: of each run its
- * own.
- */
+/** A runner may live within one job of a cluster, and workflows may reuse a job's name, so each run gets its own. */
 function workflowPart(env: Environment): string {
   const run = setting(env, "GITHUB_RUN_ID");
   return run === null ? "" : `-github-${run}-${setting(env, "GITHUB_RUN_ATTEMPT") ?? "1"}`;
@@ -108,8 +102,7 @@ export function sessionId(env: Environment): string {
     // The name must not look like a drawn one.
     return isNamedSession(named) ? named : `named-${named}`;
   }
-  // `mpirun` in a Slurm job starts the ranks of its node without a step, and those of other nodes in a step of its
-  // daemons.
+  // In a Slurm job `mpirun` starts its own node's ranks outside a step, and others in a step of its daemons.
   const mpi = mpiSession(env);
   const inner = setting(env, "OMPI_COMM_WORLD_RANK") === null ? null : mpi;
   const launched = inner ?? slurmSession(env) ?? elasticSession(env) ?? mpi ?? podSession(env);
