@@ -1,6 +1,7 @@
 import type { AnalysisDocument, SeriesAnalysis } from "../analysis/document.ts";
 import { formatBytes, formatBytesDelta } from "../core/units.ts";
 import type { Check, Judgement } from "../verdict/judgement.ts";
+import { sameSeries } from "../verdict/series-index.ts";
 
 const SEVERITY = { fail: 0, unjudged: 1, warn: 2, pass: 3 } as const;
 
@@ -29,11 +30,7 @@ export function decidingCheck(checks: readonly Check[]): Check | null {
 /** The series of a check. */
 function seriesOfCheck(analysis: AnalysisDocument | null, check: Check | null): SeriesAnalysis | null {
   if (analysis === null || check === null) return null;
-  return (
-    analysis.series.find(
-      ({ rank, device, metric }) => rank === check.rank && device === check.device && metric === check.metric,
-    ) ?? null
-  );
+  return analysis.series.find((series) => sameSeries(series, check)) ?? null;
 }
 
 /** "24.9 MiB/s", or per step where steps exist; null when nothing is known. */

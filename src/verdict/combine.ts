@@ -2,7 +2,7 @@ import { plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
 import type { Check, CheckVerdict, FingerprintDifference, Judgement } from "./judgement.ts";
 import { nextRuns } from "./judgement-document.ts";
-import { describeSeries } from "./series-index.ts";
+import { describeSeries, sameSeries } from "./series-index.ts";
 
 /** Fail before unjudged (any gating check) before warn before pass. Without any check the verdict is unjudged. */
 function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): CheckVerdict {
@@ -12,10 +12,6 @@ function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): 
   if (checks.some(({ verdict }) => verdict === "warn")) return "warn";
   // Metrics that do not gate cannot replace those that should have been measured.
   return gates.length === 0 ? "unjudged" : "pass";
-}
-
-function sameSeries(a: Check, b: Check): boolean {
-  return a.rank === b.rank && a.device === b.device && a.metric === b.metric;
 }
 
 function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {

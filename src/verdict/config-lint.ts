@@ -5,7 +5,7 @@ import { spread } from "../stats/spread.ts";
 import { METRIC_SCALES } from "./defaults.ts";
 import { peakMargin, peaks } from "./peak-rule.ts";
 import type { Budget, Policy } from "./policy.ts";
-import { describeSeries, indexSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
+import { describeSeries, indexSeries, type SeriesHistory, type SeriesKey, sameSeries } from "./series-index.ts";
 
 /** Why a budget is likely to fail by chance: below the highest baseline peak plus a margin. Null when it is not. */
 export function budgetNoise(
@@ -14,9 +14,7 @@ export function budgetNoise(
   policy: Policy,
   baseline: readonly SeriesHistory[],
 ): string | null {
-  const history = baseline.find(
-    (one) => one.key.rank === key.rank && one.key.device === key.device && one.key.metric === key.metric,
-  );
+  const history = baseline.find((one) => sameSeries(one.key, key));
   const known = peaks(history?.runs ?? []).map(({ value }) => value);
   if (known.length < policy.minBaselineRuns) return null;
   const margin = peakMargin(key, policy)(median(known), spread(known, METRIC_SCALES[key.metric].quantum));

@@ -4,6 +4,7 @@ import { MIB } from "../core/units.ts";
 import type { Fingerprint, Metric } from "../telemetry/recording/model.ts";
 import type { Acceptance } from "./acceptance.ts";
 import type { Aspect, Check, Judgement, Limit } from "./judgement.ts";
+import { sameSeries } from "./series-index.ts";
 
 /**
  * What failed, as a token that a person can copy into an acceptance: `3f9a2c1d04be-dapb187`. It begins with a hash of
@@ -80,14 +81,7 @@ function mask(checks: readonly Check[]): string {
 function isCoveredByGrowth(check: Check, checks: readonly Check[]): boolean {
   return (
     check.kind === "class" &&
-    checks.some(
-      (other) =>
-        other.kind === "growth" &&
-        other.verdict === "fail" &&
-        other.rank === check.rank &&
-        other.device === check.device &&
-        other.metric === check.metric,
-    )
+    checks.some((other) => other.kind === "growth" && other.verdict === "fail" && sameSeries(other, check))
   );
 }
 

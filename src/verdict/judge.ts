@@ -9,8 +9,9 @@ import { gatingMetrics } from "./gating.ts";
 import { growthRule, hasGrowth, observedGrowth } from "./growth-rule.ts";
 import type { Check, FingerprintDifference, Judgement } from "./judgement.ts";
 import { oomRule } from "./oom-rule.ts";
-import { peakRule, peaks, type RelativeContext } from "./peak-rule.ts";
+import { peakRule, peaks } from "./peak-rule.ts";
 import type { Policy } from "./policy.ts";
+import type { RelativeContext } from "./relative-rule.ts";
 import { indexSeries, knownValues, pairSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
 
 /** Everything a verdict depends on. Same input, same judgement. */
