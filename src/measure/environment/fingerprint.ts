@@ -23,9 +23,15 @@ interface FingerprintInputs {
 }
 
 /** The one value all devices share, or every different one; null where none is known. */
-function common(values: readonly (string | null)[]): string | null {
+export function common(values: readonly (string | null)[]): string | null {
   const known = [...new Set(values.filter((value) => value !== null))].sort();
   return known.length === 0 ? null : known.join(", ");
+}
+
+/** The same of sizes in bytes: a number where all devices share it. */
+export function commonSize(sizes: readonly (number | null)[]): string | number | null {
+  const text = common(sizes.map((bytes) => (bytes === null ? null : String(bytes))));
+  return text !== null && /^\d+$/.test(text) ? Number(text) : text;
 }
 
 /** Allocator variables of the command in one line; "default" when none is set. */
@@ -116,12 +122,10 @@ export const migProfileOf = ({ mig_profile: profile, model }: DeviceReport): str
 export async function collectFingerprint(inputs: FingerprintInputs): Promise<Fingerprint> {
   const { env } = inputs;
   const devices = identifyingDevices(inputs.devices);
-  const models = common(devices.map(({ model }) => model));
-  const memory = common(devices.map(({ total_bytes }) => (total_bytes === null ? null : String(total_bytes))));
   return {
     backend: backendOf(devices),
-    device_model: models,
-    device_memory_bytes: memory !== null && /^\d+$/.test(memory) ? Number(memory) : memory,
+    device_model: common(devices.map(({ model }) => model)),
+    device_memory_bytes: commonSize(devices.map(({ total_bytes }) => total_bytes)),
     mig_profile: common(devices.map(migProfileOf)),
     world_size: inputs.worldSize,
     // Known only to a probe inside the measured process.
