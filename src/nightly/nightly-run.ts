@@ -1,4 +1,3 @@
-import { measuredRun } from "../analysis/measured-run.ts";
 import type { Measurements } from "../analysis/measurements.ts";
 import type { Envelope } from "../baseline/envelope.ts";
 import { fingerprintHash } from "../baseline/identity.ts";
@@ -6,6 +5,7 @@ import { type BaselineRecord, type BaselineRun, type NewRun, selectRuns, toMeasu
 import { type BaselineStore, recordName } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { oneLine } from "../core/text.ts";
+import { successfulRuns } from "../gate/accept.ts";
 import type { FinishedRun } from "../gate/one-run.ts";
 import { policyOf } from "../gate/policy.ts";
 import type { GatePorts } from "../gate/ports.ts";
@@ -153,12 +153,7 @@ async function priorOf(store: BaselineStore, scenario: string, fingerprint: Fing
 
 /** The judged runs, as a record stores them. */
 function candidateRuns(report: ScenarioReport, timeIso: string): readonly NewRun[] {
-  return report.runs.flatMap(({ role, info, analysis }): NewRun[] => {
-    const ok = info.exit.kind === "exited" && info.exit.code === 0;
-    if (role !== "candidate" || !ok || analysis === null) return [];
-    const measured = measuredRun(analysis, { session: info.session, commit: info.commit });
-    return [{ measured, timeIso, approved: true }];
-  });
+  return successfulRuns(report, (session) => session).map((measured) => ({ measured, timeIso, approved: true }));
 }
 
 /**
