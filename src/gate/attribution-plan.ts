@@ -14,10 +14,7 @@ const MIN_SNAPSHOTS = 3;
 /** Fractions of the run at which live memory is recorded: after warm-up, and safe if a run has a few steps less. */
 const FRACTIONS = [0.35, 0.5, 0.65, 0.8, 0.92] as const;
 
-/**
- * Whether a run is repeated to find the line that grows: after a breach of growth or class, and after any other breach
- * while a series grows. A higher, flat peak is not growth; its lines are in a snapshot, not in a difference.
- */
+/** Whether a run is repeated to find the growing line. A higher, flat peak has its lines in a snapshot instead. */
 export function attributionWanted(
   mode: AttributeMode,
   judgement: Judgement | null,

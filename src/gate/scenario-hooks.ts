@@ -7,10 +7,7 @@ export interface ScenarioHooks {
   readonly candidateRuns: (scenario: ScenarioRequest, first: FinishedRun) => number | Promise<number>;
   /** Called with these runs, all ended well, before the baseline is read. Must not throw. */
   readonly measured: (scenario: ScenarioRequest, runs: readonly FinishedRun[]) => void | Promise<void>;
-  /**
-   * Whether a breach of the release anchor may ask for runs, or end the confirmation of a breach of the baseline.
-   * Otherwise the anchor is checked last, on the runs that the baseline asked for.
-   */
+  /** Whether an anchor breach may ask for runs; otherwise the anchor is checked last, on the baseline's runs. */
   readonly anchorAsksForRuns: boolean;
 }
 

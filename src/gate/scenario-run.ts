@@ -113,10 +113,7 @@ export class ScenarioRun implements ScenarioFacts {
     return ran.finished.measured === null ? null : ran;
   }
 
-  /**
-   * Run the candidate once more with attribution on, when the judgement asks for it and the cost limits allow it.
-   * @returns findings that name lines, the largest growth first; empty when no line was looked for or found
-   */
+  /** Run the candidate with attribution on. @returns findings that name lines, the largest growth first, or none */
   async attribute(judgement: Judgement): Promise<readonly Finding[]> {
     const newest = this.candidate.at(-1);
     // The probe attributes memory to lines.

@@ -23,9 +23,8 @@ export interface PromotionPolicy {
 }
 
 /**
- * The state after a nightly run. Only a night with a verdict counts: one that could not be judged or measured changes
- * nothing. A failed night resets the count. A promotion lasts until the workflow no longer asks for it, and `mode:
- * blocking` is blocking at once.
+ * The state after a nightly run. A night without a verdict changes nothing, a failed one resets the count. A promotion
+ * lasts until the workflow no longer asks for it; `mode: blocking` is blocking at once.
  */
 export function afterSession(before: Promotion, verdict: Verdict, policy: PromotionPolicy, nowIso: string): Promotion {
   const clean =

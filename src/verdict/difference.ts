@@ -18,10 +18,7 @@ export interface Difference {
 /** Buckets of 9 %: coarse enough for repeated runs, fine enough that a regression a fifth larger is another one. */
 const BUCKETS_PER_OCTAVE = 8;
 
-/**
- * Added to a size before its bucket is chosen, bytes and share of the limit. A value barely above a limit of 2 GiB
- * varies by more than its excess from run to run; a fraction of the limit does not.
- */
+/** Added to a size before its bucket is chosen, bytes and share of the limit: values vary more on a large limit. */
 const STEADY_BYTES = MIB;
 const STEADY_SHARE = 1 / 64;
 
@@ -85,10 +82,7 @@ function isCoveredByGrowth(check: Check, checks: readonly Check[]): boolean {
   );
 }
 
-/**
- * The difference of one failed scenario. Null when nothing failed, or when it cannot be accepted: out of memory (the
- * limit is the machine's) and a failed check of unknown size.
- */
+/** The difference of a failed scenario; null when it cannot be accepted: out of memory, or an unknown size. */
 export function differenceOf(scenario: string, fingerprint: Fingerprint, judgement: Judgement): Difference | null {
   const checks = judgement.checks.filter((check) => check.gating && !isCoveredByGrowth(check, judgement.checks));
   const failed = checks.filter(({ verdict }) => verdict === "fail");

@@ -93,10 +93,7 @@ export type RelativeOutcome =
       readonly confirmed: boolean;
     } & Judged);
 
-/**
- * Whether the baseline reaches this level often enough: the peaks of one program have a few modes, and a run in the
- * upper one is not a regression. Baseline runs up to `tolerance` below the level count.
- */
+/** Whether enough of the baseline reaches this level (down to `tolerance` below): the peaks of a program have modes. */
 function isOwnLevel(value: number, baseline: readonly number[], margin: number, tolerance: number): boolean {
   const there = baseline.filter((b) => b >= value - tolerance && b <= value + margin).length;
   return there >= 2 && there >= OWN_LEVEL_SHARE * baseline.length;

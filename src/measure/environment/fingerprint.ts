@@ -96,7 +96,7 @@ export async function pythonVersion(
   }
 }
 
-/** What runs on the devices of a vendor, in the order in which it speaks for a machine that has several. */
+/** The backend of each vendor's devices, most significant first for a machine with several. */
 const BACKENDS = { nvml: "cuda", amd: "rocm", intel: "xpu", apple: "mps" } as const;
 
 /** The devices that identify a machine: instances rather than their GPU, and no integrated graphics except Apple's. */

@@ -10,7 +10,7 @@ export function majorMinor(version: string | undefined): string | null {
   return /^\d+\.\d+/.exec(version ?? "")?.[0] ?? null;
 }
 
-/** The process that speaks for the job: one that counts steps, else one with devices, else one with a framework. */
+/** The process that represents the job: one that counts steps, else one with devices, else one with a framework. */
 function mainOf(processes: readonly ProbeProcess[]): ProbeProcess | undefined {
   const weight = (one: ProbeProcess): number =>
     4 * Number(one.steps_from !== null) + 2 * Number(one.devices.length > 0) + Number(one.framework !== null);

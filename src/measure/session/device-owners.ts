@@ -7,7 +7,7 @@ import type { ProbeInfo } from "../../telemetry/recording/probe-info.ts";
 import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
 import { driverIndex } from "./device-mapping.ts";
 
-/** Whose device it is, by its name in the recording; null for what no driver here counts. */
+/** The vendor of a device, by its name in the recording; null when no driver counts it. */
 function backendOfDevice({ name }: ProbeDevice, { versions }: ProbeProcess): DeviceBackend | null {
   if (name.startsWith("cuda:")) return versions.hip === undefined ? "nvml" : "amd";
   if (name.startsWith("xpu:")) return "intel";

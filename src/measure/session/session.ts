@@ -14,10 +14,8 @@ export function isNamedSession(session: string): boolean {
 }
 
 /**
- * A session as it is kept in a baseline. torchrun's and Kubernetes' names of a job come again with the next job of that
- * name, whose runs would then pass for base runs of the same session: they are kept with the time at which they were
- * measured.
- * @param timeIso ISO 8601
+ * A session as a baseline keeps it. A later job may reuse a torchrun or Kubernetes name, and its runs would pass for
+ * base runs of the same session, so the name gets the time of measurement. @param timeIso ISO 8601
  */
 export function keptSession(session: string, timeIso: string): string {
   return /^(?:torchrun|kubernetes)-/.test(session) ? `${session}@${timeIso}` : session;
