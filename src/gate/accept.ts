@@ -1,25 +1,25 @@
 import { measuredRun } from "../analysis/measured-run.ts";
+import type { MeasuredRun } from "../analysis/measurements.ts";
 import { fingerprintHash } from "../baseline/identity.ts";
 import { runsOfJobs } from "../baseline/job-runs.ts";
 import { acceptRuns, emptyRecord, type NewRun } from "../baseline/record.ts";
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
-import { GateError, invalidInput } from "../core/errors.ts";
+import { invalidInput } from "../core/errors.ts";
 import { groupBy } from "../core/group-by.ts";
 import { keptSession } from "../measure/session/session.ts";
 import { readBundle } from "../report/bundle/bundle.ts";
 import type { ScenarioReport } from "../report/documents/model.ts";
 
-/**
- * The successful candidate runs of a scenario, as they are judged; ranks that were measured separately are runs of
- * their job.
- */
-function acceptedRuns(scenario: ScenarioReport, timeIso: string): readonly NewRun[] {
-  const measured = scenario.runs.flatMap(({ role, info, analysis }) => {
+/** The successful candidate runs of a scenario, as judged. */
+export function successfulRuns(
+  { runs }: ScenarioReport,
+  sessionOf: (session: string) => string,
+): readonly MeasuredRun[] {
+  return runs.flatMap(({ role, info, analysis }) => {
     const ok = info.exit.kind === "exited" && info.exit.code === 0;
     if (role !== "candidate" || !ok || analysis === null) return [];
-    return [measuredRun(analysis, { session: keptSession(info.session, timeIso), commit: info.commit })];
+    return [measuredRun(analysis, { session: sessionOf(info.session), commit: info.commit })];
   });
-  return runsOfJobs(measured).map((run) => ({ measured: run, timeIso, approved: true }));
 }
 
 /** A scenario of one of the bundles, with its runs. */
@@ -32,12 +32,12 @@ async function acceptedScenarios(bundle: string): Promise<readonly Accepted[]> {
   const { report } = await readBundle(bundle);
   if (report.scenarios.length === 0) throw invalidInput("NOTHING_TO_ACCEPT", `${bundle} has no scenario`, bundle);
   return report.scenarios.map((scenario) => {
-    const runs = acceptedRuns(scenario, report.generated_at_utc);
+    const timeIso = report.generated_at_utc;
+    const measured = successfulRuns(scenario, (session) => keptSession(session, timeIso));
+    // Ranks that were measured separately are runs of their job.
+    const runs = runsOfJobs(measured).map((run) => ({ measured: run, timeIso, approved: true }));
     if (runs.length > 0) return { scenario, runs };
-    throw new GateError("NOTHING_TO_ACCEPT", `scenario "${scenario.scenario}" has no successful run`, {
-      kind: "invalid-input",
-      where: bundle,
-    });
+    throw invalidInput("NOTHING_TO_ACCEPT", `scenario "${scenario.scenario}" has no successful run`, bundle);
   });
 }
 

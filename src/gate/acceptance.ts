@@ -23,10 +23,7 @@ function refusedReason({ difference, by, via, url, why }: RefusedAcceptance): st
   return `Ignored ${who}${of}: ${why}${url === null ? "" : ` (${url})`}`;
 }
 
-/**
- * Why an acceptance of the same scenario and environment does not cover a difference; null where it does, or is of
- * another one.
- */
+/** Why an acceptance of the same scenario and environment does not cover a difference; null otherwise. */
 function mismatchReason(scenario: string, found: Difference, acceptance: Acceptance, match: Match): string | null {
   const what = `${scenario}: the acceptance by ${acceptance.by} (${acceptance.difference})`;
   switch (match.kind) {
@@ -44,10 +41,7 @@ function mismatchReason(scenario: string, found: Difference, acceptance: Accepta
   }
 }
 
-/**
- * Applies acceptances to failed scenarios. GitHub is asked at most once, and only when a scenario fails. An error is a
- * warning, and nothing is accepted then.
- */
+/** Applies acceptances to failed scenarios. Asks GitHub once, when one fails; on an error it warns and accepts none. */
 export class AcceptanceMatcher {
   readonly #ask: (() => Promise<LiveAcceptances>) | undefined;
   #asked: Promise<LiveAcceptances> | undefined;

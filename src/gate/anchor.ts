@@ -32,10 +32,7 @@ export const AnchorsSchema = v.object({ schema: v.literal(ANCHORS_SCHEMA), ancho
 /** The accepted level of one scenario in one environment, the limit for slow creep. */
 export type Anchor = v.InferOutput<typeof AnchorSchema>;
 
-/**
- * Read an anchors file.
- * @throws GateError ANCHORS_INVALID, INPUT_SCHEMA_VERSION (exit 5): an unreadable limit must not be ignored
- */
+/** @throws GateError ANCHORS_INVALID, INPUT_SCHEMA_VERSION (exit 5): an unreadable limit must not be ignored */
 export function parseAnchors(text: string, where: string): readonly Anchor[] {
   let json: unknown;
   try {
@@ -124,10 +121,7 @@ export function withAnchor(anchors: readonly Anchor[], anchor: Anchor): readonly
   });
 }
 
-/**
- * The runs of a session against the anchor, for every gating series, judged by the anchor rule of the gate alone.
- * @returns the checks; those with verdict "fail" exceed the anchor and its margin
- */
+/** The anchor rule's checks of a session, for every gating series; "fail" exceeds the anchor and its margin. */
 export function anchorStanding(session: Measurements, anchor: Anchor, policy: Policy): readonly Check[] {
   const { checks } = judge({
     candidate: { ...session, runs: session.runs.slice(-ANCHOR_CONFIRMATIONS) },

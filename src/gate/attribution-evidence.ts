@@ -1,6 +1,7 @@
-import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import path from "node:path";
 import { GateError } from "../core/errors.ts";
+import { type JsonProblem, readJson } from "../core/files.ts";
 import { groupBy } from "../core/group-by.ts";
 import { readSnapshotFile } from "../inputs/snapshot-input.ts";
 import type { ProcessEvidence } from "../snapshot/attribution.ts";
@@ -44,16 +45,12 @@ function keepFiles(directory: string): readonly string[] {
 }
 
 function readLines(file: string): LinesSample {
-  const { size } = lstatSync(file);
-  if (size > MAX_LINES_BYTES)
-    throw new GateError("LINES_INVALID", `a list of lines cannot have ${size} bytes`, { kind: "error" });
-  let json: unknown;
-  try {
-    json = JSON.parse(readFileSync(file, "utf8"));
-  } catch (cause) {
-    throw new GateError("LINES_INVALID", "the list of lines is cut or damaged", { kind: "error", cause });
-  }
-  return parseLines(json, file);
+  const refuse = (problem: JsonProblem): GateError => {
+    const damaged = "the list of lines is cut or damaged";
+    const why = problem.kind === "too-large" ? `a list of lines cannot have ${problem.bytes} bytes` : damaged;
+    return new GateError("LINES_INVALID", why, { kind: "error" });
+  };
+  return parseLines(readJson(file, refuse, MAX_LINES_BYTES), file);
 }
 
 /**

@@ -11,16 +11,10 @@ export type AttributionTimes =
 /** With two snapshots churn looks like a leak; three at the same phase show that a line keeps growing. */
 const MIN_SNAPSHOTS = 3;
 
-/**
- * Fractions of the run at which the live memory is recorded: after the warm-up, and early enough for a run with a few
- * steps less than the last one.
- */
+/** Fractions of the run at which live memory is recorded: after warm-up, and safe if a run has a few steps less. */
 const FRACTIONS = [0.35, 0.5, 0.65, 0.8, 0.92] as const;
 
-/**
- * Whether a run is repeated to find the line that grows: after a breach of growth or class, and after any other breach
- * while a series grows. A higher, flat peak is not growth; its lines are in a snapshot, not in a difference.
- */
+/** Whether a run is repeated to find the growing line. A higher, flat peak has its lines in a snapshot instead. */
 export function attributionWanted(
   mode: AttributeMode,
   judgement: Judgement | null,
@@ -45,10 +39,7 @@ function lastStep(recording: Recording): number | null {
   return last;
 }
 
-/**
- * The snapshot times for a repetition of `recording`: at fixed fractions of its steps when it has enough of them,
- * otherwise of its `durationS` seconds; null when the run is too short for either.
- */
+/** Snapshot times: fractions of the recording's steps, else of `durationS` seconds; null when the run is too short. */
 export function attributionTimes(recording: Recording, durationS: number | null): AttributionTimes | null {
   const last = lastStep(recording);
   if (last !== null) {

@@ -34,15 +34,8 @@ function queuedBranch({ GITHUB_EVENT_NAME, GITHUB_REF }: Environment): string | 
   return GITHUB_EVENT_NAME === "merge_group" ? (QUEUED.exec(GITHUB_REF ?? "")?.[1] ?? null) : null;
 }
 
-interface GitLocation {
-  /** Commit that is measured; null = not known. */
-  readonly head: string | null;
-  /** Path within the repository. */
-  readonly path: string;
-}
-
-/** The location of the file in its repository, from git, or from the runner's variables where git fails. */
-async function locationOf(file: string, env: Environment): Promise<GitLocation | null> {
+/** The measured commit and the file's path in its repository, from git or else from the runner's variables. */
+async function locationOf(file: string, env: Environment): Promise<{ head: string | null; path: string } | null> {
   const directory = path.dirname(file);
   const prefix = await git(directory, ["rev-parse", "--show-prefix"]);
   if (prefix.ok) {

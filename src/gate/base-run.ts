@@ -85,10 +85,7 @@ async function haveCommit(top: string, commit: string): Promise<void> {
   await git(top, ["fetch", "--quiet", "--no-tags", ...depth, "origin", commit], { timeoutMs: FETCH_MS });
 }
 
-/**
- * Make the base ready to run. A worktree lives in a temporary directory outside the repository.
- * @returns the checkout, or the reason why there is none
- */
+/** Make the base ready to run, a worktree in a temporary directory. @returns the checkout, or why there is none */
 export async function checkOutBase(
   plan: BasePlan,
   scenario: ScenarioRequest,

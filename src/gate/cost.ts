@@ -27,10 +27,7 @@ export class Cost {
     return (nowMs - this.#startedMs) / 60_000;
   }
 
-  /**
-   * Maximum duration of another run, seconds; null = no limit. The first run is not limited: a verdict
-   * needs it.
-   */
+  /** Maximum duration of another run, seconds; null = no limit, as for the first run, which a verdict needs. */
   remainingS(nowMs: number): number | null {
     const { maxMinutes } = this.#limits;
     if (maxMinutes === null || this.#runs === 0) return null;

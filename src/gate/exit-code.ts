@@ -10,7 +10,7 @@ export function overallVerdict(verdicts: readonly Verdict[]): Verdict {
   return VERDICTS_BY_URGENCY.find((verdict) => verdicts.includes(verdict)) ?? "unjudged";
 }
 
-/** A report's verdict: that of its scenarios, at most a warning with unaccepted changes of the gate's settings. */
+/** The worst verdict of the scenarios; at least a warning while a change of the gate's settings is not accepted. */
 export function reportVerdict(
   report: Pick<GateReport, "policy_changes" | "policy_accepted"> & {
     readonly scenarios: readonly Pick<ScenarioReport, "word">[];

@@ -56,25 +56,18 @@ function rankOf(line: AttributedLine, probe: ProbeSummary | undefined): number |
 export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
   const top = await git(run.cwd, ["rev-parse", "--show-toplevel"]);
   const root = top.ok && top.stdout !== "" ? top.stdout : run.cwd;
-  const isUserFrame = userFrames({
-    root,
-    exclude: [probeDirectory()],
+  const isUserFrame = userFrames({ root, exclude: [probeDirectory()] });
+  const unnamed = (why: string, notes: readonly string[] = []): GrowingLines => ({
+    findings: [],
+    notes: [...notes, `no line could be named: ${why}`],
   });
   let evidence: AttributionEvidence;
   try {
     evidence = attributionEvidence(run.directory, isUserFrame);
   } catch (error) {
-    return {
-      findings: [],
-      notes: [`no line could be named: ${error instanceof Error ? error.message : String(error)}`],
-    };
+    return unnamed(error instanceof Error ? error.message : String(error));
   }
-  if (evidence.processes.length === 0) {
-    return {
-      findings: [],
-      notes: [...evidence.notes, "no line could be named: no measured process reported its live memory"],
-    };
-  }
+  if (evidence.processes.length === 0) return unnamed("no measured process reported its live memory", evidence.notes);
   const { lines, notes } = attribute(evidence.processes, { isUserFrame });
   const reported = lines.filter(({ share, trend }) => share >= MIN_SHARE && trend === "grows").slice(0, MAX_LINES);
   const findings = reported.map((line, index) =>

@@ -2,11 +2,12 @@ import type { AnalysisDocument, SeriesAnalysis } from "../analysis/document.ts";
 import { formatBytes, formatBytesDelta } from "../core/units.ts";
 import { verdictUrgency } from "../report/urgency.ts";
 import type { Check, Judgement } from "../verdict/judgement.ts";
+import { sameSeries } from "../verdict/series-index.ts";
 
 /** Growth comes before the peak that it causes. */
 const KIND = { oom: 0, growth: 1, class: 2, peak: 3, budget: 3 } as const;
 
-/** The deciding check: the worst verdict first, gating before advisory, growth before peak, allocator before pages. */
+/** The check that decided: worst verdict first, gating before advisory, growth before peak, allocator before pages. */
 export function decidingCheck(checks: readonly Check[]): Check | null {
   const sorted = [...checks].sort(
     (a, b) =>
@@ -22,11 +23,7 @@ export function decidingCheck(checks: readonly Check[]): Check | null {
 
 function seriesOfCheck(analysis: AnalysisDocument | null, check: Check | null): SeriesAnalysis | null {
   if (analysis === null || check === null) return null;
-  return (
-    analysis.series.find(
-      ({ rank, device, metric }) => rank === check.rank && device === check.device && metric === check.metric,
-    ) ?? null
-  );
+  return analysis.series.find((series) => sameSeries(series, check)) ?? null;
 }
 
 /** "24.9 MiB/s", or per step where steps exist; null when nothing is known. */

@@ -9,6 +9,7 @@ import { DONE, type Judgement } from "../verdict/judgement.ts";
 import { AcceptanceMatcher } from "./acceptance.ts";
 import { readBaseConfig } from "./base-config.ts";
 import type { GatePorts } from "./ports.ts";
+import { unmeasured } from "./scenario-report.ts";
 
 /** The policy a run is judged by, and the parts of the configuration that a change cannot set. */
 interface PolicyInForce {
@@ -84,10 +85,7 @@ export async function policyInForce(request: GateRequest, ports: GatePorts): Pro
   };
 }
 
-/**
- * A scenario that is defined differently in the base commit cannot be verified, so it does not pass. A fail stays a
- * fail.
- */
+/** A scenario defined differently in the base commit cannot be verified, so it cannot pass; a fail stays a fail. */
 export function withoutUnverifiablePass(report: ScenarioReport, { redefined }: PolicyInForce): ScenarioReport {
   if (!redefined.has(report.scenario) || report.judgement === null) return report;
   if (report.word !== "pass" && report.word !== "warn") return report;
@@ -106,16 +104,5 @@ export function removedScenario(scenario: string): ScenarioReport {
     fingerprint: [],
     reason: "this change removes the scenario from the configuration, so it was not measured",
   };
-  return {
-    kind: "missing",
-    scenario,
-    word: "unjudged",
-    judgement,
-    error: null,
-    runs: [],
-    baseline: null,
-    fingerprint: {},
-    findings: [],
-    timeline: null,
-  };
+  return unmeasured(scenario, { word: "unjudged", judgement, error: null });
 }

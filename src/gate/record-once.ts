@@ -7,10 +7,8 @@ import type { GatePorts } from "./ports.ts";
 import { claimShardDirectory, shardOrigin, withCommandsJob } from "./shard-origin.ts";
 
 /**
- * Measure a scenario once, without a verdict. The recording goes to `output`, or to a directory below it where the
- * launcher also starts other ranks or nodes of the job.
- * @throws GateError RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE, SESSION_INVALID, RANK_INVALID, and those of
- *   `oneRun`
+ * Measure a scenario once, without a verdict, into `output`, or below it for one of several ranks or nodes.
+ * @throws GateError RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE, SESSION_INVALID, RANK_INVALID, those of `oneRun`
  */
 export async function recordOnce(
   request: GateRequest,

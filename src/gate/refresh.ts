@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { seriesOf } from "../analysis/series.ts";
 import { buildEnvelope, type Envelope, type EnvelopeSeries } from "../baseline/envelope.ts";
-import { addRuns, type BaselineRecord, emptyRecord, withEnvelopes } from "../baseline/record.ts";
+import { addRuns, emptyRecord, withEnvelopes } from "../baseline/record.ts";
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
@@ -52,9 +52,7 @@ const TAIL_LINES = 12;
 const PRINTED_LAST = "It printed last:";
 const MARGIN = "\n  │ ";
 
-/**
- * The last line that the failed run of a refresh printed; null where it printed nothing, or the error is another one.
- */
+/** The last line that the failed run of a refresh printed; null when there is none, or the error is another one. */
 export function lastPrinted({ hint }: GateError): string | null {
   return hint?.startsWith(PRINTED_LAST) ? (hint.split(MARGIN).at(-1)?.trim() ?? null) : null;
 }
@@ -110,23 +108,16 @@ export async function refreshScenario(
       finished.push(run);
     }
     for (const note of countedNotes(finished.flatMap(({ warnings }) => warnings))) ports.log(`note: ${note}`);
-    return await store(options.store, scenario.name, finished, ports);
+    const fingerprint = finished[0]?.info.fingerprint ?? {};
+    const timeIso = ports.now().toISOString();
+    const added = finished.flatMap(({ measured }) =>
+      measured === null ? [] : [{ measured, timeIso, approved: true }],
+    );
+    return await options.store.update(scenario.name, fingerprint, (current) => {
+      const record = addRuns(current ?? emptyRecord(scenario.name, { ...fingerprint }), added);
+      return withEnvelopes(record, envelopesOf(finished));
+    });
   } finally {
     await rm(parent, { recursive: true, force: true });
   }
-}
-
-function store(
-  target: BaselineStore,
-  scenario: string,
-  runs: readonly FinishedRun[],
-  ports: GatePorts,
-): Promise<StoredRecord> {
-  const fingerprint = runs[0]?.info.fingerprint ?? {};
-  const timeIso = ports.now().toISOString();
-  const added = runs.flatMap(({ measured }) => (measured === null ? [] : [{ measured, timeIso, approved: true }]));
-  return target.update(scenario, fingerprint, (current): BaselineRecord => {
-    const record = addRuns(current ?? emptyRecord(scenario, { ...fingerprint }), added);
-    return withEnvelopes(record, envelopesOf(runs));
-  });
 }

@@ -15,62 +15,54 @@ const OUTPUT_HINT = "Its output is in output.log of the run's directory.";
 const OOM_HINT =
   "Evidence of the failed allocation and of the last seconds before it is in oom/ of the run's directory.";
 
+type Failure = Extract<RunEnding, { kind: "failed" }>;
+
+export const failure = (code: string, message: string, hint: string | null): Failure => ({
+  kind: "failed",
+  code,
+  message,
+  hint,
+});
+
 /** "exited with status 1", "was ended by SIGKILL"; null for an ending that running out of memory cannot cause. */
 function deathOf(exit: ExitState): string | null {
   if (exit.kind === "exited") return exit.code === 0 ? null : `exited with status ${exit.code}`;
   return exit.kind === "signaled" ? `was ended by ${exit.signal}` : null;
 }
 
-/**
- * Translate the state of the measured command into an ending with a stable code and a message.
- * @param oom what is known of memory having run out
- */
+/** The ending of the measured command, with a stable code and message. @param oom evidence of running out of memory */
 export function runEnding(exit: ExitState, oom?: OutOfMemory): RunEnding {
   const death = oom?.certainty === "established" ? deathOf(exit) : null;
   if (death !== null) {
-    return {
-      kind: "failed",
-      code: "COMMAND_OUT_OF_MEMORY",
-      message: `the command ran out of memory and ${death}`,
-      hint: OOM_HINT,
-    };
+    return failure("COMMAND_OUT_OF_MEMORY", `the command ran out of memory and ${death}`, OOM_HINT);
   }
   switch (exit.kind) {
     case "exited":
       return exit.code === 0
         ? { kind: "ok" }
-        : {
-            kind: "failed",
-            code: "COMMAND_FAILED",
-            message: `the command exited with status ${exit.code}`,
-            hint: OUTPUT_HINT,
-          };
+        : failure("COMMAND_FAILED", `the command exited with status ${exit.code}`, OUTPUT_HINT);
     case "signaled":
-      return {
-        kind: "failed",
-        code: "COMMAND_KILLED",
-        message: `the command was ended by ${exit.signal}`,
-        hint:
-          exit.signal === "SIGKILL" ? `${OUTPUT_HINT} Nothing shows that the kernel ran out of memory.` : OUTPUT_HINT,
-      };
+      return failure(
+        "COMMAND_KILLED",
+        `the command was ended by ${exit.signal}`,
+        exit.signal === "SIGKILL" ? `${OUTPUT_HINT} Nothing shows that the kernel ran out of memory.` : OUTPUT_HINT,
+      );
     case "timeout":
-      return {
-        kind: "failed",
-        code: "COMMAND_TIMEOUT",
-        message: `the command did not end within ${formatDuration(exit.after_s)}`,
-        hint: "Raise --timeout, or make the scenario shorter.",
-      };
+      return failure(
+        "COMMAND_TIMEOUT",
+        `the command did not end within ${formatDuration(exit.after_s)}`,
+        "Raise --timeout, or make the scenario shorter.",
+      );
     case "interrupted":
       return { kind: "interrupted", signal: exit.signal };
     case "not-started":
-      return {
-        kind: "failed",
-        code: exit.code,
-        message: exit.message,
-        hint: exit.code === "COMMAND_NOT_FOUND" ? "Check the spelling, or give the full path." : null,
-      };
+      return failure(
+        exit.code,
+        exit.message,
+        exit.code === "COMMAND_NOT_FOUND" ? "Check the spelling, or give the full path." : null,
+      );
     case "running":
-      return { kind: "failed", code: "COMMAND_LOST", message: "the end of the command was not observed", hint: null };
+      return failure("COMMAND_LOST", "the end of the command was not observed", null);
     default:
       return assertNever(exit);
   }
@@ -81,10 +73,9 @@ export function probedEnding(ending: RunEnding, mode: ProbeMode, info: Recording
   if (mode !== "require" || ending.kind !== "ok") return ending;
   const probe = info.sources.find(({ name }) => name === "probe");
   if (probe?.available === true) return ending;
-  return {
-    kind: "failed",
-    code: "PROBE_NOT_ATTACHED",
-    message: `--probe require: the probe attached to no process (${probe?.reason ?? "the run ended too early"})`,
-    hint: "With --probe auto the run is judged by measurements from outside.",
-  };
+  return failure(
+    "PROBE_NOT_ATTACHED",
+    `--probe require: the probe attached to no process (${probe?.reason ?? "the run ended too early"})`,
+    "With --probe auto the run is judged by measurements from outside.",
+  );
 }

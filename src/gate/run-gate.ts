@@ -28,9 +28,8 @@ export interface GateOutcome {
 }
 
 /**
- * The gate: measure and judge every scenario, one after the other, and write one bundle.
- * @throws GateError for what is wrong before anything was measured (usage, baseline file named directly, bundle
- *   directory)
+ * Measure and judge every scenario in turn, and write one bundle.
+ * @throws GateError for an error before the first measurement (usage, baseline file named directly, bundle directory)
  */
 export async function runGate(
   asked: GateRequest,

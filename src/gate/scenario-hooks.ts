@@ -3,16 +3,11 @@ import type { FinishedRun } from "./one-run.ts";
 
 /** What a caller of the gate changes in how each scenario is measured and judged. */
 export interface ScenarioHooks {
-  /**
-   * Candidate runs before the first judgement, at least 1; asked after the first run, which reports the environment.
-   */
+  /** Candidate runs before the first judgement, at least 1; called after the first run, which has the environment. */
   readonly candidateRuns: (scenario: ScenarioRequest, first: FinishedRun) => number | Promise<number>;
   /** Called with these runs, all ended well, before the baseline is read. Must not throw. */
   readonly measured: (scenario: ScenarioRequest, runs: readonly FinishedRun[]) => void | Promise<void>;
-  /**
-   * Whether a breach of the release anchor may ask for runs, or end the confirmation of a breach of the baseline.
-   * Otherwise the anchor is checked last, on the runs that the baseline asked for.
-   */
+  /** Whether an anchor breach may ask for runs; otherwise the anchor is checked last, on the baseline's runs. */
   readonly anchorAsksForRuns: boolean;
 }
 

@@ -3,13 +3,7 @@ import type { Measurements } from "../analysis/measurements.ts";
 import type { BaselineAnswer } from "../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import {
-  type BaselineSummary,
-  type ScenarioError,
-  type ScenarioReport,
-  scenarioReport,
-  type Verdict,
-} from "../report/documents/model.ts";
+import { type ScenarioError, type ScenarioReport, scenarioReport } from "../report/documents/model.ts";
 import { judge } from "../verdict/judge.ts";
 import { DONE, isHardBreach, type Judgement } from "../verdict/judgement.ts";
 import { outOfTime } from "./cost.ts";
@@ -17,7 +11,7 @@ import { headline } from "./headline.ts";
 import { type FinishedRun, runReport } from "./one-run.ts";
 import { outputTail } from "./output-tail.ts";
 import { policyOf } from "./policy.ts";
-import type { RunEnding } from "./run-ending.ts";
+import { failure } from "./run-ending.ts";
 import { buildTimeline } from "./timeline.ts";
 
 /** What a report needs of a scenario and its runs. */
@@ -25,8 +19,6 @@ export interface ScenarioFacts {
   readonly request: GateRequest;
   readonly scenario: ScenarioRequest;
   readonly candidate: readonly FinishedRun[];
-  readonly base: readonly FinishedRun[];
-  readonly attribution: readonly FinishedRun[];
   /** Runs that a limit or a cancellation ended: evidence, never judged. */
   readonly stopped: readonly FinishedRun[];
   readonly baseline: BaselineAnswer;
@@ -46,20 +38,13 @@ function findingsOf(runs: readonly FinishedRun[]): readonly Finding[] {
   );
 }
 
-function baselineSummary(baseline: BaselineAnswer): BaselineSummary | null {
-  return baseline.kind === "found" ? baseline.summary : null;
-}
-
-interface Assembly {
-  readonly word: Verdict;
-  readonly judgement: Judgement | null;
-  readonly error: ScenarioError | null;
+interface Assembly extends Pick<ScenarioReport, "word" | "judgement" | "error"> {
   readonly subtitle: string;
   /** Findings that name source lines; they come before the others. */
-  readonly lines: readonly Finding[];
+  readonly lines?: readonly Finding[];
 }
 
-function assemble(run: ScenarioFacts, parts: Assembly): ScenarioReport {
+function assemble(run: ScenarioFacts, { word, judgement, error, subtitle, lines = [] }: Assembly): ReportedScenario {
   const { request, scenario } = run;
   // Without a started command, the samples are of the launcher.
   const started = ({ recording, info }: FinishedRun): boolean => recording !== null && info.exit.kind !== "not-started";
@@ -70,24 +55,25 @@ function assemble(run: ScenarioFacts, parts: Assembly): ScenarioReport {
       ? null
       : buildTimeline({
           scenario: scenario.name,
-          verdict: parts.word,
-          subtitle: parts.subtitle,
+          verdict: word,
+          subtitle,
           recording: shown.recording,
-          judgement: parts.judgement,
+          judgement,
           policy: policyOf(request, scenario),
           envelopes: run.baseline.kind === "found" ? run.baseline.envelopes : [],
         });
-  return scenarioReport({
+  const report = scenarioReport({
     scenario: scenario.name,
-    word: parts.word,
-    judgement: parts.judgement,
-    error: parts.error,
+    word,
+    judgement,
+    error,
     runs: run.runs().map((one) => runReport(one, request.bundle)),
-    baseline: baselineSummary(run.baseline),
+    baseline: run.baseline.kind === "found" ? run.baseline.summary : null,
     fingerprint: (run.candidate[0] ?? run.stopped[0])?.info.fingerprint ?? {},
-    findings: [...parts.lines, ...findingsOf(run.candidate)],
+    findings: [...lines, ...findingsOf(run.candidate)],
     timeline,
   });
+  return { report, warnings: run.warnings };
 }
 
 export interface ReportedScenario {
@@ -108,17 +94,15 @@ export function judgedScenario(
 ): ReportedScenario {
   const newest = run.candidate.findLast(({ analysis }) => analysis !== null);
   const subtitle = headline(judgement, newest?.analysis ?? null);
-  return {
-    report: assemble(run, { word: judgement.verdict, judgement, error: null, subtitle, lines }),
-    warnings: run.warnings,
-  };
+  return assemble(run, { word: judgement.verdict, judgement, error: null, subtitle, lines });
 }
 
-/**
- * A scenario whose command failed or was interrupted: never judged on peak or growth. What it used before it failed
- * still counts against absolute budgets and out-of-memory.
- */
-export function failedScenario(run: ScenarioFacts, last: FinishedRun): ReportedScenario {
+/** A scenario whose command failed or was interrupted: only absolute budgets and out-of-memory are judged. */
+export function failedScenario(
+  run: ScenarioFacts,
+  last: FinishedRun,
+  candidate = run.candidateMeasurements(),
+): ReportedScenario {
   const error =
     last.ending.kind === "failed"
       ? { code: last.ending.code, message: last.ending.message, hint: last.ending.hint, ...tailOf(last) }
@@ -130,7 +114,7 @@ export function failedScenario(run: ScenarioFacts, last: FinishedRun): ReportedS
           }
         : null;
   const all = judge({
-    candidate: run.candidateMeasurements(),
+    candidate,
     baseline: null,
     anchor: null,
     policy: policyOf(run.request, run.scenario),
@@ -139,28 +123,17 @@ export function failedScenario(run: ScenarioFacts, last: FinishedRun): ReportedS
   const hard = all.checks.filter(isHardBreach);
   const judgement: Judgement | null =
     last.ending.kind === "failed" && hard.length > 0 ? { ...all, verdict: "fail", next: DONE, checks: hard } : null;
-  return {
-    report: assemble(run, {
-      word: judgement === null ? "error" : "fail",
-      judgement,
-      error,
-      subtitle: error?.message ?? "",
-      lines: [],
-    }),
-    warnings: run.warnings,
-  };
+  const word = judgement === null ? "error" : "fail";
+  return assemble(run, { word, judgement, error, subtitle: error?.message ?? "" });
 }
 
-/**
- * A scenario that was ended from outside before it could be judged. A cancelled one is an error; one whose time was
- * over still counts against absolute budgets.
- */
+/** A scenario ended from outside: an error when cancelled; out of time, absolute budgets still count. */
 export function stoppedScenario(
   run: ScenarioFacts,
   stopped: FinishedRun | null,
   interrupt: AbortSignal,
 ): ReportedScenario {
-  const { request, scenario, candidate, base, attribution, baseline, warnings } = run;
+  const { scenario } = run;
   const last = stopped ?? run.candidate.at(-1);
   if (last === undefined) {
     return brokenScenario(
@@ -173,57 +146,42 @@ export function stoppedScenario(
     return failedScenario(run, { ...last, ending: { kind: "interrupted", signal } });
   }
   const measured = last.measured === null ? [] : [last.measured];
-  const seen: ScenarioFacts = {
-    request,
-    scenario,
-    candidate,
-    base,
-    attribution,
-    stopped: run.stopped,
-    baseline,
-    warnings,
-    runs: () => run.runs(),
-    candidateMeasurements: () => ({
+  const ending = failure(
+    "STEP_TIMEOUT",
+    "timeout-minutes was over before the run ended",
+    "Raise timeout-minutes, or make the scenario shorter.",
+  );
+  return failedScenario(
+    run,
+    { ...last, ending },
+    {
       scenario: scenario.name,
       fingerprint: last.info.fingerprint,
       runs: [...run.candidateMeasurements().runs, ...measured],
-    }),
-  };
-  return failedScenario(seen, { ...last, ending: timeIsOver() });
-}
-
-function timeIsOver(): Extract<RunEnding, { kind: "failed" }> {
-  const hint = "Raise timeout-minutes, or make the scenario shorter.";
-  return { kind: "failed", code: "STEP_TIMEOUT", message: "timeout-minutes was over before the run ended", hint };
+    },
+  );
 }
 
 /** A scenario that ended with an error after some of its runs, which are its evidence. */
 export function abortedScenario(run: ScenarioFacts, cause: GateError): ReportedScenario {
-  const { code, message, hint = null } = cause;
-  const where = cause.where === undefined ? "" : ` (${cause.where})`;
-  const error = { code, message: `${message}${where}`, hint };
-  return {
-    report: assemble(run, { word: "error", judgement: null, error, subtitle: message, lines: [] }),
-    warnings: run.warnings,
-  };
+  return assemble(run, { word: "error", judgement: null, error: errorOf(cause), subtitle: cause.message });
+}
+
+function errorOf({ code, message, where, hint }: GateError): ScenarioError {
+  return { code, message: where === undefined ? message : `${message} (${where})`, hint: hint ?? null };
 }
 
 /** A scenario whose measurement could not begin, for example without space for its directory. */
 export function brokenScenario(scenario: ScenarioRequest, error: GateError): ReportedScenario {
-  const where = error.where === undefined ? "" : ` (${error.where})`;
-  return {
-    report: {
-      kind: "missing",
-      scenario: scenario.name,
-      word: "error",
-      judgement: null,
-      error: { code: error.code, message: `${error.message}${where}`, hint: error.hint ?? null },
-      runs: [],
-      baseline: null,
-      fingerprint: {},
-      findings: [],
-      timeline: null,
-    },
-    warnings: [],
-  };
+  const report = unmeasured(scenario.name, { word: "error", judgement: null, error: errorOf(error) });
+  return { report, warnings: [] };
+}
+
+/** The report of a scenario without any run. */
+export function unmeasured(
+  scenario: string,
+  parts: Pick<Extract<ScenarioReport, { kind: "missing" }>, "word" | "judgement" | "error">,
+): ScenarioReport {
+  const nothing = { runs: [], baseline: null, fingerprint: {}, findings: [], timeline: null };
+  return { kind: "missing", scenario, ...parts, ...nothing };
 }

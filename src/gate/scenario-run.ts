@@ -113,27 +113,21 @@ export class ScenarioRun implements ScenarioFacts {
     return ran.finished.measured === null ? null : ran;
   }
 
-  /**
-   * Run the candidate once more with attribution on, when the judgement asks for it and the cost limits allow it.
-   * @returns findings that name lines, the largest growth first; empty when no line was looked for or found
-   */
+  /** Run the candidate with attribution on. @returns findings that name lines, the largest growth first, or none */
   async attribute(judgement: Judgement): Promise<readonly Finding[]> {
     const newest = this.candidate.at(-1);
     // The probe attributes memory to lines.
     if (this.request.probe === "off" || newest === undefined) return [];
     if (!attributionWanted(this.request.attribute, judgement, newest.analysis)) return [];
-    const name = this.scenario.name;
     const stop = this.noMore();
-    if (stop !== null) {
-      this.warnings.push(`${name}: ${stop}, so no line was looked for`);
+    const none = (note: string): readonly Finding[] => {
+      this.#warn(note);
       return [];
-    }
+    };
+    if (stop !== null) return none(`${stop}, so no line was looked for`);
     const times = newest.recording === null ? null : attributionTimes(newest.recording, newest.info.clock.duration_s);
-    if (times === null) {
-      this.warnings.push(`${name}: the run is too short to find the line that grows`);
-      return [];
-    }
-    this.#ports.log(`${name}: running once more to find the line that grows`);
+    if (times === null) return none("the run is too short to find the line that grows");
+    this.#ports.log(`${this.scenario.name}: running once more to find the line that grows`);
     const ran = await this.#run(
       {
         role: "attribution",
@@ -150,13 +144,9 @@ export class ScenarioRun implements ScenarioFacts {
       },
       this.attribution,
     );
-    if (ran.kind === "stopped") {
-      this.warnings.push(`${name}: ${ran.reason}, so the search for the line was ended`);
-      return [];
-    }
+    if (ran.kind === "stopped") return none(`${ran.reason}, so the search for the line was ended`);
     const { finished } = ran;
-    if (finished.ending.kind === "failed")
-      this.warnings.push(`${name}: with attribution on ${finished.ending.message}`);
+    if (finished.ending.kind === "failed") this.#warn(`with attribution on ${finished.ending.message}`);
     const { growingLines } = await import("./growing-lines.ts");
     const found = await growingLines({
       directory: finished.directory,
@@ -164,15 +154,17 @@ export class ScenarioRun implements ScenarioFacts {
       probe: finished.info.probe,
       severity: judgement.verdict === "fail" ? "critical" : "warning",
     });
-    this.warnings.push(...found.notes.map((note) => `${name}: ${note}`));
+    for (const note of found.notes) this.#warn(note);
     return found.findings;
   }
 
   #noBase(reason: string): null {
-    this.warnings.push(
-      `${this.scenario.name}: the base could not be run here (${reason}), so a breach stays unconfirmed`,
-    );
+    this.#warn(`the base could not be run here (${reason}), so a breach stays unconfirmed`);
     return null;
+  }
+
+  #warn(note: string): void {
+    this.warnings.push(`${this.scenario.name}: ${note}`);
   }
 
   /** All runs, in the order of a report. */

@@ -15,10 +15,7 @@ import {
 } from "./scenario-report.ts";
 import { type GateIdentity, ScenarioRun } from "./scenario-run.ts";
 
-/**
- * Measure a scenario as often as its verdict needs, and no more: once normally; on a breach the confirmation rule asks
- * for more candidate runs and then for the base commit in this same session; the cost limits end it.
- */
+/** Measure a scenario as often as its verdict needs: once; after a breach the candidate again, then the base commit. */
 export async function judgeScenario(
   request: GateRequest,
   scenario: ScenarioRequest,
@@ -63,10 +60,7 @@ async function judgeUntilFinal(run: ScenarioRun, ports: GatePorts, hooks: Scenar
   return judgedScenario(run, first.short === null ? judgement : cutShort(judgement, first.short), lines);
 }
 
-/**
- * The runs before the first judgement, with the reason why there are fewer than asked for; or the outcome of a failed
- * run.
- */
+/** The runs before the first judgement, and why there are fewer than asked for; or the outcome of a failed run. */
 type FirstRuns =
   | { readonly kind: "measured"; readonly short: string | null }
   | { readonly kind: "ended"; readonly outcome: ReportedScenario };
@@ -92,10 +86,7 @@ async function measureCandidates(run: ScenarioRun, ports: GatePorts, hooks: Scen
   return { kind: "measured", short: null };
 }
 
-/**
- * Judge, and make the runs that the judgement asks for, until it is final, no run can be made, or a candidate run
- * fails.
- */
+/** Judge and make the requested runs until the judgement is final, no run is possible, or a candidate run fails. */
 async function confirm(run: ScenarioRun, ports: GatePorts): Promise<Judgement | ReportedScenario> {
   const { request, scenario } = run;
   const possible = { baseRuns: request.baseRun.kind !== "off", moreRuns: scenario.repeats === "auto" };

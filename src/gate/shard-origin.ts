@@ -18,9 +18,7 @@ type ShardOrigin =
   | { readonly kind: "alone" }
   /** One rank. */
   | { readonly kind: "rank"; readonly directory: string }
-  /**
-   * One of several nodes, with several ranks under one gate; `number` is null where the launcher does not provide it.
-   */
+  /** One of several nodes, with several ranks under one gate; `number` is null where the launcher has none. */
   | { readonly kind: "node"; readonly directory: string; readonly number: number | null };
 
 /** Programs that start the ranks of one node (or of all) themselves. */
@@ -105,11 +103,7 @@ export function withCommandsJob(env: Environment, command: Command): Environment
   return { ...env, PET_RDZV_ID: id };
 }
 
-/**
- * Whether this process is one of several that record the same job, by the launcher's variables and the command itself.
- * @param host name of this machine
- * @throws GateError RANK_INVALID
- */
+/** Which part of its job this process records, by the launcher's variables and the command. @throws RANK_INVALID */
 export function shardOrigin(command: Command, env: Environment, host: string): ShardOrigin {
   const args = argumentsOf(command);
   const again = restarts(env);
@@ -213,10 +207,7 @@ export function claimShardDirectory(output: string, origin: ShardOrigin, session
   throw taken(base, session);
 }
 
-/**
- * The request with a separate bundle below the requested one, where several processes of a job are judged at once and
- * merged afterwards.
- */
+/** The request with a bundle of its own, where several processes of a job are judged at once and merged afterwards. */
 export function ownBundle(request: GateRequest): GateRequest {
   const [scenario] = request.scenarios;
   if (scenario === undefined) return request;

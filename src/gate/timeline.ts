@@ -5,6 +5,7 @@ import type { Timeline, TimelineSeries, Verdict } from "../report/documents/mode
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
+import { type SeriesKey, sameSeries } from "../verdict/series-index.ts";
 import { decidingCheck } from "./headline.ts";
 
 /** Marks that a chart shows as a line. */
@@ -28,8 +29,7 @@ export function buildTimeline(input: TimelineInput): Timeline {
     input.policy.gatingMetrics?.some((name) => name === metric) ??
     (metric === "allocated" || (metric === "host" && !allocated));
   const decided = input.judgement === null ? null : decidingCheck(input.judgement.checks);
-  const decides = ({ rank, device, metric }: { rank: number; device: string; metric: string }): boolean =>
-    decided !== null && rank === decided.rank && device === decided.device && metric === decided.metric;
+  const decides = (key: SeriesKey): boolean => decided !== null && sameSeries(key, decided);
   const series: TimelineSeries[] = all
     .map(({ rank, device, metric, timeS, bytes }) => ({
       rank,
@@ -42,8 +42,7 @@ export function buildTimeline(input: TimelineInput): Timeline {
     // The series that decided comes first: envelope, budget and threshold are drawn for it.
     .sort((a, b) => Number(decides(b)) - Number(decides(a)) || Number(b.gating) - Number(a.gating));
   const main = series[0];
-  const same = (other: { readonly rank: number; readonly device: string; readonly metric: string }): boolean =>
-    main !== undefined && other.rank === main.rank && other.device === main.device && other.metric === main.metric;
+  const same = (other: SeriesKey): boolean => main !== undefined && sameSeries(other, main);
   const threshold = input.judgement?.checks.find(
     (check) => check.limit === "baseline" && check.aspect === "peak" && same(check),
   );

@@ -37,10 +37,7 @@ export type Try =
   | { readonly kind: "judged"; readonly verdict: KnownChangeVerdict }
   | { readonly kind: "none"; readonly reason: string };
 
-/**
- * Judge a change whose verdict is known by the whole procedure of the gate: first run, confirmation runs, base runs in
- * the same session, cost limits. Its runs are deleted.
- */
+/** Judge a known change by the whole procedure: first run, confirmation, base runs, limits. Its runs are deleted. */
 export async function judgeKnownChange(
   request: GateRequest,
   scenario: ScenarioRequest,

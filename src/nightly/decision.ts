@@ -1,4 +1,5 @@
 import type { Check, Judgement } from "../verdict/judgement.ts";
+import { sameSeries } from "../verdict/series-index.ts";
 
 /** The decision on a session that was measured on the main branch. */
 export type Decision =
@@ -40,12 +41,7 @@ export function leadingCheck(judgement: Judgement): Check | null {
 /** Growth of the same series, bytes; null when it is not known. */
 export function leadingGrowth(judgement: Judgement, leading: Check): number | null {
   const found = judgement.checks.find(
-    ({ aspect, limit, rank, device, metric }) =>
-      aspect === "growth" &&
-      limit === "baseline" &&
-      rank === leading.rank &&
-      device === leading.device &&
-      metric === leading.metric,
+    (check) => check.kind === "growth" && check.limit === "baseline" && sameSeries(check, leading),
   );
   return found?.candidate_bytes ?? null;
 }

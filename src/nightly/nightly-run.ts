@@ -1,4 +1,3 @@
-import { measuredRun } from "../analysis/measured-run.ts";
 import type { Measurements } from "../analysis/measurements.ts";
 import type { Envelope } from "../baseline/envelope.ts";
 import { fingerprintHash } from "../baseline/identity.ts";
@@ -6,6 +5,7 @@ import { type BaselineRecord, type BaselineRun, type NewRun, selectRuns, toMeasu
 import { type BaselineStore, recordName } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { oneLine } from "../core/text.ts";
+import { successfulRuns } from "../gate/accept.ts";
 import type { FinishedRun } from "../gate/one-run.ts";
 import { policyOf } from "../gate/policy.ts";
 import type { GatePorts } from "../gate/ports.ts";
@@ -40,10 +40,7 @@ export interface NightlyScenario {
   /** The runs of this session. */
   readonly night: Measurements;
   readonly entry: NightlyEntry;
-  /**
-   * The session's own change of a record, for a copy of the store that is written elsewhere; null when nothing was
-   * stored.
-   */
+  /** The session's own change of a record, for a copy of the store written elsewhere; null when nothing was stored. */
   readonly change: ((current: BaselineRecord | null) => BaselineRecord) | null;
 }
 
@@ -74,9 +71,7 @@ interface NightlyOptions {
   readonly warn: (message: string) => void;
 }
 
-/**
- * Runs of the first session, enough for a baseline, and of each further one: more sessions are better than more runs.
- */
+/** Runs of the first session, enough for a baseline, and of each further one: more sessions beat more runs. */
 const FIRST_SESSION_RUNS = 5;
 const SESSION_RUNS = 2;
 
@@ -99,10 +94,7 @@ interface Session {
 class Sessions implements ScenarioHooks {
   readonly #options: NightlyOptions;
   readonly #ports: GatePorts;
-  /**
-   * Whether a session joins the baseline depends on the comparison with it, which a breach of the anchor must not cut
-   * short.
-   */
+  /** A breach of the anchor must not cut short the comparison that decides whether a session joins the baseline. */
   readonly anchorAsksForRuns = false;
   readonly all = new Map<string, Session>();
 
@@ -161,12 +153,7 @@ async function priorOf(store: BaselineStore, scenario: string, fingerprint: Fing
 
 /** The judged runs, as a record stores them. */
 function candidateRuns(report: ScenarioReport, timeIso: string): readonly NewRun[] {
-  return report.runs.flatMap(({ role, info, analysis }): NewRun[] => {
-    const ok = info.exit.kind === "exited" && info.exit.code === 0;
-    if (role !== "candidate" || !ok || analysis === null) return [];
-    const measured = measuredRun(analysis, { session: info.session, commit: info.commit });
-    return [{ measured, timeIso, approved: true }];
-  });
+  return successfulRuns(report, (session) => session).map((measured) => ({ measured, timeIso, approved: true }));
 }
 
 /**

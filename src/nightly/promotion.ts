@@ -22,27 +22,17 @@ export interface PromotionPolicy {
   readonly promoteAfter: number | null;
 }
 
-/** The verdict of one nightly run. */
-type NightlyVerdict = Verdict;
-
 /**
- * The state after a nightly run. Only a night with a verdict counts: one that could not be judged or measured changes
- * nothing. A failed night resets the count. A promotion lasts until the workflow no longer asks for it, and `mode:
- * blocking` is blocking at once.
+ * The state after a nightly run. A night without a verdict changes nothing, a failed one resets the count. A promotion
+ * lasts until the workflow no longer asks for it; `mode: blocking` is blocking at once.
  */
-export function afterSession(
-  before: Promotion,
-  verdict: NightlyVerdict,
-  policy: PromotionPolicy,
-  nowIso: string,
-): Promotion {
+export function afterSession(before: Promotion, verdict: Verdict, policy: PromotionPolicy, nowIso: string): Promotion {
   const clean =
     verdict === "pass" || verdict === "warn" ? before.clean_nights + 1 : verdict === "fail" ? 0 : before.clean_nights;
-  if (policy.mode === "blocking") return { mode: "blocking", clean_nights: clean, promoted_iso: null };
-  if (policy.promoteAfter === null) return { mode: "advisory", clean_nights: clean, promoted_iso: null };
-  if (before.promoted_iso !== null) return { mode: "blocking", clean_nights: clean, promoted_iso: before.promoted_iso };
-  if (clean >= policy.promoteAfter) return { mode: "blocking", clean_nights: clean, promoted_iso: nowIso };
-  return { mode: "advisory", clean_nights: clean, promoted_iso: null };
+  if (policy.mode === "blocking" || policy.promoteAfter === null)
+    return { mode: policy.mode, clean_nights: clean, promoted_iso: null };
+  const since = before.promoted_iso ?? (clean >= policy.promoteAfter ? nowIso : null);
+  return { mode: since === null ? "advisory" : "blocking", clean_nights: clean, promoted_iso: since };
 }
 
 /** The mode before this session is counted, which applies to the session itself. */

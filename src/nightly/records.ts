@@ -19,7 +19,11 @@ export interface SessionRuns {
 }
 
 /** The record without the runs of a session in its current epoch; an epoch that becomes empty is removed too. */
-function withoutSession(record: BaselineRecord, session: string): BaselineRecord {
+function withoutSession(
+  before: BaselineRecord | null,
+  { scenario, fingerprint, session }: SessionRuns,
+): BaselineRecord {
+  const record = before ?? emptyRecord(scenario, { ...fingerprint });
   const current = record.epochs.at(-1);
   if (current === undefined) return record;
   const runs = current.runs.filter((run) => run.session !== session);
@@ -31,9 +35,7 @@ function withoutSession(record: BaselineRecord, session: string): BaselineRecord
 /** Maximum number of sessions that wait for approval in a record, whose size is limited. */
 const MAX_HELD_SESSIONS = 3;
 
-/**
- * The record with only the newest sessions without approval: a month of failing nights must not push the baseline out.
- */
+/** The record with only the newest unapproved sessions: a month of failing nights must not push the baseline out. */
 function withFewHeld(record: BaselineRecord): BaselineRecord {
   const current = record.epochs.at(-1);
   if (current === undefined) return record;
@@ -50,20 +52,17 @@ function withFewHeld(record: BaselineRecord): BaselineRecord {
  * nothing.
  */
 export function recordSession(current: BaselineRecord | null, session: SessionRuns): BaselineRecord {
-  const before = withoutSession(current ?? emptyRecord(session.scenario, { ...session.fingerprint }), session.session);
   const held = session.runs.map((run) => ({ ...run, approved: false }));
-  return withFewHeld(addRuns(before, held));
+  return withFewHeld(addRuns(withoutSession(current, session), held));
 }
 
 /** Approve a session: it is used for comparisons, and its curve becomes the band of the baseline. */
 export function acceptSession(current: BaselineRecord | null, session: SessionRuns): BaselineRecord {
-  const before = withoutSession(current ?? emptyRecord(session.scenario, { ...session.fingerprint }), session.session);
   const approved = session.runs.map((run) => ({ ...run, approved: true }));
-  return withEnvelopes(addRuns(before, approved), session.envelopes);
+  return withEnvelopes(addRuns(withoutSession(current, session), approved), session.envelopes);
 }
 
 /** Accept a session as the new baseline: it opens an epoch, and older runs are no longer used for comparisons. */
 export function openEpoch(current: BaselineRecord | null, session: SessionRuns, reason: string): BaselineRecord {
-  const before = withoutSession(current ?? emptyRecord(session.scenario, { ...session.fingerprint }), session.session);
-  return withEnvelopes(acceptRuns(before, session.runs, reason), session.envelopes);
+  return withEnvelopes(acceptRuns(withoutSession(current, session), session.runs, reason), session.envelopes);
 }

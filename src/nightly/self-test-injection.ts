@@ -52,10 +52,7 @@ function pieces(injection: Injection): { readonly chunk: number; readonly count:
   return { chunk, count, pauseS: count === 1 ? 0 : injection.seconds / count };
 }
 
-/**
- * The same command with that much memory allocated next to it, in processes that the sampler counts: a regression of a
- * known size, for any command, without a change to it. Needs a POSIX shell, `mkfifo` and `dd`.
- */
+/** The command with memory allocated next to it in counted processes. Needs a POSIX shell, `mkfifo` and `dd`. */
 export function withInjection(command: Command, injection: Injection): Command {
   const { chunk, count, pauseS } = pieces(injection);
   const inner = command.kind === "argv" ? command.argv : ["sh", "-c", command.script];

@@ -11,10 +11,7 @@ import { judgeKnownChange, type KnownChangeVerdict } from "./canary.ts";
 import { type Injection, withInjection } from "./self-test-injection.ts";
 import type { Trial } from "./state.ts";
 
-/**
- * Injected size, in multiples of the smallest detectable change. That change is detected in about nine of ten cases;
- * with 1.5 times as much, a miss shows a fault of the gate.
- */
+/** Injected size in detectable minima, of which 9 in 10 are detected: with 1.5 a miss shows a fault of the gate. */
 const INJECTED_MINIMA = 1.5;
 
 export interface SelfTest {

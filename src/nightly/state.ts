@@ -90,10 +90,7 @@ export function parseState(text: string): ReadState {
   return { kind: "broken", reason: `${v.getDotPath(issue) ?? "document"}: ${issue.message}` };
 }
 
-/**
- * The state with the entries of a session appended; entries of the same session (a second attempt to write) are
- * replaced.
- */
+/** The state with a session's entries appended; entries of the same session (a second attempt) are replaced. */
 export function withSessions(state: NightlyState, nights: readonly NightlyEntry[]): NightlyState {
   const name = ({ session, scenario, environment }: NightlyEntry): string =>
     JSON.stringify([session, scenario, environment]);

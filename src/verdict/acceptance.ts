@@ -1,7 +1,4 @@
-/**
- * Where an acceptance was written: a comment on the pull request, a label with a reason in its body, or a commit's
- * trailer.
- */
+/** Source of an acceptance: a comment on the pull request, a label with a reason in its body, a commit's trailer. */
 export type AcceptanceWay = "comment" | "label" | "trailer";
 
 /** A difference to the baseline that a person with write permission accepted, with a reason. */

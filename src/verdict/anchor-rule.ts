@@ -64,27 +64,18 @@ export function anchorRule(
     const value = clean ?? median(looked);
     const missing = clean === undefined ? ANCHOR_CONFIRMATIONS - looked.length : 0;
     const against = `peak ${formatBytes(value)} is ${formatBytesDelta(value - level)} from the release anchor's ${formatBytes(level)} (limit ${formatBytes(threshold)})`;
-    const sizes = {
+    const compared = {
+      ...base,
       candidate_bytes: value,
       baseline_bytes: level,
       threshold_bytes: threshold,
       mde_bytes: Math.ceil(margin),
     };
-    if (clean !== undefined) {
-      return [
-        checkOf(key, {
-          ...base,
-          ...sizes,
-          verdict: "pass",
-          improved: value < level - margin,
-          reason: against,
-        }),
-      ];
-    }
+    if (clean !== undefined)
+      return [checkOf(key, { ...compared, verdict: "pass", improved: value < level - margin, reason: against })];
     return [
       checkOf(key, {
-        ...base,
-        ...sizes,
+        ...compared,
         verdict: base.gating ? "fail" : "warn",
         needs_more_runs: base.gating ? missing : 0,
         confirmed: base.gating && missing === 0,

@@ -6,10 +6,7 @@ import { peaks } from "./peak-rule.ts";
 import type { Policy } from "./policy.ts";
 import type { SeriesHistory } from "./series-index.ts";
 
-/**
- * Absolute budgets: the highest peak of any run of any rank counts, and one run above is enough. A budget on a metric
- * that was not measured is unjudged, never passed.
- */
+/** Absolute budgets: one run of any rank above is enough. A metric that was not measured is unjudged, never passed. */
 export function budgetRule(
   policy: Policy,
   candidate: readonly SeriesHistory[],

@@ -2,7 +2,7 @@ import { plural } from "../core/text.ts";
 import { formatBytes } from "../core/units.ts";
 import type { Check, CheckVerdict, FingerprintDifference, Judgement } from "./judgement.ts";
 import { nextRuns } from "./judgement-document.ts";
-import { describeSeries } from "./series-index.ts";
+import { describeSeries, sameSeries } from "./series-index.ts";
 
 /** Fail before unjudged (any gating check) before warn before pass. Without any check the verdict is unjudged. */
 function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): CheckVerdict {
@@ -14,10 +14,6 @@ function combineVerdicts(checks: readonly Pick<Check, "verdict" | "gating">[]): 
   return gates.length === 0 ? "unjudged" : "pass";
 }
 
-function sameSeries(a: Check, b: Check): boolean {
-  return a.rank === b.rank && a.device === b.device && a.metric === b.metric;
-}
-
 function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
   // A rank above 0 shows that there are others, even where no check concerns them.
   const ranks = new Set([0, ...checks.map(({ rank }) => rank)]).size > 1 ? "many" : "one";
@@ -25,8 +21,7 @@ function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
     checks.some((one) => one.kind === "class" && one.verdict === "fail" && sameSeries(one, check));
   // A leak explains the peak it causes, so its growth comes first.
   const order = (check: Check) => (check.kind === "oom" ? 0 : check.kind === "growth" && leaks(check) ? 1 : 2);
-  // One gate over several ranks counts the pages of all of them to its own rank; an allocator's level belongs to one
-  // rank.
+  // One gate over several ranks counts all their pages to its own rank; an allocator's level belongs to one rank.
   const pages = (check: Check) => (check.metric === "allocated" ? 0 : 1);
   const named = (check: Check) =>
     `${describeSeries(check, ranks)}${check.kind === "growth" && leaks(check) ? " leaks" : ""}: ${check.reason}`;
@@ -52,10 +47,7 @@ function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
   return `${plural(gates.length, "gating check")} within ${gates.length === 1 ? "its limit" : "their limits"}${least}`;
 }
 
-/**
- * The judgement of all checks. Once one check has failed for good, no more runs are asked for: they cost minutes and
- * cannot change the verdict.
- */
+/** The judgement of all checks. After a final fail no more runs are asked for: they cost minutes and change nothing. */
 export function combine(given: readonly Check[], fingerprint: readonly FingerprintDifference[]): Judgement {
   const failedForGood = given.some(({ gating, verdict, confirmed }) => gating && verdict === "fail" && confirmed);
   const checks = failedForGood ? given.map((one) => ({ ...one, needs_more_runs: 0, needs_base_runs: 0 })) : given;

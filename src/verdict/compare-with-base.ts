@@ -23,10 +23,7 @@ interface BaseComparisonInput {
   readonly tolerance: number;
 }
 
-/**
- * Why a breach is dismissed: the base is as high in this session, reaches the level at times, or spreads that far
- * overall.
- */
+/** Why a breach is dismissed: the base is as high in this session, reaches the level at times, or spreads that far. */
 export type Dismissal = "offset" | "reached" | "spread";
 
 /** The breaching runs against runs of the base commit in the same session. */

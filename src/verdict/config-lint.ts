@@ -5,21 +5,16 @@ import { spread } from "../stats/spread.ts";
 import { METRIC_SCALES } from "./defaults.ts";
 import { peakMargin, peaks } from "./peak-rule.ts";
 import type { Budget, Policy } from "./policy.ts";
-import { describeSeries, indexSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
+import { describeSeries, indexSeries, type SeriesHistory, type SeriesKey, sameSeries } from "./series-index.ts";
 
-/**
- * Why a budget will fail by chance: it is below the highest baseline peak plus one margin. Null when it is not, or when
- * the baseline has too few runs.
- */
+/** Why a budget is likely to fail by chance: below the highest baseline peak plus a margin. Null when it is not. */
 export function budgetNoise(
   key: SeriesKey,
   budget: Budget,
   policy: Policy,
   baseline: readonly SeriesHistory[],
 ): string | null {
-  const history = baseline.find(
-    (one) => one.key.rank === key.rank && one.key.device === key.device && one.key.metric === key.metric,
-  );
+  const history = baseline.find((one) => sameSeries(one.key, key));
   const known = peaks(history?.runs ?? []).map(({ value }) => value);
   if (known.length < policy.minBaselineRuns) return null;
   const margin = peakMargin(key, policy)(median(known), spread(known, METRIC_SCALES[key.metric].quantum));

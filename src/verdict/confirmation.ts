@@ -9,9 +9,7 @@ export function falseAlarmRate(above: number, runs: number): number {
   return (above + Math.sqrt(above) + 1) / (runs + 2);
 }
 
-/**
- * Consecutive candidate runs above the threshold that are a breach with a false alarm probability of at most `alpha`.
- */
+/** Consecutive runs above the threshold that are a breach with a false alarm probability of at most `alpha`. */
 export function confirmations(rate: number, alpha: number, max: number): number {
   const wanted = rate >= 1 ? max : Math.ceil(Math.log(alpha) / Math.log(rate));
   return Math.max(MIN_CONFIRMATIONS, Math.min(max, wanted));
@@ -22,10 +20,7 @@ export function falseAlarmProbability(rate: number, candidates: number): number 
   return Math.min(1, rate ** candidates);
 }
 
-/**
- * Probability that the next `candidates` runs all exceed a level that `above` of `runs` earlier ones did, when nothing
- * else is known of the rate (Laplace's rule of succession, repeated).
- */
+/** Probability that `candidates` runs exceed a level as `above` of `runs` did, by Laplace's rule of succession. */
 export function predictiveProbability(above: number, runs: number, candidates: number): number {
   let probability = 1;
   for (let i = 0; i < candidates; i += 1) probability *= (above + 1 + i) / (runs + 2 + i);

@@ -4,9 +4,7 @@ import type { Policy } from "./policy.ts";
 
 /** The resolution of a metric's counter and the changes to ignore, bytes. */
 interface MetricScale {
-  /**
-   * Smallest step of the counter; its uniform rounding error (quantum / sqrt 12) is the smallest spread ever assumed.
-   */
+  /** Smallest step of the counter; its rounding error (quantum / sqrt 12) is the smallest spread ever assumed. */
   readonly quantum: number;
   /** Smallest change of a peak that is judged. */
   readonly peakFloor: number;
@@ -43,9 +41,7 @@ export const DEFAULT_POLICY: Policy = {
 /** Smallest number of runs for a fail: one run never suffices. */
 export const MIN_CONFIRMATIONS = 2;
 
-/**
- * Base-commit runs asked for in the candidate's session before a fail: with three, the median tolerates one outlier.
- */
+/** Base-commit runs asked for in the candidate's session before a fail: of three, the median tolerates an outlier. */
 export const BASE_RERUNS = 3;
 
 /** Smallest number of baseline sessions from which the spread between sessions is estimated. */

@@ -4,6 +4,7 @@ import { MIB } from "../core/units.ts";
 import type { Fingerprint, Metric } from "../telemetry/recording/model.ts";
 import type { Acceptance } from "./acceptance.ts";
 import type { Aspect, Check, Judgement, Limit } from "./judgement.ts";
+import { sameSeries } from "./series-index.ts";
 
 /**
  * What failed, as a token that a person can copy into an acceptance: `3f9a2c1d04be-dapb187`. It begins with a hash of
@@ -14,16 +15,10 @@ export interface Difference {
   readonly token: string;
 }
 
-/**
- * Sizes are counted in eighths of an octave (9 %): coarse enough that measuring again changes little, and fine enough
- * that a regression a fifth larger is another difference.
- */
+/** Buckets of 9 %: coarse enough for repeated runs, fine enough that a regression a fifth larger is another one. */
 const BUCKETS_PER_OCTAVE = 8;
 
-/**
- * Added to a size before its bucket is chosen, bytes and share of the limit. A value barely above a limit of 2 GiB
- * varies by more than its excess from run to run; a fraction of the limit does not.
- */
+/** Added to a size before its bucket is chosen, bytes and share of the limit: values vary more on a large limit. */
 const STEADY_BYTES = MIB;
 const STEADY_SHARE = 1 / 64;
 
@@ -68,10 +63,7 @@ function bucketOf({ candidate_bytes, threshold_bytes, baseline_bytes }: Check): 
   return Math.min(999, Math.floor(BUCKETS_PER_OCTAVE * Math.log2(size)));
 }
 
-/**
- * Which of the ranks and devices fail; empty when most do, because ranks of one program fail alike, and chance decides
- * which of them stays just below its limit.
- */
+/** Which ranks and devices fail; empty when most do: ranks fail alike, and chance keeps some just below the limit. */
 function mask(checks: readonly Check[]): string {
   const ordered = [...checks].sort((a, b) => a.rank - b.rank || (a.device < b.device ? -1 : 1));
   const failed = ordered.filter(({ verdict }) => verdict === "fail").length;
@@ -86,21 +78,11 @@ function mask(checks: readonly Check[]): string {
 function isCoveredByGrowth(check: Check, checks: readonly Check[]): boolean {
   return (
     check.kind === "class" &&
-    checks.some(
-      (other) =>
-        other.kind === "growth" &&
-        other.verdict === "fail" &&
-        other.rank === check.rank &&
-        other.device === check.device &&
-        other.metric === check.metric,
-    )
+    checks.some((other) => other.kind === "growth" && other.verdict === "fail" && sameSeries(other, check))
   );
 }
 
-/**
- * The difference of one failed scenario. Null when nothing failed, or when it cannot be accepted: out of memory (the
- * limit is the machine's) and a failed check of unknown size.
- */
+/** The difference of a failed scenario; null when it cannot be accepted: out of memory, or an unknown size. */
 export function differenceOf(scenario: string, fingerprint: Fingerprint, judgement: Judgement): Difference | null {
   const checks = judgement.checks.filter((check) => check.gating && !isCoveredByGrowth(check, judgement.checks));
   const failed = checks.filter(({ verdict }) => verdict === "fail");

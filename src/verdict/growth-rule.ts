@@ -8,13 +8,12 @@ import {
   GROWTH_SPREAD_FACTOR,
   HORIZON_FLOOR_BYTES,
   LEAK_FLOOR_FRACTION,
-  METRIC_SCALES,
 } from "./defaults.ts";
 import { applicableHorizon, describeHorizon, projectedGrowth } from "./horizon.ts";
 import type { Check } from "./judgement.ts";
-import { peaks, type RelativeContext, subject } from "./peak-rule.ts";
+import { peaks } from "./peak-rule.ts";
 import { relativeCheck } from "./relative-check.ts";
-import { judgeRelative } from "./relative-rule.ts";
+import { judgeRelative, type RelativeContext } from "./relative-rule.ts";
 import { finite, knownValues, type SeriesRun } from "./series-index.ts";
 
 /** Growth of the lower envelope of a run over its observed span, bytes. */
@@ -24,8 +23,8 @@ export function observedGrowth(series: MeasuredSeries): number | null {
 
 interface Growths {
   readonly horizon: Horizon | null;
-  readonly candidate: readonly { readonly session: string; readonly value: number }[];
-  readonly baseline: readonly { readonly session: string; readonly value: number }[];
+  readonly candidate: ReturnType<typeof knownValues>;
+  readonly baseline: ReturnType<typeof knownValues>;
 }
 
 /** Steps or seconds a run of this scenario observes, from growth = slope x length; null when no run grew. */
@@ -40,10 +39,7 @@ function observedLength(runs: readonly MeasuredSeries[], horizon: Horizon): numb
   return lengths.length === 0 ? null : median(lengths);
 }
 
-/**
- * A baseline run at the horizon. A run stored with its growth but without a slope is taken to be as long as the
- * candidate's.
- */
+/** A baseline run at the horizon. One stored without a slope is taken to be as long as the candidate's run. */
 function projectedBaseline(series: MeasuredSeries, horizon: Horizon, length: number | null): number | null {
   const known = projectedGrowth(series, horizon);
   const growth = observedGrowth(series);
@@ -51,20 +47,12 @@ function projectedBaseline(series: MeasuredSeries, horizon: Horizon, length: num
   return (growth / length) * (horizon.kind === "steps" ? horizon.steps : horizon.seconds);
 }
 
-/**
- * The growths to compare: at the horizon, where one is set and both sides can be projected to it, otherwise over the
- * observed span. One comparison never mixes the two.
- */
+/** The growths to compare: all at the horizon where both sides can be projected to it, otherwise all as observed. */
 function growths(context: RelativeContext): Growths {
-  const wanted = applicableHorizon(
-    context.candidate.map(({ series }) => series),
-    context.policy.horizon,
-  );
+  const measured = context.candidate.map(({ series }) => series);
+  const wanted = applicableHorizon(measured, context.policy.horizon);
   if (wanted !== null) {
-    const span = observedLength(
-      context.candidate.map(({ series }) => series),
-      wanted,
-    );
+    const span = observedLength(measured, wanted);
     const baseline = knownValues(context.baseline, (series) => projectedBaseline(series, wanted, span));
     if (baseline.length >= Math.min(context.policy.minBaselineRuns, context.baseline.length)) {
       const candidate = knownValues(context.candidate, (series) => projectedGrowth(series, wanted));
@@ -83,10 +71,7 @@ export function hasGrowth(runs: readonly SeriesRun[]): boolean {
   return runs.some(({ series }) => observedGrowth(series) !== null);
 }
 
-/**
- * Growth of one series against the growth of the baseline's runs. Warm-up, filling caches and steps do no harm, because
- * the baseline has them too.
- */
+/** Growth of a series against the baseline's, which has the same warm-up, filling caches and steps. */
 export function growthRule(context: RelativeContext): Check {
   const { horizon, candidate, baseline } = growths(context);
   const level = Math.abs(median(peaks(context.baseline).map(({ value }) => value)) || 0);
@@ -94,20 +79,13 @@ export function growthRule(context: RelativeContext): Check {
     horizon === null
       ? Math.max(GROWTH_FLOOR_BYTES, GROWTH_FLOOR_FRACTION * level)
       : Math.max(HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION * level);
-  const outcome = judgeRelative({
+  const outcome = judgeRelative(context, {
     candidate: candidate.map(({ value }) => value),
     baseline,
-    session: context.session,
-    quantum: METRIC_SCALES[context.key.metric].quantum,
     margin: (_, spread) => Math.max(floor, GROWTH_SPREAD_FACTOR * spread),
     confirmedSpreads: CONFIRMED_SPREADS / GROWTH_SPREAD_FACTOR,
-    alpha: context.alpha,
-    maxConfirmations: context.policy.maxConfirmations,
-    minBaselineRuns: context.policy.minBaselineRuns,
-    baseRunsPossible: context.baseRunsPossible,
   });
-  return relativeCheck(outcome, {
-    ...subject(context),
+  return relativeCheck(outcome, context, {
     aspect: "growth",
     name: horizon === null ? "growth" : `growth ${describeHorizon(horizon)}`,
     first: candidate[0]?.value ?? Number.NaN,

@@ -15,10 +15,7 @@ export function describeHorizon(horizon: Horizon): string {
     : `after ${Number((horizon.seconds / 3600).toFixed(2))} h`;
 }
 
-/**
- * The horizon, where it applies to this series: null without one, without a slope in its unit, or when it is shorter
- * than the observed span (the observed growth is then the larger).
- */
+/** The horizon, unless a slope in its unit is missing or the observed span is longer, whose growth is then larger. */
 export function applicableHorizon(series: readonly MeasuredSeries[], horizon: Horizon | null): Horizon | null {
   if (horizon === null || series.length === 0) return null;
   const reaches = series.every((one) => {

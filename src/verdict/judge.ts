@@ -9,8 +9,9 @@ import { gatingMetrics } from "./gating.ts";
 import { growthRule, hasGrowth, observedGrowth } from "./growth-rule.ts";
 import type { Check, FingerprintDifference, Judgement } from "./judgement.ts";
 import { oomRule } from "./oom-rule.ts";
-import { peakRule, peaks, type RelativeContext } from "./peak-rule.ts";
+import { peakRule, peaks } from "./peak-rule.ts";
 import type { Policy } from "./policy.ts";
+import type { RelativeContext } from "./relative-rule.ts";
 import { indexSeries, knownValues, pairSeries, type SeriesHistory, type SeriesKey } from "./series-index.ts";
 
 /** Everything a verdict depends on. Same input, same judgement. */
@@ -28,10 +29,7 @@ export interface JudgeInput {
   readonly baseRunsPossible: boolean;
   /** False once no further candidate run is possible, so that none is asked for. Default true. */
   readonly moreRunsPossible?: boolean;
-  /**
-   * False when the user wants no comparison with a baseline: only budgets, the anchor, out-of-memory and a leak that
-   * needs no comparison are checked. Default true.
-   */
+  /** False: only budgets, the anchor, out-of-memory and a leak that needs no baseline are checked. Default true. */
   readonly baselineWanted?: boolean;
 }
 

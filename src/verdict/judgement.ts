@@ -10,9 +10,7 @@ export type Limit = "budget" | "baseline" | "anchor";
 /** Which property of the series is checked. */
 export type Aspect = "peak" | "growth" | "class" | "oom";
 
-/**
- * A check as documents contain it: one series against one limit. Sizes in bytes; null = not known or not applicable.
- */
+/** A check in a document: one series against one limit. Sizes in bytes; null = not known or not applicable. */
 export interface CheckDocument {
   readonly rank: number;
   readonly device: string;

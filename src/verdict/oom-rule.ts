@@ -16,16 +16,13 @@ export function oomRule(candidate: Measurements, gating: ReadonlySet<Metric>): r
   const died = certain.length > 0 ? certain : candidate.runs.filter((run) => run.oom_suspected === true);
   if (died.length === 0) return [];
   const established = certain.length > 0;
-  const highest = indexSeries({ ...candidate, runs: died })
+  const [highest] = indexSeries({ ...candidate, runs: died })
     .filter(({ key }) => gating.has(key.metric))
     .map(({ key, runs }) => ({
       key,
       peak: Math.max(Number.NEGATIVE_INFINITY, ...peaks(runs).map(({ value }) => value)),
     }))
-    .reduce<{ key: { rank: number; device: string; metric: Metric }; peak: number } | null>(
-      (best, one) => (best === null || one.peak > best.peak ? one : best),
-      null,
-    );
+    .sort((a, b) => b.peak - a.peak);
   const key = highest?.key ?? { rank: 0, device: "*", metric: [...gating][0] ?? "allocated" };
   return [
     checkOf(key, {
@@ -34,7 +31,7 @@ export function oomRule(candidate: Measurements, gating: ReadonlySet<Metric>): r
       gating: true,
       verdict: established ? "fail" : "warn",
       confirmed: established,
-      candidate_bytes: highest !== null && Number.isFinite(highest.peak) ? highest.peak : null,
+      candidate_bytes: highest !== undefined && Number.isFinite(highest.peak) ? highest.peak : null,
       reason: `${established ? "ran" : "may have run"} out of memory in ${died.length} of ${plural(candidate.runs.length, "run")}`,
     }),
   ];

@@ -2,22 +2,9 @@ import { CONFIRMED_SPREADS, METRIC_SCALES } from "./defaults.ts";
 import type { Check } from "./judgement.ts";
 import type { Policy } from "./policy.ts";
 import { relativeCheck } from "./relative-check.ts";
-import { judgeRelative } from "./relative-rule.ts";
+import { judgeRelative, type RelativeContext } from "./relative-rule.ts";
 import { finite, knownValues, type SeriesKey, type SeriesRun } from "./series-index.ts";
 import type { BaselineValue } from "./sessions.ts";
-
-/** One series of the candidate and the baseline, with what all relative checks share. */
-export interface RelativeContext {
-  readonly key: SeriesKey;
-  readonly candidate: readonly SeriesRun[];
-  readonly baseline: readonly SeriesRun[];
-  readonly session: string;
-  readonly gating: boolean;
-  readonly policy: Policy;
-  /** This check's share of the policy's alpha. */
-  readonly alpha: number;
-  readonly baseRunsPossible: boolean;
-}
 
 /** The known peaks of a series, bytes, in the order of the runs. */
 export function peaks(runs: readonly SeriesRun[]): readonly BaselineValue[] {
@@ -33,32 +20,11 @@ export function peakMargin(key: SeriesKey, policy: Policy): (centre: number, spr
 /** The peak of one series against the baseline's peaks. The candidate has at least one known peak. */
 export function peakRule(context: RelativeContext): Check {
   const candidate = peaks(context.candidate).map(({ value }) => value);
-  const outcome = judgeRelative({
+  const outcome = judgeRelative(context, {
     candidate,
     baseline: peaks(context.baseline),
-    session: context.session,
-    quantum: METRIC_SCALES[context.key.metric].quantum,
     margin: peakMargin(context.key, context.policy),
     confirmedSpreads: CONFIRMED_SPREADS,
-    alpha: context.alpha,
-    maxConfirmations: context.policy.maxConfirmations,
-    minBaselineRuns: context.policy.minBaselineRuns,
-    baseRunsPossible: context.baseRunsPossible,
   });
-  return relativeCheck(outcome, {
-    ...subject(context),
-    aspect: "peak",
-    name: "peak",
-    first: candidate[0] ?? Number.NaN,
-  });
-}
-
-/** The part of a relative check that does not depend on its outcome. */
-export function subject(context: RelativeContext) {
-  return {
-    key: context.key,
-    gating: context.gating,
-    baseRunsPossible: context.baseRunsPossible,
-    minBaselineRuns: context.policy.minBaselineRuns,
-  };
+  return relativeCheck(outcome, context, { aspect: "peak", name: "peak", first: candidate[0] ?? Number.NaN });
 }

@@ -11,10 +11,7 @@ export interface Budget {
 export interface Policy {
   readonly budgets: readonly Budget[];
   readonly horizon: Horizon | null;
-  /**
-   * Metrics whose peak and growth gate; null = the default rule (allocated, else host where no allocator counter
-   * exists).
-   */
+  /** Metrics whose peak and growth gate; null = the default: allocated, else host where no allocator is counted. */
   readonly gatingMetrics: readonly Metric[] | null;
   /** Relative margin on peaks, a fraction (0.005 = 0.5 %). */
   readonly relativeMargin: number;

@@ -5,18 +5,13 @@ import { checkOf } from "./check.ts";
 import type { Dismissal } from "./compare-with-base.ts";
 import type { Check } from "./judgement.ts";
 import { minimalDetectableChange } from "./mde.ts";
-import type { RelativeOutcome } from "./relative-rule.ts";
-import type { SeriesKey } from "./series-index.ts";
+import type { RelativeContext, RelativeOutcome } from "./relative-rule.ts";
 
 /** What a relative check compares. */
 interface RelativeSubject {
-  readonly key: SeriesKey;
   readonly aspect: "peak" | "growth";
-  readonly gating: boolean;
   /** "peak", "growth", "growth at 1000000 steps". */
   readonly name: string;
-  readonly baseRunsPossible: boolean;
-  readonly minBaselineRuns: number;
   /** First candidate value, for outcomes without one. */
   readonly first: number;
 }
@@ -40,17 +35,20 @@ function dismissal(why: Dismissal, here: string): string {
 }
 
 /** The check of a relative outcome. Only a gating check asks for more runs; the others warn on the runs there are. */
-export function relativeCheck(outcome: RelativeOutcome, subject: RelativeSubject): Check {
-  const { key, aspect, gating, name } = subject;
+export function relativeCheck(
+  outcome: RelativeOutcome,
+  { key, gating, policy }: RelativeContext,
+  { aspect, name, first }: RelativeSubject,
+): Check {
   const base = { aspect, limit: "baseline", gating } as const;
   if (outcome.kind === "too-few") {
     return checkOf(key, {
       ...base,
       verdict: "unjudged",
-      candidate_bytes: subject.first,
+      candidate_bytes: first,
       baseline_bytes: Number.isFinite(outcome.centre) ? outcome.centre : null,
       reason:
-        `the baseline has ${plural(outcome.runs, "run")} with a ${name}, and ${subject.minBaselineRuns} are needed: ` +
+        `the baseline has ${plural(outcome.runs, "run")} with a ${name}, and ${policy.minBaselineRuns} are needed: ` +
         "refresh it with more runs",
     });
   }

@@ -8,26 +8,40 @@ import {
   predictiveConfirmations,
   predictiveProbability,
 } from "./confirmation.ts";
-import { BASE_RERUNS, CLEAR_MARGINS, CONFIRMED_ALPHA_SHARE, MIN_SESSIONS, OWN_LEVEL_SHARE } from "./defaults.ts";
+import {
+  BASE_RERUNS,
+  CLEAR_MARGINS,
+  CONFIRMED_ALPHA_SHARE,
+  METRIC_SCALES,
+  MIN_SESSIONS,
+  OWN_LEVEL_SHARE,
+} from "./defaults.ts";
 import { type Level, levelOf, type Margin } from "./level.ts";
+import type { Policy } from "./policy.ts";
+import type { SeriesKey, SeriesRun } from "./series-index.ts";
 import { type BaselineValue, sessionBound } from "./sessions.ts";
 
-/** One quantity of one series: candidate runs in order against baseline runs. All values finite. */
-interface RelativeInput {
-  readonly candidate: readonly number[];
-  readonly baseline: readonly BaselineValue[];
+/** One series of the candidate and the baseline, with what all relative checks share. */
+export interface RelativeContext {
+  readonly key: SeriesKey;
+  readonly candidate: readonly SeriesRun[];
+  readonly baseline: readonly SeriesRun[];
   /** Baseline runs of this session are re-runs of the base commit. */
   readonly session: string;
-  /** Smallest step of the quantity. */
-  readonly quantum: number;
+  readonly gating: boolean;
+  readonly policy: Policy;
+  /** This check's share of the policy's alpha. */
+  readonly alpha: number;
+  readonly baseRunsPossible: boolean;
+}
+
+/** One quantity of one series: candidate runs in order against baseline runs. All values finite. */
+interface RelativeQuantity {
+  readonly candidate: readonly number[];
+  readonly baseline: readonly BaselineValue[];
   readonly margin: Margin;
   /** Spreads, as the margin counts them, that a confirmed breach lies above everything known of the baseline. */
   readonly confirmedSpreads: number;
-  /** This check's share of the policy's alpha. */
-  readonly alpha: number;
-  readonly maxConfirmations: number;
-  readonly minBaselineRuns: number;
-  readonly baseRunsPossible: boolean;
 }
 
 interface Judged extends Level {
@@ -56,10 +70,7 @@ export type RelativeOutcome =
       readonly inSession: Level;
       readonly needsBaseRuns: number;
     } & Judged)
-  /**
-   * All runs exceed the historic threshold, but a session without a change may too, and the base did not run in this
-   * one.
-   */
+  /** All runs exceed the historic threshold, as an unchanged session may, and the base did not run in this one. */
   | ({
       readonly kind: "session-unknown";
       readonly value: number;
@@ -82,10 +93,7 @@ export type RelativeOutcome =
       readonly confirmed: boolean;
     } & Judged);
 
-/**
- * Whether the baseline reaches this level often enough: the peaks of one program have a few modes, and a run in the
- * upper one is not a regression. Baseline runs up to `tolerance` below the level count.
- */
+/** Whether enough of the baseline reaches this level (down to `tolerance` below): the peaks of a program have modes. */
 function isOwnLevel(value: number, baseline: readonly number[], margin: number, tolerance: number): boolean {
   const there = baseline.filter((b) => b >= value - tolerance && b <= value + margin).length;
   return there >= 2 && there >= OWN_LEVEL_SHARE * baseline.length;
@@ -101,7 +109,7 @@ function thresholdRuns(here: readonly number[], elsewhere: readonly number[], le
 }
 
 /** The values of the baseline: all of them, those of the candidate's session, and the others. */
-function runsBySession({ baseline, session }: RelativeInput) {
+function runsBySession(baseline: readonly BaselineValue[], session: string) {
   return {
     all: baseline.map(({ value }) => value),
     here: baseline.flatMap((run) => (run.session === session ? [run.value] : [])),
@@ -115,20 +123,23 @@ function runsBySession({ baseline, session }: RelativeInput) {
  * compared with the same candidate runs, because re-runs of the candidate share the offset of their session. Without
  * such runs, the spread between sessions of the baseline is used instead.
  */
-export function judgeRelative(input: RelativeInput): RelativeOutcome {
-  const { baseline, quantum, margin, confirmedSpreads, baseRunsPossible } = input;
-  const { all, here, elsewhere } = runsBySession(input);
+export function judgeRelative(context: RelativeContext, input: RelativeQuantity): RelativeOutcome {
+  const { baseline, margin, confirmedSpreads } = input;
+  const { baseRunsPossible } = context;
+  const { minBaselineRuns, maxConfirmations } = context.policy;
+  const { quantum } = METRIC_SCALES[context.key.metric];
+  const { all, here, elsewhere } = runsBySession(baseline, context.session);
   const first = input.candidate[0];
-  if (all.length < input.minBaselineRuns || first === undefined) {
+  if (all.length < minBaselineRuns || first === undefined) {
     return { kind: "too-few", runs: all.length, centre: median(all) };
   }
-  const pool = thresholdRuns(here, elsewhere, input.minBaselineRuns);
+  const pool = thresholdRuns(here, elsewhere, minBaselineRuns);
   const level = levelOf(pool, spread(pool, quantum), margin);
   const judged: Judged = { ...level, runs: all.length, sessions: new Set(baseline.map((b) => b.session)).size };
 
   const tolerance = margin(level.centre, 0) / 20;
   const rate = falseAlarmRate(pool.filter((b) => b > level.threshold).length, pool.length);
-  const wanted = confirmations(rate, input.alpha, input.maxConfirmations);
+  const wanted = confirmations(rate, context.alpha, maxConfirmations);
   const within = (value: number) => value <= level.threshold || isOwnLevel(value, pool, level.margin, tolerance);
 
   const breaching: number[] = [];
@@ -162,18 +173,17 @@ export function judgeRelative(input: RelativeInput): RelativeOutcome {
   }
   if (breaching.length < wanted) return breach(1, 0, false, falseAlarmProbability(rate, breaching.length));
 
-  // A fail needs runs of the base commit in this session, and enough runs to exclude a level that the base seldom
-  // reaches.
+  // A fail needs base runs in this session, and enough runs to exclude a level that the base seldom reaches.
   const known = pool.length === elsewhere.length ? [...elsewhere, ...here] : pool;
   const lowestYet = Math.min(...breaching);
   const reaching = known.filter((b) => b >= lowestYet && b <= median(breaching) + level.margin).length;
   const highest = Math.max(level.threshold, ...here);
   const clear = reaching === 0 && lowestYet > highest + CLEAR_MARGINS * level.margin;
-  const alpha = input.alpha * CONFIRMED_ALPHA_SHARE;
+  const alpha = context.alpha * CONFIRMED_ALPHA_SHARE;
   const needed =
     clear || (here.length === 0 && !baseRunsPossible)
       ? wanted
-      : Math.max(wanted, predictiveConfirmations(reaching, known.length, alpha, input.maxConfirmations));
+      : Math.max(wanted, predictiveConfirmations(reaching, known.length, alpha, maxConfirmations));
   for (const value of input.candidate.slice(wanted, needed)) {
     if (within(value)) return passed(value);
     breaching.push(value);
@@ -190,7 +200,7 @@ export function judgeRelative(input: RelativeInput): RelativeOutcome {
   const needsBaseRuns = baseRunsPossible ? missing : 0;
 
   if (here.length === 0) {
-    const limit = sessionBound(baseline, breaching, quantum, input.alpha);
+    const limit = sessionBound(baseline, breaching, quantum, context.alpha);
     if (limit !== null && value <= limit) {
       return { kind: "session-unknown", value, used: breaching.length, limit, needsMoreRuns, needsBaseRuns, ...judged };
     }

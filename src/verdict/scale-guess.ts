@@ -76,10 +76,7 @@ function crossing(a: Excess, b: Excess): number | null {
   return to > from && at > 0 ? at : null;
 }
 
-/**
- * The size estimated from the measured ones: on the line through the two nearest to the needed excess, or in proportion
- * to a single one. Null when nothing grows.
- */
+/** The size on the line through the two results nearest to the need, or in proportion to one; null if nothing grows. */
 export function measuredSize(seen: readonly Excess[]): number | null {
   const usable = seen.filter(({ excess, needed }) => Number.isFinite(excess) && needed > 0);
   const far = ({ excess, needed }: Excess): number => Math.abs(excess / needed - 1);

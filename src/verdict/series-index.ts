@@ -32,11 +32,17 @@ export function describeSeries(key: SeriesKey, ranks: "one" | "many" = "many"): 
   return ranks === "one" ? metric : `rank ${key.rank} ${metric}`;
 }
 
+export function sameSeries(a: SeriesKey, b: SeriesKey): boolean {
+  return a.rank === b.rank && a.device === b.device && a.metric === b.metric;
+}
+
 function compareKeys(a: SeriesKey, b: SeriesKey): number {
   if (a.rank !== b.rank) return a.rank - b.rank;
   if (a.device !== b.device) return a.device < b.device ? -1 : 1;
   return METRICS.indexOf(a.metric) - METRICS.indexOf(b.metric);
 }
+
+const nameOf = ({ rank, device, metric }: SeriesKey): string => JSON.stringify([rank, device, metric]);
 
 /** Every series of the measurements, by rank, device and metric. */
 export function indexSeries(measurements: Measurements | null): readonly SeriesHistory[] {
@@ -44,10 +50,9 @@ export function indexSeries(measurements: Measurements | null): readonly SeriesH
   for (const run of measurements?.runs ?? []) {
     for (const series of run.series) {
       const key: SeriesKey = { rank: series.rank, device: series.device, metric: series.metric };
-      const name = JSON.stringify([key.rank, key.device, key.metric]);
-      const history = found.get(name) ?? { key, runs: [] };
+      const history = found.get(nameOf(key)) ?? { key, runs: [] };
       history.runs.push({ session: run.session, series });
-      found.set(name, history);
+      found.set(nameOf(key), history);
     }
   }
   return [...found.values()].sort((a, b) => compareKeys(a.key, b.key));
@@ -62,7 +67,6 @@ export function pairSeries(
   readonly candidate: readonly SeriesRun[];
   readonly baseline: readonly SeriesRun[];
 }[] {
-  const nameOf = (key: SeriesKey) => JSON.stringify([key.rank, key.device, key.metric]);
   const others = new Map(baseline.map((history) => [nameOf(history.key), history]));
   const pairs = candidate.map(({ key, runs }) => {
     const other = others.get(nameOf(key));
@@ -86,15 +90,7 @@ export function knownValues(
 
 /** The most frequent class; among equals the last one. Null when no run has a class. */
 export function commonClass(runs: readonly SeriesRun[]): DriftClass | null {
-  const counts = new Map<DriftClass, number>();
-  let best: DriftClass | null = null;
-  for (const { series } of runs) {
-    if (series.class === undefined) continue;
-    counts.set(series.class, (counts.get(series.class) ?? 0) + 1);
-  }
-  for (const { series } of runs) {
-    if (series.class === undefined) continue;
-    if (best === null || (counts.get(series.class) ?? 0) >= (counts.get(best) ?? 0)) best = series.class;
-  }
-  return best;
+  const classes = runs.flatMap(({ series }) => (series.class === undefined ? [] : [series.class]));
+  const count = (name: DriftClass | null): number => classes.filter((one) => one === name).length;
+  return classes.reduce<DriftClass | null>((best, one) => (count(one) >= count(best) ? one : best), null);
 }

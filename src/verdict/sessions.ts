@@ -1,3 +1,4 @@
+import { groupBy } from "../core/group-by.ts";
 import { standardDeviation } from "../stats/moments.ts";
 import { median } from "../stats/order-statistics.ts";
 import { qn } from "../stats/qn.ts";
@@ -13,13 +14,7 @@ export interface BaselineValue {
 
 /** Values by session. */
 function bySession(values: readonly BaselineValue[]): readonly (readonly number[])[] {
-  const groups = new Map<string, number[]>();
-  for (const { session, value } of values) {
-    const group = groups.get(session);
-    if (group === undefined) groups.set(session, [value]);
-    else group.push(value);
-  }
-  return [...groups.values()];
+  return [...groupBy(values, ({ session }) => session).values()].map((group) => group.map(({ value }) => value));
 }
 
 /** Spread within the baseline's sessions, bytes; null while they have too few runs each. */

@@ -5,10 +5,7 @@ import type { Environment } from "../../core/environment.ts";
 const GIT_TIMEOUT_MS = 5000;
 const COMMIT = /^[0-9a-f]{40}([0-9a-f]{24})?$/;
 
-/**
- * The commit that is checked out in `cwd`, else the workflow's `GITHUB_SHA`, else null. Git is asked first: what is
- * checked out is what is measured, whatever the event names.
- */
+/** The commit checked out in `cwd`, which is what is measured; else the workflow's `GITHUB_SHA`, else null. */
 export async function currentCommit(cwd: string, env: Environment): Promise<string | null> {
   try {
     const { stdout } = await promisify(execFile)("git", ["rev-parse", "--verify", "HEAD"], {

@@ -23,9 +23,15 @@ interface FingerprintInputs {
 }
 
 /** The one value all devices share, or every different one; null where none is known. */
-function common(values: readonly (string | null)[]): string | null {
+export function common(values: readonly (string | null)[]): string | null {
   const known = [...new Set(values.filter((value) => value !== null))].sort();
   return known.length === 0 ? null : known.join(", ");
+}
+
+/** The same of sizes in bytes: a number where all devices share it. */
+export function commonSize(sizes: readonly (number | null)[]): string | number | null {
+  const text = common(sizes.map((bytes) => (bytes === null ? null : String(bytes))));
+  return text !== null && /^\d+$/.test(text) ? Number(text) : text;
 }
 
 /** Allocator variables of the command in one line; "default" when none is set. */
@@ -66,10 +72,7 @@ function image(env: Readonly<Record<string, string>>): string | null {
   return env.ImageOS && env.ImageVersion ? `${env.ImageOS} ${env.ImageVersion}` : null;
 }
 
-/**
- * Version of the Python the command would start: of `argv[0]` when that is a Python, else of `python3` on its PATH.
- * Null when there is none or it does not answer.
- */
+/** Version of the Python the command would start: `argv[0]` if it is one, else `python3` on its PATH; null if none. */
 export async function pythonVersion(
   argv0: string,
   cwd: string,
@@ -93,13 +96,10 @@ export async function pythonVersion(
   }
 }
 
-/** What runs on the devices of a vendor, in the order in which it speaks for a machine that has several. */
+/** The backend of each vendor's devices, most significant first for a machine with several. */
 const BACKENDS = { nvml: "cuda", amd: "rocm", intel: "xpu", apple: "mps" } as const;
 
-/**
- * The devices that identify a machine: instances rather than the GPU they are part of, and no integrated graphics,
- * which every laptop has and hardly any job uses (except Apple's).
- */
+/** The devices that identify a machine: instances rather than their GPU, and no integrated graphics except Apple's. */
 function identifyingDevices(devices: readonly DeviceReport[]): readonly DeviceReport[] {
   const split = new Set(devices.map(({ parent }) => parent ?? null));
   return devices.filter((device) => {
@@ -122,12 +122,10 @@ export const migProfileOf = ({ mig_profile: profile, model }: DeviceReport): str
 export async function collectFingerprint(inputs: FingerprintInputs): Promise<Fingerprint> {
   const { env } = inputs;
   const devices = identifyingDevices(inputs.devices);
-  const models = common(devices.map(({ model }) => model));
-  const memory = common(devices.map(({ total_bytes }) => (total_bytes === null ? null : String(total_bytes))));
   return {
     backend: backendOf(devices),
-    device_model: models,
-    device_memory_bytes: memory !== null && /^\d+$/.test(memory) ? Number(memory) : memory,
+    device_model: common(devices.map(({ model }) => model)),
+    device_memory_bytes: commonSize(devices.map(({ total_bytes }) => total_bytes)),
     mig_profile: common(devices.map(migProfileOf)),
     world_size: inputs.worldSize,
     // Known only to a probe inside the measured process.

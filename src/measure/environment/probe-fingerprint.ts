@@ -3,26 +3,20 @@ import type { DeviceReport } from "../../sampler/sampler.ts";
 import type { Fingerprint, ProbeDevice, ProbeProcess } from "../../telemetry/recording/model.ts";
 import { KIND_NAMES } from "../../telemetry/recording/probe-devices.ts";
 import type { RecordedStream } from "../../telemetry/recording/recorded-streams.ts";
-import { migProfileOf } from "./fingerprint.ts";
+import { common, commonSize, migProfileOf } from "./fingerprint.ts";
 
 /** "2.13" of "2.13.0+cpu"; null when it does not begin with two numbers. */
 export function majorMinor(version: string | undefined): string | null {
   return /^\d+\.\d+/.exec(version ?? "")?.[0] ?? null;
 }
 
-/** The process that speaks for the job: one that counts steps, else one with devices, else one with a framework. */
+/** The process that represents the job: one that counts steps, else one with devices, else one with a framework. */
 function mainOf(processes: readonly ProbeProcess[]): ProbeProcess | undefined {
   const weight = (one: ProbeProcess): number =>
     4 * Number(one.steps_from !== null) + 2 * Number(one.devices.length > 0) + Number(one.framework !== null);
   return processes
     .filter(({ role, framework }) => role !== "agent" && framework !== null)
     .sort((a, b) => weight(b) - weight(a) || (a.rank ?? 0) - (b.rank ?? 0) || a.pid - b.pid)[0];
-}
-
-/** The one value all have, or every different one; null where none is known. */
-function common(values: readonly (string | null)[]): string | null {
-  const known = [...new Set(values.filter((value) => value !== null))].sort();
-  return known.length === 0 ? null : known.join(", ");
 }
 
 interface UsedDevice {
@@ -69,10 +63,7 @@ function allocatorSettings(fromEnvironment: Fingerprint[string], own: string | n
   return settings === null || settings === "default" ? own : `${settings}; ${own}`;
 }
 
-/**
- * The fingerprint completed with the reports of the probes: framework, backend in use, its devices, allocator settings,
- * world size. Without a framework in any process, nothing changes.
- */
+/** The fingerprint with what the probes reported; unchanged when no process has a framework. */
 export function completedFingerprint(
   fingerprint: Fingerprint,
   processes: readonly ProbeProcess[],
@@ -82,19 +73,14 @@ export function completedFingerprint(
   const main = mainOf(processes);
   if (main === undefined || main.framework === null) return fingerprint;
   const used = usedDevices(streams, processes, drivers);
-  const models = common(used.map(({ device, driver }) => driver?.model ?? device?.model ?? null));
-  const sizes = common(
-    used.map(({ device, driver }) => {
-      const bytes = driver?.total_bytes ?? device?.total_bytes ?? null;
-      return bytes === null ? null : String(bytes);
-    }),
-  );
   const worldSizes = [fingerprint.world_size, ...processes.map(({ world_size }) => world_size)];
   return {
     ...fingerprint,
     backend: backendOf(main, used),
-    device_model: models,
-    device_memory_bytes: sizes !== null && /^\d+$/.test(sizes) ? Number(sizes) : sizes,
+    device_model: common(used.map(({ device, driver }) => driver?.model ?? device?.model ?? null)),
+    device_memory_bytes: commonSize(
+      used.map(({ device, driver }) => driver?.total_bytes ?? device?.total_bytes ?? null),
+    ),
     mig_profile:
       profilesOf(used) ?? (used.every(({ driver }) => driver !== null) ? null : (fingerprint.mig_profile ?? null)),
     world_size: Math.max(1, ...worldSizes.filter((size) => typeof size === "number")),

@@ -14,10 +14,7 @@ function flagIn(arg: string): string | "end" | null {
   return null;
 }
 
-/**
- * The flag under which this Python command line ignores what loads the probe, "-I" for instance; null when there is
- * none.
- */
+/** The flag under which a Python command line ignores the probe's loader, such as "-I"; null when there is none. */
 export function isolatingFlag(argv: readonly string[]): string | null {
   const [program, ...rest] = argv;
   if (program === undefined || !isPython(program)) return null;
@@ -66,10 +63,7 @@ export type PythonUse =
   | { readonly kind: "python" }
   | { readonly kind: "isolated"; readonly flag: string };
 
-/**
- * Whether a command starts Python, and with a flag that excludes the probe.
- * @param executable the file that `argv[0]` is, when it was found
- */
+/** Whether a command starts Python, and with a flag that excludes the probe. `executable` is the file of `argv[0]`. */
 export function pythonUse(argv: readonly string[], executable: string | null): PythonUse {
   const script = argv[0] === "sh" && argv[1] === "-c" ? (argv[2] ?? "") : null;
   // It may follow `env`, `nice` and the like.

@@ -7,9 +7,7 @@ import type { Environment } from "../../core/environment.ts";
  */
 export const SOCKET_VARIABLE = "PMI_FD";
 
-/**
- * The number the command gets, whatever it was before: the first after those that the launcher of the gate uses itself.
- */
+/** The number that the command gets, always: the first after those that the gate's launcher uses itself. */
 export const SOCKET_FD = 5;
 
 const LOWEST_FD = 3;

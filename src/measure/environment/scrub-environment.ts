@@ -1,9 +1,6 @@
 import type { Environment } from "../../core/environment.ts";
 
-/**
- * Variables of a GitHub step that hold secrets or let a process act as the step; a plain `run:` step has none of the
- * first three families.
- */
+/** Variables of a GitHub step that hold secrets or give its rights; a plain `run:` step has none of these prefixes. */
 const DROPPED_PREFIXES = ["ACTIONS_", "INPUT_", "STATE_"];
 const DROPPED_NAMES = new Set([
   "GITHUB_TOKEN",

@@ -18,10 +18,7 @@ const SIGNAL_OF = { i: "SIGINT", t: "SIGTERM", k: "SIGKILL" } as const;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/**
- * The launcher without native code: start the command on request, pass signals to its whole tree, and end the tree when
- * the gate dies. It is not a subreaper, so it finds daemons by the marker and from earlier scans.
- */
+/** The launcher without native code. As no subreaper, it finds daemons by the marker and from earlier scans. */
 export class Guard {
   readonly #argv: readonly string[];
   readonly #status: Writable;
@@ -50,7 +47,7 @@ export class Guard {
         }
       }
     } catch {
-      // A reset control stream is the same news as its end.
+      // A reset control stream means the same as its end.
     } finally {
       clearInterval(watch);
     }

@@ -8,9 +8,7 @@ const ENDING = new Map([
   ["SIGTERM", 143],
 ]);
 
-/**
- * A signal to a whole process group or job step reaches its processes within milliseconds; a busy machine takes longer.
- */
+/** A signal to a whole process group or job step reaches its processes within ms; a busy machine takes longer. */
 const TOGETHER_MS = 300;
 
 function endedBySignal(end: CommandEnd): boolean {

@@ -21,9 +21,7 @@ async function classify(file: string): Promise<Executable> {
   return { kind: executable && stats.isFile() ? "found" : "not-executable", path: file };
 }
 
-/**
- * Where the command would be found, by the rules of `execvp`: a name with a slash is a path, any other is looked up.
- */
+/** Finds a command by the rules of `execvp`: a name with a slash is a path, any other is looked up. */
 export async function findExecutable(name: string, cwd: string, searchPath: string | undefined): Promise<Executable> {
   if (name === "") return { kind: "missing" };
   if (name.includes("/")) return classify(path.resolve(cwd, name));

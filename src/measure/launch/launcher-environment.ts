@@ -9,9 +9,7 @@ export function setting(env: Environment, name: string): string | null {
   return value === undefined || value === "" ? null : value;
 }
 
-/**
- * Whether this process was launched by `srun`; the batch script of a job was not, although it has Slurm's variables.
- */
+/** Whether `srun` launched this process; a job's batch script was not launched by it, although it has its variables. */
 export function inSlurmStep(env: Environment): boolean {
   const step = setting(env, "SLURM_STEP_ID") ?? setting(env, "SLURM_STEPID");
   return step !== null && /^\d{1,10}$/.test(step) && Number(step) < FIRST_SPECIAL_STEP;

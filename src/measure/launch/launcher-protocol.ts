@@ -1,9 +1,8 @@
 import { constants } from "node:os";
 
 /**
- * What is spoken with the launcher. To it, one byte each: `g` go (the command's `exec` is held until then), `i`, `t`,
- * `k` SIGINT, SIGTERM, SIGKILL to the whole tree, `q` end what is left and quit. From it, one line each, see {@link
- * parseStatusLine}. The end of the control stream means that the gate died: the launcher then ends the tree.
+ * Orders to the launcher, one byte each: `g` go (the command's `exec` waits for it), `i`, `t`, `k` SIGINT, SIGTERM,
+ * SIGKILL to the whole tree, `q` end the rest and quit. When the stream ends, the gate died and the tree is ended.
  */
 export type LauncherOrder = "g" | "i" | "t" | "k" | "q";
 

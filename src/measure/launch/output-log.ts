@@ -13,9 +13,8 @@ export interface OutputTotals {
 }
 
 /**
- * A log file of bounded size: the head of the output, one line with how much was left out, and the tail. Writing
- * costs a copy; it never waits and never throws: after a failed write (disk full) `error` has the reason and the log
- * does not change.
+ * A log of bounded size: head, a line with the omitted size, and tail. It never waits or throws: after a failed write
+ * (disk full) `error` has the reason and the log does not change.
  */
 export class OutputLog {
   readonly #fd: number;

@@ -1,17 +1,12 @@
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/**
- * Once all writers have ended, the rest of the pipe arrives at once; a process that keeps it open longer is not ours.
- */
+/** Once all writers ended, the rest of the pipe arrives at once; a process that keeps it open longer is not ours. */
 const DRAIN_MS = 500;
 
 type Sink = ((chunk: Uint8Array) => void) | null;
 
-/**
- * Hand everything a stream brings to `log` and to the caller's sink. The stream is never paused, so the command does
- * not wait for anybody but the sink itself; a sink that throws (a closed terminal) is not called again.
- */
+/** Passes a stream to the log and the caller's sink. It is never paused; a sink that throws is not called again. */
 export class OutputTee {
   readonly #stream: Readable;
   readonly #finished: Promise<void>;

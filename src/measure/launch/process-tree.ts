@@ -10,9 +10,8 @@ export interface Member {
 const ENDED = new Set(["Z", "X", "x"]);
 
 /**
- * The living members of a measured tree: descendants of the root, processes with the marker, and earlier
- * members that are alive (the only way to find a process that was re-parented and cleared its environment). Linux only;
- * elsewhere it is empty.
+ * Living members of a measured tree: descendants, processes with the marker, and earlier members (to find one that was
+ * re-parented and cleared its environment). Linux only; elsewhere it is empty.
  */
 export class ProcessTree {
   readonly #scan: TreeScan;

@@ -5,10 +5,7 @@ type NotStarted = Extract<ExitState, { kind: "not-started" }>;
 
 const notStarted = (code: string, message: string): NotStarted => ({ kind: "not-started", code, message });
 
-/**
- * Find out why a command did not start. `errno` is the error name of the failed `exec` (`ENOENT`, `EACCES`, …); the
- * file system distinguishes the causes that share a number.
- */
+/** Why a command did not start: the file system distinguishes the causes that share an `errno` name (`ENOENT`, …). */
 export async function explainStartFailure(
   errno: string,
   name: string,

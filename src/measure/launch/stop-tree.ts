@@ -4,10 +4,7 @@ import type { Launched } from "./launch.ts";
 import type { LauncherOrder } from "./launcher-protocol.ts";
 import { type Member, type ProcessTree, processName, signalMember } from "./process-tree.ts";
 
-/**
- * Politeness first: what a runner itself gives a step is 7.5 s from SIGINT to SIGTERM, so everything, evidence
- * included, has to be over in 5 s.
- */
+/** A runner gives a step 7.5 s from SIGINT to SIGTERM, so everything, evidence included, is to be over in 5 s. */
 const STEPS: readonly { readonly order: LauncherOrder; readonly graceMs: number }[] = [
   { order: "i", graceMs: 1500 },
   { order: "t", graceMs: 1000 },
@@ -38,10 +35,7 @@ async function emptied(tree: ProcessTree, ms: number): Promise<boolean> {
   }
 }
 
-/**
- * End a running tree in steps: SIGINT, SIGTERM, SIGKILL, each as soon as the one before has had its time; over in 3.2
- * s.
- */
+/** End a running tree in steps, SIGINT, SIGTERM, SIGKILL, each once the one before had its time; 3.2 s in all. */
 export async function stopTree(launched: Launched, tree: ProcessTree): Promise<void> {
   for (const { order, graceMs } of STEPS) {
     const until = performance.now() + graceMs;
@@ -56,10 +50,7 @@ function named(members: readonly Member[]): string {
   return names.join(", ") + (members.length > names.length ? ", …" : "");
 }
 
-/**
- * After the command itself has ended: end what it left running, then the launcher.
- * @returns notes for the recording
- */
+/** After the command has ended: end the processes it left, then the launcher. @returns notes for the recording */
 export async function endLeftovers(launched: Launched, tree: ProcessTree): Promise<string[]> {
   const notes: string[] = [];
   if (!(await emptied(tree, LEFTOVER_GRACE_MS))) {

@@ -37,9 +37,7 @@ function only(drivers: readonly DeviceReport[], test: (driver: DeviceReport) => 
   return found.length === 1 ? found[0]! : null;
 }
 
-/**
- * Frameworks count the fastest first by default, drivers by PCI address: the same order where all devices are alike.
- */
+/** Frameworks count the fastest first by default, drivers by PCI address: one order where all devices are alike. */
 const allAlike = (drivers: readonly DeviceReport[]): boolean =>
   new Set(drivers.map(({ model, total_bytes: total }) => `${model} ${total}`)).size <= 1;
 
@@ -114,10 +112,7 @@ function amd(
   return drivers[Number(entry)] ?? null;
 }
 
-/**
- * @param seen how many devices of this kind the process has: with tiles that are devices of their own they are more
- * than cards
- */
+/** @param seen the process's devices of this kind: more than the cards when tiles are devices of their own */
 function intel(
   device: OwnDevice,
   { ze }: Visibility,

@@ -7,7 +7,7 @@ import type { ProbeInfo } from "../../telemetry/recording/probe-info.ts";
 import type { RecordFile } from "../../telemetry/recording/record-columns.ts";
 import { driverIndex } from "./device-mapping.ts";
 
-/** Whose device it is, by its name in the recording; null for what no driver here counts. */
+/** The vendor of a device, by its name in the recording; null when no driver counts it. */
 function backendOfDevice({ name }: ProbeDevice, { versions }: ProbeProcess): DeviceBackend | null {
   if (name.startsWith("cuda:")) return versions.hip === undefined ? "nvml" : "amd";
   if (name.startsWith("xpu:")) return "intel";
@@ -48,10 +48,7 @@ function listedOn({ lists }: Pick<RecordFile, "lists">): ReadonlyMap<number, Rea
   return found;
 }
 
-/**
- * Devices that their processes cannot distinguish, found by the driver's lists: a process with one such device that is
- * listed on exactly one further device uses that one.
- */
+/** For devices that processes cannot distinguish: the only device on whose driver's list the process appears. */
 export function withListedDevices(
   processes: readonly ProbeProcess[],
   drivers: readonly DeviceReport[],

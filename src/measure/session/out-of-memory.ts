@@ -18,10 +18,8 @@ function keptOutput(directory: string): string {
 }
 
 /**
- * The information of a finished run with evidence of running out of memory (`oom`), if there is any. Never fails:
- * unreadable traces count as missing.
- * @param file the run's record file; null when it could not be read back
- * @param killsBefore the machine's count of kernel kills before the command began
+ * The run's information with evidence of running out of memory (`oom`), if any; unreadable traces count as missing.
+ * @param file null when it could not be read back  @param killsBefore kernel kills before the command began
  */
 export function withOutOfMemory(
   info: RecordingInfo,

@@ -33,10 +33,7 @@ interface RunSetup {
   readonly killsBefore: number | null;
 }
 
-/**
- * Read the record file, once, and complete the run's information with it: the reports of the probes, whether memory ran
- * out, and the peaks. A record file that cannot be read back costs the recording and its peaks, not the run.
- */
+/** Complete a run from its record file; an unreadable one costs the recording and its peaks, not the run. */
 export async function recordingOf(
   { request, setup, killsBefore }: RunSetup,
   { info, devices, beganNs }: Ran,

@@ -35,10 +35,7 @@ export function unwritable(where: string, cause: unknown): GateError {
   });
 }
 
-/**
- * Make the directory of a run, which must not hold a recording yet.
- * @throws GateError RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE
- */
+/** Make a run's directory, without a recording yet. @throws GateError RUN_DIRECTORY_IN_USE, RUN_DIRECTORY_UNWRITABLE */
 export function createRunDirectory(directory: string): void {
   try {
     makeDirectories(directory);

@@ -14,10 +14,8 @@ export function isNamedSession(session: string): boolean {
 }
 
 /**
- * A session as it is kept in a baseline. torchrun's and Kubernetes' names of a job come again with the next job of that
- * name, whose runs would then pass for base runs of the same session: they are kept with the time at which they were
- * measured.
- * @param timeIso ISO 8601
+ * A session as a baseline keeps it. A later job may reuse a torchrun or Kubernetes name, and its runs would pass for
+ * base runs of the same session, so the name gets the time of measurement. @param timeIso ISO 8601
  */
 export function keptSession(session: string, timeIso: string): string {
   return /^(?:torchrun|kubernetes)-/.test(session) ? `${session}@${timeIso}` : session;
@@ -46,10 +44,7 @@ function elasticSession(env: Environment): string | null {
   return id === null || id === "none" ? null : `torchrun-${namePart(id)}`;
 }
 
-/**
- * Open MPI numbers its jobs from the launcher's process id; the launcher's address distinguishes two with the same
- * number.
- */
+/** Open MPI numbers jobs from the launcher's process id; the launcher's address separates two with one number. */
 function mpiSession(env: Environment): string | null {
   const job =
     setting(env, "PMIX_NAMESPACE") ??
@@ -69,10 +64,7 @@ function podSession(env: Environment): string | null {
   return `kubernetes-${namePart(host.slice(0, -index.length - 1))}`;
 }
 
-/**
- * A runner may live within one job of a cluster, and a workflow may start a job of one name every time: of each run its
- * own.
- */
+/** A runner may live within one job of a cluster, and workflows may reuse a job's name, so each run gets its own. */
 function workflowPart(env: Environment): string {
   const run = setting(env, "GITHUB_RUN_ID");
   return run === null ? "" : `-github-${run}-${setting(env, "GITHUB_RUN_ATTEMPT") ?? "1"}`;
@@ -108,8 +100,7 @@ export function sessionId(env: Environment): string {
     // The name must not look like a drawn one.
     return isNamedSession(named) ? named : `named-${named}`;
   }
-  // `mpirun` in a Slurm job starts the ranks of its node without a step, and those of other nodes in a step of its
-  // daemons.
+  // In a Slurm job `mpirun` starts its own node's ranks outside a step, and others in a step of its daemons.
   const mpi = mpiSession(env);
   const inner = setting(env, "OMPI_COMM_WORLD_RANK") === null ? null : mpi;
   const launched = inner ?? slurmSession(env) ?? elasticSession(env) ?? mpi ?? podSession(env);
