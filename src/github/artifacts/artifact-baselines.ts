@@ -114,9 +114,7 @@ class ArtifactStore implements BaselineStore {
   }
 }
 
-/**
- * `artifact:NAME`: records in the newest artifact of this name of a successful run on the default branch. Read only.
- */
+/** `artifact:NAME`: newest artifact of this name of a successful run on the default branch. Read only. */
 export function openArtifactStore(source: ArtifactBaselineSource, name: string, artifact: string): BaselineStore {
   return new ArtifactStore(source, name, artifact);
 }
