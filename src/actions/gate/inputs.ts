@@ -67,10 +67,7 @@ export interface GateStep {
 
 const DEFAULT_TIMEOUT_MINUTES = 60;
 
-/**
- * Check the inputs about publishing.
- * @throws GateError INPUT_INVALID (usage)
- */
+/** Check the inputs about publishing. @throws GateError INPUT_INVALID (usage) */
 export function publishSettings(inputs: ActionInputs): PublishSettings {
   const input: Input = (name) => inputs[name];
   const gateId = gateIdInput(input);

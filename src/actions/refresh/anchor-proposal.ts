@@ -30,10 +30,7 @@ export interface AnchorMove {
   readonly to: Anchor;
 }
 
-/**
- * Anchors that these sessions exceed by more than the margin; with `propose` also anchors that do not exist yet. A
- * session that was held back proposes nothing, because its level is not accepted.
- */
+/** Anchors exceeded by more than the margin; with `propose` also missing ones. A held-back session proposes nothing. */
 export function anchorMoves(
   request: GateRequest,
   nights: readonly NightlyScenario[],

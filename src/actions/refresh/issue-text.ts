@@ -21,10 +21,7 @@ export interface IssueContext {
 
 const named = (key: string): string => (key === "default" ? "" : ` (${key})`);
 
-/**
- * Whether the issue lists a scenario: its session is held back, or exceeds a budget. The release anchor has its own
- * proposal.
- */
+/** Whether the issue lists a scenario: held back or above a budget. The release anchor has its own proposal. */
 export function isReported({ sessionOutcome, report }: NightlyScenario): boolean {
   if (sessionOutcome.kind === "held") return true;
   if (sessionOutcome.kind === "epoch") return false;

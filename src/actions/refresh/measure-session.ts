@@ -38,10 +38,7 @@ export function nightRequest(action: SubAction, settings: RefreshSettings): Gate
   return { ...request, bundle: freeBundleDirectory(action.env, settings.artifactName) };
 }
 
-/**
- * The store that the session goes to.
- * @throws GateError BASELINE_SPEC_INVALID (usage)
- */
+/** The store that the session goes to. @throws GateError BASELINE_SPEC_INVALID (usage) */
 export function nightStore(settings: RefreshSettings, request: GateRequest, gitData: GitData): BaselineStore {
   const spec = parseBaselineSpec(settings.baseline, request.root);
   if (spec.kind !== "store")

@@ -60,10 +60,7 @@ export interface AnchorTarget {
   readonly defaultBranch: string;
 }
 
-/**
- * Propose to move exceeded release anchors: one pull request, or one issue where those are not allowed. @returns its
- * page, or null
- */
+/** Propose to move anchors: a pull request, or an issue where those are not allowed. @returns its page, or null */
 export async function proposeAnchors(
   action: SubAction,
   settings: RefreshSettings,

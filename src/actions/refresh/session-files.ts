@@ -64,10 +64,7 @@ async function readState(gitData: GitData, snapshot: RefSnapshot | null, file: s
   }
 }
 
-/**
- * Add a session to the state on the ref, in one commit with the badges and pages made from it.
- * @throws GateError NIGHTLY_STATE_NEWER, and what the client throws
- */
+/** Add a session, badges and pages to the ref in one commit. @throws GateError NIGHTLY_STATE_NEWER, client errors */
 export async function saveSession(
   gitData: GitData,
   ref: string,

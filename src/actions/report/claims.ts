@@ -79,10 +79,7 @@ export function callsItselfAccepted(sections: readonly Section[]): boolean {
   );
 }
 
-/**
- * Sections as far as they can be trusted. An untrusted one's page is not linked: it would open and run in the reader's
- * browser.
- */
+/** Sections as far as they can be trusted. An untrusted page is not linked: it would run in the reader's browser. */
 export function holdClaims(sections: readonly Section[], ground: Ground): HeldClaims {
   let unaccepted = 0;
   let embellished = 0;
