@@ -44,11 +44,7 @@ export interface NotedMeasurements {
   readonly notes: readonly string[];
 }
 
-/**
- * Anything that can be judged: a measurements file, a baseline record, a bundle, a run directory, a recording,
- * telemetry.
- * @throws GateError INPUT_… and INPUT_SCHEMA_VERSION (exit 5)
- */
+/** Read anything that can be judged. @throws GateError INPUT_… and INPUT_SCHEMA_VERSION (exit 5) */
 export async function notedMeasurements(file: string): Promise<NotedMeasurements> {
   const ofBundle = measurementsOfBundle(file);
   if (ofBundle !== null) return { measurements: ofBundle, notes: [] };
