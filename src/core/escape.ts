@@ -22,10 +22,7 @@ export function escapeHtml(text: string): string {
   return text.replace(HIDDEN_CHARACTERS, "\ufffd").replace(/[&<>"'`]/g, (c) => `&#${c.charCodeAt(0)};`);
 }
 
-/**
- * For one line of GitHub-flavoured markdown, table cells included: no markup, mention, issue reference, link, HTML or
- * comment survives. Newlines become spaces.
- */
+/** For one line of GitHub markdown or a table cell: no markup, mention, link or HTML. Newlines become spaces. */
 export function escapeMarkdown(text: string): string {
   return (
     oneLine(text)
