@@ -7,7 +7,7 @@ export type Octokit = InstanceType<typeof GitHub>;
 export interface ConnectOptions {
   readonly token: string;
   readonly context: RunContext;
-  /** Ends requests under way, and with them the whole conversation. */
+  /** Aborts running and later requests. */
   readonly signal: AbortSignal;
   /** Longest time to wait because GitHub asks to (`retry-after`), seconds. */
   readonly longestWaitS: number;

@@ -9,7 +9,7 @@ import type { ListedArtifact } from "./artifact-read.ts";
 /** More legs than GitHub allows a matrix to have. */
 export const MAX_SECTIONS = 256;
 
-/** Downloads under way at once. */
+/** Concurrent downloads. */
 const AT_ONCE = 6;
 
 const PREFIX = "stormlog-section-";
