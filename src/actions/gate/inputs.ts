@@ -52,7 +52,7 @@ export interface PublishSettings {
   readonly retentionDays: number | null;
   /** Whether the verdict decides the step's result; errors of the command always do. */
   readonly verdictFails: boolean;
-  /** Longest time for the whole step, milliseconds. */
+  /** Maximum time of the whole step, milliseconds. */
   readonly timeoutMs: number;
 }
 

@@ -4,7 +4,7 @@ import { withDeadline } from "../../github/deadline.ts";
 import { degradedWarning } from "../../github/degrade.ts";
 import type { SubAction } from "../sub-action.ts";
 
-/** What is known of the place a refresh runs at. */
+/** What is known of the repository, branch and event of a refresh. */
 export interface GitLocation {
   readonly eventName: string;
   /** Full ref of the run. */
