@@ -180,10 +180,7 @@ export interface GateRequestInput {
   readonly debug?: boolean;
 }
 
-/**
- * Fold options over the config file into one request.
- * @throws GateError OPTION_INVALID, NO_COMMAND, SCENARIO_UNKNOWN, … (usage), CONFIG_INVALID (exit 5)
- */
+/** Fold options over the config file. @throws GateError OPTION_INVALID, NO_COMMAND, … (usage), CONFIG_INVALID */
 export function gateRequest(input: GateRequestInput): GateRequest {
   const { options, config } = input;
   if (input.command === null && config === null) {

@@ -1,9 +1,6 @@
 import { oneLine } from "./text.ts";
 
-/**
- * Outside text (scenario names, branches, paths, GPU names, child output) is escaped at the edge where it is printed.
- * One function per edge; each is total and never throws.
- */
+/** Outside text is escaped where it is printed, with one function per edge; each is total and never throws. */
 
 /**
  * Characters that act without being seen: controls but tab and newline, marks of direction, letters and spaces without

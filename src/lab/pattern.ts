@@ -171,11 +171,7 @@ export function unmeasuredPattern(entry: CatalogueEntry, outcome: "skipped" | "b
   return { ...named(entry), outcome, reason, ...NOTHING };
 }
 
-/**
- * The row of a pattern whose two states were judged.
- * @param from directory that the bundles are named from
- * @param file the pattern's file
- */
+/** The row of a pattern whose two states were judged. @param from directory that the bundles are named from */
 export function measuredPattern(
   entry: CatalogueEntry,
   states: { readonly leaky: JudgedState; readonly fixed: JudgedState },

@@ -181,11 +181,7 @@ async function save(
   );
 }
 
-/**
- * The refresh: one more session for every scenario, stored before it is judged and then reported.
- * @returns the step's exit status
- * @throws GateError REFRESH_REFUSED, INPUT_INVALID and those of the configuration, before anything is measured
- */
+/** Store, judge and report one more session. @returns exit status @throws GateError REFRESH_REFUSED, INPUT_INVALID */
 export async function refresh(action: SubAction): Promise<number> {
   const settings = refreshSettings(action.input);
   const { owner, repo, serverUrl, runId } = action.context;
