@@ -31,10 +31,7 @@ function isSame(a: Content, b: Content): boolean {
 }
 
 export interface KeptFiles {
-  /**
-   * Make the files what they were.
-   * @returns names of those that had been changed
-   */
+  /** Restore the files. @returns names of those that had been changed */
   restore(): readonly string[];
 }
 

@@ -6,7 +6,7 @@ export type Input = (name: string) => string | undefined;
 const invalid = (name: string, given: string, takes: string): GateError =>
   usageError("INPUT_INVALID", `input ${name} is "${given}"`, `It takes ${takes}.`);
 
-/** One word of several. @throws GateError INPUT_INVALID (usage) */
+/** One of the allowed values. @throws GateError INPUT_INVALID (usage) */
 export function choice<T extends string>(input: Input, name: string, allowed: readonly T[], fallback: T): T {
   const given = input(name) ?? fallback;
   const found = allowed.find((word) => word === given);

@@ -10,10 +10,7 @@ export interface Interruption {
   dispose(): void;
 }
 
-/**
- * Turn SIGINT, SIGTERM and the step's own timeout into one abort signal. The handler only aborts: the measurement
- * leaves the evidence on disk, and uploading it is the post step's work.
- */
+/** Turn SIGINT, SIGTERM and the step's timeout into one abort signal. The post step uploads what is on disk. */
 export function watchInterruption(
   timeoutMs: number,
   onHopeless: () => void,

@@ -55,10 +55,7 @@ function timeoutMs(text: string | undefined): number {
   return minutes * 60_000;
 }
 
-/**
- * Be the step of a sub-action: inputs, signals and errors around its work, whose answer is the exit status. Never
- * returns.
- */
+/** Run a sub-action: inputs, signals and errors around its work, which returns the exit status. Never returns. */
 export async function runSubAction(title: string, work: (action: SubAction) => Promise<number>): Promise<never> {
   process.stdout.on("error", () => {});
   const { env } = process;

@@ -57,10 +57,7 @@ export function splitCommand(args: readonly string[]): {
 
 export type ParsedArguments = Omit<Invocation, "console" | "argv">;
 
-/**
- * Parse a command's arguments strictly: an unknown or misspelt option is a usage error, never ignored.
- * @throws GateError OPTION_UNKNOWN, ARGUMENT_UNEXPECTED, ARGUMENT_MISSING (usage)
- */
+/** Parse arguments strictly. @throws GateError OPTION_UNKNOWN, ARGUMENT_UNEXPECTED, ARGUMENT_MISSING (usage) */
 export function parseArguments(spec: CommandSpec, args: readonly string[]): ParsedArguments {
   const { own, rest } = splitCommand(args);
   const options: Record<string, OptionSpec> = { ...GLOBAL_OPTIONS, ...spec.options };

@@ -12,10 +12,7 @@ export interface Console {
   readonly interactive: boolean;
   /** Text for a person. */
   readonly print: (text: string) => void;
-  /**
-   * The answer of the command: the JSON document when asked, nothing else on stdout. The first one counts: what a
-   * command answered before it failed is worth more than the failure, which stderr reports.
-   */
+  /** Print the JSON document when asked, alone on stdout. Only the first counts: stderr reports a later failure. */
   readonly document: (value: unknown) => void;
   /** Raw bytes of the measured command. */
   readonly childOutput: (stream: "stdout" | "stderr") => (chunk: Uint8Array) => void;

@@ -35,9 +35,7 @@ export function configOf(invocation: Invocation, wanted: boolean): ConfigFile | 
   return wanted && existsSync(CONFIG_FILE) ? loadConfig(CONFIG_FILE) : null;
 }
 
-/**
- * Where the relative paths of this invocation start: at a named config file, unless a command replaces its scenarios.
- */
+/** Base of this invocation's relative paths: at a named config file, unless a command replaces its scenarios. */
 export function rootOf({ text, rest }: Pick<Invocation, "text" | "rest">): string {
   return text.config !== undefined && rest === null ? path.dirname(path.resolve(text.config)) : process.cwd();
 }
@@ -47,10 +45,7 @@ export interface RequestDefaults {
   readonly unjudged: UnjudgedMode;
 }
 
-/**
- * Build the gate's request from a parsed command line.
- * @throws GateError as `gateRequest` and `loadConfig`
- */
+/** Build the gate's request from a parsed command line. @throws GateError as `gateRequest` and `loadConfig` */
 export function requestOf(invocation: Invocation, defaults: RequestDefaults): GateRequest {
   const { text, lists, rest } = invocation;
   const command: Command | null = rest === null ? null : { kind: "argv", argv: rest };

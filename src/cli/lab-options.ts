@@ -6,10 +6,7 @@ export const LAB_DIRECTORY = "stormlog-lab";
 export const SCALES = ["tiny", "small", "article"];
 export const DEVICES = ["auto", "cpu", "cuda", "mps", "xpu"];
 
-/**
- * One of several values.
- * @throws GateError OPTION_INVALID (usage)
- */
+/** One of several values. @throws GateError OPTION_INVALID (usage) */
 export function choice(name: string, text: string | undefined, allowed: readonly string[], fallback: string): string {
   const value = text ?? fallback;
   if (!allowed.includes(value))
@@ -17,10 +14,7 @@ export function choice(name: string, text: string | undefined, allowed: readonly
   return value;
 }
 
-/**
- * A whole number from 1 on.
- * @throws GateError OPTION_INVALID (usage)
- */
+/** A whole number from 1 on. @throws GateError OPTION_INVALID (usage) */
 export function whole(name: string, text: string, most: number): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < 1 || value > most)
@@ -28,10 +22,7 @@ export function whole(name: string, text: string, most: number): number {
   return value;
 }
 
-/**
- * How many runs of the fixed state become a baseline.
- * @throws GateError OPTION_INVALID (usage) for fewer than a verdict needs
- */
+/** Runs of the fixed state for a baseline. @throws GateError OPTION_INVALID (usage) for fewer than a verdict needs */
 export function baselineRuns(text: string | undefined): number {
   const least = DEFAULT_POLICY.minBaselineRuns;
   const runs = text === undefined ? least : whole("runs", text, 100);

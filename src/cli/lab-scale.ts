@@ -17,10 +17,7 @@ import { shownPath } from "./shown-path.ts";
 /** Directory of the results by default; each pattern has its own directory below it. */
 export const SCALE_DIRECTORY = "stormlog-lab-scale";
 
-/**
- * Maximum ratio of the smallest visible size to the largest invisible one: runs of another day may differ by more than
- * a quarter.
- */
+/** Maximum ratio of the smallest visible to the largest invisible size: other days may differ by over a quarter. */
 const FACTOR = 1.25;
 const MAX = 10_000_000;
 

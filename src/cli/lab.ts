@@ -39,10 +39,7 @@ function isAction(word: string): word is keyof typeof ACTIONS {
   return Object.hasOwn(ACTIONS, word);
 }
 
-/**
- * An option that an action does not use is refused, never ignored.
- * @throws GateError OPTION_INVALID (usage)
- */
+/** Refuse an option that the action does not use. @throws GateError OPTION_INVALID (usage) */
 function rejectUnknownKeys(action: keyof typeof ACTIONS, { text, lists }: Invocation): void {
   const taken: readonly string[] = ACTIONS[action].options;
   const unused = Object.keys(lab.options).find(

@@ -16,10 +16,7 @@ export function consolePorts(console: Console, interrupt: AbortSignal, quiet = f
     now: () => new Date(),
   };
 }
-/**
- * Turn SIGINT, SIGTERM and SIGHUP into an AbortSignal whose reason is the signal's name. The first one asks the gate to
- * end the measured tree and write its evidence; further ones change nothing, since that takes at most a few seconds.
- */
+/** Turn SIGINT, SIGTERM and SIGHUP into an abort with the signal's name. Further signals change nothing. */
 export function interruptSignal(): { readonly signal: AbortSignal; readonly dispose: () => void } {
   const controller = new AbortController();
   const names = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

@@ -28,11 +28,7 @@ function workingDirectory(input: string | undefined, env: Environment): string {
   return root;
 }
 
-/**
- * The Action's inputs as one request, through the same function as the command line's options. Empty inputs count as
- * not given, as the runner passes them.
- * @throws GateError NO_COMMAND, DIRECTORY_NOT_FOUND, OPTION_INVALID, … (usage) and those of the config file
- */
+/** The Action's inputs as one request; empty ones count as not given. @throws GateError as {@link gateRequest} */
 export function gateRequestFromInputs(inputs: Environment, env: Environment): GateRequest {
   const input = (name: string): string | undefined => {
     const text = inputs[name]?.trim();

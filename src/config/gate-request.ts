@@ -11,10 +11,7 @@ export type BaseRun =
   | { readonly kind: "off" }
   | { readonly kind: "command"; readonly script: string };
 
-/**
- * When the gate repeats a run with attribution on, to name the growing line: on a breach, never, or after every
- * verdict.
- */
+/** When a run is repeated with attribution, to name the growing line: on a breach, never, or after every verdict. */
 export type AttributeMode = "auto" | "off" | "always";
 
 /** Whether processes are looked at from inside: where it can be had, never, or else the run has failed. */
@@ -48,10 +45,7 @@ type JudgedBy = Pick<
 export interface ConfigSource {
   /** Absolute path. */
   readonly file: string;
-  /**
-   * The same request, judged by an earlier version of the file.
-   * @throws GateError CONFIG_INVALID (exit 5) when a value of it does not parse
-   */
+  /** The same request under an earlier version of the file. @throws GateError CONFIG_INVALID (exit 5) */
   readonly under: (base: ConfigFile) => { readonly judgedBy: JudgedBy; readonly differs: JudgedConfig };
 }
 

@@ -21,10 +21,7 @@ function problemText(issue: v.BaseIssue<unknown>): string {
   return `${place} must be ${expected.replace(/^\((.*)\)$/, "$1").replaceAll(" | ", " or ")}, not ${received}`;
 }
 
-/**
- * Check the text of a configuration file.
- * @throws GateError CONFIG_SYNTAX, CONFIG_INVALID, CONFIG_DUPLICATE_SCENARIO (exit 5)
- */
+/** Check a configuration. @throws GateError CONFIG_SYNTAX, CONFIG_INVALID, CONFIG_DUPLICATE_SCENARIO (exit 5) */
 export function parseConfig(text: string, where: string): ConfigFile {
   let document: unknown;
   try {
@@ -48,10 +45,7 @@ export function parseConfig(text: string, where: string): ConfigFile {
   return result.output;
 }
 
-/**
- * Read and check a configuration file.
- * @throws GateError CONFIG_NOT_FOUND, CONFIG_UNREADABLE, CONFIG_TOO_LARGE and those of {@link parseConfig} (exit 5)
- */
+/** @throws GateError CONFIG_NOT_FOUND, CONFIG_UNREADABLE, CONFIG_TOO_LARGE, those of {@link parseConfig} (exit 5) */
 export function loadConfig(file: string): ConfigFile {
   let text: string;
   try {

@@ -44,10 +44,7 @@ function choice<T extends string>(name: string, text: string, allowed: readonly 
   return found;
 }
 
-/**
- * Parse `METRIC=SIZE`.
- * @throws GateError BUDGET_INVALID, SIZE_INVALID (usage)
- */
+/** Parse `METRIC=SIZE`. @throws GateError BUDGET_INVALID, SIZE_INVALID (usage) */
 export function parseBudget(text: string): Budget {
   const at = text.indexOf("=");
   const metric = text.slice(0, at);
@@ -61,10 +58,7 @@ export function parseBudget(text: string): Budget {
   return { metric: metric as Budget["metric"], bytes: parseSize(text.slice(at + 1)) };
 }
 
-/**
- * Parse a production length: a number of steps ("1000000"), or hours ("72h").
- * @throws GateError HORIZON_INVALID (usage)
- */
+/** Parse steps ("1000000") or hours ("72h") of production. @throws GateError HORIZON_INVALID (usage) */
 export function parseHorizon(text: string): Horizon {
   const match = /^(\d+(?:\.\d+)?(?:e\d+)?)(h?)$/.exec(text.trim());
   const value = match ? Number(match[1]) : Number.NaN;
@@ -140,9 +134,7 @@ function parseRepeats(text: string | undefined): "auto" | number {
   return text === undefined || text === "auto" ? "auto" : integer("repeats", text, 1, 50);
 }
 
-/**
- * The scenarios that an option names, in the order of the file: one, or several with commas or line ends between them.
- */
+/** The scenarios an option names (separated by commas or line ends), in the order of the file. */
 function chooseScenarios(config: ConfigFile, options: GateOptions): readonly ConfigScenario[] {
   const { scenario: text } = options;
   if (text === undefined) return config.scenarios;
@@ -188,10 +180,7 @@ export interface GateRequestInput {
   readonly debug?: boolean;
 }
 
-/**
- * Fold options over the config file into one request.
- * @throws GateError OPTION_INVALID, NO_COMMAND, SCENARIO_UNKNOWN, … (usage), CONFIG_INVALID (exit 5)
- */
+/** Fold options over the config file. @throws GateError OPTION_INVALID, NO_COMMAND, … (usage), CONFIG_INVALID */
 export function gateRequest(input: GateRequestInput): GateRequest {
   const { options, config } = input;
   if (input.command === null && config === null) {

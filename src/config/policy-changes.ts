@@ -20,9 +20,7 @@ function written(value: unknown): string | null {
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
 }
 
-/**
- * The meaning of a value, so that another spelling is not a change: `1e3` and `1000` steps, one name and a list of it.
- */
+/** The meaning of a value: `1e3` and `1000` steps, or a name and a list of it, are no change. */
 type Meaning = (value: unknown) => unknown;
 
 const same: Meaning = (value) => value;
@@ -98,11 +96,7 @@ function scenarioChanges(base: ConfigScenario, head: ConfigScenario): readonly C
   ];
 }
 
-/**
- * Every setting that decides what is measured and how it is judged, where the change differs from its base. A tighter
- * budget and a new scenario are none: they bind the change more than before. Timeouts and the settings of the report
- * decide no verdict.
- */
+/** Settings of measurement and judgement that differ from the base, without tighter budgets and new scenarios. */
 export function policyChanges(base: ConfigFile, head: ConfigFile): readonly ConfigChange[] {
   const heads = new Map(head.scenarios.map((scenario) => [scenario.name, scenario]));
   const scenarios = base.scenarios.flatMap((scenario) => {

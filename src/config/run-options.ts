@@ -1,6 +1,4 @@
-/**
- * What the command line's help, the inputs of `action.yml` and the tables of the documentation contain about an option.
- */
+/** An option in the command line's help, the inputs of `action.yml` and the tables of the documentation. */
 export interface RunOption {
   /** Options of measuring are also those of `record` and `baseline refresh`. */
   readonly group: "measure" | "judge";
@@ -13,17 +11,11 @@ export interface RunOption {
   readonly default?: string;
   /** Repeatable; as an input one value per line or separated by commas. */
   readonly multiple?: true;
-  /**
-   * The input of the Action. `given` is a default that `action.yml` declares, for inputs that the config file cannot
-   * set.
-   */
+  /** The input of the Action. `given`: default in `action.yml`, for inputs that the config file cannot set. */
   readonly input?: { readonly name: string; readonly default?: string; readonly given?: string };
 }
 
-/**
- * Every option of `run`, in the order of the documentation. `npm run options` writes `action.yml` and the tables from
- * here.
- */
+/** Options of `run`, in the documentation's order. `npm run options` writes `action.yml` and the tables from here. */
 export const RUN_OPTIONS = {
   scenario: {
     group: "measure",

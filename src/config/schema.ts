@@ -22,10 +22,7 @@ export const ScenarioSchema = v.strictObject({
   repeats: v.optional(repeats),
 });
 
-/**
- * `stormlog-gate.yml`, schema `stormlog.config/1`. Unknown keys are refused: a misspelt budget must not be a missing
- * one.
- */
+/** `stormlog-gate.yml`, schema `stormlog.config/1`. Unknown keys are refused: a misspelt budget must not be missing. */
 export const ConfigSchema = v.strictObject({
   schema: v.optional(v.literal("stormlog.config/1")),
   scenarios: v.pipe(v.array(ScenarioSchema), v.minLength(1, "must not be empty")),

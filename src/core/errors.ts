@@ -19,11 +19,7 @@ export interface GateErrorOptions {
   readonly cause?: unknown;
 }
 
-/**
- * A failure a user can act on: a stable code, what was wrong, where, and what to do. Codes are upper-case words
- * (`INPUT_EMPTY`, `COMMAND_NOT_FOUND`) and never change meaning. Outside text in the message is escaped where it is
- * printed.
- */
+/** A failure a user can act on. Codes never change meaning. Outside text is escaped where it is printed. */
 export class GateError extends Error {
   override readonly name = "GateError";
   readonly code: string;

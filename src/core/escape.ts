@@ -1,9 +1,6 @@
 import { oneLine } from "./text.ts";
 
-/**
- * Outside text (scenario names, branches, paths, GPU names, child output) is escaped at the edge where it is printed.
- * One function per edge; each is total and never throws.
- */
+/** Outside text is escaped where it is printed, with one function per edge; each is total and never throws. */
 
 /**
  * Characters that act without being seen: controls but tab and newline, marks of direction, letters and spaces without
@@ -22,10 +19,7 @@ export function escapeHtml(text: string): string {
   return text.replace(HIDDEN_CHARACTERS, "\ufffd").replace(/[&<>"'`]/g, (c) => `&#${c.charCodeAt(0)};`);
 }
 
-/**
- * For one line of GitHub-flavoured markdown, table cells included: no markup, mention, issue reference, link, HTML or
- * comment survives. Newlines become spaces.
- */
+/** For one line of GitHub markdown or a table cell: no markup, mention, link or HTML. Newlines become spaces. */
 export function escapeMarkdown(text: string): string {
   return (
     oneLine(text)

@@ -10,10 +10,7 @@ function partialOf(file: string): string {
   return `${file}.${randomBytes(6).toString("hex")}${PARTIAL}`;
 }
 
-/**
- * Write a file so that a reader finds all of it or nothing, also after a loss of power: flushed under another name,
- * then renamed.
- */
+/** Write so that a reader finds all or nothing, also after a loss of power: flush under another name, then rename. */
 export async function writeAtomically(file: string, content: string | Uint8Array): Promise<void> {
   const partial = partialOf(file);
   try {
@@ -49,10 +46,7 @@ export type JsonProblem =
   | { readonly kind: "empty" }
   | { readonly kind: "too-large"; readonly bytes: number };
 
-/**
- * Content of a JSON file.
- * @param refuse makes the caller's own error, with its code and its hint
- */
+/** Content of a JSON file. @param refuse makes the caller's own error, with its code and its hint */
 export function readJson(
   file: string,
   refuse: (problem: JsonProblem) => Error,

@@ -26,10 +26,7 @@ function hideInText(text: string): string {
 
 const BARE_OPTION = new RegExp(`^--?${SECRET_NAME}$`, "i");
 
-/**
- * A command as it may be written down: evidence is uploaded, and no log mask reaches a file. By name and by look only;
- * a secret in another form stays.
- */
+/** A command for evidence, which no log mask protects. Recognised by name and by look; other secrets stay. */
 export function hideSecrets(argv: readonly string[]): readonly string[] {
   return argv.map((word, at) => {
     const before = argv[at - 1];

@@ -4,10 +4,7 @@ import { fileURLToPath } from "node:url";
 
 let cached: string | undefined;
 
-/**
- * The installed package's own directory, found upwards from this module, so that bundled chunks (`dist/…`) and sources
- * (`src/…`) find the same shipped files: native prebuilds, fonts, the leak lab.
- */
+/** The package's directory, found upwards from here: `dist/…` and `src/…` share prebuilds, fonts and the leak lab. */
 export function packageRoot(): string {
   if (cached !== undefined) return cached;
   let directory = path.dirname(fileURLToPath(import.meta.url));

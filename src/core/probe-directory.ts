@@ -2,10 +2,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { packageRoot } from "./package-root.ts";
 
-/**
- * The directory of what runs inside measured processes (`inject`, `node`): beside the sources, or the copy in `dist`
- * where the program runs from there and may be all that is installed.
- */
+/** What runs in measured processes (`inject`, `node`): beside the sources, or the copy in `dist` of an installation. */
 export function probeDirectory(): string {
   const root = packageRoot();
   const source = path.join(root, "probe");

@@ -6,10 +6,7 @@ export interface ApiFailure {
   readonly message: string;
 }
 
-/**
- * Read an error of the client. It gives a failed connection the status 500 as well; only a real answer carries a
- * response.
- */
+/** Read an error of the client. A failed connection also has the status 500; only a real answer carries a response. */
 export function apiFailure(error: unknown): ApiFailure {
   const message = (error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ").trim();
   if (typeof error !== "object" || error === null) return { status: null, message };

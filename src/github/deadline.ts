@@ -11,11 +11,7 @@ export interface Deadline {
   readonly msAfterInterrupt?: number;
 }
 
-/**
- * Wait for work that cannot be stopped, but not for longer than the deadline. The work is handed a signal for what it
- * can stop itself; a result that comes late is dropped.
- * @throws DeadlineError, or what the work throws
- */
+/** Wait for work, not beyond the deadline; late results are dropped. @throws DeadlineError, or what the work throws */
 export async function withDeadline<T>(deadline: Deadline, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const stop = new AbortController();
   const timers: NodeJS.Timeout[] = [];

@@ -87,10 +87,7 @@ function reason(error: unknown, permission: string | null): string {
   }
 }
 
-/**
- * One readable line for a failure that does not touch the verdict: what could not be done, why, and what there is
- * instead. Never throws, whatever was thrown.
- */
+/** One line for a failure that does not touch the verdict: what failed, why, and the substitute. Never throws. */
 export function degradedWarning(attempt: Attempt, error: unknown): string {
   const why = reason(error, attempt.permission);
   return `Could not ${attempt.what}: ${why}${/[.!?…]$/.test(why) ? "" : "."} ${attempt.instead}`;

@@ -7,7 +7,7 @@ export type Octokit = InstanceType<typeof GitHub>;
 export interface ConnectOptions {
   readonly token: string;
   readonly context: RunContext;
-  /** Ends requests under way, and with them the whole conversation. */
+  /** Aborts running and later requests. */
   readonly signal: AbortSignal;
   /** Longest time to wait because GitHub asks to (`retry-after`), seconds. */
   readonly longestWaitS: number;
@@ -16,10 +16,7 @@ export interface ConnectOptions {
 
 const MAX_RATE_LIMIT_RETRIES = 2;
 
-/**
- * A client that waits out rate limits and retries server errors, within the caller's deadline. Loaded on first use: a
- * run without a pull request never needs it.
- */
+/** A client that waits out rate limits and retries server errors, within the deadline. Loaded on first use. */
 export async function connect(options: ConnectOptions): Promise<Octokit> {
   const [{ getOctokit }, { defaults }, { retry }, { throttling }] = await Promise.all([
     import("@actions/github"),

@@ -94,10 +94,7 @@ function single(telemetry: Telemetry, file: string): AnalysisInput {
   }
 }
 
-/**
- * Read files as one document: several are shards of one run.
- * @throws GateError INPUT_…, RANK_CLASH (exit 5)
- */
+/** Read files as one document: several are shards of one run. @throws GateError INPUT_…, RANK_CLASH (exit 5) */
 export async function analysisInput(files: readonly string[]): Promise<AnalysisInput> {
   const inputs: AnalysisInput[] = [];
   for (const file of files) inputs.push(single(await readInput(file), file));

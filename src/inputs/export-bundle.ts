@@ -92,10 +92,7 @@ function newestParquet(bundle: string): Exported {
   return { ...fileOf(bundle, newest), note: noteOf(path.dirname(newest), own.length) };
 }
 
-/**
- * A bundle in another format, as bytes.
- * @throws GateError INPUT_… (exit 5)
- */
+/** A bundle in another format, as bytes. @throws GateError INPUT_… (exit 5) */
 export async function exportBundle(bundle: string, format: ExportFormat): Promise<Exported> {
   switch (format) {
     case "csv":

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { analyze } from "../analysis/analyze.ts";
 import { measuredRun } from "../analysis/measured-run.ts";
@@ -6,6 +6,7 @@ import type { Measurements } from "../analysis/measurements.ts";
 import { parseMeasurements } from "../analysis/parse-measurements.ts";
 import { recordToMeasurements } from "../baseline/record.ts";
 import { invalidInput } from "../core/errors.ts";
+import { readJson } from "../core/files.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import { readInput } from "./telemetry-input.ts";
 
@@ -30,12 +31,11 @@ function fromRecordings(
 function measurementsOfBundle(directory: string): Measurements | null {
   const file = path.join(directory, "measurements.json");
   if (!existsSync(file)) return null;
-  try {
-    return parseMeasurements(JSON.parse(readFileSync(file, "utf8")), file);
-  } catch (error) {
-    if (error instanceof SyntaxError) throw invalidInput("INPUT_TRUNCATED", `${file} is not complete JSON`, file);
-    throw error;
-  }
+  const truncated = () => invalidInput("INPUT_TRUNCATED", `${file} is not complete JSON`, file);
+  const content = readJson(file, (problem) =>
+    problem.kind === "absent" || problem.kind === "unreadable" ? problem.cause : truncated(),
+  );
+  return parseMeasurements(content, file);
 }
 
 /** Measurements with the notes of their reader. */
@@ -44,11 +44,7 @@ export interface NotedMeasurements {
   readonly notes: readonly string[];
 }
 
-/**
- * Anything that can be judged: a measurements file, a baseline record, a bundle, a run directory, a recording,
- * telemetry.
- * @throws GateError INPUT_… and INPUT_SCHEMA_VERSION (exit 5)
- */
+/** Read anything that can be judged. @throws GateError INPUT_… and INPUT_SCHEMA_VERSION (exit 5) */
 export async function notedMeasurements(file: string): Promise<NotedMeasurements> {
   const ofBundle = measurementsOfBundle(file);
   if (ofBundle !== null) return { measurements: ofBundle, notes: [] };

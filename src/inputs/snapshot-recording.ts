@@ -50,10 +50,7 @@ function outOfMemoryMarks(traces: readonly TraceTable[], startUs: number | null)
   });
 }
 
-/**
- * A snapshot's traces as a recording: allocated, active and reserved bytes of each device after every entry, with the
- * annotated steps. A device without a trace has one sample, at the time of the snapshot.
- */
+/** A snapshot's traces as samples after every entry, with annotated steps. Without a trace: one sample at its time. */
 export function snapshotTelemetry(snapshot: TorchSnapshot, file: string): Telemetry {
   const { rank } = snapshotName(file);
   const startUs = startOf(snapshot.traces);

@@ -56,10 +56,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
 /** Comments in the pattern's file around the lines that leak. */
 export const LEAK_MARKS = { begin: "leak begins", end: "leak ends" } as const;
 
-/**
- * The entries with these names, in the catalogue's order; all entries without a name.
- * @throws GateError PATTERN_UNKNOWN (usage)
- */
+/** Named entries in the catalogue's order; all without a name. @throws GateError PATTERN_UNKNOWN (usage) */
 export function selectPatterns(names: readonly string[]): readonly CatalogueEntry[] {
   const unknown = names.find((name) => !CATALOGUE.some((entry) => entry.name === name));
   if (unknown !== undefined) {
@@ -74,10 +71,7 @@ export function shippedLab(): string {
   return path.join(packageRoot(), "leak-lab");
 }
 
-/**
- * The directory to run the patterns from. A report names lines of the user's code, and installed packages do not count
- * as that. An installed lab is therefore copied beside the results.
- */
+/** Directory to run the patterns from. An installed lab is copied: reports do not name lines of installed packages. */
 export function labDirectory(results: string, shipped: string = shippedLab()): string {
   if (!/[\\/](?:node_modules|site-packages|dist-packages)[\\/]/.test(shipped)) return shipped;
   const copy = path.join(results, "leak-lab");

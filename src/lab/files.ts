@@ -49,11 +49,7 @@ async function readRound(location: string): Promise<LabRound> {
   }
 }
 
-/**
- * The rounds at these locations, in their order: directories or files of rounds, and directories with recordings of
- * patterns.
- * @throws GateError LAB_UNREADABLE, LAB_INVALID, and INPUT_… where no recording of a directory can be read (exit 5)
- */
+/** Rounds or recordings, in this order. @throws GateError LAB_UNREADABLE, LAB_INVALID, INPUT_… (exit 5) */
 export async function readRounds(locations: readonly string[]): Promise<readonly LabRound[]> {
   const rounds: LabRound[] = [];
   // One after the other: of recordings only one is in memory then.
@@ -114,11 +110,7 @@ async function curves(rounds: readonly LabRound[]): Promise<LabCurves> {
 /** Names of the report's files. */
 const REPORT = { markdown: "leak-lab.md", page: "leak-lab.html", picture: "leak-lab.png" } as const;
 
-/**
- * Write the report of these rounds as markdown with its picture, and as a page.
- * @returns the files
- * @throws GateError OUTPUT_UNWRITABLE, ASSET_MISSING
- */
+/** Write markdown, picture and page. @returns the files @throws GateError OUTPUT_UNWRITABLE, ASSET_MISSING */
 export async function writeLabReport(directory: string, rounds: readonly LabRound[]): Promise<readonly string[]> {
   const documents = rounds.map(({ document }) => document);
   const multiples = labMultiples(documents, await curves(rounds));

@@ -36,10 +36,7 @@ export function mainSeries(series: readonly SeriesAnalysis[]): SeriesAnalysis | 
   return first ?? null;
 }
 
-/**
- * The series of the fixed state that is comparable to that of the leaky one: of the same metric, on a device of the
- * same kind. Null where it has none, because the ratio of two different counters has no meaning.
- */
+/** The fixed state's series comparable to the leaky one's: same metric and kind of device. Null where there is none. */
 export function counterpart(all: readonly SeriesAnalysis[], about: SeriesAnalysis | null): SeriesAnalysis | null {
   if (about === null) return mainSeries(all);
   const alike = all.filter(({ metric, device }) => metric === about.metric && kindOf(device) === kindOf(about.device));
@@ -77,10 +74,7 @@ export function measuresOf(
   };
 }
 
-/**
- * Where a state ran out of memory, with the largest known size; null without such a finding.
- * @param peak highest value of the state's series, bytes
- */
+/** Out of memory of a state with the largest known size, or null. @param peak highest value of its series, bytes */
 export function outOfMemoryOf(findings: readonly Finding[], peak: number | null): LabOutOfMemory | null {
   const found = findings.find(({ classification }) => classification === OOM);
   if (found === undefined) return null;
@@ -126,10 +120,7 @@ function stateOf(judged: JudgedState, run: RunReport | null, series: SeriesAnaly
   };
 }
 
-/**
- * A leak is caught when the leaky state fails and the fixed one does not. A warning of the fixed state comes from a
- * metric that does not gate, so it is not a false alarm. A leak that ends its run by out-of-memory fails as well.
- */
+/** Caught: the leaky state fails, also by out-of-memory, and the fixed one does not. Ungated warnings are allowed. */
 function outcomeOf(leaky: LabState, fixed: LabState): LabOutcome {
   if (fixed.verdict === "fail") return "false-alarm";
   if (fixed.verdict !== "pass" && fixed.verdict !== "warn") return "broken";
@@ -180,11 +171,7 @@ export function unmeasuredPattern(entry: CatalogueEntry, outcome: "skipped" | "b
   return { ...named(entry), outcome, reason, ...NOTHING };
 }
 
-/**
- * The row of a pattern whose two states were judged.
- * @param from directory that the bundles are named from
- * @param file the pattern's file
- */
+/** The row of a pattern whose two states were judged. @param from directory that the bundles are named from */
 export function measuredPattern(
   entry: CatalogueEntry,
   states: { readonly leaky: JudgedState; readonly fixed: JudgedState },

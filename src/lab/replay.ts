@@ -175,11 +175,7 @@ function begun(reads: readonly Replayed[]): string | null {
   return epochs.length === 0 ? null : new Date(Math.min(...epochs)).toISOString();
 }
 
-/**
- * Recordings of any origin at `<pattern>/leaky` and `<pattern>/fixed` as a document of the lab. Peaks, slopes and
- * classes are those of the analysis. Nothing is judged without a baseline. Null when the directory has no such pattern.
- * @throws GateError INPUT_… (exit 5) when none of the recordings can be read
- */
+/** Recordings in `<pattern>/leaky` and `/fixed` as a document, not judged; null without. @throws GateError INPUT_… */
 export async function readReplay(directory: string): Promise<LabDocument | null> {
   const locations = patternsIn(directory);
   if (locations.length === 0) return null;

@@ -184,10 +184,7 @@ function known(fingerprint: Fingerprint | undefined): Fingerprint | null {
   return fingerprint === undefined || labEnvironment(fingerprint).backend === null ? null : fingerprint;
 }
 
-/**
- * The environment of a round after one more row. A PyTorch pattern takes precedence, because PyTorch reports the device
- * of the round, unless it ended too early to report it.
- */
+/** Environment after one more row. A PyTorch pattern that reported its device takes precedence. */
 export function environmentAfter(before: Fingerprint, { pattern, fingerprint }: LabRow): Fingerprint {
   if (fingerprint === null) return before;
   const precedes = pattern.framework === "torch" && pattern.outcome !== "broken";
@@ -274,11 +271,7 @@ async function writeDocument(directory: string, document: LabDocument): Promise<
   }
 }
 
-/**
- * Patterns whose outcome is not the expected one. A skipped pattern is a surprise only when it was named, or when
- * nothing was judged.
- * @param named names of the requested patterns; empty = all
- */
+/** Patterns with an unexpected outcome; skipped ones when named or nothing was judged. @param named empty = all */
 export function surprises(
   document: LabDocument,
   catalogue: readonly CatalogueEntry[],

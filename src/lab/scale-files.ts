@@ -17,11 +17,7 @@ const OWNED = ".lab-scale";
 /** Entries that a search makes in its directory. */
 const RESULTS = ["baselines", "probes", SCALE_FILE, SCALE_PICTURE, SCALE_TABLE] as const;
 
-/**
- * Make the directory, or remove the results of an earlier search, whose baselines would be compared with. Any other
- * directory is used only if no entry has the name of a result, and nothing is removed from it.
- * @throws GateError LAB_FOLDER_TAKEN (usage), LAB_UNWRITABLE
- */
+/** Make the directory, or empty an earlier search's. @throws GateError LAB_FOLDER_TAKEN (usage), LAB_UNWRITABLE */
 export async function prepareScaleDirectory(directory: string): Promise<void> {
   try {
     await mkdir(directory, { recursive: true });

@@ -59,10 +59,7 @@ function baselineDirectory(value: number): string {
   return `baselines/${value}`;
 }
 
-/**
- * The gate's request for one state at one size, judged by the baseline of that or another size. The definition of the
- * record leaves out what the search varies. The fixed state proves whether a baseline serves another size.
- */
+/** Request for a state at one size, by any size's baseline; the definition omits what the search varies. */
 function sizedRequest(
   pattern: SizedPattern,
   state: LabStateName,
@@ -99,10 +96,7 @@ function sizedRequest(
 /** Limit of a run of two steps, ms: includes the import of a framework on a slow disk. */
 const STATEMENT_MS = 300_000;
 
-/**
- * Bytes that a step keeps by the pattern's own statement, from a run of two steps without the gate.
- * @throws GateError LAB_STATEMENT_MISSING
- */
+/** Bytes a step keeps by the pattern's statement, from two ungated steps. @throws GateError LAB_STATEMENT_MISSING */
 export async function statedBytes(pattern: SizedPattern, batch: number | null, signal: AbortSignal): Promise<number> {
   const [program = "", ...args] = commandOf(pattern, "fixed", { steps: 2, batch });
   let output: string;

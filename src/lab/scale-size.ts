@@ -67,10 +67,7 @@ export function usualBounds(setting: ScaleSetting): { readonly from: number; rea
   return { from: setting.by === "steps" ? 4 : 1, to: 64 * usual };
 }
 
-/**
- * Refuse a setting that cannot be varied or kept constant.
- * @throws GateError OPTION_INVALID (usage)
- */
+/** Refuse a setting that cannot be varied or kept constant. @throws GateError OPTION_INVALID (usage) */
 export function checkSetting({ name, framework }: CatalogueEntry, { by, steps, batch }: ScaleSetting): void {
   const service = framework === "python" || framework === "node";
   if (service && by !== "steps")

@@ -28,11 +28,7 @@ function filesOf(directory: string): readonly string[] {
   return (names.includes(SUMMARY) ? [SUMMARY] : names).map((name) => path.join(directory, name));
 }
 
-/**
- * One state of a pattern: a bundle (its newest run), a run directory, any input of `analyze`, or a directory with such
- * files.
- * @throws GateError INPUT_…, RANK_CLASH (exit 5)
- */
+/** A bundle (newest run), run directory, input of `analyze`, or directory of them. @throws INPUT_…, RANK_CLASH */
 export async function stateInput(location: string): Promise<AnalysisInput> {
   try {
     return await analysisInput([location]);

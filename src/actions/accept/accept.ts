@@ -50,9 +50,7 @@ async function weigh(action: SubAction, asked: Asked): Promise<Weighed | null> {
   }
 }
 
-/**
- * Differences that the newest run of the gate reported; null when they cannot be read, and then any may be accepted.
- */
+/** Differences that the gate's newest run reported; null when they cannot be read: then any may be accepted. */
 async function differencesOf(
   action: SubAction,
   settings: AcceptSettings,

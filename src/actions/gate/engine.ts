@@ -73,10 +73,7 @@ export function acceptancesPort(
   };
 }
 
-/**
- * What the gate may ask of GitHub: baselines on a ref of the repository, its history, and the acceptances of this pull
- * request. Without a token or a repository the gate works with the local clone alone.
- */
+/** GitHub's baselines, history and acceptances. Without a token or a repository only the local clone is used. */
 function gitHubPorts({ inputs, env, signal, ports: { log } }: EngineRun): Partial<GatePorts> {
   const { token } = inputs;
   const context = runContext(env);

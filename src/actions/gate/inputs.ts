@@ -52,7 +52,7 @@ export interface PublishSettings {
   readonly retentionDays: number | null;
   /** Whether the verdict decides the step's result; errors of the command always do. */
   readonly verdictFails: boolean;
-  /** Longest time for the whole step, milliseconds. */
+  /** Maximum time of the whole step, milliseconds. */
   readonly timeoutMs: number;
 }
 
@@ -67,10 +67,7 @@ export interface GateStep {
 
 const DEFAULT_TIMEOUT_MINUTES = 60;
 
-/**
- * Check the inputs about publishing.
- * @throws GateError INPUT_INVALID (usage)
- */
+/** Check the inputs about publishing. @throws GateError INPUT_INVALID (usage) */
 export function publishSettings(inputs: ActionInputs): PublishSettings {
   const input: Input = (name) => inputs[name];
   const gateId = gateIdInput(input);

@@ -37,10 +37,7 @@ export interface PublishedSection {
   readonly warnings: readonly string[];
 }
 
-/**
- * Leave the report of this job as its section, and write the gate's one comment from the sections of all its jobs.
- * Never throws for what the network does.
- */
+/** Upload this job's section and write the gate's one comment from all of them. Never throws for a network failure. */
 export async function publishSection(
   step: GateStep,
   report: GateReport,

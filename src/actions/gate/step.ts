@@ -36,10 +36,7 @@ interface EngineOutcome {
   readonly bundleDir: string;
 }
 
-/**
- * The gate itself, from inputs to bundle.
- * @throws GateError when there is nothing to report on (wrong inputs, broken configuration)
- */
+/** The gate, from inputs to bundle. @throws GateError when there is nothing to report on (inputs, configuration) */
 export type Engine = (run: EngineRun) => Promise<EngineOutcome>;
 
 /** The step of this process, from its inputs to its exit status: check the inputs, measure, publish. Never returns. */
@@ -112,10 +109,7 @@ function stoppedExitCode(stopped: GateError, reported: number): number {
   return stopped.code === "STEP_TIMEOUT" && reported === ExitCode.gateFailed ? reported : stopped.exitCode;
 }
 
-/**
- * Exit status of the step. `fail-on: never` exempts the verdict; a command that could not be measured, wrong input and
- * an interruption stay failures.
- */
+/** Exit status of the step. `fail-on: never` exempts only the verdict, not a run that failed or was interrupted. */
 function stepExitCode(exitCode: number, verdictFails: boolean): number {
   switch (exitCode) {
     case ExitCode.pass:

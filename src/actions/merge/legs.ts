@@ -64,9 +64,7 @@ export class Legs {
     return { sections: answer.sections, answer, notes };
   }
 
-  /**
-   * A leg that ran again and left nothing looks like one that did not run. Only GitHub's own record distinguishes them.
-   */
+  /** A leg that ran again and left nothing looks like one that did not run: only GitHub's own record separates them. */
   #older(given: readonly Section[]): readonly string[] {
     const { runAttempt } = this.#action.context;
     const older = given.filter((section) => section.runAttempt < runAttempt).map(({ leg }) => leg ?? "job");

@@ -30,10 +30,7 @@ interface Known {
   readonly ground: Ground;
 }
 
-/**
- * The verdict of a whole matrix, or of all nodes of a job, from the sections of this run: as one comment, one summary
- * and the exit status of the one check that a branch needs. Runs no code of the change.
- */
+/** One verdict for a matrix or all nodes of a job: comment, summary, exit status. Runs no code of the change. */
 export async function merge(action: SubAction): Promise<number> {
   const settings = mergeSettings(action.input);
   for (const name of ["results", "legs", "comment-url"]) action.setOutput(name, "");
@@ -51,10 +48,7 @@ export async function merge(action: SubAction): Promise<number> {
   return report(action, settings, now);
 }
 
-/**
- * The pull request and its acceptances. Where GitHub does not answer, the legs' own acceptances count, but not a
- * fork's.
- */
+/** The pull request and its acceptances. Without an answer of GitHub the legs' own count, but not a fork's. */
 async function lookUp(action: SubAction, settings: MergeSettings, accepted: boolean): Promise<Known> {
   const { context, signal, warn } = action;
   const deadline = { ms: LOOK_DEADLINE_MS, interrupt: signal, msAfterInterrupt: AFTER_INTERRUPT_MS };

@@ -19,7 +19,7 @@ import type { NightlyScenario } from "../../nightly/nightly-run.ts";
 import type { NightlyEntry } from "../../nightly/state.ts";
 import { codeBlock, md, table } from "../../report/markdown/markdown-text.ts";
 import { ANCHOR_MARGIN } from "../../verdict/defaults.ts";
-import { levelLine, nightsOf, nightTable } from "./session-text.ts";
+import { joinedBaseline, levelLine, nightsOf, nightTable } from "./session-text.ts";
 import { keyName, type RefreshSettings } from "./settings.ts";
 
 /** An anchor that the level of a nightly session exceeds. */
@@ -30,21 +30,18 @@ export interface AnchorMove {
   readonly to: Anchor;
 }
 
-/**
- * Anchors that these sessions exceed by more than the margin; with `propose` also anchors that do not exist yet. A
- * session that was held back proposes nothing, because its level is not accepted.
- */
+/** Anchors exceeded by more than the margin; with `propose` also missing ones. A held-back session proposes nothing. */
 export function anchorMoves(
   request: GateRequest,
-  nights: readonly NightlyScenario[],
+  scenarios: readonly NightlyScenario[],
   anchors: readonly Anchor[],
   mode: RefreshSettings["anchor"],
   setIso: string,
 ): readonly AnchorMove[] {
   if (mode === "off") return [];
-  return nights.flatMap((one): AnchorMove[] => {
-    const { night, sessionOutcome, scenario, older } = one;
-    if (!["approved", "seed", "epoch"].includes(sessionOutcome.kind) || night.runs.length === 0) return [];
+  return scenarios.flatMap((one): AnchorMove[] => {
+    const { night, scenario, older } = one;
+    if (!joinedBaseline(one) || night.runs.length === 0) return [];
     const fingerprint = night.fingerprint ?? {};
     const from = findAnchor(anchors, scenario.name, fingerprint);
     const to = anchorOf(scenario.name, fingerprint, night.runs, { setIso, commit: night.runs[0]?.commit ?? null });

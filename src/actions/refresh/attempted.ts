@@ -2,10 +2,7 @@ import { withDeadline } from "../../github/deadline.ts";
 import { type Attempt, degradedWarning } from "../../github/degrade.ts";
 import type { SubAction } from "../sub-action.ts";
 
-/**
- * An optional step of the nightly run: done within its time, or one warning gives the reason. @returns null when it was
- * not done
- */
+/** Do an optional step of the nightly run within its time, or warn with the reason. @returns null when it failed */
 export async function attempted<T>(
   action: Pick<SubAction, "signal" | "warn">,
   ms: number,

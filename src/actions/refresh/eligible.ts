@@ -4,7 +4,7 @@ import { withDeadline } from "../../github/deadline.ts";
 import { degradedWarning } from "../../github/degrade.ts";
 import type { SubAction } from "../sub-action.ts";
 
-/** What is known of the place a refresh runs at. */
+/** What is known of the repository, branch and event of a refresh. */
 export interface GitLocation {
   readonly eventName: string;
   /** Full ref of the run. */
@@ -75,10 +75,7 @@ function eventRepository(file: string | undefined): EventRepository {
   }
 }
 
-/**
- * Ask GitHub where this runs. Where it does not answer, the event and the runner's variables are used, with one
- * warning.
- */
+/** Ask GitHub where this runs. Without an answer the event and the runner's variables are used, with one warning. */
 export async function readGitLocation(action: SubAction): Promise<GitLocation> {
   const { context, octokit, env } = action;
   const { owner, repo, eventName, ref } = context;

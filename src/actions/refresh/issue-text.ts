@@ -21,10 +21,7 @@ export interface IssueContext {
 
 const named = (key: string): string => (key === "default" ? "" : ` (${key})`);
 
-/**
- * Whether the issue lists a scenario: its session is held back, or exceeds a budget. The release anchor has its own
- * proposal.
- */
+/** Whether the issue lists a scenario: held back or above a budget. The release anchor has its own proposal. */
 export function isReported({ sessionOutcome, report }: NightlyScenario): boolean {
   if (sessionOutcome.kind === "held") return true;
   if (sessionOutcome.kind === "epoch") return false;
@@ -47,22 +44,22 @@ function range({ older, report }: NightlyScenario, repositoryUrl: string): strin
   return `Commits since the newest approved session: ${link(`${from.slice(0, 10)}…${to.slice(0, 10)}`, url)}.`;
 }
 
-function scenarioPart(night: NightlyScenario, context: IssueContext): string {
-  const nights = nightsOf(context.nights, night.entry);
+function scenarioPart(scenario: NightlyScenario, context: IssueContext): string {
+  const nights = nightsOf(context.nights, scenario.entry);
   const spark = levelLine(nights);
-  const lines = night.report.findings
+  const lines = scenario.report.findings
     .filter(({ description }) => description !== "")
     .slice(0, 3)
     .map(({ description }) => `- ${md(description, 300)}`);
   return [
-    `### ${md(night.report.scenario, 80)}`,
+    `### ${md(scenario.report.scenario, 80)}`,
     "",
-    `The nightly session ${md(sessionOutcomeText(night.sessionOutcome), 300)}.`,
+    `The nightly session ${md(sessionOutcomeText(scenario.sessionOutcome), 300)}.`,
     "",
-    ...breachLines(night),
+    ...breachLines(scenario),
     ...(lines.length === 0 ? [] : ["", "Findings:", "", ...lines]),
     "",
-    ...[range(night, context.repositoryUrl)].flatMap((text) => (text === null ? [] : [text, ""])),
+    ...[range(scenario, context.repositoryUrl)].flatMap((text) => (text === null ? [] : [text, ""])),
     ...(spark === "" ? [] : [`Peak per night: \`${spark}\``, ""]),
     nightTable(nights),
   ].join("\n");
@@ -97,8 +94,8 @@ function wayOut({ baseline }: IssueContext): readonly string[] {
 }
 
 /** The issue while something is above its limit. */
-export function openIssueText(nights: readonly NightlyScenario[], context: IssueContext): IssueText {
-  const reported = nights.filter(isReported);
+export function openIssueText(nightly: readonly NightlyScenario[], context: IssueContext): IssueText {
+  const reported = nightly.filter(isReported);
   const scenarios = reported.map(({ report }) => escapeTerminal(oneLine(report.scenario))).join(", ");
   const title = `Memory: ${scenarios} above its limits on the main branch${named(context.key)}`;
   const [first] = reported;
@@ -110,7 +107,7 @@ export function openIssueText(nights: readonly NightlyScenario[], context: Issue
       "",
       `${link("Nightly run", context.runUrl)} · ${link("evidence bundle", context.bundleUrl)}`,
       "",
-      ...reported.flatMap((night) => [scenarioPart(night, context), ""]),
+      ...reported.flatMap((scenario) => [scenarioPart(scenario, context), ""]),
       ...wayOut(context),
       "",
       "The nightly run keeps this text up to date and leaves comments alone.",
@@ -120,8 +117,8 @@ export function openIssueText(nights: readonly NightlyScenario[], context: Issue
 }
 
 /** The issue once everything is within its limits again. */
-export function closedIssueText(nights: readonly NightlyScenario[], context: IssueContext): IssueText {
-  const lines = nights.map(
+export function closedIssueText(nightly: readonly NightlyScenario[], context: IssueContext): IssueText {
+  const lines = nightly.map(
     ({ report, sessionOutcome }) =>
       `- ${md(report.scenario, 80)}: **${report.word}**, ${md(sessionOutcomeText(sessionOutcome), 300)}`,
   );
@@ -132,7 +129,7 @@ export function closedIssueText(nights: readonly NightlyScenario[], context: Iss
       "",
       ...lines,
       "",
-      ...nights.flatMap(({ entry }) => ["", nightTable(nightsOf(context.nights, entry))]),
+      ...nightly.flatMap(({ entry }) => ["", nightTable(nightsOf(context.nights, entry))]),
       "",
     ].join("\n"),
   };

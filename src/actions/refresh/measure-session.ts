@@ -29,7 +29,7 @@ export const MEASURED = [
 const DEFAULT_MAX_RUNS = "16";
 
 /** The request of a nightly session: what the gate would measure, with the limits of a session. */
-export function nightRequest(action: SubAction, settings: RefreshSettings): GateRequest {
+export function sessionRequest(action: SubAction, settings: RefreshSettings): GateRequest {
   const inputs = Object.fromEntries(MEASURED.map((name) => [name, action.input(name)]));
   const request = gateRequestFromInputs(
     { ...inputs, "max-runs": inputs["max-runs"] ?? DEFAULT_MAX_RUNS, baseline: settings.baseline, unjudged: "warn" },
@@ -38,11 +38,8 @@ export function nightRequest(action: SubAction, settings: RefreshSettings): Gate
   return { ...request, bundle: freeBundleDirectory(action.env, settings.artifactName) };
 }
 
-/**
- * The store that the session goes to.
- * @throws GateError BASELINE_SPEC_INVALID (usage)
- */
-export function nightStore(settings: RefreshSettings, request: GateRequest, gitData: GitData): BaselineStore {
+/** The store that the session goes to. @throws GateError BASELINE_SPEC_INVALID (usage) */
+export function sessionStore(settings: RefreshSettings, request: GateRequest, gitData: GitData): BaselineStore {
   const spec = parseBaselineSpec(settings.baseline, request.root);
   if (spec.kind !== "store")
     throw usageError("BASELINE_SPEC_INVALID", `"${settings.baseline}" is not a store that can be written`);

@@ -9,12 +9,13 @@ import { anchorIssue, anchorMoves, anchorProposal } from "./anchor-proposal.ts";
 import { attempted } from "./attempted.ts";
 import { closedIssueText, type IssueContext, isReported, openIssueText } from "./issue-text.ts";
 import { recordsProposal } from "./records-proposal.ts";
+import { joinedBaseline } from "./session-text.ts";
 import type { RefreshSettings } from "./settings.ts";
 
-/** Longest wait for an issue or a pull request; several writes a second apart, milliseconds. */
+/** Maximum time to write an issue or a pull request, in several requests a second apart, milliseconds. */
 const DEADLINE_MS = 60_000;
 
-/** Longest text that can be trusted to be whole in an issue. */
+/** Maximum characters of an issue, below the limit at which GitHub cuts it. */
 const MAX_TEXT = 58_000;
 
 function bounded(text: IssueText): IssueText {
@@ -25,19 +26,16 @@ function bounded(text: IssueText): IssueText {
 export async function reportBreach(
   action: SubAction,
   settings: RefreshSettings,
-  night: NightlyRun,
+  nightly: NightlyRun,
   context: IssueContext,
 ): Promise<string | null> {
   if (!settings.issue) return null;
   const { octokit } = action;
   const { owner, repo } = action.context;
   const target = { owner, repo, key: settings.key };
-  const breached = night.scenarios.some(isReported);
+  const breached = nightly.scenarios.some(isReported);
   // A session that failed or could not be judged does not close the issue.
-  const green =
-    !breached &&
-    night.scenarios.length > 0 &&
-    night.scenarios.every(({ sessionOutcome }) => ["approved", "seed", "epoch"].includes(sessionOutcome.kind));
+  const green = !breached && nightly.scenarios.length > 0 && nightly.scenarios.every(joinedBaseline);
   if (!breached && !green) return null;
   const attempt = {
     what: breached ? "keep the issue about the main branch" : "close the issue about the main branch",
@@ -46,8 +44,8 @@ export async function reportBreach(
   };
   return attempted(action, DEADLINE_MS, attempt, async () => {
     const result = breached
-      ? await upsertIssue(octokit, target, bounded(openIssueText(night.scenarios, context)))
-      : await closeIssue(octokit, target, bounded(closedIssueText(night.scenarios, context)));
+      ? await upsertIssue(octokit, target, bounded(openIssueText(nightly.scenarios, context)))
+      : await closeIssue(octokit, target, bounded(closedIssueText(nightly.scenarios, context)));
     if (result.action === "none") return null;
     action.log(`Issue ${result.action}: ${result.url}`);
     return result.url;
@@ -60,22 +58,19 @@ export interface AnchorTarget {
   readonly defaultBranch: string;
 }
 
-/**
- * Propose to move exceeded release anchors: one pull request, or one issue where those are not allowed. @returns its
- * page, or null
- */
+/** Propose to move anchors: a pull request, or an issue where those are not allowed. @returns its page, or null */
 export async function proposeAnchors(
   action: SubAction,
   settings: RefreshSettings,
   request: GateRequest,
-  night: NightlyRun,
+  nightly: NightlyRun,
   place: AnchorTarget,
 ): Promise<string | null> {
   const { octokit } = action;
   const { owner, repo } = action.context;
   const { anchors, nights } = place;
-  const setIso = night.outcome.report.generated_at_utc;
-  const moves = anchorMoves(request, night.scenarios, anchors, settings.anchor, setIso);
+  const setIso = nightly.outcome.report.generated_at_utc;
+  const moves = anchorMoves(request, nightly.scenarios, anchors, settings.anchor, setIso);
   const target = { owner, repo, key: `${settings.key}.anchor` };
   if (moves.length === 0) return null;
   const proposal = await anchorProposal(request, moves, anchors, nights, {
@@ -108,7 +103,7 @@ export async function proposeRecords(
   action: SubAction,
   settings: RefreshSettings,
   request: GateRequest,
-  night: NightlyRun,
+  nightly: NightlyRun,
   place: Omit<AnchorTarget, "anchors">,
 ): Promise<void> {
   if (settings.save !== "pull-request" || !settings.baseline.startsWith("file:")) return;
@@ -119,7 +114,7 @@ export async function proposeRecords(
     instead: "The records are in the working tree.",
   };
   await attempted(action, 2 * DEADLINE_MS, attempt, async () => {
-    const proposal = await recordsProposal(request, settings, night, {
+    const proposal = await recordsProposal(request, settings, nightly, {
       base: place.defaultBranch,
       nights: place.nights,
     });

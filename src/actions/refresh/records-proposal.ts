@@ -27,11 +27,11 @@ async function storeDirectory(request: GateRequest, baseline: string): Promise<s
 export async function recordsProposal(
   request: GateRequest,
   settings: RefreshSettings,
-  night: NightlyRun,
+  nightly: NightlyRun,
   place: { readonly base: string; readonly nights: readonly NightlyEntry[] },
 ): Promise<Proposal | null> {
   const directory = await storeDirectory(request, settings.baseline);
-  const changed = night.scenarios.flatMap(({ change, report }) =>
+  const changed = nightly.scenarios.flatMap(({ change, report }) =>
     change === null ? [] : [{ change, name: recordName(report.scenario, report.fingerprint) }],
   );
   if (directory === null || changed.length === 0) return null;
@@ -45,7 +45,7 @@ export async function recordsProposal(
       }),
     );
   const named = settings.key === "default" ? "" : ` (${settings.key})`;
-  const parts = night.scenarios.flatMap(({ report, sessionOutcome, entry }) => [
+  const parts = nightly.scenarios.flatMap(({ report, sessionOutcome, entry }) => [
     `### ${md(report.scenario, 80)}`,
     "",
     `Verdict **${report.word}**; the session ${md(sessionOutcomeText(sessionOutcome), 300)}.`,

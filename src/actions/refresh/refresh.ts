@@ -19,11 +19,12 @@ import { rememberForPost, rememberUploaded } from "../gate/state.ts";
 import type { SubAction } from "../sub-action.ts";
 import { attempted } from "./attempted.ts";
 import { readGitLocation, refusal } from "./eligible.ts";
-import { nightRequest, nightStore } from "./measure-session.ts";
+import { sessionRequest, sessionStore } from "./measure-session.ts";
 import { proposeAnchors, proposeRecords, reportBreach } from "./publish-session.ts";
 import { failOn, readMode } from "./read-mode.ts";
 import { type SavedSession, saveSession } from "./session-files.ts";
-import { nightSummary } from "./session-summary.ts";
+import { sessionSummary } from "./session-summary.ts";
+import { joinedBaseline } from "./session-text.ts";
 import { BASELINES_REF, type RefreshSettings, refreshSettings } from "./settings.ts";
 import { tidyImages } from "./tidy-images.ts";
 
@@ -56,26 +57,22 @@ async function acceptedReason(action: SubAction, breach: Breach): Promise<string
 
 /** What the next gate compares with: the approved runs, including the new ones when they were approved. */
 function nextBaseline({ sessionOutcome, older, night }: NightlyScenario) {
-  const added = ["approved", "seed", "epoch"].includes(sessionOutcome.kind) ? night.runs : null;
-  if (added === null) return null;
+  if (!joinedBaseline({ sessionOutcome })) return null;
   const before = sessionOutcome.kind === "epoch" ? [] : (older?.runs ?? []);
-  return { ...night, runs: [...before, ...added] };
+  return { ...night, runs: [...before, ...night.runs] };
 }
 
-interface Tests {
+interface Measured {
+  readonly nightly: NightlyRun;
   readonly trials: readonly Trial[];
   readonly notes: readonly string[];
 }
 
-interface Measured extends Tests {
-  readonly night: NightlyRun;
-}
-
 /** Exit status of the step: failures first, then a breach where the gate blocks. */
-function exitCode(night: NightlyRun, mode: GateMode): number {
-  const { report } = night.outcome;
+function exitCode(nightly: NightlyRun, mode: GateMode): number {
+  const { report } = nightly.outcome;
   if (report.exit_code === ExitCode.interrupted) return ExitCode.interrupted;
-  const { scenarios } = night;
+  const { scenarios } = nightly;
   if (scenarios.some(({ sessionOutcome }) => sessionOutcome.kind === "unsaved")) return ExitCode.error;
   if (scenarios.some(({ report: one }) => one.word === "error")) return ExitCode.error;
   return report.word === "fail" && mode === "blocking" ? ExitCode.gateFailed : ExitCode.pass;
@@ -100,9 +97,9 @@ async function upload(action: SubAction, settings: RefreshSettings, bundle: stri
   return answer.url;
 }
 
-function logOutcome(action: SubAction, night: NightlyRun, code: number): void {
-  for (const warning of night.outcome.report.warnings) action.warn(warning);
-  for (const { report, sessionOutcome } of night.scenarios) {
+function logOutcome(action: SubAction, nightly: NightlyRun, code: number): void {
+  for (const warning of nightly.outcome.report.warnings) action.warn(warning);
+  for (const { report, sessionOutcome } of nightly.scenarios) {
     const name = oneLine(report.scenario);
     if (report.error !== null) {
       const hint = report.error.hint === null ? "" : ` ${report.error.hint}`;
@@ -116,20 +113,20 @@ function logOutcome(action: SubAction, night: NightlyRun, code: number): void {
     }
     action.log(`${name}: ${report.word}, ${sessionOutcome.kind}`);
   }
-  action.log(`Stormlog Gate: ${night.outcome.report.word} (exit ${code})`);
+  action.log(`Stormlog Gate: ${nightly.outcome.report.word} (exit ${code})`);
 }
 
 async function measure(
   action: SubAction,
   settings: RefreshSettings,
-  request: ReturnType<typeof nightRequest>,
+  request: ReturnType<typeof sessionRequest>,
   gitData: ReturnType<typeof openGitData>,
 ): Promise<Measured> {
-  const store = nightStore(settings, request, gitData);
+  const store = sessionStore(settings, request, gitData);
   return fenced("Stormlog Gate: measuring the nightly session", action, async (base) => {
     // The store that is written is also the one that is read, so that nothing is fetched twice.
     const ports: GatePorts = { ...base, ...(store.kind === "ref" ? { openRef: () => store } : {}) };
-    const night = await runNightly(
+    const nightly = await runNightly(
       request,
       {
         store,
@@ -143,19 +140,19 @@ async function measure(
     );
     const trials: Trial[] = [];
     const notes: string[] = [];
-    for (const one of settings.selfTest ? night.scenarios : []) {
+    for (const one of settings.selfTest ? nightly.scenarios : []) {
       if (ports.interrupt.aborted) break;
       const baseline = nextBaseline(one);
       if (baseline === null) {
         notes.push(`${one.report.scenario}: no self-test, because the session did not join the baseline`);
         continue;
       }
-      const { session, commit } = night.outcome.report;
+      const { session, commit } = nightly.outcome.report;
       const tested = await selfTest(request, one.scenario, { baseline, session, commit }, ports);
       trials.push(...tested.trials);
       notes.push(...tested.notes);
     }
-    return { night, trials, notes };
+    return { nightly, trials, notes };
   });
 }
 
@@ -164,12 +161,12 @@ async function save(
   settings: RefreshSettings,
   gitData: ReturnType<typeof openGitData>,
   ref: string,
-  { night, trials }: Measured,
+  { nightly, trials }: Measured,
 ): Promise<SavedSession | null> {
-  const { report } = night.outcome;
+  const { report } = nightly.outcome;
   const session = {
     word: report.word,
-    entries: night.scenarios.map(({ entry }) => entry),
+    entries: nightly.scenarios.map(({ entry }) => entry),
     trials,
     policy: settings.promotion,
     nowIso: report.generated_at_utc,
@@ -184,11 +181,7 @@ async function save(
   );
 }
 
-/**
- * The refresh: one more session for every scenario, stored before it is judged and then reported.
- * @returns the step's exit status
- * @throws GateError REFRESH_REFUSED, INPUT_INVALID and those of the configuration, before anything is measured
- */
+/** Store, judge and report one more session. @returns exit status @throws GateError REFRESH_REFUSED, INPUT_INVALID */
 export async function refresh(action: SubAction): Promise<number> {
   const settings = refreshSettings(action.input);
   const { owner, repo, serverUrl, runId } = action.context;
@@ -202,24 +195,24 @@ export async function refresh(action: SubAction): Promise<number> {
       "In a scheduled workflow it would accept every measurement.",
     );
   }
-  const place = await readGitLocation(action);
-  const refused = refusal(place, settings.requireProtected);
+  const location = await readGitLocation(action);
+  const refused = refusal(location, settings.requireProtected);
   if (refused !== null) throw refused;
-  const request = nightRequest(action, settings);
+  const request = sessionRequest(action, settings);
   const { anchors } = await readAnchors(request.root, request.env);
   const { artifactName, retentionDays } = settings;
   rememberForPost({ bundleDir: request.bundle, artifactName, retentionDays });
 
   const measured = await measure(action, settings, request, gitData);
-  const { night } = measured;
-  const { report } = night.outcome;
+  const { nightly } = measured;
+  const { report } = nightly.outcome;
   const cancelled =
     action.signal.aborted &&
     !(action.signal.reason instanceof GateError && action.signal.reason.code === "STEP_TIMEOUT");
   // A cancelled step has seconds left: the post step uploads, the rest is skipped.
   const bundleUrl = cancelled ? null : await upload(action, settings, request.bundle);
   const saved = cancelled ? null : await save(action, settings, gitData, ref, measured);
-  const nights: readonly NightlyEntry[] = saved?.state.nights ?? night.scenarios.map(({ entry }) => entry);
+  const nights: readonly NightlyEntry[] = saved?.state.nights ?? nightly.scenarios.map(({ entry }) => entry);
   const mode =
     saved?.mode ?? currentMode({ mode: "advisory", clean_nights: 0, promoted_iso: null }, settings.promotion);
   const repositoryUrl = `${serverUrl}/${owner}/${repo}`;
@@ -231,20 +224,15 @@ export async function refresh(action: SubAction): Promise<number> {
     baseline: settings.baseline,
     nights,
   };
-  const issueUrl = cancelled ? null : await reportBreach(action, settings, night, context);
-  const anchorUrl = cancelled
-    ? null
-    : await proposeAnchors(action, settings, request, night, {
-        anchors,
-        nights,
-        defaultBranch: place.defaultBranch ?? "main",
-      });
-  if (!cancelled) await tidyImages(action, gitData);
+  const target = { anchors, nights, defaultBranch: location.defaultBranch ?? "main" };
+  const issueUrl = cancelled ? null : await reportBreach(action, settings, nightly, context);
+  const anchorUrl = cancelled ? null : await proposeAnchors(action, settings, request, nightly, target);
   if (!cancelled) {
-    await proposeRecords(action, settings, request, night, { nights, defaultBranch: place.defaultBranch ?? "main" });
+    await tidyImages(action, gitData);
+    await proposeRecords(action, settings, request, nightly, target);
   }
-  const code = exitCode(night, mode);
-  const summary = nightSummary(night, {
+  const code = exitCode(nightly, mode);
+  const summary = sessionSummary(nightly, {
     nights,
     promotion: saved?.state.promotion ?? null,
     policy: settings.promotion,
@@ -262,15 +250,12 @@ export async function refresh(action: SubAction): Promise<number> {
       maxChars: MAX_SUMMARY_BYTES / 2,
     }),
   );
-  logOutcome(action, night, code);
+  logOutcome(action, nightly, code);
   const next = saved?.state.promotion.mode ?? mode;
-  const approved = night.scenarios.every(({ sessionOutcome }) =>
-    ["approved", "seed", "epoch"].includes(sessionOutcome.kind),
-  );
   const outputs = {
     verdict: report.word,
     "exit-code": String(code),
-    approved: String(night.scenarios.length > 0 && approved),
+    approved: String(nightly.scenarios.length > 0 && nightly.scenarios.every(joinedBaseline)),
     mode: next,
     "fail-on": failOn(next),
     "issue-url": issueUrl ?? "",

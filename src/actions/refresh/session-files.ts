@@ -33,7 +33,7 @@ export interface SavedSession {
 }
 
 /** Names of a gate's files on the ref, beside the records. The first gate of a repository has the plain ones. */
-function nightFiles(key: string) {
+function sessionFiles(key: string) {
   const name = keyName(key);
   const suffix = name === "default" ? "" : `-${name}`;
   return {
@@ -64,10 +64,7 @@ async function readState(gitData: GitData, snapshot: RefSnapshot | null, file: s
   }
 }
 
-/**
- * Add a session to the state on the ref, in one commit with the badges and pages made from it.
- * @throws GateError NIGHTLY_STATE_NEWER, and what the client throws
- */
+/** Add a session, badges and pages to the ref in one commit. @throws GateError NIGHTLY_STATE_NEWER, client errors */
 export async function saveSession(
   gitData: GitData,
   ref: string,
@@ -75,7 +72,7 @@ export async function saveSession(
   session: MeasuredSession,
   warn: (message: string) => void,
 ): Promise<SavedSession> {
-  const files = nightFiles(key);
+  const files = sessionFiles(key);
   let saved: SavedSession | null = null;
   await gitData.commit(ref, `Nightly run of ${keyName(key)}: ${session.word}`, async (current) => {
     let before = await readState(gitData, current, files.state);
@@ -113,6 +110,6 @@ export async function saveSession(
 
 /** What is remembered of a gate; an empty state where there is nothing yet, or nothing that can be read. */
 export async function loadNightlyState(gitData: GitData, ref: string, key: string): Promise<NightlyState> {
-  const state = await readState(gitData, await gitData.snapshot(ref), nightFiles(key).state);
+  const state = await readState(gitData, await gitData.snapshot(ref), sessionFiles(key).state);
   return typeof state === "string" ? emptyState() : state;
 }

@@ -15,8 +15,8 @@ export interface SummaryContext {
 }
 
 /** The outcome of the nightly run for the job's page, above the gate's own summary. */
-export function nightSummary(night: NightlyRun, context: SummaryContext): string {
-  const rows = night.scenarios.map(({ report, sessionOutcome, entry }) => [
+export function sessionSummary(nightly: NightlyRun, context: SummaryContext): string {
+  const rows = nightly.scenarios.map(({ report, sessionOutcome, entry }) => [
     md(report.scenario, 80),
     `**${report.word}**`,
     entry.level_bytes === null ? "" : formatBytes(entry.level_bytes),
@@ -38,7 +38,7 @@ export function nightSummary(night: NightlyRun, context: SummaryContext): string
     ...(context.promotion === null ? [] : [promotionText(context.promotion, context.policy), ""]),
     ...(tries.length === 0 ? [] : ["### Self-test of the gate", "", ...tries, ""]),
     ...context.notes.map((note) => `- ${md(note, 300)}`),
-    ...night.scenarios.flatMap(({ report, entry }) => {
+    ...nightly.scenarios.flatMap(({ report, entry }) => {
       const nights = nightsOf(context.nights, entry);
       if (nights.length < 2) return [];
       return ["", `### ${md(report.scenario, 80)}`, "", `\`${levelLine(nights)}\``, "", nightTable(nights)];

@@ -33,6 +33,11 @@ export function sessionOutcomeText(sessionOutcome: SessionOutcome): string {
 
 const bytes = (value: number | null): string => (value === null ? "" : formatBytes(value));
 
+/** Whether the session is part of the baseline now. */
+export function joinedBaseline({ sessionOutcome }: Pick<NightlyScenario, "sessionOutcome">): boolean {
+  return ["approved", "seed", "epoch"].includes(sessionOutcome.kind);
+}
+
 /** Entries of one scenario in one environment, oldest first. */
 export function nightsOf(nights: readonly NightlyEntry[], entry: NightlyEntry): readonly NightlyEntry[] {
   return nights.filter(({ scenario, environment }) => scenario === entry.scenario && environment === entry.environment);

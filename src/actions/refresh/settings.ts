@@ -35,10 +35,7 @@ function yes(input: Input, name: string, fallback: "true" | "false"): boolean {
   return choice(input, name, ["true", "false"], fallback) === "true";
 }
 
-/**
- * Read the inputs of the refresh.
- * @throws GateError INPUT_INVALID (usage)
- */
+/** Read the inputs of the refresh. @throws GateError INPUT_INVALID (usage) */
 export function refreshSettings(input: Input): RefreshSettings {
   const gateId = gateIdInput(input);
   const leg = matrixLeg(input("matrix") ?? "");

@@ -4,10 +4,7 @@ import type { Section } from "../../report/documents/section.ts";
 import type { Acceptance } from "../../verdict/acceptance.ts";
 import { covers, differenceOf, policyDifference } from "../../verdict/difference.ts";
 
-/**
- * A section is a claim of the run that left it. It is checked against itself and against the acceptances on GitHub,
- * before anything is rendered: it may be worse than its parts, never better.
- */
+/** Sections are checked against themselves and GitHub's acceptances: never better than their parts. */
 
 /** What claims are checked against. */
 export interface Ground {
@@ -79,10 +76,7 @@ export function callsItselfAccepted(sections: readonly Section[]): boolean {
   );
 }
 
-/**
- * Sections as far as they can be trusted. An untrusted one's page is not linked: it would open and run in the reader's
- * browser.
- */
+/** Sections as far as they can be trusted. An untrusted page is not linked: it would run in the reader's browser. */
 export function holdClaims(sections: readonly Section[], ground: Ground): HeldClaims {
   let unaccepted = 0;
   let embellished = 0;

@@ -1,10 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Environment } from "../../core/environment.ts";
 
-/**
- * What of the triggering event matters here. The runner writes it from what GitHub sent; no code of a change has
- * touched it.
- */
+/** What matters of the triggering event, which the runner wrote from GitHub's data: no code of a change touched it. */
 export interface ReportEvent {
   /** The finished run that a `workflow_run` event is about. */
   readonly workflowRunId: number | null;

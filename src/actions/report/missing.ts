@@ -6,10 +6,7 @@ import type { FoundPullRequest, ReportSource } from "./source.ts";
 /** Runs that were skipped leave nothing, and nothing is reported. */
 const QUIET: readonly (string | null)[] = ["skipped", "action_required", "stale", "neutral"];
 
-/**
- * A run without a section of the gate is reported in the comment: the verdict of an older commit must not seem to hold
- * for this one. Returns the comment's page, or null when there is none.
- */
+/** Comment that a run left no section: an older commit's verdict must not seem to hold. Returns the page, or null. */
 export async function upsertMissingComment(
   { octokit, context, log, warn }: SubAction,
   gateId: string,

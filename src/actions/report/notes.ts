@@ -19,10 +19,7 @@ function recorded({ runId, conclusion, jobs }: RunRecord): string {
   return `GitHub recorded run ${runId} as ${state.replaceAll("_", " ")}${failed}`;
 }
 
-/**
- * Notes below the verdict about its origin: always for an untrusted run, which reports about itself; for one of this
- * repository only when GitHub's record contradicts the verdict.
- */
+/** Notes on the verdict's origin: always for an untrusted run, for our own only when GitHub's record contradicts it. */
 export function recordNotes(record: RunRecord, word: Verdict): readonly string[] {
   const contradicted = (word === "pass" || word === "warn") && !GOOD.includes(record.conclusion);
   const failedJobs = (word === "pass" || word === "warn") && (record.jobs?.failed ?? 0) > 0;

@@ -22,10 +22,7 @@ interface Answer {
   readonly succeeded: boolean;
 }
 
-/**
- * Post the report of a gate's jobs: after them in the same run, or in `workflow_run` after the run of a fork. No code
- * of the change runs here; sections are read, checked and rendered.
- */
+/** Post the report of a gate's jobs, in the same run or in `workflow_run` after a fork's. Runs no changed code. */
 export async function report(action: SubAction): Promise<number> {
   const settings = reportSettings(action.input);
   const event = readReportEvent(action.env);

@@ -28,11 +28,7 @@ export interface ReportSource {
   readonly acceptances: (pullRequest: FoundPullRequest) => Promise<readonly Acceptance[] | null>;
 }
 
-/**
- * The sections of a run and its pull request: of this run through its own artifact service, of another one over the
- * REST API.
- * @throws GateError NO_RUN, and what the client throws
- */
+/** Sections of this run (artifact service) or another (REST API). @throws GateError NO_RUN, and client errors */
 export function openSource(
   action: SubAction,
   gateId: string,

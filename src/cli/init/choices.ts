@@ -11,9 +11,7 @@ export interface Choices {
   readonly ownRunner: boolean;
   readonly defaultBranch: string;
   readonly visibility: Visibility;
-  /**
-   * Where `stormlog-gate.yml` is, from the top of the repository; empty at the top, else without a slash at the end.
-   */
+  /** Directory of `stormlog-gate.yml` from the top of the repository, without a slash at the end; empty at the top. */
   readonly directory: string;
   /** What follows `stormlog/gate…@`, a comment included. */
   readonly pin: string;
@@ -27,10 +25,7 @@ const LABEL = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 const PLAIN = /^(?!(?:on|off|yes|no|y|n|true|false|null)$)[A-Za-z][A-Za-z0-9_.-]*$/i;
 const HOSTED = /^(ubuntu|windows|macos)-/;
 
-/**
- * `runs-on` from `--runner`: one label, or several between commas.
- * @throws GateError OPTION_INVALID (usage)
- */
+/** `runs-on` from `--runner`: one label, or several between commas. @throws GateError OPTION_INVALID (usage) */
 export function runner(text: string | undefined): Pick<Choices, "runsOn" | "ownRunner"> {
   if (text === undefined) return { runsOn: HOSTED_RUNNER, ownRunner: false };
   const labels = text.split(",").map((label) => label.trim());
@@ -49,10 +44,7 @@ export function runner(text: string | undefined): Pick<Choices, "runsOn" | "ownR
   };
 }
 
-/**
- * `--visibility`, or what the repository was found to be.
- * @throws GateError OPTION_INVALID (usage)
- */
+/** `--visibility`, or what was detected of the repository. @throws GateError OPTION_INVALID (usage) */
 export function visibility(text: string | undefined): Visibility {
   switch (text) {
     case "public":

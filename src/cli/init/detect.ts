@@ -16,10 +16,7 @@ export interface RepositoryLayout {
 
 const WORKFLOWS = ".github/workflows";
 
-/**
- * The main branch: the remote's default, else the usual name that exists, else the branch that is checked out (a
- * repository without a commit has only that).
- */
+/** The main branch: the remote's default, else a usual name that exists, else the checked-out one (no commit yet). */
 async function defaultBranch(cwd: string): Promise<string> {
   const remote = await git(cwd, ["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]);
   if (remote.ok && remote.stdout.startsWith("origin/")) return remote.stdout.slice("origin/".length);

@@ -8,10 +8,7 @@ export const CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90
 /** The major version's tag, for a package that does not know its own commit. */
 const MOVING_TAG = "v1 # zizmor: ignore[unpinned-uses] replace v1 with the commit of a release to pin it";
 
-/**
- * What follows `stormlog/gate@` in the written workflows: the commit this package was released from, which the release
- * leaves in `dist/release.json`, or the moving tag where there is none (a checkout, a build of one's own).
- */
+/** Version after `stormlog/gate@`: the released commit of `dist/release.json`, or the moving tag in other builds. */
 export function ownPin(root: string = packageRoot()): string {
   let release: unknown;
   try {

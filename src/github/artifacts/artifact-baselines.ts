@@ -13,7 +13,7 @@ import type { Octokit } from "../octokit.ts";
 import type { Repository } from "../run-context.ts";
 import { downloadRunArtifact, listRunArtifacts, type RunArtifact } from "./artifact-download.ts";
 
-/** Longest wait for the whole search and download, milliseconds. */
+/** Maximum time of the search and download, milliseconds. */
 const READ_MS = 60_000;
 /** Baselines are small: 20 kB a record. */
 const MAX_ARCHIVE_BYTES = 16 * 1024 * 1024;
@@ -114,9 +114,7 @@ class ArtifactStore implements BaselineStore {
   }
 }
 
-/**
- * `artifact:NAME`: records in the newest artifact of this name of a successful run on the default branch. Read only.
- */
+/** `artifact:NAME`: newest artifact of this name of a successful run on the default branch. Read only. */
 export function openArtifactStore(source: ArtifactBaselineSource, name: string, artifact: string): BaselineStore {
   return new ArtifactStore(source, name, artifact);
 }

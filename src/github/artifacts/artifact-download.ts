@@ -97,11 +97,7 @@ async function boundedBody(response: Response, artifact: RunArtifact, maxBytes: 
   return Buffer.concat(chunks, length);
 }
 
-/**
- * The stored bytes of an artifact: a zip archive, or the file itself where it was uploaded as it is. They are those
- * GitHub recorded when they were uploaded, or nothing.
- * @throws GateError ARTIFACT_REFUSED, and what the client throws
- */
+/** Stored bytes (zip or raw file) that match their digest. @throws GateError ARTIFACT_REFUSED, client errors */
 export async function downloadRunArtifact(
   source: ArtifactSource,
   artifact: RunArtifact,

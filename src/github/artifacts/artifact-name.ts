@@ -12,18 +12,13 @@ function shorten(name: string, most: number): string {
   return `${name.slice(0, most - 9)}-${hash}`;
 }
 
-/**
- * A name the artifact service takes: forbidden characters become `-`, long names are cut and distinguished by a hash.
- */
+/** A name the service accepts: forbidden characters become `-`, long names are cut and distinguished by a hash. */
 export function safeArtifactName(name: string): string {
   const safe = name.replace(FORBIDDEN, "-").replace(/\s+/g, " ").trim();
   return shorten(safe === "" || /^\.+$/.test(safe) ? "stormlog" : safe, MAX_NAME);
 }
 
-/**
- * The leg of a matrix as one word, from `toJSON(matrix)`: `{"os": "linux", "torch": "2.5"}` is `linux-2.5`. Null when
- * the job has none (`null`, `{}` or not an object).
- */
+/** Leg of a matrix from `toJSON(matrix)`: `{"os": "linux", "torch": "2.5"}` is `linux-2.5`. Null without a matrix. */
 export function matrixLeg(json: string): string | null {
   let matrix: unknown;
   try {
@@ -41,10 +36,7 @@ export function matrixLeg(json: string): string | null {
   return leg === "" ? null : shorten(leg, MAX_LEG);
 }
 
-/**
- * Names to try, in order: artifacts of a run are immutable and shared by its attempts, so a re-run, or a second job
- * that forgot the `matrix` input, meets its own name.
- */
+/** Names to try in order: a re-run, or a second job without the `matrix` input, meets its own immutable artifact. */
 export function artifactNames(name: string, runAttempt: number): readonly string[] {
   const safe = safeArtifactName(name);
   const attempt = runAttempt > 1 ? [`${safe}-attempt-${runAttempt}`] : [];

@@ -9,17 +9,11 @@ import { explainUpload } from "./upload-failure.ts";
 
 /** The artifact service of the running job, as little of it as the gate needs. */
 export interface ArtifactStore {
-  /**
-   * Store files under a name, zipped; returns the artifact's id. With `raw` a single file is stored as it is, under its
-   * own basename, and opens in the browser.
-   */
+  /** Store files zipped, or with `raw` one file as it is, to open in the browser. @returns the artifact's id */
   upload(name: string, files: readonly string[], root: string, options: UploadOptions): Promise<number>;
   /** Artifacts of this workflow run, of all its jobs and attempts. */
   list(): Promise<readonly ListedArtifact[]>;
-  /**
-   * The stored bytes of one of them, as they are.
-   * @throws GateError ARTIFACT_TOO_LARGE, ARTIFACT_DIGEST
-   */
+  /** Stored bytes of one of them. @throws GateError ARTIFACT_TOO_LARGE, ARTIFACT_DIGEST */
   read(artifact: ListedArtifact, maxBytes: number): Promise<Uint8Array>;
 }
 
@@ -61,10 +55,7 @@ export function actionsArtifactStore(): ArtifactStore {
   };
 }
 
-/**
- * Regular files under a directory, absolute and sorted. Links are neither taken nor followed: the measured command
- * could have left one that points anywhere on the machine.
- */
+/** Regular files under a directory, absolute and sorted. Links are not followed: the command may have left one. */
 export function filesUnder(root: string): readonly string[] {
   const files: string[] = [];
   const directories = [root];

@@ -1,7 +1,4 @@
-/**
- * An answer of GitHub is read to its end before it is looked at, and none that the gate asks for comes near this size,
- * bytes.
- */
+/** Maximum size of an answer, bytes: far above anything that the gate asks for. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /** What the client gives to a fetch, as much of it as is looked at here. */

@@ -9,7 +9,7 @@ import type { ListedArtifact } from "./artifact-read.ts";
 /** More legs than GitHub allows a matrix to have. */
 export const MAX_SECTIONS = 256;
 
-/** Downloads under way at once. */
+/** Concurrent downloads. */
 const AT_ONCE = 6;
 
 const PREFIX = "stormlog-section-";
@@ -19,11 +19,7 @@ export function sectionName(gateId: string, leg: string | null): string {
   return `${PREFIX}${gateId}${leg === null ? "" : `-${leg}`}`;
 }
 
-/**
- * Upload the section of this job as a separate artifact that is not zipped.
- * @param scratch existing directory for the file; it stays, because an upload that missed its deadline may still read
- * it
- */
+/** Upload this job's section unzipped. @param scratch existing directory, which stays for an upload that is late */
 export async function uploadSection(
   job: Omit<ArtifactJob, "name">,
   section: Section,
@@ -41,11 +37,7 @@ export async function uploadSection(
 }
 
 export interface SectionReader {
-  /**
-   * Every section of the gate in this workflow run, in the order of their legs; of a leg that ran again only its newest
-   * attempt. What was read before is not fetched again.
-   * @throws what the artifact service's client throws when the service cannot be asked
-   */
+  /** Newest attempt of every leg in this run, sorted by leg; fetches each only once. @throws client errors */
   read(): Promise<readonly Section[]>;
   /** One sentence for each artifact that was named like a section of this gate and could not be taken for one. */
   refused(): readonly string[];
@@ -91,11 +83,7 @@ function isNamedLike(name: string, gateId: string): boolean {
   return name.endsWith(".json") && name.startsWith(start) && /^[.-]/.test(name.slice(start.length));
 }
 
-/**
- * Of every leg its newest attempt. Several sections of one leg and attempt are different jobs that were given the same
- * name; all of them stay, so that none hides another one.
- * @param sections newest first
- */
+/** Newest attempt of each leg, with all jobs that share a leg's name. @param sections newest first */
 export function newestSections(sections: readonly Section[]): readonly Section[] {
   const newest = new Map<string | null, number>();
   for (const { leg, runAttempt } of sections) newest.set(leg, Math.max(runAttempt, newest.get(leg) ?? 0));

@@ -1,9 +1,6 @@
 import { DeadlineError } from "../deadline.ts";
 
-/**
- * Text of an upload's failure -> what it means and what to do. The client throws plain errors: their words are all
- * there is.
- */
+/** Text of an upload's failure -> meaning and remedy. The client throws plain errors without a code. */
 const MEANINGS: readonly (readonly [RegExp, (found: RegExpExecArray) => string])[] = [
   [
     /unable to get the (ACTIONS_RUNTIME_TOKEN|ACTIONS_RESULTS_URL)/i,
@@ -55,10 +52,7 @@ const MEANINGS: readonly (readonly [RegExp, (found: RegExpExecArray) => string])
   [/non-retryable error: Failed request: (\(\d+\) .*)$/, ([, detail]) => `the artifact service refused it: ${detail}.`],
 ];
 
-/**
- * The same failure with its meaning and what to do, where the client's message has neither.
- * @returns an error for {@link degradedWarning}; the given one when nothing is known of it
- */
+/** Add meaning and remedy to a failure, for {@link degradedWarning}. @returns the given error when it is unknown */
 export function explainUpload(error: unknown): unknown {
   if (error instanceof DeadlineError || !(error instanceof Error)) return error;
   const text = error.message.replace(/\s+/g, " ");

@@ -46,11 +46,7 @@ export function objection(entry: Entry, name: string, limits: EntryLimits): stri
   return null;
 }
 
-/**
- * The content of an entry. The reader of archives counts what it unpacks against the size of the entry, so set
- * `validateEntrySizes` and check that size first.
- * @throws what the reader throws
- */
+/** Content of an entry. Set `validateEntrySizes` and check its size first. @throws what the archive reader throws */
 export async function unpack(archive: ZipFile, entry: Entry): Promise<Buffer> {
   const chunks: Buffer[] = [];
   const stream = await archive.openReadStreamPromise(entry);

@@ -19,11 +19,7 @@ function recordNameOf(path: string): string | null {
   return isRecordName(name) ? name : null;
 }
 
-/**
- * The baseline records in an archive, read in memory; other files are passed over. A record that cannot be unpacked as
- * it should be has the text null.
- * @throws GateError ARCHIVE_REFUSED (exit 5)
- */
+/** Baseline records in an archive, in memory; a damaged one has text null. @throws GateError ARCHIVE_REFUSED */
 export async function readRecords(bytes: Buffer, where: string): Promise<readonly NamedText[]> {
   let archive: ZipFile | undefined;
   const records = new Map<string, string | null>();

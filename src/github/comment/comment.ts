@@ -5,9 +5,7 @@ import type { Octokit } from "../octokit.ts";
 import type { Repository } from "../run-context.ts";
 import { markerKey, OwnAuthor, sameText } from "./own-texts.ts";
 
-/**
- * GitHub stores 262,144 bytes; its documented limit of 65,536 characters, less room for the marker, is what is used.
- */
+/** GitHub documents a limit of 65,536 characters (it stores 262,144 bytes); the rest is room for the marker. */
 export const MAX_COMMENT_CHARS = 60_000;
 
 export interface CommentTarget extends Repository {
@@ -16,10 +14,7 @@ export interface CommentTarget extends Repository {
   readonly headSha: string | null;
   /** Gate id, with the leg of a matrix behind a slash. */
   readonly key: string;
-  /**
-   * Longest wait before a comment is created, milliseconds, drawn at random: jobs that end together then find that one
-   * of them has made it, instead of notifying people once each. Default is not to wait.
-   */
+  /** Maximum random wait before a comment is created, ms (default 0): jobs that end together then create only one. */
   readonly settleMs?: number;
 }
 
@@ -56,10 +51,7 @@ class GoneError extends Error {
   override readonly name = "GoneError";
 }
 
-/**
- * A marker can be pasted by anyone, so a comment counts as ours only when its first line is the marker and its author
- * is us.
- */
+/** Anyone can paste a marker: a comment is ours only when its first line is the marker and its author is us. */
 class StickyComments {
   readonly #octokit: Octokit;
   readonly #target: CommentTarget;

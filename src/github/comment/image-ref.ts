@@ -46,10 +46,7 @@ export async function publishImages(
   return new Map(images.map(({ key }) => [key, imageAddress(repository, commit, imagePath(key))]));
 }
 
-/**
- * File of a picture on the ref: the key where it is plain, else its plain letters and a hash, so that two keys never
- * share a file.
- */
+/** File of a picture on the ref: a plain key, else its plain letters and a hash, so that keys never share a file. */
 export function imagePath(key: string): string {
   const parts = key.split("/").map((part) => part.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^\.+/, "") || "-");
   const plain = parts.join("/");

@@ -75,10 +75,7 @@ export class SectionPictures {
     }
   }
 
-  /**
-   * GitHub's image proxy is not signed in: it cannot see the content of a private repository without a token in the
-   * address.
-   */
+  /** GitHub's image proxy is not signed in: it cannot see a private repository without a token in the address. */
   async #isShown(): Promise<boolean> {
     const { octokit, gitData, repository, image, log } = this.#input;
     const { owner, repo } = repository;

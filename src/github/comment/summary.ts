@@ -18,10 +18,7 @@ export function boundSummary(markdown: string, maxBytes: number): string {
   return `${fences % 2 === 1 ? kept.slice(0, kept.lastIndexOf("```")) : kept}${CUT_NOTICE}`;
 }
 
-/**
- * Append to the job summary of this step, in what is left of its size limit (several gates may share one step).
- * @returns false when the summary file is absent or cannot be written
- */
+/** Append to the job summary, within its size limit, which gates share. @returns false when it cannot be written */
 export function writeSummary(file: string | undefined, markdown: string): boolean {
   if (!file) return false;
   try {

@@ -34,10 +34,7 @@ export interface ReadComment {
   readonly html_url: string;
 }
 
-/**
- * Reads acceptances of one pull request live. Nothing is taken from the event of a workflow run: that is as old as the
- * event.
- */
+/** Reads acceptances of one pull request live, because the event of a workflow run may be outdated. */
 class ApprovalReader {
   readonly #repository: RepositoryClient;
   readonly #number: number;
@@ -73,10 +70,7 @@ class ApprovalReader {
     };
   }
 
-  /**
-   * Everyone with write permission can edit every comment, which keeps its author's name. What its author edited
-   * last counts as it is now.
-   */
+  /** Objection to a comment that another account edited last: it keeps its author's name. */
   async #editedByAnother(comment: ReadComment): Promise<string | null> {
     if (comment.updated_at === comment.created_at) return null;
     const answer = await this.#repository.octokit.graphql<{

@@ -20,10 +20,7 @@ function field(value: unknown, ...path: readonly string[]): unknown {
   return current;
 }
 
-/**
- * The pull request in an event payload (`pull_request`, `pull_request_target`, `pull_request_review`, …), or null when
- * the event is about something else.
- */
+/** The pull request in an event payload, or null when the event is about something else. */
 export function pullRequestOf(payload: unknown): PullRequest | null {
   const number = field(payload, "pull_request", "number");
   const headSha = field(payload, "pull_request", "head", "sha");

@@ -90,10 +90,7 @@ export function descriptionLinesOf(description: string): readonly ReadLine[] {
   return readLines(description, TRAILER);
 }
 
-/**
- * `Stormlog-Accept: <difference> <reason>` among the trailers of a commit message: its last paragraph, every line of it
- * a trailer or the continuation of one, as `git interpret-trailers` reads them.
- */
+/** `Stormlog-Accept: <difference> <reason>` in the last paragraph, as `git interpret-trailers` reads trailers. */
 export function trailersOf(message: string): readonly ReadLine[] {
   const paragraphs = message
     .replace(/\r\n?/g, "\n")

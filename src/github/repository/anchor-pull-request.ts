@@ -179,10 +179,7 @@ export async function upsertProposal(
   return { action: upToDate && sameWords ? "unchanged" : "updated", number, url };
 }
 
-/**
- * Whether GitHub refuses pull requests by this token: by its permissions, or by the setting that keeps Actions from
- * opening any.
- */
+/** Whether GitHub refuses pull requests by this token: by its permissions, or by the setting for Actions. */
 export function pullRequestsRefused(error: unknown): boolean {
   return isStatus(error, 403, 404, 422);
 }

@@ -117,11 +117,7 @@ class CommitHistory implements HistoryPort {
   }
 }
 
-/**
- * The history as GitHub knows it, for clones that do not reach far enough and for branches that are copies of pull
- * requests.
- * @param ref full ref that triggered the run
- */
+/** GitHub's history, for shallow clones and branches copied from pull requests. @param ref full ref of the run */
 export function openCommitHistory(
   octokit: () => Promise<Octokit>,
   repository: Repository,

@@ -19,11 +19,7 @@ async function contentAt(octokit: Octokit, owner: string, repo: string, commit: 
   }
 }
 
-/**
- * A text file of a commit, read over the contents API: for clones that do not reach back to it.
- * @returns the text; null when the commit has no such file
- * @throws Error in one readable sentence when GitHub cannot be asked, or the path is not a text file
- */
+/** A text file of a commit, for shallow clones; null when absent. @throws Error, readable, when it cannot be read */
 export async function readFileAt(
   client: () => Promise<Octokit>,
   { owner, repo }: Repository,

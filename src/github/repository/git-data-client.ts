@@ -20,10 +20,7 @@ export interface GitDataOptions {
 /** Thirty writers that each need three writes a second apart take a minute and a half in the worst order. */
 const DEFAULT_BUDGET_MS = 240_000;
 const MAX_ATTEMPTS = 200;
-/**
- * Answers of the kind "that object is not there (yet)", and lost answers, taken for passing at most so often in one
- * commit.
- */
+/** Maximum of lost answers and "object not there (yet)" in one commit. */
 const MAX_HICCUPS = 3;
 /** Text up to this size is sent with the tree instead of in a separate request, bytes. */
 const MAX_INLINE_BYTES = 256 * 1024;
@@ -249,9 +246,7 @@ class GitDataClient implements GitData {
   }
 }
 
-/**
- * Files on refs of a repository over GitHub's API. The client may be given later: it is asked for at the first request.
- */
+/** Files on refs of a repository over GitHub's API. The client is created at the first request. */
 export function openGitData(
   octokit: Octokit | (() => Promise<Octokit>),
   repository: Repository,

@@ -16,10 +16,7 @@ export interface RefSnapshot {
 /** What a commit changes: contents by path, null = delete the file. */
 export type FileChanges = ReadonlyMap<string, Uint8Array | null>;
 
-/**
- * Files on a ref of a repository through the Git Data API: no clone, no working tree, no visible branch. Refs are full
- * names (`refs/stormlog/baselines`).
- */
+/** Files on a full ref (`refs/stormlog/baselines`) by the Git Data API: no clone, working tree or visible branch. */
 export interface GitData {
   /** Tip of a ref; null when the ref does not exist. */
   snapshot(ref: string): Promise<RefSnapshot | null>;

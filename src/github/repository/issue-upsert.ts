@@ -97,11 +97,7 @@ class KeptIssue {
   }
 }
 
-/**
- * Keep exactly one open issue for a key with this text: created once (which notifies), then updated in place (which
- * does not). Of duplicates the oldest stays.
- * @throws what the client throws; the caller degrades
- */
+/** Keep one open issue for a key: only its creation notifies; of duplicates the oldest stays. @throws client errors */
 export async function upsertIssue(octokit: Octokit, target: IssueTarget, text: IssueText): Promise<IssueResult> {
   const issues = new KeptIssue(octokit, target);
   const body = issues.bodyOf(text);
@@ -117,10 +113,7 @@ export async function upsertIssue(octokit: Octokit, target: IssueTarget, text: I
   return { action: "updated", number, url };
 }
 
-/**
- * Close the open issue of a key, where there is one, with a last text.
- * @throws what the client throws; the caller degrades
- */
+/** Close the open issue of a key, where there is one, with a last text. @throws client errors; the caller degrades */
 export async function closeIssue(octokit: Octokit, target: IssueTarget, text: IssueText): Promise<IssueResult> {
   const issues = new KeptIssue(octokit, target);
   const open = await issues.find();

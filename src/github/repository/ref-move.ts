@@ -65,10 +65,7 @@ const REPLACE = `mutation($repositoryId: ID!, $name: GitRefname!, $before: GitOb
 
 export type Replacement = "moved" | "lost" | { readonly refused: unknown };
 
-/**
- * Move a ref to a commit that does not descend from the old one, as a compare-and-swap. REST's forced update would drop
- * a commit that came meanwhile; GraphQL's names the commit that must still be there.
- */
+/** Compare-and-swap to a commit that is not a descendant; REST's forced update would drop another writer's commit. */
 export async function replace(
   octokit: Octokit,
   repository: Repository,

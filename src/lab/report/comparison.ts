@@ -14,10 +14,7 @@ export interface PairRow {
   readonly quieter: number;
   /** Ratio of the louder over that of the quieter, at least 1. */
   readonly factor: number;
-  /**
-   * The two factors of the difference: how much larger the fixed state of the quieter round is, and how much less the
-   * leak adds there. Null where the leak adds nothing in the quieter round.
-   */
+  /** How much larger the fixed state of the quieter round is, and how much less is added; null where nothing is. */
   readonly causes: { readonly largerFixed: number; readonly lessAdded: number } | null;
 }
 

@@ -56,9 +56,8 @@ function samplesOf({ bytes, steps, timeNs }: MetricSeries): Samples | null {
 }
 
 /**
- * The curve of one series. Where the program reports its live memory at the ends of its steps, the curve has these
- * samples, as in the analysis: memory that a step takes and frees does not blur it. Every bin keeps its highest sample
- * at its position, so no spike is lost. Null when the recording has no sample of the series.
+ * The curve of one series; null without samples. Like the analysis it prefers samples at step ends, which memory that
+ * a step takes and frees does not blur. Every bin keeps its highest sample at its position, so no spike is lost.
  */
 export function labCurve(recording: Recording, series: CurveSeries): LabCurve | null {
   const chosen = found(recording, series);

@@ -1,10 +1,7 @@
 import * as v from "valibot";
 import { invalidInput } from "../../core/errors.ts";
 
-/**
- * Outcome of a pattern: whether the gate caught its leak and passed the fixed state, which may warn of a metric that
- * does not gate. "replayed": recordings of both states were read and not judged; their classes report what was seen.
- */
+/** Whether the gate caught the leak and passed the fixed state. "replayed": recordings were read, not judged. */
 export const LAB_OUTCOMES = [
   "caught",
   "warned",
@@ -88,10 +85,7 @@ export const LabDocumentSchema = v.object({
 /** The document of a round of the leak lab: `lab.json`, and what `lab run --json` prints. Sizes in bytes. */
 export type LabDocument = v.InferOutput<typeof LabDocumentSchema>;
 
-/**
- * Read a round's document.
- * @throws GateError LAB_INVALID (exit 5)
- */
+/** Read a round's document. @throws GateError LAB_INVALID (exit 5) */
 export function parseLabDocument(value: unknown, where: string): LabDocument {
   const result = v.safeParse(LabDocumentSchema, value);
   if (result.success) return result.output;

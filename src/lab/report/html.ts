@@ -91,10 +91,7 @@ function acrossBackends(rounds: readonly LabDocument[]): readonly string[] {
   ];
 }
 
-/**
- * The same report as one self-contained page, without a script.
- * @param multiples the small multiples as a trusted SVG document; null = none
- */
+/** The same report as one page without a script. @param multiples trusted SVG document; null = none */
 export function labHtml(
   rounds: readonly LabDocument[],
   multiples: string | null = null,

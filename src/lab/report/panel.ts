@@ -45,11 +45,7 @@ interface DrawnLine {
   readonly ranOut: boolean;
 }
 
-/**
- * The lines of one round. Both states share one scale of steps or time, so a run that ended early is a short line.
- * @param relative whether heights are multiples of the fixed state's peak, so that rounds of different sizes share a
- * panel
- */
+/** Lines of a round; one that ended early is short. @param relative heights are multiples of the fixed peak */
 function linesOf({ index, pattern, leaky, fixed }: PanelLayout, relative: boolean): readonly DrawnLine[] {
   const unit = relative ? (pattern.fixed?.peak_bytes ?? null) : 1;
   if (unit === null || unit === 0) return [];
@@ -134,10 +130,7 @@ function emptyText(layouts: readonly PanelLayout[]): string {
   return reason ?? "no samples were kept";
 }
 
-/**
- * One panel: a pattern, leaky and fixed of each round. Every outside text is escaped and truncated to its space.
- * @param relative whether heights are multiples of each round's fixed peak, as in a picture of several rounds
- */
+/** One panel; outside text is escaped and truncated. @param relative heights are multiples of the fixed peak */
 export function drawPanel(name: string, layouts: readonly PanelLayout[], box: PanelBox, relative: boolean): string {
   const lines = layouts.flatMap((layout) => linesOf(layout, relative));
   const [top, bottom] = [box.y + HEAD, box.y + box.height - FOOT];

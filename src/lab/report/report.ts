@@ -28,10 +28,7 @@ function acrossBackends(rounds: readonly LabDocument[]): readonly string[] {
   ];
 }
 
-/**
- * A report of one or more rounds or replays as markdown: across backends first, then each catalogue.
- * @param picture relative path of the small multiples; null = none
- */
+/** A report of rounds or replays as markdown. @param picture relative path of the small multiples; null = none */
 export function labMarkdown(rounds: readonly LabDocument[], picture: string | null = null): string {
   const parts = [
     "# The leak lab",

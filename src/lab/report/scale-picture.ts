@@ -246,10 +246,7 @@ function twoLines(label: string, size: number, width: number): readonly string[]
   return all.length === 0 ? [first] : [first, fitText(all.join(" "), size, width)];
 }
 
-/**
- * The accumulated leak by size against the detectable size, both axes logarithmic, as an SVG document of 1200x520
- * pixels. It has its own background, for light and dark pages. Outside text is escaped and truncated to its space.
- */
+/** Accumulated leak against detectable size, logarithmic, as an SVG of 1200x520 pixels. Outside text is escaped. */
 export function scalePicture(document: ScaleDocument): string {
   const probes = measured(document.probes);
   const sentence = twoLines(answerText(document), 19, WIDTH - 2 * MARGIN);

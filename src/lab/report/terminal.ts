@@ -34,10 +34,7 @@ function single(document: LabDocument): readonly string[] {
   return [terminalLine(roundTitle(document)), "", ...aligned(columns, document.patterns.map(catalogueRow))];
 }
 
-/**
- * A report for a terminal: the catalogue of one round, or the table across several, then which of them dampens and the
- * causes of each pattern. Tables have their natural width, sentences wrap at `width` columns.
- */
+/** A report for a terminal: table, dampening and causes. Tables have their natural width, sentences wrap at `width`. */
 export function labTerminal(rounds: readonly LabDocument[], width: number): readonly string[] {
   const [only] = rounds;
   if (only !== undefined && rounds.length === 1) return single(only);
