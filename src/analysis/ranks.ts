@@ -102,10 +102,7 @@ function speaksBefore(device: string, other: string): boolean {
 const devicesFirst = (groups: readonly TableGroup[]): TableGroup[] =>
   [...groups].sort((a, b) => a.rank - b.rank || Number(a.device === "host") - Number(b.device === "host"));
 
-/**
- * Device memory of a rank: the first metric that has a value, because a column without values would make the rank look
- * absent.
- */
+/** Device memory of a rank: the first metric that has a value. A column without values would make it look absent. */
 function summaryOf(group: TableGroup, epochNs: bigint, exact: number): RankSummary | null {
   for (const metric of ["used", "reserved", "allocated", "host"] as const) {
     const tables = tablesWith(group.tables, metric);

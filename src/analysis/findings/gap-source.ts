@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.ts";
 import { combinedTables, heldAt } from "../../telemetry/recording/common-clock.ts";
 import type { Recording, SampleTable, TelemetryEvent } from "../../telemetry/recording/model.ts";
 import { groupTables, joinColumn, largest } from "../series.ts";
@@ -19,14 +20,7 @@ const orNaN = (value: number | null): number => value ?? Number.NaN;
 function fromEvents(recording: Recording, events: readonly TelemetryEvent[]): GapSamples[] {
   // Exports from before Stormlog 0.3.2 contain no samples. There every event is one.
   const samples = events.some(isSample) ? events.filter(isSample) : events;
-  const groups = new Map<string, TelemetryEvent[]>();
-  for (const event of samples) {
-    const key = `${event.rank} ${event.deviceId}`;
-    const group = groups.get(key);
-    if (group) group.push(event);
-    else groups.set(key, [event]);
-  }
-  return [...groups.values()]
+  return [...groupBy(samples, ({ rank, deviceId }) => `${rank} ${deviceId}`).values()]
     .sort((a, b) => a[0]!.rank - b[0]!.rank || a[0]!.deviceId - b[0]!.deviceId)
     .map((group) => {
       const origin = group[0]!.timestampNs;
