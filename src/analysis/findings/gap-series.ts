@@ -87,7 +87,7 @@ function since({ timeNs, values }: Clocked, fromNs: number | null): Clocked {
 }
 
 function gapOf(
-  place: RankDevice,
+  rankDevice: RankDevice,
   whole: Clocked,
   parts: Float64Array,
   minus: number,
@@ -96,7 +96,7 @@ function gapOf(
   const bytes = whole.values.map((value, i) => value - minus - parts[i]!);
   return {
     series: {
-      ...place,
+      ...rankDevice,
       metric: "used",
       highwater: false,
       timeNs: whole.timeNs,
@@ -111,25 +111,25 @@ function gapOf(
 
 /** From the driver's account of a rank: also correct where others share the device, but sampled less often. */
 function processGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[] {
-  return device.users.flatMap((place): MeasuredGap[] => {
-    const [whole] = columnsAt(recording, place, "job");
-    const job = whole === undefined ? undefined : since(whole, warmFrom(recording, [place]));
-    const reserved = job === undefined ? null : reservedOf(columnsAt(recording, place, "reserved"), job.timeNs);
-    return job === undefined || reserved === null ? [] : [gapOf(place, job, reserved, 0, device)];
+  return device.users.flatMap((rankDevice): MeasuredGap[] => {
+    const [whole] = columnsAt(recording, rankDevice, "job");
+    const job = whole === undefined ? undefined : since(whole, warmFrom(recording, [rankDevice]));
+    const reserved = job === undefined ? null : reservedOf(columnsAt(recording, rankDevice, "reserved"), job.timeNs);
+    return job === undefined || reserved === null ? [] : [gapOf(rankDevice, job, reserved, 0, device)];
   });
 }
 
 /** From the device's used memory since before the job, minus the memory of all allocators of the job on it. */
 function deviceGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[] {
   const { rank, name, baseline_used_bytes: baseline } = device.recorded;
-  const place = { rank, device: name };
-  const [whole] = columnsAt(recording, place, "used");
+  const rankDevice = { rank, device: name };
+  const [whole] = columnsAt(recording, rankDevice, "used");
   if (whole === undefined || device.touched || device.blind) return [];
   const used = since(whole, warmFrom(recording, device.users));
   const readings = device.users.flatMap((user) => columnsAt(recording, user, "reserved"));
   const reserved = reservedOf(readings, used.timeNs);
   if (reserved === null) return [];
-  const gap = gapOf(place, used, reserved, baseline ?? 0, device);
+  const gap = gapOf(rankDevice, used, reserved, baseline ?? 0, device);
   // Without a sample from before the job only its growth is meaningful, not its height.
   return [baseline === null ? { ...gap, lateBytes: null } : gap];
 }

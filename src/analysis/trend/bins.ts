@@ -1,10 +1,7 @@
 import { medianInPlace } from "../../stats/order-statistics.ts";
 import type { OrderedSeries } from "../ordered.ts";
 
-/**
- * Neighbouring samples grouped, so that the work of the analysis does not depend on their number. `low` keeps the lower
- * envelope of a saw-tooth faster than a bin, `high` keeps every spike.
- */
+/** Grouped samples bound the work. `low` keeps the envelope below a saw-tooth faster than a bin, `high` every spike. */
 export interface Bins {
   readonly count: number;
   /** Mean axis position. */
