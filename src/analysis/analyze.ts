@@ -1,5 +1,4 @@
 import type { Recording } from "../telemetry/recording/model.ts";
-import { METRICS } from "../telemetry/recording/model.ts";
 import type { AnalysisDocument, Finding } from "./document.ts";
 import { extractFeatures, type RecordingFeatures } from "./features.ts";
 import { slackFindings } from "./findings/capacity.ts";
@@ -10,39 +9,20 @@ import { hiddenGapFindings } from "./findings/gap-findings.ts";
 import { withGrowthSuspects } from "./findings/growth-suspects.ts";
 import { type AnalysisOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { combineEvidence } from "./ranks.ts";
+import { compareKeys } from "./series.ts";
 import { diagnoseEvidence } from "./step-peaks.ts";
 
-/**
- * Analyses one recording: peak, growth, class and detectable minimum of each series, and the findings. Pure and
- * deterministic: the same recording gives the same bytes, for any order of its tables.
- */
+/** Peak, growth, class and detectable minimum of each series, and findings. The same for any order of the tables. */
 export function analyze(recording: Recording, options: AnalysisOptions = {}): AnalysisDocument {
   const resolved = resolveOptions(options);
   return combineFeatures([extractFeatures(recording, resolved)], resolved);
 }
 
-interface Place {
-  readonly rank: number;
-  readonly device: string;
-  readonly metric: (typeof METRICS)[number] | null;
-}
-
-const METRIC_ORDER: ReadonlyMap<string, number> = new Map(METRICS.map((metric, at) => [metric, at]));
-
-/** Rank, then device, then metric: an order that does not depend on the order of the recordings. */
-function comparePlaces(a: Place, b: Place): number {
-  return (
-    a.rank - b.rank ||
-    (a.device < b.device ? -1 : a.device > b.device ? 1 : 0) ||
-    (METRIC_ORDER.get(a.metric ?? "") ?? 0) - (METRIC_ORDER.get(b.metric ?? "") ?? 0)
-  );
-}
-
 /** Findings of several recordings in the order of their ranks. Those of one keep their order. */
 const byRank = (parts: readonly (readonly Finding[])[]): readonly Finding[] =>
-  parts.length === 1 ? (parts[0] ?? []) : parts.flat().sort((a, b) => comparePlaces(placeOf(a), placeOf(b)));
+  parts.length === 1 ? (parts[0] ?? []) : parts.flat().sort((a, b) => compareKeys(keyOf(a), keyOf(b)));
 
-const placeOf = ({ rank, device, metric }: Finding): Place => ({ rank: rank ?? -1, device: device ?? "", metric });
+const keyOf = ({ rank, device, metric }: Finding) => ({ rank: rank ?? -1, device: device ?? "", metric });
 
 /**
  * The document of all ranks together, from the features of each recording of the same job. The order of the recordings
@@ -56,11 +36,11 @@ export function combineFeatures(parts: readonly RecordingFeatures[], options: Re
         return shape === undefined ? [] : [{ entry, shape }];
       }),
     )
-    .sort((a, b) => comparePlaces(a.shape, b.shape));
+    .sort((a, b) => compareKeys(a.shape, b.shape));
   const series = measured.map(({ entry }) => entry);
   const shapes = measured.map(({ shape }) => shape);
   const all = <T>(pick: (part: RecordingFeatures) => readonly T[]): T[] => parts.flatMap(pick);
-  const gaps = all((part) => part.gaps).sort((a, b) => comparePlaces(a.analysis, b.analysis));
+  const gaps = all((part) => part.gaps).sort((a, b) => compareKeys(a.analysis, b.analysis));
   const own = withoutUnknownTenants(
     series,
     all((part) => part.devices),

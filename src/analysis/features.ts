@@ -1,7 +1,13 @@
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { Finding } from "./document.ts";
 import { type SeriesShape, shapeOf } from "./findings/data-findings.ts";
-import { type DeviceEvidence, deviceEvidence, type JobPeak, jobPeaks } from "./findings/device-evidence.ts";
+import {
+  type DeviceEvidence,
+  deviceEvidence,
+  type JobPeak,
+  jobPeaks,
+  locationKey,
+} from "./findings/device-evidence.ts";
 import { tenantFindings } from "./findings/device-tenants.ts";
 import { type AnalysedGap, measuredGaps } from "./findings/gap-series.ts";
 import { gapSamples } from "./findings/gap-source.ts";
@@ -83,17 +89,14 @@ export function extractFeatures(
   };
 }
 
-/**
- * Reserved or device-used memory that rises while the allocator's own level leaks is the same leak, seen from outside.
- */
+/** Reserved or device-used memory that rises while the allocator's own level leaks is the same leak. */
 function agreeingSources(all: readonly AnalysedSeries[]): AnalysedSeries[] {
   const leaking = new Set(
-    all.flatMap(({ analysis: a }) => (a.metric === "allocated" && a.class === "leak" ? [`${a.rank} ${a.device}`] : [])),
+    all.flatMap(({ analysis: a }) => (a.metric === "allocated" && a.class === "leak" ? [locationKey(a)] : [])),
   );
   return all.map((entry) => {
     const { analysis } = entry;
-    const agrees =
-      analysis.highwater && analysis.class === "rising" && leaking.has(`${analysis.rank} ${analysis.device}`);
+    const agrees = analysis.highwater && analysis.class === "rising" && leaking.has(locationKey(analysis));
     return agrees ? { ...entry, analysis: { ...analysis, class: "leak" as const } } : entry;
   });
 }

@@ -18,10 +18,7 @@ export const MeasuredSeriesSchema = v.object({
 });
 export type MeasuredSeries = v.InferOutput<typeof MeasuredSeriesSchema>;
 
-/**
- * One execution. `metrics` is shorthand for one rank on one device: `{"allocated_peak_bytes": n,
- * "allocated_growth_bytes": n}`.
- */
+/** One execution. `metrics` is shorthand for one rank on one device: `{"allocated_peak_bytes": n, …}`. */
 export const MeasuredRunSchema = v.object({
   session: v.string(),
   commit: v.optional(v.nullable(v.string())),

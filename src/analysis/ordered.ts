@@ -24,9 +24,7 @@ interface Range {
   readonly count: number;
 }
 
-/**
- * Extent of an axis over the rows with a usable value. `distinct` counts changes, which is exact when ascending.
- */
+/** Extent of an axis over the rows with a usable value. `distinct` counts changes, exact when ascending. */
 function range(axis: Float64Array, bytes: Float64Array): Range {
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;

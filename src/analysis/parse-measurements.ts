@@ -9,6 +9,7 @@ import {
   type MeasurementsInput,
   MeasurementsSchema,
 } from "./measurements.ts";
+import { compareKeys } from "./series.ts";
 
 const SCHEMA_NAME = "stormlog.measurements/";
 
@@ -74,12 +75,7 @@ function resolveMeasurements(input: MeasurementsInput, where = "measurements"): 
         throw invalidInput("MEASUREMENTS_INVALID", 'a run has neither "series" nor "metrics"', at);
       }
       const series = [...(run.series ?? []), ...(run.metrics ? expandShorthand(run.metrics, at) : [])];
-      series.sort(
-        (a, b) =>
-          a.rank - b.rank ||
-          (a.device < b.device ? -1 : a.device > b.device ? 1 : 0) ||
-          METRICS.indexOf(a.metric) - METRICS.indexOf(b.metric),
-      );
+      series.sort(compareKeys);
       for (let i = 1; i < series.length; i++) {
         if (seriesKey(series[i]!) === seriesKey(series[i - 1]!)) {
           throw invalidInput("MEASUREMENTS_INVALID", `${seriesKey(series[i]!)} is present twice`, at);

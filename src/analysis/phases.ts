@@ -1,3 +1,4 @@
+import { groupBy } from "../core/group-by.ts";
 import { median } from "../stats/order-statistics.ts";
 import type { ProbePhase, Recording } from "../telemetry/recording/model.ts";
 import { type ChartSeries, seriesOf } from "./series.ts";
@@ -11,10 +12,7 @@ export interface PhaseMemory {
   readonly unended: number;
   /** Processes that entered it. */
   readonly processes: number;
-  /**
-   * Seconds spent in it, summed over its entries. An entry without an end lasts as long as its process. Null when no
-   * end is known.
-   */
+  /** Seconds spent in it, over all entries. One without an end lasts as long as its process. Null = no end known. */
   readonly seconds: number | null;
   /** Highest sample within it, of any rank; null without samples. */
   readonly highest_bytes: number | null;
@@ -54,23 +52,19 @@ export function phasesMemory(recording: Recording): PhasesMemory | null {
     phases.map((phase) => ({ ...phase, pid, rank: rank ?? recording.info?.identity.rank ?? 0 })),
   );
   if (entries.length === 0) return null;
-  const groups = new Map<string, Entry[]>();
-  for (const entry of entries.sort((a, b) => a.began_ns - b.began_ns)) {
-    const group = groups.get(entry.name);
-    if (group) group.push(entry);
-    else groups.set(entry.name, [entry]);
-  }
+  entries.sort((a, b) => a.began_ns - b.began_ns);
+  const groups = groupBy(entries, ({ name }) => name);
   const { metric, byRank } = leadingSeries(recording, new Set(entries.map(({ rank }) => rank)));
   const devices = new Set([...byRank.values()].map(({ device }) => device));
   const kept = [...groups.values()].slice(0, MAX_NAMES);
   const known = kept.reduce((sum, group) => sum + group.length, 0);
-  const untold = processes.reduce((sum, { phases_dropped: dropped = 0 }) => sum + dropped, 0);
+  const unrecorded = processes.reduce((sum, { phases_dropped: dropped = 0 }) => sum + dropped, 0);
   const endOf = processEnds(recording);
   return {
     metric,
     device: devices.size === 1 ? ([...devices][0] ?? null) : null,
     phases: kept.map((group) => memoryOf(group, byRank, endOf)),
-    dropped: untold + entries.length - known,
+    dropped: unrecorded + entries.length - known,
   };
 }
 

@@ -69,7 +69,7 @@ export function combineEvidence(parts: readonly RanksEvidence[]): RanksAnalysis 
     worldSize = Math.max(worldSize, part.worldSize);
     for (const one of part.ranks) {
       const other = byRank.get(one.summary.rank);
-      if (other === undefined || speaksBefore(one.device, other.device)) byRank.set(one.summary.rank, one);
+      if (other === undefined || precedes(one.device, other.device)) byRank.set(one.summary.rank, one);
     }
   }
   const ranks = [...byRank.values()];
@@ -94,7 +94,7 @@ export const analyseRanks = (recording: Recording): RanksAnalysis => combineEvid
 type TableGroup = ReturnType<typeof groupTables>[number];
 
 /** A rank's devices before its host, by name. */
-function speaksBefore(device: string, other: string): boolean {
+function precedes(device: string, other: string): boolean {
   const [one, two] = [Number(device === "host"), Number(other === "host")];
   return one < two || (one === two && device < other);
 }
@@ -102,10 +102,7 @@ function speaksBefore(device: string, other: string): boolean {
 const devicesFirst = (groups: readonly TableGroup[]): TableGroup[] =>
   [...groups].sort((a, b) => a.rank - b.rank || Number(a.device === "host") - Number(b.device === "host"));
 
-/**
- * Device memory of a rank: the first metric that has a value, because a column without values would make the rank look
- * absent.
- */
+/** Device memory of a rank: the first metric that has a value. A column without values would make it look absent. */
 function summaryOf(group: TableGroup, epochNs: bigint, exact: number): RankSummary | null {
   for (const metric of ["used", "reserved", "allocated", "host"] as const) {
     const tables = tablesWith(group.tables, metric);

@@ -43,10 +43,7 @@ export function bracket(seen: readonly Seen[]): { readonly silent: number | null
   return { silent, visible: visible ?? null };
 }
 
-/**
- * The middle of the widest gap between neighbours, on a geometric scale; null when no gap is wider than this factor or
- * contains a size.
- */
+/** The geometric middle of the widest gap between neighbours; null when none is wider than `factor`. */
 function middleOfWidest(sizes: readonly number[], factor: number): number | null {
   const gaps = sizes.flatMap((low, index) => {
     const high = sizes[index + 1];

@@ -1,3 +1,4 @@
+import { groupBy } from "../core/group-by.ts";
 import type { Column, Metric, Recording, SampleTable } from "../telemetry/recording/model.ts";
 import { METRICS } from "../telemetry/recording/model.ts";
 
@@ -15,9 +16,7 @@ export interface MetricSeries {
   readonly totalBytes: number | null;
 }
 
-/**
- * Points of a chart. `timeS` is seconds since the recording's own zero, or the sample's index without a clock.
- */
+/** Points of a chart. `timeS` is seconds since the recording's zero, or the sample's index without a clock. */
 export interface ChartSeries {
   readonly rank: number;
   readonly device: string;
@@ -32,9 +31,7 @@ interface TableGroup {
   readonly tables: readonly SampleTable[];
 }
 
-/**
- * Reserved and device-used memory behave like running maxima, because allocators and drivers keep what they reserved.
- */
+/** These behave like running maxima, because allocators and drivers keep what they reserved. */
 const ALWAYS_HIGHWATER: ReadonlySet<Metric> = new Set<Metric>(["reserved", "used"]);
 
 const sum = (values: Float64Array | undefined): number => {
@@ -60,22 +57,24 @@ export function tableLength(table: SampleTable): number {
 }
 
 export function groupTables(tables: readonly SampleTable[]): TableGroup[] {
-  const groups = new Map<string, { rank: number; device: string; tables: SampleTable[] }>();
-  for (const table of tables) {
-    const key = `${table.rank} ${table.device}`;
-    const group = groups.get(key);
-    if (group) group.tables.push(table);
-    else groups.set(key, { rank: table.rank, device: table.device, tables: [table] });
-  }
-  for (const group of groups.values()) if (group.tables.length > 1) group.tables.sort(compareTables);
-  return [...groups.values()].sort(
-    (a, b) => a.rank - b.rank || (a.device < b.device ? -1 : a.device > b.device ? 1 : 0),
-  );
+  return [...groupBy(tables, ({ rank, device }) => `${rank} ${device}`).values()]
+    .map((group) => ({ rank: group[0]!.rank, device: group[0]!.device, tables: [...group].sort(compareTables) }))
+    .sort(compareKeys);
 }
 
-/**
- * One column over all tables of a group: the column itself for a single table, else a copy; NaN where a table lacks it.
- */
+/** Rank, then device, then metric: an order that does not depend on the order of the input. */
+export function compareKeys(a: SeriesKey, b: SeriesKey): number {
+  const orderOf = ({ metric }: SeriesKey) => (metric ? METRICS.indexOf(metric) : 0);
+  return a.rank - b.rank || (a.device < b.device ? -1 : a.device > b.device ? 1 : 0) || orderOf(a) - orderOf(b);
+}
+
+interface SeriesKey {
+  readonly rank: number;
+  readonly device: string;
+  readonly metric?: Metric | null;
+}
+
+/** One column over all tables of a group: the column itself of a single table, else a copy with NaN for gaps. */
 export function joinColumn(
   tables: readonly SampleTable[],
   pick: (table: SampleTable) => Float64Array | null | undefined,
@@ -117,10 +116,7 @@ const ENDING_NS = 2e9;
 /** Live memory falls at the end of a step. Memory that an allocator keeps, or a device shows, does not. */
 const PHASED: ReadonlySet<Metric> = new Set<Metric>(["allocated"]);
 
-/**
- * The rows of a table that the measured process recorded at the ends of its steps, or the table itself if they are too
- * few.
- */
+/** The rows that the measured process recorded at the ends of its steps, or the table itself if they are too few. */
 function equalPhase(table: SampleTable, metric: Metric): SampleTable {
   const { atStep, columns, timeNs, steps } = table;
   const values = columns[metric];
@@ -145,10 +141,7 @@ function equalPhase(table: SampleTable, metric: Metric): SampleTable {
   };
 }
 
-/**
- * Largest finite value of a column; null when there is none. Capacity can only be reported too low (a MIG slice, a
- * limit).
- */
+/** Largest finite value of a column, else null. Capacity can only be reported too low (a MIG slice, a limit). */
 export function largest(values: Float64Array | null): number | null {
   let max = Number.NEGATIVE_INFINITY;
   if (values) {

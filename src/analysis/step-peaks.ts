@@ -1,10 +1,7 @@
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { TraceMlDiagnosis } from "./document.ts";
 import { groupTables, joinColumn, largest } from "./series.ts";
-import { diagnoseRanks, type StepPeaks } from "./traceml.ts";
-
-/** Number of newest steps for the diagnosis. Older ones are not collected. */
-const MAX_STEPS = 10_000;
+import { diagnoseRanks, MAX_STEPS, type StepPeaks } from "./traceml.ts";
 
 /** Largest value of each of the newest steps. */
 function newestStepPeaks(steps: Float64Array, bytes: Float64Array): Map<number, number> {

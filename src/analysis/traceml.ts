@@ -91,8 +91,8 @@ export function stepMemoryDiagnosis(input: StepMemoryInput): TraceMlDiagnosis[] 
 /** Per-step peaks of one rank: step → bytes. */
 export type StepPeaks = ReadonlyMap<number, number>;
 
-/** Number of newest steps that TraceML uses. */
-const MAX_WINDOW = 10_000;
+/** Number of newest steps that TraceML uses. Older ones are not collected. */
+export const MAX_STEPS = 10_000;
 
 /** Diagnosis over the steps that all ranks have. `NO_GPU` without any GPU series, `NO_DATA` below 50 common steps. */
 export function diagnoseRanks(
@@ -114,7 +114,7 @@ export function diagnoseRanks(
     }
     return [{ step, row }];
   });
-  const common = rows.sort((a, b) => a.step - b.step).slice(-MAX_WINDOW);
+  const common = rows.sort((a, b) => a.step - b.step).slice(-MAX_STEPS);
   if (common.length < MIN_STEPS) return [diagnosisOf("NO_DATA", "info", null)];
   const highest = new Float64Array(ranks.size).fill(Number.NEGATIVE_INFINITY);
   for (const { row } of common) for (let i = 0; i < row.length; i++) highest[i] = Math.max(highest[i]!, row[i]!);

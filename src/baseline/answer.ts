@@ -77,9 +77,7 @@ export function found(
   };
 }
 
-/**
- * Combines the reasons why none of several stores has a baseline. The next step is that of the first store that exists.
- */
+/** Combines the reasons why no store has a baseline. The next step is that of the first store that exists. */
 export function noneOf(answers: readonly AbsentBaseline[]): AbsentBaseline {
   const telling = answers.find(({ missing }) => !missing) ?? answers[0];
   return {

@@ -1,9 +1,6 @@
 import type { Metric } from "../telemetry/recording/model.ts";
 
-/**
- * Band of the baseline's runs over time, for the chart only: at most 200 points, the lowest, median and highest value
- * of all runs at each point. Never judged.
- */
+/** Band of the baseline's runs over time: lowest, median and highest value at up to 200 points. Never judged. */
 export interface Envelope {
   readonly rank: number;
   readonly device: string;

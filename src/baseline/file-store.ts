@@ -50,75 +50,65 @@ async function acquire(lock: string, store: string): Promise<void> {
   }
 }
 
-class FileStore implements BaselineStore {
-  readonly name: string;
-  readonly kind = "file";
-  readonly #directory: string;
-
-  constructor(name: string, directory: string) {
-    this.name = name;
-    this.#directory = directory;
-  }
-
-  async list(): Promise<StoreContent> {
-    let names: string[];
-    try {
-      names = await readdir(this.#directory, { recursive: true });
-    } catch (error) {
-      if (codeOf(error) === "ENOENT") return { exists: false, records: [], skipped: [] };
-      throw invalidInput(
-        "BASELINE_STORE_UNREADABLE",
-        `${this.name} cannot be read: ${(error as Error).message}`,
-        this.#directory,
-      );
-    }
-    const texts = names
-      .filter((one) => one.endsWith(".json"))
-      .sort()
-      .map(async (name) => ({
-        name: name.split(path.sep).join("/"),
-        text: await readFile(path.join(this.#directory, name), "utf8").catch(() => null),
-      }));
-    return contentOf(await Promise.all(texts));
-  }
-
-  async update(
-    scenario: string,
-    fingerprint: Fingerprint,
-    change: (current: BaselineRecord | null) => BaselineRecord,
-  ): Promise<StoredRecord> {
-    const name = recordName(scenario, fingerprint);
-    const file = path.join(this.#directory, name);
-    try {
-      await mkdir(path.dirname(file), { recursive: true });
-    } catch (error) {
-      throw unwritable(this.name, (error as Error).message);
-    }
-    const lock = `${file}.lock`;
-    await acquire(lock, this.name);
-    try {
-      const text = await readFile(file, "utf8").catch((error: unknown) => {
-        // Only a missing record may be created. An unreadable one contains runs that must not be lost.
-        if (codeOf(error) === "ENOENT") return null;
-        throw error;
-      });
-      const current = text === null ? null : parseStored(name, text);
-      // An unreadable record is not overwritten, because a newer version may have written it.
-      if (current !== null && "skipped" in current) throw unwritable(this.name, current.skipped);
-      const record = pruneRecord(change(current?.record ?? null));
-      await writeAtomically(file, serializeRecord(record));
-      return { name, record };
-    } catch (error) {
-      throw codeOf(error) === undefined || !/^E[A-Z]+$/.test(codeOf(error) ?? "")
-        ? error
-        : unwritable(this.name, (error as Error).message);
-    } finally {
-      await rm(lock, { force: true });
-    }
-  }
-}
-
 /** `file:DIR`: one JSON file per record, reviewed in pull requests. `directory` is absolute. */
 export function openFileStore(name: string, directory: string): BaselineStore {
-  return new FileStore(name, directory);
+  return {
+    name,
+    kind: "file",
+
+    async list(): Promise<StoreContent> {
+      let names: string[];
+      try {
+        names = await readdir(directory, { recursive: true });
+      } catch (error) {
+        if (codeOf(error) === "ENOENT") return { exists: false, records: [], skipped: [] };
+        throw invalidInput(
+          "BASELINE_STORE_UNREADABLE",
+          `${name} cannot be read: ${(error as Error).message}`,
+          directory,
+        );
+      }
+      const texts = names
+        .filter((one) => one.endsWith(".json"))
+        .sort()
+        .map(async (file) => ({
+          name: file.split(path.sep).join("/"),
+          text: await readFile(path.join(directory, file), "utf8").catch(() => null),
+        }));
+      return contentOf(await Promise.all(texts));
+    },
+
+    async update(
+      scenario: string,
+      fingerprint: Fingerprint,
+      change: (current: BaselineRecord | null) => BaselineRecord,
+    ): Promise<StoredRecord> {
+      const key = recordName(scenario, fingerprint);
+      const file = path.join(directory, key);
+      try {
+        await mkdir(path.dirname(file), { recursive: true });
+      } catch (error) {
+        throw unwritable(name, (error as Error).message);
+      }
+      const lock = `${file}.lock`;
+      await acquire(lock, name);
+      try {
+        const text = await readFile(file, "utf8").catch((error: unknown) => {
+          // Only a missing record may be created. An unreadable one contains runs that must not be lost.
+          if (codeOf(error) === "ENOENT") return null;
+          throw error;
+        });
+        const current = text === null ? null : parseStored(key, text);
+        // An unreadable record is not overwritten, because a newer version may have written it.
+        if (current !== null && "skipped" in current) throw unwritable(name, current.skipped);
+        const record = pruneRecord(change(current?.record ?? null));
+        await writeAtomically(file, serializeRecord(record));
+        return { name: key, record };
+      } catch (error) {
+        throw /^E[A-Z]+$/.test(codeOf(error) ?? "") ? unwritable(name, (error as Error).message) : error;
+      } finally {
+        await rm(lock, { force: true });
+      }
+    },
+  };
 }

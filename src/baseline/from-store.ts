@@ -20,9 +20,7 @@ export interface LoadContext extends StoreOpeners {
   readonly now?: (() => Date) | undefined;
 }
 
-/**
- * The record of the closest environment: without a conflict first, then the same hash, then the most fields in common.
- */
+/** The record of the closest environment: no conflict first, then the same hash, then the most common fields. */
 function nearest(records: readonly StoredRecord[], fingerprint: Fingerprint): StoredRecord | undefined {
   const hash = fingerprintHash(fingerprint);
   const ours = identityOf(fingerprint);

@@ -1,7 +1,4 @@
-/**
- * Questions about the history of a repository that a clone cannot answer, for a remote that has all of it. All methods
- * may throw.
- */
+/** A remote that has all of a repository's history, for questions a clone cannot answer. All methods may throw. */
 export interface HistoryPort {
   /** Target branch of the measured commit, where the environment does not contain it; null = none. */
   baseBranch(): Promise<string | null>;

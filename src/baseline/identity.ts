@@ -51,9 +51,7 @@ export function identityConflicts(left: Fingerprint, right: Fingerprint): readon
   return Object.keys(ours).filter((field) => Object.hasOwn(theirs, field) && ours[field] !== theirs[field]);
 }
 
-/**
- * Name of an environment in a store: the first 64 bits of the SHA-256 of its identity fields, canonical JSON, in hex.
- */
+/** Name of an environment in a store: the first 64 bits of the SHA-256 of its identity as canonical JSON, hex. */
 export function fingerprintHash(fingerprint: Fingerprint): string {
   return createHash("sha256")
     .update(JSON.stringify(identityOf(fingerprint)))

@@ -45,10 +45,7 @@ async function fromFile(source: string, file: string): Promise<BaselineAnswer> {
   };
 }
 
-/**
- * A bundle of several scenarios has one file for each beside its runs, one of a single scenario only the file at the
- * top.
- */
+/** A bundle of several scenarios has one file for each beside its runs, one of a single scenario only the top one. */
 function bundleFile(directory: string, scenario: string): string {
   const own = path.join(directory, "runs", scenarioDirectory(scenario), "measurements.json");
   return existsSync(own) ? own : path.join(directory, "measurements.json");

@@ -42,9 +42,7 @@ const EnvelopeSchema = v.object({
   high_bytes: points,
 });
 
-/**
- * `stormlog.baseline/1`: measurements of one scenario in one environment. Epochs are oldest first; the last is current.
- */
+/** `stormlog.baseline/1`: measurements of a scenario in one environment. Epochs oldest first; the last is current. */
 export const BaselineRecordSchema = v.object({
   schema: v.literal(BASELINE_SCHEMA),
   scenario: v.string(),
@@ -149,10 +147,7 @@ export function acceptRuns(record: BaselineRecord, runs: readonly NewRun[], reas
 /** Maximum number of newest runs that are compared with. */
 const MAX_SELECTED_RUNS = 50;
 
-/**
- * Runs to compare with: accepted, of the current epoch, on an ancestor of the merge base if those are known (a run
- * without a commit counts as one), the newest 50.
- */
+/** Runs to compare with: the newest 50 accepted of the current epoch, on an ancestor or without a commit. */
 export function selectRuns(record: BaselineRecord, ancestors: ReadonlySet<string> | null): readonly BaselineRun[] {
   const current = record.epochs.at(-1);
   if (current === undefined) return [];

@@ -10,8 +10,8 @@ export type BaselineSpec =
   | { readonly kind: "bundle"; readonly directory: string; readonly text: string }
   | { readonly kind: "file"; readonly file: string; readonly text: string };
 
-/** Opens a remote store: `name` as in the spec, `place` is the text after the colon. */
-export type OpenStore = (name: string, place: string) => BaselineStore;
+/** Opens a remote store: `name` as in the spec, `location` is the text after the colon. */
+export type OpenStore = (name: string, location: string) => BaselineStore;
 
 /** Stores over GitHub's API, if available. */
 export interface StoreOpeners {

@@ -1,4 +1,4 @@
-import { fitLine } from "./least-squares.ts";
+import { detrended } from "./least-squares.ts";
 
 /** Minimum clarity and number of repetitions. */
 export interface PeriodRule {
@@ -21,9 +21,7 @@ export function findPeriod(values: Float64Array, rule: PeriodRule = MANY_PERIODS
   const n = values.length;
   const longest = Math.floor(n / rule.minPeriods);
   if (longest < 2) return 1;
-  const index = Float64Array.from({ length: n }, (_, i) => i);
-  const line = fitLine(index, values);
-  const residual = Float64Array.from(values, (value, i) => value - line.intercept - line.slope * i);
+  const residual = detrended(values);
   let variance = 0;
   for (const value of residual) variance += value * value;
   if (!(variance > 0)) return 1;

@@ -8,10 +8,7 @@ export interface LineFit {
   readonly sxx: number;
 }
 
-/**
- * Ordinary least squares of y on x over [from, to): slope = Sxy / Sxx, SSE = Syy − slope · Sxy, with sums around the
- * means. The slope is 0 where all x are equal.
- */
+/** Ordinary least squares of y on x over [from, to): slope = Sxy / Sxx (0 for equal x), SSE = Syy − slope · Sxy. */
 export function fitLine(x: ArrayLike<number>, y: ArrayLike<number>, from = 0, to = y.length): LineFit {
   const n = to - from;
   const x0 = x[from] ?? 0;
@@ -36,4 +33,17 @@ export function fitLine(x: ArrayLike<number>, y: ArrayLike<number>, from = 0, to
   }
   const slope = sxx > 0 ? sxy / sxx : 0;
   return { slope, intercept: y0 + my - slope * (x0 + mx), sse: Math.max(0, syy - slope * sxy), sxx };
+}
+
+/** The line through equally spaced points, by their index. */
+export const fitSpaced = (y: Float64Array): LineFit =>
+  fitLine(
+    y.map((_, i) => i),
+    y,
+  );
+
+/** Equally spaced points minus the line through them. */
+export function detrended(y: Float64Array): Float64Array {
+  const { slope, intercept } = fitSpaced(y);
+  return y.map((value, i) => value - intercept - slope * i);
 }

@@ -15,9 +15,7 @@ const DROPPED_BITS = 20 - KEPT_BITS;
 
 const double = new Float64Array(1);
 const words = new Uint32Array(double.buffer);
-/**
- * Index of the word with the sign, the exponent and the first bits of the fraction, by the byte order of this machine.
- */
+/** Index, by this machine's byte order, of the word with the sign, the exponent and the fraction's first bits. */
 const HIGH = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 1 : 0;
 
 /** The middle of the bin of a value. */
@@ -44,10 +42,7 @@ export function medianSketch(values: readonly number[], exact: number): MedianSk
   return { kind: "counted", sizes: Float64Array.from(counts.keys()), counts: Float64Array.from(counts.values()) };
 }
 
-/**
- * Median of the values of all sketches, rounded down, to one part in four thousand where one has bins. 0 when there are
- * no values.
- */
+/** Median over all sketches, rounded down, to one part in four thousand where one has bins. 0 without values. */
 export function medianOfSketches(all: readonly MedianSketch[]): bigint {
   if (all.every((one) => one.kind === "exact")) {
     const joined = new Float64Array(all.reduce((length, { values }) => length + values.length, 0));

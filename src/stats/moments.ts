@@ -12,10 +12,7 @@ export function standardDeviation(values: readonly number[]): number {
   return Math.sqrt(values.reduce((sum, x) => sum + (x - centre) ** 2, 0) / (values.length - 1));
 }
 
-/**
- * Pooled standard deviation, sₚ = √(Σ(nᵢ − 1)sᵢ² / Σ(nᵢ − 1)): the deviation around each group's own mean. Null when no
- * group has two values.
- */
+/** Pooled standard deviation, sₚ = √(Σ(nᵢ − 1)sᵢ² / Σ(nᵢ − 1)). Null when no group has two values. */
 export function pooledDeviation(groups: readonly (readonly number[])[]): number | null {
   let squares = 0;
   let freedom = 0;

@@ -1,9 +1,6 @@
 /** Order statistics of numbers without NaN, by selection instead of sorting. */
 
-/**
- * k-th smallest (0-based) of values[from, to), which is reordered. Quickselect with a median-of-three pivot
- * (Hoare 1961, "Algorithm 65: find").
- */
+/** k-th smallest (0-based) of values[from, to), reordered. Quickselect (Hoare 1961, "Algorithm 65: find"). */
 export function select(values: Float64Array, from: number, to: number, k: number): number {
   let low = from;
   let high = to - 1;
@@ -46,10 +43,7 @@ export function medianInPlace(values: Float64Array, from = 0, to = values.length
   return (lower + upper) / 2;
 }
 
-/**
- * A copy that may be reordered. `Float64Array.from` walks an iterator, which takes many times as long as copying the
- * memory.
- */
+/** A copy that may be reordered. `Float64Array.from` walks an iterator, which is many times as slow. */
 export function copyOf(values: ArrayLike<number>): Float64Array {
   return values instanceof Float64Array ? values.slice() : Float64Array.from(values);
 }

@@ -1,9 +1,6 @@
 import tQuantile from "@stdlib/stats-base-dists-t-quantile";
 
-/**
- * By degrees of freedom and probability. Every series needs the same few quantiles, and inverting the distribution is
- * slow.
- */
+/** By degrees and probability: every series needs the same few quantiles, and inverting the distribution is slow. */
 const quantiles = new Map<number, Map<number, number>>();
 
 /** Quantile of Student's t distribution ("Student" 1908, "The probable error of a mean"). */

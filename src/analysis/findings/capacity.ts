@@ -3,6 +3,7 @@ import { formatBytes, GIB } from "../../core/units.ts";
 import type { Finding, SeriesAnalysis } from "../document.ts";
 import type { AnalysedSeries } from "../series-analysis.ts";
 import { FLOOR_BYTES } from "../trend/materiality.ts";
+import { locationKey } from "./device-evidence.ts";
 
 /** Memory of common accelerators, GiB; vendors call these GB. */
 const COMMON_SIZES_GIB = [16, 24, 40, 80, 141] as const;
@@ -55,21 +56,19 @@ function speedOf(allocated: SeriesAnalysis): Speed | null {
  * MiB, or when the leak fills it within one step or second.
  */
 export function slackFindings(all: readonly AnalysedSeries[]): Finding[] {
-  const placeOf = ({ rank, device }: SeriesAnalysis) => `${rank} ${device}`;
   const reservedPeaks = new Map(
     all.flatMap(({ analysis }) =>
-      analysis.metric === "reserved" ? [[placeOf(analysis), analysis.peak_bytes] as const] : [],
+      analysis.metric === "reserved" ? [[locationKey(analysis), analysis.peak_bytes] as const] : [],
     ),
   );
   return all.flatMap(({ analysis: allocated }): Finding[] => {
     if (allocated.metric !== "allocated" || allocated.peak_bytes === null) return [];
-    const reserved = reservedPeaks.get(placeOf(allocated));
+    const reserved = reservedPeaks.get(locationKey(allocated));
     const speed = speedOf(allocated);
     if (reserved === undefined || reserved === null || speed === null) return [];
     const slack = reserved - allocated.peak_bytes;
     if (!(slack > FLOOR_BYTES.reserved)) return [];
     const hidden = Math.floor(slack / speed.bytes);
-    // Visible within one step or second.
     if (hidden === 0) return [];
     const count = plural(hidden, speed.unit);
     const leak = speed.kind === "measured" ? "The growth measured here," : "A leak of";

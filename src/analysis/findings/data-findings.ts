@@ -4,6 +4,7 @@ import type { Metric } from "../../telemetry/recording/model.ts";
 import type { Finding } from "../document.ts";
 import type { MetricSeries } from "../series.ts";
 import { type AnalysedSeries, MIN_SAMPLES } from "../series-analysis.ts";
+import { where } from "./findings.ts";
 
 /** A rank that covers less than this share of the longest rank's span ended early or began late. */
 const COVERED_SHARE = 0.8;
@@ -24,12 +25,6 @@ export function shapeOf({ rank, device, metric, bytes, steps, timeNs }: MetricSe
   return { rank, device, metric, rows: bytes.length, steps: extent(steps, bytes), time: extent(timeNs, bytes) };
 }
 
-const where = ({ rank, device, metric }: SeriesShape): Pick<Finding, "rank" | "device" | "metric"> => ({
-  rank,
-  device,
-  metric,
-});
-
 /** Reports why a series could not be judged, so that no series is skipped silently. */
 export function dataFindings(
   collected: readonly SeriesShape[],
@@ -46,7 +41,7 @@ export function dataFindings(
 }
 
 function unjudged(series: SeriesShape, { analysis }: AnalysedSeries): Finding[] {
-  const said = (classification: string, description: string, remediation: string): Finding => ({
+  const finding = (classification: string, description: string, remediation: string): Finding => ({
     classification,
     severity: "info",
     confidence: 1,
@@ -57,7 +52,7 @@ function unjudged(series: SeriesShape, { analysis }: AnalysedSeries): Finding[] 
   });
   if (analysis.class === "unavailable") {
     return [
-      said(
+      finding(
         "unavailable",
         `${series.metric} memory has no usable value in ${series.rows} rows.`,
         "See the counts of missing values; the counter may not exist on this device.",
@@ -65,9 +60,9 @@ function unjudged(series: SeriesShape, { analysis }: AnalysedSeries): Finding[] 
     ];
   }
   if (analysis.class !== "insufficient") return [];
-  const rows = `${plural(analysis.samples, "usable sample")}`;
+  const rows = plural(analysis.samples, "usable sample");
   return [
-    said(
+    finding(
       "insufficient_data",
       analysis.samples < MIN_SAMPLES
         ? `${series.metric} memory has ${rows} (growth is judged from ${MIN_SAMPLES} on).`

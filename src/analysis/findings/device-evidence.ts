@@ -1,16 +1,17 @@
 import { listsJobOnly, NOT_SEEN, tenantLimit } from "../../telemetry/devices/device-attribution.ts";
 import type { RecordedDevice } from "../../telemetry/devices/recorded-device.ts";
 import type { Column, Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
+import type { Finding } from "../document.ts";
 import { largest } from "../series.ts";
 
+/** A rank and its name for a device. */
+export interface RankDevice {
+  readonly rank: number;
+  readonly device: string;
+}
+
 /** Rank and device of a series as a map key. */
-export const locationKey = ({
-  rank,
-  device,
-}: {
-  readonly rank: number | null;
-  readonly device: string | null;
-}): string => `${rank} ${device}`;
+export const locationKey = ({ rank, device }: Pick<Finding, "rank" | "device">): string => `${rank} ${device}`;
 
 /** Memory of processes outside the job, on one device. */
 export interface Tenants {
@@ -23,7 +24,7 @@ export interface Tenants {
 export interface DeviceEvidence {
   readonly recorded: RecordedDevice;
   /** Ranks whose allocators use it, under their names for it; its own rank and name among them. */
-  readonly users: readonly { readonly rank: number; readonly device: string }[];
+  readonly users: readonly RankDevice[];
   /** False when the process lists contain none of the job's processes. */
   readonly used: boolean;
   /** Null when no source reports them. */
@@ -35,9 +36,7 @@ export interface DeviceEvidence {
 }
 
 /** Highest memory of a rank on a device, as the driver reports it. */
-export interface JobPeak {
-  readonly rank: number;
-  readonly device: string;
+export interface JobPeak extends RankDevice {
   readonly bytes: number;
   readonly totalBytes: number | null;
 }
@@ -45,7 +44,7 @@ export interface JobPeak {
 /** One column of the tables of one rank and device, with the clock of each. */
 export function columnsAt(
   { tables }: Recording,
-  { rank, device }: { readonly rank: number; readonly device: string },
+  { rank, device }: RankDevice,
   column: Column,
 ): { readonly timeNs: Float64Array; readonly values: Float64Array }[] {
   return tables.flatMap((table) => {

@@ -3,13 +3,14 @@ import { median } from "../../stats/order-statistics.ts";
 import type { Finding, SeriesAnalysis } from "../document.ts";
 import type { AnalysedSeries } from "../series-analysis.ts";
 import { fillTimes } from "./capacity.ts";
+import { type JobPeak, locationKey } from "./device-evidence.ts";
 
 /** Shares of the device from which on a run is near its end. The values are TraceML's. */
 const PRESSURE = { warning: 0.92, critical: 0.97 } as const;
 /** Excess of a rank's peak over the median rank's that is reported, and the minimum use of its device. */
 const SKEW = { excess: 0.2, pressure: 0.3 } as const;
 
-const REMEDIATION: Readonly<Record<string, readonly string[]>> = {
+const REMEDIATION = {
   leak: [
     "Look for values kept across iterations: lists of losses or outputs, tensors with their graph, hooks, unbounded caches.",
     "Run once with attribution on. The finding then names the source line whose memory grows.",
@@ -27,9 +28,7 @@ const REMEDIATION: Readonly<Record<string, readonly string[]>> = {
   rank_skew: [
     "Check how work is distributed: pipeline stages, expert placement, uneven sequence lengths, work on one rank only.",
   ],
-};
-
-const hints = (classification: string): readonly string[] => REMEDIATION[classification] ?? [];
+} as const;
 
 /** Growth of a series, as evidence. */
 export function growthEvidence(series: SeriesAnalysis): Finding["evidence"] {
@@ -53,16 +52,18 @@ export function span(series: SeriesAnalysis): string {
   return series.duration_s === null ? `${series.samples} samples` : `${series.duration_s.toFixed(1)} s`;
 }
 
-const where = (series: SeriesAnalysis): Pick<Finding, "rank" | "device" | "metric"> => ({
-  rank: series.rank,
-  device: series.device,
-  metric: series.metric,
+/** The series of a finding. */
+export const where = ({
+  rank,
+  device,
+  metric,
+}: Pick<SeriesAnalysis, "rank" | "device" | "metric">): Pick<Finding, "rank" | "device" | "metric"> => ({
+  rank,
+  device,
+  metric,
 });
 
-/**
- * The speed of the growth, which holds from the first steady sample on. Its product with the span would include the
- * start-up.
- */
+/** Speed of the growth from the first steady sample on. Its product with the span would include the start-up. */
 function rate(analysis: SeriesAnalysis): string {
   if (analysis.slope_bytes_per_step !== null) return `${formatBytes(analysis.slope_bytes_per_step)} per step`;
   return analysis.slope_bytes_per_s === null ? "an unknown amount" : `${formatBytes(analysis.slope_bytes_per_s)}/s`;
@@ -88,7 +89,7 @@ export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
           ...where(analysis),
           evidence,
           description: `${analysis.metric} memory grows steadily, by ${rate(analysis)}, and does not level off.`,
-          remediation: hints("leak"),
+          remediation: REMEDIATION.leak,
         },
       ];
     }
@@ -101,7 +102,7 @@ export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
           ...where(analysis),
           evidence,
           description: `${analysis.metric} memory rises (${amount}), but not as steadily as a leak.`,
-          remediation: hints("rising"),
+          remediation: REMEDIATION.rising,
         },
       ];
     }
@@ -123,7 +124,7 @@ export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
           growthAtHorizon === null
             ? `${analysis.metric} memory grows slowly (${amount}), at this rate by ${formatBytes(projected)} in ${unit === "hour" ? "an hour" : "a million steps"}.`
             : `${analysis.metric} memory grows slowly (${amount}), at this rate by ${formatBytes(growthAtHorizon)} at the stated horizon. This is below the floor there, or too uneven for a leak.`,
-        remediation: growthAtHorizon === null ? hints("slow_growth") : [],
+        remediation: growthAtHorizon === null ? REMEDIATION.slow_growth : [],
       },
     ];
   });
@@ -135,7 +136,7 @@ export function pressureFindings(all: readonly AnalysedSeries[]): Finding[] {
   for (const { analysis, totalBytes } of all) {
     if (analysis.device === "host" || totalBytes === null || !(totalBytes > 0) || analysis.peak_bytes === null)
       continue;
-    const key = `${analysis.rank} ${analysis.device}`;
+    const key = locationKey(analysis);
     const share = analysis.peak_bytes / totalBytes;
     const known = fullest.get(key);
     if (!known || share > known.share) fullest.set(key, { series: analysis, share, total: totalBytes });
@@ -150,27 +151,20 @@ export function pressureFindings(all: readonly AnalysedSeries[]): Finding[] {
         ...where(series),
         evidence: { peak_bytes: series.peak_bytes, device_total_bytes: total, share: Number(share.toFixed(4)) },
         description: `Peak ${series.metric} memory fills ${(share * 100).toFixed(1)} % of the device.`,
-        remediation: hints("pressure"),
+        remediation: REMEDIATION.pressure,
       },
     ];
   });
 }
 
-interface RankPeak {
-  readonly rank: number;
-  readonly device: string;
-  readonly bytes: number;
-  readonly totalBytes: number | null;
-}
-
 /** The highest peak of each rank. */
-function highestPerRank(peaks: readonly RankPeak[]): RankPeak[] {
-  const perRank = new Map<number, RankPeak>();
+function highestPerRank(peaks: readonly JobPeak[]): JobPeak[] {
+  const perRank = new Map<number, JobPeak>();
   for (const peak of peaks) if (!(peak.bytes <= (perRank.get(peak.rank)?.bytes ?? -1))) perRank.set(peak.rank, peak);
   return [...perRank.values()];
 }
 
-const peaksOf = (all: readonly AnalysedSeries[], metric: "allocated" | "used"): RankPeak[] =>
+const peaksOf = (all: readonly AnalysedSeries[], metric: "allocated" | "used"): JobPeak[] =>
   all.flatMap(({ analysis: { rank, device, metric: own, peak_bytes: bytes }, totalBytes }) =>
     own === metric && device !== "host" && bytes !== null ? [{ rank, device, bytes, totalBytes }] : [],
   );
@@ -179,7 +173,7 @@ const peaksOf = (all: readonly AnalysedSeries[], metric: "allocated" | "used"): 
  * A rank that needs clearly more than the median rank: by its peak allocated memory, else by the memory that drivers
  * report for it, else by the used memory of its devices.
  */
-export function rankSkewFindings(all: readonly AnalysedSeries[], jobPeaks: readonly RankPeak[] = []): Finding[] {
+export function rankSkewFindings(all: readonly AnalysedSeries[], jobPeaks: readonly JobPeak[] = []): Finding[] {
   const sources = [
     { metric: "allocated", source: "allocated", peaks: peaksOf(all, "allocated") },
     { metric: "used", source: "job", peaks: jobPeaks },
@@ -209,7 +203,7 @@ export function rankSkewFindings(all: readonly AnalysedSeries[], jobPeaks: reado
           ...(source === "job" ? { told_by: "the driver's account of each process" } : {}),
         },
         description: `Rank ${worst.rank} peaks ${(skew * 100).toFixed(0)} % above the median rank.`,
-        remediation: hints("rank_skew"),
+        remediation: REMEDIATION.rank_skew,
       },
     ];
   }

@@ -3,19 +3,13 @@ import { tenantLimit } from "../../telemetry/devices/device-attribution.ts";
 import type { GapShares } from "../../telemetry/devices/recorded-device.ts";
 import type { Finding, SeriesAnalysis } from "../document.ts";
 import type { AnalysedSeries } from "../series-analysis.ts";
-import { growthEvidence, span } from "./findings.ts";
+import { growthEvidence, span, where } from "./findings.ts";
 import type { AnalysedGap } from "./gap-series.ts";
 
 const REMEDIATION = [
   "Device memory grows while the allocator's does not: look at native extensions, graph captures, communicators and other processes.",
   "The framework's memory tools do not see this memory. Bisect by disabling components.",
 ];
-
-const where = ({ rank, device, metric }: SeriesAnalysis): Pick<Finding, "rank" | "device" | "metric"> => ({
-  rank,
-  device,
-  metric,
-});
 
 /** Components of the gap, as evidence; empty when no source reports them. */
 function sharesEvidence(shares: GapShares | null): Finding["evidence"] {
@@ -45,10 +39,7 @@ function beforeText(shares: GapShares | null): string {
   return parts.length === 0 ? "" : ` Before that: ${parts.join(", ")}.`;
 }
 
-/**
- * Growth after warm-up that is still present in the last quarter of the run; null when it is below the floor or fell
- * back. The limits equal those for the memory of other processes.
- */
+/** Growth after warm-up, above the limit of other processes, that is still present in the last quarter; else null. */
 function lastingGrowth({ shares, lateBytes, totalBytes }: AnalysedGap): number | null {
   const { later_bytes: later, peak_bytes: peak } = shares ?? { later_bytes: null, peak_bytes: null };
   if (later === null || peak === null || lateBytes === null || later <= tenantLimit(totalBytes)) return null;

@@ -4,7 +4,7 @@ import { heldAt } from "../../telemetry/recording/common-clock.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
 import type { MetricSeries } from "../series.ts";
 import { type AnalysedSeries, MIN_SAMPLES } from "../series-analysis.ts";
-import { columnsAt, type DeviceEvidence } from "./device-evidence.ts";
+import { columnsAt, type DeviceEvidence, type RankDevice } from "./device-evidence.ts";
 
 /** Device memory outside the allocator over time. */
 export interface MeasuredGap {
@@ -16,10 +16,7 @@ export interface MeasuredGap {
 }
 
 /** A gap with its features. */
-export interface AnalysedGap extends AnalysedSeries {
-  readonly shares: GapShares | null;
-  readonly lateBytes: number | null;
-}
+export type AnalysedGap = AnalysedSeries & Omit<MeasuredGap, "series">;
 
 type Clocked = { readonly timeNs: Float64Array; readonly values: Float64Array };
 
@@ -65,18 +62,13 @@ export function reservedOf(readings: readonly Clocked[], at: Float64Array): Floa
   return sums;
 }
 
-interface Place {
-  readonly rank: number;
-  readonly device: string;
-}
-
 /**
  * End of the warm-up steps of the last of these ranks; infinite for one that never reached it, null without steps.
  * Until then every gap grows: contexts, libraries and communicators are created one after the other, and ranks that
  * start one by one form a staircase that looks like a leak in a run of a few seconds.
  */
-function warmFrom({ tables }: Recording, users: readonly Place[]): number | null {
-  const moments = tables.flatMap(({ rank, device, timeNs, steps }): number[] => {
+function warmFrom({ tables }: Recording, users: readonly RankDevice[]): number | null {
+  const ends = tables.flatMap(({ rank, device, timeNs, steps }): number[] => {
     if (timeNs === null || steps === null || !users.some((one) => one.rank === rank && one.device === device))
       return [];
     const at = steps.findIndex((step) => step >= WARM_STEPS);
@@ -84,22 +76,27 @@ function warmFrom({ tables }: Recording, users: readonly Place[]): number | null
     // A rank that records steps and never reached this one was still starting when the recording ended.
     return steps.some((step) => !Number.isNaN(step)) ? [Number.POSITIVE_INFINITY] : [];
   });
-  return moments.length === 0 ? null : moments.reduce((latest, moment) => Math.max(latest, moment));
+  return ends.length === 0 ? null : ends.reduce((latest, end) => Math.max(latest, end));
 }
 
 /** The samples from a time on. */
 function since({ timeNs, values }: Clocked, fromNs: number | null): Clocked {
-  const at = fromNs === null ? 0 : timeNs.findIndex((moment) => moment >= fromNs);
-  return at < 0
-    ? { timeNs: timeNs.subarray(0, 0), values: values.subarray(0, 0) }
-    : { timeNs: timeNs.subarray(at), values: values.subarray(at) };
+  const at = fromNs === null ? 0 : timeNs.findIndex((time) => time >= fromNs);
+  const first = at < 0 ? timeNs.length : at;
+  return { timeNs: timeNs.subarray(first), values: values.subarray(first) };
 }
 
-function gapOf(place: Place, whole: Clocked, parts: Float64Array, minus: number, device: DeviceEvidence): MeasuredGap {
+function gapOf(
+  rankDevice: RankDevice,
+  whole: Clocked,
+  parts: Float64Array,
+  minus: number,
+  device: DeviceEvidence,
+): MeasuredGap {
   const bytes = whole.values.map((value, i) => value - minus - parts[i]!);
   return {
     series: {
-      ...place,
+      ...rankDevice,
       metric: "used",
       highwater: false,
       timeNs: whole.timeNs,
@@ -114,25 +111,25 @@ function gapOf(place: Place, whole: Clocked, parts: Float64Array, minus: number,
 
 /** From the driver's account of a rank: also correct where others share the device, but sampled less often. */
 function processGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[] {
-  return device.users.flatMap((place): MeasuredGap[] => {
-    const [whole] = columnsAt(recording, place, "job");
-    const job = whole === undefined ? undefined : since(whole, warmFrom(recording, [place]));
-    const reserved = job === undefined ? null : reservedOf(columnsAt(recording, place, "reserved"), job.timeNs);
-    return job === undefined || reserved === null ? [] : [gapOf(place, job, reserved, 0, device)];
+  return device.users.flatMap((rankDevice): MeasuredGap[] => {
+    const [whole] = columnsAt(recording, rankDevice, "job");
+    const job = whole === undefined ? undefined : since(whole, warmFrom(recording, [rankDevice]));
+    const reserved = job === undefined ? null : reservedOf(columnsAt(recording, rankDevice, "reserved"), job.timeNs);
+    return job === undefined || reserved === null ? [] : [gapOf(rankDevice, job, reserved, 0, device)];
   });
 }
 
 /** From the device's used memory since before the job, minus the memory of all allocators of the job on it. */
 function deviceGaps(recording: Recording, device: DeviceEvidence): MeasuredGap[] {
   const { rank, name, baseline_used_bytes: baseline } = device.recorded;
-  const place = { rank, device: name };
-  const [whole] = columnsAt(recording, place, "used");
+  const rankDevice = { rank, device: name };
+  const [whole] = columnsAt(recording, rankDevice, "used");
   if (whole === undefined || device.touched || device.blind) return [];
   const used = since(whole, warmFrom(recording, device.users));
   const readings = device.users.flatMap((user) => columnsAt(recording, user, "reserved"));
   const reserved = reservedOf(readings, used.timeNs);
   if (reserved === null) return [];
-  const gap = gapOf(place, used, reserved, baseline ?? 0, device);
+  const gap = gapOf(rankDevice, used, reserved, baseline ?? 0, device);
   // Without a sample from before the job only its growth is meaningful, not its height.
   return [baseline === null ? { ...gap, lateBytes: null } : gap];
 }

@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.ts";
 import { combinedTables, heldAt } from "../../telemetry/recording/common-clock.ts";
 import type { Recording, SampleTable, TelemetryEvent } from "../../telemetry/recording/model.ts";
 import { groupTables, joinColumn, largest } from "../series.ts";
@@ -19,14 +20,7 @@ const orNaN = (value: number | null): number => value ?? Number.NaN;
 function fromEvents(recording: Recording, events: readonly TelemetryEvent[]): GapSamples[] {
   // Exports from before Stormlog 0.3.2 contain no samples. There every event is one.
   const samples = events.some(isSample) ? events.filter(isSample) : events;
-  const groups = new Map<string, TelemetryEvent[]>();
-  for (const event of samples) {
-    const key = `${event.rank} ${event.deviceId}`;
-    const group = groups.get(key);
-    if (group) group.push(event);
-    else groups.set(key, [event]);
-  }
-  return [...groups.values()]
+  return [...groupBy(samples, ({ rank, deviceId }) => `${rank} ${deviceId}`).values()]
     .sort((a, b) => a[0]!.rank - b[0]!.rank || a[0]!.deviceId - b[0]!.deviceId)
     .map((group) => {
       const origin = group[0]!.timestampNs;
@@ -51,17 +45,17 @@ const column = (values: Float64Array, keep: readonly number[]) => Float64Array.f
  * job replaces it, if there is one.
  */
 function fromDevice(recording: Recording, { recorded, users, touched, blind }: DeviceEvidence): GapSamples[] {
-  const place = { rank: recorded.rank, device: recorded.name };
+  const rankDevice = { rank: recorded.rank, device: recorded.name };
   const apart = touched || blind;
   const of = apart ? "job" : "used";
-  const sharers = apart ? [place] : users;
-  const [used] = columnsAt(recording, place, of);
+  const sharers = apart ? [rankDevice] : users;
+  const [used] = columnsAt(recording, rankDevice, of);
   if (used === undefined) return [];
   const readings = (metric: "reserved" | "allocated") => sharers.flatMap((user) => columnsAt(recording, user, metric));
   const reserved = reservedOf(readings("reserved"), used.timeNs);
   if (reserved === null) return [];
   const allocated = readings("allocated").map(({ timeNs, values }) => heldAt(timeNs, values, used.timeNs));
-  const [totals] = columnsAt(recording, place, "total");
+  const [totals] = columnsAt(recording, rankDevice, "total");
   const total = recorded.total_bytes ?? (totals === undefined ? null : largest(totals.values));
   if (total === null) return [];
   const rows: number[] = [];
@@ -71,7 +65,7 @@ function fromDevice(recording: Recording, { recorded, users, touched, blind }: D
   }
   return [
     {
-      ...place,
+      ...rankDevice,
       timeNs: column(used.timeNs, rows),
       allocated: Float64Array.from(rows, (i) =>
         allocated.reduce((sum, held) => (Number.isNaN(held[i]!) ? sum : sum + held[i]!), 0),

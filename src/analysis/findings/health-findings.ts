@@ -2,15 +2,8 @@ import { formatBytes, formatDuration } from "../../core/units.ts";
 import { ALL_DEVICES } from "../../telemetry/devices/device-health.ts";
 import type { DeviceHealth } from "../../telemetry/devices/recorded-device.ts";
 import type { Recording } from "../../telemetry/recording/model.ts";
-import type { Finding, Severity } from "../document.ts";
-import { xidMeaning } from "./health-xid.ts";
-
-/** Consequence of a device event for the measurement. */
-interface Meaning {
-  readonly severity: Severity;
-  readonly text: string;
-  readonly remediation: readonly string[];
-}
+import type { Finding } from "../document.ts";
+import { type Meaning, xidMeaning } from "./health-xid.ts";
 
 const AGAIN =
   "Measure again, on another machine if possible: samples after this event are not evidence about the change.";

@@ -1,7 +1,7 @@
 import type { Severity } from "../document.ts";
 
-/** Meaning of an Xid. */
-export interface XidMeaning {
+/** Consequence of a device event for the measurement. */
+export interface Meaning {
   readonly severity: Severity;
   readonly text: string;
   readonly remediation: readonly string[];
@@ -42,7 +42,7 @@ const KNOWN: Readonly<Record<number, readonly [severity: Severity, what: string,
 };
 
 /** Meaning of an Xid number; only the number if it is not common. */
-export function xidMeaning(code: number | null): XidMeaning {
+export function xidMeaning(code: number | null): Meaning {
   const known = code === null ? undefined : KNOWN[code];
   if (known === undefined) {
     return {

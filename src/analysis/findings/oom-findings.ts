@@ -25,9 +25,7 @@ function callOf(oom: OutOfMemory, root: string): { readonly frame: OomFrame; rea
   return frame === undefined ? null : { frame, location: `${relativePath(frame.file, root)}:${frame.line}` };
 }
 
-/**
- * "requested 2.00 GiB on cuda:0, where 1.12 GiB of 79.15 GiB were free (77.20 GiB allocated, 77.50 GiB reserved)"
- */
+/** "requested 2.00 GiB on cuda:0, where 1.12 GiB of 79.15 GiB were free (77.20 GiB allocated, 77.50 GiB reserved)" */
 function requestText(oom: OutOfMemory): string {
   const asked =
     oom.requested_bytes === null

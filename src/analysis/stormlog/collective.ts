@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.ts";
 import { MIB } from "../../core/units.ts";
 import { mean } from "../../stats/moments.ts";
 import { median } from "../../stats/order-statistics.ts";
@@ -5,17 +6,7 @@ import type { TelemetryEvent } from "../../telemetry/recording/model.ts";
 import { roundTo } from "./gap.ts";
 
 /** Thresholds for the attribution of a gap spike to communication. Sizes in bytes, windows in milliseconds. */
-export interface CollectivePreset {
-  readonly minSamplesPerRank: number;
-  readonly minGapBytes: number;
-  readonly minGapRatio: number;
-  readonly robustZscore: number;
-  readonly markerWindowMs: number;
-  readonly paddingMs: number;
-  readonly synchronyWindowMs: number;
-  readonly minSynchrony: number;
-  readonly minConfidence: number;
-}
+type CollectivePreset = ReturnType<typeof preset>;
 
 export const COLLECTIVE_PRESETS = {
   low: preset(8, 256, 0.06, 3, 120, 100, 100, 0.6, 0.7),
@@ -34,7 +25,7 @@ function preset(
   synchronyWindowMs: number,
   minSynchrony: number,
   minConfidence: number,
-): CollectivePreset {
+) {
   return {
     minSamplesPerRank,
     minGapBytes: minGapMib * MIB,
@@ -98,17 +89,8 @@ const MS = 1_000_000n;
 const ms = (count: number): bigint => BigInt(count) * MS;
 const distance = (a: bigint, b: bigint): bigint => (a < b ? b - a : a - b);
 
-function earliest(moments: readonly bigint[]): bigint {
-  let first = moments[0]!;
-  for (const at of moments) if (at < first) first = at;
-  return first;
-}
-
-function latest(moments: readonly bigint[]): bigint {
-  let last = moments[0]!;
-  for (const at of moments) if (at > last) last = at;
-  return last;
-}
+const earliest = (times: readonly bigint[]): bigint => times.reduce((first, at) => (at < first ? at : first));
+const latest = (times: readonly bigint[]): bigint => times.reduce((last, at) => (at > last ? at : last));
 
 /** All strings in a value. Keys of objects are not evidence. */
 function* stringsIn(value: unknown): Generator<string> {
@@ -117,7 +99,6 @@ function* stringsIn(value: unknown): Generator<string> {
   else if (value !== null && typeof value === "object") for (const item of Object.values(value)) yield* stringsIn(item);
 }
 /** Whether an event names communication, in its type, its context or a value of its metadata. */
-/** Whether an event speaks of communication, in its type, its context or a value of its metadata. */
 export function isCollectiveMarker(event: TelemetryEvent): boolean {
   for (const text of stringsIn([event.eventType, event.context ?? "", event.metadata])) {
     const lower = text.toLowerCase();
@@ -182,14 +163,11 @@ export function attributeCollectives(
   if (events.length === 0) return [];
   const start = earliest(events.map((event) => event.timestampNs));
   const markers = events.filter(isCollectiveMarker);
-  const samples = new Map<number, TelemetryEvent[]>();
-  for (const event of events) {
-    if (event.eventType.trim().toLowerCase() !== "sample") continue;
-    if (event.deviceUsed === null || event.allocatorReserved === null) continue;
-    const own = samples.get(event.rank);
-    if (own) own.push(event);
-    else samples.set(event.rank, [event]);
-  }
+  const usable = events.filter(
+    ({ eventType, deviceUsed, allocatorReserved }) =>
+      eventType.trim().toLowerCase() === "sample" && deviceUsed !== null && allocatorReserved !== null,
+  );
+  const samples = groupBy(usable, ({ rank }) => rank);
   const worldSize = events.reduce((max, event) => Math.max(max, event.worldSize, event.rank + 1), 1);
   const ranks = [...samples.keys()].sort((a, b) => a - b);
   const spikes = ranks.flatMap((rank) => spikesOf(rank, samples.get(rank)!, rule));
@@ -205,9 +183,9 @@ export function attributeCollectives(
     const synchronous = ratio >= rule.minSynchrony;
     const confidence = confidenceOf(spike, near.length, together.size, ratio, rule);
     if (confidence < rule.minConfidence || (near.length === 0 && !synchronous)) return [];
-    const moments = [spike.at, ...near.map((marker) => marker.timestampNs)];
-    const from = earliest(moments) - ms(rule.paddingMs);
-    const to = latest(moments) + ms(rule.paddingMs);
+    const times = [spike.at, ...near.map((marker) => marker.timestampNs)];
+    const from = earliest(times) - ms(rule.paddingMs);
+    const to = latest(times) + ms(rule.paddingMs);
     const reasonCodes = [
       "allocator_device_divergence",
       ...(synchronous ? ["cross_rank_synchrony"] : []),

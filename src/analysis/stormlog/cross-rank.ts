@@ -65,9 +65,7 @@ export interface RankSummary {
   readonly samples: number;
   /** Unix nanoseconds of the first one. */
   readonly firstNs: bigint;
-  /**
-   * The first time that consecutive rises of device memory add up to a tenth of the rank's peak, and at least 64 MiB.
-   */
+  /** First time that consecutive rises of device memory add up to a tenth of the peak and at least 64 MiB. */
   readonly spike: { readonly at: bigint; readonly delta: number; readonly rises: number } | null;
   /** Positive intervals between neighbouring samples, nanoseconds. */
   readonly intervals: MedianSketch;

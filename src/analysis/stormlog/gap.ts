@@ -1,11 +1,9 @@
 import tCdf from "@stdlib/stats-base-dists-t-cdf";
+import { mean as average } from "../../stats/moments.ts";
 import type { Finding, Severity } from "../document.ts";
 import { formatStormlogBytes } from "./format-bytes.ts";
 
-/**
- * Thresholds under Stormlog's names, with its defaults (`gap_ratio_threshold` 0.05, `gap_spike_zscore` 2.0,
- * `gap_drift_r_squared` 0.6, `gap_fragmentation_ratio` 0.3).
- */
+/** Thresholds under Stormlog's names (`gap_ratio_threshold`, `gap_spike_zscore`, …), with its defaults. */
 export interface GapThresholds {
   /** Minimum gap as a share of the device; nothing is reported while all gaps are smaller. */
   readonly ratio: number;
@@ -26,9 +24,7 @@ const MIN_DRIFT_SAMPLES = 5;
 const CRITICAL_R_SQUARED = 0.85;
 const CRITICAL_FRAGMENTATION = 0.5;
 
-/**
- * Samples of one rank on one device in file order, without missing values; bytes, and nanoseconds since any fixed time.
- */
+/** Samples of one rank on one device in file order, without missing values; bytes, nanoseconds since any time. */
 export interface GapSamples {
   readonly rank: number;
   readonly device: string;
@@ -99,12 +95,6 @@ function usableRows({ total, used, reserved }: GapSamples): Uint32Array {
     if (total[i]! > 0 && Number.isFinite(used[i]!) && Number.isFinite(reserved[i]!)) rows[count++] = i;
   }
   return rows.subarray(0, count);
-}
-
-function average(values: Float64Array): number {
-  let sum = 0;
-  for (const value of values) sum += value;
-  return sum / values.length;
 }
 
 function spikes(samples: GapSamples, gap: Float64Array, thresholds: GapThresholds): Finding | null {

@@ -15,10 +15,7 @@ import { endToEnd, gatherEvidence, type SettledSeries, settle, type TrendEvidenc
 
 /** A ramp that is flat for this share of the points has ended. */
 const ENDED_SHARE = 0.4;
-/**
- * A step model must beat the best steady model by this difference of the information criterion before growth is
- * excluded.
- */
+/** The margin of the information criterion by which a step model must beat the best steady model to exclude growth. */
 const STRONG_EVIDENCE = 6;
 /** The same for a ramp that ends. After a warm-up no model that has ended may fit better. */
 const ENDED_EVIDENCE = 2;
@@ -45,8 +42,7 @@ const INSUFFICIENT: Drift = { class: "insufficient", slope: 0, interval: null, m
 /** Slope, interval and class of a series that can fall (allocated, host, differences of two counters). */
 export function classifyDrift(input: DriftInput): Drift {
   const { growth } = input;
-  const kept = teardownStart(input.bins.low, input.bins.high, input.change);
-  const running = kept < input.bins.count ? sliceBins(input.bins, 0, kept) : input.bins;
+  const running = sliceBins(input.bins, 0, teardownStart(input.bins.low, input.bins.high, input.change));
   const cycle = findCycle(running.middle, growth / 16);
   const envelope = cycle?.lowerEnvelope;
   const bins = envelope ? { ...running, low: envelope, middle: envelope, high: envelope } : running;

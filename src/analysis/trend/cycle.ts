@@ -1,4 +1,4 @@
-import { fitLine } from "../../stats/least-squares.ts";
+import { detrended, fitSpaced } from "../../stats/least-squares.ts";
 import { mean } from "../../stats/moments.ts";
 import { median, medianInPlace } from "../../stats/order-statistics.ts";
 import { PhaseFolder, scattered, stringLength } from "./phase-folder.ts";
@@ -11,9 +11,7 @@ export interface Cycle {
   readonly lowerEnvelope: Float64Array;
   /** Highest minus lowest value of the cycle. */
   readonly swing: number;
-  /**
-   * Growth that an error of the period can produce: the share of the swing in the largest gap between sampled phases.
-   */
+  /** Growth that an error of the period can produce: the swing's share in the largest gap between sampled phases. */
   readonly doubt: number;
 }
 
@@ -30,10 +28,7 @@ const MAX_SEGMENT_RESIDUAL = 0.7;
 const MIN_SEGMENTS_SHARE = 0.75;
 /** Minimum fall within a segment, as a share of the swing. Growth between the teeth reduces the fall. */
 const MIN_FALL = 0.3;
-/**
- * Beats per series that count as none, and the number from which on they are reliable; for periods near up to MAX_BEAT
- * points.
- */
+/** Beats per series that count as none, and that are reliable, for periods near up to MAX_BEAT points. */
 const NO_BEAT = 0.15;
 const MIN_BEATS = 3.8;
 const MAX_BEAT = 12;
@@ -109,10 +104,7 @@ interface Grid {
   readonly folded: readonly Uint32Array[];
 }
 
-/**
- * The order depends on the window's length alone and sorting takes most of the time, so the orders of the last few
- * lengths are kept.
- */
+/** The last few orders are kept: they depend on the window's length alone, and sorting takes most of the time. */
 const grids = new Map<number, Grid>();
 const MAX_GRIDS = 4;
 
@@ -146,16 +138,7 @@ function searchWindow(values: Float64Array): Pick<Found, "frequency" | "score"> 
   return best;
 }
 
-/** Values minus the straight line through them. */
-function detrended(y: Float64Array): Float64Array {
-  const index = Float64Array.from({ length: y.length }, (_, i) => i);
-  const { slope, intercept } = fitLine(index, y);
-  return y.map((value, i) => value - intercept - slope * i);
-}
-
-/**
- * Medians of a few parts, joined by straight lines: follows jumps and late growth, and ignores the edges of a cycle.
- */
+/** Medians of a few parts, joined by lines: follows jumps and late growth, ignores the edges of a cycle. */
 function slowTrend(y: Float64Array): Float64Array {
   const n = y.length;
   const x: number[] = [];
@@ -255,10 +238,7 @@ export function findCycle(y: Float64Array, least = 0): Cycle | null {
   const trend = slowTrend(lowerEnvelope);
   const left = lowerEnvelope.map((value, i) => value - trend[i]!);
   if (!(meanSize(left) <= MAX_RESIDUAL * before)) return null;
-  const { slope } = fitLine(
-    Float64Array.from({ length: n }, (_, i) => i),
-    shape,
-  );
+  const { slope } = fitSpaced(shape);
   const swing = Math.max(...shape) - lowest;
   if (Math.abs(slope * n) > MAX_SLOPE * swing) return null;
   const cycles = Math.floor(n * frequency);
@@ -289,10 +269,7 @@ function largestGap(n: number, frequency: number): number {
   return gap;
 }
 
-/**
- * Whether the series falls nearly everywhere: jumps in a row look like a saw-tooth once a line is subtracted, but never
- * fall.
- */
+/** Whether the series falls nearly everywhere. Jumps minus a line look like a saw-tooth, but never fall. */
 function fallsThroughout(y: Float64Array, swing: number, segments: number): boolean {
   const n = y.length;
   let falling = 0;

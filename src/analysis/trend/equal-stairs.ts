@@ -9,10 +9,7 @@ const SAME_SIZE = 0.04;
 const MAX_SLACK = 0.2;
 /** Share of the growth that need not be stairs. */
 const REST_SHARE = 0.2;
-/**
- * One-sided level of 5 % of the test for uniformly distributed times: normal quantile, for their mean, and probability,
- * for the ends.
- */
+/** One-sided 5 % level of the test for uniform times: normal quantile for their mean, probability for the ends. */
 const UNEVEN = { mean: 1.645, end: 0.05 } as const;
 
 interface Stair {
@@ -21,9 +18,7 @@ interface Stair {
   readonly at: number;
 }
 
-/**
- * Upward jumps between neighbouring points. A jump that one point shows half is one jump. Null when the series falls.
- */
+/** Upward jumps between neighbours. A jump that one point shows half is one jump. Null when the series falls. */
 function jumpsOf(y: Float64Array, smallest: number): Stair[] | null {
   const last = y.length - 1;
   const jumps: Stair[] = [];

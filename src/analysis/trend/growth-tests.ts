@@ -6,10 +6,7 @@ import type { TrendFit } from "./trend-models.ts";
 const QUARTER_SLACK = 1;
 /** A steady leak is flat at its end for less than this share of the points. */
 const MAX_STEADY_FLAT = 0.25;
-/**
- * Minimum share of the growth in the second half, and its slack in standard errors. Stricter after a warm-up, which may
- * be fading out.
- */
+/** Minimum growth share of the second half, slack in standard errors; stricter after a warm-up that may fade out. */
 export const TAIL = { plain: { share: 0.2, slack: 1 }, afterWarmup: { share: 0.3, slack: 0.5 } } as const;
 
 /**

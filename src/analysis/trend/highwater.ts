@@ -24,8 +24,7 @@ export interface HighwaterDrift {
  * without a leak.
  */
 export function classifyHighwater(all: Bins, change: number): HighwaterDrift {
-  const kept = teardownStart(all.low, all.high, change);
-  const bins = kept < all.count ? sliceBins(all, 0, kept) : all;
+  const bins = sliceBins(all, 0, teardownStart(all.low, all.high, change));
   const blocks = mergeBins(bins, Math.max(1, Math.ceil(bins.count / MAX_BLOCKS)));
   const n = blocks.count;
   if (n < MIN_BLOCKS) return { class: "insufficient", slope: 0, mde: null };
@@ -36,7 +35,7 @@ export function classifyHighwater(all: Bins, change: number): HighwaterDrift {
   for (let i = 0; i < n; i++) {
     const value = blocks.high[i]!;
     if (value > max) {
-      if (i >= half && value > max) lateRecords++;
+      if (i >= half) lateRecords++;
       max = value;
     }
     top[i] = max;

@@ -4,10 +4,7 @@ import { mean } from "../../stats/moments.ts";
 import { medianInPlace, medianLow, select } from "../../stats/order-statistics.ts";
 import type { Bins } from "./bins.ts";
 
-/**
- * The value of each part that represents the level: its middle (robust), its mean (averages fast cycles out), or its
- * lowest, where something cycles on top.
- */
+/** Level of each part: its middle (robust), its mean (averages fast cycles out), or its lowest, below a cycle. */
 export type EnvelopeKind = "middle" | "mean" | "low";
 
 /** One point per part of a series, for fits. */
@@ -38,10 +35,7 @@ function lowest(values: Float64Array): number {
 /** With fewer values a mean cannot be compared with its scatter. */
 const MIN_MEAN_VALUES = 4;
 
-/**
- * The mean where the values look like noise around one level, where it is more efficient than a median. Else the low
- * median, which stays on one side of a jump and ignores spikes.
- */
+/** The mean of noise around one level (more efficient). Else the low median: one side of a jump, no spikes. */
 function centre(values: Float64Array): number {
   const middle = medianLow(values);
   if (values.length < MIN_MEAN_VALUES) return middle;

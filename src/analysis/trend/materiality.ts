@@ -60,10 +60,7 @@ export function horizonFactor(
   return span === null || !(span > 0) || !(length > 0) ? null : length / span;
 }
 
-/**
- * Smallest material growth over the observed span, bytes. With a horizon, growth that reaches the horizon's floor at
- * its end. A horizon shorter than the observation changes nothing.
- */
+/** Smallest material growth over the observed span, bytes. A longer horizon requires its own floor at its end. */
 export function materialGrowth(level: number, metric: Metric, factor: number | null): number {
   if (factor === null || factor <= 1) return materialChange(level, metric);
   const there = Math.max(HORIZON_FLOOR_BYTES, FLOOR_SHARE * Math.abs(level)) / factor;

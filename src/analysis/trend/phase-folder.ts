@@ -1,7 +1,4 @@
-/**
- * A fixed order in which neighbours are far apart in time, so that closeness in time does not look like closeness in
- * phase.
- */
+/** A fixed order whose neighbours are far apart in time, so that closeness in time is not closeness in phase. */
 export function scattered(n: number): Uint32Array {
   let stride = Math.max(1, Math.round(n * 0.618));
   while (n > 1 && gcd(stride, n) !== 1) stride++;

@@ -12,9 +12,9 @@ import type { Cycle } from "./cycle.ts";
 import { detectable, SIGNIFICANCE } from "./detectable.ts";
 import { type DriftInput, observedSpan } from "./drift.ts";
 import { isSteady } from "./growth-tests.ts";
-import { chooseLowerEnvelope, type EnvelopeKind, partition } from "./lower-envelope.ts";
+import { chooseLowerEnvelope, partition } from "./lower-envelope.ts";
 import { quantumNoise } from "./materiality.ts";
-import { FLEXIBLE, fitTrendModels, type TrendFit } from "./trend-models.ts";
+import { FLEXIBLE, fitTrendModels } from "./trend-models.ts";
 
 /** Parts of the trend test. With twelve, batch means of AR(1) 0.9 noise are nearly independent from n = 300 on. */
 const PARTS = 12;
@@ -24,74 +24,29 @@ const MAX_BLOCKS = 120;
 const CHOSEN_SIGNIFICANCE = 0.998;
 /** Points from which the autocorrelated noise is estimated. */
 const NOISE_POINTS = 240;
-/**
- * Autocorrelated noise makes steps fit better than they should: the criterion's margins grow by at most this factor.
- */
+/** Autocorrelated noise makes steps fit too well: the criterion's margins grow by at most this factor. */
 const MAX_EVIDENCE_FACTOR = 4;
 
 /** A series without its cycle and its tear-down, and with its warm-up marked. */
-export interface SettledSeries {
-  /** All points before the tear-down. */
-  readonly running: Bins;
-  readonly cycle: Cycle | null;
-  /** Bins per period when the autocorrelation has a clear one, else 1. */
-  readonly period: number;
-  /** Bins per block. */
-  readonly blockSize: number;
-  readonly blocks: Bins;
-  /** Blocks of the warm-up. */
-  readonly cut: number;
-  /** Blocks after the warm-up. */
-  readonly settled: Bins;
-}
+export type SettledSeries = ReturnType<typeof settle>;
 
 /** Everything the class of a series that can fall is decided by. */
-export interface TrendEvidence extends SettledSeries {
-  readonly noise: number;
-  readonly kind: EnvelopeKind;
-  readonly parts: number;
-  /** Levels of the parts. */
-  readonly y: Float64Array;
-  /** Ordinary least squares through the parts. */
-  readonly fittedSlope: number;
-  readonly standardError: number;
-  /** Theil–Sen slope through the finest points. */
-  readonly slope: number;
-  readonly significant: boolean;
-  /** Factor of the standard error for autocorrelated noise. */
-  readonly inflation: number;
-  /** Factor of the model criterion's margins for autocorrelated noise. */
-  readonly evidenceFactor: number;
-  /** Points for the p-value of the slope. */
-  readonly detail: Float64Array;
-  readonly mde: number | null;
-  readonly observed: number;
-  readonly seen: number;
-  /** Observed span over the span after the warm-up. */
-  readonly unseen: number;
-  /** Last two parts minus first two. */
-  readonly net: number;
-  /** The same of the lower envelope, extrapolated to the observed span. */
-  readonly envelopeNet: number;
-  /** Growth over the observed span. */
-  readonly grown: number;
-  readonly best: TrendFit;
-  readonly steadiest: TrendFit | undefined;
-  /** Standard deviation of the parts around the best steady model. */
-  readonly scatter: number;
-}
+export type TrendEvidence = NonNullable<ReturnType<typeof gatherEvidence>>;
 
 /** Splits off the warm-up. */
 export function settle(
+  /** All points before the tear-down. */
   running: Bins,
   bins: Bins,
   cycle: Cycle | null,
   noise: number,
   startupEnd: number | null,
-): SettledSeries {
+) {
+  // Bins per period when the autocorrelation has a clear one, else 1.
   const period = cycle ? 1 : findPeriod(bins.middle);
   const blockSize = Math.max(1, Math.ceil(bins.count / MAX_BLOCKS), period);
   const blocks = mergeBins(bins, blockSize);
+  // Blocks of the warm-up.
   const cut = Math.max(
     residualMser(blocks.x, period > 1 ? blocks.low : blocks.middle, noise),
     startupCut(blocks, startupEnd),
@@ -99,11 +54,11 @@ export function settle(
   return { running, cycle, period, blockSize, blocks, cut, settled: sliceBins(blocks, cut, blocks.count) };
 }
 
-/** Last two values minus first two. */
+/** Last two levels minus first two. */
 const netOf = (y: Float64Array): number => mean(y, y.length - 2, y.length) - mean(y, 0, 2);
 
 /** @returns null when too few blocks are left after the warm-up */
-export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftInput): TrendEvidence | null {
+export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftInput) {
   const { blocks, settled, cut, period, blockSize } = series;
   const { growth } = input;
   const noise = quantumNoise(input.metric);
@@ -142,23 +97,31 @@ export function gatherEvidence(series: SettledSeries, bins: Bins, input: DriftIn
     kind,
     parts,
     y,
+    /** Ordinary least squares through the levels of the parts, `y`. */
     fittedSlope: fit.slope,
     standardError,
+    /** Theil–Sen slope through the finest points. */
     slope,
     significant: fit.slope > studentQuantile(level, parts - 2) * standardError,
+    /** Factor of the standard error for autocorrelated noise. */
     inflation,
+    /** Factor of the model criterion's margins for autocorrelated noise. */
     evidenceFactor: Math.min(MAX_EVIDENCE_FACTOR, (1 + correlation) / (1 - correlation)),
+    /** Points for the p-value of the slope. */
     detail,
     mde: detectable(standardError * inflation, parts, observed, seen, growth),
     observed,
     seen,
+    /** Observed span over the span after the warm-up. */
     unseen,
     net,
+    /** The net growth of the lower envelope, extrapolated to the observed span. */
     envelopeNet: netOf(kind === "low" ? y : partition(settled, "low", parts).y) * unseen,
-    // A slope that begins after the cut applies to the whole span only as far as the level really rose that much.
+    /** Growth over the observed span. A slope after the cut applies to it only as far as the level really rose. */
     grown: Math.max(net, cut > 0 ? Math.min(slope * observed, endToEnd(blocks)) : slope * observed),
     best: models[0]!,
     steadiest,
+    /** Standard deviation of the parts around the best steady model. */
     scatter: steadiest ? Math.sqrt((steadiest.sse / finer) * (parts / finer)) : 0,
   };
 }
