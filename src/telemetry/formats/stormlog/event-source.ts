@@ -288,16 +288,14 @@ export function readCsvEvents(chunks: Iterable<Uint8Array>, delimiter: string, n
 /** A directory of telemetry: `events.json` of a dump or export, or a sink's segments by name. Null without either. */
 export function readEventDirectory(directory: string): EventSource | null {
   const names = readdirSync(directory).sort();
-  if (names.includes("events.json")) {
-    const file = path.join(directory, "events.json");
+  const readEvents = (name: string): EventSource => {
+    const file = path.join(directory, name);
     return readJsonEvents(jsonValues(readChunks(file), file), file);
-  }
+  };
+  if (names.includes("events.json")) return readEvents("events.json");
   const segments = names.filter((name) => name.endsWith(".jsonl"));
   if (segments.length === 0) return null;
-  const sources = segments.map((segment) => {
-    const file = path.join(directory, segment);
-    return readJsonEvents(jsonValues(readChunks(file), file), file);
-  });
+  const sources = segments.map(readEvents);
   return {
     events: sources.flatMap((source) => source.events),
     notes: [...new Set(sources.flatMap((source) => source.notes))],
