@@ -46,10 +46,7 @@ const add = (sum: number | null, value: number | null): number | null =>
 /** CLOCK_MONOTONIC, nanoseconds. */
 const now = (): bigint => process.hrtime.bigint();
 
-/**
- * The sampler without native code: a timer on the main thread that writes the same record file. It reads `/proc` on
- * Linux, as the native one does, and runs `ps` elsewhere.
- */
+/** The sampler without native code: a timer on the main thread; reads `/proc` on Linux, and `ps` elsewhere. */
 export class FallbackSampler implements Sampler {
   readonly kind = "fallback";
   readonly reason: string;

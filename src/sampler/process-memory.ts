@@ -4,10 +4,7 @@ import { type ProcStatus, parseStatm, parseStatus, readText } from "./proc.ts";
 const STATM_BYTES = 128;
 const buffer = Buffer.alloc(STATM_BYTES);
 
-/**
- * Memory of one process through an open `statm` file. The descriptor belongs to the process, not to its pid: once the
- * process is reaped, reads fail instead of showing the next process with the pid.
- */
+/** Memory of a process through an open `statm`. Once it is reaped, reads fail, never showing the pid's next one. */
 export class ProcessMemory {
   readonly pid: number;
   /** Last `status` reading; null before the first. */

@@ -27,10 +27,7 @@ export const HEADER_BYTES = 64;
 export const RECORD_BYTES = 48;
 
 export const RecordKind = {
-  /**
-   * Per host tick: v0 rss sum, v1 anonymous sum (statm resident - shared), v2 shmem sum (last `status` reading), v3 =
-   * processes | lateness µs << 32.
-   */
+  /** Per host tick: v0 rss, v1 anonymous (statm resident - shared), v2 shmem, v3 = processes | lateness µs << 32. */
   tree: 1,
   /** Per process at 10 Hz (and at first sight): v0 VmHWM, v1 RssAnon, v2 RssShmem, v3 RssFile. */
   process: 2,
@@ -48,10 +45,7 @@ export const RecordKind = {
   processStart: 6,
   /** id = pid, v0 last VmHWM (valid when known). */
   processExit: 7,
-  /**
-   * id = pid or device or -1, v0 errno (0 = none), v1 code of the source's own, v2 times seen so far. Repeats are
-   * counted, not repeated.
-   */
+  /** id = pid or device or -1, v0 errno (0 = none), v1 code of the source, v2 times seen so far (not repeated). */
   error: 8,
   /** Periods set by governor or start-up: v0 host ns, v1 device ns, v2 CPU ns so far, v3 missed ticks so far. */
   rate: 9,
@@ -61,10 +55,7 @@ export const RecordKind = {
   rollup: 11,
   /** A reading by the probe in a measured process: id = stream, v0 allocated, v1 reserved, v2 active, v3 step. */
   allocator: 12,
-  /**
-   * The allocator's own counters, when one of them changed: id = stream, v0 allocated peak, v1 reserved peak, v2
-   * retries, v3 out-of-memory errors.
-   */
+  /** Changed allocator counters: id = stream, v0 allocated peak, v1 reserved peak, v2 retries, v3 OOM errors. */
   allocatorPeaks: 13,
   /**
    * One device of one process, before its first sample and after a change: id = stream, v0 pid, v1 {@link
@@ -75,10 +66,7 @@ export const RecordKind = {
   step: 15,
   /** The driver's high-water mark of one process: id = pid, v0 bytes, v1 device index, v2 = 1 after its end. */
   deviceProcessPeak: 16,
-  /**
-   * An event of a device: id = device index, v0 {@link DeviceEvent}, v1 its code (Xid, errno, …), v2 GPU
-   * instance, v3 compute instance.
-   */
+  /** Device event: id = device index, v0 {@link DeviceEvent}, v1 code (Xid, errno, …), v2 GPU, v3 compute instance. */
   deviceEvent: 17,
   /**
    * A process list was read to its end: id = device index, v0 entries, v1 duration of the call in ns, v2 entries with

@@ -17,10 +17,7 @@ export interface RecordFileStart {
 /** A value of a record; null = unknown. */
 type Value = number | null | undefined;
 
-/**
- * Appends records to a new record file. Records are collected and written whole. After a failed write (disk full) the
- * file stays as it is and `error` has the reason.
- */
+/** Writes a new record file in whole records. A failed write (disk full) leaves it as is, the reason in `error`. */
 export class RecordWriter {
   readonly #fd: number;
   readonly #buffer = Buffer.alloc(BUFFERED_RECORDS * RECORD_BYTES);

@@ -65,10 +65,8 @@ function startFallback(options: SamplerOptions, cause: string): Sampler {
 }
 
 /**
- * Start sampling the tree below `rootPid` with the native sampler where it can be loaded, else with the
- * plain-JavaScript one, whose `reason` lists its limits in one line.
- * @throws GateError RECORD_FILE_UNWRITABLE, SAMPLER_PERIOD_INVALID, SAMPLER_UNKNOWN, SAMPLER_NATIVE_MISSING (forced
- * native)
+ * Samples the tree below `rootPid`, natively where possible, else in JavaScript, whose `reason` lists its limits.
+ * @throws GateError RECORD_FILE_UNWRITABLE, SAMPLER_PERIOD_INVALID, SAMPLER_UNKNOWN, SAMPLER_NATIVE_MISSING (forced)
  */
 export function startSampler(options: SamplerOptions): Sampler {
   const choice = forced();
@@ -112,9 +110,8 @@ export function probeSources(): ProbeReport {
 }
 
 /**
- * Forbid other processes of this user to read this process's memory and environment (`/proc/<pid>/environ`), which
- * contain the tokens of a CI job. Without effect for root's processes and without the native addon.
- * @returns whether it was done
+ * Forbids this user's other processes to read this process's memory and environment, which contain a CI job's tokens.
+ * Without effect for root's processes and without the native addon. Returns whether it was done.
  */
 export function denyInspection(): boolean {
   const native = loadNative();

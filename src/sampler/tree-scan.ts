@@ -8,10 +8,7 @@ export interface Found {
 /** Readings until an empty environment counts. Within `exec` it is briefly empty, in kernel threads always. */
 const EMPTY_READINGS = 3;
 
-/**
- * Finds the members of a process tree: the descendants of a root, and every process that carries the marker in its
- * environment although it left the tree. Linux only. Elsewhere it finds nothing.
- */
+/** Finds a process tree: descendants of a root, and marked processes that left it. Linux only; elsewhere empty. */
 export class TreeScan {
   readonly #root: number;
   readonly #marker: string | null;

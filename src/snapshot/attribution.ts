@@ -21,9 +21,7 @@ export interface ProcessEvidence {
 export interface Attribution {
   /** Growing lines, most growth first. On every device the shares are of its own growth. */
   readonly lines: readonly AttributedLine[];
-  /**
-   * By device: growth of live memory between first and last sample, bytes, and the share of it that the lines explain.
-   */
+  /** Growth of live memory by device, first to last sample, bytes, and the share that the lines explain. */
   readonly devices: readonly {
     readonly device: string;
     readonly growthBytes: number;

@@ -7,9 +7,8 @@ import type { LinesSample } from "./lines-document.ts";
 import { type HeldEntry, type Retainer, retainerText } from "./retainer.ts";
 
 /**
- * Growing lines of a device whose allocator recorded its history. The history contains where memory is allocated. The
- * process reports the retainers of some of the blocks: a line is attributed to the retainer of most of its known
- * blocks.
+ * Growing lines of a device whose allocator recorded its history, which contains where memory is allocated.
+ * A line is attributed to the retainer of most of its known blocks, as reported by the process.
  */
 export function deviceLines(
   device: string,

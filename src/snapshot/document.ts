@@ -93,10 +93,7 @@ function commonDirectory(files: readonly string[]): string | null {
   return directory === "" ? null : directory;
 }
 
-/**
- * The directory that file names are relative to: the given one if files are in it, else the common one of the user's
- * files.
- */
+/** The directory that file names are relative to: the given one if it contains files, else their common one. */
 function rootOf(files: readonly NamedSnapshot[], given: string | null): string | null {
   const isUser = userFrames({ root: given });
   const own = new Set<string>();
@@ -111,10 +108,7 @@ function rootOf(files: readonly NamedSnapshot[], given: string | null): string |
   return commonDirectory(all.filter((file) => file.includes("/") && !file.startsWith("<")));
 }
 
-/**
- * Tables of snapshots: one file is a listing, several of a process are its growth. Files are grouped by the rank and
- * the step in their names. `root` is the directory of the repository if known. Nothing is read from it.
- */
+/** Tables of snapshots: a listing of one file, or a process's growth. `root`: the repository if known; never read. */
 export function snapshotDocument(
   files: readonly NamedSnapshot[],
   options: { readonly root: string | null; readonly exclude?: readonly string[] },

@@ -27,10 +27,7 @@ export function snapshotName(path: string): SnapshotName {
   };
 }
 
-/**
- * Files grouped by process, each in the order of its steps if every file names one (shells sort `step10` before
- * `step5`), or of the probe's numbers, else in the given order.
- */
+/** Files by process, by step if every file names one (shells sort `step10` first), else by number, or as given. */
 export function byProcess<T extends { readonly name: SnapshotName }>(files: readonly T[]): readonly (readonly T[])[] {
   const groups = new Map<string, T[]>();
   for (const file of files) {

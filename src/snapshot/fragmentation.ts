@@ -17,10 +17,7 @@ export interface PoolUse {
   readonly releasableBytes: number;
   /** Requested bytes of the allocated ones; null where the file does not contain them. */
   readonly requestedBytes: number | null;
-  /**
-   * 1 - largest inactive block / inactive bytes: 0 when all free memory is one block, near 1 when it is many small
-   * ones; null without free memory.
-   */
+  /** 1 - largest inactive block / inactive bytes: 0 = one block, near 1 = many; null without free memory. */
   readonly fragmentation: number | null;
 }
 

@@ -45,10 +45,7 @@ export interface UserFrameOptions {
   readonly exclude?: readonly string[];
 }
 
-/**
- * Whether a frame is user code: not the interpreter, its library, an installed package, the framework, native code or
- * code generated at run time. Files in the repository are user code, unless they are in an environment inside it.
- */
+/** User code: not the interpreter, packages, native or generated code; in the repository, unless in an environment. */
 export function userFrames(options: UserFrameOptions): (frame: Frame) => boolean {
   const base = directory(options.root);
   const excluded = (options.exclude ?? []).map((name) => `${directory(name)}/`);

@@ -19,10 +19,7 @@ export interface HeldGrowth {
 /** Counts of a process besides memory. */
 export type Facts = Pick<HintEvidence, "optimizersGrown" | "gradientsNeverZeroed">;
 
-/**
- * Number of samples that distinguishes growth from churn. With fewer, the sample at the end of the process is used as
- * well.
- */
+/** Samples needed to distinguish growth from churn. With fewer, the one at the process's end is used too. */
 const ENOUGH_MOMENTS = 3;
 
 type IsUserFrame = (frame: Frame) => boolean;
@@ -95,9 +92,8 @@ export function placeOf(line: GrowthLine) {
 }
 
 /**
- * One sample per number. The sources count different memory, so they are added. A sample that lacks a source is
- * ignored, and so is the one at the end of the process, where functions have released what they held, unless there are
- * too few without it.
+ * One sample per number, summed over the sources. Samples that lack a source are ignored, and the one at the process's
+ * end, where functions have released what they held, unless there are too few without it.
  */
 function samplesOf(moments: readonly LinesSample[]): readonly HeldSample[] {
   const sources = new Set(moments.map(({ source }) => source));
@@ -132,10 +128,7 @@ function makingKey({ kind, operator, stack, grad, autocast }: HeldEntry): string
   return `${kind}\0${operator ?? ""}\0${grad ?? ""}\0${autocast ?? ""}\0${calls}`;
 }
 
-/**
- * Retainer of each allocation stack, from the last sample that has one, because a container is recognised only after it
- * grew. A retainer whose line is unknown or not user code is ignored.
- */
+/** Retainer of each stack, from the last sample with one (recognised only after growth), if its line is user code. */
 function retainersOf(samples: readonly HeldSample[], isUserFrame: IsUserFrame): ReadonlyMap<string, Retainer> {
   const retainers = new Map<string, Retainer>();
   for (const { entries } of samples) {

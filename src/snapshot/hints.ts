@@ -314,10 +314,7 @@ const RULES: readonly Rule[] = [
   growingContainer,
 ];
 
-/**
- * The known leak pattern of a growing line, from the position in the framework that created its memory, the operator,
- * the retainer, and the retainer's graphs. Null when no pattern applies.
- */
+/** Leak pattern of a growing line, from framework frames, the operator, the retainer and its graphs; null without. */
 export function hintFor(evidence: HintEvidence): Hint | null {
   const seen = new Seen(evidence);
   if (seen.total <= 0) return null;

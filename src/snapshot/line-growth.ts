@@ -123,10 +123,7 @@ function sumByLine(samples: readonly LiveSample[], options: LineGrowthOptions): 
   return lines.values();
 }
 
-/**
- * Least-squares slope of `y` over `x`; null where an x is missing or all are equal. The x are relative to the first, so
- * that nanoseconds of a long uptime keep their precision.
- */
+/** Least-squares slope of `y` on `x`, relative to the first x for precision; null if an x is missing or all equal. */
 export function slopeOver(x: readonly (number | null)[], y: ArrayLike<number>): number | null {
   const origin = x[0];
   if (origin === null || origin === undefined) return null;
@@ -171,10 +168,7 @@ function isBelieved(trend: LineTrend): boolean {
   return trend === "grows" || trend === "unproven";
 }
 
-/**
- * Combines lines and their trends: proven and discarded, shares of the whole, most growth first, proven before
- * unproven.
- */
+/** Combines lines and trends: proven and discarded, shares of the whole, proven first, then by growth. */
 export function arrangeLines(all: readonly Omit<GrowthLine, "share">[], totalGrowthBytes: number): LineGrowth {
   const explained = all.reduce((sum, { trend, growthBytes }) => sum + (isBelieved(trend) ? growthBytes : 0), 0);
   const whole = Math.max(totalGrowthBytes, explained);
@@ -195,10 +189,9 @@ export function arrangeLines(all: readonly Omit<GrowthLine, "share">[], totalGro
 }
 
 /**
- * Growth of live memory by source line: the innermost frame of user code. Samples must be of equal phase (the same
- * point of the step, after warm-up), first to last. A line grows when it keeps rising over at least three of them. With
- * two, every line that ended higher is `unproven`. Shares are of the growth of all live bytes, or of the sum of the
- * growing lines if that is larger (other lines shrank).
+ * Growth of live memory by source line (innermost user frame), from samples of equal phase, first to last. A line grows
+ * when it keeps rising over three or more; with two, every line that ended higher is `unproven`. Shares are of the
+ * growth of all live bytes, or of the growing lines' sum if that is larger.
  */
 export function growthByLine(samples: readonly LiveSample[], options: LineGrowthOptions): LineGrowth {
   const first = samples[0];

@@ -86,10 +86,7 @@ export interface LinesSample {
   readonly ended: boolean;
 }
 
-/**
- * Parses a `stormlog.lines/1` document.
- * @throws GateError INPUT_SCHEMA_VERSION when a newer release wrote it, LINES_INVALID when it is not one
- */
+/** @throws GateError INPUT_SCHEMA_VERSION when a newer release wrote it, LINES_INVALID when it is not one */
 export function parseLines(json: unknown, where: string): LinesSample {
   const schema = typeof json === "object" && json !== null && "schema" in json ? json.schema : undefined;
   if (typeof schema === "string" && schema.startsWith(SCHEMA_NAME) && schema !== `${SCHEMA_NAME}1`) {

@@ -15,10 +15,7 @@ export interface Stacks {
   readonly list: (stack: number, most?: number) => Frame[];
 }
 
-/**
- * Memory the allocator got from the driver, one row each. Bytes are integers; NaN where the file has no value.
- * Addresses in the upper half of 64 bits are stored as signed numbers (value - 2^64).
- */
+/** Memory the allocator got from the driver; NaN = unknown. Addresses of the upper half of 64 bits are value - 2^64. */
 export interface SegmentTable {
   readonly count: number;
   readonly device: Int32Array;
@@ -47,9 +44,7 @@ export interface BlockTable {
   readonly stack: Uint32Array;
 }
 
-/**
- * Trace of one device, oldest first. It is a ring, so the oldest entries may be lost. NaN where the file has no value.
- */
+/** Trace of one device, oldest first: a ring, so the oldest entries may be lost. NaN where unknown. */
 export interface TraceTable {
   readonly device: number;
   readonly length: number;

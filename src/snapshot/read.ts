@@ -11,9 +11,8 @@ export function isPickle(head: Uint8Array): boolean {
 }
 
 /**
- * Reads a memory snapshot of PyTorch: pickle protocols 2 to 5, every layout from 1.13 on (blocks with `history`, bare
- * lists of segments), distinguished by their keys. Safe with untrusted files: no objects are constructed, and time and
- * memory are bounded by the file's size.
+ * Reads a memory snapshot of PyTorch of every layout from 1.13 on, distinguished by keys. Safe with untrusted files: no
+ * objects are constructed, and time and memory are bounded by the file's size.
  * @throws GateError (invalid input, exit 5) SNAPSHOT_FORBIDDEN_OPCODE, SNAPSHOT_PROTOCOL, SNAPSHOT_TRUNCATED,
  *   SNAPSHOT_MALFORMED, SNAPSHOT_SHAPE, SNAPSHOT_TOO_COSTLY, NEGATIVE_BYTES
  */

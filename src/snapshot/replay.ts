@@ -62,10 +62,7 @@ class Level {
   }
 }
 
-/**
- * Levels of a device from its trace, computed backwards from the snapshot. Entries contain requested bytes and blocks
- * rounded ones, so a level within the trace is exact except for rounding, and exact at its end.
- */
+/** Levels of a device, backwards from the snapshot. Entries contain requested bytes, so inner levels lack rounding. */
 export function deviceSeries(snapshot: TorchSnapshot, trace: TraceTable): DeviceSeries {
   const { length } = trace;
   const allocated = new Level(length);

@@ -19,9 +19,7 @@ export interface GraphEvidence {
 
 /** What retains memory: a container that grows, or a tensor with its graph. */
 export interface Retainer {
-  /**
-   * Type of the container ("list", "dict", …), "graph" for a tensor with a graph, "gradient" for that of a parameter.
-   */
+  /** Type of the container ("list", "dict", …); "graph" of a tensor, "gradient" of a parameter. */
   readonly container: string;
   /** Name of the variable, global or attribute; null when unknown. */
   readonly name: string | null;
@@ -29,10 +27,7 @@ export interface Retainer {
   readonly owner: string | null;
   /** Elements; null for a graph. */
   readonly length: number | null;
-  /**
-   * Stack of the container's last growth, or of the creation of the graph's tensor; innermost first, empty when
-   * unknown.
-   */
+  /** Stack of the container's last growth, or of the tensor's creation; innermost first, empty when unknown. */
   readonly stack: readonly Frame[];
   readonly graphs: GraphEvidence | null;
 }

@@ -15,10 +15,7 @@ export interface TakenSnapshot {
 
 /** A line with the share of its memory that stayed. */
 export interface SnapshotLine extends GrowthLine {
-  /**
-   * Minimum over the snapshots of the share of its bytes that the next one still contains, at the same address and of
-   * the same size; null where it had none before the last.
-   */
+  /** Minimum share of its bytes that the next snapshot has at the same address and size; null without any. */
   readonly keptShare: number | null;
 }
 
@@ -29,9 +26,7 @@ export interface DeviceGrowth {
     readonly lines: readonly SnapshotLine[];
     readonly discarded: readonly SnapshotLine[];
   };
-  /**
-   * Whether the last snapshot's trace reaches back to the first snapshot, so that it shows which lines kept growing.
-   */
+  /** Whether the last trace reaches back to the first snapshot, so that it shows which lines kept growing. */
   readonly traced: boolean;
 }
 
@@ -148,10 +143,9 @@ function judge(
 }
 
 /**
- * Growth by line over the snapshots of one process, oldest first. If the last snapshot's trace reaches back to the
- * first, it shows what kept growing between them, and two snapshots are enough. Else three of equal phase must keep
- * rising (five where the line's earlier blocks are gone). With two, a line whose earlier blocks are gone is churn, and
- * the others are `unproven`.
+ * Growth by line over the snapshots of one process, oldest first. If the last trace reaches back to the first snapshot,
+ * two are enough. Else three of equal phase must keep rising (five where the line's earlier blocks are gone); with two,
+ * a line whose earlier blocks are gone is churn, and the others are `unproven`.
  */
 export function growthOverSnapshots(
   snapshots: readonly TakenSnapshot[],

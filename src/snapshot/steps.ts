@@ -3,10 +3,7 @@ import type { Annotation } from "./model.ts";
 /** Scopes that occur once a step: those of PyTorch's optimizers, and the profiler's step. */
 const STEP_SCOPE = /^(?:Optimizer\.step#|ProfilerStep#)/;
 
-/**
- * Ends of steps, microseconds ascending, from the annotations: the scope of the optimizer that steps most often, so
- * that a second optimizer does not double the count. Empty without such a scope.
- */
+/** Ends of steps, microseconds: of the optimizer that steps most often, as a second one would double the count. */
 export function stepEnds(annotations: readonly Annotation[]): Float64Array {
   const ends = new Map<string, number[]>();
   for (const { name, stage, timeUs } of annotations) {

@@ -37,16 +37,11 @@ export interface LineSurvivors {
   readonly medianS: number | null;
   /** Steps since then; null without annotated steps. */
   readonly oldestSteps: number | null;
-  /**
-   * Live bytes at the minimum of live memory of each segment; relative to the window's start where `before` is unknown.
-   */
+  /** Live bytes at the minimum of each segment; relative to the window's start where `before` is unknown. */
   readonly floors: readonly number[];
   /** Survivors of the steps that ended within the window, per step; null without annotated steps. */
   readonly bytesPerStep: number | null;
-  /**
-   * Trend of the line within the window; null when it does not end higher or the window is not {@link
-   * Survivors.conclusive}.
-   */
+  /** Trend within the window; null when it does not end higher or the window is not {@link Survivors.conclusive}. */
   readonly trend: LineTrend | null;
 }
 
@@ -145,8 +140,7 @@ function addressesAlive({ blocks, segments }: TorchSnapshot, device: number): Re
 
 /**
  * Pairs allocations with the releases of their addresses within a window, and computes by line what is left and when it
- * was allocated: at once, gradually, or recently. The newest segment of a line that churns is full and its older ones
- * are empty. A line that leaks has survivors in every segment.
+ * was allocated. A line that churns has only recent survivors, one that leaks has them in every segment.
  */
 export function survivorsByLine(
   snapshot: TorchSnapshot,

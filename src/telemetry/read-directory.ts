@@ -81,19 +81,15 @@ function runNames(directory: string, prefix = "", depth = 0): string[] {
   });
 }
 
-/**
- * Base runs and attribution runs are not candidates. They are used only in a bundle without candidate runs.
- */
+/** Base runs and attribution runs are not candidates: used only in a bundle without candidate runs. */
 function candidateRuns(names: readonly string[]): readonly string[] {
   const own = names.filter((name) => !/\/(?:base|attribution)-\d+(?:\/|$)/.test(name));
   return own.length === 0 ? names : own;
 }
 
 /**
- * Reads a directory: a run, a bundle with its runs, or a directory of Stormlog telemetry (an export, an out-of-memory
- * dump, the flight recorder's directory of dumps, a sink, the output of `diagnose`).
- * @throws GateError INPUT_IS_DIRECTORY when it is none of these, BUNDLE_WITHOUT_RUNS, INPUT_NO_PERMISSION, those of the
- *   readers
+ * Reads a directory: a run, a bundle with its runs, or a directory of Stormlog telemetry (export, dump, dumps, sink).
+ * @throws GateError INPUT_IS_DIRECTORY when it is none, BUNDLE_WITHOUT_RUNS, INPUT_NO_PERMISSION, the readers' codes
  */
 export async function readDirectory(directory: string): Promise<Telemetry> {
   const children = list(directory);

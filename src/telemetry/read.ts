@@ -25,10 +25,7 @@ const startsWith = (head: Uint8Array, text: string) =>
     .subarray(0, text.length)
     .equals(Buffer.from(text, "latin1"));
 
-/**
- * Rejects archives.
- * @throws GateError INPUT_COMPRESSED
- */
+/** @throws GateError INPUT_COMPRESSED for archives */
 export function refuseUnread(head: Uint8Array, path: string): void {
   const refusal = compressed(head, path);
   if (refusal) throw refusal;
@@ -148,9 +145,7 @@ async function readFile(path: string, size: number): Promise<Telemetry> {
 }
 
 /**
- * Reads any recorded memory: a run directory, a bundle, a record file, Stormlog events of any version, CSV, nvidia-smi
- * logs, Parquet, TraceML summaries and databases, profiler traces. Measurement and baseline documents are returned
- * unchanged. The format is determined by the content, never by the name.
+ * Reads any recorded memory, by content. Measurement and baseline documents are returned unchanged.
  * @throws GateError (invalid input, exit 5) INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY, INPUT_NOT_A_FILE,
  *   INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, INPUT_UNKNOWN_FORMAT, INPUT_SCHEMA_VERSION, INPUT_TOO_LARGE,
  *   NEGATIVE_BYTES and the codes of the readers

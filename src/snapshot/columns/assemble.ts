@@ -280,7 +280,6 @@ class Assembly {
 }
 
 /**
- * Assembles the snapshot from the builder's rows.
  * @throws GateError (invalid input) SNAPSHOT_SHAPE for another kind of pickle, NEGATIVE_BYTES, SNAPSHOT_MALFORMED for
  *   impossible byte counts, SNAPSHOT_TOO_COSTLY when shared lists make it larger than its file
  */

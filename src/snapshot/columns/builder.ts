@@ -26,9 +26,8 @@ const LOOSE_BYTES = 150;
 const isNumber = (kind: number): boolean => kind === Kind.int || kind === Kind.float;
 
 /**
- * Turns the dicts and lists of a pickle into rows of columns while they are read. The first key that only one class of
- * dict has determines the class, and each class has its rows. A list is stored as runs of rows, or, if it contains
- * frames, as a stack.
+ * Turns the dicts and lists of a pickle into rows of columns. The first key that only one class of dict has determines
+ * the class. A list is stored as runs of rows, or, if it contains frames, as a stack.
  */
 export class SnapshotBuilder implements PickleBuilder {
   readonly strings: StringTable;

@@ -21,10 +21,7 @@ export const Class = {
   lists: 9,
 } as const;
 
-/**
- * The dicts or lists of a pickle: each has a class and one or two references, whose meaning depends on it. 5 or 9 bytes
- * each.
- */
+/** The dicts or lists of a pickle: a class, and one or two references by class. 5 or 9 bytes each. */
 export class Containers {
   readonly #classes: Uint8Array[] = [];
   readonly #heads: Uint32Array[] = [];

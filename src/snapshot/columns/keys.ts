@@ -1,7 +1,4 @@
-/**
- * Keys of snapshots of all versions, numbered: they are the first strings of the table, so a key's id is its number.
- * Later versions add keys and drop old ones. Unknown keys are ignored.
- */
+/** Keys of all snapshot versions: the table's first strings, so a key's id is its number. Others are skipped. */
 const KEYS = [
   "action",
   "addr",

@@ -3,10 +3,7 @@ import type { Budget } from "../pickle/budget.ts";
 /** The empty sequence. */
 export const NO_RUN = 0xffffffff;
 
-/**
- * Sequences of row numbers, as runs of consecutive ones. The rows of a list are consecutive in the file, so a list of a
- * million entries is one run.
- */
+/** Sequences of row numbers as runs. A list's rows are consecutive in the file, so a list of any length is one run. */
 export class Runs {
   #starts = new Uint32Array(1 << 10);
   #counts = new Uint32Array(1 << 10);

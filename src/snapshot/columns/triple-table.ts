@@ -2,10 +2,7 @@ import type { Budget } from "../pickle/budget.ts";
 
 const MAX_PROBES = 32;
 
-/**
- * Numbers triples of 32-bit values: equal triples get the same number, in order of first appearance. A file with
- * colliding triples keeps some twice and takes no more time.
- */
+/** Numbers triples of 32-bit values by first appearance. Colliding triples are kept twice, and take no more time. */
 export class TripleTable {
   first = new Uint32Array(1 << 10);
   second = new Uint32Array(1 << 10);

@@ -1,9 +1,6 @@
 import { invalidInput } from "../../core/errors.ts";
 
-/**
- * Memory a snapshot may take, as a multiple of its size. Snapshots of PyTorch take about a third of their size (a trace
- * entry of some 200 bytes becomes 40). Only a file crafted to be expensive comes near the limit.
- */
+/** Maximum memory as a multiple of the file's size. PyTorch's take a third (200 bytes of a trace entry become 40). */
 const FILE_FACTOR = 2.5;
 /** The tables' first pages and other constant costs. */
 const FREE_BYTES = 24 * 2 ** 20;

@@ -106,10 +106,9 @@ class Stack {
 }
 
 /**
- * Reads one pickle of plain data, of protocol 2 to 5, into `builder`. Numbers, strings, lists, dicts and tuples are
- * plain data. Opcodes that could load code or construct an object are rejected, so untrusted files can be read. It
- * does not recurse, every opcode takes time proportional to its bytes and the values it takes, and everything kept is
- * charged to `budget`.
+ * Reads one pickle of plain data (protocol 2 to 5) into `builder`. Opcodes that could load code or construct an object
+ * are rejected, so untrusted files can be read. Never recurses; every opcode takes time proportional to its bytes and
+ * the values it takes, and everything kept is charged to `budget`.
  * @throws GateError (invalid input) SNAPSHOT_FORBIDDEN_OPCODE, SNAPSHOT_PROTOCOL, SNAPSHOT_TRUNCATED,
  *   SNAPSHOT_MALFORMED, SNAPSHOT_TOO_COSTLY
  */

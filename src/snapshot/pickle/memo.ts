@@ -7,10 +7,7 @@ const IN_PAGE = PAGE - 1;
 /** Set on the kind of a plain number. The memo then contains the index of its box. */
 const BOXED = 0x80;
 
-/**
- * The memoized values of a pickle. Five bytes an entry, in pages that are never copied: protocol 4 memoizes every dict,
- * list and string, and reads hardly any of them.
- */
+/** The memoized values of a pickle: five bytes an entry, in pages that are never copied. Most are never read. */
 export class Memo {
   readonly #kinds: Uint8Array[] = [];
   readonly #refs: Uint32Array[] = [];

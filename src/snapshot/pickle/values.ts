@@ -1,16 +1,10 @@
-/**
- * Kinds of values on the machine's stack. A value is a kind and a number: the number itself, or the id of a value that
- * the builder keeps. Nothing on the stack is a JavaScript object, so a million entries cause no garbage collection.
- */
+/** Kinds of values on the machine's stack: numbers, or ids of values that the builder keeps. No objects, no garbage. */
 export const Kind = {
   none: 1,
   bool: 2,
   /** An integer; beyond 2^53 the nearest double. */
   int: 3,
-  /**
-   * An unsigned 64-bit integer with the highest bit set, as a signed number (value - 2^64): an address in the upper
-   * half, which a double represents exactly in this form.
-   */
+  /** An unsigned 64-bit integer with the highest bit set, minus 2^64, which a double represents exactly. */
   upper: 4,
   float: 5,
   string: 6,

@@ -4,20 +4,14 @@ import type { ByteSource } from "./byte-source.ts";
 
 /** Small enough to stay in a processor's second-level cache. */
 const WINDOW_BYTES = 512 << 10;
-/**
- * The first reads are small, so that the end of a window occurs before the machine is compiled and does not deoptimise
- * it later.
- */
+/** The first reads are small, so that a window's end occurs before the machine is compiled, not as a deoptimisation. */
 const FIRST_READ = 4 << 10;
 /** More than any opcode takes with its argument, except for strings with a length of 4 or 8 bytes. */
 const MARGIN = 520;
 /** Maximum length of a string. Strings of snapshots are much shorter, so a longer one is damage or an attack. */
 const MAX_TEXT = 16 * 2 ** 20;
 
-/**
- * The loaded part of the file. The machine reads `bytes` from `position` up to `safe` without further checks: an opcode
- * that starts before `safe` is complete, or the file ends and zeros follow.
- */
+/** The loaded part of the file. Opcodes that start before `safe` are complete, or the file ends and zeros follow. */
 export class Window {
   bytes: Uint8Array<ArrayBuffer>;
   /** First byte that may not start an opcode before {@link refill}. */
@@ -44,10 +38,7 @@ export class Window {
     return this.#before + position;
   }
 
-  /**
-   * Moves the rest to the start and reads on. Returns the new position. @throws GateError SNAPSHOT_TRUNCATED at the
-   * file's end
-   */
+  /** Reads on, and returns the new position. @throws GateError SNAPSHOT_TRUNCATED at the file's end */
   refill(position: number): number {
     if (this.#ended && position >= this.#end) throw this.#truncated();
     this.#load(position, MARGIN);
@@ -102,9 +93,7 @@ export class Window {
     }
   }
 
-  /**
-   * @throws GateError SNAPSHOT_TRUNCATED when `position` is beyond the file's end: the opcode before it was truncated
-   */
+  /** @throws GateError SNAPSHOT_TRUNCATED when `position` is beyond the end: the last opcode was truncated */
   check(position: number): void {
     if (position > this.#end) throw this.#truncated();
   }

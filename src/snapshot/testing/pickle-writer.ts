@@ -25,9 +25,7 @@ export const tuple = (...items: Plain[]): Tuple => new Tuple(items);
 const BATCH = 1000;
 const encoder = new TextEncoder();
 
-/**
- * Pickles plain data like CPython in protocol 4: everything shared or shareable is memoized, strings by their value.
- */
+/** Pickles plain data like CPython in protocol 4: everything shareable is memoized, strings by value. */
 class PickleWriter {
   readonly #bytes: number[] = [];
   readonly #memo = new Map<unknown, number>();

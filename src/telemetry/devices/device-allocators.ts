@@ -94,10 +94,7 @@ function overlap(streams: readonly RecordedStream[], processes: ProcessHistory):
   return spans.some(({ from }, i) => i > 0 && from < spans[i - 1]!.to);
 }
 
-/**
- * The allocator's own high-water marks. Exact for allocators that did not share the device in time, were read to their
- * end and never reset, else the largest single one as a lower bound.
- */
+/** Allocator marks: exact if they never shared the device, were read to their end and not reset, else a lower bound. */
 function allocatorPeaks(
   rank: number,
   device: string,

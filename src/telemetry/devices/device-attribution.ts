@@ -124,9 +124,7 @@ function listless(seen: ListsSeen, lists: DeviceLists | null, { users }: Attribu
   return "the driver's list shows no process of the job";
 }
 
-/**
- * Best attribution of a device's memory that the records support: pid, single new pid, device delta or none.
- */
+/** Best attribution that the records support: pid, single new pid, device delta or none. */
 export function decideAttribution(
   samples: DeviceColumns | null,
   lists: DeviceLists | null,
@@ -199,10 +197,7 @@ export interface ListColumns {
   readonly others: Float64Array | null;
 }
 
-/**
- * The job's memory by rank, and others', at each list. An entry without a size makes its sum unknown, not smaller.
- * @param mainRank rank of entries whose process has none of its own
- */
+/** The job's memory by rank, and others', at each list. One entry without a size makes its sum unknown. */
 export function listColumns(
   lists: DeviceLists,
   { job, other }: ListParts,
@@ -235,8 +230,7 @@ export function listColumns(
       others[list] = Number.NaN;
     }
   });
-  // An entry for the whole job covers more than its single processes, which are needed only for ranks that share a
-  // device.
+  // Entries for the whole job cover more than its processes, which are needed only for ranks that share a device.
   if (someWhole && perRank.size <= 1) {
     const rank = [...perRank.keys()][0] ?? mainRank;
     const sums = perRank.get(rank);

@@ -79,9 +79,8 @@ export function emptyBefore(timeNs: Float64Array, values: Float64Array): (ns: nu
 }
 
 /**
- * Sum of the job's allocators on a device at each time; 0 before the first of them and after the last. Unknown at times
- * around which one of them changed: driver and allocator are read at different times, and a step between the two
- * samples would look like memory of neither.
+ * Sum of the job's allocators on a device; 0 before the first and after the last. Unknown around changes: driver and
+ * allocator are read at different times, and a step in between would look like memory of neither.
  */
 export function reservedAt(
   streams: readonly RecordedStream[],
@@ -242,9 +241,8 @@ function sharesOf(gap: GapSeries, { contextNs, groupNs, wrapNs, warmNs }: Moment
 const whole = (bytes: number | null): number | null => (bytes === null ? null : Math.round(bytes));
 
 /**
- * Components of a device's memory outside the job's allocators: by the device's used memory, or, if other processes
- * changed that, by the driver's account of the job's processes.
- * @returns null when the gap is unknown
+ * Components of a device's memory outside the job's allocators, by its used memory or, if others changed that, by the
+ * driver's account of the job's processes; null when the gap is unknown.
  */
 export function gapShares(
   device: SurveyedDevice,

@@ -61,8 +61,7 @@ function ofError({ timeNs, source, id, errno, detail, seen }: RecordedError): Ha
     }
     case RecordSource.kfd:
     case RecordSource.fdinfo:
-      // Of the device itself. A list that failed has no device, and other errors here are about processes, whose ids
-      // are not device numbers.
+      // A failed list has no device, and other errors here are about processes, whose ids are not device numbers.
       return id >= 0 && errno === NO_DEVICE ? happened("lost", errno) : [];
     case RecordSource.amd:
     case RecordSource.dmem:

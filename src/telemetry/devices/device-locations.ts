@@ -74,9 +74,8 @@ function gather(streams: readonly RecordedStream[], probe: ProbeSummary | null, 
 }
 
 /**
- * Places the driver's devices: in the rank whose processes use the device most, under the name that they give it (with
- * CUDA_VISIBLE_DEVICES they differ). A device without a known allocator of the job is placed in the rank that `seen`
- * returns, and keeps the driver's name unless a used device of that rank has it.
+ * Assigns driver devices to the rank that uses them most, under its name (CUDA_VISIBLE_DEVICES renumbers them), or
+ * to the rank that `seen` returns, under the driver's name unless a used device of that rank has it.
  * @param named the driver's name of a device; null when unknown
  * @param seen the rank whose processes the driver's lists contain on a device; null when they contain none
  */

@@ -50,18 +50,14 @@ export function jobPeak(device: SurveyedDevice, marks: readonly DeviceProcessPea
       ? (largest(device.samples?.used ?? null) ?? Number.NaN) - (device.baselineBytes ?? Number.NaN)
       : (largest(jobTotal(device)) ?? Number.NaN);
   const marked = Math.max(0, ...own.map(({ bytes }) => bytes));
-  // Marks of several processes are reached at different times: the largest is a lower bound, and their sum an upper
-  // one.
+  // Marks of several processes are reached at different times: the largest is a lower bound, their sum an upper one.
   const exact = whole ?? (own.length === 1 && own[0]!.ended && aloneOn(device) ? own[0] : undefined);
   if (exact !== undefined && !(sampled > exact.bytes)) return { bytes: exact.bytes, kind: "exact" };
   const bytes = Number.isNaN(sampled) ? marked : Math.max(sampled, marked);
   return bytes > 0 || !Number.isNaN(sampled) ? { bytes, kind: "sampled" } : null;
 }
 
-/**
- * The driver's marks as peaks of the device's used memory, if the two are comparable: one process alone on the device,
- * read after its end, and hardly any memory used before it. The memory used before is added.
- */
+/** The driver's marks plus prior use as peaks: for one process alone, read after its end, with hardly any prior use. */
 export function devicePeaks(devices: readonly SurveyedDevice[], marks: readonly DeviceProcessPeak[]): KnownPeak[] {
   return devices.flatMap((device): KnownPeak[] => {
     const [mark, ...more] = ownMarks(device, marks);

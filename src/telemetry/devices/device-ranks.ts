@@ -5,10 +5,7 @@ import type { RecordFile } from "../recording/record-columns.ts";
 /** Number of ancestors that are searched for the rank of a process. */
 const GENERATIONS = 32;
 
-/**
- * The rank of a process: its own, else that of its nearest ancestor that has one, else the recording's. A launcher of
- * ranks has none.
- */
+/** A process's rank: its own, its nearest ancestor's, or the recording's. A launcher of ranks has none. */
 export function rankOfPid(
   { streams, processes }: Pick<RecordFile, "streams" | "processes">,
   info: RecordingInfo | null,

@@ -131,10 +131,7 @@ export interface DeviceRecordsTaken {
   readonly deviceEvents: readonly RecordedDeviceEvent[];
 }
 
-/**
- * Collects the records of devices. Each method returns false for an invalid record. Entries of an unfinished list are
- * in `dropped`.
- */
+/** Collects device records; each method returns false for an invalid one. `dropped`: entries of unfinished lists. */
 export class DeviceRecords {
   readonly #devices = new Map<number, DeviceBuilder>();
   readonly #lists = new Map<number, ListsBuilder>();

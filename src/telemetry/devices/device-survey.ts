@@ -63,7 +63,6 @@ function rankSeen(lists: DeviceLists | undefined, rankOf: (pid: number) => numbe
 }
 
 /**
- * Surveys every device of a record file.
  * @param info the run's info; once it is complete, its attribution is used
  * @param beganNs when the command began, on the recording's clock; null when unknown
  */

@@ -18,10 +18,7 @@ const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 /** Components of the device's used memory outside the allocator's reserved memory, bytes; null = unknown. */
 export const GapSharesSchema = v.object({
-  /**
-   * "process": of the process's memory as the driver reports it; "device": of the device's used memory since before the
-   * job.
-   */
+  /** "process": of the memory the driver reports for it; "device": of the device's, since before the job. */
   level: v.picklist(["process", "device"]),
   /** Highest gap. */
   peak_bytes: bytes,
@@ -104,13 +101,10 @@ export interface DeviceHealth {
   readonly count: number;
 }
 
-/**
- * Capability of a device whose lists show pids that this machine's process tree may not: the gate runs in a pid
- * namespace.
- */
+/** Capability of a device whose lists may show pids outside this process tree: the gate runs in a pid namespace. */
 export const NAMESPACED_PIDS = "pids:namespaced";
 
-const UNJUDGED = "the run was not finished: nobody looked at who used the device";
+const UNJUDGED = "the run was not finished: the use of the device by other processes was not judged";
 
 /** What is known of a device once it is sampled, before the command ran. */
 export function startedDevice(report: DeviceReport, rank: number, namespaced: boolean): RecordedDevice {

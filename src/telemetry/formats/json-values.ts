@@ -22,10 +22,7 @@ export interface JsonText {
   readonly element: boolean;
 }
 
-/**
- * Splits a JSON text into values as its bytes arrive: the elements of a top-level array, or the values of a file with
- * one or many (JSON Lines). Only the current value is kept, so a file may be larger than the longest string.
- */
+/** Splits arriving JSON bytes into the elements of an array, or the values (JSON Lines). Keeps only the current. */
 class ValueSplitter {
   #depth = 0;
   #inString = false;
@@ -133,10 +130,7 @@ class ValueSplitter {
   }
 }
 
-/**
- * The values of a JSON or JSON Lines text, one at a time, as text.
- * @throws GateError INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, INPUT_TOO_LARGE
- */
+/** @throws GateError INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, INPUT_TOO_LARGE */
 export function* jsonValues(chunks: Iterable<Uint8Array>, name: string): Generator<JsonText, void, undefined> {
   const splitter = new ValueSplitter(name);
   for (const chunk of asUtf8(chunks)) yield* splitter.feed(chunk);
@@ -202,8 +196,7 @@ function memberLiterals(text: string): Map<string, string> {
 }
 
 /**
- * Parses one JSON object without losing integers beyond 2^53 or the difference between `2048` and `2048.0`. Null when
- * the value is not an object.
+ * Parses a JSON object, keeping integers beyond 2^53 and `2048.0` apart from `2048`. Null for other values.
  * @throws GateError INPUT_MALFORMED
  */
 export function parseRecord(text: string, where: string): SourceRecord | null {

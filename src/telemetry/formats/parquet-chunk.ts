@@ -9,9 +9,7 @@ const MAX_BYTES_PER_ROW = 9;
 const MAX_OVERHEAD = 2048;
 
 /**
- * The values of one column of one row group; NaN for missing ones, null without any. Damaged bytes cause an error,
- * never an endless loop.
- * @param bytes those of the column in this row group
+ * Values of one column of one row group, NaN for missing ones, null without any. Terminates for any bytes.
  * @throws NotOurs for encodings that our writer does not use, and for damage
  */
 export function readChunk(bytes: Uint8Array, chunk: ColumnMetaData, rows: number, snappy: Snappy): Float64Array | null {

@@ -1,7 +1,6 @@
 /**
- * Decodes whole numbers of our own Parquet files (DELTA_BINARY_PACKED) into doubles. The general reader makes a BigInt
- * of every value, and a job of a thousand ranks has a hundred million of them. Results are exact below 2^53. Larger
- * numbers are an error.
+ * Decodes DELTA_BINARY_PACKED into doubles, exact below 2^53 (beyond: an error). The general reader makes a BigInt of
+ * every value, and a job of a thousand ranks has a hundred million of them.
  */
 
 /** A file with encodings that our writer does not use, for the general reader. */
@@ -49,9 +48,7 @@ export class PackedReader {
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
   }
 
-  /**
-   * Decodes all values of the page. @param places rows of the values, ascending; null = all from 0 on
-   */
+  /** @param places rows of the values, ascending; null = all from 0 on */
   deltas(into: Float64Array, count: number, places: Uint32Array | null): void {
     const blockSize = this.#unsigned();
     const miniblocks = this.#unsigned();

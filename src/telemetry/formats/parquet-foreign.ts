@@ -59,10 +59,7 @@ async function placementOf(source: ParquetSource): Promise<Placement> {
   return { groups, places: groups.length > 1 ? { group, at } : null };
 }
 
-/**
- * Reads a file of another tool, with columns named as in the generic CSV layout.
- * @throws GateError INPUT_UNKNOWN_FORMAT without a memory column, NEGATIVE_BYTES, BYTES_TOO_LARGE
- */
+/** @throws GateError INPUT_UNKNOWN_FORMAT without a memory column, NEGATIVE_BYTES, BYTES_TOO_LARGE */
 export async function readForeignParquet(file: string, source: ParquetSource): Promise<Recording> {
   const present = COLUMNS.filter((column) => source.columns.has(fieldOf(column)));
   if (!present.some((column) => METRICS.some((metric) => metric === column))) {

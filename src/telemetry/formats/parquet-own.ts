@@ -19,9 +19,8 @@ function bytesOf(descriptor: number, fileBytes: number, chunk: ColumnMetaData): 
 }
 
 /**
- * Reads a file of our own writer. Its whole numbers are decoded by a faster reader that terminates for any bytes.
- * hyparquet reads the rest (fractions, and numbers that a double cannot represent exactly), but makes a BigInt of each
- * value and loops forever on some damaged pages. One column of one row group is in memory at a time.
+ * Reads a file of our own writer, one column of a row group at a time. Whole numbers have a reader that terminates for
+ * any bytes; hyparquet reads the rest, but makes BigInts and loops forever on some damaged pages.
  * @param general the same file opened by hyparquet
  */
 export function ownSource(file: string, general: ParquetSource): ParquetSource {

@@ -51,10 +51,7 @@ function readStruct(bytes: Uint8Array, start: number, prefix: string, into: Map<
   }
 }
 
-/**
- * Reads the header of a data page of our writer: version 2, with delta-packed numbers.
- * @throws NotOurs for any other page
- */
+/** @throws NotOurs for any page that is not of version 2 with delta-packed numbers */
 export function pageHeader(bytes: Uint8Array, at: number): PageHeader {
   const fields = new Map<string, number>();
   const bodyAt = readStruct(bytes, at, "", fields);

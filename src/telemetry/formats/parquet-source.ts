@@ -9,10 +9,7 @@ export interface ParquetSource {
   readonly rows: number;
   /** Columns by name, with their physical type. */
   readonly columns: ReadonlyMap<string, string>;
-  /**
-   * Reads some columns from front to back. One row group is decoded at a time: hyparquet decodes all requested groups
-   * before it releases any, and a decoded 64-bit value takes several times its eight bytes.
-   */
+  /** Reads columns front to back, one row group at a time: hyparquet decodes all requested before releasing any. */
   readonly each: (columns: readonly string[], take: TakeChunk) => Promise<void>;
 }
 

@@ -10,9 +10,7 @@ import { fieldOf, readForeignParquet } from "./parquet-foreign.ts";
 import { ownSource } from "./parquet-own.ts";
 import { numberOf, openParquet, type ParquetSource } from "./parquet-source.ts";
 
-/**
- * Metadata key with the information that rows do not contain: the columns of each table, epoch, marks, peaks.
- */
+/** Metadata key for what rows do not contain: the columns of each table, epoch, marks, peaks. */
 const LAYOUT_KEY = "stormlog.recording";
 const ROWS_PER_GROUP = 100_000;
 const FLUSH_BYTES = 1 << 20;
@@ -149,10 +147,7 @@ function groupData(values: Float64Array | null | undefined, from: number, to: nu
   return data;
 }
 
-/**
- * A writer that flushes its buffer to a descriptor after each row group, so that the file is never in memory as a
- * whole.
- */
+/** A writer that flushes to a descriptor after each row group, so that the file is never whole in memory. */
 function descriptorWriter(descriptor: number): ByteWriter {
   const writer = new ByteWriter(2 * FLUSH_BYTES);
   const flush = (): void => {
@@ -164,9 +159,8 @@ function descriptorWriter(descriptor: number): ByteWriter {
 }
 
 /**
- * Writes every sample of a recording, all tables one after the other: `rank`, `device`, `time_ns`, `step`, `at_step` (1
- * in rows at the end of a step) and one column per counter; unknown is null. The file gets its name only when it is
- * complete.
+ * Writes every sample of a recording: `rank`, `device`, `time_ns`, `step`, `at_step` (1 at the end of a step) and one
+ * column per counter; unknown is null. The file gets its name only when it is complete.
  * @throws GateError PARQUET_WRITE_FAILED
  */
 export function writeParquet(file: string, recording: Recording): void {
@@ -269,9 +263,8 @@ async function readTables(source: ParquetSource, layout: Layout): Promise<Sample
 }
 
 /**
- * Reads a Parquet file: one of ours, exactly as it was written, or any file with columns named as in the generic CSV
- * layout (`time_ns` or `timestamp_ns`, `step`, `rank`, `device`, `allocated_bytes`, …). Needs little more memory than
- * the returned columns.
+ * Reads a Parquet file: one of ours, or any with columns named as in the generic CSV layout. Needs little more memory
+ * than the returned columns.
  * @throws GateError INPUT_EMPTY, PARQUET_UNREADABLE, INPUT_UNKNOWN_FORMAT, INPUT_NOT_FOUND, INPUT_NO_PERMISSION,
  *   NEGATIVE_BYTES, BYTES_TOO_LARGE
  */
@@ -292,10 +285,7 @@ export async function readParquet(file: string): Promise<Recording> {
 const layoutText = ({ metadata }: ParquetSource): string | undefined =>
   metadata.key_value_metadata?.find((entry) => entry.key === LAYOUT_KEY)?.value;
 
-/**
- * Content of a file of ours, from an open reader. Throws the reader's errors, and an error for a file without our
- * metadata.
- */
+/** Content of a file of ours. Throws the reader's errors, and an error for a file without our metadata. */
 export async function readParquetSource(file: string, source: ParquetSource): Promise<Recording> {
   const text = layoutText(source);
   if (text === undefined) throw new Error(`${file} has no layout of ours`);

@@ -13,8 +13,7 @@ export function isProfilerTrace(document: Readonly<Record<string, unknown>>): bo
 }
 
 /**
- * Reads the `[memory]` events of a PyTorch profiler trace (`profile_memory=True`): allocator totals after every
- * allocation and release, one table per device. The CPU's allocator is device "host".
+ * Reads the `[memory]` events of a PyTorch profiler trace (`profile_memory=True`): a table per device; CPU is "host".
  * @throws GateError TRACE_WITHOUT_MEMORY, NEGATIVE_BYTES
  */
 export function traceRecording(document: Readonly<Record<string, unknown>>, name: string): Recording {

@@ -95,10 +95,8 @@ function* chained(first: JsonText | null, rest: Iterable<JsonText>): Generator<J
 }
 
 /**
- * Reads a JSON file: an array or lines of telemetry events, a document of ours, a TraceML summary, a profiler trace, a
- * stored timeline.
- * @throws GateError INPUT_UNKNOWN_FORMAT, INPUT_SCHEMA_VERSION, INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, and
- *   those of the readers
+ * Reads a JSON file: telemetry events, a document of ours, a TraceML summary, a profiler trace, a stored timeline.
+ * @throws GateError INPUT_UNKNOWN_FORMAT, INPUT_SCHEMA_VERSION, INPUT_EMPTY, INPUT_TRUNCATED, INPUT_MALFORMED, others
  */
 export function readJsonTelemetry(path: string): Telemetry {
   const values = jsonValues(readChunks(path), path);

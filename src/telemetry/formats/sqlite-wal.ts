@@ -55,8 +55,7 @@ function committedPages(log: DataView, pageBytes: number, little: boolean) {
 }
 
 /**
- * The database as a reader would see it: every committed page of the log over the one in the file, without uncommitted
- * transactions.
+ * The database with every committed page of its write-ahead log.
  * @returns null when the log is invalid, belongs to another page size or has no commit
  */
 export function applyLog(database: Uint8Array, logBytes: Uint8Array): LoggedDatabase | null {

@@ -94,10 +94,8 @@ export function columnsOfTable(rows: Rows, table: string): ReadonlySet<string> {
 }
 
 /**
- * Opens a SQLite database for `look`. It is copied to memory first, so the file is never written to or locked. A
- * write-ahead log is applied, and `notes` reports lost rows.
- * @throws GateError INPUT_TOO_LARGE above 500 MiB, SQLITE_UNREADABLE, ASSET_MISSING, those of reading files and of
- *   `look`
+ * Opens an in-memory copy of a SQLite database for `look`, with its write-ahead log; `notes` reports lost rows.
+ * @throws GateError INPUT_TOO_LARGE above 500 MiB, SQLITE_UNREADABLE, ASSET_MISSING, the codes of file reads and `look`
  */
 export async function readSqlite<T>(file: string, look: (rows: Rows, notes: string[]) => T): Promise<T> {
   const { size } = statInput(file);

@@ -142,8 +142,7 @@ function finished(open: readonly OpenTable[], capacity: number): Omit<Recording,
 }
 
 /**
- * TraceML's per-step memory from the database of its aggregator: one table per global rank and device with the peak of
- * allocated and reserved memory within each step. The values are peaks of single steps and may fall again.
+ * TraceML's per-step memory: peaks of allocated and reserved memory within each step, by global rank and device.
  * @throws GateError INPUT_UNKNOWN_FORMAT, INPUT_EMPTY, RANK_INVALID, NEGATIVE_BYTES and those of {@link readSqlite}
  */
 export async function readTraceMlDatabase(file: string): Promise<{ recording: Recording; notes: readonly string[] }> {

@@ -23,8 +23,7 @@ function member(value: unknown, ...path: string[]): unknown {
 const number = (value: unknown): number => (typeof value === "number" && Number.isFinite(value) ? value : Number.NaN);
 
 /**
- * The step memory of a summary of schema 1.4 or later: one sample per rank, the mean over the window of the peaks of
- * its steps, at the last step of the window. The file does not contain the series.
+ * Step memory of a summary (schema 1.4 on): per rank the mean of its steps' peaks, at the window's last step.
  * @throws GateError INPUT_SCHEMA_VERSION, NEGATIVE_BYTES
  */
 export function traceMlRecording(document: Readonly<Record<string, unknown>>, name: string): Recording {

@@ -20,9 +20,8 @@ export interface OomFacts {
 }
 
 /**
- * Maximum distance from the end of the output, in characters, at which a message without a report ("Cannot allocate
- * memory") is the reason of a failure. A runtime's report has no such limit, because other ranks may print much after
- * it.
+ * Maximum distance from the output's end, in characters, of a message that explains a failure. A runtime's report has
+ * no such limit, because other ranks may print much after it.
  */
 const WORDS_FROM_END = 8192;
 

@@ -12,9 +12,7 @@ import { recordedTraceback, tracebackText } from "./stack.ts";
 import { stormlogDump } from "./stormlog-dump.ts";
 import { cutToWindow, oomWindow } from "./window.ts";
 
-/**
- * Limits of Stormlog's flight recorder for one run: number of dumps and total bytes. The oldest are removed first.
- */
+/** Stormlog's flight recorder limits per run: number of dumps, total bytes. The oldest are removed first. */
 const MAX_DUMPS = 5;
 const MAX_DUMP_BYTES = 256 * 1024 * 1024;
 /** Size of the output's end that is stored with the error, bytes. */

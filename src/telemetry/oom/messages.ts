@@ -1,9 +1,6 @@
 import { MAX_MESSAGE } from "./out-of-memory.ts";
 
-/**
- * Reliability of a message. `report`: a form that only the runtime writes when it fails (sizes, an exception's line
- * below its stack). `words`: a message that any program may print.
- */
+/** Reliability. `report`: a form that only a failing runtime writes. `words`: a message that any program may print. */
 export type Wording = "report" | "words";
 
 /** An out-of-memory message in the output. */
@@ -27,10 +24,7 @@ interface Rule {
   readonly exception?: string;
 }
 
-/**
- * Lines are truncated to this length before matching, so that the time stays linear. The relevant words are at the
- * begin.
- */
+/** Lines are truncated to this length before matching, so that the time stays linear. */
 const LINE_CHARACTERS = 4096;
 /** Quick test that excludes most lines of any output. */
 const WORTH_A_LOOK = /memory|alloc|OOM|oom[-_ ]?kill|exhausted|Cannot allocate/i;
@@ -147,10 +141,7 @@ const RULES: readonly Rule[] = [
 const STACK_LINE =
   /^\s+(?:File ".{1,400}", line \d+|at |\.\.\. \d+ more)|^Traceback \(most recent call last\):|^\s{4,}\S/;
 
-/**
- * All out-of-memory messages of the output, in order. Linear in the length of the text.
- * @param text the command's output, which is untrusted
- */
+/** All out-of-memory messages of the output, which is untrusted, in order; linear in its length. */
 export function findMessages(text: string): OutputMessage[] {
   const found: OutputMessage[] = [];
   let before = "";

@@ -16,9 +16,7 @@ export const OomFrameSchema = v.object({
 });
 export type OomFrame = v.InferOutput<typeof OomFrameSchema>;
 
-/**
- * Sizes in an out-of-memory report, bytes; null = missing. Texts round to two decimals of their unit.
- */
+/** Sizes in an out-of-memory report, bytes; null = missing. Rounded to two decimals of their unit. */
 export const OomSizesSchema = v.object({
   requested_bytes: v.nullable(bytes),
   allocated_bytes: v.nullable(bytes),

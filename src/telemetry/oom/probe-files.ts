@@ -5,18 +5,12 @@ import { OOM_FILE, type ProbeOom, probeOom } from "./probe-record.ts";
 /** Directory of the probe's files in a run directory. */
 export const PROBE_FOLDER = "probe";
 
-/**
- * Maximum number of records of one run. A loop that swallows errors may write more, and the first ones contain the
- * cause.
- */
+/** Maximum number of records of one run. A loop that swallows errors writes more; the first contain the cause. */
 const MAX_RECORDS = 64;
 /** Maximum number of bytes of one file: a record contains one traceback. */
 const MAX_BYTES = 1 << 20;
 
-/**
- * The text of a small regular file; null when there is none. Never follows a link and never blocks: the measured
- * program can put anything under these names.
- */
+/** Text of a small regular file; null without. Never follows a link or blocks: the measured program may create it. */
 export function smallText(file: string): string | null {
   let descriptor: number;
   try {
@@ -36,9 +30,7 @@ export function smallText(file: string): string | null {
   }
 }
 
-/**
- * The out-of-memory records that the probe left in a run directory, by process and number; empty when there are none.
- */
+/** The out-of-memory records that the probe left, by process and number; empty when there are none. */
 export function readProbeOoms(runDirectory: string): ProbeOom[] {
   const directory = path.join(runDirectory, PROBE_FOLDER);
   let names: string[];

@@ -23,10 +23,7 @@ export interface ProbeOom {
 export const OOM_FILE = /^((\d{1,10})\.\d{1,6})\.oom\.(\d{1,6})$/;
 const SNAPSHOT_FILE = /^\d{1,10}\.\d{1,6}\.oom\.\d{1,6}\.pickle$/;
 
-/**
- * Lines `key=value` with `%`, CR and LF percent-encoded in values. Lines without `=` are skipped, because a process may
- * die while it writes.
- */
+/** Lines `key=value`, with `%`, CR and LF percent-encoded. Lines without `=` are skipped: a process may die writing. */
 export function probeLines(text: string): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   for (const line of text.split("\n")) {

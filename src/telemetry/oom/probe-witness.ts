@@ -3,9 +3,7 @@ import type { ProbeOom } from "./probe-record.ts";
 import { deviceIn, sizesIn } from "./sizes.ts";
 import { pythonStack } from "./stack.ts";
 
-/**
- * Errors in the order of their times. The first is the cause, and those that follow (other ranks, retries) are counted.
- */
+/** Errors by time. The first is the cause; those that follow (other ranks, retries) are counted. */
 export function inOrder(records: readonly ProbeOom[]): readonly ProbeOom[] {
   return [...records].sort((a, b) => Number((a.monotonicNs ?? 0n) - (b.monotonicNs ?? 0n)));
 }
@@ -27,9 +25,7 @@ function runtimeOf({ kind, exception, message }: ProbeOom): string {
   return /DefaultCPUAllocator|(?:CUDA|HIP|XPU|MPS backend) out of memory/.test(message ?? "") ? "torch" : "python";
 }
 
-/**
- * Facts of a probe's record about an error; `startNs` is CLOCK_MONOTONIC at time zero of the recording.
- */
+/** Facts of a probe's record of an error; `startNs` is CLOCK_MONOTONIC at the recording's time zero. */
 export function probeWitness(record: ProbeOom, startNs: bigint) {
   return {
     runtime: runtimeOf(record),

@@ -48,10 +48,7 @@ function followingStack(lines: readonly string[]): OomFrame[] {
   return frames;
 }
 
-/**
- * The stack of the error whose message is line `at` of the text: a Python traceback above it, or the frames of another
- * runtime below it. Empty without one.
- */
+/** Stack of the error on line `at`: a Python traceback above it, or another runtime's frames below. Empty without. */
 export function stackAround(text: string, at: number): OomFrame[] {
   const lines = text.split("\n");
   const above = lines.slice(Math.max(0, at - REACH), at);
@@ -72,9 +69,7 @@ export function tracebackText(text: string, at: number): string | null {
   return start < 0 ? null : `${lines.slice(from + start, at + 1).join("\n")}\n`;
 }
 
-/**
- * A probe's complete traceback: with its first line and the error's line, which are not part of the recorded frames.
- */
+/** A probe's complete traceback, with its first line and the error's line, which are not recorded frames. */
 export function recordedTraceback({ traceback, exception, message }: ProbeOom): string {
   const frames = (traceback ?? "").trimEnd();
   const head = PYTHON_START.test(frames.split("\n", 1)[0] ?? "") ? "" : "Traceback (most recent call last):\n";

@@ -40,9 +40,8 @@ function exceptionName(oom: OutOfMemory): { readonly type: string; readonly modu
 }
 
 /**
- * An event under the names of Stormlog's recorder, and those of telemetry version 2: by the latter its loader reads the
- * same event as in the run's `events.json` (by the older ones alone it would read allocated as used memory), so that a
- * directory with both contains it once.
+ * An event under the names of Stormlog's recorder and of telemetry version 2. By the latter its loader reads the event
+ * as in `events.json`, and once; by the older names alone it would read allocated as used memory.
  */
 function dumpedEvent(event: TelemetryEvent): Record<string, unknown> {
   const known = Object.entries({
@@ -103,10 +102,7 @@ export interface DumpRequest {
   readonly sequence: number;
 }
 
-/**
- * The dump of one error in the layout of Stormlog's out-of-memory flight recorder (0.2.9, `oom_flight_recorder.py`).
- * Null when the window contains no sample that Stormlog can represent.
- */
+/** One error's dump as Stormlog's flight recorder (0.2.9, `oom_flight_recorder.py`) writes it. Null without samples. */
 export function stormlogDump({ window, oom, info, sequence }: DumpRequest): StormlogDump | null {
   const all = telemetryEvents(window, { everySample: true });
   const last = lastSampleOf(all, oom);

@@ -19,10 +19,7 @@ function lastSample(recording: Recording): number | null {
   return last;
 }
 
-/**
- * The last ten seconds up to the error and at most one second beyond it. Up to the last sample when the time is
- * unknown, because a fatal error is at the end of the output. Null without samples.
- */
+/** Ten seconds up to the error and one beyond it, or up to the last sample at an unknown time. Null without samples. */
 export function oomWindow(recording: Recording, timeNs: number | null): OomWindow | null {
   const last = lastSample(recording);
   if (last === null) return null;

@@ -1,9 +1,7 @@
 /**
- * Clocks of several recordings of one job on one time axis. Two methods exist and neither is always right. First
- * samples coincide (Stormlog's method, which needs no synchronised clock, but takes a rank that started later for one
- * whose clock is ahead). Or the wall clocks are used (exact within one machine and between synchronised ones, useless
- * otherwise). Ranks that train together end their steps together, so the method that brings those times closer to each
- * other is chosen, rank by rank.
+ * Clocks of several recordings of one job on one time axis, by one of two methods. First samples coincide (as in
+ * Stormlog: needs no synchronised clock, but misplaces a rank that started later), or wall clocks are used. Ranks that
+ * train together end their steps together: the method that brings those times closer is chosen, rank by rank.
  */
 
 /** Times of some of a rank's steps: few of them, the same for every rank of any length. */
@@ -63,10 +61,7 @@ export interface ClockAlignment {
   readonly offsets: ReadonlyMap<number, bigint>;
   /** Ranks on the wall clock. */
   readonly wallClockRanks: readonly number[];
-  /**
-   * Median distance between the same step of two ranks, nanoseconds, for each method; null where steps could not be
-   * compared.
-   */
+  /** Median distance between a step of two ranks, nanoseconds, by method; null where not comparable. */
   readonly firstSampleErrorNs: number | null;
   readonly wallClockErrorNs: number | null;
 }
@@ -76,10 +71,7 @@ function middle(values: readonly number[]): number {
   return sorted[sorted.length >> 1] ?? 0;
 }
 
-/**
- * Median distance between the common steps of two ranks, with `offset` subtracted from the second clock; null = too
- * few.
- */
+/** Median distance between common steps, with `offset` subtracted from the second clock; null = too few. */
 function distance(reference: ReadonlyMap<number, bigint>, moments: StepTimes, offset: bigint): number | null {
   const distances: number[] = [];
   for (const [i, step] of moments.steps.entries()) {
@@ -89,10 +81,7 @@ function distance(reference: ReadonlyMap<number, bigint>, moments: StepTimes, of
   return distances.length < MIN_COMMON ? null : middle(distances);
 }
 
-/**
- * Aligns the ranks' clocks with that of rank 0, or of the lowest rank. Without a wall clock or common steps, first
- * samples coincide. Only whole clocks are moved, so the order of a rank's samples stays.
- */
+/** Aligns whole clocks with the lowest rank's. Without a wall clock or common steps, first samples coincide. */
 export function alignClocks(clocks: readonly RankClock[]): ClockAlignment {
   const sorted = [...clocks].sort((a, b) => a.rank - b.rank);
   const [reference] = sorted;

@@ -3,10 +3,7 @@ import type { Column, SampleTable } from "./model.ts";
 /** A sample is valid until the next one, but at most for this long, when its source stopped. Nanoseconds. */
 const HOLD_NS = 2e9;
 
-/**
- * The last known value at or before each time, NaN where that is older than {@link HOLD_NS} or missing. Both clocks
- * ascend. Unknown values are skipped.
- */
+/** Last known value at or before each time, NaN where older than {@link HOLD_NS} or missing. Both clocks ascend. */
 export function heldAt(timeNs: Float64Array, values: Float64Array, at: Float64Array): Float64Array {
   const held = new Float64Array(at.length).fill(Number.NaN);
   let next = 0;
@@ -43,9 +40,8 @@ function union(clocks: readonly Float64Array[]): Float64Array {
 }
 
 /**
- * Joins tables of one rank and device with disjoint columns, for readers that need their counters side by side: a row
- * for every time of any of them, each counter valid until its next sample. Null when a column is in two tables, or a
- * clock is missing or runs backwards.
+ * Joins tables of one rank and device with disjoint columns: a row for every time of any, values valid until the next.
+ * Null when a column is in two tables, or a clock is missing or runs backwards.
  */
 export function onCommonClock(tables: readonly SampleTable[]): SampleTable | null {
   const [first] = tables;

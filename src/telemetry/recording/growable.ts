@@ -1,10 +1,7 @@
 const FIRST_CHUNK = 1024;
 const LARGEST_CHUNK = 1 << 20;
 
-/**
- * A Float64Array that grows: values go into chunks that are never copied while growing, so a column of tens of millions
- * of samples costs eight bytes a value and one copy at the end.
- */
+/** A Float64Array that grows in chunks that are never copied: eight bytes a value, and one copy at the end. */
 export class GrowableColumn {
   readonly #full: Float64Array[] = [];
   #chunk = new Float64Array(FIRST_CHUNK);

@@ -27,10 +27,7 @@ const stepRows = (stream: RecordedStream): number =>
   stream.reasons.reduce((count, reason) => count + Number(reason === SampleReason.step), 0);
 const knowsSteps = (stream: RecordedStream): boolean => stream.steps.some((step) => !Number.isNaN(step));
 
-/**
- * The rank's main process: the one that counts steps, else the rank's own process rather than a child, else the one
- * with the largest heap. The sum of several heaps would be meaningless.
- */
+/** The rank's main process: the one that counts steps, else its own rather than a child, else the largest heap. */
 function mainOf(streams: readonly RecordedStream[]): RecordedStream | undefined {
   const order = (stream: RecordedStream): readonly number[] => [
     Number(knowsSteps(stream)),

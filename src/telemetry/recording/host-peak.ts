@@ -1,19 +1,15 @@
 import type { KnownPeak, RecordingInfo } from "./model.ts";
 import type { CgroupColumns, RecordFile, TreeColumns } from "./record-columns.ts";
 
-/**
- * A cgroup peak counts page cache too. It is taken as the host peak only where the part that is neither anonymous nor
- * shared memory moved by less than this fraction of the peak, so that subtracting it leaves the answer within 1 %.
- */
+/** A cgroup peak counts page cache too: used only where the cache moved by less than this fraction of the peak. */
 const CGROUP_OTHER_SPREAD = 0.01;
 
 /** Capability of the cgroup source: the group contains only the measured job. */
 export const DEDICATED_CGROUP = "dedicated";
 
 /**
- * A process with one sample may have been read between fork and exec, when its mark is still that of the parent's
- * program (hundreds of MB for a small child of a large parent). A second sample that is not lower belongs to its own
- * image.
+ * A process with one sample may have been read between fork and exec, with the mark of its parent's program.
+ * A second sample that is not lower belongs to its own image.
  */
 const OWN_IMAGE_READINGS = 2;
 
@@ -56,9 +52,8 @@ function cgroupPeak(cgroup: CgroupColumns): number {
 }
 
 /**
- * The peak of the only process of the run by its own high-water mark, or NaN. Conditions: one process, one program
- * image, and no later tick of the tree above the mark. The mark includes file-backed pages. Those resident at its first
- * sample are subtracted.
+ * The only process's high-water mark minus the file-backed pages at its first sample; NaN unless the run has one
+ * process, one program image, and no later tick of the tree above the mark.
  */
 function singleProcessPeak(file: RecordFile): number {
   const [process] = file.processes.all;
@@ -102,9 +97,8 @@ function hostPeak(file: RecordFile, info: RecordingInfo | null): HostPeak | null
 }
 
 /**
- * Host peak of a record file. `exact` from a per-job cgroup (only when `info` marks the group as the job's own), or for
- * a single process that stayed below its high-water mark after the mark's last sample. Else `sampled`: the largest
- * tick, or the largest mark of one process if that is higher. Empty without samples.
+ * Host peak of a record file. `exact` from the job's own cgroup (by `info`), or for a single process that stayed below
+ * its mark after the mark's last sample; else `sampled`: the largest tick or one process's mark. Empty without samples.
  */
 export function peaksOf(file: RecordFile, info: RecordingInfo | null = null): KnownPeak[] {
   const peak = hostPeak(file, info);

@@ -8,8 +8,7 @@ function shifted(table: SampleTable, shiftNs: number): SampleTable {
 }
 
 /**
- * Merges shards of one run (one file per rank, node or device) into one recording. If every shard has a wall clock,
- * times are relative to the earliest shard's zero, else every shard keeps its own zero.
+ * Merges shards of one run. If every shard has a wall clock, times are relative to the earliest shard's zero.
  * @throws GateError RANK_CLASH when two shards have the same rank and device
  */
 export function mergeRecordings(recordings: readonly Recording[], names: readonly string[] = []): Recording {

@@ -2,19 +2,15 @@ import type { SourceReport } from "../../sampler/sampler.ts";
 import type { DeviceHealth, RecordedDevice } from "../devices/recorded-device.ts";
 import type { OutOfMemory } from "../oom/out-of-memory.ts";
 
-/**
- * The in-memory model of recorded memory from any source: our own sampler, Stormlog events, CSV, Parquet. Columns are
- * typed arrays, so that tens of millions of samples stay cheap.
- */
+/** Recorded memory from any source, in typed arrays, so that tens of millions of samples stay cheap. */
 
 /** Metrics that are judged. `host` = anonymous + shared-memory pages of the process tree. */
 export const METRICS = ["allocated", "reserved", "used", "host"] as const;
 export type Metric = (typeof METRICS)[number];
 
 /**
- * Byte columns of a table. `rss` is the tree's resident set, `cgroup` the job's own memory cgroup, `total` and `free`
- * the device's capacity, `driver` the driver's own memory (NVML v2 `reserved`), `job` the device memory that the driver
- * attributes to the measured processes of the table's rank, `others` that of processes outside the job.
+ * Byte columns of a table. `rss`: the tree's resident set; `cgroup`: the job's own; `total`, `free`: the device's
+ * capacity; `driver`: NVML v2 `reserved`; `job`: what the driver attributes to the rank's processes; `others`: rest.
  */
 export const COLUMNS = [
   ...METRICS,
@@ -34,17 +30,14 @@ export const COLUMNS = [
 export type Column = (typeof COLUMNS)[number];
 
 /**
- * Samples of one rank on one device. All arrays have the same length. A missing value is NaN, never 0. A rank and
- * device may have several tables: sources with clocks of their own (the driver and the allocator) fill different
- * columns in separate tables, so that no sample is moved or invented.
+ * Samples of one rank on one device; arrays of equal length, missing values NaN. Sources with clocks of their own fill
+ * different columns in separate tables of the same rank and device, so that no sample is moved or invented.
  */
 export interface SampleTable {
   readonly rank: number;
   /** "host", "cuda:0", "mps:0", … */
   readonly device: string;
-  /**
-   * Nanoseconds since {@link Recording.epochNs} (exact in a double for 104 days); null when the source has no clock.
-   */
+  /** Nanoseconds since {@link Recording.epochNs} (exact for 104 days); null when the source has no clock. */
   readonly timeNs: Float64Array | null;
   /** Step numbers if the source has them; NaN in rows without one. */
   readonly steps: Float64Array | null;
@@ -52,10 +45,7 @@ export interface SampleTable {
   readonly columns: Readonly<Partial<Record<Column, Float64Array>>>;
   /** Columns that are running maxima by construction (`allocated_bytes_highwater`, peak counters). */
   readonly highwater: ReadonlySet<Column>;
-  /**
-   * Rows with 1 were recorded by the measured process itself at the end of a step, so they have one phase. The others
-   * are anywhere within a step. Absent if the source has no such rows.
-   */
+  /** Rows with 1 were taken at the end of a step, so they have one phase. Absent if the source has none. */
   readonly atStep?: Uint8Array;
 }
 
@@ -65,10 +55,7 @@ export interface KnownPeak {
   readonly device: string;
   readonly metric: Metric;
   readonly bytes: number;
-  /**
-   * "exact" only by the rule of the host peak: per-job cgroup, or a single process that did not grow after its last
-   * sample.
-   */
+  /** "exact" only by the host-peak rule: job cgroup, or one process that did not grow after its last sample. */
   readonly kind: "exact" | "sampled";
   /** Source: "VmHWM", "cgroup memory.peak", "max_memory_allocated", … */
   readonly source: string;
@@ -135,9 +122,7 @@ export type ExitState =
   | { readonly kind: "interrupted"; readonly signal: string }
   | { readonly kind: "not-started"; readonly code: string; readonly message: string };
 
-/**
- * Description of an environment: flat, values are strings, numbers or null (= unknown). See `verdict/fingerprint.ts`.
- */
+/** Description of an environment: strings, numbers, or null (= unknown). See `verdict/fingerprint.ts`. */
 export type Fingerprint = Readonly<Record<string, string | number | null>>;
 
 /** Info that the probe of one process recorded. */

@@ -20,8 +20,7 @@ const GPU =
 export const isGpu = (description: string): boolean => GPU.test(description);
 
 /**
- * The name of a probe's device in a recording: "cuda:0", "mps:0", "xpu:0" as in torch. A GPU of TensorFlow or JAX is
- * "cuda:0" as well, and other devices of theirs "tf:0" or "jax:0".
+ * A probe's device as named in a recording: "cuda:0" (also TensorFlow's and JAX's), "mps:0", "xpu:0", "tf:0", "jax:0".
  * @param gpu whether the device is known to be a GPU
  */
 export function recordedDeviceName(kind: string, index: number, gpu: boolean): string {

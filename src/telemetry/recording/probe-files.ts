@@ -51,10 +51,7 @@ export function probeSummary(processes: readonly ProbeProcess[]): ProbeSummary {
   };
 }
 
-/**
- * Removes the files that the recording contains by now. Evidence for other readers (out-of-memory records, lines,
- * snapshots) stays, and with it the info files about its processes. A directory without other files is removed.
- */
+/** Removes what the recording contains. Other evidence (out-of-memory, lines, snapshots) stays, with its info files. */
 export function clearProbeFiles(runDirectory: string): void {
   const directory = path.join(runDirectory, PROBE_FOLDER);
   const names = namesIn(directory);

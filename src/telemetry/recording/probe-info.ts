@@ -114,9 +114,7 @@ function marksOf(values: ReadonlyMap<string, string>): ProbeMarks {
   };
 }
 
-/**
- * Parses a `.info` file as far as it is valid, because a process may have died while writing it. Null without a pid.
- */
+/** Parses a `.info` file as far as it is valid: its process may have died while writing. Null without a pid. */
 export function parseProbeInfo(source: string): ProbeInfo | null {
   const values = probeLines(source);
   const pid = whole(values.get("pid"));

@@ -24,10 +24,7 @@ export interface ProbeRecords {
   readonly processes: ProcessHistory;
 }
 
-/**
- * A process that ended this much before the next one did not end with the job, nanoseconds: some samples of the process
- * tree.
- */
+/** A process that ended this much earlier than the next did not end with the job, nanoseconds. */
 const EARLY_NS = 60e6;
 
 function groupByRank(streams: readonly RecordedStream[], ownRank: number): Map<number, RecordedStream[]> {
@@ -88,10 +85,7 @@ function earlyEnd(ends: readonly RankEnd[]): string[] {
   ];
 }
 
-/**
- * Tables, peaks and steps from the probes' records: per rank its host heap (device "host", of the rank's main process)
- * and each of its devices (the processes of the rank together). `info` contains the devices' names.
- */
+/** Tables, peaks and steps from the probes, per rank: its main process's heap ("host") and each of its devices. */
 export function probeTables({ streams, steps, processes }: ProbeRecords, info: RecordingInfo | null): ProbeTables {
   const ownRank = info?.identity.rank ?? 0;
   const ranks = new Map([...groupByRank(streams, ownRank)].sort(([a], [b]) => a - b));

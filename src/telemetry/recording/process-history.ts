@@ -17,10 +17,7 @@ export interface ProcessRecord {
   replaced: boolean;
 }
 
-/**
- * `VmHWM` is computed from per-CPU counters, so without any exec it falls by some pages per CPU between samples (200
- * KiB of 1 GiB on two CPUs). Only a fall beyond both limits is a new program image.
- */
+/** `VmHWM` comes from per-CPU counters and may fall by some pages per CPU. A fall beyond both limits is a new image. */
 const NEW_IMAGE_FRACTION = 0.05;
 const NEW_IMAGE_BYTES = 2 ** 20;
 

@@ -42,10 +42,7 @@ export interface DeviceColumns {
   readonly driver: Float64Array;
 }
 
-/**
- * Complete process lists of one device, on a clock of their own. The entries of list `i` are those from `ends[i - 1]`
- * (0 for the first) up to `ends[i]`, each process once.
- */
+/** Complete process lists of a device. List `i` has the entries `ends[i - 1]` (0 for the first) up to `ends[i]`. */
 export interface DeviceLists {
   readonly index: number;
   readonly timeNs: Float64Array;

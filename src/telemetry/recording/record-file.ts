@@ -239,8 +239,7 @@ function parseHeader(bytes: Uint8Array, name: string): RecordFileHeader {
 }
 
 /**
- * Parses a record file that arrives in chunks. Whole records are read. The bytes after the last one are reported as
- * `cutBytes`. Records of unknown kind or with an impossible time are counted and skipped.
+ * Parses whole records as chunks arrive. The bytes after the last one are `cutBytes`; impossible records are skipped.
  * @throws GateError INPUT_EMPTY, INPUT_TRUNCATED (within the header), RECORD_BAD_MAGIC, RECORD_VERSION_UNSUPPORTED
  */
 export function parseRecordChunks(chunks: Iterable<Uint8Array>, name: string): RecordFile {

@@ -13,9 +13,7 @@ import { type StepTimeline, stepsAt } from "./step-timeline.ts";
 /** Maximum number of characters of an error in its mark. `recording.json` contains all of it. */
 const MAX_MARK_TEXT = 200;
 
-/**
- * Cgroup samples are taken ten times a second. Each goes to the tick at or before it, and the other ticks have none.
- */
+/** Cgroup samples are taken ten times a second. Each goes to the tick at or before it. */
 function onTicks(timeNs: Float64Array, cgroup: CgroupColumns): Float64Array {
   const column = new Float64Array(timeNs.length).fill(Number.NaN);
   for (let tick = 0, i = 0; i < cgroup.timeNs.length; i++) {
@@ -56,10 +54,7 @@ function hostTable(file: RecordFile, rank: number, timeline: StepTimeline | null
   return { rank, device: "host", timeNs: tree.timeNs, steps, columns, highwater: new Set() };
 }
 
-/**
- * Out of memory as judged at the end of the run. If it was not judged (a killed gate, a record file alone), every kill
- * that the kernel counted.
- */
+/** Out of memory as judged at the end of the run; if not judged (a killed gate), every kill that the kernel counted. */
 function oomMarks(file: RecordFile, info: RecordingInfo | null): RecordingMark[] {
   const kills = kernelKills(file.cgroup);
   if (info?.complete !== true) {
@@ -107,10 +102,7 @@ export function kernelKills(cgroup: CgroupColumns): { readonly timeNs: number; r
   return rises;
 }
 
-/**
- * Problems of the record file: truncated within a record, damaged records, no clean stop, missing or ignored samples of
- * the probes.
- */
+/** Problems of the record file: truncated or damaged records, no clean stop, lost samples of the probes. */
 export function lossesOf(file: RecordFile, info: RecordingInfo | null = null): string[] {
   const lost: string[] = [];
   if (file.cutBytes > 0) lost.push(`the record file ends within a record (${file.cutBytes} bytes not used)`);
@@ -121,10 +113,8 @@ export function lossesOf(file: RecordFile, info: RecordingInfo | null = null): s
 }
 
 /**
- * The recording of a record file: one `host` table at the full rate of the ticks, one table per device at the rate of
- * its own ticks and one per rank at the times of its process lists, those of the probes at their rates (a rank and
- * device then has several tables), marks, and peaks: the host's by the rule of {@link peaksOf}, the allocators' and the
- * drivers' by their own marks. `info` is the run's `recording.json`.
+ * The recording of a record file: one `host` table at the ticks' rate, tables per device, per rank at the times of
+ * its process lists, and per probe at their own rates; host peaks by {@link peaksOf}, others by the sources' own marks.
  */
 export function recordFileToRecording(file: RecordFile, info: RecordingInfo | null): Recording {
   const rank = info?.identity.rank ?? 0;

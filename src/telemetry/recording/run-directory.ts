@@ -18,14 +18,9 @@ export { readRecordingInfo } from "./run-info.ts";
 export const SAMPLES_FILE = "samples.parquet";
 
 export interface RunFilesOptions extends EventOptions {
-  /**
-   * Also write the Stormlog files (default true). False for runs that are not candidates, because a loader of the whole
-   * bundle must not take them for one.
-   */
+  /** Also write the Stormlog files (default true). False for runs that a loader must not take for candidates. */
   readonly telemetry?: boolean;
-  /**
-   * `recording.json` has been written with the recording's information: it is written again only with a further loss.
-   */
+  /** `recording.json` has been written with the recording's information: rewritten only for a further loss. */
   readonly infoWritten?: boolean;
 }
 
@@ -78,11 +73,9 @@ function sameSamples(a: Recording, b: Recording): boolean {
 }
 
 /**
- * Writes the files of a run directory besides `recording.json`: `samples.parquet` at full rate and, by default, the
- * Stormlog files `events.json`, `events.csv`, `timeline.json`, `stats.json` and `alerts.json`. `recording.json` is
- * updated with the recording's peaks. The sampler's own file and the rings of the probes are removed last, and only
- * when the Parquet file was read back with the same values. A run that ran out of memory gets its `oom/` too, and write
- * errors there are reported in `lost`.
+ * Writes `samples.parquet` at full rate, by default the Stormlog files, and `oom/` after a lack of memory (its write
+ * errors are in `lost`); updates `recording.json` with the peaks. The sampler's file and the probes' rings are removed
+ * last, and only when the Parquet file was read back with the same values.
  * @throws GateError RUN_FILE_WRITE_FAILED, PARQUET_WRITE_FAILED, PARQUET_VERIFY_FAILED
  */
 export async function writeRunFiles(

@@ -1,10 +1,9 @@
 import type { RecordingInfo } from "./model.ts";
 
 /**
- * The info of a run with the rank that its processes reported. One gate may run a launcher that starts several ranks,
- * on one of several nodes. Its own environment then contains the number of the node, or nothing. The memory of the
- * whole process tree belongs to the lowest rank, so that two nodes never claim the same one. If no process reports
- * other ranks, the launcher's value stays.
+ * The info of a run with the rank that its processes reported, else the launcher's. One gate may run a launcher of
+ * several ranks on one of several nodes. The memory of its process tree belongs to the lowest rank, so that two nodes
+ * never claim the same one.
  */
 export function withSeenRanks(info: RecordingInfo): RecordingInfo {
   const ranks = (info.probe?.processes ?? []).flatMap(({ role, rank, local_rank, world_size }) =>

@@ -1,6 +1,4 @@
-/**
- * The current step over time: `steps[i]` is valid from `timeNs[i]` until the next entry. Ascending; neighbours differ.
- */
+/** Steps over time: `steps[i]` is valid from `timeNs[i]` until the next entry. Ascending; neighbours differ. */
 export interface StepTimeline {
   readonly timeNs: Float64Array;
   readonly steps: Float64Array;
@@ -11,9 +9,7 @@ export interface StepTimeline {
 /** Minimum duration of the last step, nanoseconds. */
 const MIN_HOLD_NS = 2e9;
 
-/**
- * One timeline of rows and single steps of one process. Rows without a step are ignored. Null without any.
- */
+/** One timeline of rows and single steps of one process, without rows that have no step. Null without any. */
 export function stepTimeline(
   parts: readonly { readonly timeNs: Float64Array; readonly steps: Float64Array }[],
 ): StepTimeline | null {

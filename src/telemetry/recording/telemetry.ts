@@ -6,10 +6,7 @@ export interface NamedRecording {
   readonly recording: Recording;
 }
 
-/**
- * A read input. `notes` are sentences about how it was read where that is not obvious (truncated file, unordered
- * timestamps). Measurement and baseline documents are parsed by the owners of their schemas.
- */
+/** A read input. `notes` are sentences on how it was read where not obvious (truncated file, unordered timestamps). */
 export type Telemetry =
   | {
       readonly kind: "recording";

@@ -14,10 +14,7 @@ export function isMissing(text: string): boolean {
   return MISSING_WORDS.has(text.toLowerCase()) || NOT_FINITE.test(text) || (text.startsWith("[") && text.endsWith("]"));
 }
 
-/**
- * The number in a cell; NaN when the cell is missing.
- * @throws GateError CSV_NOT_A_NUMBER naming line and column
- */
+/** @throws GateError CSV_NOT_A_NUMBER naming line and column. A missing cell is NaN. */
 export function numberIn(row: CsvRow, cell: number, column: string, name: string): number {
   const value = digitsIn(row, cell);
   return value >= 0 ? value : parseNumber(row.text(cell), row.line, column, name);
@@ -53,9 +50,7 @@ export function parseNumber(text: string, line: number, column: string, name: st
   );
 }
 
-/**
- * @throws GateError NEGATIVE_BYTES, BYTES_TOO_LARGE (above 2^53, where doubles are not exact) naming line and column
- */
+/** @throws GateError NEGATIVE_BYTES, BYTES_TOO_LARGE (above 2^53, inexact in doubles) naming line and column */
 export function rejectImpossible(value: number, line: number, column: string, name: string): void {
   if (value > Number.MAX_SAFE_INTEGER) {
     throw invalidInput(
@@ -75,10 +70,7 @@ export function rejectImpossible(value: number, line: number, column: string, na
   }
 }
 
-/**
- * Rejects a row that does not have the header's number of cells.
- * @throws GateError INPUT_TRUNCATED for a truncated last line, CSV_ROW_LENGTH for any other
- */
+/** @throws GateError for another number of cells: INPUT_TRUNCATED in a truncated last line, else CSV_ROW_LENGTH */
 export function checkRowLength(row: CsvRow, expected: number, name: string): void {
   if (row.count === expected) return;
   if (!row.terminated && row.count < expected) {

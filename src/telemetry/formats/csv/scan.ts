@@ -72,10 +72,7 @@ class RowScanner implements CsvRow {
     return this.#escaped[cell] === 1 ? text.replaceAll('""', '"') : text;
   }
 
-  /**
-   * Scans the row at `from`. Returns the offset after it, or -1 when the buffer ends before the row does and `last` is
-   * false.
-   */
+  /** Scans the row at `from`. Returns its end, or -1 when the buffer ends within it and `last` is false. */
   scan(from: number, last: boolean): number {
     const bytes = this.bytes;
     const delimiter = this.#delimiter;
@@ -146,8 +143,7 @@ class RowScanner implements CsvRow {
 }
 
 /**
- * Calls `onRow` for every row of a CSV text: cells may be quoted (doubled quotes, line ends inside), lines end in LF or
- * CRLF, blank lines are skipped. Rows are scanned in place. Cells are decoded on request.
+ * Calls `onRow` for every row of a CSV text, scanned in place. Cells are decoded on request. Blank lines are skipped.
  * @throws GateError CSV_ROW_TOO_LONG
  */
 export function scanCsv(

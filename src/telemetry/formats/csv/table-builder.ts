@@ -37,9 +37,8 @@ export interface FinishedTables {
 }
 
 /**
- * The finished tables, ordered by rank, then by first appearance. A column that is empty throughout one table while
- * another table has values in it does not belong to the first (a file with `host` and `cuda:0` rows), so it is dropped
- * there. A running maximum with a level column becomes a known peak, not a series.
+ * The finished tables, by rank, then by first appearance. A column that is empty in one whole table but not in another
+ * is dropped there. A running maximum with a level column becomes a known peak.
  */
 export function finishTables(builders: Iterable<TableBuilder>, layout: readonly ByteColumn[]): FinishedTables {
   const taken = [...builders].map((builder) => ({

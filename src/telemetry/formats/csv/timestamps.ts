@@ -8,9 +8,8 @@ const NINE = 0x39;
 const MAX_DIGITS = 19;
 
 /**
- * Converts a column of timestamps into nanoseconds since time zero, exactly: Unix nanoseconds exceed 2^53, so they are
- * split into seconds and nanoseconds before they become numbers. Time zero is the first timestamp when they are Unix
- * time, else their own zero.
+ * Timestamps as exact nanoseconds since the first, or since their own zero if they are not Unix time. Unix times
+ * exceed 2^53, so they are split before they become numbers.
  */
 export class TimeStamps {
   /** Unix nanoseconds of time zero; null when the timestamps are relative or none was read. */
@@ -19,10 +18,7 @@ export class TimeStamps {
   #baseNanos = 0;
   #started = false;
 
-  /**
-   * Timestamps of whole nanoseconds parsed from the bytes of a cell; NaN when the cell is not 1 to 19 digits (then use
-   * {@link nanoseconds}).
-   */
+  /** Timestamps of whole nanoseconds; NaN when the cell is not 1 to 19 digits (then {@link nanoseconds}). */
   digits(bytes: Uint8Array, start: number, end: number): number {
     if (end <= start || end - start > MAX_DIGITS) return Number.NaN;
     const cut = Math.max(start, end - 9);

@@ -11,10 +11,7 @@ export interface Alert {
   readonly percent: number;
 }
 
-/**
- * Crossings of the thresholds by `allocated / total`, at full rate. Each level is reported once until use has clearly
- * fallen again, and a critical alert suppresses the simultaneous warning.
- */
+/** Crossings of `allocated / total`. A level is reported once until use clearly fell; critical hides the warning. */
 export function alertsOf(
   allocated: Float64Array,
   total: Float64Array | null,

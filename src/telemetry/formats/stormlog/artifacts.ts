@@ -106,10 +106,7 @@ function statisticsOf(
   };
 }
 
-/**
- * `stats.json`: the statistics of the first rank and device; with more than one, all of them under `series`. `dump` is
- * the newest out-of-memory dump within the run directory.
- */
+/** `stats.json`: that of the first rank and device; of all under `series`. `dump`: the newest out-of-memory dump. */
 export function statisticsDocument(
   events: readonly TelemetryEvent[],
   recording: Recording,

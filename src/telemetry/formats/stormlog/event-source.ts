@@ -36,10 +36,7 @@ export function looksLikeEvent(record: Readonly<Record<string, unknown>>): boole
   return EVENT_KEYS.some((key) => Object.hasOwn(record, key));
 }
 
-/**
- * Dumps of the out-of-memory recorder contain the device's counters under older names, which the general conversion
- * ignores. Without this, memory outside the allocator would be lost from the recordings that need it most.
- */
+/** Older names of the device's counters in out-of-memory dumps, which the general conversion ignores. */
 function withDumpCounters(record: SourceRecord): SourceRecord {
   const { values } = record;
   if (Object.hasOwn(values, "schema_version") || !Object.hasOwn(values, "device_used")) return record;
@@ -175,10 +172,8 @@ function balanced(text: string, from: number): string {
 }
 
 /**
- * Events of a JSON or JSON Lines text: an array, an object with an `events` list, single events one after the other, or
- * one event.
- * @throws GateError TELEMETRY_INVALID, NEGATIVE_BYTES, INPUT_SCHEMA_VERSION, INPUT_EMPTY, and those of {@link
- *   jsonValues}
+ * Events of a JSON or JSON Lines text: an array, an object with an `events` list, one event or several.
+ * @throws GateError TELEMETRY_INVALID, NEGATIVE_BYTES, INPUT_SCHEMA_VERSION, INPUT_EMPTY, and {@link jsonValues}'s
  */
 export function readJsonEvents(values: Iterable<JsonText>, name: string, options: RecordOptions = {}): EventSource {
   const collector = new EventCollector(name, options);
@@ -257,8 +252,7 @@ function csvCell(field: string, text: string, collector: EventCollector): unknow
 }
 
 /**
- * Events of a CSV export. Empty cells are null; integers may be written as floats; `metadata` is a JSON cell (a Python
- * literal is read as empty, with a note).
+ * Events of a CSV export. Empty cells are null, integers may be floats, `metadata` JSON (Python literals are dropped).
  * @throws GateError as {@link readJsonEvents}, and INPUT_TRUNCATED for a truncated last line
  */
 export function readCsvEvents(chunks: Iterable<Uint8Array>, delimiter: string, name: string): EventSource {
@@ -291,22 +285,17 @@ export function readCsvEvents(chunks: Iterable<Uint8Array>, delimiter: string, n
   return collector.source();
 }
 
-/**
- * A directory of telemetry: the `events.json` of an out-of-memory dump or export, or the JSON Lines segments of a sink,
- * in the order of their names. Null without either.
- */
+/** A directory of telemetry: `events.json` of a dump or export, or a sink's segments by name. Null without either. */
 export function readEventDirectory(directory: string): EventSource | null {
   const names = readdirSync(directory).sort();
-  if (names.includes("events.json")) {
-    const file = path.join(directory, "events.json");
+  const readEvents = (name: string): EventSource => {
+    const file = path.join(directory, name);
     return readJsonEvents(jsonValues(readChunks(file), file), file);
-  }
+  };
+  if (names.includes("events.json")) return readEvents("events.json");
   const segments = names.filter((name) => name.endsWith(".jsonl"));
   if (segments.length === 0) return null;
-  const sources = segments.map((segment) => {
-    const file = path.join(directory, segment);
-    return readJsonEvents(jsonValues(readChunks(file), file), file);
-  });
+  const sources = segments.map(readEvents);
   return {
     events: sources.flatMap((source) => source.events),
     notes: [...new Set(sources.flatMap((source) => source.notes))],

@@ -14,10 +14,7 @@ const COUNTERS = [
 /** Columns of every table, empty or not. The others are present only with values. */
 const ALWAYS: ReadonlySet<Column> = new Set<Column>(["allocated", "reserved", "used"]);
 
-/**
- * Events without a sample: `error` repeats zeros when sampling failed, phase and collector events repeat the last
- * sample, start and stop may precede the first.
- */
+/** No samples: `error` repeats zeros, phase and collector events the last sample; start may precede the first. */
 const NOT_A_READING: ReadonlySet<string> = new Set([
   "start",
   "stop",
@@ -63,10 +60,7 @@ class EventTable {
   }
 }
 
-/**
- * Telemetry events as a recording: one table per (rank, device) in file order, time zero at the earliest event. Rows
- * are the `sample` events. A group without any (releases that wrote changes only) uses every event with counters.
- */
+/** Events as a recording: a table per (rank, device) in file order; all events with counters if none is a `sample`. */
 export function eventsToRecording(events: readonly TelemetryEvent[]): Recording {
   let epochNs = events[0]?.timestampNs ?? 0n;
   let worldSize = 1;

@@ -114,10 +114,7 @@ export interface Identity {
   readonly worldSize: number;
 }
 
-/**
- * Identity of an event: the record's own fields, then (legacy records) those of its metadata, then rank 0 of 1. A
- * missing local rank is the rank.
- */
+/** An event's own fields, then its metadata (legacy), then rank 0 of 1. A missing local rank is the rank. */
 export function identityOf(fields: Fields, metadata: Readonly<Record<string, unknown>> = {}): Identity {
   const chosen = (field: string): Fields => {
     const own = fields.values[field];

@@ -87,8 +87,7 @@ function sign(value: number | null, field: string, when: string): number | null 
 }
 
 /**
- * Converts a record without `schema_version` (any release before telemetry version 2) to a version 2 event: each field
- * comes from the first source that the record has. Missing used memory is the allocated memory.
+ * Converts a record without `schema_version` to version 2: each field from the first source that the record has.
  * @throws RecordProblem
  */
 export function legacyEvent(record: SourceRecord, defaultCollector: string): TelemetryEvent {

@@ -31,10 +31,7 @@ function lastTime(recording: Recording): number {
   return last;
 }
 
-/**
- * The recording of a dump with its error marked: the error's message where the events name only its kind, and a mark at
- * the end where the events lost it. Unchanged when the directory is not a dump.
- */
+/** A dump's recording with its error's message and a mark at the end where the events lost them; others unchanged. */
 export function withDumpedError(recording: Recording, directory: string): Recording {
   const metadata = metadataOf(directory);
   if (metadata === null) return recording;
@@ -47,9 +44,7 @@ export function withDumpedError(recording: Recording, directory: string): Record
   return { ...recording, marks };
 }
 
-/**
- * The dumps in a directory of Stormlog's flight recorder, oldest first by their names; empty when it is not one.
- */
+/** The dumps of a Stormlog flight recorder directory, oldest first by name; empty when it is not one. */
 export function dumpNames(directory: string): string[] {
   return readdirSync(directory, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && DUMP_NAME.test(entry.name))

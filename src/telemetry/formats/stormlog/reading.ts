@@ -1,9 +1,7 @@
 import { combinedTables } from "../../recording/common-clock.ts";
 import type { Column, Recording, SampleTable } from "../../recording/model.ts";
 
-/**
- * A table in Stormlog's terms: its columns for allocated, reserved and used memory, and the collector's name.
- */
+/** A table in Stormlog's terms: its columns for allocated, reserved and used memory, and the collector. */
 export interface StormlogTable {
   readonly table: SampleTable;
   readonly timeNs: Float64Array;
@@ -48,9 +46,7 @@ function heapTable(table: SampleTable, timeNs: Float64Array, allocated: Float64A
 /** A heap that was sampled for less than half of the run does not represent it. */
 const HEAP_SHARE = 0.5;
 
-/**
- * The heap's numbers, if a probe recorded them. Stormlog's CPU telemetry uses the resident set under all three names.
- */
+/** The heap's numbers if a probe recorded them; else the resident set for all three, as Stormlog's CPU telemetry. */
 function heapOf({ columns }: SampleTable): Float64Array | null {
   const { allocated, host, used } = columns;
   if (allocated === undefined || used !== undefined) return null;
@@ -116,10 +112,7 @@ function deviceTable(table: SampleTable, position: number): StormlogTable | null
   };
 }
 
-/**
- * The tables to export: those of devices, or of the host in a run without devices. Never both: Stormlog analyses the
- * samples of a rank as one series, in which host memory would look like wild jumps.
- */
+/** The tables to export: the devices', else the host's. Never both, because Stormlog analyses a rank as one series. */
 export function stormlogTables(recording: Recording): StormlogTable[] {
   const tables = combinedTables(recording.tables);
   const devices = tables

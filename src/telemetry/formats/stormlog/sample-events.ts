@@ -168,9 +168,8 @@ const byTime = (a: TelemetryEvent, b: TelemetryEvent) =>
   a.timestampNs < b.timestampNs ? -1 : a.timestampNs > b.timestampNs ? 1 : 0;
 
 /**
- * A recording as Stormlog telemetry of version 2: `start` events first, then samples at 10 Hz or slower with all
- * extremes, alerts and out-of-memory marks in order of time, `stop` events last. A recording without a wall clock
- * starts at 0. Empty when no table has both a clock and a known value.
+ * A recording as Stormlog telemetry of version 2: `start`, then samples at up to 10 Hz with all extremes, alerts and
+ * out-of-memory marks by time, then `stop`. Empty when no table has both a clock and a known value.
  */
 export function telemetryEvents(recording: Recording, options: EventOptions = {}): TelemetryEvent[] {
   const readings = stormlogTables(recording);

@@ -12,10 +12,8 @@ export function allRows(timeNs: Float64Array, main: Float64Array): number[] {
 }
 
 /**
- * Rows of a table to write as `sample` events: all of them when the source is at most as fast as 10 Hz, else the lowest
- * and the highest row of the first series in every window of two ticks, in order of time, so that there is one sample
- * per tick on average and no extreme is lost. Rows where any other series reaches its overall extremes are kept too.
- * `series[0]` decides. Rows where it is unknown are skipped.
+ * Rows to write as `sample` events: all up to 10 Hz, else the lowest and the highest row of `series[0]` in every window
+ * of two ticks, and the overall extremes of the other series. Rows where `series[0]` is unknown are skipped.
  */
 export function sampleRows(
   timeNs: Float64Array,

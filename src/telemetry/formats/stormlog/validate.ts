@@ -109,8 +109,7 @@ function checkCapabilities(fields: Fields, metadata: Readonly<Record<string, unk
 }
 
 /**
- * Validates a record of version 2, 3 or 4 and converts it to its canonical form. Checks run in Stormlog's order, so
- * that the first problem is the one that its loader reports.
+ * Converts a record of version 2, 3 or 4 to its canonical form, with checks in the order of Stormlog's loader.
  * @throws RecordProblem
  */
 function versionedEvent(record: SourceRecord): TelemetryEvent {
@@ -189,10 +188,7 @@ export interface RecordOptions {
   readonly legacyCollector?: string;
 }
 
-/**
- * Reads one telemetry record of any version.
- * @throws RecordProblem
- */
+/** @throws RecordProblem */
 export function eventOf(record: SourceRecord, options: RecordOptions = {}): TelemetryEvent {
   if (Object.hasOwn(record.values, "schema_version")) return versionedEvent(record);
   if (options.legacy === false) throw new RecordProblem("Legacy record conversion is disabled");
