@@ -128,7 +128,7 @@ describe.skipIf(!ready)("bench/gpu on the fakes, in small", () => {
     const recorded = resultOf(evidence, "gap/recorded");
     if (native !== null) {
       expect(at(recorded.recorded, 0)).toMatchObject({ attribution: "pid", job_peak_kind: "exact" });
-      expect(at(recorded.recorded, 0, "job_peak_bytes")).toBe(at(recorded.told, "checks", "accounting_peak_bytes"));
+      expect(at(recorded.recorded, 0, "job_peak_bytes")).toBe(at(recorded.expected, "checks", "accounting_peak_bytes"));
       // The probe as it is shipped, which may be older than the sources, reports when a context and a process group
       // began.
       if (existsSync(path.join(ROOT, "dist/probe/inject/_stormlog_probe/marks.py"))) {
@@ -164,7 +164,7 @@ describe.skipIf(!ready)("bench/gpu on the fakes, in small", () => {
     for (const mode of ["fraction", "caught", "whole"]) {
       const result = resultOf(evidence, mode);
       expect(result).toMatchObject({ exit_code: 4, verdict: "fail", evidence_complete: true, evidence_missing: [] });
-      expect(at(result.told, "requested_bytes")).toBe(at(result.program_said, "asked_bytes"));
+      expect(at(result.report, "requested_bytes")).toBe(at(result.program_report, "asked_bytes"));
     }
     const again = await part("oom", "--resume");
     expect(again.measurements).toEqual(evidence.measurements);
