@@ -180,7 +180,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     await leave("mac", "pass");
     const result = await merge({ expect: expect_, unjudged: "pass", "fail-on": "never" });
     expect(result, result.log).toMatchObject({ code: 6, outputs: { verdict: "unjudged", "exit-code": "6" } });
-    expect(said(result, "warning").join()).toContain("what is missing is no pass");
+    expect(said(result, "warning").join()).toContain("a missing leg is not a pass");
     expect(github.comments[0]?.body).toContain("2 of 3 legs");
     expect(github.comments[0]?.body).toContain("unjudged");
   });

@@ -148,7 +148,7 @@ describe("after the run of a fork", () => {
     stage.fork();
     left(claims());
     expect((await post()).outputs.verdict).toBe("fail");
-    expect(stage.comment).toContain("nobody with write permission has accepted");
+    expect(stage.comment).toContain("Ignored an acceptance by someone without write permission");
     expect(stage.comment).not.toContain("Accepted by");
   });
 

@@ -99,6 +99,6 @@ describe.skipIf(!existsSync("/usr/bin/python3"))("a round by stored baselines", 
     expect(code).toBe(1);
     const document: LabDocument = JSON.parse(stdout);
     expect(document.patterns).toMatchObject([{ outcome: "broken" }]);
-    expect(document.patterns[0]?.reason).toContain("there is no baseline store file:nowhere");
+    expect(document.patterns[0]?.reason).toContain("the baseline store file:nowhere does not exist");
   }, 120_000);
 });

@@ -14,7 +14,7 @@ const SILENT: LabNarrator = { begins: () => {}, baseline: () => {}, judging: () 
 function deviceless(): string {
   const program = path.join(directory(), "python");
   const script =
-    '#!/bin/sh\nif [ "$1" = -c ]; then echo torch; exit 0; fi\necho "loading"\necho "there is no such device" >&2\nexit 1\n';
+    '#!/bin/sh\nif [ "$1" = -c ]; then echo torch; exit 0; fi\necho "loading"\necho "no such device" >&2\nexit 1\n';
   writeFileSync(program, script);
   chmodSync(program, 0o755);
   return program;
@@ -68,7 +68,7 @@ describe("a round in which a pattern cannot be judged", () => {
       env: { STORMLOG_GATE_SESSION: "" },
     });
     expect(document.patterns.map(({ outcome }) => outcome)).toEqual([expect.any(String), "broken"]);
-    expect(document.patterns[1]?.reason).toMatch(/exited with status 1; nothing was stored: there is no such device$/);
+    expect(document.patterns[1]?.reason).toMatch(/exited with status 1; nothing was stored: no such device$/);
     expect(document.backend).toBe("cpu");
     expect(document.device_model).not.toBeNull();
     expect(sessionsIn(output, "node_cache")).toHaveLength(1);
@@ -79,7 +79,7 @@ describe("a round in which a pattern cannot be judged", () => {
     mkdirSync(path.join(output, "store"));
     const { patterns } = await round(["forward_hook"], output, SILENT, { baseline: "file:store" });
     expect(patterns).toMatchObject([{ outcome: "broken", fixed: { verdict: "error" }, leaky: { verdict: "error" } }]);
-    expect(patterns[0]?.reason).toMatch(/exited with status 1: there is no such device$/);
+    expect(patterns[0]?.reason).toMatch(/exited with status 1: no such device$/);
   }, 60_000);
 
   it("keeps the environment that PyTorch reported when a later program ended early", () => {
@@ -101,7 +101,7 @@ describe("a round in which a pattern cannot be judged", () => {
     const ended = run("run", "forward_hook", "--python", deviceless(), "--output", output);
     await expect(ended).rejects.toMatchObject({
       code: "LAB_SURPRISE",
-      message: expect.stringMatching(/forward_hook: could not be judged: .*there is no such device/),
+      message: expect.stringMatching(/forward_hook: could not be judged: .*no such device/),
       hint: expect.stringContaining("reason"),
     });
     await expect(ended).rejects.toMatchObject({ hint: expect.not.stringContaining("too small") });

@@ -108,7 +108,7 @@ describe("heads that moved, closed or never existed", () => {
     expect(stage.github.comments).toEqual([]);
     expect(posted.code).toBe(0);
     expect(posted.outputs["pull-request"]).toBe("");
-    expect([...posted.logs, ...posted.warnings].join()).toContain("There is no comment");
+    expect([...posted.logs, ...posted.warnings].join()).toContain("No comment was written");
     expect(posted.warnings).toHaveLength(odd ? 1 : 0);
   };
 
