@@ -45,7 +45,7 @@ describe("the corpus", () => {
     else expect(lowest(values.subarray(300)) - lowest(values.subarray(0, 100))).toBeGreaterThan(0.5 * growth);
   });
 
-  it("is the same for the same seed, and only leaking stories keep growing", () => {
+  it("is the same for the same seed, and only leaking programs keep growing", () => {
     const program = LEAKING.steady!;
     expect(runProgram(program, 80, seeded(5))).toEqual(runProgram(program, 80, seeded(5)));
     const risen = ({ allocated }: { allocated: Float64Array }) => allocated[79]! - allocated[40]!;

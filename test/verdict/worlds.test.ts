@@ -8,7 +8,7 @@ import { MIB } from "../../src/core/units.ts";
 const REPETITIONS = 400;
 type Pace = "one" | "asked";
 
-function stories(
+function outcomes(
   seed: number,
   draw: (random: () => number) => number,
   effect: number,
@@ -26,21 +26,21 @@ function stories(
   });
 }
 
-const red = (ends: ReturnType<typeof stories>) => ends.filter(({ judgement }) => judgement.verdict === "fail").length;
+const red = (ends: ReturnType<typeof outcomes>) => ends.filter(({ judgement }) => judgement.verdict === "fail").length;
 
 describe.each(NOISE_WORLDS)("peaks that vary like $name", ({ draw }) => {
   it("are never red without a change, and cost 1.36 runs at most", () => {
-    const ends = stories(41, draw, 1);
+    const ends = outcomes(41, draw, 1);
     expect(red(ends)).toBe(0);
     expect(ends.reduce((sum, end) => sum + end.candidateRuns + end.baseRuns, 0) / REPETITIONS).toBeLessThan(1.36);
   });
 
   it("are hardly ever red without a change where the base cannot be run", () => {
-    expect(red(stories(42, draw, 1, { base: false }))).toBeLessThanOrEqual(3);
+    expect(red(outcomes(42, draw, 1, { base: false }))).toBeLessThanOrEqual(3);
   });
 
   it.each(["one", "asked"] as const)("are red after a change of +5 %%, runs measured by %s", (pace) => {
-    expect(red(stories(43, draw, 1.05, { pace }))).toBeGreaterThanOrEqual(REPETITIONS - 4);
+    expect(red(outcomes(43, draw, 1.05, { pace }))).toBeGreaterThanOrEqual(REPETITIONS - 4);
   });
 });
 
