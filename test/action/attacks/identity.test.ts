@@ -68,14 +68,14 @@ describe("the pull request of a run", () => {
 
   it.each([
     ["another gate", { gateId: "other" }],
-    ["a leg", { leg: "linux" }],
+    ["another leg", { leg: "linux" }],
     ["a later attempt", { runAttempt: 9 }],
-  ] as const)("refuses a section that says it belongs to %s than its artifact", async (_what, overrides) => {
+  ] as const)("the report refuses a section labelled for %s", async (_what, overrides) => {
     stage.fork();
     leave(SECTION, sectionBytes({ ...overrides, report: sampleReport("pass") }));
     const posted = await stage.post();
     expect(posted.outputs.verdict).toBe("");
-    expect(posted.logs.join()).toMatch(/belongs to another gate, leg or attempt|attempt that has not been/);
+    expect(posted.logs.join()).toMatch(/labelled for another gate, leg or attempt|attempt that has not been/);
   });
 
   it("the report refuses a section of a future attempt", async () => {
