@@ -1,4 +1,4 @@
-"""What PyTorch's memory history costs on its real allocator: usage snapshot.py --folder DIR [--small].
+"""What PyTorch's memory history costs on its real allocator: usage snapshot.py --directory DIR [--small].
 
 Trains a little and keeps every step's activations, writes a snapshot at three moments, and prints times and sizes as one line of JSON.
 """
@@ -14,10 +14,10 @@ import torch
 from device import MIB, STANDIN, device
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--folder", required=True)
+parser.add_argument("--directory", required=True)
 parser.add_argument("--small", action="store_true")
 arguments = parser.parse_args()
-os.makedirs(arguments.folder, exist_ok=True)
+os.makedirs(arguments.directory, exist_ok=True)
 memory = torch.cuda.memory
 ENTRIES = 100_000
 gpu = device()
@@ -56,7 +56,7 @@ kept = []
 size = 2 * MIB // gpu.scale
 
 
-# Allocated here and not by the helper: the innermost line of one's own is what is named.
+# Allocated here and not by the helper: the the report names the innermost line of user code.
 def step():
     kept.append(gpu.hold(size) if STANDIN else torch.empty(size, dtype=torch.uint8, device="cuda"))
 
@@ -75,7 +75,7 @@ for moment in range(1, 4):
     began = time.perf_counter()
     found = memory._snapshot()
     taken = time.perf_counter() - began
-    name = os.path.join(arguments.folder, "snapshot_step%d.pickle" % (moment * per_moment))
+    name = os.path.join(arguments.directory, "snapshot_step%d.pickle" % (moment * per_moment))
     began = time.perf_counter()
     with open(name, "wb") as out:
         pickle.dump(found, out, protocol=4)
