@@ -96,7 +96,7 @@ describe("a round in which a pattern cannot be judged", () => {
     expect(environmentAfter(reported, row("node", "caught", plain))).toEqual(reported);
   });
 
-  it("says what to do about the reason, not about a leak that is too small", async () => {
+  it("suggests a remedy for the reason, not for a leak that is too small", async () => {
     const output = path.join(directory(), "two words");
     const ended = run("run", "forward_hook", "--python", deviceless(), "--output", output);
     await expect(ended).rejects.toMatchObject({
@@ -107,7 +107,7 @@ describe("a round in which a pattern cannot be judged", () => {
     await expect(ended).rejects.toMatchObject({ hint: expect.not.stringContaining("too small") });
   }, 60_000);
 
-  it("counts in the words of its table, and quotes the directory for a shell", async () => {
+  it("counts with the terms of its table, and quotes the directory for a shell", async () => {
     const output = path.join(directory(), "two words");
     const printed: string[] = [];
     await expect(
@@ -137,7 +137,7 @@ describe("a round that is interrupted", () => {
       if (baselineBegan || !text.includes("become the baseline")) return;
       baselineBegan = true;
       expect(onDisk(output)).toMatchObject({ patterns: [] });
-      // Handlers in a thread of a test runner hear no signal of the system.
+      // Handlers in a thread of a test runner receive no signals.
       process.emit("SIGHUP");
     };
     const { code, text, document } = await runWatched(print, "run", "node_cache", "--output", output);
@@ -161,7 +161,7 @@ describe("what is a surprise", () => {
   const of = (outcomes: Readonly<Record<string, LabOutcome>>, ...named: string[]): readonly string[] =>
     surprises(document(outcomes), CATALOGUE, named).map(({ name }) => name);
 
-  it("is a skipped pattern that was named, or a round of nothing but those", () => {
+  it("is a skipped pattern that was requested, or a round of such patterns alone", () => {
     expect(of({ node_cache: "caught", jax_pullbacks: "skipped" })).toEqual([]);
     expect(of({ node_cache: "caught", jax_pullbacks: "skipped" }, "node_cache", "jax_pullbacks")).toEqual([
       "jax_pullbacks",
