@@ -124,7 +124,7 @@ describe("init", () => {
     expect(init(["--runner", "a: b"]).code).toBe(2);
   });
 
-  it("init asks for pictures on the ref in a private repository", () => {
+  it("init configures pictures on the ref in a private repository", () => {
     const { stdout } = init(["--runner", "gpu", "--visibility", "private"]);
     expect(workflow("memory-gate.yml").jobs.report?.steps[0]?.with).toEqual({ image: "ref" });
     expect(stdout).not.toContain("unknown people");
