@@ -35,7 +35,7 @@ describe.each(NOISE_WORLDS)("peaks that vary like $name", ({ draw }) => {
     expect(ends.reduce((sum, end) => sum + end.candidateRuns + end.baseRuns, 0) / REPETITIONS).toBeLessThan(1.36);
   });
 
-  it("are hardly ever red without a change where the base cannot be run", () => {
+  it("are rarely red without a change where the base cannot be run", () => {
     expect(red(outcomes(42, draw, 1, { base: false }))).toBeLessThanOrEqual(3);
   });
 
@@ -45,7 +45,7 @@ describe.each(NOISE_WORLDS)("peaks that vary like $name", ({ draw }) => {
 });
 
 describe("sessions that differ by 1 %", () => {
-  /** Changes that change nothing, 200 for each way to collect a baseline, in a new session each. */
+  /** Changes without an effect, 200 for each way to collect a baseline, each in a new session. */
   const judgedEnds = (layouts: readonly (readonly [sessions: number, runs: number])[], base: boolean) => {
     const random = seeded(47);
     const run = (level: number) => peakOnly(Math.round(level * (1 + 0.002 * normal(random))));
@@ -62,7 +62,7 @@ describe("sessions that differ by 1 %", () => {
     );
   };
 
-  it("raise no red alarm, however the baseline was collected", () => {
+  it("raise no false alarm, however the baseline was collected", () => {
     const ends = judgedEnds(
       [
         [1, 10],
@@ -72,11 +72,11 @@ describe("sessions that differ by 1 %", () => {
       true,
     );
     expect(red(ends)).toBe(0);
-    // The offsets are there: many of these went as far as the base commit.
+    // The offsets have an effect: many of these needed the base commit.
     expect(ends.filter(({ baseRuns }) => baseRuns > 0).length).toBeGreaterThan(50);
   });
 
-  it("hardly raise one without the base either, once the baseline knows that they differ", () => {
+  it("rarely raise one without the base, once the baseline contains several sessions", () => {
     const ends = judgedEnds(
       [
         [5, 2],
