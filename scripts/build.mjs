@@ -7,7 +7,7 @@ import { build } from "esbuild";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
-/** Output name -> source. A part whose source does not exist (yet) is left out. */
+/** Output name -> source. An entry without a source file is left out. */
 const ENTRIES = {
   cli: "src/cli/main.ts",
   guard: "src/measure/guard/main.ts",
@@ -51,8 +51,8 @@ const START_BUDGET_BYTES = { own: 150_000, packages: 40_000 };
 const BANNER = "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);";
 
 /**
- * The toolkit's packages only define things when they are loaded, but do not say so. Said for them, what is not used of
- * one (its HTTP client, its tokens, its processes) is left out instead of being started by every step.
+ * The toolkit's packages have no side effects when loaded, but do not declare it. With the declaration,
+ * unused modules (HTTP client, tokens, processes) are left out instead of being loaded by every step.
  */
 const wholeOnlyWhenUsed = {
   name: "toolkit-without-side-effects",
@@ -60,7 +60,7 @@ const wholeOnlyWhenUsed = {
     const ofToolkit = /[\\/]node_modules[\\/]@actions[\\/]/;
     onResolve({ filter: /^(@actions\/|\.)/ }, async ({ path: name, pluginData, ...place }) => {
       const wanted = name.startsWith("@actions/") || ofToolkit.test(place.importer);
-      // What is resolved below comes by here once more.
+      // The resolution below calls this hook again.
       if (!wanted || pluginData === wholeOnlyWhenUsed) return undefined;
       const found = await resolve(name, { ...place, pluginData: wholeOnlyWhenUsed });
       return found.errors.length > 0 ? found : { ...found, sideEffects: false };
@@ -106,7 +106,7 @@ function licences(metafile) {
       if (directory !== null) directories.add(directory);
     }
   }
-  // Many small packages share one text word for word: it stands once, under all their names.
+  // Many small packages share one text: it is written once, under all their names.
   const packages = new Map();
   for (const directory of directories) {
     const manifest = JSON.parse(readFileSync(path.join(root, directory, "package.json"), "utf8"));
@@ -195,7 +195,7 @@ export async function buildInto(outdir, entries = ENTRIES) {
     legalComments: "none",
     chunkNames: "chunks/[name]-[hash]",
     banner: { js: BANNER },
-    // sql.js asks where its module lies, to look for a file that it is given.
+    // sql.js looks for its module's directory, to find a file that it receives directly.
     define: { "process.env.NODE_ENV": '"production"', __dirname: '"."' },
     metafile: true,
     logLevel: "warning",

@@ -32,7 +32,7 @@ try {
     else if (!there.equals(bytes)) problems.push(`different  dist/${name}`);
   }
   for (const name of actual.keys()) if (!expected.has(name)) problems.push(`left over  dist/${name}`);
-  // Built by another compiler on another machine: what can be said is whether they are what was recorded.
+  // Built by another compiler on another machine: only their recorded sums can be checked.
   for (const problem of prebuildProblems(path.join(committed, KEPT), ["linux-x64", "linux-arm64"])) {
     problems.push(`prebuild   dist/${KEPT}/${problem} (npm run build:native)`);
   }

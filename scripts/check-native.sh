@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the shipped native files: right machine type, no glibc newer than 2.28 asked for (2.17 by what is loaded into
+# Checks the shipped native files: right machine type, no glibc newer than 2.28 required (2.17 in files loaded into
 # measured programs), under 400 kB, sums as written down. Needs binutils (readelf reads every machine type).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../dist/prebuilds"
@@ -10,9 +10,9 @@ failed=0
 problem() { echo "check-native: $1" >&2; failed=1; }
 
 for platform in linux-x64:X86-64 linux-arm64:AArch64; do
-  folder=${platform%%:*}
+  directory=${platform%%:*}
   machine=${platform##*:}
-  for file in "$folder/sampler.node" "$folder/launcher" "$folder/libstormlog_heap.so"; do
+  for file in "$directory/sampler.node" "$directory/launcher" "$directory/libstormlog_heap.so"; do
     [ -f "$file" ] || { problem "$file is missing"; continue; }
     readelf -h "$file" | grep -q "Machine:.*$machine" || problem "$file is not a file for $machine"
     case "$file" in *libstormlog_heap.so) newest_allowed=2.17 ;; *) newest_allowed=2.28 ;; esac
@@ -23,7 +23,7 @@ for platform in linux-x64:X86-64 linux-arm64:AArch64; do
       problem "$file needs glibc $newest, newer than $newest_allowed"
     needed=$(readelf -d "$file" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | tr '\n' ' ')
     case " $needed" in *stdc++* | *gcc_s*) problem "$file needs a C++ run-time library: $needed" ;; esac
-    # What the addon asks of its surroundings beyond the C library must be Node's interface and nothing else.
+    # Beyond the C library the addon may require Node's interface only.
     if [ "${file##*/}" = sampler.node ]; then
       foreign=$(readelf --dyn-syms -W "$file" | awk '$7 == "UND" && $5 != "WEAK" && $8 != "" { print $8 }' | grep -vE '@|^napi_|^node_api_' || true)
       [ -z "$foreign" ] || problem "$file needs symbols that no library provides: $foreign"

@@ -1,5 +1,5 @@
 /**
- * Mutates memory snapshots and reads them: whatever comes out, it is a snapshot or a GateError, in at most a second a
+ * Mutates memory snapshots and reads them: each must end in a snapshot or a GateError, in at most a second per
  * MB, in memory bounded by the file's size. Usage: npx tsx scripts/fuzz-snapshot.ts [--small N] [--large N] [--seed S]
  * [--nightly] (ten times as many). What fails is written to `fuzz-failure.pickle` in the directory for temporary files.
  */
@@ -39,7 +39,7 @@ const status = (key: string): number => {
   return Number(match?.[1] ?? Number.NaN) * 1024;
 };
 
-/** Bytes by which the resident set rose while `work` ran; NaN where the system cannot tell. */
+/** Bytes by which the resident set rose while `work` ran; NaN where the system does not report it. */
 function rise(work: () => void): number {
   if (process.platform !== "linux") {
     work();
@@ -59,7 +59,7 @@ function fail(bytes: Uint8Array, what: string): never {
   process.exit(1);
 }
 
-/** Processor milliseconds of `work`: what the clock shows where nothing else runs. */
+/** Processor milliseconds of `work`: equal to wall time on an idle machine. */
 function cost(work: () => void): number {
   const before = process.cpuUsage();
   work();

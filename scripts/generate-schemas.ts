@@ -1,4 +1,4 @@
-// Writes schema/: the published JSON Schemas, made from the validators that the programme itself uses, so that the two
+// Writes schema/: the published JSON Schemas, made from the validators that the program uses, so that the two
 // cannot differ. `npm run schemas` writes; a test compares what is committed with a fresh result.
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -31,7 +31,7 @@ const GateReportSchema = v.strictObject({
   payload: PayloadSchema,
 });
 
-/** File name without `.schema.json` -> what is published under it. */
+/** File name without `.schema.json` -> its schema. */
 const PUBLISHED: Readonly<Record<string, Published>> = {
   config: {
     title: "stormlog.config/1",
@@ -121,12 +121,12 @@ function isTuple(schema: { readonly type: string }): schema is AnyTuple {
   return schema.type === "tuple";
 }
 
-/** The converter does not say how many items a tuple has. */
+/** The converter omits the number of items of a tuple. */
 function tupleSchema({ items }: AnyTuple): JsonSchema {
   return { type: "array", prefixItems: items.map(bodyOf), items: false, minItems: items.length };
 }
 
-/** The converter knows records with free keys only; what keys may be is said in `propertyNames`. */
+/** The converter supports records with free keys only; `propertyNames` restricts the keys. */
 function recordSchema({ key, value }: AnyRecord): JsonSchema {
   return { type: "object", propertyNames: bodyOf(key), additionalProperties: bodyOf(value) };
 }

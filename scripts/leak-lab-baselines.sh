@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Measures the leak lab's baselines for this environment and adds them to baselines/, as sessions of their own: with
-# three sessions or more the records also know how far sessions differ, and with twenty runs a breach takes fewer runs
-# to confirm.
+# Measures the leak lab's baselines for this environment and adds them to baselines/, as separate sessions: with
+# three sessions or more the records also contain the spread between sessions, and with twenty runs a breach
+# takes fewer runs to confirm.
 #
 #   bash scripts/leak-lab-baselines.sh [SESSIONS [RUNS]]        (default 4 sessions of 5 runs)
 #

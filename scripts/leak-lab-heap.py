@@ -1,4 +1,4 @@
-"""What a pattern of the leak lab adds to the heap with every step, read by mallinfo2 itself: no gate, no probe, no statistics.
+"""What a pattern of the leak lab adds to the heap with every step, read by mallinfo2: no gate, no probe, no statistics.
 
     python scripts/leak-lab-heap.py PATTERN leaky|fixed [STEPS]
 
@@ -30,7 +30,7 @@ LIBC.mallinfo2.restype = Information
 
 
 def heap():
-    """Bytes in use, in arenas and in maps of their own."""
+    """Bytes in use, in arenas and in separate mappings."""
     now = LIBC.mallinfo2()
     return now.uordblks + now.hblkhd
 

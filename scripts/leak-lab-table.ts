@@ -72,7 +72,7 @@ interface HeapLine {
   readonly heap_bytes_per_step: number;
 }
 
-/** With its sign: what was freed is less than nothing. */
+/** With its sign: freed memory is negative. */
 function growth(bytes: number | undefined): string {
   if (bytes === undefined) return "–";
   return bytes < 0 ? `−${formatBytes(-bytes)}` : formatBytes(bytes);

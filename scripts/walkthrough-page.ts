@@ -12,7 +12,7 @@ export function pageSteps(page: string): readonly PageStep[] {
 }
 
 /**
- * The page with other outputs in the places of the old ones.
+ * The page with its outputs replaced.
  * @param outputs one for each step, in order
  */
 export function withOutputs(page: string, outputs: readonly string[]): string {

@@ -1,6 +1,6 @@
 // Runs the commands of docs/walkthrough.md in a fresh directory and prints what they print.
 //
-//   npx tsx scripts/walkthrough.ts             only look
+//   npx tsx scripts/walkthrough.ts             only print
 //   npx tsx scripts/walkthrough.ts --write     and put it into the page, with the picture of the leak
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";

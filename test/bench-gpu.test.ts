@@ -128,7 +128,7 @@ describe.skipIf(!ready)("bench/gpu on the fakes, in small", () => {
     const recorded = resultOf(evidence, "gap/recorded");
     if (native !== null) {
       expect(at(recorded.recorded, 0)).toMatchObject({ attribution: "pid", job_peak_kind: "exact" });
-      expect(at(recorded.recorded, 0, "job_peak_bytes")).toBe(at(recorded.told, "checks", "accounting_peak_bytes"));
+      expect(at(recorded.recorded, 0, "job_peak_bytes")).toBe(at(recorded.expected, "checks", "accounting_peak_bytes"));
       // The probe as it is shipped, which may be older than the sources, reports when a context and a process group
       // began.
       if (existsSync(path.join(ROOT, "dist/probe/inject/_stormlog_probe/marks.py"))) {
@@ -159,18 +159,18 @@ describe.skipIf(!ready)("bench/gpu on the fakes, in small", () => {
     180_000,
   );
 
-  it("oom: finds the evidence of each way to run out of memory, and goes on where a call left off", async () => {
+  it("oom: finds the evidence of each out-of-memory mode, and resumes after a call that ended early", async () => {
     const evidence = await part("oom");
     for (const mode of ["fraction", "caught", "whole"]) {
       const result = resultOf(evidence, mode);
       expect(result).toMatchObject({ exit_code: 4, verdict: "fail", evidence_complete: true, evidence_missing: [] });
-      expect(at(result.told, "requested_bytes")).toBe(at(result.program_said, "asked_bytes"));
+      expect(at(result.report, "requested_bytes")).toBe(at(result.program_report, "asked_bytes"));
     }
     const again = await part("oom", "--resume");
     expect(again.measurements).toEqual(evidence.measurements);
   }, 120_000);
 
-  it("measures nothing without time, says so, and refuses to go on with another machine's document", async () => {
+  it("measures nothing without time, and refuses to resume another machine's document", async () => {
     const directory = path.join(out, "short");
     const args = [
       "--part",
@@ -199,11 +199,11 @@ describe.skipIf(!ready)("bench/gpu on the fakes, in small", () => {
   }, 60_000);
 });
 
-describe.skipIf(!ready)("bench/gpu where there is nothing but the repository", () => {
+describe.skipIf(!ready)("bench/gpu with the repository alone", () => {
   const directory = ready ? mkdtempSync(path.join(tmpdir(), "gate-bench-gpu-bare-")) : "";
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  it("imports nothing but Node and its own files", () => {
+  it("imports only Node and its own files", () => {
     const own = path.join(ROOT, "bench", "gpu");
     for (const name of readdirSync(own).filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))) {
       const from = [...readFileSync(path.join(own, name), "utf8").matchAll(/from "([^"]+)"/g)].map(
@@ -226,7 +226,7 @@ describe.skipIf(!ready)("bench/gpu where there is nothing but the repository", (
     60_000,
   );
 
-  it("says in one line what is missing", async () => {
+  it("reports in one line what is missing", async () => {
     const none = await script(
       [
         "--part",

@@ -27,7 +27,7 @@ function validator(name: string): ValidateFunction {
   return made;
 }
 
-/** What the published schema has against a document; empty = nothing. */
+/** Errors of a document under the published schema; empty = valid. */
 function problems(name: string, document: unknown): readonly string[] {
   const validate = validator(name);
   validate(document);
@@ -36,7 +36,7 @@ function problems(name: string, document: unknown): readonly string[] {
   );
 }
 
-/** A workload that holds memory for a moment, quick enough to be measured five times in a test. */
+/** A workload that holds memory briefly, quick enough to be measured five times in a test. */
 const WORKLOAD = `
 const kept = [];
 for (let step = 0; step < 6; step += 1) {

@@ -14,7 +14,7 @@ const sources = readdirSync(path.join(root, "src"), { recursive: true, encoding:
 const CHOOSES_CODES =
   /(?:gate\/run-ending|measure\/start-failure|measure\/run-directory|report\/bundle-files|gate\/merge-\w+)\.ts$/;
 
-/** Error codes: the first argument of what makes errors, and words of their form where they are chosen. */
+/** Error codes: the first argument of what makes errors, and literals of their form where they are chosen. */
 function codes(): readonly string[] {
   const found = sources.flatMap(({ name, text }) => {
     const made = [...text.matchAll(/\b(?:GateError|usageError|invalidInput)\(\s*"([A-Z][A-Z0-9_]+)"/g)];
@@ -38,7 +38,7 @@ describe("the page of troubles", () => {
     expect(attempts.filter((what) => !page.includes(`Could not ${what}`))).toEqual([]);
   });
 
-  it("has the words of every reason an upload fails for", () => {
+  it("has the text of every reason for a failed upload", () => {
     const { text } = sources.find(({ name }) => name.endsWith("github/artifacts/upload-failure.ts")) ?? { text: "" };
     const reasons = [...text.matchAll(/=>\s*["`]([a-z][^("`$.]+)/gi)].map(([, words = ""]) => words.trim());
     expect(reasons.length).toBeGreaterThan(8);
@@ -51,7 +51,7 @@ describe("the page of troubles", () => {
 });
 
 describe("the page of permissions", () => {
-  it("has every permission that a warning asks for", () => {
+  it("has every permission that a warning requests", () => {
     const permissions = readFileSync(path.join(root, "docs/permissions.md"), "utf8");
     const asked = new Set(
       sources.flatMap(({ text }) =>

@@ -37,7 +37,7 @@ describe("the allocator model", () => {
 });
 
 describe("the corpus", () => {
-  it.each(LEAK_SHAPES)("puts in what it says: %s", (shape) => {
+  it.each(LEAK_SHAPES)("injects the stated growth: %s", (shape) => {
     const { values, growth } = injection(shape, 400, 100 * MIB, seeded(3));
     expect(growth).toBe(100 * MIB);
     const lowest = (part: Float64Array) => Math.min(...part);
@@ -45,7 +45,7 @@ describe("the corpus", () => {
     else expect(lowest(values.subarray(300)) - lowest(values.subarray(0, 100))).toBeGreaterThan(0.5 * growth);
   });
 
-  it("is the same for the same seed, and only leaking stories keep growing", () => {
+  it("is the same for the same seed, and only leaking programs keep growing", () => {
     const program = LEAKING.steady!;
     expect(runProgram(program, 80, seeded(5))).toEqual(runProgram(program, 80, seeded(5)));
     const risen = ({ allocated }: { allocated: Float64Array }) => allocated[79]! - allocated[40]!;
@@ -55,7 +55,7 @@ describe("the corpus", () => {
   });
 });
 
-describe("the yardsticks", () => {
+describe("the reference values", () => {
   it("are the known ones: Wilson's interval and the Cramér–Rao bound", () => {
     expect(wilsonInterval({ hits: 0, tries: 448 })[1]).toBeCloseTo(0.0085, 4);
     expect(leastGrowth(300, 0)).toBeCloseTo(0.72, 2);

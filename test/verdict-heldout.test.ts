@@ -21,7 +21,7 @@ describe("the held-out caching allocator", () => {
     expect(quantum(100 * MIB + 1)[1]).toBe(102);
   });
 
-  it("never loses or doubles a byte, keeps what is freed, and gives all of it back when asked", () => {
+  it("never loses or doubles a byte, keeps what is freed, and returns all of it on request", () => {
     const draw = new Draw(7);
     const allocator = new CachingAllocator();
     const live: ReturnType<CachingAllocator["alloc"]>[] = [];
@@ -60,7 +60,7 @@ describe("held-out recordings", () => {
     expect(columns(1)).not.toEqual(columns(2));
   });
 
-  it.each(FAMILIES.map((family) => [family.name, family] as const))("of %s hold what they say", (_, family) => {
+  it.each(FAMILIES.map((family) => [family.name, family] as const))("of %s have the stated properties", (_, family) => {
     for (let index = 0; index < 3; index++) {
       const one = heldOutCase(SEEDS.tuning, family, index);
       const answer = answered(one);

@@ -35,7 +35,7 @@ class Sink {
   }
 }
 
-/** The recording as a table of text: eight ranks whose rows interleave, as one logger writes them. */
+/** The recording as a text table: eight ranks whose rows interleave, as one logger writes them. */
 function writeCsv(path: string, values: number): void {
   const { tables } = benchRecording(values);
   const sink = new Sink(path);
@@ -53,8 +53,8 @@ function writeCsv(path: string, values: number): void {
 }
 
 /**
- * The sampler's own file: the process tree at every tick and eight devices, four values a record. A device has `used`,
- * `total`, `free` and the driver's own part.
+ * The record file: the process tree at every tick and eight devices, four values a record. A device has `used`,
+ * `total`, `free` and the driver's reserve.
  */
 function writeRecords(path: string, values: number): void {
   const period = 5_000_000;

@@ -15,7 +15,7 @@ function child(script: string, ...args: readonly string[]): string {
   return result.stdout;
 }
 
-/** Writes a recording of about `values` values as a file, reads and analyses it, and takes the file away again. */
+/** Writes a recording of about `values` values as a file, reads and analyses it, and deletes the file. */
 export function fromFile(format: FileFormat, values: number): FormatResult {
   const directory = mkdtempSync(path.join(tmpdir(), "stormlog-gate-bench-"));
   try {

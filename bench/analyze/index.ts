@@ -13,7 +13,7 @@ import { type FormatResult, fromFile } from "./from-files.ts";
 import type { OneResult } from "./one.ts";
 
 /**
- * Processor seconds that ten million values may take, from a cold start: what the clock shows where nothing else runs.
+ * Processor seconds that ten million values may take, from a cold start: equal to wall time on an idle machine.
  */
 const LIMIT_S = 1;
 const LIMIT_AT = 1e7;

@@ -1,5 +1,5 @@
 /**
- * One analysis in a process of its own, so that nothing before it is warm and its memory is its own. Prints one line of
+ * One analysis in a separate process, so that caches are cold and its memory is measured alone. Prints one line of
  * JSON.
  */
 import { analyze } from "../../src/analysis/analyze.ts";

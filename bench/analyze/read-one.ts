@@ -1,4 +1,4 @@
-/** Reads one file and analyses it, in a process of its own, so that its memory is its own. Prints one line of JSON. */
+/** Reads one file and analyses it, in a separate process to measure its memory alone. Prints one line of JSON. */
 import { statSync } from "node:fs";
 import { analyze } from "../../src/analysis/analyze.ts";
 import { readTelemetry } from "../../src/telemetry/read.ts";

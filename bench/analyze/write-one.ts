@@ -1,4 +1,4 @@
-/** Writes one file of the bench in a process of its own: FORMAT PATH VALUES. */
+/** Writes one file of the bench in a separate process: FORMAT PATH VALUES. */
 import { FILE_FORMATS, writeBenchFile } from "./files.ts";
 
 const [word, path = "", values] = process.argv.slice(2);

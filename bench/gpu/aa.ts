@@ -86,7 +86,7 @@ function* draws(seed: number): Generator<number, never> {
   }
 }
 
-/** Whether the verdict engine sees a difference between runs among which there is none. */
+/** Whether the verdict engine reports a difference between runs of the same code. */
 async function judgeDraws(machine: Machine, evidence: Evidence): Promise<JsonObject> {
   const documents = results(evidence, "run/").map(
     ({ result }) => result.measurements as unknown as { fingerprint?: unknown; runs: Run[] },

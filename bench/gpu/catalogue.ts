@@ -61,7 +61,7 @@ export interface LeakyRun {
   readonly keep: string | null;
 }
 
-/** The leaky state under the gate, and whether the line it names first is one of the leak's. */
+/** The leaky state under the gate, and whether the first line in the report is one of the leak's. */
 export async function leakyRun(machine: Machine, run: LeakyRun): Promise<JsonObject> {
   const { evidence, settings, pattern, options, env, keep } = run;
   // A confirmation, and the repetition that names the line; in small neither.

@@ -126,7 +126,7 @@ async function polledStorm(machine: Machine, { stormRounds, stormS }: Sizes): Pr
           us_per_pair: median(ones.map(({ us }) => us)),
           p99_us: median(ones.map(({ p99 }) => p99)),
           calls: median(ones.map(({ calls }) => calls)),
-          /** Part of the time in which the poller was inside NVML. */
+          /** Share of the time that the poller spent inside NVML. */
           inside_nvml: median(ones.map(({ busy }) => busy / stormS)),
           ratio: ratioInterval(ones.map(({ us }, i) => us / none[i]!.us)),
         },
@@ -154,7 +154,7 @@ export function costSummary(evidence: Evidence): JsonObject {
     .map(([, arms]) => arms.gate!.high);
   return {
     limit_step_ratio: LIMIT_STEP_RATIO,
-    /** Null as long as an interval is wanting. */
+    /** Null until every interval is known. */
     within_limit: ends.length === 0 || ends.includes(null) ? null : ends.every((end) => end! <= LIMIT_STEP_RATIO),
     steps,
   } as unknown as JsonObject;

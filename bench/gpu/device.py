@@ -1,4 +1,4 @@
-"""One face for PyTorch's CUDA memory and for the stand-in of the tests, which only keeps books: bytes held, bytes reserved, and, for
+"""One face for PyTorch's CUDA memory and for the stand-in of the tests, which only counts: bytes held, bytes reserved, and, for
 the fake NVML, what a driver would see of the process.
 """
 
@@ -37,7 +37,7 @@ class Real:
         return torch.cuda.max_memory_reserved()
 
     def libraries(self):
-        """cuBLAS and cuDNN, as a first step loads them."""
+        """cuBLAS and cuDNN, as loaded by a first step."""
         matrix = torch.randn(512, 512, device="cuda")
         (matrix @ matrix).sum().item()
         layer = torch.nn.Conv2d(8, 8, 3).cuda()
@@ -45,7 +45,7 @@ class Real:
         torch.cuda.synchronize()
 
     def communicator(self):
-        """NCCL with a world of one, or the reason why not."""
+        """NCCL with a world size of one, or the reason why it is not available."""
         if not torch.distributed.is_available() or not torch.distributed.is_nccl_available():
             return "this PyTorch has no NCCL"
         store = torch.distributed.HashStore() if hasattr(torch.distributed, "HashStore") else None

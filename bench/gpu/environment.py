@@ -1,4 +1,4 @@
-"""Facts of the machine as one line of JSON: versions and the device, as PyTorch and NVML tell them."""
+"""Facts of the machine as one line of JSON: versions and the device, as PyTorch and NVML report them."""
 
 import json
 import platform

@@ -34,7 +34,7 @@ export const SCHEMA = "stormlog.gpu-evidence/1";
 /** One part's JSON: README.md describes it. */
 export interface Evidence {
   readonly schema: typeof SCHEMA;
-  /** False when a fake library or a stand-in of the framework took part: then nothing in it is evidence of hardware. */
+  /** False when a fake library or a stand-in of the framework was used: not evidence about hardware. */
   readonly hardware: boolean;
   readonly part: Part;
   /** Everything planned was measured, or cannot be on this machine. */
@@ -51,7 +51,7 @@ export interface Evidence {
   readonly recordings: KeptRecording[];
 }
 
-/** Facts whose change makes two calls two machines. */
+/** Facts that identify the machine: when one differs, two calls ran on different machines. */
 const SAME = ["gpu", "driver", "torch", "gate"] as const;
 
 export class UsageError extends Error {}
@@ -61,7 +61,7 @@ export function evidenceFile(directory: string, part: Part): string {
 }
 
 /**
- * The part's document: a new one, or with `resume` the one that lies there, which must be of this machine and these
+ * The part's document: a new one, or with `resume` the existing one, which must be of this machine and these
  * settings.
  */
 export function openEvidence(

@@ -1,4 +1,4 @@
-"""What a process holds on its device besides what PyTorch reserved, stage by stage, as the driver and the allocator tell it.
+"""What a process holds on its device besides what PyTorch reserved, stage by stage, as the driver and the allocator report it.
 
 usage: gap.py [--small] [--slow] [--output FILE]; prints {"stages": [...], "accounting": ..., "checks": {...}} as one line.
 """
@@ -68,7 +68,7 @@ checks = {
     "process_grew_bytes": None if None in (after["process_bytes"], before["process_bytes"]) else after["process_bytes"] - before["process_bytes"],
     "device_grew_bytes": after["device_bytes"] - before["device_bytes"],
 }
-# A peak so short that no sampler sees it: only the driver's own mark can.
+# A peak so short that no sampler sees it: only the driver's high-water mark does.
 spike_bytes = 4096 * MIB // gpu.scale
 spike = gpu.hold(spike_bytes)
 if arguments.slow:
@@ -87,7 +87,7 @@ checks.update({
 
 raw = None
 if not STANDIN:
-    # Memory that another library takes past PyTorch.
+    # Memory that another library allocates outside PyTorch.
     pointer = ctypes.c_uint64()
     code = ctypes.CDLL("libcuda.so.1").cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(512 * MIB))
     raw = {"asked_bytes": 512 * MIB, "code": code}

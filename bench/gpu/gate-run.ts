@@ -15,7 +15,7 @@ export interface GateRun {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** Gates a command with `run --json` and says in short what came out; `use` sees the bundle before it goes. */
+/** Gates a command with `run --json` and summarises the result; `use` reads the bundle before it is deleted. */
 export async function gateRun(
   machine: Machine,
   { evidence, keep, options, command, timeoutS, env = machine.env }: GateRun,
@@ -41,7 +41,7 @@ export async function gateRun(
   }
 }
 
-/** The last line that the command printed: what it says of its own work. */
+/** The last line that the command printed: its own report. */
 function outputOf(directory: string): string {
   const file = path.join(directory, "output.log");
   return existsSync(file) ? (readFileSync(file, "utf8").trim().split("\n").at(-1) ?? "").slice(0, 300) : "";

@@ -1,6 +1,6 @@
 /**
  * One part of what can only be measured on a machine with an NVIDIA GPU. Run through run.sh, which finds Node and
- * Python. Imports nothing but Node and files beside it: that machine has no packages and no network.
+ * Python. Imports only Node and files of this directory: that machine has no packages and no network.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,11 +25,11 @@ import { oomSummary, oomTasks } from "./oom.ts";
 import { endAll } from "./processes.ts";
 import { runTasks, type Task } from "./tasks.ts";
 
-/** A call's own deadline: machines with a GPU are lent for a while. */
+/** Deadline of one call: GPU machines are often available for a limited time only. */
 const MINUTES = 8;
-/** Beyond the deadline, when a measurement takes longer than was thought, the call ends with what is saved. */
+/** Beyond the deadline, when a measurement takes longer than estimated, the call ends with what is saved. */
 const GRACE_S = 20;
-/** Of a pattern's run in small. */
+/** Of a pattern's run in small mode. */
 const STEPS_SMALL = 30;
 
 const { values } = parseArgs({
@@ -84,7 +84,7 @@ async function planOf(part: Part, machine: Machine): Promise<Plan> {
   }
 }
 
-/** Environment without what an outer gate or a developer set, which would change what is measured. */
+/** Environment without the variables of an outer gate or a developer, which would change the measurement. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^(STORMLOG_GATE_|PYTORCH_|GITHUB_|FAKE_)/.test(name));
   return { ...Object.fromEntries(kept), NO_COLOR: "1", PYTHONUNBUFFERED: "1" };

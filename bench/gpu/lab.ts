@@ -51,9 +51,9 @@ export function labTasks(
   return tasks;
 }
 
-/** What the recording says the gap is made of, beside what the process itself saw at the same moments. */
+/** The gap's components in the recording, beside those that the process itself observed at the same times. */
 async function recordedGap(machine: Machine, evidence: Evidence): Promise<JsonObject> {
-  const expected = path.join(machine.work, "gap-told.json");
+  const expected = path.join(machine.work, "gap-expected.json");
   const result = await gateRun(machine, {
     evidence,
     keep: "gap",
@@ -72,7 +72,7 @@ async function recordedGap(machine: Machine, evidence: Evidence): Promise<JsonOb
   return {
     recorded: result.devices ?? null,
     series: result.series ?? null,
-    told: JSON.parse(readFileSync(expected, "utf8")) as JsonObject,
+    expected: JSON.parse(readFileSync(expected, "utf8")) as JsonObject,
   };
 }
 

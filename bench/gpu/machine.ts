@@ -7,22 +7,22 @@ import { type Ended, run } from "./processes.ts";
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const OWN = fileURLToPath(new URL(".", import.meta.url));
 
-/** What every measurement needs to know of where it runs. */
+/** What every measurement needs from its machine. */
 export interface Machine {
   readonly python: string;
   /** The bundled command line. */
   readonly cli: string;
   /** Without the gate's own variables; with the fake library's where it is used. */
   readonly env: NodeJS.ProcessEnv;
-  /** In small, on a fake NVML and without a GPU. */
+  /** Small mode: a fake NVML and no GPU. */
   readonly fake: boolean;
   /** In which PyTorch is a stand-in with CUDA; the same as `env` on hardware. */
   readonly cudaEnv: NodeJS.ProcessEnv;
   /** Of the command lines of training jobs: cuda, or cpu with fakes. */
   readonly device: "cuda" | "cpu";
-  /** Temporary; gone at the end. */
+  /** Temporary; deleted at the end. */
   readonly work: string;
-  /** Where the documents go. */
+  /** Output directory of the documents. */
   readonly out: string;
 }
 
@@ -51,7 +51,7 @@ export function gate(
   return run(process.execPath, [machine.cli, ...args], { env, cwd: machine.work, timeoutMs: timeoutS * 1e3 });
 }
 
-/** What the documents say of the machine. Throws when the gate's command line does not run. */
+/** The machine's facts in the documents. Throws when the gate's command line does not run. */
 export async function environment(machine: Machine): Promise<JsonObject> {
   const facts = await python(machine, "environment.py", [], { timeoutS: 120 });
   const version = await gate(machine, ["--version"], { timeoutS: 30 });

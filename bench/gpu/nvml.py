@@ -45,7 +45,7 @@ class Nvml:
         self.handle = ctypes.c_void_p()
         self.check("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(self.handle))
         self.v1, self.v2 = MemoryV1(), MemoryV2()
-        # The header's macro: size and version in one word.
+        # The header's macro: size and version in one integer.
         self.v2.version = ctypes.sizeof(MemoryV2) | 2 << 24
         self.processes = (Process * PROCESSES)()
         self.count = ctypes.c_uint()
@@ -86,20 +86,20 @@ class Nvml:
         for one in self.processes[: self.count.value]:
             used = None if one.used == UNKNOWN_BYTES else one.used
             before = found.get(one.pid)
-            # One process may stand there twice; the lists overlap, so that the larger one counts.
+            # A process may be listed twice, since the lists overlap: the larger value counts.
             found[one.pid] = used if before is None else max(before, used or 0)
         return found
 
     def own_used(self):
-        """What the driver says this process holds; None when it does not say."""
+        """Memory of this process by the driver's account; None when the driver does not report it."""
         found = self.list()
         if os.getpid() in found:
             return found[os.getpid()]
-        # In a pid namespace of its own the only entry can only be this one.
+        # In a separate pid namespace the only entry must be this process.
         return next(iter(found.values())) if len(found) == 1 else None
 
     def accounting_peak(self, pid):
-        """The driver's own mark, or None: not switched on, not known, or 0, which in containers says nothing."""
+        """The driver's high-water mark, or None: disabled, unknown, or 0, which has no meaning in containers."""
         out = Accounting()
         try:
             self.check("nvmlDeviceGetAccountingStats", self.handle, ctypes.c_uint(pid), ctypes.byref(out))

@@ -90,7 +90,7 @@ try:
     nvml.check("nvmlDeviceRegisterEvents", handle, ctypes.c_uint64(0x8 | 0x2), events)
     waiting = "nvmlEventSetWait_v2" if nvml.has("nvmlEventSetWait_v2") else "nvmlEventSetWait"
     wait = getattr(nvml.library, waiting)
-    # Nothing has happened: the answer is "timed out", at once.
+    # No event is pending: the call returns "timed out" at once.
     functions["events_wait_0"] = measure(lambda: 0 if wait(events, byref(event), ctypes.c_uint(0)) in (0, TIMEOUT) else 1)
 except NvmlError as error:
     functions["events_wait_0"] = {"missing": str(error)}

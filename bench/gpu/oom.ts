@@ -49,13 +49,13 @@ function evidenceOf(run: string): JsonObject {
   return {
     evidence_missing: missing,
     evidence_complete: missing.length === 0,
-    told: (document ?? null) as JsonObject | null,
-    program_said: existsSync(output) ? itsOwnWords(readFileSync(output, "utf8")) : null,
+    report: (document ?? null) as JsonObject | null,
+    program_report: existsSync(output) ? lastReport(readFileSync(output, "utf8")) : null,
     exit: (at(JSON.parse(readFileSync(path.join(run, "recording.json"), "utf8")), "exit") ?? null) as JsonObject | null,
   };
 }
 
-function itsOwnWords(output: string): JsonObject | null {
+function lastReport(output: string): JsonObject | null {
   const line = output.split("\n").find((one) => one.startsWith('{"held_bytes"'));
   return line === undefined ? null : (JSON.parse(line) as JsonObject);
 }

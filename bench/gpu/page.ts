@@ -1,5 +1,5 @@
 /**
- * The section of docs/evidence.md on measurements on GPUs, made of the documents in docs/evidence and of nothing else.
+ * The section of docs/evidence.md on measurements on GPUs, generated from the documents in docs/evidence alone.
  * Usage: node bench/gpu/page.ts writes it into the page.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const END = "<!-- gpus: end -->";
 interface Question {
   readonly part: Part;
   readonly asks: string;
-  /** In one line, or null when the document does not tell. */
+  /** In one line, or null when the document does not contain it. */
   answer(evidence: Evidence): string | null;
 }
 

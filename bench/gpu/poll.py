@@ -15,7 +15,7 @@ def memory():
 
 
 def lists():
-    # A monitor asks for all there are.
+    # A monitor queries all devices.
     for kind in ("Compute", "Graphics"):
         try:
             nvml.list(kind)

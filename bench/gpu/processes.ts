@@ -17,7 +17,7 @@ export interface StartOptions {
 
 const living = new Set<ChildProcess>();
 
-/** Starts a process that leads a group of its own. */
+/** Starts a process as the leader of a new process group. */
 export function begin(command: string, args: readonly string[], options: SpawnOptions): ChildProcess {
   const child = spawn(command, args, { ...options, detached: true });
   living.add(child);
@@ -25,12 +25,12 @@ export function begin(command: string, args: readonly string[], options: SpawnOp
   return child;
 }
 
-/** Nothing is left behind when a call has to end. The gate ends what it measures when it is gone itself. */
+/** Leaves no process behind when a call has to end. A gate that dies ends the command that it measures. */
 export function endAll(): void {
   for (const child of living) endGroup(child);
 }
 
-/** The process and all it started, for it leads a group of its own. */
+/** The process and all it started: it leads a process group. */
 export function endGroup(child: ChildProcess): void {
   if (child.pid === undefined) return;
   try {
@@ -56,7 +56,7 @@ export function run(command: string, args: readonly string[], options: StartOpti
     let late = false;
     const timer = setTimeout(() => {
       late = true;
-      // The gate ends what it measures and leaves its evidence when it is asked to.
+      // On SIGTERM the gate ends its command and writes its evidence.
       child.kill("SIGINT");
       setTimeout(() => endGroup(child), 5_000).unref();
     }, options.timeoutMs);
@@ -78,7 +78,7 @@ export function run(command: string, args: readonly string[], options: StartOpti
   });
 }
 
-/** A helper process that does what each line of its standard input says and answers with a line of JSON. */
+/** A helper process that runs each request of its standard input and answers with a line of JSON. */
 export class Helper {
   readonly child: ChildProcess;
   readonly #answers: AsyncIterator<string>;

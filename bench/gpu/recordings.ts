@@ -3,10 +3,10 @@ import { existsSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import type { Evidence } from "./evidence.ts";
 
-/** All parts together leave six: what each may. */
+/** Maximum recordings per part: six in all. */
 const MAX = { costs: 0, lab: 3, aa: 1, oom: 2 } as const;
 const MAX_BYTES = 2 * 2 ** 20;
-/** What of a run directory can be read again; the rest is made of it. */
+/** Files of a run directory from which the others are made. */
 const KEPT = ["recording.json", "samples.parquet", "oom/oom.json", "oom/window.parquet"];
 
 /** Packs a run directory beside the part's document, if there is room for it. Never makes a measurement fail. */

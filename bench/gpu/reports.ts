@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Json, JsonObject } from "./evidence.ts";
 
-/** Follows keys into a document of which nothing is known; undefined where the way ends. */
+/** Follows keys into an unvalidated document; undefined where a key is missing. */
 export function at(document: unknown, ...keys: readonly (string | number)[]): unknown {
   let here = document;
   for (const key of keys) {
@@ -40,7 +40,7 @@ export function deviceFacts(recording: unknown): JsonObject[] {
   }));
 }
 
-/** A report in short: what was judged and how, the worst series, the line named first. */
+/** A report's summary: what was judged and how, the worst series, the line named first. */
 export function reportFacts(report: unknown): JsonObject {
   const scenario = at(report, "payload", "scenarios", 0);
   const runs = list(scenario, "runs");
@@ -90,7 +90,7 @@ export function reportFacts(report: unknown): JsonObject {
   };
 }
 
-/** Whether a line named as `file:line` lies between the marks of the leak in that file. */
+/** Whether `file:line` is between the marks of the leak in that file. */
 export function insideLeak(file: string, named: string): boolean {
   const colon = named.lastIndexOf(":");
   if (path.basename(named.slice(0, colon)) !== path.basename(file)) return false;

@@ -19,7 +19,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-# TypeScript without a build step: Node 22.18 and later take the types away by themselves; older ones need the
+# TypeScript without a build step: Node 22.18 and later strip the types themselves; older ones need the
 # repository's own packages.
 runs_typescript() { "$1" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || (a === 22 && b >= 18) ? 0 : 1)' 2>/dev/null; }
 candidates=("$node")

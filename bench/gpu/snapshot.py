@@ -56,7 +56,7 @@ kept = []
 size = 2 * MIB // gpu.scale
 
 
-# Allocated here and not by the helper: the innermost line of one's own is what is named.
+# Allocated here and not by the helper: the the report names the innermost line of user code.
 def step():
     kept.append(gpu.hold(size) if STANDIN else torch.empty(size, dtype=torch.uint8, device="cuda"))
 

@@ -1,4 +1,4 @@
-/** What the figures need of statistics, without a package: the machine with the GPU has none installed. */
+/** The statistics of the figures, without a package: the machine with the GPU has none installed. */
 
 /** @param q 0 to 1; between two samples the line between them */
 export function quantile(samples: readonly number[], q: number): number {

@@ -21,7 +21,7 @@ export type Arm = (typeof ARMS)[number];
 export type Workload = "small" | "large" | "churn" | "stand-in";
 
 const LISTS_HZ = 40;
-/** After a process goes on, before it is timed: what it had put off, it does first. */
+/** Delay between resuming a process and timing it, for the work that it deferred. */
 const SETTLE_MS = 40;
 
 export interface SetOptions {
@@ -31,7 +31,7 @@ export interface SetOptions {
   readonly warmS: number;
 }
 
-/** What was really attached: a ratio of 1 from a gate that read nothing would be no evidence. */
+/** What was attached: a ratio of 1 from a gate that read nothing is not evidence. */
 function attached(directory: string): JsonObject {
   const file = path.join(directory, "recording.json");
   if (!existsSync(file)) return { recorded: false };
@@ -51,8 +51,8 @@ function attached(directory: string): JsonObject {
 }
 
 /**
- * One set: every arm a process of its own, and they take turns in short segments, one at a time, so that what else the
- * machine does falls on all of them. @returns for each arm the median ratio of its time to the bare loop's in the same
+ * One set: every arm is a separate process. They take turns in short segments, one at a time, so that other load on
+ * the machine affects all of them. @returns for each arm the median ratio of its time to the bare loop's in the same
  * round
  */
 export async function stepSet(
@@ -104,7 +104,7 @@ export async function stepSet(
     }
     const taken: Record<Arm, number[]> = { bare: [], gate: [], sampler: [], probe: [], lists: [] };
     for (let round = 0; round < rounds; round++) {
-      // Another one begins each round, and every second round goes backwards.
+      // Each round starts with another arm, and every second round is reversed.
       const turned = ARMS.map((_, i) => ARMS[(i + round) % ARMS.length]!);
       for (const arm of round % 2 === 0 ? turned : turned.reverse()) {
         const trainer = trainers.get(arm)!;

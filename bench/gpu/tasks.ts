@@ -5,7 +5,7 @@ export class Impossible extends Error {}
 
 export interface Task {
   readonly name: string;
-  /** What it takes at most, roughly; it is not begun with less time left. */
+  /** Maximum seconds, roughly; the measurement is not started with less time left. */
   readonly seconds: number;
   run(): Promise<JsonObject>;
 }
@@ -23,8 +23,8 @@ export interface Schedule {
 const settled = (one: Outcome | undefined): boolean => one !== undefined && one.status !== "failed";
 
 /**
- * Does what is not yet measured, in order, as long as there is time; the document is saved after each. A measurement
- * that fails does not keep the others from being made.
+ * Runs the missing measurements in order while there is time, and saves the document after each. A failed measurement
+ * does not prevent the others.
  */
 export async function runTasks(schedule: Schedule): Promise<void> {
   const { evidence, directory, tasks, deadline, summarise, say } = schedule;

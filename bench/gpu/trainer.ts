@@ -4,9 +4,9 @@ import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { begin, endGroup } from "./processes.ts";
 
-/** PyTorch's start and the GPU's, on a cold disk. */
+/** Time limit for starting PyTorch and the GPU on a cold disk. */
 const START_MS = 90_000;
-/** For the gate to finish a recording. */
+/** Time limit for the gate to finish a recording. */
 const FINISH_MS = 15_000;
 
 /** One training process and its observer, both stopped while another one runs. */
@@ -67,7 +67,7 @@ export class Trainer {
   }
 
   /**
-   * A watcher that is stopped samples nothing, its threads neither; the training loop below it is a process of its own.
+   * A stopped gate samples nothing, in no thread; the training loop below it is a separate process.
    */
   #signal(signal: "SIGSTOP" | "SIGCONT"): void {
     for (const pid of new Set([this.#pid, this.#watcher.pid]))
@@ -96,13 +96,13 @@ export class Trainer {
       const over = new Promise((resolve) => this.#watcher.once("exit", resolve));
       if (this.#watcher.exitCode === null) await Promise.race([over, delay(FINISH_MS)]);
     } catch {
-      // It is gone.
+      // Exited.
     }
     endGroup(this.#watcher);
     try {
       process.kill(this.#pid, "SIGKILL");
     } catch {
-      // Gone, as it should be.
+      // Exited, as expected.
     }
   }
 }

@@ -1,7 +1,7 @@
 /**
- * What merging the recordings of a large job costs: time by the clock and of the processor, and resident memory at its
+ * What merging the recordings of a large job costs: time wall and CPU, and resident memory at its
  * highest, beside what reading their samples alone takes. The shards are written by the product's own writer, a rank
- * each. Usage: npm run bench:merge [-- --json] [--ranks N] [--samples N] [--shards FOLDER] [--rounds N] (`--shards`
+ * each. Usage: npm run bench:merge [-- --json] [--ranks N] [--samples N] [--shards DIR] [--rounds N] (`--shards`
  * keeps the shards for the next time). Exits 1 when a limit is missed.
  */
 import { spawn } from "node:child_process";

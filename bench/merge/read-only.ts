@@ -1,6 +1,6 @@
 /**
- * Reads the samples of every shard and nothing else, in a process of its own: FOLDER. Prints seconds of its processor
- * and by the clock.
+ * Reads the samples of every shard only, in a separate process: DIR. Prints its CPU seconds
+ * and wall seconds.
  */
 import { readdirSync } from "node:fs";
 import path from "node:path";

@@ -78,7 +78,7 @@ export async function writeShard(parent: string, rank: number, ranks: number, sa
   const directory = path.join(parent, `rank-${String(rank).padStart(4, "0")}`);
   mkdirSync(directory, { recursive: true });
   const node = Math.floor(rank / PER_NODE);
-  // Clocks of machines that keep time, and ranks that do not start at the same moment.
+  // Clocks of machines that keep time, and ranks that do not start at the same time.
   const epochNs = START_NS + BigInt((node % 7) * 300_000 + (rank % 11) * 40_000_000);
   const recording: Recording = {
     epochNs,

@@ -1,4 +1,4 @@
-/** Writes every COUNTth shard from FIRST on, in a process of its own: FOLDER FIRST COUNT RANKS SAMPLES. */
+/** Writes every COUNTth shard from FIRST on, in a separate process: DIR FIRST COUNT RANKS SAMPLES. */
 import { writeShard } from "./shards.ts";
 
 const [directory = "", ...numbers] = process.argv.slice(2);

@@ -18,7 +18,7 @@ import { training } from "./training.ts";
 /** Milliseconds that the probe may add to the start of an interpreter. */
 const LIMIT_START_MS = 1.5;
 /**
- * CPU of the probe in a process in which nothing moves, against a Python loop that wakes 50 times a second and does
+ * CPU of the probe in an idle process, against a Python loop that wakes 50 times a second and does
  * nothing.
  */
 const LIMIT_IDLE = 1.5;
@@ -83,7 +83,7 @@ function start(cached: boolean): Start {
   };
 }
 
-/** Both at once: what else the machine does falls on both. */
+/** Both at once: other load affects both. */
 async function idle(): Promise<{ readonly loop: number; readonly probe: number; readonly ratio: number }> {
   const cost = async (kind: string, env: NodeJS.ProcessEnv): Promise<number> =>
     Number((await promisify(execFile)(values.python, [own("idle.py"), kind, "4"], { env })).stdout);

@@ -1,6 +1,6 @@
 """Start-up: `python -c pass` in turn without and with the probe. Prints {"bare": [[wall ms, CPU ms], ...], "probe": [...]}.
 
-usage: start.py PAIRS PYTHON INJECT-FOLDER PROBE-DIRECTORY (the environment decides whether bytecode is written)
+usage: start.py PAIRS PYTHON INJECT-DIRECTORY PROBE-DIRECTORY (the environment decides whether bytecode is written)
 """
 
 import json
@@ -27,7 +27,7 @@ for _ in range(5):
     start(probe)
 taken = {"bare": [], "probe": []}
 for pair in range(pairs):
-    # Who comes first alternates: the second finds warmer caches.
+    # The order alternates: the second process finds warmer caches.
     for name, environment in sorted((("bare", bare), ("probe", probe)), reverse=pair % 2 == 1):
         taken[name].append(start(environment))
 print(json.dumps(taken))

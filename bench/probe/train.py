@@ -1,4 +1,4 @@
-"""A small network trained on the CPU: as many steps as each line of standard input says, answered by the wall and CPU seconds they took."""
+"""A small network trained on the CPU: each line of standard input is a number of steps, answered by their wall and CPU seconds."""
 
 import sys
 import time

@@ -47,8 +47,8 @@ class Trainer {
 }
 
 /**
- * The ratios of one process with the probe to one without, whose short segments take turns: what else the machine does
- * falls on both.
+ * The ratios of one process with the probe to one without, whose short segments take turns: other load affects
+ * both.
  */
 async function onePair(python: string, envs: readonly NodeJS.ProcessEnv[], steps: number, segments: number) {
   const trainers = envs.map((env) => new Trainer(python, env));

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { findPrebuild } from "../../src/sampler/prebuild.ts";
 
-/** The part of the native addon the benchmark drives directly, below the product's own loader and policies. */
+/** The functions of the native addon that the benchmark calls directly, below the product's loader and policies. */
 export interface Addon {
   start(options: {
     file: string;
@@ -31,7 +31,7 @@ export interface Addon {
   emptyLoop(periodNs: number, durationNs: number): { ticks: number; cpuNs: number };
 }
 
-/** Place of the process count in what `live` returns. */
+/** Index of the process count in the result of `live`. */
 export const LIVE_PROCESSES = 4;
 
 export function loadAddon(): Addon {

@@ -22,7 +22,7 @@ export interface DeviceOptions {
 
 const middle = (samples: readonly number[]): number => [...samples].sort((a, b) => a - b)[samples.length >> 1]!;
 
-/** Measures, prints, and says whether every limit held. */
+/** Measures and prints; returns whether every limit held. */
 export async function reportDevices(addon: Addon, options: DeviceOptions): Promise<boolean> {
   const why = noFake();
   if (why !== null) {

@@ -122,7 +122,7 @@ async function spend(
   } satisfies Spent;
 }
 
-/** CPU per tick between two lengths of a run: what starting and stopping cost falls out. */
+/** CPU per tick between two lengths of a run: the cost of starting and stopping cancels. */
 const perTick = (short: Spent, long: Spent, of: "host" | "device"): number =>
   (long[`${of}Ns`] - short[`${of}Ns`]) / (long[`${of}Ticks`] - short[`${of}Ticks`]) / 1e3;
 
@@ -137,8 +137,8 @@ export async function deviceCosts(addon: Addon, machine: Machine, seconds: numbe
 }
 
 /**
- * The whole command line at its defaults over a job of 64 processes on 8 GPUs: what it used, and what the recording
- * says of it.
+ * The whole command line at its defaults over a job of 64 processes on 8 GPUs: its CPU, and the CPU in the
+ * recording.
  */
 export async function governed(seconds: number, command: readonly string[]): Promise<Governed> {
   const directory = mkdtempSync(path.join(tmpdir(), "stormlog-bench-governed-"));

@@ -17,7 +17,7 @@ export interface HostOptions {
   readonly json: boolean;
 }
 
-/** Measures what sampling the host costs, prints it, and says whether every limit held. */
+/** Measures and prints the cost of sampling the host; returns whether every limit held. */
 export async function reportHost(addon: Addon, { rounds, seconds, json }: HostOptions): Promise<boolean> {
   const trees = [];
   try {
@@ -30,7 +30,7 @@ export async function reportHost(addon: Addon, { rounds, seconds, json }: HostOp
       sixtyFour: [] as number[],
       psutil: [] as number[],
     };
-    // All in turn, several times: whatever else the machine does falls on every competitor alike.
+    // All in turn, several times: other load affects every competitor alike.
     for (let round = 0; round < rounds; round += 1) {
       cost.empty.push(emptyLoopCost(addon, seconds));
       cost.sixteen.push(await samplerCost(addon, sixteen, seconds));
@@ -40,7 +40,7 @@ export async function reportHost(addon: Addon, { rounds, seconds, json }: HostOp
       if (psutil !== null) cost.psutil.push(psutil);
     }
     const us = {
-      // The middle of the rounds: one that a neighbour disturbed does not decide.
+      // Median of the rounds: one disturbed round does not decide.
       empty: median(cost.empty),
       one: median(cost.one),
       sixteen: median(cost.sixteen),

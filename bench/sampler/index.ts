@@ -1,5 +1,5 @@
 /**
- * What sampling costs, as ratios inside one run: absolute numbers belong to the machine, ratios travel. Usage: npm run
+ * What sampling costs, as ratios inside one run: absolute numbers depend on the machine, ratios less so. Usage: npm run
  * bench:sampler [-- --json] [--rounds N] [--seconds S] [--devices [--governed SECONDS]]. With --devices what reading
  * GPUs costs, instead. Exits 1 when a limit is missed.
  */

@@ -2,8 +2,8 @@
  * What reading a memory snapshot costs against CPython's pickle.load and the npm package pickleparser. Every figure
  * comes from a fresh process; the least disturbed of several rounds counts, in processor time, as the machine may have
  * other work. Usage: npx tsx bench/snapshot/index.ts [--json] [--rounds N] [--entries 100000,1000000] [--pickleparser
- * FOLDER]. Exits 1 when a limit is missed. FOLDER is the unpacked package (npm pack pickleparser@0.2.1); without it
- * that comparison is left out, in words.
+ * DIR]. Exits 1 when a limit is missed. DIR is the unpacked package (npm pack pickleparser@0.2.1); without it
+ * that comparison is skipped and reported as skipped.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
@@ -122,7 +122,7 @@ else {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   for (const row of rows) console.log(row.map((text, column) => text.padStart(widths[column] ?? 0)).join("  "));
   console.log("");
-  if (options.pickleparser === undefined) console.log("pickleparser was not compared: --pickleparser FOLDER gives it.");
+  if (options.pickleparser === undefined) console.log("pickleparser was not compared: --pickleparser DIR gives it.");
   for (const { what, value, least } of limits) {
     console.log(`${value >= least ? "ok    " : "MISSED"}  ${what}: ${value.toFixed(2)} (at least ${least.toFixed(2)})`);
   }

@@ -1,6 +1,6 @@
 /**
  * Reads one snapshot in this fresh process and prints what it took as JSON. Usage: one.ts ours|pickleparser FILE
- * [FOLDER]
+ * [DIR]
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

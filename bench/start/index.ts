@@ -1,5 +1,5 @@
 /**
- * What it takes until the built Action or the command line is there, as a ratio to a Node that has nothing to do, in
+ * What it takes to start the built Action or the command line, as a ratio to an empty Node process, in
  * pairs inside one run; and how much JavaScript each start reads. Usage: npm run bench:start [-- --json] [--node FILE]
  * [--pairs N] [--dist DIR]. Builds into a temporary directory unless a dist directory is given. Exits 1 when a limit is
  * missed.
@@ -73,7 +73,7 @@ function time(dist: string, start: Start): Timing {
   }
   const pairs: (readonly [number, number])[] = [];
   for (let i = 0; i < Number(values.pairs); i++) {
-    // Who comes first alternates: the second finds warmer caches.
+    // The order alternates: the second process finds warmer caches.
     if (i % 2 === 0) {
       const ours = whole();
       pairs.push([ours, bare()]);

@@ -10,8 +10,8 @@ export interface Start {
   readonly limited: boolean;
 }
 
-// A step that finds an input wrong has read its inputs, set every output and shown an error: all that a step starts
-// with, and nothing of the engine.
+// A step with an invalid input reads its inputs, sets every output and reports an error: all that a step starts
+// with, without the engine.
 const WRONG_INPUT = { INPUT_TOKEN: "t", "INPUT_GATE-ID": "a b" };
 const NO_TOKEN = { GITHUB_REPOSITORY: "octo/model" };
 

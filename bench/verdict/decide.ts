@@ -14,8 +14,7 @@ export interface DecisionInput {
   /** Metric that gates; default: the policy's own choice. */
   readonly gating?: Metric;
   /**
-   * Runs measured before the judgement is asked again: one, as the gate does it (the default), or as many as were asked
-   * for, as one does who calls `judge` by hand.
+   * Runs measured before the next judgement: one, as the gate does (the default), or all that the judgement requested.
    */
   readonly pace?: "one" | "asked";
 }
@@ -30,7 +29,7 @@ const SESSION = "candidate";
 /** Maximum number of judgements: at most six candidate runs and six base runs are requested. */
 const MAX_ROUNDS = 60;
 
-/** The peak of a run and nothing else, bytes. */
+/** The peak of a run alone, bytes. */
 export function peakOnly(peak: number, metric: Metric = "allocated"): MeasuredSeries {
   return { rank: 0, device: "cuda:0", metric, peak_bytes: peak };
 }

@@ -10,7 +10,7 @@ export interface NoiseWorld {
 }
 
 /**
- * Peak allocated memory of 22 runs with identical pins of one model, MB: three modes and a straggler, as its autotuner
+ * Peak allocated memory of 22 runs of one model, dependencies pinned, MB: three modes and a straggler, as its autotuner
  * picks kernels (pytorch/executorch issue 22134).
  */
 const AUTOTUNED_MB = [

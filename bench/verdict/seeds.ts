@@ -1,5 +1,5 @@
 /**
- * Seeds of the generators. Figures that are published come from `report`; thresholds were only ever looked at on
- * `tuning`.
+ * Seeds of the generators. Published figures use `report`; thresholds were chosen on `tuning`
+ * alone.
  */
 export const SEEDS = { tuning: 1103, report: 20_261_121, heldout: 50_251_969 } as const;

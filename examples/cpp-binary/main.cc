@@ -12,8 +12,8 @@
 
 namespace {
 
-// Tells the gate's preloaded library where a round ends, when there is one; else nothing happens.
-void tellStep(unsigned long long step) {
+// Reports the end of a round to the gate's preloaded library. Does nothing where it is not preloaded.
+void reportStep(unsigned long long step) {
 #ifdef __linux__
   using Tell = void (*)(unsigned long long);
   static const Tell tell = reinterpret_cast<Tell>(dlsym(RTLD_DEFAULT, "stormlog_gate_step"));
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     for (auto& number : numbers) number = random();
     std::sort(numbers.begin(), numbers.end());
     checksum ^= numbers[numbers.size() / 2];
-    tellStep(round);
+    reportStep(round);
   }
   std::printf("%016llx\n", checksum);
   return 0;

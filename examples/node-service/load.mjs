@@ -7,7 +7,7 @@ const requests = Number(process.argv[2] ?? 6_000);
 const server = serve();
 await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 const url = `http://127.0.0.1:${server.address().port}/`;
-// Growth is then told per hundred requests, not per second of a busy machine.
+// With steps, growth is reported per hundred requests, not per second of a busy machine.
 const steps = process.env.STORMLOG_GATE_STEP_FILE;
 for (let i = 0; i < requests; i++) {
   const response = await fetch(url, { method: "POST", body: `request ${i} ${"word ".repeat(2000)}` });

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 
-const MOST_REMEMBERED = 1000;
+const MAX_REMEMBERED = 1000;
 const remembered = new Map();
 
 function countWords(text) {
@@ -10,8 +10,8 @@ function countWords(text) {
   let answer = remembered.get(key);
   if (answer === undefined) {
     answer = { text, words: text.split(/\s+/).filter((word) => word !== "").length };
-    // Without this line the map keeps every text that was ever sent.
-    if (remembered.size >= MOST_REMEMBERED) remembered.delete(remembered.keys().next().value);
+    // Without this line the map keeps every text that a client sent.
+    if (remembered.size >= MAX_REMEMBERED) remembered.delete(remembered.keys().next().value);
     remembered.set(key, answer);
   }
   return answer.words;

@@ -1,4 +1,4 @@
-"""A cache that forgets: the code under test."""
+"""A cache with a bound: the code under test."""
 
 from collections import OrderedDict
 

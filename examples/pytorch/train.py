@@ -1,4 +1,4 @@
-"""Trains a small network on random data: a stand-in for your own loop. Nothing here knows that it is measured."""
+"""Trains a small network on random data: a stand-in for your own loop. It needs no code for the measurement."""
 
 import argparse
 

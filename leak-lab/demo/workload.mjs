@@ -8,7 +8,7 @@
 //   leaky   a copy of every step's activations: loss still falls, memory only rises
 //   fixed   a bounded history of scalar summaries
 //
-// Change LEAK_BYTES_PER_STEP and run the demo again: the growth it names follows.
+// Change LEAK_BYTES_PER_STEP and run the demo again: the reported growth follows.
 
 const LEAK_BYTES_PER_STEP = 512 * 1024;
 const STEPS = 110;
@@ -61,7 +61,7 @@ const retained = [];
 const observers = {
   clean() {},
   leaky() {
-    // The copy looks careful: it is detached from the loop. It is also kept for ever.
+    // The copy looks safe: it is detached from the loop. But it is never released.
     const copy = Buffer.alloc(LEAK_BYTES_PER_STEP);
     for (let offset = 0; offset < copy.length; offset += 4096)
       copy.writeFloatLE(hidden[offset % hidden.length], offset);

@@ -1,7 +1,7 @@
-// Listeners that are added and never taken off, in a Node service.
+// Listeners that are added and never removed, in a Node service.
 //
-// Each request wants to know when the service closes, and its listener holds the request's buffer. The warning about
-// too many listeners had been turned off.
+// Each request listens for the service to close, and its listener holds the request's buffer. The warning about
+// too many listeners is disabled.
 //
 // Keeps with every step: the buffer of one request (128 KiB).
 import { EventEmitter } from "node:events";

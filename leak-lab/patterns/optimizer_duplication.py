@@ -33,7 +33,7 @@ def fixed(lab):
 
     def step(images, labels):
         if lab.restart_due():
-            # A restart needs no new optimizer: one that forgets its moments is as new.
+            # A restart needs no new optimizer: resetting its moments is enough.
             optimizer.state.clear()
         optimizer.zero_grad(set_to_none=True)
         loss = lab.criterion(lab.model(images), labels)

@@ -1,4 +1,4 @@
-"""Callbacks that are registered and never taken back, in a Python service.
+"""Callbacks that are registered and never removed, in a Python service.
 
 Each request registers a callback for the end of the service, which holds the request's buffer. The service does not stop.
 

@@ -22,7 +22,7 @@ from collections import deque
 try:
     from stormlog_gate import phase
 except ImportError:
-    # Not measured, or not from inside.
+    # Not measured, or measured without the probe.
     from contextlib import nullcontext as phase
 
 
@@ -47,7 +47,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def counters(torch, device):
-    """What can be looked at while a program runs, and at no other time."""
+    """State that is only visible while a program runs."""
     if device.type == "cuda":
         return "allocated {:,} bytes, reserved {:,} bytes".format(
             torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the cluster tests start for real, on Debian or Ubuntu: Slurm, Open MPI and MPICH. No daemon of the
-# system is started or left enabled; scripts/ci/slurm.sh starts a cluster of its own in a folder. libpmix-dev has the
+# system is started or left enabled; scripts/ci/slurm.sh starts a separate cluster in a directory. libpmix-dev has the
 # name by which Slurm finds PMIx.
 #
 # Usage: scripts/ci/cluster.sh

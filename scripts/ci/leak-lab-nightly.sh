@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Rounds of the leak lab, one after the other, by stored baselines: every leak has to be found and nothing else, each
-# time.
+# Rounds of the leak lab, one after the other, by stored baselines: every leak has to be found without a false
+# alarm, each time.
 #
 #   bash scripts/ci/leak-lab-nightly.sh [PATTERN…]              (default: all that can run here)
 #
@@ -10,7 +10,7 @@
 # PYTHON    the Python with PyTorch (default python3)
 # GATE      command line to use (default: the built one of this checkout)
 #
-# Ends with 1 when an outcome of any round is not what the catalogue says; the others are made all the same.
+# Ends with 1 when an outcome of any round differs from the catalogue; the others are made all the same.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 rounds=${ROUNDS:-5}

@@ -1,6 +1,6 @@
-// What several rounds of the leak lab came to: `node leak-lab-summary.mjs FOLDER ROUNDS [PATTERN…]`, where FOLDER holds
+// Results of several rounds of the leak lab: `node leak-lab-summary.mjs DIR ROUNDS [PATTERN…]`, where DIR holds
 // `catalogue.json` (what `lab list --json` prints) and a directory of results for each round, and the patterns are
-// those that the rounds were asked for by name. Ends with 1 when a round is missing or an outcome is a surprise.
+// those that the rounds requested by name. Ends with 1 when a round is missing or an outcome is a surprise.
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A whole Slurm on one machine, for tests: munged, slurmctld and two slurmd (node1, node2), everything in one folder.
-# Nothing outside of it is written, no service manager is asked, root is not needed (then only the own user's jobs run),
-# and neither are cgroups: processes are found by parentage. As root each node has a host name of its own, as on a
+# A whole Slurm on one machine, for tests: munged, slurmctld and two slurmd (node1, node2), everything in one directory.
+# Nothing outside of it is written, no service manager is used, root is not needed (then only the own user's jobs run),
+# and neither are cgroups: processes are found by parentage. As root each node has its own host name, as on a
 # cluster; else both have the machine's.
 #
 # Usage: scripts/ci/slurm.sh up|down|status DIR [PID]
 #   up      start whatever of it does not run, and wait until both nodes are idle; then `. DIR/env` leads srun and the
-#           others there. With PID everything ends when that process is gone, however it went
-#   down    end every job and daemon; the folder stays, for its logs
+#           others there. With PID everything ends when that process is gone, for whatever reason
+#   down    end every job and daemon; the directory stays, for its logs
 #   status  what runs; 0 when all does
 set -euo pipefail
 
@@ -112,7 +112,7 @@ CONF
 start_munge() {
   running munged munged >/dev/null && return
   rm -f "$dir"/run/munge.socket*
-  # --force: the folders above may be writable by others, as /tmp is.
+  # --force: the directories above may be writable by others, as /tmp is.
   munged --force --key-file="$dir/munge/key" --socket="$dir/run/munge.socket" --pid-file="$dir/run/munged.pid" \
     --log-file="$dir/log/munged.log" --seed-file="$dir/munge/seed" --num-threads=2 2>>"$dir/log/start.log"
 }
@@ -143,7 +143,7 @@ up() {
     command -v "$program" >/dev/null || die "$program is not installed: scripts/ci/cluster.sh"
   done
   # A socket's address is at most 107 bytes.
-  [ ${#dir} -le 85 ] || die "the folder's path is too long for a socket: $dir"
+  [ ${#dir} -le 85 ] || die "the directory's path is too long for a socket: $dir"
   if status >/dev/null; then say "is up: $dir"; watch_owner; return; fi
   [ -s "$SLURM_CONF" ] || configure
   watch_owner
@@ -171,7 +171,7 @@ leftovers() {
   done
 }
 
-# Zombies do not count: who should wait for them may be a daemon of another folder.
+# Zombies do not count: their parent may be a daemon of another directory.
 any_alive() {
   local pid
   for pid in "$@"; do

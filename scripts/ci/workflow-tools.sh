@@ -16,11 +16,11 @@ go_version=1.26.6
 
 say() { echo "workflow-tools: $1"; }
 
-# The first line says what is in a folder; another version is another folder.
+# Installs a Python package into a virtual environment. Each version has its own directory.
 venv() {
-  local folder=$1 package=$2
-  [ -x "$folder/bin/pip" ] || python3 -m venv "$folder"
-  "$folder/bin/pip" install --quiet --disable-pip-version-check "$package"
+  local directory=$1 package=$2
+  [ -x "$directory/bin/pip" ] || python3 -m venv "$directory"
+  "$directory/bin/pip" install --quiet --disable-pip-version-check "$package"
 }
 
 # Go 1.25 or later, which both modules ask for.
@@ -53,10 +53,10 @@ go_tool() {
 }
 
 zizmor_tool() {
-  local folder="$tools/zizmor-$zizmor_version"
-  [ -x "$folder/bin/zizmor" ] && { say "zizmor $zizmor_version is there"; return 0; }
-  venv "$folder" "zizmor==$zizmor_version"
-  [ -x "$folder/bin/zizmor" ]
+  local directory="$tools/zizmor-$zizmor_version"
+  [ -x "$directory/bin/zizmor" ] && { say "zizmor $zizmor_version is there"; return 0; }
+  venv "$directory" "zizmor==$zizmor_version"
+  [ -x "$directory/bin/zizmor" ]
 }
 
 wanted=("$@")
@@ -67,7 +67,7 @@ for name in "${wanted[@]}"; do
     actionlint) go_tool actionlint github.com/rhysd/actionlint/cmd/actionlint "$actionlint_version" ;;
     act) go_tool act github.com/nektos/act "$act_version" ;;
     zizmor) zizmor_tool ;;
-    *) say "no tool is called $name"; false ;;
+    *) say "unknown tool: $name"; false ;;
   esac || { say "$name cannot be had here"; failed=1; }
 done
 exit "$failed"

@@ -3,7 +3,7 @@ import { INK } from "../../src/report/timeline/palette.ts";
 import { byteTicks } from "../../src/report/timeline/scale.ts";
 import { fitText, textWidth } from "../../src/report/timeline/text-width.ts";
 
-/** Pictures are as wide as a page shows them at twice its pixels; two panels stand side by side. */
+/** Pictures are as wide as a page shows them at twice its pixels; two panels are side by side. */
 export const WIDTH = 1200;
 export const HEIGHT = 420;
 const MARGIN = 24;
@@ -69,7 +69,7 @@ export function frameOf(side: 0 | 1, x: readonly [number, number], y: readonly [
   return { left: start + tickRoom, right: start + half - 4, top: 96, bottom: HEIGHT - 62, x, y };
 }
 
-/** What stands over a panel: what the engine called it, what it is, and what else it said. */
+/** Title of a panel: the engine's class, the true class, and further results. */
 export function heading(frame: Frame, tickRoom: number, chip: Chip, caption: string, detail: string): string {
   const start = frame.left - tickRoom;
   const width = textWidth(chip.text, 20) + 24;

@@ -8,7 +8,7 @@ const TRIALS = 100;
 const STEPS = 400;
 const GROWTHS_MIB = [0, 8, 12, 16, 20, 22, 24, 26, 28, 30, 32, 36, 40, 44, 48, 56, 64, 72, 80, 96] as const;
 
-/** Memory with noise that remembers its last value (share `memory`), growing by `growth` bytes over the run. */
+/** Memory with AR(1) noise (coefficient `memory`), growing by `growth` bytes over the run. */
 function series(random: () => number, growth: number, sigma: number, memory: number): ExampleSeries {
   let state = normal(random);
   const bytes = Float64Array.from({ length: STEPS }, (_, step) => {

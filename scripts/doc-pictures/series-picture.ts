@@ -19,7 +19,7 @@ import {
 import { analysed, type ExampleSeries } from "./series.ts";
 
 const TICK_ROOM = 84;
-/** Points the eye gets, and the cut is looked for in. */
+/** Points that are drawn and searched for the cut. */
 const BLOCK = 5;
 
 const BAD: readonly DriftClass[] = ["leak"];

@@ -45,7 +45,7 @@ function reservedOf(drift: number): Shape {
   };
 }
 
-/** Pairs that look alike and are not: the first is healthy, the second is not. */
+/** Pairs that look alike: the first is healthy, the second leaks. */
 export const PAIRS: Readonly<Record<string, readonly [ExampleSeries, ExampleSeries]>> = {
   "warm-up": [
     exampleSeries(

@@ -35,7 +35,7 @@ function releaseCommit(version) {
 }
 
 /**
- * Cut the release of the current directory. A tag that exists must hold the very same commit: versions are never moved.
+ * Cut the release of the current directory. An existing tag must point to the same commit: versions never move.
  */
 export function cut({ remote = "origin", dryRun = false } = {}) {
   const { version, tag } = checkRelease({ remote });

@@ -3,7 +3,7 @@
 export class ReleaseError extends Error {}
 
 /**
- * Run a script's work, asynchronous or not; a ReleaseError is a line for a person, anything else is a fault of ours.
+ * Run a script's work, asynchronous or not; a ReleaseError prints one line, anything else is a bug.
  */
 export async function main(work) {
   try {

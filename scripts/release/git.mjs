@@ -13,7 +13,7 @@ export function tryGit(args, options = {}) {
   return status === 0 ? stdout.trim() : null;
 }
 
-/** git's answer; a refusal is an error with git's own words. */
+/** git's answer; a refusal is an error with git's message. */
 export function git(args, options = {}) {
   const { status, stdout, stderr, error } = spawnSync("git", args, {
     encoding: "utf8",

@@ -1,11 +1,11 @@
-// The notes of a release are its section of the changelog, word for word.
+// The notes of a release are its section of the changelog, verbatim.
 //
 //   node scripts/release/notes.mjs X.Y.Z      prints them
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { main, ReleaseError } from "./fail.mjs";
 
-/** Fences hold text of others: a line like a heading in one is none. */
+/** Fences hold text of others: lines like headings in one are not headings. */
 function headings(lines) {
   let fence = null;
   return lines.map((line) => {
@@ -32,7 +32,7 @@ export function releaseNotes(changelog, version) {
     .slice(start, next < 0 ? undefined : next)
     .join("\n")
     .trim();
-  // Headings alone say nothing.
+  // Headings alone are not notes.
   if (!text.split("\n").some((line) => line.trim() !== "" && !line.startsWith("#"))) {
     throw new ReleaseError(`CHANGELOG.md says nothing under "## ${version}"`);
   }

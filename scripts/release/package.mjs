@@ -1,6 +1,6 @@
-// Packs the npm package of a release and looks into it: what is missing or does not belong there stops the release.
+// Packs the npm package of a release and checks its files: a missing or foreign file stops the release.
 //
-//   node scripts/release/package.mjs --commit SHA [--into FOLDER]      prints `tarball=` (the form of step outputs)
+//   node scripts/release/package.mjs --commit SHA [--into DIR]      prints `tarball=` (the form of step outputs)
 import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -31,7 +31,7 @@ const REQUIRED = [
 const FOREIGN =
   /^(?!(?:dist|schema|leak-lab)\/|(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|action\.yml)$)|\.(?:map|ts|tgz|log)$|(?:^|\/)(?:\.env|\.npmrc|\.git|node_modules|__pycache__)(?:\/|$)/;
 
-/** What is wrong with a package's list of files. */
+/** Problems of a package's list of files. */
 export function packageProblems(names) {
   const there = new Set(names);
   return [

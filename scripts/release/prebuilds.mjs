@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { main, ReleaseError } from "./fail.mjs";
 
 const SUMS = "SHA256SUMS";
-const FOLDER = path.join("dist", "prebuilds");
+const DIRECTORY = path.join("dist", "prebuilds");
 
 /** Files a platform must have: without the launcher the gate still measures, so macOS does without. */
 function needed(platform) {
@@ -51,8 +51,8 @@ function recordedSums(directory) {
   return sums;
 }
 
-/** What is wrong with the prebuilds of a directory; empty when nothing is. */
-export function prebuildProblems(directory = FOLDER, platforms = []) {
+/** Problems of the prebuilds of a directory; empty when there are none. */
+export function prebuildProblems(directory = DIRECTORY, platforms = []) {
   const recorded = recordedSums(directory);
   const actual = sumsOf(directory);
   return [
@@ -70,7 +70,7 @@ export function prebuildProblems(directory = FOLDER, platforms = []) {
 }
 
 /** Record the sums of what is there; returns the number of files. What came through an artifact may be run again. */
-export function writeSums(directory = FOLDER) {
+export function writeSums(directory = DIRECTORY) {
   const sums = sumsOf(directory);
   for (const name of sums.keys()) chmodSync(path.join(directory, name), 0o755);
   writeFileSync(path.join(directory, SUMS), [...sums].map(([name, sum]) => `${sum}  ${name}\n`).join(""));
@@ -80,9 +80,9 @@ export function writeSums(directory = FOLDER) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await main(() => {
     const [action, ...platforms] = process.argv.slice(2);
-    if (action === "write") return console.log(`${writeSums()} prebuilt files, sums in ${FOLDER}/${SUMS}`);
+    if (action === "write") return console.log(`${writeSums()} prebuilt files, sums in ${DIRECTORY}/${SUMS}`);
     if (action !== "check") throw new ReleaseError("what? node scripts/release/prebuilds.mjs check|write");
-    const problems = prebuildProblems(FOLDER, platforms);
+    const problems = prebuildProblems(DIRECTORY, platforms);
     if (problems.length > 0) throw new ReleaseError(`the prebuilds are not what was recorded:\n${problems.join("\n")}`);
     console.log(`the prebuilds are what was recorded${platforms.length > 0 ? `: ${platforms.join(", ")}` : ""}`);
   });

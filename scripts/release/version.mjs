@@ -1,4 +1,4 @@
-// What is released: the version of package.json, which every other place has to agree with.
+// What is released: the version of package.json, with which every other file has to agree.
 //
 //   node scripts/release/version.mjs          checks, prints `version=X.Y.Z` and `tag=vX.Y.Z` (the form of step
 //   outputs)
@@ -8,7 +8,7 @@ import { main, ReleaseError } from "./fail.mjs";
 import { git, remoteTags, tryGit } from "./git.mjs";
 import { releaseNotes } from "./notes.mjs";
 
-/** [major, minor, patch] of a released version; pre-releases have no place here. */
+/** [major, minor, patch] of a released version; pre-releases are not accepted. */
 export function parseVersion(text) {
   const match = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/.exec(text);
   return match === null ? null : match.slice(1).map(Number);
@@ -20,7 +20,7 @@ export function compareVersions(a, b) {
   return 0;
 }
 
-/** Versions among tags, as [version, commit]; `v1`, `v1.2` and anything else are no versions. */
+/** Versions among tags, as [version, commit]; `v1`, `v1.2` and anything else are not versions. */
 export function releasedVersions(tags) {
   return [...tags].flatMap(([name, commit]) => {
     const version = name.startsWith("v") ? parseVersion(name.slice(1)) : null;
@@ -30,7 +30,7 @@ export function releasedVersions(tags) {
 
 const readJson = (file) => JSON.parse(readFileSync(file, "utf8"));
 
-/** The version to release from the current directory; throws when the places that name it disagree. */
+/** The version to release from the current directory; throws when the files that contain it disagree. */
 export function packageVersion() {
   const { version } = readJson("package.json");
   if (parseVersion(version) === null) throw new ReleaseError(`package.json has version "${version}", not X.Y.Z`);
@@ -44,7 +44,7 @@ export function packageVersion() {
   return version;
 }
 
-/** Everything that has to hold before a release is cut; `remote` is asked for the tags that exist. */
+/** Everything that has to hold before a release is cut; `remote` is the remote with the tags. */
 export function checkRelease({ remote = "origin", branch = "main" } = {}) {
   const version = packageVersion();
   releaseNotes(readFileSync("CHANGELOG.md", "utf8"), version);
@@ -53,7 +53,7 @@ export function checkRelease({ remote = "origin", branch = "main" } = {}) {
   if (onBranch === null) throw new ReleaseError(`HEAD (${head.slice(0, 10)}) is not on ${remote}/${branch}`);
   const parsed = parseVersion(version);
   for (const [other] of releasedVersions(remoteTags(remote))) {
-    // The same one may be there from a run that broke off; `cut` compares what it holds.
+    // The tag may exist from an interrupted run; `cut` compares what it holds.
     if (compareVersions(other, parsed) > 0 && other[0] === parsed[0] && other[1] === parsed[1]) {
       throw new ReleaseError(`v${other.join(".")} is released already, and newer than ${version}`);
     }

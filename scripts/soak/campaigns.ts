@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { CATALOGUE } from "../../src/lab/catalogue.ts";
 
-/** What one round did: how often it tried, how often that failed, or why it could not try at all. */
+/** Result of one round: tries and failures, or why it could not run. */
 export type Round =
   | { readonly kind: "tried"; readonly tries: number; readonly failures: number; readonly output: string }
   | { readonly kind: "unavailable"; readonly reason: string };
 
 export interface Campaign {
   readonly name: string;
-  /** What one try is, for the evidence page. */
+  /** Description of one try, for the evidence page. */
   readonly unit: string;
   /** One round, about a minute long. The same seed makes the same draws. */
   readonly round: (seed: number) => Promise<Round>;
@@ -39,7 +39,7 @@ interface VitestReport {
   readonly numFailedTests: number;
 }
 
-/** A round that is a test file: `tries` is how often one run of it tries, which `env` asks it for. */
+/** A round that is a test file: `tries` is the number of tries per run, set through `env`. */
 async function testRound(
   seed: number,
   { file, only, tries, env = {} }: { file: string; only?: string; tries: number; env?: Record<string, string> },

@@ -202,13 +202,13 @@ describe("a trailer of a commit", () => {
       const { accepted, refused } = await read();
       expect(accepted.map(({ head_sha }) => head_sha?.[0])).toEqual(["3", "4"]);
       expect(refused).toHaveLength(3);
-      // GitHub's own description does not know that a fork can be deleted.
+      // GitHub's OpenAPI description omits that a fork can be deleted.
       if (headRepo === null) expect(github.faults.splice(0)).toMatchObject([expect.stringContaining("head/repo")]);
     }
   });
 });
 
-describe("when GitHub cannot be asked", () => {
+describe("when GitHub cannot be reached", () => {
   it.each([
     ["the comments", /\/issues\/12\/comments$/],
     ["the pull request", /\/pulls\/12$/],
@@ -224,7 +224,7 @@ describe("when GitHub cannot be asked", () => {
     expect(warnings[0]).toMatch(/pull-requests: read/);
   });
 
-  it("nothing is accepted when GitHub answers no request", async () => {
+  it("nothing is accepted when GitHub does not answer", async () => {
     github.addComment(PR, "write", SAY, EARLY);
     github.failure = () => ({ kind: "status", status: 401, message: "Bad credentials" });
     expect(await read()).toMatchObject({ accepted: [], refused: [], warnings: [expect.stringContaining("401")] });

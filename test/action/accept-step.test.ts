@@ -13,7 +13,7 @@ import { runStepFile } from "./testing/mini-runner.ts";
 import { HEAD, SECTION, sectionBytes } from "./testing/sample-section.ts";
 import { actionNode } from "./testing/tools.ts";
 
-/** The accept step as the runner starts it: built, on Node 24, with nothing but its inputs and the event. */
+/** The accept step as the runner starts it: built, on Node 24, with only its inputs and the event. */
 
 const BUILT = await builtSteps();
 const github = new GitHubDouble();

@@ -338,7 +338,7 @@ describe("the label", () => {
     people.events.set(PR, [{ event: "labeled", label: "stormlog-accept", actor, createdIso: "2026-09-01T10:00:00Z" }]);
   };
 
-  it("a label set by a user who may write starts the failed jobs again", async () => {
+  it("a label set by a user who may write re-runs the failed jobs", async () => {
     labelled("write");
     expect(await step("pull_request_target", event)).toMatchObject({ outputs: { accepted: "true", by: "write" } });
     expect(reruns.started).toEqual([RUN]);
@@ -355,8 +355,8 @@ describe("the label", () => {
   });
 });
 
-describe("by hand", () => {
-  it("a manual run counts every acceptance and answers nothing on the pull request", async () => {
+describe("a manual run", () => {
+  it("a manual run counts every acceptance and writes no reply on the pull request", async () => {
     github.addComment(PR, "write", SAY, "2026-09-01T10:00:00Z");
     github.addComment(PR, "read", SAY, "2026-09-01T10:00:00Z");
     const { outputs, logs } = await step("workflow_dispatch", {}, { "pull-request": "12" });

@@ -180,7 +180,7 @@ describe("the artifact service fails", () => {
       expect(result.summary).toContain(timelineOnly ? "interactive timeline" : "Could not upload the evidence bundle");
       expect(github.comments.filter(({ issue }) => issue === at + 1)).toHaveLength(1);
       expect([result.outputs["artifact-id"] !== "", result.outputs["timeline-url"]]).toEqual([timelineOnly, ""]);
-      // The evidence itself is where the outputs say.
+      // The evidence is in the directory of the outputs.
       expect(existsSync(path.join(result.outputs["bundle-path"] ?? "", "report.json"))).toBe(true);
       expect(result.outputs["bundle-path"]).toContain(job.directory);
       const shown = result.log.replace(/^::(add-mask|debug)::.*$/gm, "");

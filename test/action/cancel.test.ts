@@ -177,7 +177,7 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
     await expectEvidence(result, 2);
   }, 60_000);
 
-  it("a step whose timeout-minutes end while it confirms a breach fails, unconfirmed", async () => {
+  it("a step whose timeout-minutes expire while it confirms a breach fails, unconfirmed", async () => {
     const result = await main(1, { inputs: { "timeout-minutes": "0.12" } });
     expect(result, result.log).toMatchObject({
       code: 4,
@@ -196,7 +196,7 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
     await expectEvidence(result, 2);
   }, 60_000);
 
-  it("a step whose timeout-minutes end in its first run is an error, as is every later scenario", async () => {
+  it("a step whose timeout-minutes expire in its first run is an error, as is every later scenario", async () => {
     const run = [process.execPath, "work.mjs", job.directory, "0", word];
     const scenarios = ["first", "second"].map((name) => ({ name, run }));
     writeFileSync(path.join(job.directory, "stormlog-gate.yml"), JSON.stringify({ scenarios }));
@@ -210,7 +210,7 @@ describe.skipIf(azurite === null || process.platform !== "linux")("a step that i
     await expectEvidence(result, 1, "first");
   }, 60_000);
 
-  it("a step whose max-minutes end while it confirms a breach fails, unconfirmed, and publishes that", async () => {
+  it("a step whose max-minutes expire while it confirms a breach fails, unconfirmed, and publishes that", async () => {
     const result = await main(1, { inputs: { "max-minutes": "0.08" } });
     expect(result, result.log).toMatchObject({ code: 4, outputs: { verdict: "fail", confirmed: "false" } });
     const { scenarios, warnings } = reportOf(result);

@@ -99,7 +99,7 @@ afterEach(async () => {
   expect(github.faults).toEqual([]);
 });
 
-describe("a shallow clone asks GitHub which baseline runs count", () => {
+describe("a shallow clone queries GitHub for the baseline runs that count", () => {
   it("a shallow clone of a pull request counts the runs before the merge base only", async () => {
     const base = commit("base");
     git("checkout", "--quiet", "-b", "feature");
@@ -186,7 +186,7 @@ describe("a shallow clone asks GitHub which baseline runs count", () => {
     expect(answer.warnings).toEqual([expect.stringMatching(/not checked against the history.*contents: read/)]);
   });
 
-  it("a shallow clone reads history by pages and asks singly for the remaining commits", async () => {
+  it("a shallow clone reads history by pages and queries the remaining commits one by one", async () => {
     const oldest = commit("oldest");
     const tree = git("rev-parse", "HEAD^{tree}");
     const lines = ["commit refs/heads/main"];

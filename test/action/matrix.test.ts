@@ -23,12 +23,12 @@ const BOT = "github-actions[bot]";
 const PR = 12;
 const HEAD = "a".repeat(40);
 const LEGS = 24;
-/** How often all legs write at once; a soak asks for many. */
+/** How often all legs write at once; a soak repeats it. */
 const TRIES = Number(process.env.STORMLOG_TEST_MATRIX_TRIES ?? 1);
 /** Tries under way at once: most of a try is waiting. */
 const AT_ONCE = 4;
 
-/** How much faster the clock of a step runs: it measures nothing and mostly waits. */
+/** How much faster the clock of a step runs: it measures nothing and is mostly idle. */
 const CLOCK = 8;
 const node = actionNode();
 const azurite = azuriteBlobScript();

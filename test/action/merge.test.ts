@@ -23,7 +23,7 @@ const BOT = "github-actions[bot]";
 const PR = 12;
 const HEAD = "a".repeat(40);
 
-/** How much faster the clock of a step runs: it measures nothing and mostly waits. */
+/** How much faster the clock of a step runs: it measures nothing and is mostly idle. */
 const CLOCK = 8;
 const node = actionNode();
 const azurite = azuriteBlobScript();
@@ -101,7 +101,7 @@ const said = (result: StepResult, command: string): readonly string[] =>
 const legsOf = (result: StepResult): readonly (readonly [string, string])[] =>
   JSON.parse(result.outputs.legs ?? "[]").map((one: { leg: string; verdict: string }) => [one.leg, one.verdict]);
 
-/** A node's report: the sample's series, moved to a rank of a world of two. */
+/** A node's report: the sample's series, moved to a rank of a world size of two. */
 function nodeReport(rank: number, word: Verdict): GateReport {
   const report = sampleReport(word, { session: "job-7" });
   const place = <T extends { readonly rank: number }>(one: T): T => ({ ...one, rank });

@@ -17,7 +17,7 @@ const BOT = "github-actions[bot]";
 const PR = 12;
 const HEAD = "a".repeat(40);
 
-/** How much faster the clock of a step runs: it measures nothing and mostly waits. */
+/** How much faster the clock of a step runs: it measures nothing and is mostly idle. */
 const CLOCK = 8;
 const node = actionNode();
 const azurite = azuriteBlobScript();

@@ -19,7 +19,7 @@ const REPOSITORY = { owner: "octo", repo: "model" };
 const FINGERPRINT = { backend: "cuda", device: "H100", world_size: 1 };
 const ROUNDS = Number(process.env.STORMLOG_TEST_WRITER_ROUNDS ?? "1");
 const WRITERS = 16;
-/** A fiftieth of three years of nightly refreshes, with a smaller limit of commits; the variable asks for all. */
+/** A fiftieth of three years of nightly refreshes, with a smaller limit of commits; the variable enables all. */
 const REFRESHES = Number(process.env.STORMLOG_TEST_REFRESH_ROUNDS ?? "20");
 const MAX_COMMITS = REFRESHES >= 1000 ? MAX_HISTORY : 10;
 

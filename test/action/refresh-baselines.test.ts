@@ -51,7 +51,7 @@ describe.skipIf(process.platform !== "linux")("a baseline on the ref that cannot
     return addRuns(emptyRecord("train", { ...fingerprint, ...over }), runs);
   };
 
-  /** Put one file on the ref, and nothing else. */
+  /** Put a single file on the ref. */
   const put = (name: string, text: string): void => {
     const input = (args: readonly string[], stdin: string): string =>
       execFileSync("git", ["--git-dir", git.directory, ...args], {

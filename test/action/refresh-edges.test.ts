@@ -5,7 +5,7 @@ import { parseBaselineRecord } from "../../src/baseline/record.ts";
 import type { StepResult } from "./testing/mini-runner.ts";
 import { NightlyRepository, REF } from "./testing/nightly-repository.ts";
 
-/** GitHub's answer during its outage. With 503 the client retries for a minute, so that only a soak asks for it. */
+/** GitHub's answer during its outage. With 503 the client retries for a minute, so that only a soak uses it. */
 const STATUS = process.env.STORMLOG_TEST_REFRESH_TRIES === undefined ? 401 : 503;
 
 const warnings = (result: StepResult): string[] =>
@@ -115,7 +115,7 @@ describe.skipIf(process.platform !== "linux")("a refresh under unusual condition
     expect(names).toContain("work.cjs");
   }, 90_000);
 
-  it("a refresh tests the gate itself, and read-mode reports whether the gate blocks", async () => {
+  it("a refresh runs a self-test of the gate, and read-mode reports whether the gate blocks", async () => {
     const tested = await here.refresh({ mode: "advisory", "self-test": "true" });
     expect(tested.code, tested.log).toBe(0);
     // The self-test ran the unchanged program, and the program with memory held beside it.

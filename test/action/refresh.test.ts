@@ -6,7 +6,7 @@ import { parseState } from "../../src/nightly/state.ts";
 import { openPull } from "./testing/double/pull-lookup.ts";
 import { NightlyRepository, workload } from "./testing/nightly-repository.ts";
 
-/** Three nightly runs of a main branch: the first baseline, a breach, and a new level that was accepted. */
+/** Three nightly runs of a main branch: the first baseline, a breach, and an accepted new level. */
 describe.skipIf(process.platform !== "linux")("nightly runs of the main branch", () => {
   const here = new NightlyRepository();
   const { github, git, nightly, people } = here;
@@ -46,7 +46,7 @@ describe.skipIf(process.platform !== "linux")("nightly runs of the main branch",
     for (const one of nightly.issues) one.state = "closed";
   }, 120_000);
 
-  it("a nightly breach is saved without approval and reported in one issue", async () => {
+  it("a nightly breach is saved without an acceptance and reported in one issue", async () => {
     const commit = here.change({ "work.cjs": workload(112) }, "hold more");
     const red = await here.refresh();
     expect(red.code, red.log).toBe(4);

@@ -17,7 +17,7 @@ describe("the growing line of a leak in Node", () => {
     expect((top?.bytesPerSecond ?? 0) / (50 * 512 * 1024)).toBeLessThan(1.1);
   });
 
-  it("names nothing in the demo without its leak", async () => {
+  it("names no line in the demo without its leak", async () => {
     const script = path.join(packageRoot(), "leak-lab", "demo", "workload.mjs");
     const ran = await attributed([process.execPath, script, "clean"], { kind: "seconds", at: [0.7, 1, 1.3, 1.6] });
     expect(ran.attribution.lines.filter(({ file }) => file === script)).toEqual([]);

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { attributed, FIXTURES, hasTorch, PYTHON } from "./testing/attributed.ts";
 
 describe.skipIf(!hasTorch)("attribution of PyTorch's corners", () => {
-  it("changes nothing a program can see: subclasses, scripts, higher derivatives, checkpoints, threads, modes", async () => {
+  it("changes no visible behaviour: subclasses, scripts, higher derivatives, checkpoints, threads, modes", async () => {
     const script = path.join(FIXTURES, "torch_corners.py");
     const alone = spawnSync(PYTHON, ["-W", "ignore", script], { encoding: "utf8", timeout: 60_000 });
     const at = [1, 3, 4, 5, 8, 11];

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/core/package-root.ts";
 import { attributed, FIXTURES, hasTorch, leakyBlock, PYTHON } from "./testing/attributed.ts";
 
-/** Steps of the fixtures here; fewer than they run by themselves, so that what lies beneath a leak weighs more. */
+/** Steps of the fixtures here; fewer than their default, so that the memory below a leak has more weight. */
 const STEPS = 40;
 const AT = [14, 21, 28, 35];
 
@@ -73,7 +73,7 @@ describe.skipIf(!hasTorch)("the growing line of a leak in PyTorch", { timeout: 9
     for (const line of ran.attribution.lines) expect(line.bytesPerStep).toBeLessThan(400);
   });
 
-  it("takes moments of the clock at the ends of steps, so that they are of equal phase", async () => {
+  it("moves timed snapshots to the ends of steps, so that they have equal phase", async () => {
     const script = path.join(FIXTURES, "hook_activations.py");
     const ran = await attributed(
       [PYTHON, script, "4000"],

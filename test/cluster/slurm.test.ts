@@ -31,7 +31,7 @@ describe.skipIf(reason !== null)("a job of Slurm on two nodes", () => {
   };
   const merged = (...args: string[]) => merge(args, { cwd: shared, env: slurm.env });
 
-  /** The example's files in a directory of their own, with the worker as the training. */
+  /** The example's files in a separate directory, with the worker as the training. */
   const example = (name: string): string => {
     const directory = path.join(shared, name);
     cpSync(path.join(packageRoot(), "examples", "slurm"), directory, { recursive: true });

@@ -21,7 +21,7 @@ import {
 import { measuredAll } from "./testing/measured-all.ts";
 
 const UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc"];
-/** As in a container: processes have numbers of their own. */
+/** As in a container: processes have separate pids. */
 const ownPids = { under: UNSHARE };
 const mayUnshare = spawnSync(UNSHARE[0]!, [...UNSHARE.slice(1), "true"]).status === 0;
 
@@ -76,7 +76,7 @@ describe.skipIf(absent !== null)(`memory of the job on a GPU${absent === null ? 
     expect(highest(pid.recording, "cuda:0", "used")).toBe(DRIVER_USED + TRAIN_HELD);
     expect(highest(pid.recording, "cuda:0", "reserved")).toBe(TRAIN_RESERVED);
     expect(highest(pid.recording, "cuda:0", "driver")).toBe(300 * MIB);
-    // Between the moment a part comes and the next reading of the other clock, the gap holds some of the allocator's,
+    // Between a new allocation and the next reading of the other clock, the gap holds some of the allocator's,
     // too.
     expect(deviceOf(pid, "cuda:0").gap?.peak_bytes).toBeGreaterThanOrEqual(TRAIN_OUTSIDE_ALLOCATOR);
     expect(kindsOf(pid)).not.toContain("other_tenant");
@@ -97,7 +97,7 @@ describe.skipIf(absent !== null)(`memory of the job on a GPU${absent === null ? 
     expectMostOfHeld(device.job_peak_bytes);
   });
 
-  it("stays apart from another tenant's, whose movement is a finding", () => {
+  it("is separate from another tenant's memory, whose changes are a finding", () => {
     const other = run("tenant");
     expect(deviceOf(other, "cuda:0")).toMatchObject({
       attribution: "pid",

@@ -10,7 +10,7 @@ import { fakeNvml, noFakeNvml } from "./testing/fake-nvml.ts";
 import { GIB, ONE_GPU, withDriver } from "./testing/measured.ts";
 import { measuredAll } from "./testing/measured-all.ts";
 
-/** A tree of /proc, /sys and /dev as a machine has them; what a fact names is there, nothing else. */
+/** A tree of /proc, /sys and /dev of one machine, which contains exactly the given files. */
 function machine({
   version = "Linux version 6.8.0",
   pids = "host",
@@ -38,7 +38,7 @@ interface Row {
   readonly hint: string | null;
 }
 
-/** What doctor says on one machine: with `--json` a person's text goes to stderr. */
+/** Doctor's output on one machine: with `--json` the text goes to stderr. */
 interface DoctorRun {
   readonly code: number | null;
   readonly text: string;
@@ -134,7 +134,7 @@ describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}
     });
   });
 
-  it("says how to keep a GPU awake and how to have exact peaks", () => {
+  it("explains how to keep a GPU awake and how to get exact peaks", () => {
     expect(doctorOf("asleep").code).toBe(0);
     expect(row("asleep", "cuda:0")).toMatchObject({
       status: "ok",
@@ -153,7 +153,7 @@ describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}
     expect(row("mig", "mig:0.1")).toMatchObject({ status: "ok", detail: expect.stringContaining("memory by process") });
   });
 
-  it("knows what WSL and containers keep back, and how to get better", () => {
+  it("reports what WSL and containers hide, with a remedy", () => {
     expect(row("wsl", "cuda:0")).toMatchObject({ status: "limited", hint: expect.stringContaining("WSL") });
     expect(row("container, 550", "cuda:0")).toMatchObject({
       status: "limited",
@@ -162,7 +162,7 @@ describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}
     expect(row("container, 570", "cuda:0").status).toBe("ok");
   });
 
-  it.skipIf(!mayUnshare)("knows that old drivers show a container the host's numbers", () => {
+  it.skipIf(!mayUnshare)("reports that old drivers show the host's numbers in containers", () => {
     expect(row("container, 535", "cuda:0").detail).toContain("the one new process");
     expect(row("container, 535", "cuda:0").hint).toContain("--pid=host");
   });
@@ -189,7 +189,7 @@ describe.skipIf(absent !== null)(`doctor${absent === null ? "" : ` (${absent})`}
     });
   });
 
-  it("says unknown, not 0, where GPU and CPU share their memory", () => {
+  it("reports unknown, not 0, where GPU and CPU share their memory", () => {
     const { status, detail, hint } = row("unified", "cuda:0");
     expect(status).toBe("limited");
     expect(detail).toContain("size unknown, shared with the CPU");

@@ -75,7 +75,7 @@ describe.skipIf(absent !== null)(`a driver that does not answer${absent === null
 describe.skipIf(absent !== null)("a driver that fails while it is measured", () => {
   it.each([
     ["lost", "device_lost", "cuda:0"],
-    // Nothing answers any more, whichever device is asked.
+    // No query succeeds any more, on any device.
     ["mismatch", "device_driver_mismatch", null],
     ["unknown", "device_unreachable", null],
   ])("ends the GPU's samples with one finding, and the host's go on: %s", (name, classification, device) => {
@@ -95,13 +95,13 @@ describe.skipIf(absent !== null)("a driver that fails while it is measured", () 
     expect(largestHostGapMs(one.recording)).toBeLessThan(500);
   });
 
-  it("says which Xid came before the loss", () => {
+  it("reports the Xid that preceded the loss", () => {
     const xid = run("lost").findings.find(({ classification }) => classification === "device_xid");
     expect(xid).toMatchObject({ severity: "critical" });
     expect(xid?.description).toContain("Xid 79");
   });
 
-  it("is asked again when the failure may pass, and nothing in between is made up", () => {
+  it("is retried when the failure may be temporary, without invented samples in between", () => {
     const one = run("recovers");
     const used = values(one.recording, "cuda:0", "used").map(({ ms }) => ms);
     expect(used.filter((ms) => ms > 1020 && ms < 1290)).toEqual([]);
@@ -111,7 +111,7 @@ describe.skipIf(absent !== null)("a driver that fails while it is measured", () 
     expect(deviceOf(one, "cuda:0").attribution).toBe("pid");
   });
 
-  it("is heard when it reports errors of the hardware, known ones by their meaning and others by their number", () => {
+  it("reports hardware errors, known ones by meaning and others by number", () => {
     const { findings, summary } = run("events");
     expect(findings.filter(({ classification }) => classification === "device_ecc")).toHaveLength(1);
     const texts = findings

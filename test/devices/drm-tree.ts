@@ -51,7 +51,7 @@ export class DrmTree {
 
   amd(number: number, pci: string, totalBytes: number, gpuId: number): string {
     const device = this.card(number, pci, "amdgpu");
-    // Of one width, so that a writer never leaves it shorter for a moment.
+    // Of one width, so that a reader never sees it truncated.
     this.write(`${device}/mem_info_vram_used`, "0".repeat(15));
     this.write(`${device}/mem_info_vram_total`, totalBytes);
     this.write(`${device}/product_name`, "AMD Instinct MI210");

@@ -29,7 +29,7 @@ const OTHERS = 100 * MIB;
 
 function put(file, text) {
   mkdirSync(path.dirname(file), { recursive: true });
-  // In a directory of its own kind the unfinished file would be taken for an entry.
+  // In the same directory the unfinished file would be read as an entry.
   const unfinished = path.join(tree, `unfinished-${process.pid}`);
   writeFileSync(unfinished, text);
   renameSync(unfinished, file);
@@ -75,7 +75,7 @@ const last = Number(steps);
 for (let step = 1; step <= last; step++) {
   hold(step * Number(growth) * MIB);
   if (what === "vanish" && step === Math.floor(last / 2)) {
-    // A card that is taken away: its directories go, and what was opened reads nothing any more.
+    // A removed card: its directories disappear, and open files return nothing.
     truncateSync(path.join(device, "mem_info_vram_used"));
     for (const name of readdirSync(path.join(tree, "sys/class/drm"))) rmSync(path.join(tree, "sys/class/drm", name));
     await setTimeout((last - step) * STEP_MS);

@@ -101,7 +101,7 @@ describe.skipIf(built === null)(
       expect(card?.job_peak_bytes).toBe(job);
     });
 
-    it("shows the job's memory on an Intel card of which nothing else is known, at the rate of samples", async () => {
+    it("shows the job's memory on an Intel card without further counters, at the rate of samples", async () => {
       const tree = new DrmTree();
       tree.card(0, PCI, "xe");
       const { info, recording } = await gate(tree, "xe", "40", "8");
@@ -133,7 +133,7 @@ describe.skipIf(built === null)(
       expect(peakOf(recording, "amd:0", "job")).toBeGreaterThan(80 * MIB);
     });
 
-    it("says of a card that vanishes in mid-run that it was lost, and goes on measuring the host", async () => {
+    it("reports a card that vanishes in mid-run as lost, and continues to measure the host", async () => {
       const tree = new DrmTree();
       tree.amd(0, PCI, 64 * GIB, 998);
       const { info, recording, findings } = await gate(tree, "amd", "40", "8", "vanish");

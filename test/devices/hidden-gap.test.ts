@@ -49,7 +49,7 @@ describe.skipIf(absent !== null)(`memory past the allocator${absent === null ? "
     expect(finding?.description).toContain("Before that: 300.00 MiB the context, 100.00 MiB libraries, ");
     expect(seenRun.summary).toContain("hidden gap");
     expect(deviceOf(seenRun, "cuda:0").attribution).toBe(name === "leaks" ? "pid" : "device-delta");
-    // By Stormlog's own rules, too: 1.6 GiB are no 5 % of the device, so that they keep silent.
+    // By Stormlog's rules, too: 1.6 GiB are less than 5 % of the device, so they report nothing.
     expect(kindsOf(seenRun)).not.toContain("persistent_drift");
   });
 });

@@ -110,7 +110,7 @@ describe("bad files", () => {
     expect(result.stderr).toMatch(/^error INPUT_/m);
   });
 
-  it("--batch goes on after a bad file and exits 5", async () => {
+  it("--batch continues after a bad file and exits 5", async () => {
     const good = file(
       "good.csv",
       `step,allocated_bytes\n${Array.from({ length: 40 }, (_, i) => `${i},1000`).join("\n")}\n`,
@@ -151,7 +151,7 @@ describe("bad commands", () => {
     expect(result.stdout + result.stderr).toContain("COMMAND_NOT_EXECUTABLE");
   });
 
-  it("a command that exits 7 is exit 1 and says 7", async () => {
+  it("a command that exits with 7 gives exit 1 and a message with the 7", async () => {
     const result = await run("seven", "sh", "-c", "sleep 0.3; exit 7");
     expect(result.code).toBe(1);
     expect(result.stdout).toMatch(/status 7/);

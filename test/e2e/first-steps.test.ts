@@ -8,7 +8,7 @@ import { CLI, cli, freshDirectory } from "./cli.ts";
 const SHORT = ["--", process.execPath, "-e", "setTimeout(() => {}, 150)"];
 
 describe("a new user's first steps", () => {
-  it("finds help with -h, in JSON, and the command's place in the usage line", async () => {
+  it("finds help with -h, in JSON, and the command in the usage line", async () => {
     const cwd = freshDirectory();
     const short = await cli(["run", "-h"], { cwd });
     expect(short.code).toBe(0);
@@ -94,7 +94,7 @@ describe("a new user's first steps", () => {
     expect(stderr).toContain("DEMO_FOLDER_UNWRITABLE");
   });
 
-  it("reports that the working directory is gone", async () => {
+  it("reports that the working directory was deleted", async () => {
     const cwd = freshDirectory();
     const script = `cd "${cwd}" && rmdir "${cwd}" && exec "${process.execPath}" "${CLI}" run -- true`;
     const { status, stderr } = spawnSync("sh", ["-c", script], { encoding: "utf8" });
@@ -128,7 +128,7 @@ describe("two gates at once", () => {
 });
 
 describe("export", () => {
-  it.skipIf(process.platform !== "linux")("fails when its output goes to a full disk", async () => {
+  it.skipIf(process.platform !== "linux")("fails when it writes to a full disk", async () => {
     const cwd = freshDirectory();
     await cli(["run", ...SHORT], { cwd });
     const script = `exec "${process.execPath}" "${CLI}" export --format csv > /dev/full`;

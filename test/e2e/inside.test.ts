@@ -128,7 +128,7 @@ describe.skipIf(!hasTorch || process.platform !== "linux")("a CPU training that 
         const heap = of(series, "allocated");
         expect(heap?.class).toBe("leak");
         expect(Math.abs((heap?.slope_bytes_per_step ?? 0) / truth - 1)).toBeLessThan(0.1);
-        // The resident set moves in pages and arenas: it shows nothing that could be called a leak.
+        // The resident set moves in pages and arenas: its growth is below the detectable minimum.
         expect(["leak", "rising"]).not.toContain(of(series, "host")?.class);
       }
       expect(run.info.probe?.processes).toMatchObject([{ framework: "torch", heap: "mallinfo2" }]);
@@ -150,7 +150,7 @@ describe.skipIf(!hasTorch || process.platform !== "linux")("a CPU training that 
     expect(run.runs).toEqual(["1"]);
   });
 
-  it(`passes in one run when it keeps nothing, in ${CLEAN_TRIES} of ${CLEAN_TRIES} tries`, async () => {
+  it(`passes in one run without a leak, in ${CLEAN_TRIES} of ${CLEAN_TRIES} tries`, async () => {
     for (let attempt = 0; attempt < CLEAN_TRIES; attempt += 1) {
       const run = await gate(cwd, program("clean"), [...HORIZON, "--budget", "host=16GiB"]);
       expect(growthFindings(run)).toEqual([]);

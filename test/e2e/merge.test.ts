@@ -29,7 +29,7 @@ interface Shown {
 
 const payload = ({ stdout }: CliResult): Shown => JSON.parse(stdout).payload;
 
-/** Measure one leg for real; its bundle goes to `name`. */
+/** Measure one leg for real; its bundle is written to `name`. */
 async function measure(name: string, mebibytes: number, options: string[], env: Record<string, string> = {}) {
   const args = ["run", "--repeats", "1", "--baseline", "none", "--attribute", "off", "--bundle", name, ...options];
   return cli([...args, "--", ...WORK(mebibytes)], { cwd, env });
@@ -270,7 +270,7 @@ describe("merging the nodes of one job", () => {
     expect(payload(bad).scenarios[0]?.judgement?.reason).toMatch(/^rank 1 host/);
   });
 
-  it("asks for what it needs in words", async () => {
+  it("names its required arguments in the error", async () => {
     const none = await merge();
     expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("ARGUMENT_MISSING")]);
     const expected = await merge("nodes/n0", "--expect", "0");

@@ -17,7 +17,7 @@ const MIB = 1024 ** 2;
 vi.setConfig({ testTimeout: 120_000 });
 
 /**
- * Grows by 8 MiB every 20 ms and prints CLOCK_MONOTONIC each time: an account of its life that is not the sampler's.
+ * Grows by 8 MiB every 20 ms and prints CLOCK_MONOTONIC each time: a log that is independent of the sampler.
  */
 const GROWING = `import sys, time
 kept = []
@@ -32,7 +32,7 @@ def main():
 
 const root = freshDirectory();
 let directories = 0;
-/** One directory for each run, below one that is gone in the end. */
+/** One directory for each run, below one that is deleted at the end. */
 function ownDirectory(): string {
   const directory = path.join(root, String(directories++));
   mkdirSync(directory);
@@ -67,7 +67,7 @@ function ended(cwd: string, result: CliResult): Ended {
   return { ...result, run, info, bundle, verdict: payload.verdict, findings: payload.scenarios[0]?.findings ?? [] };
 }
 
-/** The bundle is whole, and its window reaches to within a second of the last sign of life, at full rate. */
+/** The bundle is whole, and its window reaches to within a second of the last output, at full rate. */
 async function expectLastSecond({ bundle, run, info }: Ended): Promise<void> {
   const manifest = JSON.parse(readFileSync(path.join(bundle, "manifest.json"), "utf8"));
   expect(manifest).toMatchObject({ complete: true, exit_code: 4, risk_detected: true });
@@ -92,7 +92,7 @@ function dumpsOf({ run }: Ended): string[] {
 }
 
 describe.skipIf(process.platform !== "linux")("a command that runs out of memory", () => {
-  it("in Python, under a limit of its address space, fails with the line that asked", async () => {
+  it("in Python, under a limit of its address space, fails with the line of the request", async () => {
     const cwd = ownDirectory();
     writeFileSync(path.join(cwd, "leak.py"), `${GROWING}main()\n`);
     const result = await gate(cwd, ["sh", "-c", `ulimit -v 700000; exec ${PYTHON} leak.py`]);
@@ -111,7 +111,7 @@ describe.skipIf(process.platform !== "linux")("a command that runs out of memory
     expect(JSON.parse(analysed.stdout).findings).toContainEqual(expect.objectContaining({ classification: "oom" }));
   });
 
-  it.skipIf(!hasTorch)("in PyTorch on the CPU, says how much was asked for", async () => {
+  it.skipIf(!hasTorch)("in PyTorch on the CPU, reports the requested size", async () => {
     const cwd = ownDirectory();
     const script = GROWING.replace("import sys", "import torch, sys").replace(
       "bytearray(8 << 20)",
@@ -212,7 +212,7 @@ describe.skipIf(process.platform !== "linux")("what is not running out of memory
     expect(result.stderr + result.stdout).toContain("Nothing shows that the kernel ran out of memory");
   });
 
-  it("is a shell that reports status 137, and says Killed", async () => {
+  it("is a shell that exits with status 137 and prints Killed", async () => {
     const cwd = ownDirectory();
     const result = await gate(cwd, ["sh", "-c", "sleep 0.3; echo Killed; exit 137"]);
     expect(result.code).toBe(1);
@@ -235,7 +235,7 @@ describe.skipIf(process.platform !== "linux")("what is not running out of memory
 });
 
 describe.skipIf(process.platform !== "linux")("a disk that is too full for all of the evidence", () => {
-  it("costs a note and the part that does not fit", async () => {
+  it("costs a note and the truncated remainder", async () => {
     const cwd = ownDirectory();
     writeFileSync(path.join(cwd, "leak.py"), `${GROWING}main()\n`);
     const command = `ulimit -v 700000; exec ${PYTHON} leak.py`;
@@ -271,7 +271,7 @@ describe.skipIf(process.platform !== "linux")("a disk that is too full for all o
   });
 });
 
-/** A memory cgroup of our own with a limit; null where this machine does not let us make one. */
+/** A memory cgroup of our own with a limit; null where this machine does not permit one. */
 function memoryGroup(limitBytes: number): string | null {
   for (const [root, limit] of [
     ["/sys/fs/cgroup/memory", "memory.limit_in_bytes"],

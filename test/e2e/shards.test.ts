@@ -166,7 +166,7 @@ describe("merging recordings", () => {
     expect([result.code, payload(result).verdict], result.stderr).toEqual([0, "pass"]);
   });
 
-  it("judges by nothing where nothing was given", async () => {
+  it("judges nothing without a baseline", async () => {
     const result = await merge("job");
     expect([result.code, payload(result).verdict]).toEqual([6, "unjudged"]);
   });
@@ -178,7 +178,7 @@ describe("merging recordings", () => {
     expect((await merge("three", "--budget", "host=1GiB", "--expect", "4", "--unjudged", "pass")).code).toBe(6);
   });
 
-  it("fails with the command of any rank, and says whose and what it printed", async () => {
+  it("fails with the command of any rank, and reports its rank and output", async () => {
     const copy = copyOf("failing", [0, 1, 2]);
     const failed = await record(copy, work(8, "console.error('no such shape'); process.exitCode = 3;"), slurm(3));
     expect(failed.code).toBe(1);
@@ -213,7 +213,7 @@ describe("merging recordings", () => {
     ];
     const ran = await cli([...args, "--", ...work(8)], { cwd, env: slurm(3) });
     expect(ran.code, ran.stderr).toBe(0);
-    // A gate of a rank has a bundle of its own below the one that was named.
+    // A gate of a rank has a separate bundle below the requested one.
     expect(existsSync(at("mixed/rank-0003/manifest.json"))).toBe(true);
     const result = await merge("mixed", "--baseline", "none", "--budget", "host=1GiB");
     expect([result.code, payload(result).scenarios.length], result.stderr).toEqual([0, 1]);
@@ -253,7 +253,7 @@ describe("recordings that cannot be counted", () => {
     const result = await merge(copy, "--budget", "host=128MiB", "--unjudged", "pass");
     expect(result.code, result.stderr).toBe(5);
     expect(errors(result)).toEqual([code]);
-    // What is known fails all the same.
+    // The measured ranks fail all the same.
     expect(payload(result).verdict).toBe("fail");
     expect(result.stderr).toMatch(/rank 3 \(on node1\)/);
   });

@@ -11,7 +11,7 @@ const steps = pageSteps(readFileSync(PAGE, "utf8"));
 const python = pythonWithTorch();
 const PAGE_MS = 900_000;
 
-/** What is the same in every run, word for word. */
+/** What is the same in every run, verbatim. */
 const SAID: readonly (readonly [command: RegExp, said: readonly RegExp[]])[] = [
   [/--counters/, [/^step {2}60: .*bytes$/m, /^step 240: .*bytes$/m, /validation accuracy \d+\.\d+ %/]],
   [/baseline refresh/, [/5 runs, 1 session/]],
@@ -46,7 +46,7 @@ const EXACT = /replay|^ls /;
 /** Rows of a machine, not of the program: how much a limit on the address space leaves depends on its cores. */
 const OF_THE_MACHINE = /doctor|ulimit/;
 
-describe.skipIf(python === null)("the walkthrough's page, run as it stands", () => {
+describe.skipIf(python === null)("the commands of the walkthrough's page", () => {
   const place = new WalkthroughDirectory(python ?? "python3");
   const outputs = new Map<string, string>();
 
@@ -59,7 +59,7 @@ describe.skipIf(python === null)("the walkthrough's page, run as it stands", () 
   const words = (text: string, said: RegExp): string =>
     said.exec(text.replace(/\s*\n\s+/g, " "))?.[0] ?? said.exec(text)?.[0] ?? "";
 
-  it("is compared row by row, and a row that says something else is found", () => {
+  it("is compared row by row, and a different row is found", () => {
     const leaky = steps.find(({ command }) => command.includes("--bundle leaky"))?.output ?? "";
     const shown = rowsOf(leaky);
     expect([...shown.keys()].filter((name) => /^[✗!] /.test(name))).toHaveLength(9);
@@ -87,7 +87,7 @@ describe.skipIf(python === null)("the walkthrough's page, run as it stands", () 
       expect(differences(cells, here.get(name)), `${name}\n${seen(command)}`).toEqual([]);
   });
 
-  it.each(SAID)("says what the page says: %s", (of, said) => {
+  it.each(SAID)("reports the same as the page: %s", (of, said) => {
     const step = steps.find(({ command }) => of.test(command));
     const [shown, here] = [step?.output ?? "", seen(step?.command ?? "")];
     for (const pattern of said) {

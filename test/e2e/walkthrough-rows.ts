@@ -49,7 +49,7 @@ function near(shown: string, seen: string): boolean {
   return shown === "–" || seen === "–" ? shown === seen : WORD.test(seen) && GROWS.test(shown) === GROWS.test(seen);
 }
 
-/** Which cells of a row another run does not reproduce, in words. */
+/** Which cells of a row another run does not reproduce, as sentences. */
 export function differences(shown: readonly string[], seen: readonly string[] | undefined): readonly string[] {
   if (seen === undefined) return ["the row is missing"];
   return shown.flatMap((cell, i) => (near(cell, seen[i] ?? "") ? [] : [`${cell} is ${seen[i] ?? "nothing"}`]));

@@ -17,7 +17,7 @@ const absent = noFakeNvml();
 const chromium = findChromium();
 const MIB = 1024 ** 2;
 
-/** Everything is a real process; on the device's side the driver and PyTorch are stand-ins. */
+/** Everything is a real process; the driver and PyTorch of the device are stand-ins. */
 describe.skipIf(absent !== null)(
   `a CPU round beside recordings of a device${absent === null ? "" : ` (${absent})`}`,
   () => {
@@ -113,7 +113,7 @@ describe.skipIf(absent !== null)(
       expect(markdown).toContain("a replay, not judged");
     });
 
-    it("says where a state ran out of memory, and takes its ratio for the least", () => {
+    it("reports where a state ran out of memory, and reports its ratio as a lower bound", () => {
       const { leaky, fixed, ratio } = patternOf(1, "validation_outputs");
       // 80 MiB and 16 more with each step, up to the last that fits into 400.
       expect(leaky?.out_of_memory).toEqual({ device: "cuda:0", at_bytes: 400 * MIB });

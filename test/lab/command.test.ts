@@ -35,7 +35,7 @@ describe("lab list", () => {
 });
 
 describe("lab run", () => {
-  it("skips what cannot be run here, with the reason, and is not well when that was asked for by name", async () => {
+  it("skips what cannot run here with the reason, and fails when it was requested by name", async () => {
     const output = directory();
     await expect(run("run", "forward_hook", "--python", "/no/such/python", "--output", output)).rejects.toMatchObject({
       code: "LAB_SURPRISE",

@@ -11,7 +11,7 @@ import { cli, freshDirectory } from "../e2e/cli.ts";
 
 const FILE = path.join(packageRoot(), "leak-lab", "stormlog-gate.yml");
 const BY_DEFAULT = { scale: "tiny", steps: null };
-/** Frameworks that hardly any machine has all of; what is not installed would be an error of the scenario. */
+/** Frameworks that few machines have together; a missing one would be an error of the scenario. */
 const LEFT_OUT = ["tensorflow", "jax"];
 
 describe("the leak lab's own configuration", () => {
@@ -72,7 +72,7 @@ describe.skipIf(!existsSync("/usr/bin/python3"))("a round by stored baselines", 
     expect(runs).toContain("base-1");
   }, 180_000);
 
-  it("measures a baseline where the store has no record of the pattern, and says so", async () => {
+  it("measures a baseline and reports it where the store has no record of the pattern", async () => {
     const { document, shown } = await round("node_cache", "unknown");
     expect(document.patterns).toMatchObject([{ outcome: "caught", fixed: { verdict: "pass" } }]);
     expect(shown).toContain(
@@ -99,6 +99,6 @@ describe.skipIf(!existsSync("/usr/bin/python3"))("a round by stored baselines", 
     expect(code).toBe(1);
     const document: LabDocument = JSON.parse(stdout);
     expect(document.patterns).toMatchObject([{ outcome: "broken" }]);
-    expect(document.patterns[0]?.reason).toContain("there is no baseline store file:nowhere");
+    expect(document.patterns[0]?.reason).toContain("the baseline store file:nowhere does not exist");
   }, 120_000);
 });

@@ -14,7 +14,7 @@ const SILENT: LabNarrator = { begins: () => {}, baseline: () => {}, judging: () 
 function deviceless(): string {
   const program = path.join(directory(), "python");
   const script =
-    '#!/bin/sh\nif [ "$1" = -c ]; then echo torch; exit 0; fi\necho "loading"\necho "there is no such device" >&2\nexit 1\n';
+    '#!/bin/sh\nif [ "$1" = -c ]; then echo torch; exit 0; fi\necho "loading"\necho "no such device" >&2\nexit 1\n';
   writeFileSync(program, script);
   chmodSync(program, 0o755);
   return program;
@@ -68,7 +68,7 @@ describe("a round in which a pattern cannot be judged", () => {
       env: { STORMLOG_GATE_SESSION: "" },
     });
     expect(document.patterns.map(({ outcome }) => outcome)).toEqual([expect.any(String), "broken"]);
-    expect(document.patterns[1]?.reason).toMatch(/exited with status 1; nothing was stored: there is no such device$/);
+    expect(document.patterns[1]?.reason).toMatch(/exited with status 1; nothing was stored: no such device$/);
     expect(document.backend).toBe("cpu");
     expect(document.device_model).not.toBeNull();
     expect(sessionsIn(output, "node_cache")).toHaveLength(1);
@@ -79,7 +79,7 @@ describe("a round in which a pattern cannot be judged", () => {
     mkdirSync(path.join(output, "store"));
     const { patterns } = await round(["forward_hook"], output, SILENT, { baseline: "file:store" });
     expect(patterns).toMatchObject([{ outcome: "broken", fixed: { verdict: "error" }, leaky: { verdict: "error" } }]);
-    expect(patterns[0]?.reason).toMatch(/exited with status 1: there is no such device$/);
+    expect(patterns[0]?.reason).toMatch(/exited with status 1: no such device$/);
   }, 60_000);
 
   it("keeps the environment that PyTorch reported when a later program ended early", () => {
@@ -96,18 +96,18 @@ describe("a round in which a pattern cannot be judged", () => {
     expect(environmentAfter(reported, row("node", "caught", plain))).toEqual(reported);
   });
 
-  it("says what to do about the reason, not about a leak that is too small", async () => {
+  it("suggests a remedy for the reason, not for a leak that is too small", async () => {
     const output = path.join(directory(), "two words");
     const ended = run("run", "forward_hook", "--python", deviceless(), "--output", output);
     await expect(ended).rejects.toMatchObject({
       code: "LAB_SURPRISE",
-      message: expect.stringMatching(/forward_hook: could not be judged: .*there is no such device/),
+      message: expect.stringMatching(/forward_hook: could not be judged: .*no such device/),
       hint: expect.stringContaining("reason"),
     });
     await expect(ended).rejects.toMatchObject({ hint: expect.not.stringContaining("too small") });
   }, 60_000);
 
-  it("counts in the words of its table, and quotes the directory for a shell", async () => {
+  it("counts with the terms of its table, and quotes the directory for a shell", async () => {
     const output = path.join(directory(), "two words");
     const printed: string[] = [];
     await expect(
@@ -137,7 +137,7 @@ describe("a round that is interrupted", () => {
       if (baselineBegan || !text.includes("become the baseline")) return;
       baselineBegan = true;
       expect(onDisk(output)).toMatchObject({ patterns: [] });
-      // Handlers in a thread of a test runner hear no signal of the system.
+      // Handlers in a thread of a test runner receive no signals.
       process.emit("SIGHUP");
     };
     const { code, text, document } = await runWatched(print, "run", "node_cache", "--output", output);
@@ -161,7 +161,7 @@ describe("what is a surprise", () => {
   const of = (outcomes: Readonly<Record<string, LabOutcome>>, ...named: string[]): readonly string[] =>
     surprises(document(outcomes), CATALOGUE, named).map(({ name }) => name);
 
-  it("is a skipped pattern that was named, or a round of nothing but those", () => {
+  it("is a skipped pattern that was requested, or a round of such patterns alone", () => {
     expect(of({ node_cache: "caught", jax_pullbacks: "skipped" })).toEqual([]);
     expect(of({ node_cache: "caught", jax_pullbacks: "skipped" }, "node_cache", "jax_pullbacks")).toEqual([
       "jax_pullbacks",

@@ -59,7 +59,7 @@ function ran(name: string, state: "leaky" | "fixed", steps: number): Ran {
   return { code: status, printed: line === undefined ? null : JSON.parse(line.slice("leak-lab: ".length)), stderr };
 }
 
-/** What a pattern's script says by itself, for a command line that no catalogue gives. */
+/** Direct output of a pattern's script, for a command line outside the catalogue. */
 function started(name: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   return spawnSync(PYTHON, [path.join(LAB, "patterns", `${name}.py`), ...args], {
     encoding: "utf8",
@@ -76,7 +76,7 @@ describe("the leak lab's files", () => {
     expect(files.sort()).toEqual(CATALOGUE.map(({ file }) => file).sort());
   });
 
-  it.each(CATALOGUE)("$name has both states, one leak between its marks, and says what it keeps", ({ file }) => {
+  it.each(CATALOGUE)("$name has both states, one leak between its marks, and reports what it keeps", ({ file }) => {
     const text = source(file);
     for (const mark of Object.values(LEAK_MARKS)) expect(text.split(mark)).toHaveLength(2);
     const begins = text.indexOf(LEAK_MARKS.begin);
@@ -193,7 +193,7 @@ describe.skipIf(!has("torch"))("a pattern in PyTorch", { timeout: 180_000 }, () 
     expect(device.stderr).toMatch(/^--device mps: PyTorch \S+ finds none here; .*\n$/);
   });
 
-  it("says in one line that the ranks cannot meet where the port is taken", async () => {
+  it("reports in one line that the port of the ranks is in use", async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void server.close());
@@ -250,7 +250,7 @@ describe.skipIf(!has("torch"))("a pattern in PyTorch", { timeout: 180_000 }, () 
     expect(second).toEqual({ code: 0, text: "" });
   });
 
-  it("trains on two ranks by itself", () => {
+  it("trains on two ranks without a launcher", () => {
     const { code, printed, stderr } = ran("gathered_shards", "leaky", 2);
     expect(code, stderr).toBe(0);
     expect(printed).toMatchObject({ pattern: "gathered_shards", device: "cpu" });

@@ -9,13 +9,13 @@ import { directory, quietConsole, run } from "./testing/lab-command.ts";
 
 const MIB = 1024 ** 2;
 
-/** A recording of 100 steps, as a table of anybody. */
+/** A recording of 100 steps, as a generic table. */
 function csv(rise: number): string {
   const rows = Array.from({ length: 100 }, (_, step) => `${step},xpu:0,${512 * MIB + rise * step}`);
   return ["step,device,allocated_bytes", ...rows].join("\n");
 }
 
-/** Files of a pattern's directory below a new place. */
+/** Files of a pattern's directory below a new directory. */
 function placeWith(files: Readonly<Record<string, string>>): string {
   const place = directory();
   for (const [file, text] of Object.entries(files)) {
@@ -32,7 +32,7 @@ async function patternsOf(place: string): Promise<readonly LabPattern[]> {
 
 const REPLAYED = { outcome: "replayed", leaky: { class: "leak" }, fixed: { class: "flat" } };
 
-describe("where recordings of a pattern may lie", () => {
+describe("directories with recordings of a pattern", () => {
   it("follows links to directories and files", async () => {
     const real = placeWith({ "cache/leaky.csv": csv(MIB), "cache/fixed.csv": csv(0), "parts/data.csv": csv(MIB) });
     const place = directory();
@@ -54,7 +54,7 @@ describe("where recordings of a pattern may lie", () => {
     expect(pattern?.reason).toMatch(/the fixed state cannot be read/);
   });
 
-  it("takes telemetry before a picture, and a file before an empty directory", async () => {
+  it("prefers telemetry to a picture, and a file to an empty directory", async () => {
     const place = placeWith({
       "cache/leaky.art.png": "a picture",
       "cache/leaky.csv": csv(MIB),

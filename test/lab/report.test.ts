@@ -99,7 +99,7 @@ function recordedOnMps(): string {
 const reported = (document: unknown): readonly LabDocument[] => (document as { rounds: LabDocument[] }).rounds;
 
 describe("lab report", () => {
-  it("sets two backends side by side, names the louder, and says what makes the other quieter", async () => {
+  it("sets two backends side by side, names the one with more growth, and reports why the other shows less", async () => {
     const mps = round("mps", pattern("forward_hook", 16_290 * MIB, 1000 * MIB));
     const cuda = round("cuda", pattern("forward_hook", 5860 * MIB, 2000 * MIB));
     for (const places of [
@@ -109,7 +109,7 @@ describe("lab report", () => {
       const { code, text } = await run("report", ...places.map(written));
       expect(code).toBe(0);
       for (const ratio of ["16.29x", "2.93x"]) expect(text).toContain(ratio);
-      // However they are named, the greater stands above.
+      // The greater is on top, whatever its name.
       expect(text).toContain("mps over cuda: 5.56x");
       expect(text).toContain("cuda dampens: 1 of 1 leak is quieter there than on mps, by 5.56x (forward_hook).");
       const flowing = text.replace(/\s+/g, " ");
@@ -140,13 +140,13 @@ describe("lab report", () => {
     expect((await run("report", ...places.map(written))).text).toContain("cpu 1 over cpu 2: 2.00x");
   });
 
-  it("prints the catalogue of one place, without a word of markdown", async () => {
+  it("prints the catalogue of one directory without markdown", async () => {
     const { text } = await run("report", written(round("cpu", pattern("a", 300, 100))));
     expect(text).not.toMatch(/^[|#]/m);
     expect(text).toMatch(/^a +1000 B +300 B +100 B +3.00x/m);
   });
 
-  it("lets no outside text act in markdown, page or picture", async () => {
+  it("escapes untrusted text in markdown, page and picture", async () => {
     const output = path.join(directory(), "new");
     const hostile = pattern('<script>alert(1)</script>"&', 300, 100);
     const { document } = await run(
@@ -166,11 +166,11 @@ describe("lab report", () => {
       .filter((line) => line.startsWith("| "))
       .map((line) => line.split("|").length);
     expect(new Set(widths).size).toBe(2);
-    // The words of the picture stay within their brackets.
+    // The alternative text stays within its brackets.
     expect(markdown.match(/!\[[^\]]*\]\(leak-lab\.png\)/g)).toHaveLength(1);
   });
 
-  it("shows the timelines of the bundles, and nothing from outside their directory", async () => {
+  it("shows the timelines of the bundles, and no file from outside their directory", async () => {
     const place = written(round("cpu", pattern("forward_hook", 200, 100)));
     mkdirSync(path.join(place, "forward_hook", "leaky"), { recursive: true });
     writeFileSync(path.join(place, "forward_hook", "leaky", "timeline.png"), "picture");
@@ -189,7 +189,7 @@ describe("lab report", () => {
     expect(readFileSync(path.join(output, "leak-lab.html"), "utf8")).not.toContain("data:image");
   });
 
-  it("says of a place without a round and without recordings that it has neither", async () => {
+  it("reports a directory without a round and without recordings", async () => {
     await expect(run("report", directory())).rejects.toMatchObject({ code: "LAB_UNREADABLE", kind: "invalid-input" });
     await expect(run("report", path.join(directory(), "gone"))).rejects.toMatchObject({ code: "LAB_UNREADABLE" });
     await expect(run("report", written({ schema: "stormlog.lab/2" }))).rejects.toMatchObject({ code: "LAB_INVALID" });
@@ -217,7 +217,7 @@ describe("lab report of recordings", () => {
     expect(replay?.patterns.map(({ name, title }) => [name, title])).toContainEqual(["my_own_leak", "my_own_leak"]);
   });
 
-  it("takes a recording that ended by out-of-memory for a leak that would have gone on", async () => {
+  it("reads a recording that ended out of memory as a leak that would have continued", async () => {
     const place = directory();
     const ranOut: RecordingMark = { timeNs: 299 * 5e7, kind: "oom", text: "MPS backend out of memory" };
     statesIn(place, "validation_outputs", "events.json", {
@@ -247,7 +247,7 @@ describe("lab report of recordings", () => {
     });
   });
 
-  it("reads a directory that holds nothing but snapshots of PyTorch's allocator", async () => {
+  it("reads a directory that holds only snapshots of PyTorch's allocator", async () => {
     const place = directory();
     for (const [which, file] of [
       ["leaky", "after.pickle"],
@@ -264,7 +264,7 @@ describe("lab report of recordings", () => {
     expect(kept?.leaky?.peak_bytes).toBeGreaterThan(kept?.fixed?.peak_bytes ?? Number.POSITIVE_INFINITY);
   });
 
-  it("keeps the others where one recording is missing or damaged, and says which", async () => {
+  it("keeps the others where one recording is missing or damaged, and names it", async () => {
     const place = recordedOnMps();
     writeFileSync(path.join(place, "forward_hook", "fixed", "events.json"), "[{");
     mkdirSync(path.join(place, "half", "leaky"), { recursive: true });

@@ -7,7 +7,7 @@ import { CATALOGUE } from "../../src/lab/catalogue.ts";
 import type { LabDocument, LabPattern } from "../../src/lab/report/document.ts";
 import { cli, freshDirectory } from "../e2e/cli.ts";
 
-/** A round takes minutes: `STORMLOG_TEST_LAB=1` asks for it. */
+/** A round takes minutes: `STORMLOG_TEST_LAB=1` enables it. */
 const WANTED = process.env.STORMLOG_TEST_LAB === "1";
 const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
 /**
@@ -74,7 +74,7 @@ describe.skipIf(!WANTED)("a round of the leak lab on this machine", () => {
     for (const { name, line, line_in_leak: inside } of flagged) expect(inside, `${name}: ${line}`).toBe(true);
   });
 
-  it("says of the silent one how large a leak it could have shown", () => {
+  it("reports the detectable minimum of the pattern that is not visible", () => {
     const silent = measured().find(({ name }) => name === "scaler_accumulation");
     if (silent === undefined) return;
     expect(silent.outcome).toBe("not-visible");

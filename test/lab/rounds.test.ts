@@ -15,7 +15,7 @@ function report(...rounds: readonly (Round | null)[]): ReturnType<typeof toldOf>
   return toldOf([], rounds);
 }
 
-/** The same of rounds that were asked for these patterns by name. */
+/** The same for rounds that requested these patterns by name. */
 function toldOf(
   named: readonly string[],
   rounds: readonly (Round | null)[],
@@ -37,8 +37,8 @@ function toldOf(
 
 const AS_EXPECTED: Round = { forward_hook: "caught", scaler_accumulation: "not-visible", jax_pullbacks: "skipped" };
 
-describe("what several rounds of the lab came to", () => {
-  it("is well when each pattern came out as the catalogue says, in all of them", () => {
+describe("the summary of several lab rounds", () => {
+  it("passes when each pattern matched the catalogue in every round", () => {
     const { code, text } = report(AS_EXPECTED, { ...AS_EXPECTED, scaler_accumulation: "warned" });
     expect(text).toMatch(/forward_hook +caught +caught 2 of 2\n/);
     expect(text).toMatch(/scaler_accumulation +not-visible +not-visible 1 of 2, warned 1 of 2\n/);
@@ -54,14 +54,14 @@ describe("what several rounds of the lab came to", () => {
     expect(text).toContain("1 surprise.");
   });
 
-  it("is not when a pattern was skipped that was asked for by name", () => {
+  it("fails when a requested pattern was skipped", () => {
     const { code, text } = toldOf(["forward_hook", "jax_pullbacks"], [AS_EXPECTED]);
     expect(code).toBe(1);
     expect(text).toMatch(/jax_pullbacks +caught +skipped 1 of 1 {3}<- round 1\n/);
     expect(toldOf(["forward_hook"], [AS_EXPECTED]).code).toBe(0);
   });
 
-  it("is not when a round is missing, or nothing could be judged", () => {
+  it("fails when a round is missing, or nothing could be judged", () => {
     expect(report(AS_EXPECTED, null)).toMatchObject({ code: 1 });
     expect(report(AS_EXPECTED, null).text).toContain("Without a result: round 2.");
     expect(report({ jax_pullbacks: "skipped" })).toMatchObject({ code: 1 });

@@ -17,12 +17,12 @@ const documentOf = (name: string) =>
   v.parse(ScaleDocumentSchema, JSON.parse(readFileSync(path.join(EVIDENCE, `${name}.json`), "utf8")));
 
 describe("docs/evidence/leak-lab.md", () => {
-  it("shows a leak that is loud, and the silent one", () => {
+  it("shows a visible leak and the one that is not", () => {
     expect(names.length).toBeGreaterThanOrEqual(2);
     expect(names).toContain("scaler_accumulation");
   });
 
-  it.each(names)("states for %s what its search found, in the words of the command", (name) => {
+  it.each(names)("states for %s what its search found, in the command's format", (name) => {
     expect(page.replace(/\s+/g, " ")).toContain(answerText(documentOf(name)));
   });
 

@@ -63,8 +63,8 @@ function search(leaky: string, output: string): Promise<ScaleDocument> {
 }
 
 describe("a search among sizes that the gate cannot judge", { timeout: 180_000 }, () => {
-  it("takes none of them for silent, and reports that no boundary was found", async () => {
-    // It lives long enough for a growth to be known, and the fixed state does not: there is nothing to hold it against.
+  it("reports none of them as not visible, and reports that no boundary was found", async () => {
+    // It runs long enough to measure growth, and the fixed state does not: there is nothing to compare it with.
     const document = await search("else hold(8, 2500);", directory());
     const { answer, probes } = document;
     expect(probes.length).toBeGreaterThan(0);

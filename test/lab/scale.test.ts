@@ -87,7 +87,7 @@ describe("a search of the size at which a leak shows", { timeout: 240_000 }, () 
 describe("a search that finds no boundary", { timeout: 120_000 }, () => {
   const cwd = freshDirectory();
 
-  it("says that the leak is silent up to the bound, and that what lies beyond is an extrapolation", async () => {
+  it("reports that the leak is silent up to the bound, and that what lies beyond is an extrapolation", async () => {
     const { code, stdout, stderr } = await cli(["lab", "scale", "node_cache", "--from", "4", "--to", "10", "--json"], {
       cwd,
     });

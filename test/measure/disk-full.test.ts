@@ -12,7 +12,7 @@ const DRIVER = fileURLToPath(new URL("fixtures/gate-driver.ts", import.meta.url)
 const BLOCKS = 24;
 
 describe.each(["native", "fallback"])("a disk that fills up during the run, %s sampler", (sampler) => {
-  it("costs samples and output after that moment, not the run", async () => {
+  it("costs later samples and output, not the run", async () => {
     const directory = path.join(temporaryDirectory(), "run");
     const script = "sleep 2; yes | head -c 500000; exit 3";
     const { status, stderr } = spawnSync(

@@ -18,7 +18,7 @@ describe.each(["native", "fallback"])("how a command ends, %s launcher", (launch
   beforeEach(() => void vi.stubEnv("STORMLOG_GATE_LAUNCHER", launcher));
   afterEach(() => void vi.unstubAllEnvs());
 
-  it("says with which status it exited", async () => {
+  it("reports the exit status", async () => {
     const { info, directory } = await measured(["sh", "-c", "exit 7"]);
     expect(info.exit).toEqual({ kind: "exited", code: 7 });
     expect(info.complete).toBe(true);
@@ -30,28 +30,28 @@ describe.each(["native", "fallback"])("how a command ends, %s launcher", (launch
     expect(info.exit).toEqual({ kind: "signaled", signal: "SIGSEGV" });
   });
 
-  it("says that the command is not on PATH", async () => {
+  it("reports that the command is not on PATH", async () => {
     const { info } = await measured(["no-such-command-here"]);
     expect(info.exit).toMatchObject({ kind: "not-started", code: "COMMAND_NOT_FOUND" });
     expect(info.complete).toBe(true);
   });
 
-  it("says that the file does not exist", async () => {
+  it("reports that the file does not exist", async () => {
     const { info } = await measured(["./missing.py"]);
     expect(info.exit).toMatchObject({ code: "COMMAND_NOT_FOUND", message: expect.stringContaining("./missing.py") });
   });
 
-  it("says that the file is not executable", async () => {
+  it("reports that the file is not executable", async () => {
     const { info } = await measured([script(temporaryDirectory(), "#!/bin/sh\n", 0o644)]);
     expect(info.exit).toMatchObject({ kind: "not-started", code: "COMMAND_NOT_EXECUTABLE" });
   });
 
-  it("says that the command is a directory", async () => {
+  it("reports that the command is a directory", async () => {
     const { info } = await measured([temporaryDirectory()]);
     expect(info.exit).toMatchObject({ kind: "not-started", code: "COMMAND_IS_DIRECTORY" });
   });
 
-  it("says that the interpreter of a script is missing", async () => {
+  it("reports that the interpreter of a script is missing", async () => {
     const { info } = await measured([script(temporaryDirectory(), "#!/no/such/interpreter\n")]);
     expect(info.exit).toMatchObject({ kind: "not-started", code: "COMMAND_INTERPRETER_MISSING" });
   });
@@ -121,7 +121,7 @@ describe("what cannot even be begun", () => {
     expect(error.code).toBe("RUN_DIRECTORY_UNWRITABLE");
   });
 
-  it("starts nothing when it is interrupted already", async () => {
+  it("starts nothing when it is already interrupted", async () => {
     const parent = temporaryDirectory();
     const file = path.join(parent, "ran");
     const error = await failure(measured(["touch", file], { interrupt: AbortSignal.abort("SIGINT") }));

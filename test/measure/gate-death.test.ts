@@ -19,7 +19,7 @@ const ORPHANS_GONE_MS = 2000;
 const LOST_MS = 250;
 
 const LOOP = `trap "" INT TERM HUP; while :; do sleep 60; done`;
-/** One that ignores signals, one in a session of its own, one that forked twice and lost its parent. */
+/** One that ignores signals, one in a separate session, one that forked twice and lost its parent. */
 const STUBBORN_TREE = `setsid sh -c '${LOOP}' $0 & (setsid sh -c '${LOOP}' $0 & ) ; ${LOOP}`;
 
 interface Killed {
@@ -110,7 +110,7 @@ describe("a gate that is killed with SIGKILL", () => {
   it("leaves the same without any native code", async () => {
     const fallback = { STORMLOG_GATE_SAMPLER: "fallback", STORMLOG_GATE_LAUNCHER: "fallback" };
     for (let i = 0; i < Math.ceil(KILLS / 3); i++) {
-      // The guard looks around four times a second: children born just before the kill carry the marker all the same.
+      // The guard scans four times a second: children started just before the kill carry the marker too.
       const killed = await killAt(500 + random() * 400, fallback);
       expect(killed.orphans).toEqual([]);
       await expectReadable(killed);

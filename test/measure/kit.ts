@@ -7,7 +7,7 @@ import { type MeasureRequest, measure } from "../../src/measure/measure.ts";
 import { allPids, environmentHolds, readStat } from "../../src/sampler/proc.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 
-/** A parent that is gone after the test. */
+/** A parent that is deleted after the test. */
 export function temporaryDirectory(): string {
   const parent = mkdtempSync(path.join(tmpdir(), "stormlog-gate-test-"));
   onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
@@ -59,7 +59,7 @@ export async function measured(argv: readonly string[], overrides: Partial<Measu
 /** A Node script as a command line. */
 export const node = (script: string, ...args: string[]): string[] => [process.execPath, "-e", script, ...args];
 
-/** Living processes, by a word in their command line. The word is unique to a test, since others run beside it. */
+/** Living processes, by a marker in their command line. It is unique to a test, since tests run in parallel. */
 export function livingWith(word: string): number[] {
   return allPids().filter((pid) => {
     if (pid === process.pid) return false;
@@ -84,5 +84,5 @@ export function livingOfRun(marker: string): number[] {
 }
 
 let words = 0;
-/** A word that no other process of this machine has on its command line. */
+/** A marker that no other process of this machine has on its command line. */
 export const uniqueWord = (): string => `slgtest${process.pid}x${words++}`;

@@ -18,7 +18,7 @@ const hasTorch = hasPython && spawnSync(PYTHON, ["-c", "import torch"]).status =
 const hasCompiler = spawnSync("gcc", ["--version"]).status === 0;
 
 const python = (script: string, ...args: string[]): string[] => [PYTHON, "-c", script, ...args];
-/** Long enough for the probe to show itself in a process without a framework. */
+/** Long enough for the probe to start in a process without a framework. */
 const LIVE = "import time; kept = [bytes(200_000) for _ in range(20)]; time.sleep(0.6)";
 
 const probeOf = ({ info }: Measured) => info.sources.find(({ name }) => name === "probe");
@@ -54,7 +54,7 @@ print((used() - before) / 359)
 describe.skipIf(!hasTorch)("a training loop on the CPU", () => {
   const horizon = { horizon: { kind: "steps", steps: 1_000_000 } } as const;
 
-  it("shows a leak of 1.3 kB a step by its heap, at the speed that the loop itself finds", async () => {
+  it("shows a leak of 1.3 kB a step by its heap, at the rate that the loop measures", async () => {
     const run = await measured(python(LEAKY_LOOP, "leak"));
     const truth = Number(run.stdout);
     expect(probeOf(run)).toMatchObject({ available: true, reason: null, capabilities: ["torch", "heap", "steps"] });
@@ -106,13 +106,13 @@ describe.skipIf(!hasPython).each(kinds)("a Python process under the %s sampler",
     expect(run.info.exit).toEqual({ kind: "signaled", signal: "SIGKILL" });
     const recording = await recordingOf(run);
     const exit = recording.marks.find(({ kind: mark }) => mark === "process-exit");
-    // A sampler on a busy main thread may stop before it sees the process gone.
+    // A sampler on a busy main thread may stop before it detects the exit.
     const endNs = exit?.timeNs ?? run.info.clock.duration_s! * 1e9;
     expect(endNs - heapOf(recording)!.timeNs!.at(-1)!).toBeLessThan(300e6);
   });
 });
 
-describe.skipIf(!hasPython)("where nothing can be seen from inside", () => {
+describe.skipIf(!hasPython)("where the probe cannot run", () => {
   it("the recording states that the interpreter ignores the probe", async () => {
     const run = await measured([PYTHON, "-I", "-c", LIVE]);
     expect(probeOf(run)).toMatchObject({ available: false, reason: expect.stringContaining("python -I") });
@@ -120,7 +120,7 @@ describe.skipIf(!hasPython)("where nothing can be seen from inside", () => {
     expect(run.info.peaks.map(({ metric }) => metric)).toEqual(["host"]);
   });
 
-  it("the recording says that the environment may have been cleaned", async () => {
+  it("the recording reports that the environment may have been cleared", async () => {
     const run = await measured(["env", "-i", PYTHON, "-c", LIVE]);
     expect(probeOf(run)).toMatchObject({ available: false, reason: expect.stringContaining("cleaned") });
   });
@@ -132,7 +132,7 @@ describe.skipIf(!hasPython)("where nothing can be seen from inside", () => {
 });
 
 describe("a run with --probe off", () => {
-  it("has nothing of it in the command's environment or on disk", async () => {
+  it("leaves nothing in the command's environment or on disk", async () => {
     const show = node("console.log(JSON.stringify(process.env))");
     const env = { PATH: process.env.PATH, PYTHONPATH: "/mine" };
     const off = await measured(show, { probe: "off", env });

@@ -3,7 +3,7 @@ import { livingWith, measured, node, uniqueWord } from "./kit.ts";
 
 /** Ignores what it can ignore, and stays. */
 const STUBBORN = "process.on('SIGINT',()=>{});process.on('SIGTERM',()=>{});setInterval(()=>{},1000);";
-/** Starts a stubborn process in a session of its own and reports its word. */
+/** Starts a stubborn process in a separate session and reports its marker. */
 const spawnSession = (env: string) =>
   `require('child_process').spawn(process.execPath,['-e',${JSON.stringify(STUBBORN)},process.argv[1]],{detached:true,stdio:'ignore',env:${env}}).unref();`;
 const hasPython = (await import("node:child_process")).spawnSync("python3", ["--version"]).status === 0;
@@ -33,7 +33,7 @@ describe.each(["native", "fallback"])("ending a run, %s launcher", (launcher) =>
     expect(livingWith(word)).toEqual([]);
   });
 
-  it("lets a command clean up after SIGINT", async () => {
+  it("allows a command to clean up after SIGINT", async () => {
     const interrupt = new AbortController();
     setTimeout(() => interrupt.abort("SIGTERM"), 800);
     const { info, stdout } = await measured(

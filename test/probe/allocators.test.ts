@@ -72,7 +72,7 @@ describe.skipIf(PYTHON === null)("the probe and the allocators of frameworks", (
     },
   );
 
-  it("never initialises CUDA, and asks nothing in a fork that cannot use it", async () => {
+  it("never initialises CUDA, and queries nothing in a fork that cannot use it", async () => {
     const idle = await probedScript(python, "import time, torch; time.sleep(0.8)", torch);
     expect(idle).toMatchObject({ code: 0, stdout: "", stderr: "" });
     expect(recordsOf(only(idle), CUDA)).toHaveLength(0);
@@ -143,7 +143,7 @@ time.sleep(0.8)
     expect(only(await probedScript(python, script)).info.get("traceml")).toBe("1");
   });
 
-  it("takes CUDA's word when its memory is full: the request, the counters, a snapshot, the last reading", async () => {
+  it("records CUDA's report when its memory is full: the request, the counters, a snapshot, the last reading", async () => {
     const script = `
 import time, torch
 def fill():
@@ -180,7 +180,7 @@ print("went on")
     expect(records.at(-1)?.values[6]).toBe(3);
   });
 
-  it("reads TensorFlow's GPUs once its context stands, without starting it", async () => {
+  it("reads TensorFlow's GPUs once its context exists, without creating it", async () => {
     const script = `
 import time, tensorflow as tf
 time.sleep(0.4)

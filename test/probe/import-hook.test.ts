@@ -77,7 +77,7 @@ print(torch.__version__)
   it("goes through the finders of editable installs, in their order", async () => {
     const finder = `
 import sys, importlib.util
-# This Python may have a torch of its own, which would be found before the last finder is asked.
+# This Python may have a torch of its own, which would be found before the last finder.
 sys.path[:] = [place for place in sys.path if not place.endswith("-packages")]
 class Editable:
     @classmethod
@@ -99,7 +99,7 @@ time.sleep(0.8)
   it("sees a framework that was there before it", async () => {
     const script = "import time; time.sleep(0.7)";
     const early = directoryWith({ "early/early_torch.py": "" });
-    // A finder that loads it by itself, past the probe's.
+    // A finder that loads the module itself and bypasses the probe's.
     const ended = await probedScript(
       python,
       `import sys, importlib.util
@@ -114,7 +114,7 @@ ${script}`,
     expect(only(ended).info.get("framework")).toBe("torch");
   });
 
-  it("lets a failing import fail as it would", async () => {
+  it("does not change how a failing import fails", async () => {
     const broken = directoryWith({ "torch.py": "raise ImportError('libcudart.so.13: cannot open')" });
     const script =
       "try:\n  import torch\nexcept ImportError as error:\n  print(error)\nimport sys; print('torch' in sys.modules)";
@@ -139,7 +139,7 @@ ${script}`,
     expect(only(ended).header.ended).toBe(true);
   });
 
-  it("imports no framework, and nothing that a program could miss being first at", async () => {
+  it("imports no framework, and nothing that a program may need to import first", async () => {
     const script = `
 import sys
 heavy = [name for name in ("torch", "tensorflow", "jax", "numpy", "json", "logging", "ctypes", "threading", "re", "importlib.util", "mmap") if name in sys.modules]

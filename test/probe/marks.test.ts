@@ -75,7 +75,7 @@ time.sleep(0.2)
     expect(only(ended).info.get("error")).toBeUndefined();
   });
 
-  it("is left alone where the program put something of its own in its place", async () => {
+  it("is left alone where the program replaced it", async () => {
     const ended = await probedScript(
       WITH_TORCH!,
       `${SET_UP}
@@ -91,7 +91,7 @@ time.sleep(0.2)
   });
 });
 
-describe.skipIf(PYTHON === null)("the moment CUDA is there", () => {
+describe.skipIf(PYTHON === null)("when CUDA becomes available", () => {
   it("is reported with the visible devices", async () => {
     const ended = await probedScript(
       PYTHON!,

@@ -11,7 +11,7 @@ async function ooms(python: Python, script: string, code: number) {
   return ended.left.flatMap((left) => left.ooms.map((oom) => ({ ...Object.fromEntries(oom), left })));
 }
 
-/** Fails for want of address space, as under `ulimit -v`. */
+/** Fails for lack of address space, as under `ulimit -v`. */
 const LIMITED = `import resource, sys, time
 time.sleep(0.8)
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
@@ -46,7 +46,7 @@ grow()`;
     expect(first).toMatchObject({ kind: "memory-error", exception: "MemoryError" });
   });
 
-  it.each(EACH)("in Python %s sees what a thread died of", async (_version, python) => {
+  it.each(EACH)("in Python %s records the error that ended a thread", async (_version, python) => {
     const script = `import threading
 ${LIMITED}
 def work(): bytearray(1 << 40)
@@ -77,7 +77,7 @@ print("went on")`;
     },
   );
 
-  it("writes nothing of other errors, whatever they say of themselves", async () => {
+  it("ignores other errors, whatever their message", async () => {
     const script = `import time; time.sleep(0.8)
 class Odd(RuntimeError):
     def __str__(self): print("asked"); raise SystemExit(9)
@@ -93,7 +93,7 @@ raise ValueError("memory")`;
     expect(ended.left.flatMap((left) => left.ooms)).toEqual([]);
   });
 
-  it("does not keep what an error held alive", async () => {
+  it("does not keep objects of an error alive", async () => {
     const script = `import gc, time, weakref; time.sleep(0.8)
 class Big: pass
 def fail():
@@ -108,7 +108,7 @@ print(seen[0]() is None)`;
     expect((await probedScript(PYTHON!, script)).stdout).toBe("True\n");
   });
 
-  it.skipIf(WITH_TORCH === null)("knows PyTorch's own error of the CPU allocator", async () => {
+  it.skipIf(WITH_TORCH === null)("recognises the error of PyTorch's CPU allocator", async () => {
     const [first, ...more] = await ooms(
       WITH_TORCH!,
       "import torch\ndef make(): return torch.empty(1 << 50)\nmake()",

@@ -102,7 +102,7 @@ for name in ("two\\nlines\\tand more", "\\x1b[31mred\\x00", "x" * 10000000, "100
     ]);
   });
 
-  it("let errors of the program through", async () => {
+  it("do not catch errors of the program", async () => {
     const ended = await probedScript(
       PYTHON!,
       `${SET_UP}try:\n  with phase("failing"): raise KeyError("theirs")\nexcept KeyError as error: print(error)`,
@@ -203,7 +203,7 @@ for n in range(10):
     expect(phasesIn(ended).phases).toMatchObject([{ name: "only", ended: null }]);
   });
 
-  it("do nothing where the gate's directory is on the path and no gate is there", async () => {
+  it("do nothing where the gate's directory is on the path without a gate", async () => {
     const script = "from stormlog_gate import phase\nwith phase('x') as name: print(name)";
     const ended = await probedScript(PYTHON!, script, { flags: ["-S"] });
     expect(ended).toMatchObject({ code: 0, stdout: "x\n", stderr: "", left: [] });
@@ -221,7 +221,7 @@ with phase("x") as name: print(name, phase.__name__)`;
   });
 });
 
-/** The same where one of the names cannot be had, which the probe says of itself. */
+/** The same where one of the names cannot be had, which the probe reports. */
 async function phasesOfOdd(script: string): Promise<ReportedPhases> {
   const ended = await probedScript(PYTHON!, SET_UP + script);
   expect(ended).toMatchObject({ code: 0, stderr: "" });
@@ -256,7 +256,7 @@ for _ in range(5):
     ]);
     const [warmUp, train, validation] = phases;
     expect(warmUp!.seconds).toBeGreaterThanOrEqual(0.2);
-    // What was kept lives on; what was only worked with is seen at its height, and is not growth.
+    // Kept memory stays. Temporary memory shows in the peak and is not growth.
     const level = warmUp!.highest_bytes!;
     expect(train!.highest_bytes! - level).toBeGreaterThanOrEqual(8_000_000);
     expect(Math.abs(train!.growth_bytes!)).toBeLessThan(100_000);

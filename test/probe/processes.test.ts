@@ -66,7 +66,7 @@ print(os.getpid(), *pids)
         expect(child.header.ended).toBe(true);
         const grown = (child.records.at(-1)?.values[0] ?? 0) - (parent.records[0]?.values[0] ?? 0);
         expect(grown).toBeGreaterThan(31 * 2 ** 20);
-        // Nothing of the child's in the parent's ring.
+        // The parent's ring contains no values of the child.
         expect(Math.max(...recordsOf(parent, HEAP).map(({ values }) => values[0] ?? 0))).toBeLessThan(40 * 2 ** 20);
       }
     },
@@ -106,7 +106,7 @@ if __name__ == "__main__":
     for (const pid of workers) expect(ended.left.some((left) => left.pid === pid)).toBe(true);
   });
 
-  it("follows subprocesses, and gives an image that replaced another a ring of its own", async () => {
+  it("follows subprocesses, and gives a program started by exec a separate ring", async () => {
     const script = `
 import os, subprocess, sys, time
 subprocess.run([sys.executable, "-c", "import time; time.sleep(0.8)"], check=True)
@@ -122,7 +122,7 @@ os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(0.8)"])
     expect(images.map(({ header }) => header.ended)).toEqual([false, true]);
   });
 
-  it("goes on in a daemon that closed every descriptor, and closes none of its own later", async () => {
+  it("continues in a daemon that closed every descriptor, and later closes none of the program's", async () => {
     const script = `
 import gc, os, time
 time.sleep(0.25)
@@ -177,7 +177,7 @@ print(signal.sigwait({signal.SIGTERM}) == signal.SIGTERM)
     expect(ended).toMatchObject({ code: 0, signal: null, stdout: "True\n", stderr: "" });
   });
 
-  it.skipIf(!isRoot)("goes on in a process that gave up its rights", async () => {
+  it.skipIf(!isRoot)("continues in a process that dropped its privileges", async () => {
     const script =
       "import os, time; time.sleep(0.8); os.setgid(65534); os.setuid(65534); time.sleep(0.9); print('ran')";
     const ended = await probedScript(python, script);

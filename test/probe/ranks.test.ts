@@ -118,7 +118,7 @@ describe.skipIf(WITH_TORCH === null)("the ranks of torchrun", () => {
     }
   }, 180_000);
 
-  it("are known by their process group where nothing in the environment says them", async () => {
+  it("are read from the process group where the environment does not contain them", async () => {
     const script = `
 import os, time, torch
 import torch.distributed as distributed, torch.multiprocessing as multiprocessing

@@ -96,12 +96,12 @@ describe.skipIf(PYTHONS.length === 0)("the probe's start", () => {
     },
   );
 
-  it.each(["-I", "-E", "-S", "-IES"])("is silent under %s, which keeps it out", async (flag) => {
+  it.each(["-I", "-E", "-S", "-IES"])("prints nothing under %s, which disables it", async (flag) => {
     const ended = await probed(PYTHON!, ["-c", `${LIVES}; print('ran')`], { flags: [flag] });
     expect(ended).toMatchObject({ code: 0, stdout: "ran\n", stderr: "", left: [] });
   });
 
-  it("stays silent with warnings and development mode on", async () => {
+  it("prints nothing with warnings and development mode on", async () => {
     const script = `${LIVES}\nimport os, sys\npid = os.fork()\nif pid == 0: os._exit(0)\nos.waitpid(pid, 0)\nprint('ran')`;
     const ended = await probedScript(PYTHON!, script, { flags: ["-X", "dev", "-W", "error"] });
     expect(ended).toMatchObject({ code: 0, stdout: "ran\n", stderr: "" });
@@ -122,7 +122,7 @@ describe.skipIf(PYTHONS.length === 0)("the probe's start", () => {
 describe.skipIf(PYTHON === null)("the probe's way in", () => {
   const python = PYTHON!;
 
-  it("leaves the user's sitecustomize in its place, and lets its failure be seen", async () => {
+  it("runs the user's sitecustomize and shows its failure", async () => {
     const script = "import sitecustomize; print(sitecustomize.__spec__.origin)";
     const parent = userDirectory("");
     const kept = await probed(python, ["-c", script], { pythonPath: [parent] });
@@ -166,7 +166,7 @@ sys.stdout.write("tracer ")
     expect(ended.left).toHaveLength(1);
   });
 
-  it("does not disturb a program whose working directory is gone", async () => {
+  it("does not disturb a program whose working directory was deleted", async () => {
     const shell = `mkdir gone && cd gone && rmdir ../gone && exec "$0" -c "${LIVES}; print('ran')"`;
     const ended = await probed({ ...python, executable: "/bin/sh" }, ["-c", shell, python.executable], {
       pythonPath: [""],

@@ -5,7 +5,7 @@ import { PYTHON, type Python, WITH_TORCH } from "./testing/pythons.ts";
 
 const standIn = { pythonPath: [path.join(STAND_INS, "torch-cuda")] };
 
-/** Steps that the probe counted in a script whose PyTorch is a stand-in of today's. */
+/** Steps that the probe counted in a script whose PyTorch is a stand-in of the current release. */
 async function counted(script: string): Promise<{ step: number | null; from: string | undefined }> {
   const ended = await probedScript(PYTHON!, `import torch\nfrom torch.optim import *\n${script}`, standIn);
   expect(ended).toMatchObject({ code: 0, stderr: "" });

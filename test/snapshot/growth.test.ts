@@ -92,7 +92,7 @@ describe("one snapshot with a trace", () => {
     expect(growth).toEqual([]);
     expect(line("train.py:48")).toMatchObject({ trend: "grows", allocations: 13, survivors: 13, oldest_steps: 12 });
     expect(line("train.py:48")?.surviving_bytes_by_age.every((bytes) => bytes > 0)).toBe(true);
-    // The trace has the bytes asked for.
+    // The trace contains the requested bytes.
     expect(line("train.py:48")?.bytes_per_step).toBeCloseTo(1310800, -3);
   });
 
@@ -137,7 +137,7 @@ describe("blocks alone, as anybody might write them", () => {
   const kept = (count: number) => Array.from({ length: count }, (_, i) => [i * KIB, KIB, leak] as const);
   const passing = (i: number, size: number) => [[2 ** 25 + i * 2 ** 20, size * KIB, churn] as const];
 
-  it("of two moments discard the line whose blocks are gone, whatever it rose by", () => {
+  it("of two snapshots discard the line whose blocks were freed, whatever it rose by", () => {
     const files = [
       moment(1, snapshot([...kept(2), ...passing(1, 46)])),
       moment(2, snapshot([...kept(4), ...passing(2, 720)])),
@@ -147,7 +147,7 @@ describe("blocks alone, as anybody might write them", () => {
     expect(discarded.map((row) => [at(row), row.trend])).toEqual([["model.py:88", "churn"]]);
   });
 
-  it("of three moments need all of them to rise, and more where nothing is kept", () => {
+  it("of three snapshots need a rise in each, and a larger one where no block is kept", () => {
     const rising = [10, 20, 30, 40, 50].map((size, i) =>
       moment(i, snapshot([...kept(i + 1), ...passing(i, size), [2 ** 28, i > 0 ? 64 * KIB : 0, cache]])),
     );

@@ -7,7 +7,7 @@ import { readSnapshot } from "../../src/snapshot/read.ts";
 
 export const FIXTURES = path.join(packageRoot(), "test", "snapshot", "fixtures");
 
-/** What the generator knows to be true of a snapshot it wrote. */
+/** The generator's facts about a snapshot that it wrote. */
 export interface Facts {
   readonly step: number;
   readonly reserved: number;

@@ -1,4 +1,4 @@
-"""Writes the snapshots the tests read, and what is true of them, into the folder given. Standard library only.
+"""Writes the snapshots the tests read, and their facts, into the given directory. Standard library only.
 
 A training job of which every fact is known: parameters from before recording, an optimizer's state that comes once, activations
 that swing by tens of MiB from step to step (the churn), a loader's ring of buffers, and one line that keeps 1.25 MiB a step (the
@@ -101,7 +101,7 @@ class Job:
 
 
 def truth(job):
-    """What is live by line, and the totals of the device."""
+    """Live bytes by line, and the totals of the device."""
     lines = {}
     blocks = [b for d in job.devices for s in d.segments for b in s.blocks]
     for block in blocks:
@@ -124,23 +124,23 @@ def truth(job):
     }
 
 
-def main(folder):
+def main(directory):
     facts = {}
 
     def write(name, data, job):
-        with open(os.path.join(folder, name), "wb") as file:
+        with open(os.path.join(directory, name), "wb") as file:
             file.write(data)
         facts[name] = truth(job)
 
-    # One job, three moments of equal phase, at which the churn happens to be higher each time.
+    # One job, three snapshots of equal phase, at which the churn happens to be higher each time.
     job = Job(seed=RISING_SEED)
     for step in (4, 8, 12):
         job.run_to(step)
         write(f"leak-step{step:02d}.pickle", layouts.python_pickle(job.take(29), 5), job)
         job.resume()
 
-    # Two moments, between which the churn rises by more than the leak: as current PyTorch writes them, and with nothing
-    # but blocks.
+    # Two snapshots, between which the churn rises by more than the leak: as current PyTorch writes them, and with
+    # blocks alone.
     job = Job(seed=SWING_SEED)
     for step, name in ((4, "before"), (10, "after")):
         job.run_to(step)
@@ -148,7 +148,7 @@ def main(folder):
         write(f"{name}-blocks.pickle", layouts.python_pickle(job.take(25, traces=False), 4), job)
         job.resume()
 
-    # The same moment in every layout and protocol.
+    # The same state in every layout and protocol.
     job = Job(seed=3)
     job.run_to(3)
     for layout in (113, 20, 21, 25, 29):
@@ -176,7 +176,7 @@ def main(folder):
             write(f"ranks_rank{rank}_step{step}.pickle", layouts.python_pickle(job.take(25, traces=False), 4), job)
             job.resume()
 
-    with open(os.path.join(folder, "facts.json"), "w", encoding="utf-8") as file:
+    with open(os.path.join(directory, "facts.json"), "w", encoding="utf-8") as file:
         # A line for each file, so that a difference names it.
         lines = ["%s: %s" % (json.dumps(name), json.dumps(facts[name], sort_keys=True)) for name in sorted(facts)]
         leak_bytes = -(-LEAK_BYTES // 512) * 512

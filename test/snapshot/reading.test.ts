@@ -27,11 +27,11 @@ const total = <K extends keyof PoolRow>(rows: readonly PoolRow[], key: K): numbe
   rows.reduce((sum, row) => sum + Number(row[key]), 0);
 
 describe.each(FILES)("%s", (name) => {
-  // Before PyTorch 2.1 a block without a recorded stack does not say what was asked for.
+  // Before PyTorch 2.1 a block without a recorded stack does not contain the requested size.
   const old = /layout-(?:113|20)/.test(name);
   const truth = facts(name);
 
-  it("has the totals that the generator knows", () => {
+  it("has the generator's totals", () => {
     const { pools, snapshots } = documentOf(name);
     expect(total(pools, "reserved_bytes")).toBe(truth.reserved);
     expect(total(pools, "allocated_bytes")).toBe(truth.allocated);
@@ -62,7 +62,7 @@ describe.each(FILES)("%s", (name) => {
 });
 
 describe("layouts", () => {
-  it.each([113, 20, 21, 25, 29])("of %i say the same in protocols 2, 4 and 5", (layout) => {
+  it.each([113, 20, 21, 25, 29])("of %i are the same in protocols 2, 4 and 5", (layout) => {
     const [first, ...rest] = [2, 4, 5].map((protocol) => {
       const name = `layout-${layout}-p${protocol}.pickle`;
       return JSON.stringify(documentOf(name)).replaceAll(name, "");
@@ -70,7 +70,7 @@ describe("layouts", () => {
     for (const other of rest) expect(other).toBe(first);
   });
 
-  it("say the same from PyTorch's own dumper as from Python", () => {
+  it("are the same from PyTorch's dumper as from Python", () => {
     const [native, python] = ["layout-native.pickle", "layout-21-p4.pickle"].map((name) =>
       JSON.stringify(documentOf(name)).replaceAll(name, ""),
     );
@@ -99,7 +99,7 @@ describe("addresses of the upper half of 64 bits", () => {
 });
 
 describe("several devices and pools", () => {
-  it("stand apart, with what is pending free and what ran out", () => {
+  it("are separate, with pending frees and out-of-memory events", () => {
     const { pools, live, snapshots } = documentOf("odd.pickle");
     expect(pools.map(({ device, pool }) => [device, pool])).toEqual([
       ["cuda:0", "0:0"],

@@ -33,19 +33,19 @@ describe("Bencher's boundaries", () => {
     expect(iqrBoundary([1, 1, 1, 1, 1], 3)).toBe(1);
   });
 
-  it("are none for constant memory, so nothing is ever alarming there", () => {
+  it("are none for constant memory, so nothing raises an alarm there", () => {
     expect(zBoundary([5, 5, 5], 0.99)).toBeNull();
     expect(tBoundary([5, 5, 5], 0.99)).toBeNull();
   });
 });
 
 describe("tests of two samples", () => {
-  it("compute Welch's t by hand, and 0 where nothing varies", () => {
+  it("compute Welch's t as computed manually, and 0 where nothing varies", () => {
     expect(welchT([1, 2, 3], [4, 5, 6])).toBeCloseTo(3 / Math.sqrt(2 / 3), 12);
     expect(welchT([5, 5], [9, 9])).toBe(0);
   });
 
-  it("compute Mann and Whitney's score by hand", () => {
+  it("compute Mann and Whitney's score as computed manually", () => {
     const low = [1, 2, 3, 4, 5, 6, 7, 8, 9];
     const high = low.map((value) => value + 9);
     // U = 81 of 81 pairs: (81 - 40.5 - 0.5) / sqrt(81 * 19 / 12).
@@ -128,7 +128,7 @@ describe("rules that repeat", () => {
     expect(asked(adaptiveDuet(SCALE), calm(10), [110], 110)).toEqual({ alarm: false, runs: 6 });
   });
 
-  it("want two of three above the largest of five", () => {
+  it("require two of three above the largest of five", () => {
     const rule = maxOfFive({ floor: 0, quantum: 1 });
     expect(asked(rule, [200, 100, 100, 100, 100, 100], [102])).toEqual({ alarm: false, runs: 1 });
     expect(asked(rule, calm(5), [103, 100, 103])).toEqual({ alarm: true, runs: 3 });

@@ -8,7 +8,7 @@ import { MIB } from "../../src/core/units.ts";
 const REPETITIONS = 400;
 type Pace = "one" | "asked";
 
-function stories(
+function outcomes(
   seed: number,
   draw: (random: () => number) => number,
   effect: number,
@@ -26,26 +26,26 @@ function stories(
   });
 }
 
-const red = (ends: ReturnType<typeof stories>) => ends.filter(({ judgement }) => judgement.verdict === "fail").length;
+const red = (ends: ReturnType<typeof outcomes>) => ends.filter(({ judgement }) => judgement.verdict === "fail").length;
 
 describe.each(NOISE_WORLDS)("peaks that vary like $name", ({ draw }) => {
   it("are never red without a change, and cost 1.36 runs at most", () => {
-    const ends = stories(41, draw, 1);
+    const ends = outcomes(41, draw, 1);
     expect(red(ends)).toBe(0);
     expect(ends.reduce((sum, end) => sum + end.candidateRuns + end.baseRuns, 0) / REPETITIONS).toBeLessThan(1.36);
   });
 
-  it("are hardly ever red without a change where the base cannot be run", () => {
-    expect(red(stories(42, draw, 1, { base: false }))).toBeLessThanOrEqual(3);
+  it("are rarely red without a change where the base cannot be run", () => {
+    expect(red(outcomes(42, draw, 1, { base: false }))).toBeLessThanOrEqual(3);
   });
 
   it.each(["one", "asked"] as const)("are red after a change of +5 %%, runs measured by %s", (pace) => {
-    expect(red(stories(43, draw, 1.05, { pace }))).toBeGreaterThanOrEqual(REPETITIONS - 4);
+    expect(red(outcomes(43, draw, 1.05, { pace }))).toBeGreaterThanOrEqual(REPETITIONS - 4);
   });
 });
 
 describe("sessions that differ by 1 %", () => {
-  /** Changes that change nothing, 200 for each way to collect a baseline, in a new session each. */
+  /** Changes without an effect, 200 for each way to collect a baseline, each in a new session. */
   const judgedEnds = (layouts: readonly (readonly [sessions: number, runs: number])[], base: boolean) => {
     const random = seeded(47);
     const run = (level: number) => peakOnly(Math.round(level * (1 + 0.002 * normal(random))));
@@ -62,7 +62,7 @@ describe("sessions that differ by 1 %", () => {
     );
   };
 
-  it("raise no red alarm, however the baseline was collected", () => {
+  it("raise no false alarm, however the baseline was collected", () => {
     const ends = judgedEnds(
       [
         [1, 10],
@@ -72,11 +72,11 @@ describe("sessions that differ by 1 %", () => {
       true,
     );
     expect(red(ends)).toBe(0);
-    // The offsets are there: many of these went as far as the base commit.
+    // The offsets have an effect: many of these needed the base commit.
     expect(ends.filter(({ baseRuns }) => baseRuns > 0).length).toBeGreaterThan(50);
   });
 
-  it("hardly raise one without the base either, once the baseline knows that they differ", () => {
+  it("rarely raise one without the base, once the baseline contains several sessions", () => {
     const ends = judgedEnds(
       [
         [5, 2],

@@ -124,10 +124,10 @@ describe("init", () => {
     expect(init(["--runner", "a: b"]).code).toBe(2);
   });
 
-  it("init asks for pictures on the ref in a private repository", () => {
+  it("init configures pictures on the ref in a private repository", () => {
     const { stdout } = init(["--runner", "gpu", "--visibility", "private"]);
     expect(workflow("memory-gate.yml").jobs.report?.steps[0]?.with).toEqual({ image: "ref" });
-    expect(stdout).not.toContain("strangers");
+    expect(stdout).not.toContain("unknown people");
   });
 
   it("init puts workflows at the top of the repository, with its own directory as working-directory", () => {

@@ -196,7 +196,7 @@ describe("the moving tags", () => {
     expect(repository.tags()).toMatchObject({ v1: next, "v1.3": next, "v1.2": patch });
     const major = release("2.0.0");
     expect(repository.tags()).toMatchObject({ v1: next, v2: major, "v2.0": major });
-    // A repetition moves nothing.
+    // A second run moves nothing.
     expect(repository.script("moving-tags", "v1.2.0").stdout).toBe("no tag moves for v1.2.0\n");
     expect(repository.tags()).toMatchObject({ v1: next, "v1.2": patch });
   });

@@ -8,7 +8,7 @@ export const ITERATIONS = 60;
 export const BASE = 1024 * MIB;
 const PER_ITERATION = SAMPLES / ITERATIONS;
 
-/** Runs of one program that keeps nothing: MiB above the base at every sample, redrawn for every run. */
+/** Runs of one program without a leak: MiB above the base at every sample, redrawn for every run. */
 export interface Family {
   readonly name: string;
   readonly draw: (random: () => number) => (sample: number) => number;

@@ -32,7 +32,7 @@ function stairs(n: number, growth: number, size: number, even: boolean, random: 
 }
 
 /**
- * `growth` bytes on top of `n` samples, as the shape says:
+ * `growth` bytes on top of `n` samples, by shape:
  * - linear: growth · i / (n − 1);
  * - stairs: the whole number of 2 or 20 MiB stairs nearest to the growth;
  * - saw-tooth: linear, plus a tooth that rises from 0 to A and falls back at once, A evenly drawn from 0.5 to 3 times

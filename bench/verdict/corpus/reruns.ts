@@ -6,7 +6,7 @@ import { MIB } from "../../../src/core/units.ts";
 export interface RerunGroup {
   readonly name: string;
   readonly allocated: readonly number[];
-  /** Empty where a run did not say. */
+  /** Empty where a run did not report it. */
   readonly reserved: readonly number[];
 }
 

@@ -18,7 +18,7 @@ export interface HeldOutCase {
   readonly rank: number;
   /** Bytes leaked between the first and the last row of that rank. */
   readonly leaked: number;
-  /** How it was recorded, in words. */
+  /** Description of how it was recorded. */
   readonly how: string;
 }
 

@@ -52,7 +52,7 @@ export function checkpoints(shape: JobShape, every: number, onDevice: number): B
   };
 }
 
-/** Tensors in reference cycles: dead, but held until Python's collector runs, after a random number of steps. */
+/** Tensors in reference cycles: unreachable, but held until Python's collector runs, after a random number of steps. */
 export function garbageCycles(perStep: number, meanPeriod: number): Behaviour {
   const dead: Block[][] = [];
   let left = 0;
@@ -75,7 +75,7 @@ export function prefetch(batch: number, depth: number): Behaviour {
   let supply: number | null = null;
   return {
     before(machine) {
-      // Loaders are either faster than the training or not, and that changes now and then.
+      // Loaders are either faster than the training or not, and that changes at random.
       if (supply === null || machine.draw.chance(0.05)) supply = machine.draw.uniform(0.5, 3);
       const made = Math.floor(supply + machine.draw.next());
       const next = Math.min(depth, Math.max(0, queued - 1 + made));

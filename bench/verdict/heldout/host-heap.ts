@@ -4,8 +4,8 @@ const PAGE = 4096;
 const MIB = 2 ** 20;
 
 /**
- * Private memory of a Python process tree, in pages: what the program holds, plus what the C allocator keeps and gives
- * back on its own. That second part wanders within bounds (a mean-reverting walk), now and then trimmed at once.
+ * Private memory of a Python process tree, in pages: what the program holds, plus what the C allocator keeps and
+ * returns by itself. That second share varies within bounds (a mean-reverting walk), now and then trimmed at once.
  */
 export class HostHeap {
   #held: number;
@@ -26,7 +26,7 @@ export class HostHeap {
     this.#held += bytes;
   }
 
-  /** One moment of heap life. */
+  /** Advances the heap by one step. */
   breathe(): void {
     const kick = Math.sqrt(1 - this.#memory ** 2) * this.#spread * this.#draw.normal();
     this.#slack = this.#memory * this.#slack + kick;

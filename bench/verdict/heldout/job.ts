@@ -1,7 +1,7 @@
 import type { Block } from "./caching-allocator.ts";
 import type { Machine } from "./machine.ts";
 
-/** Something that happens around the steps of a job: a cache, a phase, a leak. */
+/** Behaviour around the steps of a job: a cache, a phase, a leak. */
 export interface Behaviour {
   /** After the model is loaded, before the first step. */
   start?(machine: Machine): void;
@@ -9,7 +9,7 @@ export interface Behaviour {
   after?(machine: Machine): void;
 }
 
-/** What a job is made of; bytes, seconds, counts. */
+/** Parameters of a job; bytes, seconds, counts. */
 export interface JobShape {
   readonly steps: number;
   readonly stepSeconds: number;
@@ -25,7 +25,7 @@ export interface JobShape {
   readonly keepsGradients: boolean;
 }
 
-/** States written down while the model loads. */
+/** States recorded while the model loads. */
 export const LOADING_MARKS = 8;
 
 /** Bytes that stay between steps, once the optimizer has its state. */

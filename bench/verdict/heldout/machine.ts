@@ -21,7 +21,7 @@ class Column {
   }
 }
 
-/** Every moment at which memory changed. */
+/** Every time at which memory changed. */
 export interface Trace {
   readonly seconds: Float64Array;
   readonly step: Float64Array;
@@ -32,7 +32,7 @@ export interface Trace {
   readonly leaked: Float64Array;
 }
 
-/** One process with one device, whose memory is written down whenever it changes. */
+/** One process with one device, whose memory is recorded whenever it changes. */
 export class Machine {
   readonly draw: Draw;
   readonly device = new CachingAllocator();
@@ -56,7 +56,7 @@ export class Machine {
     this.heap = new HostHeap(draw, hostBase, hostSpread);
   }
 
-  /** Lets time pass, then writes the state down. */
+  /** Advances the clock, then records the state. */
   mark(seconds: number): void {
     this.seconds += seconds;
     this.heap.breathe();

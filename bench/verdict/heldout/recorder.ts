@@ -3,16 +3,16 @@ import type { Draw } from "./draw.ts";
 import { LOADING_MARKS } from "./job.ts";
 import type { Trace } from "./machine.ts";
 
-/** How a run is looked at. */
+/** How a run is sampled. */
 export interface Watch {
   /**
-   * `end`, `peak`, `any`: one row per step, at its end, of its maximum, at some moment. `clock`: rows by time, not
+   * `end`, `peak`, `any`: one row per step, at its end, of its maximum, at a random time. `clock`: rows by time, not
    * aligned with steps.
    */
   readonly mode: "end" | "peak" | "any" | "clock";
-  /** Rows wanted where the clock decides. */
+  /** Number of rows in `clock` mode. */
   readonly rows: number;
-  /** Whether rows by the clock also know their step. */
+  /** Whether rows by the clock also contain their step. */
   readonly stepsKnown: boolean;
   readonly withLoading: boolean;
   /** Share of values lost. */
@@ -22,7 +22,7 @@ export interface Watch {
   readonly columns: "device" | "allocated" | "all" | "host";
 }
 
-/** Index of the state in force at a moment, for each of a rising sequence of moments. */
+/** Index of the state in force at each of an ascending sequence of times. */
 function statesAt(seconds: Float64Array, moments: Float64Array): Int32Array {
   let at = 0;
   return Int32Array.from(moments, (moment) => {
@@ -86,7 +86,7 @@ export interface Watched {
   readonly leaked: number;
 }
 
-/** What a sampler would have written down of a run. */
+/** A run as a sampler would have recorded it. */
 export function watched(trace: Trace, watch: Watch, rank: number, draw: Draw): Watched {
   const moments = watch.mode === "clock" ? clockMoments(trace, watch, draw) : null;
   const states =

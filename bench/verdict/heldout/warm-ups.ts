@@ -80,7 +80,7 @@ export function planPerShape(total: number, shapes: number): Behaviour {
 }
 
 /**
- * A store of everything ever seen where new things grow rare: total grows like the logarithm of the step, without an
+ * A store of all distinct items, of which new ones grow rare: its size grows like the logarithm of the step, without an
  * end.
  */
 export function logCache(perFold: number, knee: number): Behaviour {

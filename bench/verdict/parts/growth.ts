@@ -21,7 +21,7 @@ const HISTORY = 10;
 
 const WITHIN: readonly Rule[] = [stormlogR2, stormlogTemporal, tracemlAny, mannKendall, cpythonR];
 
-/** What is known of one run: what the gate stores of it, and what each rule within a run says. */
+/** One run: what the gate stores of it, and the result of each rule within a run. */
 interface Run {
   readonly series: MeasuredSeries;
   readonly alarms: readonly boolean[];
@@ -48,7 +48,7 @@ function dealer(pool: readonly Run[], random: () => number): () => MeasuredSerie
   };
 }
 
-/** What of a change's runs is known: all, or only the growth, as if the peak had come from something else. */
+/** Which measurements of a change's runs count: all, or only the growth. */
 type Known = "all" | "growth";
 
 interface Judging {
@@ -120,7 +120,7 @@ function tryFamily(family: Family, seed: number, sizes: (typeof SIZES)["quick" |
   };
 }
 
-/** Whole runs of programs that keep nothing, and with a leak in them, through analysis, measurements and verdict. */
+/** Whole runs of programs without a leak and with one, through analysis, measurements and verdict. */
 export const growth: Part = ({ quick, seed }) => {
   const sizes = quick ? SIZES.quick : SIZES.full;
   const results = FAMILIES.map((family, index) => tryFamily(family, seed + 31 * index, sizes));

@@ -9,14 +9,14 @@ const MIB = 2 ** 20;
 const CASES = { healthy: 200, leak: 500, ambiguous: 200 } as const;
 const SIZES = ["1.5 to 3 floors", "3 to 8 floors", "8 to 20 floors"] as const;
 
-/** What the engine says of one case. */
+/** The engine's result for one case. */
 export interface HeldOutAnswer {
   readonly falseLeak: SeriesAnalysis | null;
   /** The series that carries the truth. */
   readonly series: SeriesAnalysis;
   /** True growth over a floor of max(16 MiB, 1 % of the level). */
   readonly floors: number;
-  /** A leak that the run could have shown by its own words: at least twice the printed limit, and above the floor. */
+  /** A leak that the run states as detectable: at least twice the printed limit, and above the floor. */
   readonly visible: boolean;
 }
 
@@ -47,7 +47,7 @@ export function answered({ recording, family, rank, leaked }: HeldOutCase): Held
 
 const sizeOf = (floors: number): string => SIZES[floors < 3 ? 0 : floors < 8 ? 1 : 2];
 
-/** Whole recordings of an author who had not seen the rules, judged by the whole analysis. */
+/** Whole recordings by an author without knowledge of the rules, judged by the whole analysis. */
 export const heldout: Part = ({ quick, seed }) => {
   const calls = new Tally();
   const rising = new Tally();

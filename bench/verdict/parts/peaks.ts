@@ -10,7 +10,7 @@ import type { Part, Table } from "./part.ts";
 const EFFECTS = [1, 1.02, 1.05, 1.1] as const;
 /** The counter of these worlds counts whole MiB pairs. */
 const QUANTUM = 2 * MIB;
-/** Changes judged in a cell: without an effect, with one, and of each in the table of baseline sizes. */
+/** Changes judged per cell: without an effect, with one, and of each in the table of baseline sizes. */
 const ROUNDS = {
   quick: { clean: 300, changed: 100, sizes: 100 },
   full: { clean: 10_000, changed: 3000, sizes: 1000 },
@@ -61,7 +61,7 @@ function overview(rows: readonly Row[], rounds: Rounds): Table {
   };
 }
 
-/** Power as whole percent, but never 100 for less than all. */
+/** Power as whole percent; 100 only for all. */
 function powerOf({ hits, of }: Share): string {
   const percent = (100 * hits) / of;
   return hits === of ? "100" : percent > 99 ? (Math.floor(10 * percent) / 10).toFixed(1) : percent.toFixed(0);

@@ -105,7 +105,7 @@ const SIZES = [
   ["above 5 %", 5, Number.POSITIVE_INFINITY],
 ] as const;
 
-/** What a person would have been asked about in a real project's history of peaks. */
+/** Changes that would have needed an acceptance in a real project's history of peaks. */
 function acceptedChanges(data: string): Table {
   const changes = readAcceptedChanges(data);
   const rules = [oursOnPeaks(true), ratioOverLast(102), ratioOverLast(105), anyIncrease];

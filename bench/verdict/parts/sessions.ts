@@ -4,7 +4,7 @@ import { describeShare, type Share, shortShare } from "../intervals.ts";
 import { normal, seeded } from "../random.ts";
 import type { Part } from "./part.ts";
 
-/** Changes judged in a cell: without an effect, and with one. */
+/** Changes judged per cell: without an effect, and with one. */
 const ROUNDS = { quick: { clean: 300, changed: 100 }, full: { clean: 10_000, changed: 2000 } } as const;
 /** Standard deviation of the level of a session, and of a run within it, shares of the level. */
 const OFFSETS = [0.003, 0.01, 0.02] as const;
@@ -18,14 +18,14 @@ const LAYOUTS = [
 ] as const;
 
 interface JudgedShare extends Share {
-  /** Changes that went as far as the base commit. */
+  /** Changes for which the base commit was run. */
   readonly asked: number;
   /** Mean runs a change costs. */
   readonly runs: number;
 }
 
 /**
- * Changes of a program whose peaks lie elsewhere in every session; each change is measured in a new one.
+ * Changes of a program whose peaks differ by session; each change is measured in a new one.
  * @param base whether the base can be run there
  */
 function tell(
@@ -52,7 +52,7 @@ function tell(
   return { hits, of: how.count, asked, runs: runs / how.count };
 }
 
-/** Machines that are in another mood every night: what the base re-run is for. */
+/** Machines whose level differs by session: the purpose of the base re-run. */
 export const sessions: Part = ({ quick, seed }) => {
   const rounds = quick ? ROUNDS.quick : ROUNDS.full;
   const rows = OFFSETS.flatMap((offset, o) =>

@@ -9,14 +9,14 @@ import type { Part } from "./part.ts";
 
 const UNDECIDED: ReadonlySet<string> = new Set(["insufficient", "unavailable", "rising"]);
 
-/** The same series with every second sample left out must be called the same. */
+/** The same series with every second sample left out must have the same class. */
 export const stability: Part = ({ data, seed, quick }) => {
   const random = seeded(seed + 7);
   const tally = new Tally();
   const compare = (source: string, bytes: Float64Array, leaked: number): void => {
     const whole = analysisOf(bytes);
     const half = analysisOf(bytes.filter((_, i) => i % 2 === 0));
-    // A leak the half says it could not have shown is not a contradiction.
+    // A leak below the half's stated detectable minimum is not a contradiction.
     if (leaked > 0 && half.mde_bytes !== null && leaked < half.mde_bytes) return;
     if ([whole, half].some((one) => one.class === "insufficient")) return;
     for (const name of [source, "all"]) {

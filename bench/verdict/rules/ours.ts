@@ -26,7 +26,7 @@ export function recordingOf(bytes: Float64Array, kind: SeriesKind = "level", ste
   };
 }
 
-/** What the product says of one series. Calls what users call: the whole analysis. */
+/** The product's result for one series. Calls the whole analysis, as users do. */
 export function analysisOf(bytes: Float64Array, kind: SeriesKind = "level", steps?: Float64Array): SeriesAnalysis {
   return analyze(recordingOf(bytes, kind, steps)).series[0]!;
 }

@@ -7,7 +7,7 @@ import { adaptive, adaptiveDuet, maxOfFive, type PeakScale, threeOfThree } from 
 import type { PeakRule } from "./peak-rule.ts";
 import { stormlogSpike } from "./peak-stormlog.ts";
 
-/** Every rule ours is held against, for a metric of this scale. */
+/** Every rule that ours is compared with, for a metric of this scale. */
 export function publishedPeakRules(scale: PeakScale): readonly PeakRule[] {
   return [
     ratioOverLast(200),

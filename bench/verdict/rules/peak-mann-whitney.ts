@@ -21,7 +21,7 @@ export function rankScore(baseline: readonly number[], candidate: readonly numbe
   return variance > 0 ? (Math.sign(away) * Math.max(0, Math.abs(away) - 0.5)) / Math.sqrt(variance) : 0;
 }
 
-/** google/benchmark's compare.py: two-sided U test at 5 %, nine repetitions on each side, which it calls optimal. */
+/** google/benchmark's compare.py: two-sided U test at 5 %, nine repetitions on each side, the recommended number. */
 export const mannWhitney: PeakRule = sampleRule(
   "Mann–Whitney 9 v 9, p < .05",
   9,

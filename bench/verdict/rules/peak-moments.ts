@@ -1,4 +1,4 @@
-/** Moments of these rules, written out here so that the yardsticks share no code with what they measure. */
+/** Moments of these rules, written out here so that the reference rules share no code with the product. */
 
 /** Mean; NaN for none. */
 export function meanOf(values: readonly number[]): number {

@@ -1,7 +1,7 @@
 import { median } from "../../../src/stats/order-statistics.ts";
 import type { PeakRule } from "./peak-rule.ts";
 
-/** Scale of a metric as these rules want it, bytes. */
+/** Scale of a metric for these rules, bytes. */
 export interface PeakScale {
   /** Smallest absolute change that counts. */
   readonly floor: number;
@@ -33,8 +33,8 @@ export const threeOfThree = (scale: PeakScale): PeakRule => ({
 });
 
 /**
- * Adaptive confirmation as it was first written down: as many runs (2 to 6) as bring the estimated false alarm rate,
- * from the baseline's own share above the limit, below 0.1 %. No base re-run.
+ * The first version of adaptive confirmation: as many runs (2 to 6) as bring the estimated false alarm rate,
+ * from the share of baseline runs above the limit, below 0.1 %. No base re-run.
  */
 export const adaptive = (scale: PeakScale): PeakRule => ({
   name: "adaptive k = 1.5, r = 0.5 %",

@@ -10,7 +10,7 @@ export interface PeakTry {
 
 export interface PeakAnswer {
   readonly alarm: boolean;
-  /** Runs this answer cost: of the change, and of the accepted code where the rule asks for them. */
+  /** Runs that this result cost: of the change, and of the accepted code where the rule requests them. */
   readonly runs: number;
 }
 

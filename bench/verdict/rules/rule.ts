@@ -1,7 +1,7 @@
-/** What a rule says of a series: `none` when it declines to judge. */
+/** A rule's result for a series: `none` when it does not judge it. */
 export type Answer = "leak" | "rising" | "other" | "none";
 
-/** A level can fall; a high-water series is a running maximum. Rules that do not know the difference ignore it. */
+/** A level can fall; a high-water series is a running maximum. Rules without this distinction ignore it. */
 export type SeriesKind = "level" | "highwater";
 
 export interface Rule {

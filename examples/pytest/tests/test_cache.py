@@ -15,7 +15,7 @@ def test_the_oldest_entry_is_forgotten() -> None:
 
 
 def test_many_entries_take_no_more_memory_than_the_limit_allows() -> None:
-    """Passes whether or not the cache forgets: what it costs is the gate's to say."""
+    """Passes whether or not the cache has a bound: the gate measures its memory."""
     cache = Cache(100)
     for number in range(400_000):
         cache.put(str(number), bytes(10_000))

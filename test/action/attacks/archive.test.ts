@@ -151,7 +151,7 @@ describe("an archive is refused", () => {
     await expect(read(zip([one]))).rejects.toThrow(why);
   });
 
-  it("an archive is refused with a message that repeats nothing of it", async () => {
+  it("an archive is refused with a message that quotes none of its content", async () => {
     const error = await read(zip([entry({ name: "\u001b[31m::error::x" })])).catch((cause: Error) => cause.message);
     expect(error).toBe("the archive holds a file of another name");
   });

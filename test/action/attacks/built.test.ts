@@ -57,7 +57,7 @@ describe("the built report", () => {
     },
   );
 
-  it("the built report prints nothing that acts from documents that it refuses", async () => {
+  it("the built report prints no workflow command from documents that it refuses", async () => {
     stage.fork();
     for (const text of COMBINED) {
       const document = JSON.parse(sectionText(sampleSection()));
@@ -68,7 +68,7 @@ describe("the built report", () => {
     expectHarmless(bodyWithoutMarker());
   });
 
-  it("the built report prints nothing that acts from names in GitHub's records", async () => {
+  it("the built report prints no workflow command from names in GitHub's records", async () => {
     const branch = "`x`<img>|@mallory\u202e::error::x";
     stage.fork({ headBranch: branch });
     openPull(stage.github, { number: 12, headSha: "a".repeat(40), headRepo: FORK, headRef: branch });

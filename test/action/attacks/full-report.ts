@@ -13,7 +13,7 @@ import {
 import type { RecordingInfo } from "../../../src/telemetry/recording/model.ts";
 import { sampleSection } from "../testing/sample-section.ts";
 
-/** A report with every optional part, so that all outside text is printed. */
+/** A report with every optional part, so that all untrusted text is printed. */
 const leakLine: Finding = {
   ...SAMPLE_FINDING,
   classification: "leak_line",

@@ -68,9 +68,9 @@ describe("the pull request of a run", () => {
 
   it.each([
     ["another gate", { gateId: "other" }],
-    ["a leg", { leg: "linux" }],
+    ["another leg", { leg: "linux" }],
     ["a later attempt", { runAttempt: 9 }],
-  ] as const)("refuses a section that says it belongs to %s than its artifact", async (_what, overrides) => {
+  ] as const)("the report refuses a section labelled for %s", async (_what, overrides) => {
     stage.fork();
     leave(SECTION, sectionBytes({ ...overrides, report: sampleReport("pass") }));
     const posted = await stage.post();
@@ -112,13 +112,13 @@ describe("heads that moved, closed or never existed", () => {
     expect(posted.warnings).toHaveLength(odd ? 1 : 0);
   };
 
-  it("the report is silent when the pull request has a newer commit", async () => {
+  it("the report writes no comment when the pull request has a newer commit", async () => {
     stage.fork();
     openPull(stage.github, { number: 12, headSha: OTHER, headRepo: FORK });
     await silent(false);
   });
 
-  it("the report is silent when the head moves before the comment is written", async () => {
+  it("the report writes no comment when the head moves before the comment is written", async () => {
     stage.fork();
     leave();
     stage.github.failure = ({ path }) => {
@@ -130,22 +130,22 @@ describe("heads that moved, closed or never existed", () => {
     expect(posted.logs.join()).toContain("newer commit");
   });
 
-  it("the report is silent when the pull request was closed", async () => {
+  it("the report writes no comment when the pull request was closed", async () => {
     stage.fork();
     openPull(stage.github, { number: 12, headSha: HEAD, headRepo: FORK, state: "closed" });
     await silent(false);
   });
 
-  it("the report is silent without a pull request for the commit", async () => {
+  it("the report writes no comment without a pull request for the commit", async () => {
     stage.fork();
     stage.github.pulls.all.clear();
     await silent(false);
   });
 
-  it("the report is silent when the fork was deleted", async () => {
+  it("the report writes no comment when the fork was deleted", async () => {
     stage.fork({ headRepo: null });
     await silent(false);
-    // GitHub's own description does not know such a run.
+    // GitHub's OpenAPI description omits such a run.
     stage.github.faults.length = 0;
   });
 

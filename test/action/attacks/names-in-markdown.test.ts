@@ -59,7 +59,7 @@ describe("a key of a record", () => {
   });
 });
 
-describe("the oracle itself", () => {
+describe("the oracle", () => {
   let plain: readonly string[] = [];
   beforeAll(() => {
     plain = PAYLOADS.map(([, text]) => text);

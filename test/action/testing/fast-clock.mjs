@@ -2,7 +2,7 @@
 // writes and the retries of the clients in it keep their order and their proportions, and the test does not wait for
 // them.
 const factor = Number(process.env.STORMLOG_TEST_CLOCK);
-// A command that the step measures lives in real time.
+// A command that the step measures runs in real time.
 delete process.env.STORMLOG_TEST_CLOCK;
 delete process.env.NODE_OPTIONS;
 const { setTimeout: wait, setInterval: repeat } = globalThis;

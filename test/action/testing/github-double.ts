@@ -110,7 +110,7 @@ export class GitHubDouble extends HttpDouble {
     const answer = refused
       ? { status: 403, body: { message: "Resource not accessible by integration" } }
       : await handler(call);
-    // 403 is what GitHub answers to missing rights everywhere, and 404 to what is gone; its description lists them
+    // 403 is what GitHub answers to missing rights everywhere, and 404 to what was deleted; its description lists them
     // only for some operations.
     const undescribed = answer.status === 403 || (answer.status === 404 && request.method !== "GET");
     const problem = undescribed

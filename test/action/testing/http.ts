@@ -54,7 +54,7 @@ async function readRequest(message: IncomingMessage): Promise<Request> {
 
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** What a failure does to the connection itself; "answer" = nothing, an answer follows. */
+/** Effect of a failure on the connection; "answer" = nothing, an answer follows. */
 async function misbehave(failure: Failure, response: ServerResponse): Promise<"done" | "answer"> {
   switch (failure.kind) {
     case "status":
@@ -100,7 +100,7 @@ export class HttpDouble {
   /** Decides for each request whether it fails. */
   failure: (request: Request) => Failure | null = () => null;
   readonly requests: Request[] = [];
-  /** Failures of the double itself; a test must find it empty. */
+  /** Failures of the double; a test must find it empty. */
   readonly faults: string[] = [];
 
   constructor(handle: (request: Request) => Answer | Promise<Answer>) {

@@ -3,7 +3,7 @@ import { COMMENT, COMMENTS } from "./github-double.ts";
 import { parseCommands, parseFileCommand } from "./mini-runner.ts";
 import { GitHubContract } from "./openapi.ts";
 
-/** The kit itself: every other test is worthless if the contract accepts everything. */
+/** The test kit: every other test is worthless if the contract accepts everything. */
 const contract = GitHubContract.shared();
 
 describe("the contract of GitHub's API", () => {
@@ -42,7 +42,7 @@ describe("the runner's formats", () => {
     ]);
   });
 
-  it("the runner's parser refuses a log whose fence stays up", () => {
+  it("the runner's parser refuses a log whose stop-commands fence stays open", () => {
     expect(() => parseCommands("::stop-commands::T\n")).toThrow(/never resumed/);
   });
 });

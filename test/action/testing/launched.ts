@@ -1,7 +1,7 @@
 import { Job } from "./job.ts";
 import { runStepFile, type StepResult } from "./mini-runner.ts";
 
-/** A step to run: what its job sees of the world, and its inputs. */
+/** A step to run: its job's environment, and its inputs. */
 export interface Launch {
   readonly apiUrl: string;
   readonly resultsUrl: string | null;

@@ -30,7 +30,7 @@ const DEFAULTS = Object.fromEntries(
   ),
 );
 
-/** Holds as many MiB as its file says for a quarter of a second. */
+/** Holds the MiB given in its file for a quarter of a second. */
 export const workload = (mib: number): string =>
   `const held = Buffer.alloc(${mib} * 2 ** 20, 1);\nsetTimeout(() => held.fill(2), 250);\n`;
 
@@ -90,7 +90,7 @@ export class NightlyRepository {
     return this.inClone("rev-parse", "HEAD");
   }
 
-  /** One step, as on schedule unless its environment says otherwise. */
+  /** One step, as on schedule unless its environment overrides it. */
   refresh(
     inputs: Readonly<Record<string, string>> = {},
     env: Readonly<Record<string, string>> = {},

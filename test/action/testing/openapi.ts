@@ -16,7 +16,7 @@ const FILE = new URL("../fixtures/github-openapi.json", import.meta.url);
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** OpenAPI 3.0 says `nullable`, JSON schema says null; the rest of what is used is the same. */
+/** OpenAPI 3.0 has `nullable`, JSON Schema has null; the other keywords in use are the same. */
 function toJsonSchema(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(toJsonSchema);
   if (typeof node !== "object" || node === null) return node;

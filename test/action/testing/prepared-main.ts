@@ -28,7 +28,7 @@ const interrupted = (run: EngineRun): Promise<void> =>
 const prepared: Engine = async (run) => {
   const { inputs, ports } = run;
   ports.log("measuring");
-  // A pending promise alone does not keep a process alive; a measured child does.
+  // A pending promise alone does not keep a process alive; a measured child process does.
   const alive = setInterval(() => {}, 1000);
   try {
     switch (inputs.run) {

@@ -78,7 +78,7 @@ export class StageTwo {
     return this;
   }
 
-  /** Faults of the doubles: requests or answers that GitHub's description does not allow. */
+  /** Errors of the doubles: requests or answers that GitHub's description does not allow. */
   get faults(): readonly string[] {
     return [...this.github.faults, ...this.actions.store.faults];
   }

@@ -11,7 +11,7 @@ import { probeEnvironment } from "../../../src/measure/environment/probe-environ
 import { type Attribution, attribute, type ProcessEvidence } from "../../../src/snapshot/attribution.ts";
 import { userFrames } from "../../../src/snapshot/frames.ts";
 
-/** Debian's Python, whose PyTorch is the one that CI installs; another, with another release, can be named. */
+/** Debian's Python, whose PyTorch is the one that CI installs; another Python can be selected. */
 export const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
 export const hasTorch = existsSync(PYTHON) && spawnSync(PYTHON, ["-c", "import torch"]).status === 0;
 
@@ -30,7 +30,7 @@ export interface Attributed {
 export interface Options {
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
-  /** End the command once this many moments are written. */
+  /** End the command once this many snapshots are written. */
   readonly endAfterMoments?: number;
 }
 

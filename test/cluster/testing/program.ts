@@ -21,14 +21,14 @@ export type Environment = Readonly<Record<string, string>>;
 /** Longer than any job of these tests takes on a slow machine. */
 const LIMIT_MS = 300_000;
 
-/** What a person's shell would hand on, and nothing that a launcher around the tests set. */
+/** The environment of a user's shell, without the variables of a launcher around the tests. */
 export const plainEnvironment = (bin: string): Environment => ({
   PATH: `${bin}:${path.dirname(process.execPath)}:${process.env.PATH ?? ""}:/usr/sbin:/sbin`,
   HOME: process.env.HOME ?? "/",
   NO_COLOR: "1",
 });
 
-/** Start a program in a process group of its own, which is killed when it takes too long. */
+/** Start a program in a new process group, which is killed when it takes too long. */
 export function start(argv: readonly string[], options: { cwd: string; env: Environment }): Started {
   const [file = "", ...args] = argv;
   const child = spawn(file, args, { ...options, stdio: ["ignore", "pipe", "pipe"], detached: true });
@@ -72,7 +72,7 @@ export function shortDirectory(): string {
   const directory = mkdtempSync(path.join(tmpdir(), "slg-"));
   const remove = () => rmSync(directory, { recursive: true, force: true });
   afterAll(remove);
-  // A suite that is skipped has no such moment.
+  // A skipped suite has no such hook.
   process.once("exit", remove);
   return directory;
 }
@@ -86,7 +86,7 @@ export async function until(what: string, isSo: () => boolean, limitMs = 30_000)
   throw new Error(`${what}: not within ${limitMs} ms`);
 }
 
-/** Whether a program can be given a host name of its own here: as root, and where namespaces may be made. */
+/** Whether a program can have a separate host name here: as root, and where namespaces may be made. */
 const MAY_NAME_HOSTS = process.getuid?.() === 0 && spawnSync("unshare", ["--uts", "true"]).status === 0;
 
 /** The command as on a machine of this name, where that can be had; else on this one. */

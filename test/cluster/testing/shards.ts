@@ -11,7 +11,7 @@ export function shards(cwd: string, output: string): readonly string[] {
     .sort();
 }
 
-/** What a shard says of itself. @throws Error when it is not there, or no whole JSON */
+/** A shard's own record. @throws Error when it is not there, or no whole JSON */
 export function shard(cwd: string, output: string, name: string): RecordingInfo {
   return JSON.parse(readFileSync(path.join(cwd, output, name, "recording.json"), "utf8"));
 }
@@ -19,7 +19,7 @@ export function shard(cwd: string, output: string, name: string): RecordingInfo 
 /** Half a second of samples, about. */
 const SOME_BYTES = 8 * 1024;
 
-/** Whether this shard has been measured for a moment: samples of it are on disk. */
+/** Whether this shard has been measured for some time: samples of it are on disk. */
 export function isMeasured(cwd: string, output: string, name: string): boolean {
   const file = path.join(cwd, output, name, "samples.rec");
   return existsSync(file) && statSync(file).size > SOME_BYTES;

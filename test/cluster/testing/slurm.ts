@@ -14,14 +14,14 @@ export function whyNoSlurm(): string | null {
 
 export interface BatchEnd {
   readonly code: number;
-  /** Slurm's words for the ends of the job's tasks. */
+  /** Slurm's states of the job's finished tasks. */
   readonly states: readonly string[];
 }
 
 const UNFINISHED: ReadonlySet<string> = new Set(["PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED"]);
 const ASK_MS = 500;
 
-/** Two nodes of ten CPUs under one controller, until `down`, or until this process is gone. */
+/** Two nodes of ten CPUs under one controller, until `down`, or until this process exits. */
 export class Slurm {
   readonly #directory: string;
   readonly #cwd: string;
@@ -33,7 +33,7 @@ export class Slurm {
     this.env = { ...env, SLURM_CONF: path.join(directory, "slurm.conf") };
   }
 
-  /** @throws Error with what the daemons said */
+  /** @throws Error with the daemons' output */
   up(): void {
     const argv = [SCRIPT, "up", this.#directory, String(process.pid)];
     const { status, stderr } = spawnSync("bash", argv, { encoding: "utf8", timeout: 60_000 });
@@ -49,7 +49,7 @@ export class Slurm {
     return new Slurm(this.#directory, cwd, this.env);
   }
 
-  /** `srun` of two nodes with two ranks each, unless `options` say otherwise. */
+  /** `srun` of two nodes with two ranks each, unless `options` override it. */
   srun(options: readonly string[], command: readonly string[], env: Environment = {}): Promise<Ended> {
     return this.startStep(options, command, env).ended;
   }
@@ -61,7 +61,7 @@ export class Slurm {
 
   /**
    * A batch script, waited for; its output is in the file that `options` name. The worst exit status counts, of the
-   * tasks of an array. `sbatch --wait` would do, but asks ever more seldom, in the end every ten seconds.
+   * tasks of an array. `sbatch --wait` would work, but polls at growing intervals, up to ten seconds.
    */
   async sbatch(options: readonly string[], script: readonly string[], env: Environment = {}): Promise<BatchEnd> {
     const { code, stdout, stderr } = await this.command(["sbatch", "--parsable", ...options, ...script], env);
@@ -111,7 +111,7 @@ function commandLine(pid: string): string {
 }
 
 /**
- * A node that loses its power, with this job on it: all of its processes, Slurm's own included, are gone at once.
+ * A node that loses its power, with this job on it: all of its processes, Slurm's own included, disappear at once.
  * @throws Error when one of them is not found
  */
 export function killNode(env: Environment, node: string, job: string): void {

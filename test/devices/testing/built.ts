@@ -29,7 +29,7 @@ function newest(directory: string): number {
 
 const sleep = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-/** Let one test process at a time do something: a directory can be made only once. */
+/** Run a function in one test process at a time: a directory can be made only once. */
 function alone<T>(name: string, work: () => T): T {
   mkdirSync(BUILD, { recursive: true });
   const lock = path.join(BUILD, `${name}.lock`);

@@ -5,7 +5,7 @@ import path from "node:path";
 let all: string | null = null;
 let count = 0;
 
-/** A fresh directory that is gone with the process. */
+/** A fresh directory that is deleted with the process. */
 export function ownDirectory(name: string): string {
   if (all === null) {
     const top = mkdtempSync(path.join(tmpdir(), "stormlog-gate-devices-"));

@@ -12,9 +12,9 @@ export function noFakeNvml(): string | null {
 export interface FakeNvml {
   /** What the gate's environment must hold. */
   readonly env: Readonly<Record<string, string>>;
-  /** Directory of the scenario, gone with the process; files that it names by a relative path lie here. */
+  /** Directory of the scenario, deleted with the process; files that it names by a relative path lie here. */
   readonly directory: string;
-  /** Where processes with the stand-in of PyTorch say what they hold. */
+  /** Directory in which processes with the stand-in of PyTorch report their memory. */
   readonly follow: string;
 }
 
@@ -29,7 +29,7 @@ export function processLists(version: "" | "_v2" | "_v3"): string[] {
   return ["Compute", "Graphics", "MPSCompute"].map((kind) => `nvmlDeviceGet${kind}RunningProcesses${version}`);
 }
 
-/** What a line about one GPU says of it. */
+/** Values of a line about one GPU. */
 const said = (lines: readonly string[], word: string, gpu: number): string | undefined =>
   lines.findLast((line) => line.startsWith(`${word} ${gpu} `))?.slice(`${word} ${gpu} `.length);
 

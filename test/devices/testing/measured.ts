@@ -24,15 +24,15 @@ export const TRAIN: readonly string[] = ["python3", path.join(FIXTURES, "train.p
 /** The same with more steps, of 20 ms each. */
 export const trainSteps = (steps: number): string[] => TRAIN.map((word, i) => (i === 2 ? String(steps) : word));
 
-/** What that loop holds at most: context, libraries and communicator of the stand-in, and the allocator's segments. */
+/** Maximum memory of that loop: context, libraries and communicator of the stand-in, and the allocator's segments. */
 export const TRAIN_OUTSIDE_ALLOCATOR = (300 + 100 + 150) * MIB;
 export const TRAIN_RESERVED = 80 * MIB;
 export const TRAIN_HELD = TRAIN_OUTSIDE_ALLOCATOR + TRAIN_RESERVED;
 
-/** What the driver uses for itself on a GPU of {@link ONE_GPU}. */
+/** The driver's reserve on a GPU of {@link ONE_GPU}. */
 export const DRIVER_USED = 500 * MIB;
 
-/** One GPU of 80 GiB with what a driver uses for itself. */
+/** One GPU of 80 GiB with a driver's reserve. */
 export const ONE_GPU: readonly string[] = [
   "devices 1",
   "driver 580.65.06",
@@ -97,7 +97,7 @@ export interface Settings {
 
 /**
  * Lists of processes are read seldom: 200 times as long passes as the last one took. Where the machine was so busy that
- * there was but the first, a run says nothing of lists.
+ * there was but the first, a run reports nothing about lists.
  */
 const sawLists = ({ info }: Seen): boolean =>
   (info.devices ?? []).every((device) => !device.capabilities.includes("processes") || device.process_lists > 1);
@@ -142,7 +142,7 @@ async function gated(
   };
 }
 
-/** Values of a column that are known, with their times in milliseconds. */
+/** Known values of a column, with their times in milliseconds. */
 export function values(
   { tables }: Recording,
   device: string,
@@ -157,7 +157,7 @@ export function values(
     .sort((a, b) => a.ms - b.ms);
 }
 
-/** The highest value of a column, or null when none is known. */
+/** The highest value of a column, or null without a known value. */
 export function highest(...[recording, device, column]: Parameters<typeof values>): number | null {
   const all = values(recording, device, column).map(({ bytes }) => bytes);
   return all.length === 0 ? null : Math.max(...all);

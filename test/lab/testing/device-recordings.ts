@@ -29,7 +29,7 @@ export interface DevicePattern {
 
 /**
  * Record both states of a pattern as on a CUDA device: the real sampler and the real probe, on the stand-in of PyTorch
- * and the fake NVIDIA library. No GPU takes part: what is proved is the way of a recording into the table, and nothing
+ * and the fake NVIDIA library. No GPU is used: the test covers the path of a recording into the table, and nothing
  * of hardware.
  */
 export async function recordDevicePattern(directory: string, pattern: DevicePattern): Promise<void> {

@@ -6,7 +6,7 @@ import { parseArguments } from "../../../src/cli/command.ts";
 import type { Console } from "../../../src/cli/console.ts";
 import { lab } from "../../../src/cli/lab.ts";
 
-/** A directory that is gone after the test. */
+/** A directory that is deleted after the test. */
 export function directory(): string {
   const made = mkdtempSync(path.join(tmpdir(), "stormlog-lab-test-"));
   onTestFinished(() => rmSync(made, { recursive: true, force: true }));

@@ -12,7 +12,7 @@ import type { Python } from "./pythons.ts";
 export const FIXTURES = fileURLToPath(new URL("../fixtures", import.meta.url));
 export const STAND_INS = fileURLToPath(new URL("../stand-ins", import.meta.url));
 
-/** A directory that is gone after the test. */
+/** A directory that is deleted after the test. */
 export function temporaryDirectory(): string {
   const directory = mkdtempSync(path.join(tmpdir(), "gate-probe-test-"));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
@@ -54,7 +54,7 @@ export interface Options {
   readonly during?: (child: ChildProcess, directory: string) => Promise<void>;
 }
 
-/** The environment of a measured command, made by the part that makes it in earnest. */
+/** The environment of a measured command, made by the product's code. */
 function measuredEnvironment(directory: string, { env = {}, pythonPath = [] }: Options): Record<string, string> {
   const inherited = Object.fromEntries(
     Object.entries(process.env).filter(

@@ -10,7 +10,7 @@ import { workflowTool } from "./tools.ts";
 /**
  * act runs workflow files on this machine (host mode: no container), with its own reading of workflow, expressions,
  * commands and the artifact service. What it cannot do, and how the tests get round it:
- * - its artifact service refuses requests with a field it does not know (`mime_type`, which the toolkit has sent
+ * - its artifact service refuses requests with an unknown field (`mime_type`, which the toolkit has sent
  *   since un-zipped artifacts came), silently drops what is uploaded in one piece, and signs its addresses with a "="
  *   at the end that Azure's client cuts off: a relay in front of it takes the field out, asks for such a piece to be
  *   appended, and mends the signature;

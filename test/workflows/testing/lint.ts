@@ -1,6 +1,6 @@
 import { ran, workflowTool } from "./tools.ts";
 
-/** actionlint does not know the labels of self-hosted runners. */
+/** actionlint has no list of labels of self-hosted runners. */
 const OWN_LABELS = 'label ".+" is unknown';
 
 /** Findings of actionlint in these files, one line each. */

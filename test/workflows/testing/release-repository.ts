@@ -7,7 +7,7 @@ import { type Ended, ran } from "./tools.ts";
 
 const root = packageRoot();
 const NEEDED = ["scripts/release", "scripts/check-native.sh", "dist/prebuilds", "action.yml", "package-lock.json"];
-/** What else goes into the package. */
+/** Other files of the package. */
 const SHIPPED = ["dist", "schema", "leak-lab", "README.md", "LICENSE"];
 
 /**

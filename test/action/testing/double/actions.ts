@@ -101,7 +101,7 @@ export class ActionsDouble {
       head_sha: run.headSha,
       head_branch: run.headBranch,
       repository: named(run.repo ?? "octo/model"),
-      // GitHub's own description does not know that a fork can be deleted.
+      // GitHub's OpenAPI description omits that a fork can be deleted.
       ...(run.headRepo === null ? { head_repository: undefined } : { head_repository: named(run.headRepo) }),
     };
     return { status: 200, body: JSON.parse(JSON.stringify(body)) };

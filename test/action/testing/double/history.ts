@@ -30,7 +30,7 @@ export class HistoryDouble {
     "/repos/{owner}/{repo}": {
       GET: ({ contract }) => {
         const example = contract.example("full-repository-default-response");
-        // The official example lacks a field its own schema wants.
+        // The official example lacks a field that its schema requires.
         const source = { ...(example.source as Json), language: null };
         return { status: 200, body: { ...example, language: null, source, ...this.repository } };
       },

@@ -27,7 +27,7 @@ interface Text {
   readonly state?: "open" | "closed";
 }
 
-/** Issues, pull requests by branch, and the repository itself, as far as a nightly job asks for them. */
+/** Issues, pull requests by branch, and the repository itself, as far as a nightly job uses them. */
 export class NightlyDouble {
   readonly issues: DoubleIssue[] = [];
   readonly proposals: DoubleProposal[] = [];
@@ -166,7 +166,7 @@ export class NightlyDouble {
       const message = "GitHub Actions is not permitted to create or approve pull requests.";
       return { status: 403, body: { message } };
     }
-    // GitHub refuses what has no common history with its base, or nothing new.
+    // GitHub refuses a pull request without common history or without new commits.
     try {
       this.#git.git("merge-base", `refs/heads/${head}`, `refs/heads/${base}`);
     } catch {

@@ -24,7 +24,7 @@ function repositoryOf(contract: GitHubContract, name: string): object {
   return { ...repo, full_name: name, name: name.split("/")[1], owner: { ...repo.owner, login } };
 }
 
-/** Put a pull request there, or change it; the double's route for a single one knows it too. */
+/** Put a pull request there, or change it; the double's route for a single one returns it too. */
 export function openPull(double: GitHubDouble, pull: OpenedPull): void {
   const { number, headSha, headRepo = HERE, headRef = "topic", baseRepo = HERE, state = "open" } = pull;
   const example = double.contract.example("pull-request") as { head: object; base: object };

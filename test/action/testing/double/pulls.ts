@@ -26,6 +26,6 @@ export class Pulls {
 
 function renderPull(example: Readonly<Record<string, unknown>>, number: number, pull: DoublePull): object {
   const head = { ...(example.head as object), sha: pull.headSha };
-  // The official example lacks fields its own schema wants for teams; without teams it is complete.
+  // The official example lacks fields that its schema requires for teams; without teams it is complete.
   return { ...example, number, requested_teams: [], head, ...pull.overrides };
 }

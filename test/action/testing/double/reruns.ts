@@ -8,7 +8,7 @@ const RERUN = "/repos/{owner}/{repo}/actions/runs/{run_id}/rerun-failed-jobs";
 /** Lists the runs of an {@link ActionsDouble} and starts their failed jobs again, as far as GitHub would. */
 export class Reruns {
   readonly #actions: ActionsDouble;
-  /** Runs whose failed jobs were started again, in order. */
+  /** Runs whose failed jobs were re-run, in order. */
   readonly started: number[] = [];
   /** File name of each run's workflow. */
   readonly workflows = new Map<number, string>();

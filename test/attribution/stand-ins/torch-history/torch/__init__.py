@@ -10,7 +10,7 @@ __version__ = {"today": "2.9.0", "2.0": "2.0.1", "1.13": "1.13.1"}[RELEASE] + "+
 
 
 class _C:
-    """The probe takes a torch without its C side for a folder that bears the name."""
+    """Without this module the probe treats torch as a namespace directory."""
 
 
 class device:

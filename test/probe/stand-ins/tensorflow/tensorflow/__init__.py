@@ -1,4 +1,4 @@
-"""Stands in for TensorFlow on a GPU: memory counters that exist once the eager context stands, and start it when asked before."""
+"""Stands in for TensorFlow on a GPU: memory counters that exist once the eager context exists, and create it when read before."""
 
 from tensorflow.python.eager import context as _eager
 
@@ -29,7 +29,7 @@ class config:
 
 
 def allocate(index, size):
-    """What an operation that keeps `size` bytes does."""
+    """An operation that keeps `size` bytes."""
     _eager.context().ensure_initialized()
     info = _eager.memory[index]
     info["current"] += size

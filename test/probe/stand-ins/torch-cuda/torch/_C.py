@@ -1,4 +1,4 @@
-"""The C side: device memory, its counters, and what PyTorch does when there is none left."""
+"""The C side: device memory, its counters, and PyTorch's behaviour when it is exhausted."""
 
 import os
 
@@ -72,7 +72,7 @@ def _cuda_memorySnapshot(*_args):
 
 
 def allocate(index, size):
-    """What a tensor of `size` bytes does."""
+    """Allocation of a tensor of `size` bytes."""
     _need_cuda("an allocation")
     device = _devices[index]
     current = device.stats["allocated_bytes"]["all"]["current"]
@@ -90,13 +90,13 @@ def allocate(index, size):
 
 
 def make_context(index):
-    """What the first use of a device does, before anything is allocated."""
+    """First use of a device, before any allocation."""
     _need_cuda("a context")
     _driver.hold(index, "context", _driver.CONTEXT)
 
 
 def load_libraries(index):
-    """What the first matrix product does: kernels and workspaces come in, outside the allocator."""
+    """First matrix product: loads kernels and workspaces outside the allocator."""
     _driver.hold(index, "libraries", _driver.LIBRARIES)
 
 

@@ -1,4 +1,4 @@
-"""What a driver knows of this process: on each device its context, the libraries loaded there, communicators, and the allocator's segments.
+"""The driver's view of this process: on each device its context, the libraries loaded there, communicators, and the allocator's segments.
 
 With FAKE_NVML_FOLLOW (a directory) every change is reported to the fake NVIDIA library, so that device memory, process list and allocator of one real
 process agree. FAKE_CUDA_DEVICES names the devices in CUDA's order as `PLACE=UUID=MODEL`, with commas between them, where a place is what the fake library

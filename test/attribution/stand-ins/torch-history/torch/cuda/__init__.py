@@ -16,7 +16,7 @@ def _lazy_call(call):
 
 
 def init():
-    """What the first tensor on the device does."""
+    """First tensor on the device."""
     global _initialized
     if not _initialized:
         _initialized = True
