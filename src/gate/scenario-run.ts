@@ -9,8 +9,7 @@ import { lintPolicy } from "../verdict/config-lint.ts";
 import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
-import { attributionEnvironment, attributionTimes, attributionWanted } from "./attribution-plan.ts";
-import { type BaseCheckout, checkOutBase, planBaseRun } from "./base-run.ts";
+import type { BaseCheckout } from "./base-run.ts";
 import { Cost, outOfTime } from "./cost.ts";
 import { type FinishedRun, oneRun, type RunPlan } from "./one-run.ts";
 import { policyOf } from "./policy.ts";
@@ -96,6 +95,7 @@ export class ScenarioRun implements ScenarioFacts {
     if (this.#checkout === null) {
       const known = this.baseline.kind === "found" ? this.baseline.summary.commit : null;
       const { baseRun, env } = this.request;
+      const { checkOutBase, planBaseRun } = await import("./base-run.ts");
       const plan = await planBaseRun(baseRun, this.scenario, env, known, this.#ports.history);
       this.#checkout = await checkOutBase(plan, this.scenario);
     }
@@ -118,6 +118,7 @@ export class ScenarioRun implements ScenarioFacts {
     const newest = this.candidate.at(-1);
     // The probe attributes memory to lines.
     if (this.request.probe === "off" || newest === undefined) return [];
+    const { attributionEnvironment, attributionTimes, attributionWanted } = await import("./attribution-plan.ts");
     if (!attributionWanted(this.request.attribute, judgement, newest.analysis)) return [];
     const stop = this.noMore();
     const none = (note: string): readonly Finding[] => {

@@ -9,9 +9,9 @@ import {
   METRIC_SCALES,
 } from "./defaults.ts";
 import type { Check } from "./judgement.ts";
-import { minimalDetectableChange } from "./mde.ts";
 import { peakMargin } from "./peak-rule.ts";
 import type { Policy } from "./policy.ts";
+import { minimalDetectableChange } from "./relative-check.ts";
 
 /** Peaks and growths of one series in runs that do not leak, bytes. */
 export interface QuietSeries {
@@ -30,7 +30,7 @@ export interface Detectable {
 }
 
 /**
- * The total size at which a leak fails, by the rules of peak and growth (`peak-rule.ts`, `growth-rule.ts`, `mde.ts`):
+ * The total size at which a leak fails, by the rules of peak and growth (`peak-rule.ts`, `growth-rule.ts`, `relative-check.ts`):
  * their margin and two spreads. Leaked memory stays until the end, so once it has filled the headroom it raises the
  * peak by as much as it grows. The rule with the smaller size decides. Without runs, only the floors of the rules are
  * known.

@@ -194,7 +194,9 @@ time.sleep(0.3)
     expect(result.verdict).toBe("fail");
     await expectLastSecond(result);
     expect(result.info.oom).toMatchObject({ source: "probe", swallowed: true, step: 7, requested_bytes: 2 ** 60 });
-    expect(oomOf(result)[0]?.description).toMatch(/in step 7: swallow\.py:4 requested 1024\.00 PiB.*continued and ended/);
+    expect(oomOf(result)[0]?.description).toMatch(
+      /in step 7: swallow\.py:4 requested 1024\.00 PiB.*continued and ended/,
+    );
     const events = readFileSync(path.join(result.run, "events.json"), "utf8");
     expect(events).toContain("oom_reason");
   });
