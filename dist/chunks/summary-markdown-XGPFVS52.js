@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{m as a,n as b,o as c,p as d,q as e,r as f}from"./chunk-JHDYCHOU.js";import"./chunk-F7BP5JVH.js";import"./chunk-AWEQW5JP.js";import"./chunk-ZZ26BG4S.js";import"./chunk-U5UJSTM5.js";import"./chunk-NECAPWYV.js";import"./chunk-S4Z2LXTI.js";import"./chunk-74BTALFN.js";import"./chunk-ETCTXCJO.js";import"./chunk-EU2CKDJD.js";import"./chunk-NYRTOUVY.js";export{d as gateName,e as notesParts,c as qualifier,a as renderSummary,b as reportParts,f as warningParts};

@@ -1,2 +1,0 @@
-import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{a,b}from"./chunk-45SUIAOA.js";import"./chunk-H53ASWNJ.js";import"./chunk-RVJ3BN4O.js";import"./chunk-F7BP5JVH.js";import"./chunk-AWEQW5JP.js";import"./chunk-ZZ26BG4S.js";import"./chunk-TLX2I2ZH.js";import"./chunk-U5UJSTM5.js";import"./chunk-NECAPWYV.js";import"./chunk-O7RMJJOR.js";import"./chunk-74BTALFN.js";import"./chunk-ETCTXCJO.js";import"./chunk-EU2CKDJD.js";import"./chunk-NYRTOUVY.js";export{b as renderJudgementTerminal,a as renderTerminal};
