@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 
-/** These compare rates of sampling with the wall clock, and fill hundreds of MiB: each runs alone, after all others. */
-const ALONE = ["test/measure/peaks.test.ts", "test/measure/sampling.test.ts"];
+/** These compare rates with the wall clock or fill hundreds of MiB: each runs alone, after all others. */
+const ALONE = ["test/measure/peaks.test.ts", "test/measure/sampling.test.ts", "test/attribution/node-leaks.test.ts"];
 /**
  * V8 spends a second on optimising the WebAssembly that draws one picture: without it, a process draws its few faster.
  */

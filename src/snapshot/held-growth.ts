@@ -22,6 +22,14 @@ export type Facts = Pick<HintEvidence, "optimizersGrown" | "gradientsNeverZeroed
 /** Samples needed to distinguish growth from churn. With fewer, the one at the process's end is used too. */
 const ENOUGH_MOMENTS = 3;
 
+/**
+ * V8's heap is sampled every 4 KiB on average (`probe/node/heap.cjs`): a growth of fewer than 16 samples, whose Poisson
+ * spread is a quarter of it, cannot be distinguished from code that is compiled late. Bytes.
+ */
+const MIN_SAMPLED_GROWTH_BYTES = 16 * 4096;
+const isResolved = ({ kind, growthBytes }: GrowthLine): boolean =>
+  kind !== "object" || growthBytes >= MIN_SAMPLED_GROWTH_BYTES;
+
 type IsUserFrame = (frame: Frame) => boolean;
 
 /** Growth by line of one process. Memory is attributed to the line that retains it where that is known. */
@@ -41,7 +49,7 @@ export function heldGrowth(moments: readonly LinesSample[], isUserFrame: IsUserF
     growth.set(device, found.totalGrowthBytes);
     const contributions = contributionsByLine(own, retainers, isUserFrame);
     const isMoved = (entry: HeldEntry): boolean => retainers.has(makingKey(entry));
-    return found.lines.map((line) => {
+    return found.lines.filter(isResolved).map((line) => {
       const parts = contributions.get(locationKey(line)) ?? [];
       const main = parts[0]?.entry;
       const held: HeldLine = {

@@ -110,7 +110,7 @@ const CASES: readonly Case[] = [
   {
     name: "malformed JSON",
     failure: always({ kind: "text", text: '[{"id": 1, "body": nonsense' }),
-    warning: /no valid JSON/,
+    warning: /not valid JSON/,
   },
   {
     name: "JSON of another kind",
@@ -120,7 +120,7 @@ const CASES: readonly Case[] = [
   {
     name: "a page of a portal",
     failure: always({ kind: "text", text: "<html>Log in", type: "text/html" }),
-    warning: /no JSON but text\/html/,
+    warning: /not JSON but text\/html/,
   },
   { name: "an answer without an end", failure: always({ kind: "endless" }), warning: /larger than 64 MiB/ },
   {

@@ -142,7 +142,7 @@ describe("a round that is interrupted", () => {
     };
     const { code, text, document } = await runWatched(print, "run", "node_cache", "--output", output);
     expect(code).toBe(130);
-    expect(text).toContain("\nNo pattern came to its end. Evidence: ");
+    expect(text).toContain("\nNo pattern was finished. Evidence: ");
     expect(document).toMatchObject({ patterns: [] });
     expect(existsSync(path.join(output, "node_cache"))).toBe(false);
   }, 60_000);
