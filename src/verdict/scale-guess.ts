@@ -30,7 +30,7 @@ export interface Detectable {
 }
 
 /**
- * The total size at which a leak fails, by the rules of peak and growth (`peak-rule.ts`, `growth-rule.ts`, `relative-check.ts`):
+ * The total size at which a leak fails, by the rules of peak and growth (`peak-rule.ts`, `growth-rule.ts`):
  * their margin and two spreads. Leaked memory stays until the end, so once it has filled the headroom it raises the
  * peak by as much as it grows. The rule with the smaller size decides. Without runs, only the floors of the rules are
  * known.

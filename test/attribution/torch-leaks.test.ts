@@ -91,6 +91,6 @@ describe.skipIf(!hasTorch)("the growing line of a leak in PyTorch", { timeout: 9
     expect(ran.code, ran.stderr).toBe(0);
     const moments = ran.processes.flatMap(({ moments: own }) => own);
     expect(moments.filter(({ ended }) => ended)).toHaveLength(2);
-    expect(ran.attribution.notes).toContain("the run ended before its last moment: this was taken at its end");
+    expect(ran.attribution.notes).toContain("the run ended before its last sample, which was taken at its end");
   });
 });

@@ -83,7 +83,7 @@ class Attribution {
       others_bytes: Math.max(0, total - kept.reduce((sum, { bytes }) => sum + bytes, 0)),
       retainers: table.rows,
       facts: {},
-      notes: ended ? ["the run ended before its last moment: this was taken at its end"] : [],
+      notes: ended ? ["the run ended before its last sample, which was taken at its end"] : [],
       ...(ended ? { ended: true } : {}),
     };
     const file = `${this.claim()}.lines.${moment}.v8-heap.json`;

@@ -12,8 +12,8 @@ scenarios:
     # budget: { allocated: 12GiB }   # absolute limits on peaks: allocated, reserved, used or host
     # repeats: auto                  # one run, more only to confirm a breach
 
-# Where accepted measurements are. Without this line the Action reads the hidden ref that the nightly workflow writes, then
-# baselines/ in the repository; the command line reads baselines/, which \`stormlog-gate baseline refresh\` writes.
+# Where accepted measurements are. Without this line the Action reads the hidden ref that the nightly workflow writes,
+# then baselines/ in the repository; the command line reads baselines/, which \`stormlog-gate baseline refresh\` writes.
 # baseline: file:baselines
 
 # policy:

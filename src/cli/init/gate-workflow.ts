@@ -65,8 +65,8 @@ ${inputs(10, { "working-directory": where })}          comment: never           
     steps:
       - uses: stormlog/gate/report@${choices.pin}
 ${choices.visibility === "private" ? "        with:\n          image: ref                   # a private repository shows its own pictures to those who may see it\n" : ""}
-# With a matrix, give every leg of the job above \`matrix: \${{ toJSON(matrix) }}\` and make one job of them all, which then is
-# the check to require:
+# With a matrix, give every leg of the job above \`matrix: \${{ toJSON(matrix) }}\` and make one job of them all, which
+# is then the check to require:
 #
 #   merge:
 #     needs: gate

@@ -173,7 +173,7 @@ class Attribution:
         notes = list(self.notes)
         if ended:
             head["ended"] = True
-            notes.append("the run ended before its last moment: this was taken at its end")
+            notes.append("the run ended before its last sample, which was taken at its end")
         python = self.python.live()
         look = Moment(self.stacks, self._torch, self.tensors, self.retainers, self.hooks, in_program)
         look.look()
