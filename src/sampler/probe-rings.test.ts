@@ -111,10 +111,10 @@ describe.each(kinds)("rings read by the %s sampler", (kind) => {
     const records = await sampled(() => {
       for (let i = 0; i < 100; i++) ring.add({ values: [i] });
     });
-    expect(ofKind(records, RecordKind.allocator).map(({ values }) => values[0])).toEqual(
-      Array.from({ length: 15 }, (_, i) => 85 + i),
-    );
-    expect(reported(records, ProbeTrouble.recordsLost)).toBe(85);
+    // On a busy machine the sampler may also read the ring while it is filled.
+    const read = ofKind(records, RecordKind.allocator).map(({ values }) => values[0]);
+    expect(read.slice(-15)).toEqual(Array.from({ length: 15 }, (_, i) => 85 + i));
+    expect(read.length + reported(records, ProbeTrouble.recordsLost)).toBe(100);
   });
 
   it("give peaks when they change, per device", async () => {
