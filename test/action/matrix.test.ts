@@ -10,6 +10,7 @@ import type { Octokit } from "../../src/github/octokit.ts";
 import { runContext } from "../../src/github/run-context.ts";
 import type { Section } from "../../src/report/documents/section.ts";
 import { sampleReport } from "../../src/report/testing/sample-report.ts";
+import { prng } from "../../src/stats/testing/prng.ts";
 import { builtSteps } from "./testing/build-steps.ts";
 import { GitHubDouble } from "./testing/github-double.ts";
 import { Job } from "./testing/job.ts";
@@ -53,7 +54,9 @@ function sectionOf(n: number): Section {
   };
 }
 
-const late = (most: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, Math.random() * most));
+/** A failure is repeated with the same seed. */
+const random = prng(Number(process.env.STORMLOG_TEST_SEED ?? "1")).uniform;
+const late = (most: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, random() * most));
 
 /**
  * The artifact service in this process, late and out of order as behind a network. Over HTTP with the real client a

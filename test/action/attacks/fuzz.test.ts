@@ -12,6 +12,9 @@ import { singleComment } from "./rendered-comments.ts";
 
 /** Random attacks: pieces of the known ones put together, and archives with changed bytes. */
 const TRIES = Number(process.env.STORMLOG_TEST_ATTACK_TRIES ?? 60);
+/** A failure is repeated with the same seed. */
+const SEED = process.env.STORMLOG_TEST_SEED;
+const seeded = SEED === undefined ? {} : { seed: Number(SEED) };
 
 const pieces = PAYLOADS.map(([, text]) => text.slice(0, 60)).filter((text) => text !== "");
 const text = fc.array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: "binary", maxLength: 8 })), {
@@ -31,7 +34,7 @@ describe("texts put together at random", () => {
         if (HAS_CMARK) expect(renderedProblems(markdown)).toEqual([]);
         expect(plainProblems(renderTerminal(section.report, { color: false, width: 80 }))).toEqual([]);
       }),
-      { numRuns: TRIES },
+      { numRuns: TRIES, ...seeded },
     );
   }, 600_000);
 });
@@ -57,7 +60,7 @@ describe("archives with bytes changed", () => {
           }
         },
       ),
-      { numRuns: TRIES * 20 },
+      { numRuns: TRIES * 20, ...seeded },
     );
   }, 600_000);
 
@@ -73,7 +76,7 @@ describe("archives with bytes changed", () => {
           expect(error).toMatchObject({ code: expect.stringMatching(/^SECTION_/) });
         }
       }),
-      { numRuns: TRIES * 5 },
+      { numRuns: TRIES * 5, ...seeded },
     );
   }, 600_000);
 });
