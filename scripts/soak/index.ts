@@ -47,7 +47,9 @@ const seedOf = (round: number): number => (first + round * 7919) % MAX_SEED;
 const commit = currentCommit();
 const untilMs = performance.now() + minutes * 60_000;
 const unavailable = new Map<string, string>();
-const longestMs = new Map<string, number>();
+const longestMs = new Map(campaigns.map(({ name, seconds }) => [name, 1000 * seconds]));
+/** Campaigns of equal time come in an order that the seed decides, so that short sessions differ. */
+const rank = new Map(campaigns.map(({ name }, at) => [name, (first + at) % campaigns.length]));
 let results = readResults(values.results);
 let failed = 0;
 console.log(`soak: ${minutes} min, seed ${first}, commit ${commit}`);
@@ -59,7 +61,7 @@ for (let round = 0; ; round += 1) {
   const leftMs = untilMs - performance.now();
   const [next] = campaigns
     .filter(({ name }) => !unavailable.has(name) && (longestMs.get(name) ?? 0) < leftMs)
-    .sort((a, b) => spentOn(a.name) - spentOn(b.name));
+    .sort((a, b) => spentOn(a.name) - spentOn(b.name) || (rank.get(a.name) ?? 0) - (rank.get(b.name) ?? 0));
   if (leftMs <= 0 || next === undefined) break;
   const seed = seedOf(round);
   const startedMs = performance.now();
