@@ -32,7 +32,7 @@ const SAID: readonly (readonly [command: RegExp, said: readonly RegExp[]])[] = [
     [
       /ran out of memory in 1 of 1 run/,
       /DefaultCPUAllocator|out of memory/i,
-      /asked for \d+\.\d\d MiB/,
+      /requested \d+\.\d\d MiB/,
       /\(exit status 4\)$/,
     ],
   ],
