@@ -75,7 +75,7 @@ async function programRound(argv: readonly string[], tries: number, env: Record<
   return { kind: "tried", tries, failures: code === 0 ? 0 : 1, output };
 }
 
-/** One pattern in both states, judged by its stored record. A pattern whose framework is absent does not count as a try. */
+/** One pattern in both states, judged by its stored record. A pattern whose framework is absent is not counted. */
 async function labRound(pattern: string): Promise<Round> {
   const output = mkdtempSync(path.join(tmpdir(), "gate-soak-"));
   const options = ["--device", "cpu", "--python", PYTHON, "--baseline", "file:baselines", "--output", output];
