@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { CATALOGUE } from "../../src/lab/catalogue.ts";
@@ -82,6 +82,8 @@ async function labRound(pattern: string): Promise<Round> {
   try {
     const round = await programRound([process.execPath, "dist/cli.js", "lab", "run", pattern, ...options], 1);
     const file = path.join(output, "lab.json");
+    // A round that broke off leaves none: its own output has the reason.
+    if (!existsSync(file)) return round;
     const { patterns } = JSON.parse(readFileSync(file, "utf8")) as { patterns: { outcome: string }[] };
     return patterns[0]?.outcome === "skipped" ? { kind: "tried", tries: 0, failures: 0, output: "" } : round;
   } finally {
