@@ -50,6 +50,8 @@ export interface Finding {
   readonly metric: Metric | null;
   readonly evidence: Readonly<Record<string, number | string | boolean | null>>;
   readonly description: string;
+  /** The deciding check that this finding describes once more; absent = none. */
+  readonly explained_by?: string;
   readonly remediation: readonly string[];
 }
 

@@ -15,10 +15,14 @@ export interface OptionSpec {
 export const GLOBAL_OPTIONS = {
   json: { type: "boolean", description: "Print one JSON document on stdout; everything else goes to stderr" },
   config: { type: "string", description: "Configuration file", valueHint: "FILE" },
+  verbose: { type: "boolean", description: "Print all checks, findings, notes and statistics" },
   "no-color": { type: "boolean", description: "Print without colours" },
   debug: { type: "boolean", description: "Print stack traces" },
   help: { type: "boolean", description: "Show this help" },
 } as const satisfies Record<string, OptionSpec>;
+
+/** Letters for options of every command. */
+const SHORT: Readonly<Record<string, string>> = { help: "h", verbose: "v" };
 
 /** The argument of a command's `run`. */
 export interface Invocation {
@@ -70,7 +74,7 @@ export function parseArguments(spec: CommandSpec, args: readonly string[]): Pars
       options: Object.fromEntries(
         Object.entries(options).map(([name, option]) => [
           name,
-          { type: option.type, multiple: option.multiple ?? false, ...(name === "help" ? { short: "h" } : {}) },
+          { type: option.type, multiple: option.multiple ?? false, ...(name in SHORT ? { short: SHORT[name] } : {}) },
         ]),
       ),
     });

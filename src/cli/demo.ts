@@ -55,8 +55,8 @@ export const demo: CommandSpec = {
               accept: `stormlog-gate baseline accept ${DIRECTORY}/${state} ${store}`,
               refresh: `stormlog-gate baseline refresh ${store}`,
             };
-            console.print(renderTerminal(report, { color: console.color, width: console.width, commands }));
-            console.print(`Evidence: ${DIRECTORY}/${state}`);
+            const { color, width } = console;
+            console.print(renderTerminal(report, { color, width, bundle: `${DIRECTORY}/${state}`, commands }));
           },
         },
         consolePorts(console, interrupt.signal, true),

@@ -1,6 +1,5 @@
 import path from "node:path";
 import { parseBudget, parseHorizon } from "../config/options.ts";
-import { escapeTerminal } from "../core/escape.ts";
 import { mergeBundles } from "../merge/merge-bundles.ts";
 import { parseExpected } from "../merge/merge-legs.ts";
 import { stormlogReport } from "../report/documents/envelope.ts";
@@ -28,7 +27,7 @@ export const merge: CommandSpec = {
     budget: runOption("budget"),
     unjudged: runOption("unjudged"),
   },
-  run: async ({ text, lists, positionals, console, argv }) => {
+  run: async ({ text, lists, flags, positionals, console, argv }) => {
     const { report, bundleDir } = await mergeBundles({
       directories: positionals,
       bundle: path.resolve(text.bundle ?? DEFAULT_BUNDLE),
@@ -44,9 +43,9 @@ export const merge: CommandSpec = {
       argv,
       now: () => new Date(),
     });
-    console.print(renderTerminal(report, { color: console.color, width: console.width }));
-    const shown = escapeTerminal(shownPath(bundleDir));
-    console.print(`Evidence: ${shown}  (open its timeline.html, or \`stormlog-gate show ${shown}\`)`);
+    const { color, width } = console;
+    const verbose = flags.verbose === true;
+    console.print(renderTerminal(report, { color, width, verbose, bundle: shownPath(bundleDir) }));
     console.document(stormlogReport(report));
     return report.exit_code;
   },

@@ -1,4 +1,3 @@
-import { escapeTerminal } from "../core/escape.ts";
 import { runGate } from "../gate/run-gate.ts";
 import { ownBundle } from "../gate/shard-origin.ts";
 import type { CommandSpec } from "./command.ts";
@@ -12,7 +11,7 @@ export const run: CommandSpec = {
   takesCommand: true,
   options: runOptions(),
   run: async (invocation) => {
-    const { console } = invocation;
+    const { console, flags } = invocation;
     const request = ownBundle(requestOf(invocation, { baselines: ["file:baselines"], unjudged: "fail" }));
     const interrupt = interruptSignal();
     try {
@@ -24,9 +23,9 @@ export const run: CommandSpec = {
         import("./shown-path.ts"),
       ]);
       const commands = nextCommands(invocation, bundleDir);
-      console.print(renderTerminal(report, { color: console.color, width: console.width, commands }));
-      const shown = escapeTerminal(shownPath(bundleDir));
-      console.print(`Evidence: ${shown}  (open its timeline.html, or \`stormlog-gate show ${shown}\`)`);
+      const { color, width } = console;
+      const bundle = shownPath(bundleDir);
+      console.print(renderTerminal(report, { color, width, verbose: flags.verbose === true, bundle, commands }));
       if (console.json) {
         const { stormlogReport } = await import("../report/documents/envelope.ts");
         console.document(stormlogReport(report));

@@ -10,8 +10,10 @@ export const show: CommandSpec = {
   positionals: ["[BUNDLE]"],
   options: { "exit-code": { type: "boolean", description: "Exit with the status of the bundle's gate" } },
   run: async ({ positionals, flags, console }) => {
-    const { report, envelope } = await readBundle(positionals[0] ?? DEFAULTS.bundle);
-    if (!console.json) console.print(renderTerminal(report, { color: console.color, width: console.width }));
+    const bundle = positionals[0] ?? DEFAULTS.bundle;
+    const { report, envelope } = await readBundle(bundle);
+    const { color, width } = console;
+    if (!console.json) console.print(renderTerminal(report, { color, width, verbose: flags.verbose === true, bundle }));
     console.document(envelope);
     return flags["exit-code"] === true ? report.exit_code : ExitCode.pass;
   },

@@ -7,12 +7,10 @@ import { type ScenarioError, type ScenarioReport, scenarioReport } from "../repo
 import { judge } from "../verdict/judge.ts";
 import { DONE, isHardBreach, type Judgement } from "../verdict/judgement.ts";
 import { outOfTime } from "./cost.ts";
-import { headline } from "./headline.ts";
 import { type FinishedRun, runReport } from "./one-run.ts";
 import { outputTail } from "./output-tail.ts";
 import { policyOf } from "./policy.ts";
 import { failure } from "./run-ending.ts";
-import { buildTimeline } from "./timeline.ts";
 
 /** What a report needs of a scenario and its runs. */
 export interface ScenarioFacts {
@@ -39,39 +37,31 @@ function findingsOf(runs: readonly FinishedRun[]): readonly Finding[] {
 }
 
 interface Assembly extends Pick<ScenarioReport, "word" | "judgement" | "error"> {
-  readonly subtitle: string;
   /** Findings that name source lines; they come before the others. */
   readonly lines?: readonly Finding[];
 }
 
-function assemble(run: ScenarioFacts, { word, judgement, error, subtitle, lines = [] }: Assembly): ReportedScenario {
+async function assemble(run: ScenarioFacts, parts: Assembly): Promise<ReportedScenario> {
   const { request, scenario } = run;
-  // Without a started command, the samples are of the launcher.
-  const started = ({ recording, info }: FinishedRun): boolean => recording !== null && info.exit.kind !== "not-started";
-  // A complete run shows more than one that was cut.
-  const shown = run.candidate.findLast(started) ?? run.stopped.findLast(started);
-  const timeline =
-    shown?.recording == null
-      ? null
-      : buildTimeline({
-          scenario: scenario.name,
-          verdict: word,
-          subtitle,
-          recording: shown.recording,
-          judgement,
-          policy: policyOf(request, scenario),
-          envelopes: run.baseline.kind === "found" ? run.baseline.envelopes : [],
-        });
-  const report = scenarioReport({
+  const runs = run.runs();
+  const facts = {
     scenario: scenario.name,
-    word,
-    judgement,
-    error,
-    runs: run.runs().map((one) => runReport(one, request.bundle)),
+    word: parts.word,
+    judgement: parts.judgement,
+    error: parts.error,
+    runs: runs.map((one) => runReport(one, request.bundle)),
     baseline: run.baseline.kind === "found" ? run.baseline.summary : null,
     fingerprint: (run.candidate[0] ?? run.stopped[0])?.info.fingerprint ?? {},
-    findings: [...lines, ...findingsOf(run.candidate)],
-    timeline,
+    findings: [...(parts.lines ?? []), ...findingsOf(run.candidate)],
+    timeline: null,
+  };
+  // Loaded after measuring, as everything is that only the report needs.
+  const { shownRun, withAnswer } = await import("./scenario-answer.ts");
+  const shown = runs[shownRun(facts, run.candidate.length)];
+  const report = withAnswer(scenarioReport(facts), {
+    recording: shown?.recording ?? null,
+    policy: policyOf(request, scenario),
+    envelopes: run.baseline.kind === "found" ? run.baseline.envelopes : [],
   });
   return { report, warnings: run.warnings };
 }
@@ -91,10 +81,8 @@ export function judgedScenario(
   run: ScenarioFacts,
   judgement: Judgement,
   lines: readonly Finding[] = [],
-): ReportedScenario {
-  const newest = run.candidate.findLast(({ analysis }) => analysis !== null);
-  const subtitle = headline(judgement, newest?.analysis ?? null);
-  return assemble(run, { word: judgement.verdict, judgement, error: null, subtitle, lines });
+): Promise<ReportedScenario> {
+  return assemble(run, { word: judgement.verdict, judgement, error: null, lines });
 }
 
 /** A scenario whose command failed or was interrupted: only absolute budgets and out-of-memory are judged. */
@@ -102,7 +90,7 @@ export function failedScenario(
   run: ScenarioFacts,
   last: FinishedRun,
   candidate = run.candidateMeasurements(),
-): ReportedScenario {
+): Promise<ReportedScenario> {
   const error =
     last.ending.kind === "failed"
       ? { code: last.ending.code, message: last.ending.message, hint: last.ending.hint, ...tailOf(last) }
@@ -124,15 +112,15 @@ export function failedScenario(
   const judgement: Judgement | null =
     last.ending.kind === "failed" && hard.length > 0 ? { ...all, verdict: "fail", next: DONE, checks: hard } : null;
   const word = judgement === null ? "error" : "fail";
-  return assemble(run, { word, judgement, error, subtitle: error?.message ?? "" });
+  return assemble(run, { word, judgement, error });
 }
 
 /** A scenario ended from outside: an error when cancelled; out of time, absolute budgets still count. */
-export function stoppedScenario(
+export async function stoppedScenario(
   run: ScenarioFacts,
   stopped: FinishedRun | null,
   interrupt: AbortSignal,
-): ReportedScenario {
+): Promise<ReportedScenario> {
   const { scenario } = run;
   const last = stopped ?? run.candidate.at(-1);
   if (last === undefined) {
@@ -163,8 +151,8 @@ export function stoppedScenario(
 }
 
 /** A scenario that ended with an error after some of its runs, which are its evidence. */
-export function abortedScenario(run: ScenarioFacts, cause: GateError): ReportedScenario {
-  return assemble(run, { word: "error", judgement: null, error: errorOf(cause), subtitle: cause.message });
+export function abortedScenario(run: ScenarioFacts, cause: GateError): Promise<ReportedScenario> {
+  return assemble(run, { word: "error", judgement: null, error: errorOf(cause) });
 }
 
 function errorOf({ code, message, where, hint }: GateError): ScenarioError {

@@ -71,10 +71,10 @@ async function measureCandidates(run: ScenarioRun, ports: GatePorts, hooks: Scen
   for (let number = 1; number <= wanted; number += 1) {
     const ran = await run.runCandidate();
     if (ran.kind === "whole" && ran.finished.ending.kind !== "ok") {
-      return { kind: "ended", outcome: failedScenario(run, ran.finished) };
+      return { kind: "ended", outcome: await failedScenario(run, ran.finished) };
     }
     if (ran.kind === "stopped" && (number === 1 || cancelled(ports.interrupt))) {
-      return { kind: "ended", outcome: stoppedScenario(run, ran.finished, ports.interrupt) };
+      return { kind: "ended", outcome: await stoppedScenario(run, ran.finished, ports.interrupt) };
     }
     if (number === 1 && ran.kind === "whole") wanted = await hooks.candidateRuns(scenario, ran.finished);
     const stop = ran.kind === "stopped" ? ran.reason : number === wanted ? null : run.noMore();

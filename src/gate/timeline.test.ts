@@ -5,7 +5,7 @@ import type { Measurements } from "../analysis/measurements.ts";
 import type { Recording, SampleTable } from "../telemetry/recording/model.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
-import { decidingCheck, headline } from "./headline.ts";
+import { decidingCheck, headline } from "../report/answer/causes.ts";
 import { buildTimeline } from "./timeline.ts";
 
 const MIB = 1024 ** 2;

@@ -1,12 +1,12 @@
 import { outerPhases } from "../analysis/phases.ts";
 import { seriesOf } from "../analysis/series.ts";
 import type { Envelope } from "../baseline/envelope.ts";
+import { decidingCheck } from "../report/answer/causes.ts";
 import type { Timeline, TimelineSeries, Verdict } from "../report/documents/model.ts";
 import type { Recording } from "../telemetry/recording/model.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import { type SeriesKey, sameSeries } from "../verdict/series-index.ts";
-import { decidingCheck } from "./headline.ts";
 
 /** Marks that a chart shows as a line. */
 const SHOWN_MARKS = new Set(["phase", "oom", "source-error"]);

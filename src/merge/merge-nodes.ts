@@ -1,7 +1,7 @@
 import type { SeriesAnalysis } from "../analysis/document.ts";
 import { identityConflicts } from "../baseline/identity.ts";
 import { overallVerdict } from "../gate/exit-code.ts";
-import { decidingCheck } from "../gate/headline.ts";
+import { decidingCheck } from "../report/answer/causes.ts";
 import { type ScenarioReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
 import { verdictUrgency } from "../report/urgency.ts";
 import { checkOf } from "../verdict/check.ts";

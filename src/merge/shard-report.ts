@@ -7,6 +7,7 @@ import { groupBy } from "../core/group-by.ts";
 import type { Horizon } from "../core/horizon.ts";
 import { packageVersion } from "../core/package-root.ts";
 import { plural } from "../core/text.ts";
+import { withExplanations } from "../report/answer/open-findings.ts";
 import { type GateReport, type ScenarioReport, scenarioReport, type Verdict } from "../report/documents/model.ts";
 import type { Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
@@ -181,7 +182,7 @@ export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonl
   const verdict: Verdict = judgement === null ? "error" : judgement.verdict;
   const shown = failed ?? job.shards[0];
   if (shown === undefined) throw new Error("a job has at least one shard");
-  const scenario = scenarioReport({
+  const report = scenarioReport({
     scenario: job.scenario,
     word: verdict,
     judgement,
@@ -199,6 +200,7 @@ export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonl
     findings: bySeverity(findings),
     timeline: null,
   });
+  const scenario = withExplanations(report);
   const interrupted = job.shards.some(({ ending }) => ending.kind === "interrupted");
   return {
     tool: { name: "stormlog-gate", version: packageVersion(), argv },

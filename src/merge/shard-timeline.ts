@@ -1,7 +1,8 @@
 import type { Envelope } from "../baseline/envelope.ts";
 import { GateError } from "../core/errors.ts";
-import { decidingCheck, headline } from "../gate/headline.ts";
 import { buildTimeline } from "../gate/timeline.ts";
+import { decidingCheck } from "../report/answer/causes.ts";
+import { answerSentence } from "../report/answer/sentence.ts";
 import type { ScenarioReport, Timeline } from "../report/documents/model.ts";
 import { readRunDirectory } from "../telemetry/read-directory.ts";
 import { mergeRecordings } from "../telemetry/recording/merge.ts";
@@ -71,10 +72,9 @@ export async function shardTimeline(
     if (recording !== null) drawn.push(recording);
   }
   if (drawn.length === 0) return null;
-  const judged = scenario.judgement === null ? scenario.error?.message : headline(scenario.judgement, document);
+  const judged = answerSentence(scenario);
   const others = job.shards.length - drawn.length;
-  const subtitle =
-    others > 0 ? `${judged ?? ""} (and ${others.toLocaleString("en-US")} more recordings)` : (judged ?? "");
+  const subtitle = others > 0 ? `${judged} (and ${others.toLocaleString("en-US")} more recordings)` : judged;
   return buildTimeline({
     scenario: scenario.scenario,
     verdict: scenario.word,

@@ -1,7 +1,8 @@
 import type { ScenarioReport } from "./documents/model.ts";
-import { capital } from "./wording.ts";
 
 export interface Step {
+  /** Label of at most ten letters. */
+  readonly name: string;
   readonly text: string;
   /** A command to copy; never outside text. */
   readonly command?: string;
@@ -22,46 +23,40 @@ export function nextSteps(scenario: ScenarioReport, reader: Reader = "terminal")
       return judgement?.checks.some((check) => check.improved)
         ? [
             {
-              text: "Memory use went down. To keep the lower level as the limit, accept it as the new baseline:",
+              name: "Keep it",
+              text: "To keep the lower level as the limit, accept it as the new baseline:",
               command: ACCEPT,
             },
           ]
         : [];
     case "warn":
-      return [
-        {
-          text:
-            scenario.accepted === undefined
-              ? "A warning does not block the merge. The timeline shows where memory rose."
-              : "The accepted difference does not block the merge. The next refresh after it makes the new level the baseline.",
-        },
-      ];
+      return scenario.accepted === undefined
+        ? []
+        : [{ name: "Then", text: "The next refresh after the merge makes the new level the baseline." }];
     case "fail":
       return failedSteps(scenario, reader);
     case "unjudged":
       // A leg that did not report has nothing to make a baseline of.
-      return judgement === null && error?.hint ? [{ text: error.hint }] : [unjudgedStep(scenario, reader)];
+      return judgement === null && error?.hint
+        ? [{ name: "Hint", text: error.hint }]
+        : [unjudgedStep(scenario, reader)];
     case "error":
-      return error?.hint ? [{ text: error.hint }] : [];
+      return error?.hint ? [{ name: "Hint", text: error.hint }] : [];
   }
 }
 
 function failedSteps(scenario: ScenarioReport, reader: Reader): Step[] {
-  const timeline = "open the interactive timeline where memory leaves the baseline's range.";
-  const isAdvised = scenario.findings.some((finding) => finding.remediation.length > 0);
-  const steps: Step[] = [{ text: isAdvised ? `Follow the advice in the findings, or ${timeline}` : capital(timeline) }];
   const failed = scenario.judgement?.checks.filter(({ verdict }) => verdict === "fail") ?? [];
+  const steps: Step[] = [];
   // An out-of-memory error breaches the capacity of the machine, which no setting can raise.
   if (failed.some(({ limit, aspect }) => limit === "budget" && aspect !== "oom")) {
-    steps.push({ text: "If the program needs this much memory, raise its budget." });
+    steps.push({ name: "Budget", text: "If the program needs this much memory, raise its budget." });
   }
   const comment = reader === "pull-request" ? acceptComment(scenario) : null;
   if (comment !== null) {
-    const text =
-      "If the change is intended, someone with write permission can accept it with this comment and a reason:";
-    steps.push({ text, command: comment });
+    steps.push({ name: "Intended", text: "someone with write permission comments", command: comment });
   } else if (failed.some(({ limit }) => limit !== "budget")) {
-    steps.push({ text: "If the change is intended, accept it as the new baseline:", command: ACCEPT });
+    steps.push({ name: "Intended", text: "accept it as the new baseline:", command: ACCEPT });
   }
   return steps;
 }
@@ -71,19 +66,21 @@ function unjudgedStep({ judgement }: ScenarioReport, reader: Reader): Step {
   if (judgement !== null && judgement.next.kind !== "done") {
     const text = "A verdict needs more runs:";
     return inPullRequest
-      ? { text: `${text} raise max-runs or max-minutes and run the job again.` }
-      : { text: `${text} let the gate make them, or raise its limit.`, command: "stormlog-gate run --max-runs 10" };
+      ? { name: "Next", text: `${text} raise max-runs or max-minutes and run the job again.` }
+      : {
+          name: "Next",
+          text: `${text} let the gate make them, or raise its limit.`,
+          command: "stormlog-gate run --max-runs 10",
+        };
   }
   const isForeign = judgement?.fingerprint.some(({ kind }) => kind === "identity") ?? false;
   const record = isForeign
     ? "The baseline was recorded in another environment. Record one in this environment"
     : "Record a baseline";
   const then = inPullRequest
-    ? ", then run this job again. To record it, start the workflow with refresh on that branch, or run"
-    : isForeign
-      ? ":"
-      : ", then run the gate again:";
-  return { text: `${record} on the base branch${then}`, command: REFRESH };
+    ? " on the base branch, then run this job again. To record it, start the workflow with refresh on that branch, or run"
+    : ", then run the gate again:";
+  return { name: "Make one", text: `${record}${then}`, command: REFRESH };
 }
 
 /** The comment that accepts a scenario's difference, whose token may be outside text; null without a valid one. */

@@ -3,6 +3,10 @@ import { escapeTerminal } from "../core/escape.ts";
 
 /** Classification of a finding that names the source line that holds growing memory. */
 export const LEAK_LINE = "leak_line";
+/** Of one that names the line of a one-time increase that is still held at the end. */
+export const ONE_TIME_LINE = "one_time_line";
+/** Of growth that no line holds. */
+export const UNATTRIBUTED_GROWTH = "unattributed_growth";
 
 /** A line of the repository that a finding points at. */
 export interface SourceLocation {

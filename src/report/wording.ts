@@ -58,26 +58,6 @@ export function checkCells(check: Check): { candidate: string; baseline: string;
   };
 }
 
-/** The smallest changes that the run could detect: "a peak 11 MiB higher or a growth of 9.5 MiB". Null when unknown. */
-export function sensitivity(judgement: Judgement): string | null {
-  const worst = (aspect: Check["aspect"]) => {
-    let largest: number | null = null;
-    for (const check of judgement.checks) {
-      // An anchor's margin limits how far releases may drift. It is not the resolution of this run.
-      if (!check.gating || check.limit === "anchor" || check.aspect !== aspect) continue;
-      if (check.mde_bytes === null || !Number.isFinite(check.mde_bytes)) continue;
-      if (largest === null || check.mde_bytes > largest) largest = check.mde_bytes;
-    }
-    return largest;
-  };
-  const peak = worst("peak");
-  const growth = worst("growth");
-  const parts: string[] = [];
-  if (peak !== null) parts.push(`a peak ${formatBytes(peak)} higher`);
-  if (growth !== null) parts.push(`a growth of ${formatBytes(growth)}`);
-  return parts.length === 0 ? null : parts.join(" or ");
-}
-
 export function exitText(exit: ExitState): string {
   switch (exit.kind) {
     case "running":
@@ -119,11 +99,6 @@ export function findingName({ classification }: Finding): string {
 /** Rank and device of a finding; empty where it has neither. */
 export function findingSeries({ rank, device }: Finding): string {
   return [rank === null ? null : `rank ${rank}`, device].filter((part) => part !== null).join(", ");
-}
-
-/** One sentence for a scenario's verdict. */
-export function headlineOf(scenario: ScenarioReport): string {
-  return scenario.judgement?.reason ?? scenario.error?.message ?? "nothing was measured";
 }
 
 /** Notes in the order of their first occurrence, each once, with a count where it occurs several times. */

@@ -88,6 +88,7 @@ export function growthRule(context: RelativeContext): Check {
   return relativeCheck(outcome, context, {
     aspect: "growth",
     name: horizon === null ? "growth" : `growth ${describeHorizon(horizon)}`,
+    ...(horizon === null ? {} : { horizon: describeHorizon(horizon) }),
     first: candidate[0]?.value ?? Number.NaN,
   });
 }

@@ -34,6 +34,10 @@ export interface CheckDocument {
   /** A fail that no further run could take back: confirmed by re-runs, or a limit that one run breaches for good. */
   readonly confirmed: boolean;
   readonly improved: boolean;
+  /** The deciding check with the same cause; absent = none, or it decides itself. */
+  readonly explained_by?: string;
+  /** "at 1000000 steps": the sizes are growths projected to the length of a production run. */
+  readonly horizon?: string;
   /** One sentence for the user. */
   readonly reason: string;
 }

@@ -19,6 +19,8 @@ interface RelativeSubject {
   readonly aspect: "peak" | "growth";
   /** "peak", "growth", "growth at 1000000 steps". */
   readonly name: string;
+  /** "at 1000000 steps", where growth is projected. */
+  readonly horizon?: string;
   /** First candidate value, for outcomes without one. */
   readonly first: number;
 }
@@ -45,9 +47,9 @@ function dismissal(why: Dismissal, here: string): string {
 export function relativeCheck(
   outcome: RelativeOutcome,
   { key, gating, policy }: RelativeContext,
-  { aspect, name, first }: RelativeSubject,
+  { aspect, name, first, horizon }: RelativeSubject,
 ): Check {
-  const base = { aspect, limit: "baseline", gating } as const;
+  const base = { aspect, limit: "baseline", gating, ...(horizon === undefined ? {} : { horizon }) } as const;
   if (outcome.kind === "too-few") {
     return checkOf(key, {
       ...base,

@@ -93,7 +93,8 @@ async function reportOutcome(step: GateStep, { report, bundleDir }: EngineOutcom
   const exitCode = stopped === null ? report.exit_code : stoppedExitCode(stopped, report.exit_code);
   if (stopped !== null) annotateError(step.env, stopped);
   const shown = { ...report, scenarios: stopped === null ? report.scenarios : [] };
-  for (const annotation of annotationsOf({ ...shown, warnings: [...report.warnings, ...warnings] })) {
+  // The report's own notes stand in the summary; beside the run stands only what could not be published.
+  for (const annotation of annotationsOf({ ...shown, warnings })) {
     const { level, title, message, place } = annotation;
     const show = level === "error" ? showError : warning;
     show(message, { title, ...(place === undefined ? {} : { file: place.file, startLine: place.line }) });

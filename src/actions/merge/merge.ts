@@ -8,10 +8,10 @@ import { degradedWarning } from "../../github/degrade.ts";
 import { outputsOf } from "../../github/outputs.ts";
 import { readPullRequest } from "../../github/pull-request/pull-request.ts";
 import { openGitData } from "../../github/repository/git-data-client.ts";
+import { answerSentence } from "../../report/answer/sentence.ts";
 import type { Section } from "../../report/documents/section.ts";
 import { renderComment } from "../../report/markdown/comment-markdown.ts";
 import { worstScenario } from "../../report/urgency.ts";
-import { headlineOf } from "../../report/wording.ts";
 import type { Ground } from "../report/claims.ts";
 import { openSource } from "../report/source.ts";
 import type { SubAction } from "../sub-action.ts";
@@ -175,7 +175,7 @@ function report(action: SubAction, settings: MergeSettings, now: LegsNow): numbe
   const status = stepStatus(code, settings, answer.missing.length > 0);
   const worst = worstScenario(report);
   if (status !== ExitCode.pass && worst !== null) {
-    error(`${word}: ${worst.scenario}: ${headlineOf(worst)}`, { title: TITLE });
+    error(`${word}: ${worst.scenario}: ${answerSentence(worst)}`, { title: TITLE });
   }
   log(`${sections.length} legs: ${word} (${plural(runs, "run")}, ${minutes.toFixed(1)} min)`);
   return status;

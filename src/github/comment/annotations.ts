@@ -1,6 +1,10 @@
 import { escapeTerminal } from "../../core/escape.ts";
+import { type Cause, causesOf } from "../../report/answer/causes.ts";
+import { lineAnswer, lineNote } from "../../report/answer/line-answer.ts";
+import { answerSentence } from "../../report/answer/sentence.ts";
 import type { GateReport, ScenarioReport } from "../../report/documents/model.ts";
-import { LEAK_LINE, type SourceLocation, sourceLocationOf } from "../../report/source-line.ts";
+import type { SourceLocation } from "../../report/source-line.ts";
+import { checkName } from "../../report/wording.ts";
 
 /** GitHub keeps 10 errors and 10 warnings of a step and cuts a message at 4,096 characters. */
 const MAX_PER_LEVEL = 10;
@@ -19,50 +23,41 @@ function sentence(text: string): string {
   return /[.!?…]$/.test(text) ? text : `${text}.`;
 }
 
+/** One annotation for each cause of a failure, on its line where that is known; one for what could not be judged. */
 function ofScenario(scenario: ScenarioReport): readonly Annotation[] {
-  const name = scenario.scenario;
+  const { scenario: name, word, error, judgement } = scenario;
   const all: Annotation[] = [];
-  if (scenario.error !== null) {
-    const { code, message, hint } = scenario.error;
+  if (error !== null) {
+    const { code, message, hint } = error;
     all.push({
       level: "error",
       title: `${name}: ${code}`,
       message: hint === null ? message : `${sentence(message)} ${hint}`,
     });
   }
-  for (const check of scenario.judgement?.checks ?? []) {
-    const where = `rank ${check.rank}, ${check.device}, ${check.metric}`;
-    if (check.verdict === "fail") {
-      all.push({
-        level: "error",
-        title: `${name}: ${check.aspect} of ${check.metric}`,
-        message: `${check.reason} (${where})`,
-      });
-    } else if (check.verdict === "warn") {
-      all.push({
-        level: "warning",
-        title: `${name}: ${check.aspect} of ${check.metric}`,
-        message: `${check.reason} (${where})`,
-      });
-    }
-  }
-  if (scenario.word === "unjudged") {
-    const reason = scenario.judgement?.reason ?? "there is nothing comparable";
-    all.push({ level: "warning", title: `${name}: unjudged`, message: reason });
-  }
-  for (const finding of scenario.findings) {
-    if (finding.severity === "info") continue;
-    const place = sourceLocationOf(finding);
-    const hint = finding.remediation[0] === undefined ? "" : ` ${finding.remediation[0]}`;
-    all.push({
-      // A line that leaks in a failing scenario is what has to be mended: it is shown as the error it is.
-      level: finding.classification === LEAK_LINE && scenario.word === "fail" ? "error" : "warning",
-      title: `${name}: ${finding.classification.replaceAll("_", " ")}`,
-      message: place === null ? finding.description : `${sentence(finding.description)}${hint}`,
-      ...(place === null ? {} : { place }),
-    });
+  const causes = causesOf(judgement?.checks ?? []).filter(({ decisive }) => decisive.verdict === word);
+  causes.forEach((cause, index) => all.push(ofCause(scenario, cause, index === 0)));
+  if (word === "unjudged" && error === null) {
+    all.push({ level: "warning", title: `${name}: unjudged`, message: sentence(answerSentence(scenario)) });
   }
   return all;
+}
+
+/** The cause of a failure as an error, that of a warning as a warning. Only the first cause has a line. */
+function ofCause(scenario: ScenarioReport, { kind, decisive }: Cause, first: boolean): Annotation {
+  const level = decisive.verdict === "fail" ? "error" : "warning";
+  const title = `${scenario.scenario}: memory ${kind === "oom" ? "ran out" : kind}`;
+  const line = first
+    ? (lineAnswer(scenario.findings) ?? (kind === "peak" ? lineAnswer(scenario.findings, "one-time") : null))
+    : null;
+  // A line whose text was read is in a file that exists.
+  const place = line === null || line.code === null ? null : line.source;
+  const checks = scenario.judgement?.checks ?? [];
+  if (!first) return { level, title, message: sentence(`${checkName(decisive, checks)}: ${decisive.reason}`) };
+  const held = line === null ? "" : ` ${sentence(`${line.location}: ${lineNote(line)}`)}`;
+  const fix = line?.fix == null ? "" : ` ${line.fix}`;
+  const message = `${sentence(answerSentence(scenario))}${held}${fix}`;
+  return { level, title, message, ...(place === null ? {} : { place }) };
 }
 
 function bounded(all: readonly Annotation[], level: Annotation["level"]): readonly Annotation[] {

@@ -2,7 +2,8 @@ import * as v from "valibot";
 import { invalidInput } from "../../core/errors.ts";
 import { ExitCode } from "../../core/exit-codes.ts";
 import type { Check } from "../../verdict/judgement.ts";
-import { checkName, headlineOf } from "../wording.ts";
+import { answerSentence } from "../answer/sentence.ts";
+import { checkName } from "../wording.ts";
 import type { GateReport, ScenarioReport } from "./model.ts";
 import { known, payloadOf, reportOf } from "./payload.ts";
 import { PayloadSchema } from "./report-schema.ts";
@@ -182,7 +183,7 @@ function statusOf(report: GateReport): Status {
 
 function summaryOf(report: GateReport): string {
   const worst = report.scenarios.find((scenario) => scenario.word === report.word) ?? report.scenarios[0];
-  return `${report.word}: ${worst === undefined ? "nothing was measured" : headlineOf(worst)}`;
+  return `${report.word}: ${worst === undefined ? "nothing was measured" : answerSentence(worst)}`;
 }
 
 type EnvelopeFinding = Omit<StormlogReport["findings"][number], "id">;

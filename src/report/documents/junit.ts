@@ -1,6 +1,7 @@
 import { formatBytes } from "../../core/units.ts";
 import type { Check } from "../../verdict/judgement.ts";
-import { checkName, headlineOf } from "../wording.ts";
+import { answerSentence } from "../answer/sentence.ts";
+import { checkName } from "../wording.ts";
 import type { GateReport, ScenarioReport } from "./model.ts";
 
 /**
@@ -41,7 +42,9 @@ function suite(scenario: ScenarioReport): Suite {
     cases.push(testCase(scenario, "measured command", seconds(scenario), body));
   } else if (checks.length === 0) {
     skipped += 1;
-    cases.push(testCase(scenario, "memory", seconds(scenario), `<skipped message="${xml(headlineOf(scenario))}"/>`));
+    cases.push(
+      testCase(scenario, "memory", seconds(scenario), `<skipped message="${xml(answerSentence(scenario))}"/>`),
+    );
   }
   const open = `<testsuite name="${xml(scenario.scenario)}" tests="${cases.length}" failures="${failures}" errors="${errors}" skipped="${skipped}" time="${seconds(scenario).toFixed(3)}">`;
   return { xml: [open, ...cases, "</testsuite>"].join("\n"), tests: cases.length, failures, errors, skipped };

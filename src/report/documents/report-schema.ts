@@ -54,6 +54,7 @@ const FindingSchema = v.object({
   metric: v.nullable(metric),
   evidence: v.record(text, v.union([text, number, v.boolean(), v.null()])),
   description: text,
+  explained_by: v.exactOptional(text),
   remediation: list(text),
 });
 
@@ -130,6 +131,8 @@ const CheckSchema = v.object({
   needs_base_runs: count,
   improved: v.boolean(),
   confirmed: v.boolean(),
+  explained_by: v.exactOptional(text),
+  horizon: v.exactOptional(text),
   reason: text,
 });
 

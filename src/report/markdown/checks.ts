@@ -1,17 +1,9 @@
 import type { Finding } from "../../analysis/document.ts";
-import type { ScenarioReport, Verdict } from "../documents/model.ts";
-import { nextSteps } from "../next-steps.ts";
+import type { ScenarioReport } from "../documents/model.ts";
 import { moreText, shownChecks } from "../shown-checks.ts";
-import { checkCells, checkName, findingName, findingSeries, headlineOf, sortChecks } from "../wording.ts";
+import { checkCells, checkName, findingName, findingSeries, sortChecks } from "../wording.ts";
+import { SIGN, unbroken } from "./answer.ts";
 import { md, table } from "./markdown-text.ts";
-
-export const SIGN: Readonly<Record<Verdict, string>> = {
-  pass: "✅",
-  warn: "⚠️",
-  fail: "❌",
-  unjudged: "❔",
-  error: "💥",
-};
 
 const SEVERITY_SIGN = { critical: "🔴", warning: "🟠", info: "🔵" } as const;
 const MAX_CHECKS = 24;
@@ -34,22 +26,15 @@ export function checksText(scenario: ScenarioReport): string {
     ];
     return more === 0 ? [row] : [row, [`…${moreText(more)}`, "", "", "", ""]];
   });
-  const out = [
-    table(["Check", "Candidate", "Baseline", "Limit", "Detects changes ≥"], ["l", "r", "r", "r", "r"], rows),
-  ];
+  const out = [table(["Check", "Candidate", "Baseline", "Limit", "Would detect"], ["l", "r", "r", "r", "r"], rows)];
   if (shown.hidden > 0) out.push(`…and ${shown.hidden} more in the bundle.`);
   const reasons = sortChecks(checks)
-    .filter((check) => check.verdict !== "pass" && !headlineOf(scenario).includes(check.reason))
+    .filter(({ verdict }) => verdict !== "pass")
     .slice(0, MAX_REASONS);
   if (reasons.length > 0) {
     out.push(reasons.map((check) => `- ${md(checkName(check, checks), 80)}: ${md(check.reason, 300)}`).join("\n"));
   }
   return out.join("\n\n");
-}
-
-/** A size that does not wrap between its number and its unit. */
-function unbroken(cell: string): string {
-  return cell.replace(/(\d) (?=[KMGTP]?i?B)/g, "$1&nbsp;");
 }
 
 /** Findings with their hint; null when there are none. */
@@ -63,14 +48,4 @@ export function findingsText(findings: readonly Finding[]): string | null {
   });
   if (findings.length > MAX_FINDINGS) lines.push(`- …and ${findings.length - MAX_FINDINGS} more in the bundle`);
   return `**Findings**\n\n${lines.join("\n")}`;
-}
-
-/** What to do next; null when there is nothing to do. */
-export function nextText(scenario: ScenarioReport): string | null {
-  const steps = nextSteps(scenario, "pull-request");
-  if (steps.length === 0) return null;
-  const lines = steps.map(
-    (step) => `- ${md(step.text, 400)}${step.command === undefined ? "" : ` \`${step.command}\``}`,
-  );
-  return `**What to do next**\n\n${lines.join("\n")}`;
 }

@@ -1,7 +1,8 @@
+import { answerSentence } from "../answer/sentence.ts";
 import type { Section } from "../documents/section.ts";
 import { worstScenario } from "../urgency.ts";
-import { capital, headlineOf } from "../wording.ts";
-import { SIGN } from "./checks.ts";
+import { capital } from "../wording.ts";
+import { SIGN } from "./answer.ts";
 import { evidenceLinks, evidenceUrls, type RunPages } from "./comment-links.ts";
 import { md, table } from "./markdown-text.ts";
 import { spark } from "./scenario.ts";
@@ -36,7 +37,7 @@ export function legTable(legs: readonly Leg[], links: RunPages): string {
     const worst = worstScenario(report);
     const line = worst === null ? "" : spark(worst, 12);
     const scenario = report.scenarios.length > 1 && worst !== null ? `${worst.scenario}: ` : "";
-    const why = worst === null ? "nothing was measured" : `${scenario}${headlineOf(worst)}`;
+    const why = worst === null ? "nothing was measured" : `${scenario}${answerSentence(worst)}`;
     return [
       `${SIGN[report.word]}&nbsp;${report.word}`,
       md(name, 80),

@@ -9,7 +9,7 @@ import {
 } from "../documents/section-verdict.ts";
 import { verdictUrgency, worstScenario } from "../urgency.ts";
 import { costText } from "../wording.ts";
-import { SIGN } from "./checks.ts";
+import { headingText, SIGN } from "./answer.ts";
 import { fitParts, type Part } from "./comment-fit.ts";
 import { type Leg, legTable, nameLegs } from "./comment-legs.ts";
 import { evidenceUrls } from "./comment-links.ts";
@@ -90,11 +90,11 @@ function partsOfLegs(legs: readonly Leg[], verdict: SectionsVerdict, options: Co
   const parts: Part[] = [{ kind: "title", at: 0, text: title(legs, verdict, options) }];
   parts.push({ kind: "reason", at: 0, text: countsText(legs, verdict) });
   parts.push(...notesParts(options.notes));
-  if (red.length === 0) parts.push(...tightestParts(legs, options));
   if (red.length > 0) parts.push({ kind: "overview", at: 0, text: legTable(red, options) });
   if (green.length > 0) {
     const passed = `${green.length} passed`;
-    const text = folded(passed, legTable(green, options));
+    const picture = red.length === 0 ? tightestParts(legs, options).map(({ text }) => text) : [];
+    const text = folded(passed, [...picture, legTable(green, options)].join("\n\n"));
     const short = folded(passed, green.map(({ name }) => md(name, 80)).join(", "));
     parts.push({ kind: "passed", at: 0, text, short });
   }
@@ -106,10 +106,10 @@ function partsOfLegs(legs: readonly Leg[], verdict: SectionsVerdict, options: Co
     const summary = summaryOptions(section, options);
     const at = index * POSITIONS_PER_LEG;
     const mermaid = summary.mermaid && charts < MAX_CHARTS;
-    parts.push(...headed(name, section, reportParts(report, { ...summary, mermaid, at, heading: "####" })));
+    parts.push(...headed(name, section, reportParts(report, { ...summary, mermaid, at, heading: "#####" })));
     if (summary.timelineImageUrl === null) charts += 1;
   });
-  parts.push(...warningParts({ word: verdict.word, warnings: shared }, 0));
+  parts.push(...warningParts({ warnings: shared }, 0));
   parts.push({ kind: "footer", at: 0, text: footer(legs) });
   return parts;
 }
@@ -124,7 +124,9 @@ function sharedWarnings(legs: readonly Leg[]): readonly string[] {
 
 /** The parts of a leg, with its name above the part that is dropped last. */
 function headed(name: string, { report }: Section, parts: readonly Part[]): Part[] {
-  const heading = `### ${SIGN[report.word]} ${md(name, 80)}`;
+  const [only, ...others] = report.scenarios;
+  const what = only === undefined || others.length > 0 ? "" : `: ${headingText(only)}`;
+  const heading = `#### ${SIGN[report.word]} ${md(name, 80)}${what}`;
   const at = parts.findIndex(({ kind }) => kind === "reason");
   if (at < 0) return [{ kind: "reason", at: parts[0]?.at ?? 0, text: heading }, ...parts];
   return parts.map((part, index) => (index === at ? { ...part, text: `${heading}\n\n${part.text}` } : part));
@@ -137,7 +139,7 @@ function title(legs: readonly Leg[], verdict: SectionsVerdict, options: CommentO
   const all = legs.length + missing;
   const of = same === all || missing > 0 ? `${legs.length}` : `${same} of ${all}`;
   const legsText = missing > 0 ? `${of} of ${all} legs` : `${of} leg${all === 1 ? "" : "s"}`;
-  return `## ${SIGN[word]} ${gateName(nameOf(options))}: ${word}${how} (${legsText})`;
+  return `### ${SIGN[word]} ${gateName(nameOf(options))}: ${word}${how} (${legsText})`;
 }
 
 function countsText(legs: readonly Leg[], { counts, missing }: SectionsVerdict): string {

@@ -1,8 +1,12 @@
+import { plural } from "../../core/text.ts";
 import type { FingerprintDifference } from "../../verdict/judgement.ts";
+import { detectable } from "../answer/detectable.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { PHASE_COLUMNS, PHASE_RIGHT, phaseCells, phaseNotes, shownPhases } from "../phase-text.ts";
 import { baselineText, capital, countedNotes, differenceText, exitText } from "../wording.ts";
-import { checksText, findingsText, nextText } from "./checks.ts";
+import { nextText } from "./answer.ts";
+import { checksText, findingsText } from "./checks.ts";
+import { linesMarkdown, splitLines } from "./leak-lines.ts";
 import { md, table } from "./markdown-text.ts";
 
 const MAX_DIFFERENCES = 12;
@@ -10,24 +14,44 @@ const MAX_FIELDS = 30;
 const MAX_RUNS = 20;
 const MAX_LOST = 8;
 const MAX_PHASES = 24;
+const MAX_NOTES = 10;
 
-/** The folded part of a scenario: everything about a pass, and what explains other verdicts; `named` adds its name. */
-export function scenarioDetails(scenario: ScenarioReport, named: boolean): string {
-  const passed = scenario.word === "pass";
+/** The folded part of a scenario: what its answer leaves out; `named` adds its name. */
+export function scenarioDetails(
+  scenario: ScenarioReport,
+  named: boolean,
+  notes: readonly string[],
+  picture: readonly string[],
+): string {
+  const checks = scenario.judgement?.checks ?? [];
+  const { lines, others } = splitLines(scenario.findings);
+  const sees = scenario.judgement === null ? null : detectable(scenario);
   const blocks = [
-    passed && (scenario.judgement?.checks.length ?? 0) > 0 ? checksText(scenario) : null,
-    passed ? findingsText(scenario.findings) : null,
-    passed ? nextText(scenario) : null,
+    ...picture,
+    checks.length > 0 ? checksText(scenario) : null,
+    sees === null ? null : `This run would have detected ${sees}.`,
+    linesMarkdown(lines),
+    findingsText(others),
+    scenario.word === "pass" ? nextText(scenario) : null,
     `Baseline: ${md(baselineText(scenario), 200)}`,
     differencesText(scenario, "context", "These fields differ, which does not prevent a comparison:"),
     environmentText(scenario),
     scenario.runs.length > 0 ? runsTable(scenario) : null,
     phasesText(scenario),
     lostText(scenario),
+    notes.length > 0 ? noteList(notes) : null,
   ].filter((block) => block !== null);
-  const name = named ? `${md(scenario.scenario, 80)}: ` : "";
-  const label = passed ? "checks, environment and runs" : "environment and runs";
-  return folded(named ? `${name}${label}` : capital(label), blocks.join("\n\n"));
+  const counted = checks.length > 0 ? [plural(checks.length, "check")] : [];
+  if (notes.length > 0) counted.push(plural(notes.length, "note"));
+  const label = [...counted, "runs", "environment"].join(" · ");
+  return folded(named ? `${md(scenario.scenario, 80)}: ${label}` : capital(label), blocks.join("\n\n"));
+}
+
+/** Notices that do not affect the verdict. */
+export function noteList(notes: readonly string[]): string {
+  const shown = notes.slice(0, MAX_NOTES).map((note) => `- ${md(note, 400)}`);
+  if (notes.length > shown.length) shown.push(`- …and ${notes.length - shown.length} more in the bundle`);
+  return `**Notes**\n\n${shown.join("\n")}`;
 }
 
 /** A block that opens on a click. */

@@ -1,13 +1,13 @@
+import { answerSentence } from "../answer/sentence.ts";
 import type { ScenarioReport } from "../documents/model.ts";
 import { sparkline } from "../sparkline.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
 import { rankSeries } from "../timeline/timeline-model.ts";
-import { capital, exitText, failedExit, headlineOf, sensitivity } from "../wording.ts";
+import { exitText, failedExit } from "../wording.ts";
 import { acceptedText } from "./acceptance.ts";
-import { checksText, findingsText, nextText, SIGN } from "./checks.ts";
+import { nextText, openText, rowsText, SIGN } from "./answer.ts";
 import type { Part } from "./comment-fit.ts";
 import { differencesText } from "./details.ts";
-import { linesMarkdown, splitLines } from "./leak-lines.ts";
 import { codeBlock, linkTarget, md, table, tail } from "./markdown-text.ts";
 import { renderMermaid } from "./mermaid.ts";
 
@@ -20,19 +20,6 @@ export interface PictureOptions {
   readonly htmlUrl?: string | null;
   /** Draw a mermaid chart where the picture is missing (default true); otherwise a sparkline. */
   readonly mermaid?: boolean;
-}
-
-/** The verdict in one sentence, and the smallest changes the run could detect. */
-export function leadText(scenario: ScenarioReport): string {
-  const { accepted } = scenario;
-  const lines = accepted === undefined ? [] : [`Accepted by **${md(accepted.by, 60)}**, so it does not block:`];
-  lines.push(`**${capital(md(headlineOf(scenario), 600))}.**`);
-  if (scenario.judgement !== null) {
-    const sees = sensitivity(scenario.judgement);
-    const run = scenario.word === "unjudged" ? "With a baseline this run" : "This run";
-    if (sees !== null) lines.push(`${run} would have detected ${sees}.`);
-  }
-  return lines.join(" ");
 }
 
 /** The timeline: its picture where there is one, else a mermaid chart, else a line of block letters. */
@@ -67,7 +54,7 @@ export function scenarioTable(scenarios: readonly ScenarioReport[]): string {
       `${SIGN[scenario.word]}&nbsp;${scenario.word}`,
       md(scenario.scenario, 80),
       line === "" ? "" : `\`${line}\``,
-      md(headlineOf(scenario), 160),
+      md(answerSentence(scenario), 160),
     ];
   });
   const more = scenarios.length - rows.length;
@@ -78,12 +65,9 @@ export function scenarioTable(scenarios: readonly ScenarioReport[]): string {
 /** Everything about one scenario that is not folded, except its lead, its error and its picture. */
 export function scenarioParts(scenario: ScenarioReport, at: number, repositoryUrl: string | null): Part[] {
   if (scenario.word === "pass") return [];
-  const { lines, others } = splitLines(scenario.findings);
-  const hasChecks = (scenario.judgement?.checks.length ?? 0) > 0;
   const texts = [
-    { kind: "checks", text: hasChecks ? checksText(scenario) : null },
-    { kind: "line", text: linesMarkdown(lines) },
-    { kind: "findings", text: findingsText(others) },
+    { kind: "checks", text: rowsText(scenario) },
+    { kind: "findings", text: openText(scenario) },
     {
       kind: "environment",
       text: differencesText(scenario, "identity", "**The environment differs from the baseline's:**"),

@@ -3,12 +3,12 @@ import type { GateReport } from "../documents/model.ts";
 import { byUrgency, worstScenario } from "../urgency.ts";
 import { costText, countedNotes } from "../wording.ts";
 import { policyText } from "./acceptance.ts";
-import { SIGN } from "./checks.ts";
+import { countsText, headingText, leadText, SIGN } from "./answer.ts";
 import { fitParts, type Part } from "./comment-fit.ts";
 import { evidenceLinks } from "./comment-links.ts";
-import { folded, scenarioDetails } from "./details.ts";
+import { folded, noteList, scenarioDetails } from "./details.ts";
 import { md } from "./markdown-text.ts";
-import { errorText, leadText, type PictureOptions, pictureParts, scenarioParts, scenarioTable } from "./scenario.ts";
+import { errorText, type PictureOptions, pictureParts, scenarioParts, scenarioTable } from "./scenario.ts";
 
 export interface SummaryOptions extends PictureOptions {
   readonly bundleUrl?: string | null;
@@ -29,7 +29,7 @@ const MAX_WARNINGS = 10;
 export function renderSummary(report: GateReport, options: SummaryOptions = {}): string {
   const parts: Part[] = [{ kind: "title", at: 0, text: title(report, options) }];
   parts.push(...notesParts(options.notes ?? []));
-  parts.push(...reportParts(report, { ...options, at: 0, heading: "###" }));
+  parts.push(...reportParts(report, { ...options, at: 0, heading: "####" }));
   parts.push({ kind: "footer", at: 0, text: footer(report, options) });
   return fitParts(parts, options.maxChars ?? DEFAULT_MAX_CHARS);
 }
@@ -38,7 +38,7 @@ interface ReportContext extends SummaryOptions {
   /** Position among the reports of a comment: of two parts of a kind, the later is dropped first. */
   readonly at: number;
   /** Level of a scenario's heading, where there are several. */
-  readonly heading: "###" | "####";
+  readonly heading: "####" | "#####";
 }
 
 /** The parts of one report between its title and its footer. */
@@ -47,32 +47,50 @@ export function reportParts(report: GateReport, context: ReportContext): Part[] 
   const only = scenarios.length === 1;
   const shown = worstScenario(report);
   const parts: Part[] = [];
-  if (!only && scenarios.length > 0) parts.push({ kind: "overview", at: context.at, text: scenarioTable(scenarios) });
   scenarios.forEach((scenario, index) => {
     if (!only && scenario.word === "pass") return;
     const at = context.at + index;
-    const heading = only ? "" : `${context.heading} ${SIGN[scenario.word]} ${md(scenario.scenario, 120)}\n\n`;
+    const heading = only ? "" : `${context.heading} ${SIGN[scenario.word]} ${headingText(scenario)}\n\n`;
     parts.push({ kind: "reason", at, text: `${heading}${leadText(scenario)}` });
     const failure = errorText(scenario);
     if (failure !== null) parts.push({ kind: "error", at, text: failure });
-    if (scenario === shown) parts.push(...pictureParts(scenario, context));
+    if (scenario === shown && scenario.word !== "pass") parts.push(...pictureParts(scenario, context));
     parts.push(...scenarioParts(scenario, at, context.repositoryUrl ?? null));
   });
-  if (!only && shown?.word === "pass") parts.push(...pictureParts(shown, context));
+  const passed = scenarios.filter(({ word }) => word === "pass");
+  const picture = shown?.word === "pass" ? pictureParts(shown, context).map(({ text }) => text) : [];
+  if (!only && passed.length > 0) {
+    const names = passed.map(({ scenario }) => md(scenario, 80)).join(", ");
+    const text = folded(
+      `${plural(passed.length, "scenario")} passed`,
+      [...picture, scenarioTable(passed)].join("\n\n"),
+    );
+    parts.push({ kind: "passed", at: context.at, text, short: names });
+  }
   const policy = policyText(report);
   if (policy !== null) parts.push({ kind: "policy", at: context.at, text: policy });
+  const notes = only ? countedNotes(report.warnings) : [];
   scenarios.forEach((scenario, index) => {
-    parts.push({ kind: "details", at: context.at + index, text: scenarioDetails(scenario, !only) });
+    if (!only && scenario.word === "pass") return;
+    parts.push({
+      kind: "details",
+      at: context.at + index,
+      text: scenarioDetails(scenario, !only, notes, only ? picture : []),
+    });
   });
-  parts.push(...warningParts(report, context.at));
+  if (!only) parts.push(...warningParts(report, context.at));
   return parts;
 }
 
 function title(report: GateReport, { gate }: SummaryOptions): string {
-  const counts = report.scenarios.length > 1 ? ` (${report.scenarios.length} scenarios)` : "";
-  const name = report.scenarios.length === 1 ? (report.scenarios[0]?.scenario ?? "") : "";
-  const only = name === "" ? "" : ` · ${md(name, 120)}`;
-  return `## ${SIGN[report.word]} ${gateName(gate)}: ${report.word}${qualifier([report])}${only}${counts}`;
+  const [only, ...others] = report.scenarios;
+  const text =
+    only === undefined
+      ? "nothing was measured"
+      : others.length > 0
+        ? `${countsText(report.scenarios, report.word)}${qualifier([report])}`
+        : headingText(only);
+  return `### ${SIGN[report.word]} ${gateName(gate)}: ${text}`;
 }
 
 /** Qualifies a verdict in the title: a failure is unconfirmed, or a difference that would fail was accepted. */
@@ -83,9 +101,9 @@ export function qualifier(reports: readonly GateReport[]): string {
   return isAccepted && reports.every(({ word }) => word === "warn" || word === "pass") ? ", accepted" : "";
 }
 
-/** "Memory gate", with its name where the repository has several. */
+/** "Memory", with the gate's name where the repository has several. */
 export function gateName(gate: string | null | undefined): string {
-  return gate ? `Memory gate ${md(gate, 64)}` : "Memory gate";
+  return gate ? `Memory (${md(gate, 64)})` : "Memory";
 }
 
 /** A box below the verdict; empty without notes. */
@@ -99,12 +117,11 @@ function box(lines: readonly string[]): string {
   return `> [!NOTE]\n${shown.join("\n>\n")}`;
 }
 
-/** Notes that do not affect the verdict; folded below a pass. */
-export function warningParts({ warnings, word }: Pick<GateReport, "warnings" | "word">, at: number): Part[] {
+/** Notes that do not affect the verdict, folded. */
+export function warningParts({ warnings }: Pick<GateReport, "warnings">, at: number): Part[] {
   if (warnings.length === 0) return [];
   const notes = countedNotes(warnings);
-  const text = word === "pass" ? folded(plural(notes.length, "note"), box(notes)) : box(notes);
-  return [{ kind: "warnings", at, text }];
+  return [{ kind: "warnings", at, text: folded(plural(notes.length, "note"), noteList(notes)) }];
 }
 
 function footer(report: GateReport, options: SummaryOptions): string {

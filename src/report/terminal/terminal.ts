@@ -1,98 +1,109 @@
+import { shellWord } from "../../core/shell-word.ts";
 import { plural } from "../../core/text.ts";
-import { formatBytes, formatDuration } from "../../core/units.ts";
 import type { Check, Judgement } from "../../verdict/judgement.ts";
-import { judgementDocument } from "../../verdict/judgement-document.ts";
+import { type Cause, causesOf } from "../answer/causes.ts";
+import { changeNote, type LineAnswer, lineAnswer, lineNote, oneTimeText, unattributed } from "../answer/line-answer.ts";
+import { openFindings } from "../answer/open-findings.ts";
+import { rowName, rowSize, shownRows } from "../answer/rows.ts";
+import { answerSentence, judgementSentence } from "../answer/sentence.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../documents/model.ts";
 import { ACCEPT, nextSteps, REFRESH } from "../next-steps.ts";
-import { moreText, shownChecks } from "../shown-checks.ts";
 import { sparkline } from "../sparkline.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
-import { rankSeries, seriesLabel } from "../timeline/timeline-model.ts";
 import { urgency } from "../urgency.ts";
-import {
-  baselineText,
-  checkCells,
-  checkName,
-  costText,
-  countedNotes,
-  differenceText,
-  exitText,
-  failedExit,
-  headlineOf,
-  sensitivity,
-} from "../wording.ts";
+import { capital, costText, countedNotes, exitText, failedExit, findingName } from "../wording.ts";
 import { acceptedNote, policyNotes } from "./acceptance.ts";
 import { type Paint, painter, paintVerdict } from "./ansi.ts";
-import { findingLines } from "./findings.ts";
-import { phaseLines } from "./phases.ts";
-import { alignRows, cell, clip, noteLines, safe, usableWidth, wrapText } from "./terminal-table.ts";
+import { checkLines, detailLines, judgementNotes } from "./details.ts";
+import { alignRows, cell, clip, displayWidth, noteLines, safe, usableWidth, wrapText } from "./terminal-table.ts";
 
-interface TerminalOptions {
+export interface TerminalOptions {
   readonly color: boolean;
   /** Columns of the terminal. */
   readonly width: number;
+  /** Everything behind the answer: all checks, findings, phases, environment, notes. */
+  readonly verbose?: boolean;
+  /** The bundle as a person would write it in a command; absent without one. */
+  readonly bundle?: string;
   /** The commands to copy, where bundle, baseline or command differ from the defaults. */
   readonly commands?: { readonly accept: string; readonly refresh: string };
 }
 
-const MAX_CHECKS = 16;
-const TAIL_LINES = 12;
+/** Lines of a failed command's output. */
+const TAIL_LINES = 8;
 const MAX_WIDTH = 120;
+const LABEL = 10;
+const SPARK = 20;
 
-/** The output of `run` and `show`: for each scenario its verdict, checks, memory over time, and what to do next. */
+/** The output of `run` and `show`: a line for each scenario that passed, the answer of each other, the evidence. */
 export function renderTerminal(report: GateReport, options: TerminalOptions): string {
   const paint = painter(options.color);
   const width = usableWidth(options.width, MAX_WIDTH);
   // The worst comes last because the end of the output is what a terminal shows.
   const scenarios = [...report.scenarios].sort((a, b) => urgency(b) - urgency(a));
-  const blocks = scenarios.map((scenario) => scenarioBlock(scenario, paint, width, options.commands).join("\n"));
-  const end: string[] = policyNotes(report).flatMap((note) => wrapText(safe(note), width, "    "));
-  for (const note of countedNotes(report.warnings)) {
-    end.push(...wrapText(`note: ${safe(note)}`, width, "  ").map(paint.dim));
+  const blocks = scenarios.map((scenario) => {
+    const answer = answerLines(scenario, options, paint, width);
+    return options.verbose ? [...answer, "", ...detailLines(scenario, paint, width)] : answer;
+  });
+  const lines = blocks.flatMap((block, index) => {
+    // Scenarios of one line each stand close together.
+    const apart = index > 0 && (block.length > 1 || (blocks[index - 1]?.length ?? 0) > 1);
+    return apart ? ["", ...block] : block;
+  });
+  const notes = [
+    ...policyNotes(report).flatMap((note) => wrapText(safe(note), width, "    ")),
+    ...noteBlock(report, options, paint, width),
+  ];
+  if (report.scenarios.length > 1) {
+    notes.push(`${verdictMark(report.word, paint)}  ${report.scenarios.length} scenarios, ${costText(report.cost)}`);
   }
-  if (report.scenarios.length !== 1) {
-    end.push(`${verdictMark(report.word, paint)}  ${report.scenarios.length} scenarios, ${costText(report.cost)}`);
-  }
-  return [...blocks, ...(end.length > 0 ? [end.join("\n")] : [])].join("\n\n");
+  const calm = scenarios.every(({ word }) => word === "pass");
+  return [...lines, ...(notes.length > 0 && !calm ? [""] : []), ...notes, ...evidenceLines(options, calm)].join("\n");
+}
+
+/** Notes that do not affect the verdict: all when asked, else the first, with the number of others. */
+function noteBlock({ warnings }: GateReport, options: TerminalOptions, paint: Paint, width: number): string[] {
+  const notes = countedNotes(warnings);
+  const [first] = notes;
+  if (first === undefined) return [];
+  if (options.verbose) return notes.flatMap((note) => wrapText(`note: ${safe(note)}`, width, "  ")).map(paint.dim);
+  const more = notes.length > 1 ? ` (and ${plural(notes.length - 1, "more note")}: show -v)` : "";
+  return [paint.dim(clip(`note: ${safe(first)}`, width - more.length) + more)];
+}
+
+function evidenceLines({ bundle, verbose }: TerminalOptions, calm: boolean): string[] {
+  if (bundle === undefined) return [];
+  const shown = safe(bundle);
+  if (calm) return [`${label("Evidence")}${shown}`];
+  const details = verbose ? "" : `      details: stormlog-gate show -v ${safe(shellWord(bundle))}`;
+  return [`${label("Evidence")}${shown}/timeline.html${details}`];
 }
 
 /** The output of `judge` and `compare`. */
 export function renderJudgementTerminal(judgement: Judgement, options: TerminalOptions): string {
   const paint = painter(options.color);
   const width = usableWidth(options.width, MAX_WIDTH);
-  const lines = [verdictLine(judgement.verdict, "", judgement.reason, paint, width), ""];
+  const lines = [...verdictLines(judgement.verdict, "", judgementSentence(judgement), paint, width), ""];
   lines.push(...checkLines(judgement, paint, width));
-  lines.push("", ...judgementNotes(judgement, paint, width));
+  lines.push("", ...noteLines(judgementNotes(judgement), paint, width));
   return lines.join("\n").trimEnd();
 }
 
-function scenarioBlock(
-  scenario: ScenarioReport,
-  paint: Paint,
-  width: number,
-  commands: TerminalOptions["commands"],
-): string[] {
-  const { judgement } = scenario;
-  const lines = [verdictLine(scenario.word, scenario.scenario, headlineOf(scenario), paint, width), ""];
-  lines.push(...sparkLines(scenario, paint, width));
-  if (judgement !== null && judgement.checks.length > 0) lines.push(...checkLines(judgement, paint, width), "");
-  if (scenario.error !== null) lines.push(...errorLines(scenario, paint, width), "");
-  const found = findingLines(scenario.findings, paint, width);
-  if (found.length > 0) lines.push(...found, "");
-  const phases = phaseLines(scenario, paint, width);
-  if (phases.length > 0) lines.push(...phases, "");
-  if (judgement !== null) lines.push(...judgementNotes(judgement, paint, width));
+/** One scenario: verdict and sentence; unless it passed, its rows, its line, and what to do. */
+function answerLines(scenario: ScenarioReport, options: TerminalOptions, paint: Paint, width: number): string[] {
+  const { judgement, word } = scenario;
+  const lines = verdictLines(word, scenario.scenario, answerSentence(scenario), paint, width);
   const accepted = acceptedNote(scenario);
   if (accepted !== null) lines.push(...wrapText(`  ${safe(accepted)}`, width, "    "));
-  lines.push(paint.dim(clip(`  ${safe(baselineText(scenario))}`, width)));
-  const steps = nextSteps(scenario).flatMap((step) => {
-    const text = wrapText(`→ ${safe(step.text)}`, width - 2, "    ").map((line, i) => (i === 0 ? `  ${line}` : line));
-    if (step.command === undefined) return text;
-    const exact = step.command === ACCEPT ? commands?.accept : step.command === REFRESH ? commands?.refresh : undefined;
-    return [...text, `      ${paint.cyan(safe(exact ?? step.command))}`];
-  });
-  if (steps.length > 0) lines.push("", ...steps);
-  return lines;
+  if (word === "pass") return lines;
+  const causes = causesOf(judgement?.checks ?? []);
+  const body = [
+    ...rowLines(scenario, causes, paint, width),
+    ...errorLines(scenario, paint, width),
+    ...lineLines(scenario, paint, width),
+  ];
+  const steps = stepLines(scenario, options, paint, width);
+  return [...lines, ...(body.length > 0 ? ["", ...body] : []), ...steps];
 }
 
 function verdictMark(verdict: Verdict, paint: Paint): string {
@@ -100,73 +111,94 @@ function verdictMark(verdict: Verdict, paint: Paint): string {
   return paintVerdict(paint, verdict, `${look.sign} ${look.label}`);
 }
 
-function verdictLine(verdict: Verdict, name: string, reason: string, paint: Paint, width: number): string {
-  const mark = verdictMark(verdict, paint);
-  const head = name === "" ? mark : `${mark}  ${paint.bold(clip(safe(name), 60))}`;
-  return [head, ...wrapText(safe(reason), width - 2, "").map((line) => `  ${line}`)].join("\n");
+function verdictLines(verdict: Verdict, name: string, sentence: string, paint: Paint, width: number): string[] {
+  const { sign, label: text } = VERDICT_LOOK[verdict];
+  const shown = name === "" ? "" : clip(safe(name), 40);
+  const head = `${verdictMark(verdict, paint)}  ${name === "" ? "" : `${paint.bold(shown)}  `}`;
+  const indent = `${sign} ${text}  `.length + (name === "" ? 0 : displayWidth(shown) + 2);
+  const [first = "", ...rest] = wrapText(safe(sentence), Math.max(30, width - indent), "");
+  return [`${head}${first}`, ...rest.map((line) => " ".repeat(Math.min(indent, 16)) + line)];
 }
 
-function sparkLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
-  const { timeline } = scenario;
-  const main = timeline === null ? null : rankSeries(timeline).main;
-  if (timeline === null || main === null || main.peak === null) return [];
-  const line = sparkline(main.series.bytes, Math.min(60, Math.max(10, width - 32)));
-  const seconds = main.series.time_s[main.series.time_s.length - 1] ?? 0;
-  const time = Number.isFinite(seconds) ? ` in ${formatDuration(Math.max(0, seconds))}` : "";
-  const label = `${safe(seriesLabel(main.series, timeline))} up to ${formatBytes(main.peak.bytes)}${time}`;
-  const shown = paintVerdict(paint, scenario.word, line);
-  return [`  ${shown}`, paint.dim(clip(`  ${label}`, width)), ""];
+function label(name: string): string {
+  return `  ${`${name}:`.padEnd(LABEL + 1)}`;
 }
 
-function checkLines(judgement: Judgement, paint: Paint, width: number): string[] {
-  const { checks } = judgement;
-  if (checks.length === 0) return [];
-  const { rows: shown, hidden } = shownChecks(checks, MAX_CHECKS);
-  const head = ["  ", "candidate", "baseline", "limit", "sees ≥"].map((text) => cell(text, paint.dim));
-  const rows = shown.flatMap(({ check, more }) => {
-    const row = checkRow(check, checks, paint, width);
-    return more === 0 ? [row] : [row, [cell(`    ${moreText(more)}`, paint.dim)]];
+function rowLines(scenario: ScenarioReport, causes: readonly Cause[], paint: Paint, width: number): string[] {
+  const checks = scenario.judgement?.checks ?? [];
+  const rows = shownRows(causes).filter(({ aspect }) => aspect !== "oom");
+  return alignRows(
+    rows.map((check) => {
+      const value = rowSize(check, check.candidate_bytes);
+      const baseline = check.baseline_bytes === null ? "" : `baseline ${rowSize(check, check.baseline_bytes)}`;
+      const limit = check.threshold_bytes === null ? "" : `limit ${rowSize(check, check.threshold_bytes)}`;
+      return [
+        cell(`  ${clip(safe(rowName(check, checks)), Math.max(16, width - 66))}`),
+        cell(value, check.verdict === "fail" ? paint.red : paint.yellow),
+        cell(limit),
+        cell(check.aspect === "peak" ? spark(scenario, check) : ""),
+        cell(baseline, paint.dim),
+      ];
+    }),
+    [false, true, false, false, false],
+  );
+}
+
+/** The series of a check as block letters from zero, with its limit marked. */
+function spark({ timeline }: ScenarioReport, check: Check): string {
+  const series = timeline?.series.find(
+    ({ rank, device, metric }) => rank === check.rank && device === check.device && metric === check.metric,
+  );
+  return series === undefined ? "" : sparkline(series.bytes, SPARK);
+}
+
+/** The line that holds the growth, or a one-time increase, with its code; or how much no line holds. */
+function lineLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {
+  const { findings, word } = scenario;
+  if (word !== "fail" && word !== "warn") return [];
+  const out: string[] = [];
+  const line = lineAnswer(findings) ?? lineAnswer(findings, "one-time");
+  if (line !== null) {
+    if (line.kind === "one-time") out.push(...wrapText(`  ${safe(oneTimeText(line))}`, width, "    "));
+    out.push(...excerpt(line, paint, width));
+    const change = changeNote(line);
+    if (change !== null) out.push(paint.dim(clip(`    ${safe(change)}`, width)));
+  }
+  for (const finding of openFindings(scenario)) {
+    out.push(...wrapText(`  ${safe(`${capital(findingName(finding))}: ${finding.description}`)}`, width, "    "));
+  }
+  const rest = unattributed(findings);
+  if (rest !== null) {
+    out.push(...wrapText(`  ${safe(rest.text)}`, width, "    "));
+    if (rest.next !== null) out.push(...labelled("Next", rest.next, width));
+  }
+  return out;
+}
+
+function excerpt(line: LineAnswer, paint: Paint, width: number): string[] {
+  const number = line.location.split(":").at(-1) ?? "";
+  const note = lineNote(line);
+  if (line.code === null) return note === "" ? [] : [clip(`    ${safe(`${line.location}: ${note}`)}`, width)];
+  const code = clip(`  ▶ ${safe(number)} │ ${safe(line.code)}`, Math.max(30, width - displayWidth(note) - 4));
+  return [note === "" ? code : `${code.padEnd(44)}  ${paint.dim(safe(note))}`];
+}
+
+function labelled(name: string, text: string, width: number): string[] {
+  const [first = "", ...rest] = wrapText(safe(text), Math.max(30, width - LABEL - 3), "");
+  return [label(name) + first, ...rest.map((line) => " ".repeat(LABEL + 3) + line)];
+}
+
+/** What to do: the fix that fits the retainer, or the steps of the verdict, each with its command. */
+function stepLines(scenario: ScenarioReport, options: TerminalOptions, paint: Paint, width: number): string[] {
+  const fix = scenario.word === "fail" || scenario.word === "warn" ? lineAnswer(scenario.findings)?.fix : null;
+  const { commands } = options;
+  const steps = nextSteps(scenario).flatMap((step) => {
+    if (step.command === undefined) return labelled(step.name, step.text, width);
+    const exact = step.command === ACCEPT ? commands?.accept : step.command === REFRESH ? commands?.refresh : undefined;
+    // A command is never broken: it is there to be copied.
+    return [`${label(step.name)}${paint.cyan(safe(exact ?? step.command))}`];
   });
-  const lines = alignRows([head, ...rows], [false, true, true, true, true]);
-  if (hidden > 0) lines.push(paint.dim(`  and ${hidden} more in the bundle`));
-  return lines;
-}
-
-function checkRow(check: Check, all: readonly Check[], paint: Paint, width: number) {
-  const look = VERDICT_LOOK[check.verdict];
-  const cells = checkCells(check);
-  const name = clip(safe(checkName(check, all)), Math.max(16, width - 52));
-  const mark = paintVerdict(paint, check.verdict, look.sign);
-  const candidate = check.verdict === "fail" ? cell(cells.candidate, paint.red) : cell(cells.candidate);
-  return [
-    { text: `  ${mark} ${name}`, width: cell(`  ${look.sign} ${name}`).width },
-    candidate,
-    cell(cells.baseline),
-    cell(cells.limit),
-    cell(cells.sees, paint.dim),
-  ];
-}
-
-function judgementNotes(judgement: Judgement, paint: Paint, width: number): string[] {
-  const notes: string[] = [];
-  const sees = sensitivity(judgement);
-  if (sees !== null) notes.push(`This run would have detected ${sees}.`);
-  const { needs_more_runs: candidate, needs_base_runs: base, final } = judgementDocument(judgement);
-  if (!final) {
-    const needs = [
-      ...(candidate > 0 ? [plural(candidate, "more candidate run")] : []),
-      ...(base > 0 ? [`${plural(base, "run")} of the base commit`] : []),
-    ];
-    notes.push(`Not final: needs ${needs.join(" and ") || "more runs"}.`);
-  }
-  if (judgement.verdict === "fail" && final && !judgement.confirmed) {
-    notes.push("Unconfirmed: confirming this needs more runs, or a run of the base commit, than the limits allow.");
-  }
-  for (const difference of judgement.fingerprint) {
-    const prefix = difference.kind === "identity" ? "Environment differs: " : "Context differs: ";
-    notes.push(prefix + differenceText(difference));
-  }
-  return noteLines(notes, paint, width);
+  return [...(fix == null ? [] : labelled("Fix", fix, width)), ...steps];
 }
 
 function errorLines(scenario: ScenarioReport, paint: Paint, width: number): string[] {

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import { escapeHtml } from "../../core/escape.ts";
+import { detectable } from "../answer/detectable.ts";
+import { answerSentence } from "../answer/sentence.ts";
 import { readAsset } from "../assets.ts";
 import type { GateReport, ScenarioReport } from "../documents/model.ts";
 import { nextSteps } from "../next-steps.ts";
@@ -13,8 +15,6 @@ import {
   differenceText,
   findingName,
   findingSeries,
-  headlineOf,
-  sensitivity,
   sortChecks,
 } from "../wording.ts";
 import { pageData } from "./page-data.ts";
@@ -80,8 +80,8 @@ function switcher(scenarios: readonly ScenarioReport[]): string {
 
 function section(scenario: ScenarioReport, index: number, named: boolean): string {
   const { judgement } = scenario;
-  const parts = [`<p class="reason">${escapeHtml(headlineOf(scenario))}</p>`];
-  const sees = judgement === null ? null : sensitivity(judgement);
+  const parts = [`<p class="reason">${escapeHtml(answerSentence(scenario))}</p>`];
+  const sees = judgement === null ? null : detectable(scenario);
   if (sees !== null) parts.push(`<p class="soft">${escapeHtml(`This run would have detected ${sees}.`)}</p>`);
   if (scenario.timeline === null) {
     parts.push(`<p class="soft">No memory samples were recorded.</p>`);

@@ -1,0 +1,46 @@
+import type { Envelope } from "../baseline/envelope.ts";
+import { decidingCheck } from "../report/answer/causes.ts";
+import { decisiveRun } from "../report/answer/decisive-run.ts";
+import { withExplanations } from "../report/answer/open-findings.ts";
+import { answerSentence } from "../report/answer/sentence.ts";
+import type { RunReport, ScenarioReport } from "../report/documents/model.ts";
+import type { Recording } from "../telemetry/recording/model.ts";
+import type { Policy } from "../verdict/policy.ts";
+import { buildTimeline } from "./timeline.ts";
+
+/** Index of the run that the report shows: the one that the deciding check is about, else the last that was measured. */
+export function shownRun({ runs, judgement }: Pick<ScenarioReport, "runs" | "judgement">, candidates: number): number {
+  const check = decidingCheck(judgement?.checks ?? []);
+  const decisive = check === null ? null : decisiveRun(runs, check);
+  if (decisive !== null) return runs.indexOf(decisive.run);
+  // Without a started command, the samples are of the launcher.
+  const started = ({ info, analysis }: RunReport): boolean => info.exit.kind !== "not-started" && analysis !== null;
+  const last = runs.slice(0, candidates).findLastIndex(started);
+  // A complete run shows more than one that was cut.
+  return last >= 0 ? last : runs.findLastIndex(started);
+}
+
+interface Shown {
+  /** Of the shown run; null when it could not be read. */
+  readonly recording: Recording | null;
+  readonly policy: Policy;
+  readonly envelopes: readonly Envelope[];
+}
+
+/** The report with its picture under the answer's sentence, and what each finding and check is explained by. */
+export function withAnswer(report: ScenarioReport, { recording, policy, envelopes }: Shown): ScenarioReport {
+  const explained = withExplanations(report);
+  const timeline =
+    recording === null
+      ? null
+      : buildTimeline({
+          scenario: report.scenario,
+          verdict: report.word,
+          subtitle: answerSentence(report),
+          recording,
+          judgement: report.judgement,
+          policy,
+          envelopes,
+        });
+  return { ...explained, timeline };
+}

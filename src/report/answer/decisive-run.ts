@@ -1,0 +1,31 @@
+import type { SeriesAnalysis } from "../../analysis/document.ts";
+import type { Check } from "../../verdict/judgement.ts";
+import type { RunReport } from "../documents/model.ts";
+
+/** The candidate run that a check is about, and its analysis of the check's series. */
+export interface DecisiveRun {
+  readonly run: RunReport;
+  readonly series: SeriesAnalysis;
+}
+
+/** The value of a series that a check compares; null = unknown. Bytes. */
+function valueOf(series: SeriesAnalysis, { kind }: Check): number | null {
+  return kind === "growth" || kind === "class" ? series.growth_bytes : series.peak_bytes;
+}
+
+/** The candidate run whose value is nearest to the check's, the first of equals; null when none has the series. */
+export function decisiveRun(runs: readonly RunReport[], check: Check): DecisiveRun | null {
+  let nearest: (DecisiveRun & { readonly distance: number }) | null = null;
+  for (const run of runs) {
+    if (run.role !== "candidate") continue;
+    const series = run.analysis?.series.find(
+      ({ rank, device, metric }) => rank === check.rank && device === check.device && metric === check.metric,
+    );
+    if (series === undefined) continue;
+    const value = valueOf(series, check);
+    const wanted = check.candidate_bytes;
+    const distance = value === null || wanted === null ? Number.POSITIVE_INFINITY : Math.abs(value - wanted);
+    if (nearest === null || distance < nearest.distance) nearest = { run, series, distance };
+  }
+  return nearest;
+}

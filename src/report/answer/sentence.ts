@@ -1,0 +1,171 @@
+import { formatDuration, formatShort } from "../../core/units.ts";
+import type { Check, Judgement } from "../../verdict/judgement.ts";
+import type { ScenarioReport } from "../documents/model.ts";
+import { capital } from "../wording.ts";
+import { type Cause, causesOf } from "./causes.ts";
+import { type DecisiveRun, decisiveRun } from "./decisive-run.ts";
+import { detectable } from "./detectable.ts";
+import { type LineAnswer, lineAnswer } from "./line-answer.ts";
+
+/** Longest first line of an answer, characters. */
+export const MAX_SENTENCE = 100;
+
+/** Classes of a series that does not go on growing. */
+const STILL = new Set(["flat", "plateau", "step", "spike", "sawtooth", "shrink"]);
+
+/** One sentence: what, how much, where or over what, how sure. Not escaped. */
+export function answerSentence(scenario: ScenarioReport): string {
+  const { judgement, error } = scenario;
+  if (judgement === null || (scenario.word === "error" && error !== null)) {
+    return capital(error?.message ?? "nothing was measured");
+  }
+  switch (scenario.word) {
+    case "pass":
+      return passSentence(scenario, judgement);
+    case "unjudged":
+      return unjudgedSentence(scenario, judgement);
+    case "warn":
+    case "fail":
+    case "error":
+      return breachSentence(scenario, judgement);
+  }
+}
+
+/** The sentence of a judgement without runs, as `judge` and `compare` print it. */
+export function judgementSentence(judgement: Judgement): string {
+  const [cause] = causesOf(judgement.checks);
+  if (cause === undefined || (judgement.verdict !== "fail" && judgement.verdict !== "warn")) {
+    return capital(judgement.reason);
+  }
+  return capital(`${breach(cause, judgement, null, null)}${certainty(cause.decisive, judgement, null)}`);
+}
+
+function breachSentence(scenario: ScenarioReport, judgement: Judgement): string {
+  const [cause] = causesOf(judgement.checks);
+  if (cause === undefined) return capital(judgement.reason);
+  const found = decisiveRun(scenario.runs, cause.decisive);
+  const line = cause.kind === "leak" ? lineAnswer(scenario.findings) : null;
+  const sure = certainty(cause.decisive, judgement, scenario);
+  const whole = capital(`${breach(cause, judgement, found, line)}${sure}`);
+  if (whole.length <= MAX_SENTENCE) return whole;
+  const short = capital(`${breach(cause, judgement, found, line, true)}${sure}`);
+  return short.length <= MAX_SENTENCE ? short : `${short.slice(0, MAX_SENTENCE - 1)}…`;
+}
+
+/** "rank 3", with the device where the checks cover several; "" where there is one of each. */
+function seriesOf({ decisive }: Cause, judgement: Judgement): string {
+  const { rank, device, metric } = decisive;
+  const parts: string[] = [];
+  if (judgement.checks.some((one) => one.rank > 0)) parts.push(`rank ${rank}`);
+  const devices = new Set(judgement.checks.map((one) => one.device));
+  if (devices.size > 1 && device !== metric && device !== "host") parts.push(device);
+  return parts.length === 0 ? "" : ` on ${parts.join(", ")}`;
+}
+
+/** What breached, and by how much; `brief` leaves out the baseline and the directories of a file. */
+function breach(
+  cause: Cause,
+  judgement: Judgement,
+  found: DecisiveRun | null,
+  line: LineAnswer | null,
+  brief = false,
+): string {
+  const { decisive } = cause;
+  const where = seriesOf(cause, judgement);
+  switch (cause.kind) {
+    case "leak": {
+      const at = line === null ? "" : ` at ${brief ? (line.location.split("/").at(-1) ?? "") : line.location}`;
+      const only = decisive.verdict === "warn" ? `${decisive.metric} ` : "";
+      return `${only}leak of ${leakAmount(decisive, found)}${where}${at}`;
+    }
+    case "oom":
+      return `${decisive.reason}${where}`;
+    case "budget":
+    case "growth":
+    case "peak":
+      return overLimit(decisive, where, brief);
+  }
+}
+
+/** "281 KiB a step", "26.5 MiB/s" or "60.5 MiB in 2.4 s". */
+export function leakAmount(check: Check, found: DecisiveRun | null): string {
+  const series = found?.series;
+  const perStep = series?.slope_bytes_per_step ?? null;
+  const perSecond = series?.slope_bytes_per_s ?? null;
+  if (perStep !== null && perStep > 0) return `${formatShort(perStep)} a step`;
+  if (perSecond !== null && perSecond > 0) return `${formatShort(perSecond)}/s`;
+  const bytes = check.candidate_bytes ?? series?.growth_bytes ?? null;
+  const seconds = series?.duration_s ?? null;
+  const during = seconds === null ? "" : ` in ${formatDuration(seconds)}`;
+  return bytes === null ? "unknown size" : `${formatShort(bytes)}${during}`;
+}
+
+function overLimit(check: Check, where: string, brief: boolean): string {
+  const { candidate_bytes: value, threshold_bytes: limit, baseline_bytes: baseline } = check;
+  if (value === null || limit === null || value <= limit) return `${check.metric}${where}: ${check.reason}`;
+  const name = `${check.metric} ${check.aspect}${check.horizon === undefined ? "" : ` ${check.horizon}`}`;
+  const of = { budget: "the budget", baseline: "the limit", anchor: "the last release's limit" }[check.limit];
+  const known = brief || baseline === null ? "" : ` (baseline ${formatShort(baseline)})`;
+  return `${name} ${formatShort(value)}${where}, ${formatShort(value - limit)} above ${of} of ${formatShort(limit)}${known}`;
+}
+
+/** ", confirmed in 4 of 4 runs"; "" where one run is enough, and for a warning. */
+export function certainty(check: Check, { verdict, confirmed }: Judgement, scenario: ScenarioReport | null): string {
+  if (check.verdict === "warn") return check.gating ? ", not certain" : ", which does not gate";
+  if (verdict !== "fail" || check.limit === "budget") return "";
+  if (!confirmed) return ", unconfirmed";
+  const runs = scenario === null ? 0 : candidateRuns(scenario);
+  return runs > 1 ? `, confirmed in ${runs} of ${runs} runs` : ", confirmed";
+}
+
+/** Candidate runs of a scenario; the ranks of one job are one run. */
+function candidateRuns({ runs }: ScenarioReport): number {
+  return new Set(runs.filter(({ role }) => role === "candidate").map(({ info }) => info.run)).size;
+}
+
+function passSentence(scenario: ScenarioReport, judgement: Judgement): string {
+  const gates = judgement.checks.filter(({ gating }) => gating);
+  const load = ({ candidate_bytes: value, threshold_bytes: limit }: Check): number =>
+    value === null || limit === null || limit <= 0 ? Number.NEGATIVE_INFINITY : value / limit;
+  const peak = gates
+    .filter(({ aspect, candidate_bytes }) => aspect === "peak" && candidate_bytes !== null)
+    .sort((a, b) => Number(b.improved) - Number(a.improved) || load(b) - load(a))[0];
+  if (peak?.candidate_bytes == null) return capital(judgement.reason);
+  const { candidate_bytes: value, threshold_bytes: limit, baseline_bytes: baseline } = peak;
+  const gain =
+    peak.improved && baseline !== null
+      ? `, ${formatShort(baseline - value)} below the baseline of ${formatShort(baseline)}`
+      : limit === null
+        ? ""
+        : ` (limit ${formatShort(limit)})`;
+  const parts = [`${peak.metric} ${formatShort(value)}${gain}${growthWords(scenario, peak)}`];
+  const sees = detectable(scenario);
+  if (sees !== null) parts.push(`Would detect ${sees}`);
+  return parts.join(". ");
+}
+
+/** ", no growth" where the series was classified and is still; "" where nothing is known. */
+function growthWords(scenario: ScenarioReport, check: Check): string {
+  const label = decisiveRun(scenario.runs, check)?.series.class;
+  if (label === undefined) return "";
+  return STILL.has(label) ? ", no growth" : label === "leak" || label === "rising" ? ", growth within its limit" : "";
+}
+
+function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): string {
+  const open = judgement.checks.find(({ verdict, gating }) => verdict === "unjudged" && gating);
+  const reason = (open?.reason ?? judgement.reason).split(": ")[0] ?? judgement.reason;
+  const first = scenario.baseline === null && /no baseline|does not exist|no run|is empty/.test(reason);
+  const parts = [first ? "No baseline yet" : capital(reason)];
+  const peak = judgement.checks
+    .filter(({ gating, candidate_bytes: bytes, aspect }) => gating && aspect === "peak" && bytes !== null)
+    .sort((a, b) => Number(b.metric === "allocated") - Number(a.metric === "allocated"))[0];
+  if (peak?.candidate_bytes != null) {
+    const label = decisiveRun(scenario.runs, peak)?.series.class;
+    parts.push(
+      `${capital(peak.metric)} peak ${formatShort(peak.candidate_bytes)}${label === undefined ? "" : `, ${label}`}`,
+    );
+  }
+  const sees = detectable(scenario);
+  if (sees !== null) parts.push(`A run like this would detect ${sees}`);
+  return parts.join(". ");
+}

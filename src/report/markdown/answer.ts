@@ -1,0 +1,165 @@
+import { plural } from "../../core/text.ts";
+import { formatShort } from "../../core/units.ts";
+import { type Cause, causesOf } from "../answer/causes.ts";
+import { decisiveRun } from "../answer/decisive-run.ts";
+import { changeNote, type LineAnswer, lineAnswer, oneTimeText, percent, unattributed } from "../answer/line-answer.ts";
+import { openFindings } from "../answer/open-findings.ts";
+import { rowName, rowSize, shownRows } from "../answer/rows.ts";
+import { answerSentence, certainty, leakAmount } from "../answer/sentence.ts";
+import type { ScenarioReport, Verdict } from "../documents/model.ts";
+import { nextSteps } from "../next-steps.ts";
+import { capital, findingName } from "../wording.ts";
+import { md, table } from "./markdown-text.ts";
+
+export const SIGN: Readonly<Record<Verdict, string>> = {
+  pass: "✅",
+  warn: "⚠️",
+  fail: "❌",
+  unjudged: "❔",
+  error: "💥",
+};
+
+/** Outside text as code where it has no character that could act; escaped otherwise. */
+export function code(text: string, most = 120): string {
+  return /^[\w./:@=-]+$/.test(text) && text.length <= most ? `\`${text}\`` : md(text, most);
+}
+
+/** What happened to a scenario, for a heading: "`train` leaks 281 KiB a step". Escaped. */
+export function headingText(scenario: ScenarioReport): string {
+  const name = code(scenario.scenario, 80);
+  switch (scenario.word) {
+    case "pass":
+      return `no regression in ${name}`;
+    case "unjudged":
+      return scenario.baseline === null && scenario.judgement !== null
+        ? `no baseline for ${name} on this machine`
+        : `${name} could not be judged`;
+    case "error":
+      return `${name} could not be measured`;
+    case "warn":
+    case "fail":
+      return breachText(scenario, name);
+  }
+}
+
+function breachText(scenario: ScenarioReport, name: string): string {
+  const [cause] = causesOf(scenario.judgement?.checks ?? []);
+  if (cause === undefined) return `${name}: ${scenario.word}`;
+  const accepted = scenario.accepted === undefined ? "" : ", accepted";
+  return `${name} ${breachVerb(cause, scenario)}${accepted}`;
+}
+
+function breachVerb({ kind, decisive }: Cause, { runs }: ScenarioReport): string {
+  const { candidate_bytes: value, threshold_bytes: limit, metric, rank } = decisive;
+  const where = rank > 0 ? ` on rank ${rank}` : "";
+  const over = value === null || limit === null || value <= limit ? null : formatShort(value - limit);
+  switch (kind) {
+    case "leak":
+      return `leaks ${leakAmount(decisive, decisiveRun(runs, decisive))}${where}`;
+    case "oom":
+      return `${md(decisive.reason, 120)}${where}`;
+    case "growth":
+      return over === null ? `grows${where}` : `grows ${over} more than its limit${where}`;
+    case "peak":
+      return over === null ? `has a higher ${metric} peak${where}` : `peaks ${over} above its limit${where}`;
+    case "budget":
+      return over === null ? `breaches its budget${where}` : `peaks ${over} above its budget${where}`;
+  }
+}
+
+/** The first paragraph: what holds the memory, or the sentence; how sure; whether the change did it. Escaped. */
+export function leadText(scenario: ScenarioReport): string {
+  const { accepted, word, judgement } = scenario;
+  const lines = accepted === undefined ? [] : [`Accepted by **${md(accepted.by, 60)}**, so it does not block.`];
+  const [cause] = causesOf(judgement?.checks ?? []);
+  if (cause === undefined || judgement === null || (word !== "fail" && word !== "warn")) {
+    lines.push(`**${md(answerSentence(scenario), 600)}.**`);
+    return lines.join(" ");
+  }
+  const line = lineAnswer(scenario.findings) ?? lineAnswer(scenario.findings, "one-time");
+  const sure = certainty(cause.decisive, judgement, scenario).replace(/^, /, "");
+  if (line !== null) {
+    lines.push(`**${lineText(line)}.**`);
+    if (sure !== "") lines.push(`${capital(sure)}.`);
+    const change = changeNote(line);
+    if (change !== null) lines.push(`The line is ${md(change, 200)}.`);
+  } else if (cause.kind === "leak") {
+    lines.push(`**${capital(sure === "" ? "grows" : sure)}.**`);
+  } else {
+    lines.push(`**${md(answerSentence(scenario), 600)}.**`);
+  }
+  const rest = unattributed(scenario.findings);
+  if (rest !== null) lines.push(`${md(capital(rest.text), 200)}.${rest.next === null ? "" : ` ${md(rest.next, 300)}`}`);
+  return lines.join(" ");
+}
+
+function lineText(line: LineAnswer): string {
+  if (line.kind === "one-time") return md(oneTimeText(line), 300);
+  const share = line.share === null ? "the growth" : `${percent(line.share)} of the growth`;
+  const kept = line.keptBy === null ? "" : ` in ${md(line.keptBy, 120)}`;
+  return `${code(line.location)} holds ${share}${kept}`;
+}
+
+/** The deciding rows, at most three; null without any. */
+export function rowsText(scenario: ScenarioReport): string | null {
+  const checks = scenario.judgement?.checks ?? [];
+  const rows = shownRows(causesOf(checks)).filter(({ aspect }) => aspect !== "oom");
+  if (rows.length === 0) return null;
+  return table(
+    ["", "This change", "Baseline", "Limit"],
+    ["l", "r", "r", "r"],
+    rows.map((check) => [
+      `${SIGN[check.verdict]} ${md(rowName(check, checks), 80)}`,
+      unbroken(rowSize(check, check.candidate_bytes)),
+      unbroken(rowSize(check, check.baseline_bytes)),
+      unbroken(rowSize(check, check.threshold_bytes)),
+    ]),
+  );
+}
+
+/** A size that does not wrap between its number and its unit. */
+export function unbroken(cell: string): string {
+  return cell.replace(/(\d) (?=[KMGTP]?i?B)/g, "$1&nbsp;");
+}
+
+/** Critical findings that the cause does not explain, a line each; null without any. */
+export function openText(scenario: ScenarioReport): string | null {
+  const open = openFindings(scenario);
+  if (open.length === 0) return null;
+  return open
+    .map((finding) => {
+      const hint = finding.remediation[0] === undefined ? "" : ` ${md(finding.remediation[0], 200)}`;
+      return `🔴 **${md(capital(findingName(finding)), 60)}**: ${md(finding.description, 300)}.${hint}`;
+    })
+    .join("\n\n");
+}
+
+/** The fix, and how to accept or continue, in one paragraph; null when there is nothing to do. */
+export function nextText(scenario: ScenarioReport): string | null {
+  const isBreach = scenario.word === "fail" || scenario.word === "warn";
+  const fix = isBreach ? (lineAnswer(scenario.findings)?.fix ?? null) : null;
+  const parts = fix === null ? [] : [`**Fix:** ${md(fix, 300)}`];
+  for (const { name, text, command } of nextSteps(scenario, "pull-request")) {
+    const label = name === "Intended" ? "**Intended?**" : `**${name}:**`;
+    parts.push(`${label} ${md(capital(text), 400)}${command === undefined ? "" : ` \`${command}\``}`);
+  }
+  return parts.length === 0 ? null : parts.join(" ");
+}
+
+/** "2 of 3 scenarios failed", for the title of a report with several. */
+export function countsText(scenarios: readonly ScenarioReport[], word: Verdict): string {
+  const same = scenarios.filter((scenario) => scenario.word === word).length;
+  const all = plural(scenarios.length, "scenario");
+  switch (word) {
+    case "pass":
+      return `no regression in ${all}`;
+    case "warn":
+      return `${same} of ${all} with a warning`;
+    case "fail":
+      return `${same} of ${all} failed`;
+    case "unjudged":
+      return `${same} of ${all} could not be judged`;
+    case "error":
+      return `${same} of ${all} could not be measured`;
+  }
+}
