@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { analyze } from "../analysis/analyze.ts";
 import { measuredRun } from "../analysis/measured-run.ts";
 import type { Measurements } from "../analysis/measurements.ts";
+import { decidingCheck } from "../report/answer/causes.ts";
 import type { Recording, SampleTable } from "../telemetry/recording/model.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
-import { decidingCheck, headline } from "../report/answer/causes.ts";
 import { buildTimeline } from "./timeline.ts";
 
 const MIB = 1024 ** 2;
@@ -38,24 +38,6 @@ function judged(rate: number, budget: number | null) {
   const baseline = measurements([0, 0, 0, 0, 0], "here");
   return { policy, judgement: judge({ candidate, baseline, anchor: null, policy, baseRunsPossible: false }) };
 }
-
-describe("the headline of a chart", () => {
-  it("names the growth and its class when it leaks", () => {
-    const { judgement } = judged(20 * MIB, null);
-    expect(judgement.verdict).toBe("fail");
-    expect(judgement.reason).toMatch(/^host leaks: growth 79\.\d\d MiB/);
-    expect(headline(judgement, analyze(recording(20 * MIB)))).toMatch(
-      /^host peak 179\.\d\d MiB.*growing \+20\.\d\d MiB\/s, class leak$/,
-    );
-  });
-
-  it("has peak and baseline for a pass", () => {
-    const { judgement } = judged(0, null);
-    expect(judgement.verdict).toBe("pass");
-    expect(decidingCheck(judgement.checks)).toMatchObject({ verdict: "pass" });
-    expect(headline(judgement, analyze(recording(0)))).toContain("host peak 100.00 MiB");
-  });
-});
 
 describe("the timeline of a run", () => {
   it("draws the judged series first, with its threshold and budget", () => {

@@ -26,7 +26,8 @@ function reportWith(phases: readonly PhaseMemory[], rest: Partial<PhasesMemory> 
   return sampleReport("pass", { scenarios: [{ ...scenario, runs }] });
 }
 
-const terminal = (report: GateReport, width = 100): string => renderTerminal(report, { color: false, width });
+const terminal = (report: GateReport, width = 100): string =>
+  renderTerminal(report, { color: false, verbose: true, width });
 
 describe("phases on a terminal", () => {
   it("are printed as a table, unknown sizes as dashes", () => {

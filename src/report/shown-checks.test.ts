@@ -49,7 +49,7 @@ describe("checks of many ranks", () => {
     const report = sampleReport("fail");
     const judgement = { ...sampleJudgement("fail"), checks: ranks };
     const scenarios = report.scenarios.map((scenario) => ({ ...scenario, judgement }));
-    const terminal = renderTerminal({ ...report, scenarios }, { color: false, width: 100 });
+    const terminal = renderTerminal({ ...report, scenarios }, { color: false, width: 100, verbose: true });
     expect(terminal).toContain("and 1,019 more like them");
     expect(terminal.split("\n").length).toBeLessThan(60);
     const summary = renderSummary({ ...report, scenarios }, {});

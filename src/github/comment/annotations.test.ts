@@ -3,16 +3,15 @@ import { sampleCheck, sampleJudgement, sampleReport, sampleScenario } from "../.
 import { annotationsOf } from "./annotations.ts";
 
 describe("annotations", () => {
-  it("show failed checks as errors and what explains them as warnings", () => {
+  it("are one for a leak, whatever it drives over its limits", () => {
     const all = annotationsOf(sampleReport("fail"));
-    const errors = all.filter(({ level }) => level === "error");
-    expect(errors.length).toBeGreaterThan(0);
-    expect(errors[0]?.title).toBe("train-mlp: peak of allocated");
-    expect(all.some(({ level, title }) => level === "warning" && title.includes("reserved"))).toBe(true);
+    expect(all).toEqual([
+      { level: "error", title: "train-mlp: memory leak", message: "Leak of 226 KiB a step, confirmed." },
+    ]);
   });
 
   it("are absent for a pass", () => {
-    expect(annotationsOf(sampleReport("pass")).filter(({ level }) => level === "error")).toEqual([]);
+    expect(annotationsOf(sampleReport("pass"))).toEqual([]);
   });
 
   it("carry the code and what to do when the command failed", () => {
@@ -24,31 +23,34 @@ describe("annotations", () => {
   });
 
   it("are at most ten of each level, the last of them counting the rest", () => {
-    const checks = Array.from({ length: 30 }, (_, rank) =>
-      sampleCheck({ rank, verdict: "fail", reason: "x".repeat(9000) }),
-    );
+    const checks = [sampleCheck({ verdict: "fail", reason: "x".repeat(9000), candidate_bytes: null })];
     const scenario = sampleScenario("fail", { judgement: sampleJudgement("fail", { checks }), findings: [] });
-    const errors = annotationsOf(sampleReport("fail", { scenarios: [scenario] })).filter((a) => a.level === "error");
+    const scenarios = Array.from({ length: 30 }, (_, n) => ({ ...scenario, scenario: `s${n}` }));
+    const errors = annotationsOf(sampleReport("fail", { scenarios })).filter((a) => a.level === "error");
     expect(errors).toHaveLength(10);
     expect(errors[9]?.message).toMatch(/^21 more/);
     expect(Math.max(...errors.map(({ message }) => message.length))).toBeLessThanOrEqual(4000);
   });
 
-  it("show the line that leaks beside the code, as the error it is", () => {
-    const leak = {
-      ...sampleScenario("fail").findings[0]!,
-      classification: "leak_line",
-      evidence: { line: "src/train.py:48" },
-      description: "src/train.py:48 keeps 1.9 KiB more with every step",
-      remediation: ["Keep loss.item() instead."],
+  it("show the line that leaks beside the code only when its text could be read", () => {
+    const annotation = (code: string | null) => {
+      const leak = {
+        ...sampleScenario("fail").findings[0]!,
+        classification: "leak_line",
+        evidence: { line: "src/train.py:48", code, kept_by: "the list `losses`", share: 0.97 },
+        remediation: ["Keep loss.item() instead."],
+      };
+      const scenario = sampleScenario("fail", { findings: [leak] });
+      return annotationsOf(sampleReport("fail", { scenarios: [scenario] }))[0];
     };
-    const scenario = sampleScenario("fail", { judgement: sampleJudgement("fail", { checks: [] }), findings: [leak] });
-    expect(annotationsOf(sampleReport("fail", { scenarios: [scenario] }))).toContainEqual({
+    expect(annotation("losses.append(loss)")).toEqual({
       level: "error",
-      title: "train-mlp: leak line",
-      message: "src/train.py:48 keeps 1.9 KiB more with every step. Keep loss.item() instead.",
+      title: "train-mlp: memory leak",
+      message:
+        "Leak of 226 KiB a step at src/train.py:48, confirmed. src/train.py:48: list `losses`, 97 % of the growth. Keep loss.item() instead.",
       place: { file: "src/train.py", line: 48 },
     });
+    expect(annotation(null)?.place).toBeUndefined();
   });
 
   it("pass on the gate's own warnings", () => {

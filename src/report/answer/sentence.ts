@@ -140,8 +140,9 @@ function passSentence(scenario: ScenarioReport, judgement: Judgement): string {
         : ` (limit ${formatShort(limit)})`;
   const parts = [`${peak.metric} ${formatShort(value)}${gain}${growthWords(scenario, peak)}`];
   const sees = detectable(scenario);
-  if (sees !== null) parts.push(`Would detect ${sees}`);
-  return parts.join(". ");
+  const whole = sees === null ? parts : [...parts, `Would detect ${sees}`];
+  const text = whole.join(". ");
+  return text.length <= MAX_SENTENCE ? text : parts.join(". ");
 }
 
 /** ", no growth" where the series was classified and is still; "" where nothing is known. */

@@ -42,7 +42,7 @@ const titleOf = (text: string) => text.split("\n")[0];
 describe("the comment of a single job", () => {
   it("is the job's summary, with links made from its artifact ids", () => {
     const text = render([alone("fail", { timelineArtifact: 9 })]);
-    expect(titleOf(text)).toBe("## ❌ Memory gate: fail · train-mlp");
+    expect(titleOf(text)).toBe("### ❌ Memory: `train-mlp` leaks 226 KiB a step");
     expect(text).toContain("[Interactive timeline](https://github.com/octo/model/actions/runs/77/artifacts/9)");
     expect(text).toContain("[Evidence bundle](https://github.com/octo/model/actions/runs/77/artifacts/501)");
     expect(text).not.toContain("leg");
@@ -54,7 +54,7 @@ describe("the comment of a single job", () => {
       gateId: "gpu",
       images: new Map([[section, "https://github.com/x.png?raw=true"]]),
     });
-    expect(titleOf(text)).toBe("## ✅ Memory gate gpu: pass · train-mlp");
+    expect(titleOf(text)).toBe("### ✅ Memory (gpu): no regression in `train-mlp`");
     expect(text).toContain("](https://github.com/x.png?raw=true)");
     expect(text).not.toContain("mermaid");
   });
@@ -85,7 +85,7 @@ describe("the comment of a single job", () => {
         }),
       ]);
     const text = accept("https://github.com/octo/model/pull/12#issuecomment-1");
-    expect(titleOf(text)).toBe("## ⚠️ Memory gate: warn, accepted · train-mlp");
+    expect(titleOf(text)).toEqual(expect.stringMatching(/^### ⚠️ Memory: `train-mlp` .*, accepted$/));
     expect(text).toContain("**Accepted by octocat** by comment on 2026-11-20");
     expect(text).toContain("([where](https://github.com/octo/model/pull/12#issuecomment-1))");
     for (const url of ["https://evil.example/octo/model/", "https://github.com/octo/model/../../evil"]) {
@@ -107,7 +107,7 @@ describe("the comment of a single job", () => {
 
   it("is unjudged while another job is expected", () => {
     const text = render([alone("pass")], { expected: 2 });
-    expect(titleOf(text)).toBe("## ❔ Memory gate: unjudged (1 of 2 legs)");
+    expect(titleOf(text)).toBe("### ❔ Memory: unjudged (1 of 2 legs)");
     expect(text).toContain("1 leg has not reported");
   });
 });
@@ -115,22 +115,22 @@ describe("the comment of a single job", () => {
 describe("the comment of several jobs", () => {
   it("shows the overall verdict, then the legs, then each leg that did not pass, the worst first", () => {
     const text = render([leg(1, "pass"), leg(2, "unjudged"), leg(3, "fail"), leg(4, "pass")]);
-    expect(titleOf(text)).toBe("## ❌ Memory gate: fail (1 of 4 legs)");
+    expect(titleOf(text)).toBe("### ❌ Memory: fail (1 of 4 legs)");
     expect(text).toContain("**1 fail, 1 unjudged, 2 pass.**");
     const order = [
       "| ❌&nbsp;fail | leg-003",
       "| ❔&nbsp;unjudged | leg-002",
       "2 passed",
-      "### ❌ leg-003",
-      "### ❔ leg-002",
+      "#### ❌ leg-003: `train-mlp` leaks",
+      "#### ❔ leg-002",
     ];
     const at = order.map((part) => text.indexOf(part));
     expect(at).toEqual([...at].sort((a, b) => a - b));
     expect(at[0]).toBeGreaterThan(0);
-    expect(text).not.toContain("### ✅");
+    expect(text).not.toContain("#### ✅");
   });
 
-  it("reduces a pass to one line and the picture of the leg nearest to its limit", () => {
+  it("reduces a pass to one line, with the picture of the leg nearest to its limit behind the fold", () => {
     const near = sampleReport("pass", {
       scenarios: [
         sampleScenario("pass", {
@@ -142,7 +142,7 @@ describe("the comment of several jobs", () => {
     });
     const sections = [leg(1, "pass"), leg(2, "pass", { report: near }), leg(3, "pass")];
     const text = render(sections);
-    expect(titleOf(text)).toBe("## ✅ Memory gate: pass (3 legs)");
+    expect(titleOf(text)).toBe("### ✅ Memory: pass (3 legs)");
     expect(text).toContain("Nearest to its limit: leg-002, with a peak at 99 % of it.");
     expect(picturedSections(sections)).toEqual([sections[1]]);
     const open = text.replace(/<details>[\s\S]*?<\/details>/g, "").replace(/```mermaid[\s\S]*?```/, "");
@@ -151,16 +151,16 @@ describe("the comment of several jobs", () => {
 
   it("is unjudged while legs are missing, also when all of them are", () => {
     expect(titleOf(render([leg(1, "pass"), leg(2, "warn")], { expected: 3 }))).toBe(
-      "## ❔ Memory gate: unjudged (2 of 3 legs)",
+      "### ❔ Memory: unjudged (2 of 3 legs)",
     );
-    expect(titleOf(render([leg(1, "fail")], { expected: 3 }))).toBe("## ❌ Memory gate: fail (1 of 3 legs)");
+    expect(titleOf(render([leg(1, "fail")], { expected: 3 }))).toBe("### ❌ Memory: fail (1 of 3 legs)");
     expect(titleOf(render([], { expected: null }))).toContain("unjudged");
   });
 
   it("numbers jobs that have the same name", () => {
     const text = render([alone("pass"), alone("fail")]);
     expect(text).toContain("job (1)");
-    expect(text).toContain("### ❌ job (2)");
+    expect(text).toContain("#### ❌ job (2)");
   });
 
   it("shows at most six pictures and four charts, and a line of letters for every other leg", () => {
@@ -190,14 +190,14 @@ describe("the comment of several jobs", () => {
     for (let n = 0; n < 65; n += 1) expect(text).toContain(`leg-${String(n).padStart(3, "0")}`);
     expect(text).toMatch(/Left out for length: .*tables of checks \(\d+×\).*environment and runs \(130×\)/);
     // The most urgent leg keeps more than the last.
-    expect(text.indexOf("### ❌ leg-000")).toBeGreaterThan(0);
+    expect(text.indexOf("#### ❌ leg-000")).toBeGreaterThan(0);
   });
 
   it("prints a note that several legs report once, with a count, and other notes with their leg", () => {
     const noted = (n: number, ...warnings: string[]) => leg(n, "fail", { report: sampleReport("fail", { warnings }) });
     const text = render([noted(1, "slow disk", "token is read-only"), noted(2, "slow disk"), noted(3, "slow disk")]);
     expect(text.match(/slow disk.*/g)).toEqual(["slow disk (3 times)"]);
-    expect(text.indexOf("token is read-only")).toBeLessThan(text.indexOf("### ❌ leg-002"));
+    expect(text.indexOf("token is read-only")).toBeLessThan(text.indexOf("#### ❌ leg-002"));
   });
 
   it("names all of 256 legs with mixed verdicts", () => {

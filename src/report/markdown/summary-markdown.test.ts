@@ -58,34 +58,41 @@ function outsideCode(markdown: string): string {
 }
 
 describe("renderSummary", () => {
-  it("starts with the verdict and contains the checks, the finding and the next steps", () => {
+  it("has verdict, picture, rows and way out before the fold, and everything else behind it", () => {
     const text = renderSummary(sampleReport("fail"), { timelineImageUrl: "https://example.org/t.png?raw=true" });
-    expect(text.split("\n")[0]).toBe("## ❌ Memory gate: fail · train-mlp");
+    expect(text.split("\n")[0]).toBe("### ❌ Memory: `train-mlp` leaks 226&nbsp;KiB a step".replace("&nbsp;", " "));
+    const open = text.slice(0, text.indexOf("<details>"));
     for (const part of [
       "](https://example.org/t.png?raw=true)",
+      "| ❌ allocated growth | +451&nbsp;MiB | +96.0&nbsp;KiB | +12.0&nbsp;MiB |",
+      "| ❌ allocated peak | 1.88&nbsp;GiB | 1.43&nbsp;GiB | 1.45&nbsp;GiB |",
+      "`stormlog-gate baseline accept`",
+    ]) {
+      expect(open).toContain(part);
+    }
+    expect(open.split("\n").filter((line) => line !== "").length).toBeLessThanOrEqual(12);
+    for (const part of [
       "| ❌ allocated growth | **451.00&nbsp;MiB** | 96.00&nbsp;KiB | 12.00&nbsp;MiB | 9.50&nbsp;MiB |",
       "plateau",
-      "This run would have detected a peak 11.00 MiB higher or a growth of 9.50 MiB.",
-      "losses.append(loss.item())",
-      "`stormlog-gate baseline accept`",
+      "This run would have detected +11.0 MiB at the peak, 9.50 MiB of growth.",
       "driver: 570.86.15 in the baseline, 575.51.03 here",
     ]) {
-      expect(text).toContain(part);
+      expect(text.slice(open.length)).toContain(part);
     }
   });
 
-  it("reduces a pass to the verdict and the picture, with the rest folded", () => {
+  it("reduces a pass to its verdict and one sentence, with the rest folded", () => {
     const text = renderSummary(sampleReport("pass"), { timelineImageUrl: "timeline.png" });
     const open = text.slice(0, text.indexOf("<details>"));
-    expect(open.split("\n").filter((line) => line !== "")).toHaveLength(3);
+    expect(open.split("\n").filter((line) => line !== "")).toHaveLength(2);
     expect(open).not.toContain("|");
+    expect(text.slice(open.length)).toContain("](timeline.png)");
     expect(text.slice(text.indexOf("<details>"))).toContain("✅ allocated peak");
   });
 
   it("explains an unjudged run and how to record a baseline", () => {
     const text = renderSummary(sampleReport("unjudged"));
-    expect(text).toContain("❔ Memory gate: unjudged");
-    expect(text).toContain("a relative check needs 5");
+    expect(text.split("\n")[0]).toBe("### ❔ Memory: `train-mlp` could not be judged");
     expect(text).toContain("`stormlog-gate baseline refresh`");
     expect(text).toContain("```mermaid");
   });
@@ -96,12 +103,13 @@ describe("renderSummary", () => {
     expect(text).toContain("ValueError: bad shape");
   });
 
-  it("lists every scenario, the worst first, and details only those that did not pass", () => {
+  it("details the scenarios that did not pass, and folds the others into one line", () => {
     const scenarios = [sampleScenario("pass", { scenario: "good" }), sampleScenario("fail", { scenario: "bad" })];
     const text = renderSummary(sampleReport("fail", { scenarios }));
-    expect(text.indexOf("| ❌&nbsp;fail")).toBeLessThan(text.indexOf("| ✅&nbsp;pass"));
-    expect(text).toContain("### ❌ bad");
-    expect(text).not.toContain("### ✅ good");
+    expect(text.split("\n")[0]).toBe("### ❌ Memory: 1 of 2 scenarios failed");
+    expect(text).toContain("#### ❌ `bad` leaks 226 KiB a step");
+    expect(text.indexOf("<summary>1 scenario passed</summary>")).toBeGreaterThan(text.indexOf("#### ❌ `bad`"));
+    expect(text).not.toContain("#### ✅");
   });
 
   it("never renders outside text as markup, a mention, a link or a marker", () => {
@@ -113,7 +121,7 @@ describe("renderSummary", () => {
     expect(outside).not.toMatch(/^## Passed/m);
     expect(text).not.toContain("\u202e");
     for (const line of outside.split("\n").filter((one) => one.startsWith("|"))) {
-      // Five columns of the checks, four of the runs.
+      // Four columns of the rows and of the runs, five of the checks.
       expect([6, 7]).toContain(line.split("|").length);
     }
   });
@@ -121,8 +129,9 @@ describe("renderSummary", () => {
   it("prints equal notes once, with a count", () => {
     const notes = ["the job is slow", "the job is slow"];
     const text = renderSummary(sampleReport("fail", { warnings: ["no swap", "slow disk", "no swap"] }), { notes });
-    expect(text.match(/^> (?!\[).+/gm)).toEqual(["> the job is slow (2 times)", "> no swap (2 times)", "> slow disk"]);
-    expect(renderSummary(sampleReport("pass", { warnings: ["no swap", "no swap"] }))).toContain("<summary>1 note<");
+    expect(text.match(/^> (?!\[).+/gm)).toEqual(["> the job is slow (2 times)"]);
+    expect(text.match(/^- (no swap|slow disk).*/gm)).toEqual(["- no swap (2 times)", "- slow disk"]);
+    expect(text).toContain(" · 2 notes · ");
   });
 
   it("drops the least important parts first to stay within its limit", () => {
@@ -131,7 +140,7 @@ describe("renderSummary", () => {
     expect(less).not.toContain("<details>");
     expect(less).toContain("allocated growth");
     const least = renderSummary(sampleReport("fail"), { timelineImageUrl: "t.png", maxChars: 800 });
-    expect(least).toContain("Memory gate: fail");
+    expect(least).toContain("### ❌ Memory:");
     expect(least).toContain("Left out for length");
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 4000 }), (maxChars) => {
@@ -150,7 +159,7 @@ describe("renderSummary", () => {
     );
     const text = renderSummary(sampleReport("fail", { scenarios }));
     expect(text.length).toBeLessThanOrEqual(60_000);
-    expect(text).toContain("Memory gate: fail (120 scenarios)");
+    expect(text).toContain("Memory: 120 of 120 scenarios failed");
   });
 });
 

@@ -6,14 +6,54 @@ import { displayWidth } from "./terminal-table.ts";
 const PLAIN = { color: false, width: 100 };
 
 describe("renderTerminal", () => {
-  it("starts with the verdict and ends with the next steps", () => {
-    const lines = renderTerminal(sampleReport("fail"), PLAIN).split("\n");
-    expect(lines[0]).toBe("✗ FAIL  train-mlp");
-    expect(lines.some((line) => /✗ allocated growth +451\.00 MiB +96\.00 KiB +12\.00 MiB +9\.50 MiB/.test(line))).toBe(
-      true,
+  it("prints a failure as verdict, rows, way out and evidence in at most 24 lines", () => {
+    const lines = renderTerminal(sampleReport("fail"), { ...PLAIN, bundle: "out" }).split("\n");
+    expect(lines[0]).toBe("✗ FAIL  train-mlp  Leak of 226 KiB a step, confirmed");
+    expect(lines[2]).toMatch(/^ {2}allocated growth +\+451 MiB +limit \+12\.0 MiB +baseline \+96\.0 KiB$/);
+    expect(lines[3]).toMatch(/^ {2}allocated peak +1\.88 GiB +limit 1\.45 GiB +[▁-█]{20} +baseline 1\.43 GiB$/);
+    expect(lines).toContain("  Intended:  stormlog-gate baseline accept");
+    expect(lines.at(-1)).toBe("  Evidence:  out/timeline.html      details: stormlog-gate show -v out");
+    expect(lines.length).toBeLessThanOrEqual(24);
+  });
+
+  it("prints a pass in at most three lines, notes and evidence included", () => {
+    const report = sampleReport("pass", { warnings: ["no swap", "slow disk"] });
+    const lines = renderTerminal(report, { ...PLAIN, width: 120, bundle: "out" }).split("\n");
+    expect(lines).toEqual([
+      expect.stringMatching(/^✓ PASS {2}train-mlp {2}allocated 1\.43 GiB \(limit 1\.45 GiB\)/),
+      "  Evidence:  out      2 notes: stormlog-gate show -v out",
+    ]);
+  });
+
+  it("prints all checks, reasons, findings and notes when asked for details", () => {
+    const text = renderTerminal(sampleReport("fail", { warnings: ["a", "b"] }), { ...PLAIN, verbose: true });
+    expect(text).toMatch(/✗ allocated growth +451\.00 MiB +96\.00 KiB +12\.00 MiB +9\.50 MiB/);
+    expect(text).toContain("would detect");
+    expect(text).toContain("allocated growth: grows 11.80 MiB/s where the baseline is flat");
+    expect(text.match(/note: .*/g)).toEqual(["note: a", "note: b"]);
+  });
+
+  it("names the line with its code, its share and its fix", () => {
+    const line = {
+      ...SAMPLE_FINDING,
+      classification: "leak_line",
+      evidence: {
+        line: "train.py:6",
+        code: "history.append(x)",
+        kept_by: "the list `history`",
+        share: 0.98,
+        changed: "changed",
+      },
+      remediation: ["Empty the list."],
+    };
+    const text = renderTerminal(
+      sampleReport("fail", { scenarios: [sampleScenario("fail", { findings: [line] })] }),
+      PLAIN,
     );
-    expect(lines.some((line) => /^ {2}▁.*█$/.test(line))).toBe(true);
-    expect(lines.at(-1)).toBe("      stormlog-gate baseline accept");
+    expect(text).toContain("Leak of 226 KiB a step at train.py:6, confirmed");
+    expect(text).toMatch(/▶ 6 │ history\.append\(x\) +list `history`, 98 % of the growth/);
+    expect(text).toContain("changed in this pull request");
+    expect(text).toContain("  Fix:       Empty the list.");
   });
 
   it("prints the worst scenario last and the overall verdict below it", () => {
@@ -53,7 +93,8 @@ describe("renderTerminal", () => {
   });
 
   it("prints equal notes once, with a count", () => {
-    const text = renderTerminal(sampleReport("pass", { warnings: ["no swap", "slow disk", "no swap"] }), PLAIN);
+    const report = sampleReport("pass", { warnings: ["no swap", "slow disk", "no swap"] });
+    const text = renderTerminal(report, { ...PLAIN, verbose: true });
     expect(text.match(/note: .*/g)).toEqual(["note: no swap (2 times)", "note: slow disk"]);
   });
 

@@ -34,6 +34,8 @@ const TAIL_LINES = 8;
 const MAX_WIDTH = 120;
 const LABEL = 10;
 const SPARK = 20;
+/** Columns from which a row has room for its series. */
+const WIDE = 92;
 
 /** The output of `run` and `show`: a line for each scenario that passed, the answer of each other, the evidence. */
 export function renderTerminal(report: GateReport, options: TerminalOptions): string {
@@ -50,15 +52,20 @@ export function renderTerminal(report: GateReport, options: TerminalOptions): st
     const apart = index > 0 && (block.length > 1 || (blocks[index - 1]?.length ?? 0) > 1);
     return apart ? ["", ...block] : block;
   });
+  const calm = scenarios.every(({ word }) => word === "pass");
   const notes = [
     ...policyNotes(report).flatMap((note) => wrapText(safe(note), width, "    ")),
-    ...noteBlock(report, options, paint, width),
+    ...(calm && !options.verbose ? [] : noteBlock(report, options, paint, width)),
   ];
   if (report.scenarios.length > 1) {
     notes.push(`${verdictMark(report.word, paint)}  ${report.scenarios.length} scenarios, ${costText(report.cost)}`);
   }
-  const calm = scenarios.every(({ word }) => word === "pass");
-  return [...lines, ...(notes.length > 0 && !calm ? [""] : []), ...notes, ...evidenceLines(options, calm)].join("\n");
+  return [
+    ...lines,
+    ...(notes.length > 0 && !calm ? [""] : []),
+    ...notes,
+    ...evidenceLines(options, calm ? report.warnings : null),
+  ].join("\n");
 }
 
 /** Notes that do not affect the verdict: all when asked, else the first, with the number of others. */
@@ -71,12 +78,16 @@ function noteBlock({ warnings }: GateReport, options: TerminalOptions, paint: Pa
   return [paint.dim(clip(`note: ${safe(first)}`, width - more.length) + more)];
 }
 
-function evidenceLines({ bundle, verbose }: TerminalOptions, calm: boolean): string[] {
+/** Where the evidence is; of a pass (`calm`, its notes) without a way to it, since nothing has to be done. */
+function evidenceLines({ bundle, verbose }: TerminalOptions, calm: readonly string[] | null): string[] {
   if (bundle === undefined) return [];
   const shown = safe(bundle);
-  if (calm) return [`${label("Evidence")}${shown}`];
-  const details = verbose ? "" : `      details: stormlog-gate show -v ${safe(shellWord(bundle))}`;
-  return [`${label("Evidence")}${shown}/timeline.html${details}`];
+  const details = verbose ? "" : `stormlog-gate show -v ${safe(shellWord(bundle))}`;
+  if (calm !== null) {
+    const notes = verbose || calm.length === 0 ? "" : `      ${plural(countedNotes(calm).length, "note")}: ${details}`;
+    return [`${label("Evidence")}${shown}${notes}`];
+  }
+  return [`${label("Evidence")}${shown}/timeline.html${details === "" ? "" : `      details: ${details}`}`];
 }
 
 /** The output of `judge` and `compare`. */
@@ -133,14 +144,14 @@ function rowLines(scenario: ScenarioReport, causes: readonly Cause[], paint: Pai
       const baseline = check.baseline_bytes === null ? "" : `baseline ${rowSize(check, check.baseline_bytes)}`;
       const limit = check.threshold_bytes === null ? "" : `limit ${rowSize(check, check.threshold_bytes)}`;
       return [
-        cell(`  ${clip(safe(rowName(check, checks)), Math.max(16, width - 66))}`),
+        cell(`  ${clip(safe(rowName(check, checks)), Math.max(16, width - (width < WIDE ? 44 : 66)))}`),
         cell(value, check.verdict === "fail" ? paint.red : paint.yellow),
         cell(limit),
-        cell(check.aspect === "peak" ? spark(scenario, check) : ""),
+        ...(width < WIDE ? [] : [cell(check.aspect === "peak" ? spark(scenario, check) : "")]),
         cell(baseline, paint.dim),
       ];
     }),
-    [false, true, false, false, false],
+    [false, true, false, ...(width < WIDE ? [] : [false]), false],
   );
 }
 
