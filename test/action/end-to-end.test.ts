@@ -118,10 +118,10 @@ describe.skipIf(azurite === null)("a pull request", () => {
     const body = github.comments[0]?.body ?? "";
     const picture = pictures.git("rev-parse", `refs/stormlog/images/pr-${PR}`);
     expect(body).toContain(`](https://github.com/octo/model/blob/${picture}/default.png?raw=true)`);
-    expect(body).toContain("**What to do next**");
+    expect(body).toContain("**Intended?**");
     expect(body).toContain(`[Evidence bundle](${leaky.outputs["artifact-url"]})`);
     expect(body).toContain(`[Interactive timeline](${leaky.outputs["timeline-url"]})`);
-    expect(body).toMatch(/\*\*Findings\*\*|\*\*The line that grows\*\*/);
+    expect(body.split("\n")[1]).toMatch(/^### ❌ Memory: `train` leaks [\d.]+ [KM]iB/);
     const bundle = leaky.outputs["bundle-path"] ?? "";
     expect(JSON.parse(readFileSync(leaky.outputs["report-path"] ?? "", "utf8")).report_kind).toBe("memory_gate");
     const stored = zipHashes(await results.read("stormlog-default"));
@@ -143,7 +143,7 @@ describe.skipIf(azurite === null)("a pull request", () => {
     expect(fixed.outputs).toMatchObject({ verdict: "pass", "exit-code": "0" });
     expect(github.comments.map(({ id }) => id)).toEqual([first?.id]);
     const body = github.comments[0]?.body ?? "";
-    expect(body.split("\n")[1]).toBe("## ✅ Memory gate: pass · train");
+    expect(body.split("\n")[1]).toBe("### ✅ Memory: no regression in `train`");
     const picture = pictures.git("rev-parse", `refs/stormlog/images/pr-${PR}`);
     expect(body).toContain(`/blob/${picture}/default.png?raw=true`);
     // Of two pushes only the first created a comment, which notifies.

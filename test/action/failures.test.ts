@@ -197,7 +197,7 @@ describe("GitHub's API fails", () => {
       const { result } = (await runs.get(name)) as Launched;
       expect(result, result.log).toMatchObject({ code: 4, outputs: { verdict: "fail", "exit-code": "4" } });
       expect(result.outputs["artifact-url"]).not.toBe("");
-      expect(result.summary).toContain("Memory gate: fail");
+      expect(result.summary).toContain("### ❌ Memory: ");
       const failed = result.commands.filter(
         ({ command, message }) => command === "warning" && /^Could not/.test(message),
       );

@@ -152,9 +152,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     expect(checked.map(({ scenario }) => scenario)).toEqual(["linux/train-mlp", "mac/train-mlp", "windows/train-mlp"]);
     expect(checked.every(({ checks }) => checks.length > 0)).toBe(true);
     expect(github.comments).toHaveLength(1);
-    expect(github.comments[0]?.body).toMatch(
-      /^<!-- stormlog-gate:default -->\n## ❌ Memory gate: fail \(1 of 3 legs\)/,
-    );
+    expect(github.comments[0]?.body).toMatch(/^<!-- stormlog-gate:default -->\n### ❌ Memory: fail \(1 of 3 legs\)/);
     expect(result.outputs["comment-url"]).toContain("issuecomment");
     expect(result.summary).toContain("fail (1 of 3 legs)");
     expect(said(result, "error")).toHaveLength(1);
@@ -196,7 +194,7 @@ describe.skipIf(azurite === null)("the job after a matrix", () => {
     const result = await merge({ result: "failure" });
     expect(result, result.log).toMatchObject({ code: 1, outputs: { verdict: "error", "exit-code": "1" } });
     expect(github.comments[0]?.body).toMatch(/GitHub recorded their job as failure/);
-    expect(github.comments[0]?.body).toMatch(/Memory gate: error/);
+    expect(github.comments[0]?.body).toMatch(/### 💥 Memory: /);
     expect(said(result, "error").join()).toContain("GitHub recorded their job as failure");
   });
 

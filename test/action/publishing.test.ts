@@ -101,7 +101,7 @@ suite("publishing a verdict", () => {
     expect(github.comments[0]?.body).toContain("```mermaid");
     expect(github.comments[0]?.body).toContain(first.outputs["artifact-url"] ?? "-");
     expect(first.outputs["comment-url"]).toMatch(/#issuecomment-1000$/);
-    expect(first.summary).toContain("Memory gate: fail");
+    expect(first.summary).toContain("### ❌ Memory: ");
     expect(warnings(first, /Could not/)).toEqual([]);
     // Post does not upload again.
     const requests = results.requests.length;
@@ -175,7 +175,7 @@ suite("GitHub fails", () => {
     const result = await main({ token: "readonly" });
     expect(result).toMatchObject({ code: 4, outputs: { verdict: "fail", "comment-url": "" } });
     expect(warnings(result, /comment/)).toEqual([expect.stringContaining("pull-requests: write")]);
-    expect(result.summary).toContain("Memory gate: fail");
+    expect(result.summary).toContain("### ❌ Memory: ");
   });
 
   it("the verdict is kept when the addresses of GitHub do not answer", async () => {

@@ -88,7 +88,7 @@ describe("after the run of a fork", () => {
       left(sectionBytes({ headSha: head, report: sampleReport(word) }));
       await post();
     }
-    expect(stage.comment).toContain("Memory gate: pass");
+    expect(stage.comment).toContain("### ✅ Memory: ");
   });
 
   it("the report shows all legs of a matrix in one comment", async () => {
@@ -105,7 +105,7 @@ describe("after the run of a fork", () => {
     stage.fork();
     const result = await post({ "fail-on": "regression" });
     expect(result).toMatchObject({ code: 6, outputs: { verdict: "" } });
-    expect(stage.comment).toContain("Memory gate: unjudged");
+    expect(stage.comment).toContain("### ❔ Memory: ");
     expect(stage.comment).toContain("https://github.com/octo/model/actions/runs/501");
   });
 
@@ -266,7 +266,7 @@ describe.skipIf(azurite === null)("after the gate in the same run", () => {
     expect((await gate("fail")).code).toBe(4);
     const result = await post({ image: "auto" }, job.env);
     expect(result).toMatchObject({ code: 0, outputs: { verdict: "fail", "pull-request": "12" } });
-    expect(stage.comment).toContain("Memory gate: fail");
+    expect(stage.comment).toContain("### ❌ Memory: ");
     expect(stage.comment).toContain(`blob/${git.git("rev-parse", IMAGES)}/default.png`);
     expect(stage.comment).not.toContain("fork");
     expect(stage.github.requests.some(({ path: asked }) => asked.includes("/actions/"))).toBe(false);
@@ -298,7 +298,7 @@ describe.skipIf(azurite === null)("after the gate in the same run", () => {
   it("the report is unjudged when the gate's job left no section", async () => {
     const result = await post({}, job.env);
     expect(result).toMatchObject({ code: 0, outputs: { verdict: "" } });
-    expect(stage.comment).toContain("Memory gate: unjudged");
+    expect(stage.comment).toContain("### ❔ Memory: ");
   });
 });
 

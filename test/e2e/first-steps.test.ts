@@ -29,7 +29,7 @@ describe("a new user's first steps", () => {
 
   it("reports that a limit cut the repeats", async () => {
     const { stdout } = await cli(["run", "--repeats", "3", "--max-runs", "2", ...SHORT], { cwd: freshDirectory() });
-    expect(stdout).toContain("the limit of 2 runs is reached, so 2 of 3 runs were made");
+    expect(stdout).toMatch(/the limit of 2 runs is reached, so 2 of 3 runs were made/i);
     const whole = await cli(["run", "--repeats", "2", "--max-runs", "2", ...SHORT], { cwd: freshDirectory() });
     expect(whole.stdout).not.toContain("the limit of");
   });
@@ -64,7 +64,7 @@ describe("a new user's first steps", () => {
     expect(refreshed.stdout).toContain("1 run, 1 session,");
     const { code, stdout } = await cli(["run", "--config", "sub/g.yml"], { cwd });
     expect(code).toBe(6);
-    expect(stdout).toContain("the baseline has 1 run");
+    expect(stdout).toContain("The baseline has 1 run");
     expect(stdout).toContain("stormlog-gate baseline refresh --config sub/g.yml");
   });
 

@@ -69,7 +69,7 @@ describe.skipIf(workflowTool("act") === null)(`the project's own workflow under 
       const { code, log, artifacts } = await push("leaky");
       expect(code, log).toBe(1);
       expect(log).toContain("Failure - Main Stormlog Gate");
-      expect(log).toMatch(/::error title=demo.*leak line.*workload\.mjs,line=\d+/);
+      expect(log).toMatch(/::error title=demo.*memory leak.*workload\.mjs,line=\d+/);
       expect(log).toContain("verdict fail, class leak, peak");
       expect(log).toContain("Success - Post Stormlog Gate");
       expect(log).toContain("Job failed");

@@ -26,7 +26,7 @@ export async function upsertMissingComment(
   const recorded =
     record.conclusion === null ? "" : ` GitHub recorded it as ${record.conclusion.replace(/[^a-z]/g, " ")}.`;
   const run = `[the run](${serverUrl}/${owner}/${repo}/actions/runs/${record.runId})`;
-  const text = `## ❔ Memory gate: unjudged\n\n**${why}.**${recorded} See the log of ${run}.\n`;
+  const text = `### ❔ Memory: unjudged\n\n**${why}.**${recorded} See the log of ${run}.\n`;
   const target = { owner, repo, pullRequest: pullRequest.number, headSha: pullRequest.headSha, key: gateId };
   const result = await stickyComment(octokit, target, text);
   if (result.action === "failed") warn(result.warning);

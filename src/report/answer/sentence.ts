@@ -56,10 +56,16 @@ function breachSentence(scenario: ScenarioReport, judgement: Judgement): string 
 function seriesOf({ decisive }: Cause, judgement: Judgement): string {
   const { rank, device, metric } = decisive;
   const parts: string[] = [];
-  if (judgement.checks.some((one) => one.rank > 0)) parts.push(`rank ${rank}`);
+  if (judgement.checks.some((one) => one.rank > 0)) parts.push(`rank ${rank}${hostOf(rank, judgement)}`);
   const devices = new Set(judgement.checks.map((one) => one.device));
   if (devices.size > 1 && device !== metric && device !== "host") parts.push(device);
   return parts.length === 0 ? "" : ` on ${parts.join(", ")}`;
+}
+
+/** " (node1)": the host of a rank, where the judgement's reason contains it. */
+function hostOf(rank: number, { reason }: Judgement): string {
+  const [, named, host] = /\brank (\d{1,7}) \(on ([^()]{1,80})\)/.exec(reason) ?? [];
+  return host !== undefined && Number(named) === rank ? ` (${host})` : "";
 }
 
 /** What breached, and by how much; `brief` leaves out the baseline and the directories of a file. */

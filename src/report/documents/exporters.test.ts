@@ -30,8 +30,11 @@ function python(): boolean {
 }
 
 describe("renderJUnit", () => {
-  it("counts failures, errors and skipped checks", () => {
-    expect(renderJUnit(sampleReport("fail"))).toContain('tests="5" failures="3" errors="0" skipped="0"');
+  it("counts one failure for each cause, errors and skipped checks", () => {
+    const failed = renderJUnit(sampleReport("fail"));
+    expect(failed).toContain('tests="5" failures="1" errors="0" skipped="2"');
+    expect(failed).toContain('name="allocated growth against baseline" time="0.000"><failure');
+    expect(failed).toContain("explained by allocated growth: peak is 462.00 MiB over the baseline");
     expect(renderJUnit(sampleReport("error"))).toContain('tests="1" failures="0" errors="1" skipped="0"');
     expect(renderJUnit(sampleReport("unjudged"))).toContain('failures="0" errors="0" skipped="1"');
   });
@@ -45,18 +48,28 @@ describe("renderJUnit", () => {
 });
 
 describe("renderSarif", () => {
-  it("points a finding at its source line and everything else at the config file", () => {
-    const sarif = JSON.parse(renderSarif(sampleReport("fail")));
-    const run = sarif.runs[0];
-    const locations = run.results.map((r: { ruleId: string; locations: { physicalLocation: object }[] }) => [
+  it("has one result for each cause, at its source line or else at the config file", () => {
+    const line = {
+      ...sampleScenario("fail").findings[0]!,
+      classification: "leak_line",
+      evidence: { line: "train.py:48", code: "losses.append(loss)" },
+    };
+    const sample = sampleScenario("fail");
+    const scenarios = [
+      { ...sample, findings: [line] },
+      { ...sample, scenario: "without-line", findings: [] },
+    ];
+    const run = JSON.parse(renderSarif(sampleReport("fail", { scenarios }))).runs[0];
+    const found = run.results.map((r: { ruleId: string; locations: { physicalLocation: object }[] }) => [
       r.ruleId,
       r.locations[0]!.physicalLocation,
     ]);
-    expect(locations).toContainEqual(["leak", { artifactLocation: { uri: "train.py" }, region: { startLine: 48 } }]);
-    expect(locations).toContainEqual([
-      "memory_growth",
-      { artifactLocation: { uri: "stormlog-gate.yml" }, region: { startLine: 1 } },
+    expect(found).toEqual([
+      ["memory_leak", { artifactLocation: { uri: "train.py" }, region: { startLine: 48 } }],
+      ["memory_leak", { artifactLocation: { uri: "stormlog-gate.yml" }, region: { startLine: 1 } }],
     ]);
+    const prints = run.results.map((r: { partialFingerprints: object }) => JSON.stringify(r.partialFingerprints));
+    expect(new Set(prints).size).toBe(2);
     for (const result of run.results) expect(run.tool.driver.rules[result.ruleIndex].id).toBe(result.ruleId);
   });
 

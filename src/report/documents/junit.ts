@@ -1,5 +1,6 @@
 import { formatBytes } from "../../core/units.ts";
 import type { Check } from "../../verdict/judgement.ts";
+import { causesOf } from "../answer/causes.ts";
 import { answerSentence } from "../answer/sentence.ts";
 import { checkName } from "../wording.ts";
 import type { GateReport, ScenarioReport } from "./model.ts";
@@ -30,11 +31,21 @@ interface Suite {
 
 function suite(scenario: ScenarioReport): Suite {
   const checks = scenario.judgement?.checks ?? [];
-  const cases = checks.map((check) =>
-    testCase(scenario, `${checkName(check, checks)} against ${check.limit}`, 0, checkBody(check)),
+  // One failure for each cause: a check that another explains refers to it.
+  const explained = new Map(
+    causesOf(checks).flatMap((cause) => cause.explained.map((check) => [check, checkName(cause.decisive, checks)])),
   );
-  const failures = checks.filter((check) => check.verdict === "fail" && check.gating).length;
-  let skipped = checks.filter((check) => check.verdict === "unjudged").length;
+  const cases = checks.map((check) =>
+    testCase(
+      scenario,
+      `${checkName(check, checks)} against ${check.limit}`,
+      0,
+      checkBody(check, explained.get(check) ?? null),
+    ),
+  );
+  const isExplained = (check: Check) => check.verdict === "fail" && check.gating && explained.has(check);
+  const failures = checks.filter((check) => check.verdict === "fail" && check.gating && !explained.has(check)).length;
+  let skipped = checks.filter((check) => check.verdict === "unjudged" || isExplained(check)).length;
   let errors = 0;
   if (scenario.error !== null) {
     errors = 1;
@@ -50,8 +61,11 @@ function suite(scenario: ScenarioReport): Suite {
   return { xml: [open, ...cases, "</testsuite>"].join("\n"), tests: cases.length, failures, errors, skipped };
 }
 
-function checkBody(check: Check): string {
+function checkBody(check: Check, explainedBy: string | null): string {
   const reason = xml(check.reason);
+  if (explainedBy !== null && check.verdict === "fail" && check.gating) {
+    return `<skipped message="${xml(`explained by ${explainedBy}: ${check.reason}`)}"/>`;
+  }
   switch (check.verdict) {
     case "fail":
       // An advisory check must not turn a test report red.

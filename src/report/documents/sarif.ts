@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import { escapeTerminal } from "../../core/escape.ts";
-import { locationKey, type SourceLocation, sourceLocationOf } from "../source-line.ts";
+import { causesOf } from "../answer/causes.ts";
+import { type LineAnswer, lineAnswer } from "../answer/line-answer.ts";
+import { answerSentence } from "../answer/sentence.ts";
+import { LEAK_LINE, locationKey, type SourceLocation, sourceLocationOf } from "../source-line.ts";
 import { checkName } from "../wording.ts";
 import type { GateReport, ScenarioReport } from "./model.ts";
 
@@ -63,6 +66,13 @@ export function renderSarif(report: GateReport): string {
   return `${JSON.stringify(document, null, 2)}\n`;
 }
 
+/** The key of the leaking line; "" without one. */
+function locationOf({ findings }: ScenarioReport, line: LineAnswer | null): string {
+  const finding = line === null ? undefined : findings.find(({ classification }) => classification === LEAK_LINE);
+  return finding === undefined ? "" : locationKey(finding);
+}
+
+/** One result for each cause of a failure or warning, for what is unjudged, and for what no cause explains. */
 function resultsOf(scenario: ScenarioReport): Result[] {
   const results: Result[] = [];
   const add = (
@@ -77,23 +87,27 @@ function resultsOf(scenario: ScenarioReport): Result[] {
   };
   if (scenario.error !== null) add("command_error", "error", scenario.error.message);
   const checks = scenario.judgement?.checks ?? [];
-  for (const check of checks) {
-    if (check.verdict === "pass") continue;
-    const level = check.verdict === "fail" ? "error" : check.verdict === "warn" ? "warning" : "note";
-    const rule = check.limit === "budget" ? "budget" : check.aspect;
+  causesOf(checks).forEach(({ kind, decisive }, index) => {
+    const name = checkName(decisive, checks);
+    const text = index === 0 ? answerSentence(scenario) : `${name}: ${decisive.reason}`;
+    // The line that was found belongs to the first cause.
+    const line = index === 0 ? lineAnswer(scenario.findings) : null;
+    const fix = line?.fix == null ? "" : `. ${line.fix}`;
+    const level = decisive.verdict === "fail" ? "error" : "warning";
+    add(`memory_${kind}`, level, `${text}${fix}`, line?.source ?? null, `${name}|${locationOf(scenario, line)}`);
+  });
+  const open = checks.filter(({ verdict }) => verdict === "unjudged");
+  for (const check of open) {
     const name = checkName(check, checks);
-    add(`memory_${rule}`, level, `${name}: ${check.reason}`, null, name);
+    add(`memory_${check.aspect}`, "note", `${name}: ${check.reason}`, null, name);
   }
   for (const finding of scenario.findings) {
+    if (finding.explained_by !== undefined || finding.classification === LEAK_LINE) continue;
     const level = finding.severity === "critical" ? "error" : finding.severity === "warning" ? "warning" : "note";
     const hint = finding.remediation[0] === undefined ? "" : ` ${finding.remediation[0]}`;
-    add(
-      finding.classification,
-      level,
-      `${finding.description}.${hint}`,
-      sourceLocationOf(finding),
-      locationKey(finding),
-    );
+    const text = `${finding.description}.${hint}`;
+    const identity = locationKey(finding) || [finding.rank, finding.device, finding.metric].join("|");
+    add(finding.classification, level, text, sourceLocationOf(finding), identity);
   }
   return results;
 }

@@ -24,6 +24,15 @@ export function code(text: string, most = 120): string {
   return /^[\w./:@=-]+$/.test(text) && text.length <= most ? `\`${text}\`` : md(text, most);
 }
 
+/** Outside text in which names between backticks are code. Escaped. */
+export function withCode(text: string, most = 300): string {
+  const cut = text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+  return cut
+    .split(/`([^`]*)`/)
+    .map((part, index) => (index % 2 === 1 ? code(part) : part.replace(/\S(?:.*\S)?/s, (inner) => md(inner, most))))
+    .join("");
+}
+
 /** What happened to a scenario, for a heading: "`train` leaks 281 KiB a step". Escaped. */
 export function headingText(scenario: ScenarioReport): string {
   const name = code(scenario.scenario, 80);
@@ -89,14 +98,15 @@ export function leadText(scenario: ScenarioReport): string {
     lines.push(`**${md(answerSentence(scenario), 600)}.**`);
   }
   const rest = unattributed(scenario.findings);
-  if (rest !== null) lines.push(`${md(capital(rest.text), 200)}.${rest.next === null ? "" : ` ${md(rest.next, 300)}`}`);
+  if (rest !== null)
+    lines.push(`${md(capital(rest.text), 200)}.${rest.next === null ? "" : ` ${withCode(rest.next)}`}`);
   return lines.join(" ");
 }
 
 function lineText(line: LineAnswer): string {
   if (line.kind === "one-time") return md(oneTimeText(line), 300);
   const share = line.share === null ? "the growth" : `${percent(line.share)} of the growth`;
-  const kept = line.keptBy === null ? "" : ` in ${md(line.keptBy, 120)}`;
+  const kept = line.keptBy === null ? "" : ` in ${withCode(line.keptBy, 120)}`;
   return `${code(line.location)} holds ${share}${kept}`;
 }
 
@@ -138,7 +148,7 @@ export function openText(scenario: ScenarioReport): string | null {
 export function nextText(scenario: ScenarioReport): string | null {
   const isBreach = scenario.word === "fail" || scenario.word === "warn";
   const fix = isBreach ? (lineAnswer(scenario.findings)?.fix ?? null) : null;
-  const parts = fix === null ? [] : [`**Fix:** ${md(fix, 300)}`];
+  const parts = fix === null ? [] : [`**Fix:** ${withCode(fix)}`];
   for (const { name, text, command } of nextSteps(scenario, "pull-request")) {
     const label = name === "Intended" ? "**Intended?**" : `**${name}:**`;
     parts.push(`${label} ${md(capital(text), 400)}${command === undefined ? "" : ` \`${command}\``}`);

@@ -182,8 +182,8 @@ describe("artifacts of an untrusted run", () => {
     const posted = await stage.post();
     expect(posted.logs.join("\n")).toMatch(why);
     expect(posted.outputs.verdict).toBe("");
-    expect(stage.comment).toContain("Memory gate: unjudged");
-    expect(stage.comment).not.toMatch(/Memory gate: (pass|warn|fail)/);
+    expect(stage.comment).toContain("### ❔ Memory: ");
+    expect(stage.comment).not.toMatch(/### [✅⚠❌]/u);
   };
 
   it("an artifact is read zipped and unzipped", async () => {
@@ -272,7 +272,7 @@ describe("artifacts of an untrusted run", () => {
       asked === `/blob/${id}` ? { kind: "status", status: 302, headers: { location } } : null;
     expect((await stage.post()).outputs.verdict).toBe("");
     expect(stage.actions.store.requests.map(({ path: asked }) => asked)).not.toContain("/elsewhere");
-    expect(stage.comment ?? "").not.toContain("Memory gate: fail");
+    expect(stage.comment ?? "").not.toContain("### ❌ Memory: ");
   });
 
   it("an archive in an archive is not a section", async () => {

@@ -26,7 +26,7 @@ describe("the pull request of a run", () => {
     leave();
     const posted = await stage.post();
     expect(posted).toMatchObject({ code: 0, warnings: [], outputs: { verdict: "fail", "pull-request": "12" } });
-    expect(stage.comment).toContain("Memory gate: fail");
+    expect(stage.comment).toContain("### ❌ Memory: ");
     expect(stage.comment).toContain("GitHub recorded run 501 as failure");
   });
 
@@ -63,7 +63,7 @@ describe("the pull request of a run", () => {
     const posted = await stage.post();
     expect(posted.outputs.verdict).toBe("");
     expect(posted.logs.join()).toMatch(/is about cccccccccc, and the run was about aaaaaaaaaa/);
-    expect(stage.comment).toContain("Memory gate: unjudged");
+    expect(stage.comment).toContain("### ❔ Memory: ");
   });
 
   it.each([
@@ -222,7 +222,7 @@ describe("branches and events that pretend", () => {
     stage.fork(copied);
     leave();
     await stage.post();
-    expect(stage.comment).toContain("Memory gate: fail");
+    expect(stage.comment).toContain("### ❌ Memory: ");
   });
 
   it("the report refuses a copied branch whose commit is not the head", async () => {
@@ -288,11 +288,11 @@ describe("the comment of another user", () => {
   it("another user's comment with a pasted marker is not overwritten", async () => {
     stage.fork();
     leave();
-    stage.github.addComment(12, "mallory", "<!-- stormlog-gate:default -->\n## ✅ Memory gate: pass");
+    stage.github.addComment(12, "mallory", "<!-- stormlog-gate:default -->\n## ✅ Memory: pass");
     await stage.post();
     expect(stage.github.comments.map(({ author }) => author)).toEqual(["mallory", "github-actions[bot]"]);
     expect(stage.github.comments[0]?.body).toContain("pass");
-    expect(stage.github.comments[1]?.body).toContain("Memory gate: fail");
+    expect(stage.github.comments[1]?.body).toContain("### ❌ Memory: ");
   });
 
   it("a comment with the marker on its second line is not overwritten", async () => {

@@ -19,7 +19,7 @@ export const PAYLOADS: readonly (readonly [title: string, text: string])[] = [
   ["is a CDATA section", "<![CDATA[x]]><x/>"],
   ["is a processing instruction", "<?php echo 1 ?>"],
   ["is an entity", "&lt;img src=x&gt; &#60;b&#62; &copy;"],
-  ["is a heading", "x\n# Memory gate: pass"],
+  ["is a heading", "x\n# Memory: pass"],
   ["is an underlined heading", "x\n===\ny\n---"],
   ["is a quotation with an alert", "x\n> [!CAUTION]\n> pass"],
   ["is a list with a box", "x\n- [x] done\n1. one"],
@@ -61,7 +61,7 @@ export const PAYLOADS: readonly (readonly [title: string, text: string])[] = [
   ["is 6,000 signs long", "|*_`<>[]()#@".repeat(500)],
   ["is empty", ""],
   ["is only spaces and line ends", " \n\t\r\n \u2028\u2029\u0085 "],
-  ["is the verdict", "## ✅ Memory gate: pass"],
+  ["is the verdict", "### ✅ Memory: pass"],
 ];
 
 /** Several at once, short enough to come through where names are cut: for the fields one by one. */
