@@ -40,6 +40,18 @@ export async function baseCommit({ cwd, env, history }: History): Promise<string
   }
 }
 
+/**
+ * {@link baseCommit} without guesses: the cut history of a shallow clone may name another commit, so there only the port
+ * is asked.
+ */
+export async function certainBase(history: History): Promise<string | null> {
+  const { cwd, env, history: port } = history;
+  if ((await git(cwd, ["rev-parse", "--is-shallow-repository"])).stdout === "false") return baseCommit(history);
+  const base = namedBase(env) ?? (await remoteBase(port));
+  const head = await git(cwd, ["rev-parse", "--verify", "HEAD"]);
+  return base === null || port === undefined || !head.ok ? null : port.mergeBase(head.stdout, branchOf(base));
+}
+
 const branchOf = (base: string): string => (base.startsWith(REMOTE) ? base.slice(REMOTE.length) : base);
 
 async function mergeBaseWith(cwd: string, ref: string): Promise<string | null> {

@@ -156,7 +156,9 @@ export class ScenarioRun implements ScenarioFacts {
       severity: judgement.verdict === "fail" ? "critical" : "warning",
     });
     for (const note of found.notes) this.#warn(note);
-    return found.findings;
+    const { markChangedLines } = await import("./attribution/changed-lines.ts");
+    const { env } = this.request;
+    return markChangedLines(found.findings, { cwd: this.scenario.cwd, env, history: this.#ports.history });
   }
 
   #noBase(reason: string): null {
