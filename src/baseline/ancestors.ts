@@ -5,7 +5,7 @@ import type { HistoryPort } from "./history-port.ts";
 const REMOTE = "origin/";
 
 /** The target branch of a pull request, from the environment. */
-function namedBase(env: Environment): string | null {
+export function namedBase(env: Environment): string | null {
   if (env.STORMLOG_GATE_BASE) return env.STORMLOG_GATE_BASE;
   return env.GITHUB_BASE_REF ? `${REMOTE}${env.GITHUB_BASE_REF}` : null;
 }

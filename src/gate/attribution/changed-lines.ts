@@ -2,6 +2,7 @@ import type { Finding } from "../../analysis/document.ts";
 import { certainBase, type History } from "../../baseline/ancestors.ts";
 import { git } from "../../baseline/git.ts";
 import { LEAK_LINE, type SourceLocation, sourceLocationOf } from "../../report/source-line.ts";
+import { inPipeline } from "../base-config.ts";
 import { diffLines, type FileChange } from "./diff-lines.ts";
 
 /** Findings that name a line which may be the change's. */
@@ -53,7 +54,7 @@ async function readChanges(history: History, named: readonly string[]): Promise<
   const base = await certainBase(history);
   if (base === null) return null;
   // In a job, files that differ from the commit were changed by the job, not by the pull request.
-  const isJob = Boolean(env.CI);
+  const isJob = inPipeline(env);
   if (isJob && (await answer(top, ["rev-parse", "HEAD"])) === base) return null;
   const diff = await answer(top, [...DIFF, base, "--"]);
   const listed = await answer(top, [
