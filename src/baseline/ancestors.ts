@@ -5,7 +5,7 @@ import type { HistoryPort } from "./history-port.ts";
 const REMOTE = "origin/";
 
 /** The target branch of a pull request, from the environment. */
-function namedBase(env: Environment): string | null {
+export function namedBase(env: Environment): string | null {
   if (env.STORMLOG_GATE_BASE) return env.STORMLOG_GATE_BASE;
   return env.GITHUB_BASE_REF ? `${REMOTE}${env.GITHUB_BASE_REF}` : null;
 }
@@ -38,6 +38,18 @@ export async function baseCommit({ cwd, env, history }: History): Promise<string
   } catch {
     return mergeBase(cwd, env);
   }
+}
+
+/**
+ * {@link baseCommit} without guesses: the cut history of a shallow clone may name another commit, so there only the port
+ * is asked.
+ */
+export async function certainBase(history: History): Promise<string | null> {
+  const { cwd, env, history: port } = history;
+  if ((await git(cwd, ["rev-parse", "--is-shallow-repository"])).stdout === "false") return baseCommit(history);
+  const base = namedBase(env) ?? (await remoteBase(port));
+  const head = await git(cwd, ["rev-parse", "--verify", "HEAD"]);
+  return base === null || port === undefined || !head.ok ? null : port.mergeBase(head.stdout, branchOf(base));
 }
 
 const branchOf = (base: string): string => (base.startsWith(REMOTE) ? base.slice(REMOTE.length) : base);

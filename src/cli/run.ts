@@ -1,3 +1,4 @@
+import { COMMAND_LINE_BASELINE } from "../config/options.ts";
 import { runGate } from "../gate/run-gate.ts";
 import { ownBundle } from "../gate/shard-origin.ts";
 import type { CommandSpec } from "./command.ts";
@@ -12,7 +13,7 @@ export const run: CommandSpec = {
   options: runOptions(),
   run: async (invocation) => {
     const { console, flags } = invocation;
-    const request = ownBundle(requestOf(invocation, { baselines: ["file:baselines"], unjudged: "fail" }));
+    const request = ownBundle(requestOf(invocation, { baselines: [COMMAND_LINE_BASELINE], unjudged: "fail" }));
     const interrupt = interruptSignal();
     try {
       const { report, bundleDir, bundleError } = await runGate(request, consolePorts(console, interrupt.signal));

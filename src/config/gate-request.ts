@@ -77,6 +77,10 @@ export interface GateRequest {
   readonly debug: boolean;
   /** Command line to print in reports. */
   readonly argv: readonly string[];
+  /** Options by which `stormlog-gate run` repeats this request, except scenario, baselines and those of the output. */
+  readonly givenOptions: readonly string[];
+  /** Whether `stormlog-gate run` uses the same baselines without being told. */
+  readonly usualBaselines: boolean;
   /** Absent when no config file defines what is measured. */
   readonly source?: ConfigSource;
   /** Environment of the caller; scrubbed before the measured command sees it. */

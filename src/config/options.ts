@@ -7,7 +7,7 @@ import { parseSize } from "../core/units.ts";
 import type { Budget } from "../verdict/policy.ts";
 import { type JudgedConfig, underBasePolicy } from "./base-policy.ts";
 import type { BaseRun, ConfigSource, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
-import type { GateOptions } from "./run-options.ts";
+import { type GateOptions, RUN_OPTION_ENTRIES } from "./run-options.ts";
 import type { ConfigFile, ConfigScenario } from "./schema.ts";
 
 /** Defaults of the contract; the sampler's rates are 200 Hz for the host and 50 Hz for devices. */
@@ -163,6 +163,21 @@ function baselineSpecs(
   return specs.includes("none") ? [] : specs;
 }
 
+/** Options that a repetition of the request elsewhere leaves out, or that the report contains itself. */
+const NOT_REPEATED: ReadonlySet<string> = new Set(["scenario", "baseline", "bundle", "unjudged"]);
+
+/** The given options as words of a command line. */
+function givenOptions(options: GateOptions): readonly string[] {
+  return RUN_OPTION_ENTRIES.filter(([name]) => !NOT_REPEATED.has(name)).flatMap(([name]) =>
+    [options[name] ?? []]
+      .flat()
+      .flatMap((value) => (value.startsWith("-") ? [`--${name}=${value}`] : [`--${name}`, value])),
+  );
+}
+
+/** Where the command line looks for a baseline unless told otherwise. */
+export const COMMAND_LINE_BASELINE = "file:baselines";
+
 export interface GateRequestInput {
   readonly options: GateOptions;
   /** The command after `--`, or the Action's `run`; null = the scenarios of the config file. */
@@ -254,6 +269,10 @@ export function gateRequest(input: GateRequestInput): GateRequest {
     relativeMargin: margin === undefined ? null : margin / 100,
     debug: input.debug ?? false,
     argv: input.argv,
+    givenOptions: givenOptions(options),
+    usualBaselines:
+      options.baseline === undefined &&
+      (config?.baseline !== undefined || input.defaultBaselines.join() === COMMAND_LINE_BASELINE),
     ...sourceOf(input),
     env: input.env,
   };

@@ -23,7 +23,7 @@ interface BaseConfigPorts {
 }
 
 /** Whether this is a job of a pipeline. By hand, the configuration is used as it is. */
-function inPipeline({ CI, GITHUB_ACTIONS }: Environment): boolean {
+export function inPipeline({ CI, GITHUB_ACTIONS }: Environment): boolean {
   return GITHUB_ACTIONS === "true" || (CI !== undefined && CI !== "" && CI !== "false" && CI !== "0");
 }
 

@@ -1,4 +1,4 @@
-import type { GateRequest } from "../config/gate-request.ts";
+import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
 import { hideSecrets } from "../core/hide-secrets.ts";
 import { packageVersion } from "../core/package-root.ts";
@@ -62,7 +62,8 @@ export async function runGate(
         throw error;
       },
     );
-    scenarios.push(withoutUnverifiablePass(await acceptances.apply(outcome.report), policy));
+    const judged = withoutUnverifiablePass(await acceptances.apply(outcome.report), policy);
+    scenarios.push(await withInvocation(judged, request, scenario));
     warnings.push(...outcome.warnings);
     runs += outcome.report.runs.length;
   }
@@ -94,6 +95,17 @@ export async function runGate(
     await unlockBundle(request.bundle).catch(() => {});
   }
   return { report, bundleDir: request.bundle, bundleError: null };
+}
+
+/** A red report, with how to repeat its runs. */
+async function withInvocation(
+  report: ScenarioReport,
+  request: GateRequest,
+  scenario: ScenarioRequest,
+): Promise<ScenarioReport> {
+  if (report.kind === "missing" || (report.word !== "fail" && report.word !== "error")) return report;
+  const { invocationOf } = await import("./invocation.ts");
+  return { ...report, invocation: await invocationOf(request, scenario, report) };
 }
 
 /** The error of a scenario that was not measured: a missing scenario never passes. */

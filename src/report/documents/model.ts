@@ -70,6 +70,26 @@ export interface ScenarioError {
   readonly output_tail?: string;
 }
 
+/** How the gate was started, from which `report/reproduce.ts` makes the command that measures the same again. */
+export interface Invocation {
+  /** Directory, relative to the repository; "" = its top, null = outside one. */
+  readonly directory: string | null;
+  /** Config file, relative to `directory`; null without one. */
+  readonly config: string | null;
+  /** The command where it was given on the spot; null = the config file has it. */
+  readonly command: readonly string[] | null;
+  /** Options of `run`, as words. */
+  readonly options: readonly string[];
+  /** Baseline specs; null = those of the config file, or the command line's own. */
+  readonly baselines: readonly string[] | null;
+  /** Ref the change will be merged into; null when it is not named. */
+  readonly base: string | null;
+  /** Whether a clone may lack the commit, as that of a pull request's merge. */
+  readonly fetch: boolean;
+  /** Whether measured files differ from the commit. */
+  readonly modified: boolean;
+}
+
 interface ScenarioFacts {
   readonly scenario: string;
   readonly word: Verdict;
@@ -80,6 +100,8 @@ interface ScenarioFacts {
   readonly timeline: Timeline | null;
   /** Token by which a person can accept what failed; absent when nothing can be accepted. */
   readonly difference?: string;
+  /** Present where the verdict is red. */
+  readonly invocation?: Invocation;
   /** Who accepted the difference; the verdict is then "warn", the judgement is unchanged. */
   readonly accepted?: Acceptance;
 }

@@ -51,6 +51,7 @@ function scenarioPayload(scenario: ScenarioReport): Payload["scenarios"][number]
     findings: rest.findings,
     timeline: timeline === null ? null : timelinePayload(timeline),
     ...(rest.difference === undefined ? {} : { difference: rest.difference }),
+    ...(rest.invocation === undefined ? {} : { invocation: rest.invocation }),
     ...(rest.accepted === undefined ? {} : { accepted: rest.accepted }),
   });
 }

@@ -211,6 +211,18 @@ const AcceptanceSchema = v.object({
   url: v.nullable(text),
 });
 
+/** How the gate was started; words of a command line. */
+const InvocationSchema = v.object({
+  directory: v.nullable(text),
+  config: v.nullable(text),
+  command: v.nullable(list(text)),
+  options: list(text),
+  baselines: v.nullable(list(text)),
+  base: v.nullable(text),
+  fetch: v.boolean(),
+  modified: v.boolean(),
+});
+
 const ScenarioSchema = v.object({
   scenario: text,
   verdict: VerdictSchema,
@@ -240,6 +252,7 @@ const ScenarioSchema = v.object({
   findings: list(FindingSchema),
   timeline: v.nullable(TimelineSchema),
   difference: v.exactOptional(text),
+  invocation: v.exactOptional(InvocationSchema),
   accepted: v.exactOptional(AcceptanceSchema),
 });
 

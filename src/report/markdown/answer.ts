@@ -6,10 +6,11 @@ import { changeNote, type LineAnswer, lineAnswer, oneTimeText, percent, unattrib
 import { openFindings } from "../answer/open-findings.ts";
 import { rowName, rowSize, shownRows } from "../answer/rows.ts";
 import { answerSentence, certainty, leakAmount } from "../answer/sentence.ts";
-import type { ScenarioReport, Verdict } from "../documents/model.ts";
+import type { GateReport, ScenarioReport, Verdict } from "../documents/model.ts";
 import { nextSteps } from "../next-steps.ts";
+import { reproduceCommand } from "../reproduce.ts";
 import { capital, findingName } from "../wording.ts";
-import { md, table } from "./markdown-text.ts";
+import { codeBlock, md, table } from "./markdown-text.ts";
 
 export const SIGN: Readonly<Record<Verdict, string>> = {
   pass: "✅",
@@ -154,6 +155,14 @@ export function nextText(scenario: ScenarioReport): string | null {
     parts.push(`${label} ${md(capital(text), 400)}${command === undefined ? "" : ` \`${command}\``}`);
   }
   return parts.length === 0 ? null : parts.join(" ");
+}
+
+/** The command that shows a failure again elsewhere, and what differs there; null where the report lacks its start. */
+export function reproduceText(report: GateReport, scenario: ScenarioReport): string | null {
+  const found = scenario.word === "fail" ? reproduceCommand(report, scenario) : null;
+  if (found === null) return null;
+  const differs = found.differs === null ? "" : ` (${md(found.differs, 200)})`;
+  return `**Reproduce**${differs}:\n\n${codeBlock(found.command)}`;
 }
 
 /** "2 of 3 scenarios failed", for the title of a report with several. */

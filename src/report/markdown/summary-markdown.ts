@@ -3,7 +3,7 @@ import type { GateReport } from "../documents/model.ts";
 import { byUrgency, worstScenario } from "../urgency.ts";
 import { costText, countedNotes } from "../wording.ts";
 import { policyText } from "./acceptance.ts";
-import { countsText, headingText, leadText, SIGN } from "./answer.ts";
+import { countsText, headingText, leadText, reproduceText, SIGN } from "./answer.ts";
 import { fitParts, type Part } from "./comment-fit.ts";
 import { evidenceLinks } from "./comment-links.ts";
 import { folded, noteList, scenarioDetails } from "./details.ts";
@@ -56,6 +56,8 @@ export function reportParts(report: GateReport, context: ReportContext): Part[] 
     if (failure !== null) parts.push({ kind: "error", at, text: failure });
     if (scenario === shown && scenario.word !== "pass") parts.push(...pictureParts(scenario, context));
     parts.push(...scenarioParts(scenario, at, context.repositoryUrl ?? null));
+    const reproduce = reproduceText(report, scenario);
+    if (reproduce !== null) parts.push({ kind: "reproduce", at, text: reproduce });
   });
   const passed = scenarios.filter(({ word }) => word === "pass");
   const picture = shown?.word === "pass" ? pictureParts(shown, context).map(({ text }) => text) : [];

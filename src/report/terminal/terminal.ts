@@ -8,6 +8,7 @@ import { rowName, rowSize, shownRows } from "../answer/rows.ts";
 import { answerSentence, judgementSentence } from "../answer/sentence.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../documents/model.ts";
 import { ACCEPT, nextSteps, REFRESH } from "../next-steps.ts";
+import { reproduceCommand } from "../reproduce.ts";
 import { sparkline } from "../sparkline.ts";
 import { VERDICT_LOOK } from "../timeline/palette.ts";
 import { urgency } from "../urgency.ts";
@@ -36,6 +37,7 @@ const LABEL = 10;
 const SPARK = 20;
 /** Columns from which a row has room for its series. */
 const WIDE = 92;
+const MAX_REPRODUCED = 3;
 
 /** The output of `run` and `show`: a line for each scenario that passed, the answer of each other, the evidence. */
 export function renderTerminal(report: GateReport, options: TerminalOptions): string {
@@ -65,6 +67,7 @@ export function renderTerminal(report: GateReport, options: TerminalOptions): st
     ...(notes.length > 0 && !calm ? [""] : []),
     ...notes,
     ...evidenceLines(options, calm ? report.warnings : null),
+    ...reproduceLines(report, paint),
   ].join("\n");
 }
 
@@ -88,6 +91,16 @@ function evidenceLines({ bundle, verbose }: TerminalOptions, calm: readonly stri
     return [`${label("Evidence")}${shown}${notes}`];
   }
   return [`${label("Evidence")}${shown}/timeline.html${details === "" ? "" : `      details: ${details}`}`];
+}
+
+/** For each failure the command that shows it again elsewhere, and what differs there. */
+function reproduceLines(report: GateReport, paint: Paint): string[] {
+  return report.scenarios.slice(0, MAX_REPRODUCED).flatMap((scenario) => {
+    const found = scenario.word === "fail" ? reproduceCommand(report, scenario) : null;
+    if (found === null) return [];
+    const differs = found.differs === null ? "" : paint.dim(`      # ${safe(found.differs)}`);
+    return [`${label("Reproduce")}${paint.cyan(safe(found.command))}${differs}`];
+  });
 }
 
 /** The output of `judge` and `compare`. */

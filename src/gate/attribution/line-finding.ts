@@ -1,8 +1,8 @@
-import type { Finding, Severity } from "../analysis/document.ts";
-import { formatBytes } from "../core/units.ts";
-import { LEAK_LINE } from "../report/source-line.ts";
-import type { AttributedLine } from "../snapshot/attribution.ts";
-import { relativePath } from "../snapshot/frames.ts";
+import type { Finding, Severity } from "../../analysis/document.ts";
+import { formatBytes } from "../../core/units.ts";
+import { LEAK_LINE } from "../../report/source-line.ts";
+import type { AttributedLine } from "../../snapshot/attribution.ts";
+import { relativePath } from "../../snapshot/frames.ts";
 
 /** What a finding needs besides the line. */
 interface LineContext {

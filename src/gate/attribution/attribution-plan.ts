@@ -1,7 +1,7 @@
-import type { AnalysisDocument } from "../analysis/document.ts";
-import type { AttributeMode } from "../config/gate-request.ts";
-import type { Recording } from "../telemetry/recording/model.ts";
-import type { Judgement } from "../verdict/judgement.ts";
+import type { AnalysisDocument } from "../../analysis/document.ts";
+import type { AttributeMode } from "../../config/gate-request.ts";
+import type { Recording } from "../../telemetry/recording/model.ts";
+import type { Judgement } from "../../verdict/judgement.ts";
 
 /** When the attribution run records its live memory: ascending, at least {@link MIN_SNAPSHOTS}. */
 export type AttributionTimes =

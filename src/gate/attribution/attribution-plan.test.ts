@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { AnalysisDocument, DriftClass } from "../analysis/document.ts";
-import type { Recording } from "../telemetry/recording/model.ts";
-import type { Aspect, Check, CheckVerdict, Judgement } from "../verdict/judgement.ts";
+import type { AnalysisDocument, DriftClass } from "../../analysis/document.ts";
+import type { Recording } from "../../telemetry/recording/model.ts";
+import type { Aspect, Check, CheckVerdict, Judgement } from "../../verdict/judgement.ts";
 import { attributionEnvironment, attributionTimes, attributionWanted } from "./attribution-plan.ts";
 
 function recording(steps: readonly number[] | null): Recording {

@@ -1,11 +1,11 @@
 import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
-import type { Finding, Severity } from "../analysis/document.ts";
-import { git } from "../baseline/git.ts";
-import { probeDirectory } from "../core/probe-directory.ts";
-import { type AttributedLine, attribute } from "../snapshot/attribution.ts";
-import { userFrames } from "../snapshot/frames.ts";
-import type { ProbeSummary } from "../telemetry/recording/model.ts";
+import type { Finding, Severity } from "../../analysis/document.ts";
+import { git } from "../../baseline/git.ts";
+import { probeDirectory } from "../../core/probe-directory.ts";
+import { type AttributedLine, attribute } from "../../snapshot/attribution.ts";
+import { userFrames } from "../../snapshot/frames.ts";
+import type { ProbeSummary } from "../../telemetry/recording/model.ts";
 import { type AttributionEvidence, attributionEvidence } from "./attribution-evidence.ts";
 import { lineFinding } from "./line-finding.ts";
 

@@ -1,0 +1,145 @@
+import type { Finding } from "../../analysis/document.ts";
+import { certainBase, type History } from "../../baseline/ancestors.ts";
+import { git } from "../../baseline/git.ts";
+import { LEAK_LINE, type SourceLocation, sourceLocationOf } from "../../report/source-line.ts";
+import { inPipeline } from "../base-config.ts";
+import { diffLines, type FileChange } from "./diff-lines.ts";
+
+/** Findings that name a line which may be the change's. */
+const NAMES_A_LINE: ReadonlySet<string> = new Set([LEAK_LINE, "one_time_line"]);
+
+type LineStatus = "changed" | "unchanged" | null;
+
+/** The changes of the measured code since it left the main branch. */
+export interface MeasuredChanges {
+  readonly files: ReadonlyMap<string, FileChange>;
+  /** Files of the commit, whose lines are changed only where the diff says so. */
+  readonly tracked: ReadonlySet<string>;
+  /** New files that are not committed yet, all of whose lines are changed. */
+  readonly added: ReadonlySet<string>;
+}
+
+/** Independent of the user's settings for diffs. */
+const DIFF = [
+  "diff",
+  "--unified=0",
+  "--inter-hunk-context=0",
+  "--no-ext-diff",
+  "--no-color",
+  "--no-textconv",
+  "--no-relative",
+  "--find-renames",
+  "--submodule=short",
+  "--src-prefix=a/",
+  "--dst-prefix=b/",
+];
+
+/** Maximum time of one git command, milliseconds: a finding does not wait for a huge repository. */
+const GIT_MS = 30_000;
+
+async function answer(cwd: string, args: readonly string[]): Promise<string | null> {
+  const { ok, stdout } = await git(cwd, args, {
+    timeoutMs: GIT_MS,
+    env: { GIT_OPTIONAL_LOCKS: "0", GIT_DIFF_OPTS: "" },
+  });
+  return ok ? stdout : null;
+}
+
+/** Read the changes of the working tree since the merge base; null when they are unknown, or there are none. */
+async function readChanges(history: History, named: readonly string[]): Promise<MeasuredChanges | null> {
+  const { cwd, env } = history;
+  const top = await answer(cwd, ["rev-parse", "--show-toplevel"]);
+  // The changes of a submodule are those of another project.
+  if (top === null || (await answer(cwd, ["rev-parse", "--show-superproject-working-tree"])) !== "") return null;
+  const base = await certainBase(history);
+  if (base === null) return null;
+  // In a job, files that differ from the commit were changed by the job, not by the pull request.
+  const isJob = inPipeline(env);
+  if (isJob && (await answer(top, ["rev-parse", "HEAD"])) === base) return null;
+  const diff = await answer(top, [...DIFF, base, "--"]);
+  const listed = await answer(top, [
+    "--literal-pathspecs",
+    ...["ls-files", "-z", "-t", "--cached", "--modified", "--others", "--exclude-standard", "--", ...named],
+  ]);
+  if (diff === null || listed === null) return null;
+  const entries = listed.split("\0").filter((entry) => entry !== "");
+  const tagged = (tag: string) => entries.flatMap((entry) => (entry.startsWith(`${tag} `) ? [entry.slice(2)] : []));
+  const edited = new Set(isJob ? tagged("C") : []);
+  const files = diffLines(diff);
+  const added = isJob ? [] : tagged("?");
+  if (files.size === 0 && added.length === 0) return null;
+  return { files, tracked: new Set(tagged("H").filter((file) => !edited.has(file))), added: new Set(added) };
+}
+
+/** Whether a line was changed; null when that is unknown, as for a file outside the repository. */
+function statusOf({ file, line }: SourceLocation, { files, tracked, added }: MeasuredChanges): LineStatus {
+  if (added.has(file)) return "changed";
+  if (!tracked.has(file)) return null;
+  const change = files.get(file);
+  if (change === undefined) return "unchanged";
+  if (change.kind === "unknown") return null;
+  return change.changed.some(({ first, last }) => first <= line && line <= last) ? "changed" : "unchanged";
+}
+
+/** The changed line of the same file that is nearest, or the line behind which lines were removed. */
+function nearestChange({ file, line }: SourceLocation, { files }: MeasuredChanges): string | null {
+  const change = files.get(file);
+  if (change?.kind !== "lines") return null;
+  const candidates = [
+    ...change.changed.map(({ first, last }) => Math.min(Math.max(line, first), last)),
+    ...change.removedAfter.map((before) => Math.max(1, before)),
+  ];
+  const [nearest] = candidates.sort((a, b) => Math.abs(a - line) - Math.abs(b - line));
+  return nearest === undefined ? null : `${file}:${nearest}`;
+}
+
+/** The frames of a finding's stack, innermost first. */
+function framesOf({ evidence: { stack } }: Finding): SourceLocation[] {
+  const frames = typeof stack === "string" ? stack.split(" < ") : [];
+  return frames.flatMap((frame) => {
+    const [, file, line] = /^(.+?):(\d{1,9}) /s.exec(`${frame} `) ?? [];
+    return file === undefined ? [] : [{ file, line: Number(line) }];
+  });
+}
+
+/** The frames that lead to the line of a finding; empty when the stack does not contain the line. */
+function callersOf(finding: Finding, { file, line }: SourceLocation): SourceLocation[] {
+  const frames = framesOf(finding);
+  const at = frames.findIndex((frame) => frame.file === file && frame.line === line);
+  return at < 0 ? [] : frames.slice(at + 1);
+}
+
+/** The evidence of a finding about the change: whether its line is part of it, else what is nearest to it. */
+export function changeEvidence(
+  finding: Finding,
+  changes: MeasuredChanges | null,
+): { readonly changed: LineStatus; readonly called_from: string | null; readonly nearest_change: string | null } {
+  const location = sourceLocationOf(finding);
+  const changed = changes === null || location === null ? null : statusOf(location, changes);
+  if (changes === null || location === null || changed !== "unchanged") {
+    return { changed, called_from: null, nearest_change: null };
+  }
+  const caller = callersOf(finding, location).find((frame) => statusOf(frame, changes) === "changed");
+  return {
+    changed,
+    called_from: caller === undefined ? null : `${caller.file}:${caller.line}`,
+    nearest_change: nearestChange(location, changes),
+  };
+}
+
+/** Git refuses to list files outside the repository. */
+const isInside = (file: string): boolean => !file.startsWith("/") && !file.split("/").includes("..");
+
+/** Add to each finding that names a line whether the change wrote this line, or one that calls it. Never throws. */
+export async function markChangedLines(findings: readonly Finding[], history: History): Promise<readonly Finding[]> {
+  const marked = findings.filter(({ classification }) => NAMES_A_LINE.has(classification));
+  const locations = marked.flatMap((finding) => [sourceLocationOf(finding) ?? [], framesOf(finding)].flat());
+  if (locations.length === 0) return findings;
+  const named = [...new Set(locations.map(({ file }) => file))].filter(isInside);
+  const changes = await readChanges(history, named).catch(() => null);
+  return findings.map((finding) =>
+    marked.includes(finding)
+      ? { ...finding, evidence: { ...finding.evidence, ...changeEvidence(finding, changes) } }
+      : finding,
+  );
+}

@@ -1,0 +1,76 @@
+import { realpathSync, statSync } from "node:fs";
+import path from "node:path";
+import { namedBase } from "../baseline/ancestors.ts";
+import { git } from "../baseline/git.ts";
+import { scenarioDirectory } from "../baseline/scenario-name.ts";
+import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
+import { hideSecrets } from "../core/hide-secrets.ts";
+import { argvOf } from "../measure/session/request.ts";
+import type { Invocation, ScenarioReport } from "../report/documents/model.ts";
+
+/** Maximum time of one git command, milliseconds. */
+const GIT_MS = 30_000;
+
+async function answer(cwd: string, args: readonly string[]): Promise<string | null> {
+  const { ok, stdout } = await git(cwd, args, { timeoutMs: GIT_MS, env: { GIT_OPTIONAL_LOCKS: "0" } });
+  return ok ? stdout : null;
+}
+
+/** What the run cannot do without, as far as that is known: files of the command, config file, baseline record. */
+function neededFiles({ source, root }: GateRequest, scenario: ScenarioRequest, baseline: string | null): string[] {
+  const { command, cwd, name } = scenario;
+  const words = command.kind === "argv" ? command.argv : command.script.split(/[\s;&|()"'=]+/);
+  const [, directory] = /^file:(.+)$/s.exec(baseline ?? "") ?? [];
+  return [
+    ...words.map((word) => path.resolve(cwd, word)).filter((file) => statSync(file, MAY_LACK)?.isFile()),
+    ...(source === undefined ? [] : [source.file]),
+    ...(directory === undefined ? [] : [path.resolve(root, directory, scenarioDirectory(name))]),
+  ];
+}
+
+const MAY_LACK = { throwIfNoEntry: false } as const;
+
+/** A path without symbolic links, as git names the top of its tree; unchanged where it cannot be resolved. */
+function resolved(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return file;
+  }
+}
+
+/** Whether tracked files, or new ones that the run needs, differ from the commit. */
+async function isModified(top: string, needed: readonly string[]): Promise<boolean> {
+  const inside = needed.map(resolved).filter((file) => !path.relative(top, file).startsWith(".."));
+  const [tracked, added] = await Promise.all([
+    answer(top, ["status", "--porcelain", "--untracked-files=no"]),
+    inside.length === 0
+      ? null
+      : answer(top, ["--literal-pathspecs", "ls-files", "--others", "--exclude-standard", "--", ...inside]),
+  ]);
+  return [tracked, added].some((output) => output !== null && output !== "");
+}
+
+/** How this gate measures a scenario, without secrets. */
+export async function invocationOf(
+  request: GateRequest,
+  scenario: ScenarioRequest,
+  { baseline }: ScenarioReport,
+): Promise<Invocation> {
+  const { root, env, source } = request;
+  const [top, prefix] = await Promise.all([
+    answer(root, ["rev-parse", "--show-toplevel"]),
+    answer(root, ["rev-parse", "--show-prefix"]),
+  ]);
+  const hidden = (words: readonly string[]): string[] => [...hideSecrets(words)];
+  return {
+    directory: top === null || prefix === null ? null : prefix.replace(/\/$/, ""),
+    config: source === undefined ? null : path.relative(root, source.file),
+    command: scenario.definition === null ? hidden(argvOf(scenario.command)) : null,
+    options: hidden(request.givenOptions),
+    baselines: request.usualBaselines ? null : hidden(request.baselines),
+    base: namedBase(env),
+    fetch: env.GITHUB_ACTIONS === "true",
+    modified: top !== null && (await isModified(top, neededFiles(request, scenario, baseline?.source ?? null))),
+  };
+}
