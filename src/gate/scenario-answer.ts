@@ -8,7 +8,7 @@ import type { Recording } from "../telemetry/recording/model.ts";
 import type { Policy } from "../verdict/policy.ts";
 import { buildTimeline } from "./timeline.ts";
 
-/** Index of the run that the report shows: the one that the deciding check is about, else the last that was measured. */
+/** Index of the run that the report shows: that of the deciding check, else the last that was measured. */
 export function shownRun({ runs, judgement }: Pick<ScenarioReport, "runs" | "judgement">, candidates: number): number {
   const check = decidingCheck(judgement?.checks ?? []);
   const decisive = check === null ? null : decisiveRun(runs, check);

@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { analyze } from "../analysis/analyze.ts";
 import { measuredRun } from "../analysis/measured-run.ts";
 import type { Measurements } from "../analysis/measurements.ts";
-import { decidingCheck } from "../report/answer/causes.ts";
 import type { Recording, SampleTable } from "../telemetry/recording/model.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";

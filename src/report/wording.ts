@@ -3,7 +3,7 @@ import { groupBy } from "../core/group-by.ts";
 import { plural } from "../core/text.ts";
 import { formatBytes, formatDuration } from "../core/units.ts";
 import type { ExitState } from "../telemetry/recording/model.ts";
-import type { Check, FingerprintDifference, Judgement } from "../verdict/judgement.ts";
+import type { Check, FingerprintDifference } from "../verdict/judgement.ts";
 import type { GateReport, ScenarioReport } from "./documents/model.ts";
 import { verdictUrgency } from "./urgency.ts";
 

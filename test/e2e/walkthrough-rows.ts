@@ -13,6 +13,8 @@ const LOOSE = /^\d+(?:\.\d+)?(?: ?(?:ms|s|min))?$/;
 /** Sizes of a phase: its ends are read when the probe has time, which on a busy machine is now and then never. */
 const PHASES = new Set(["training", "validation"]);
 const WORD = /^(?:–|[a-z]+)$/;
+/** A series as block letters. */
+const SPARK = /^[\u2581-\u2588\u250a ]+$/;
 const GROWS = /^(?:leak|rising)$/;
 
 /** "+60.93 MiB" in bytes. */
@@ -28,7 +30,8 @@ export function sizeOf(text: string): number {
 export function rowsOf(output: string): ReadonlyMap<string, readonly string[]> {
   const kinds = [SIZE, PERCENT, LOOSE, WORD];
   const found = output.split("\n").flatMap((line): [string, readonly string[]][] => {
-    const [name = "", ...cells] = line.trim().split(/ {2,}/);
+    const [name = "", ...parts] = line.trim().split(/ {2,}/);
+    const cells = parts.filter((part) => !SPARK.test(part)).map((part) => part.replace(/^(?:limit|baseline) /, ""));
     const table = cells.length >= 2 && cells.every((cell) => kinds.some((kind) => kind.test(cell)));
     return table && !PHASES.has(name) && (cells.some((cell) => SIZE.test(cell)) || name.endsWith(" class"))
       ? [[name, cells]]

@@ -36,7 +36,7 @@ function ofScenario(scenario: ScenarioReport): readonly Annotation[] {
     });
   }
   const causes = causesOf(judgement?.checks ?? []).filter(({ decisive }) => decisive.verdict === word);
-  causes.forEach((cause, index) => all.push(ofCause(scenario, cause, index === 0)));
+  all.push(...causes.map((cause, index) => ofCause(scenario, cause, index === 0)));
   if (word === "unjudged" && error === null) {
     all.push({ level: "warning", title: `${name}: unjudged`, message: sentence(answerSentence(scenario)) });
   }

@@ -14,7 +14,7 @@ export interface Cause {
 const KIND = { oom: 0, growth: 1, class: 2, peak: 3, budget: 3 } as const;
 
 /** The checks by importance: worst verdict, gating before advisory, growth before peak, allocator before pages. */
-export function byImportance(checks: readonly Check[]): readonly Check[] {
+function byImportance(checks: readonly Check[]): readonly Check[] {
   return [...checks].sort(
     (a, b) =>
       verdictUrgency(a.verdict) - verdictUrgency(b.verdict) ||

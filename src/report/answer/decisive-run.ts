@@ -9,7 +9,7 @@ export interface DecisiveRun {
 }
 
 /** The value of a series that a check compares; null = unknown. Bytes. */
-function valueOf(series: SeriesAnalysis, { kind }: Check): number | null {
+function comparedValue(series: SeriesAnalysis, { kind }: Check): number | null {
   return kind === "growth" || kind === "class" ? series.growth_bytes : series.peak_bytes;
 }
 
@@ -22,7 +22,7 @@ export function decisiveRun(runs: readonly RunReport[], check: Check): DecisiveR
       ({ rank, device, metric }) => rank === check.rank && device === check.device && metric === check.metric,
     );
     if (series === undefined) continue;
-    const value = valueOf(series, check);
+    const value = comparedValue(series, check);
     const wanted = check.candidate_bytes;
     const distance = value === null || wanted === null ? Number.POSITIVE_INFINITY : Math.abs(value - wanted);
     if (nearest === null || distance < nearest.distance) nearest = { run, series, distance };

@@ -15,8 +15,7 @@ function nameOf({ decisive: { metric, aspect, device, rank } }: Cause): string {
 
 function explains(cause: Cause, finding: Finding): boolean {
   const isGrowth = cause.kind === "leak" || cause.kind === "growth";
-  const isMemory = cause.kind === "oom" && finding.classification.startsWith("oom");
-  return (isGrowth && (OF_GROWTH.has(finding.classification) || OF_LINES.has(finding.classification))) || isMemory;
+  return isGrowth && (OF_GROWTH.has(finding.classification) || OF_LINES.has(finding.classification));
 }
 
 /** Checks and findings with the deciding check that explains each, in `explained_by`. */

@@ -8,7 +8,7 @@ import { detectable } from "./detectable.ts";
 import { type LineAnswer, lineAnswer } from "./line-answer.ts";
 
 /** Longest first line of an answer, characters. */
-export const MAX_SENTENCE = 100;
+const MAX_SENTENCE = 100;
 
 /** Classes of a series that does not go on growing. */
 const STILL = new Set(["flat", "plateau", "step", "spike", "sawtooth", "shrink"]);

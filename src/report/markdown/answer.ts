@@ -21,12 +21,12 @@ export const SIGN: Readonly<Record<Verdict, string>> = {
 };
 
 /** Outside text as code where it has no character that could act; escaped otherwise. */
-export function code(text: string, most = 120): string {
+function code(text: string, most = 120): string {
   return /^[\w./:@=-]+$/.test(text) && text.length <= most ? `\`${text}\`` : md(text, most);
 }
 
 /** Outside text in which names between backticks are code. Escaped. */
-export function withCode(text: string, most = 300): string {
+function withCode(text: string, most = 300): string {
   const cut = text.length <= most ? text : `${text.slice(0, most - 1)}…`;
   return cut
     .split(/`([^`]*)`/)
