@@ -110,7 +110,7 @@ export async function refreshScenario(
     const fingerprint = finished[0]?.info.fingerprint ?? {};
     const timeIso = ports.now().toISOString();
     const added = finished.flatMap(({ measured }) =>
-      measured === null ? [] : [{ measured, timeIso, approved: true }],
+      measured === null ? [] : [{ measured, timeIso, approved: true, command: fingerprint.command }],
     );
     return await options.store.update(scenario.name, fingerprint, (current) => {
       const record = addRuns(current ?? emptyRecord(scenario.name, { ...fingerprint }), added);

@@ -210,6 +210,7 @@ export class ScenarioRun implements ScenarioFacts {
       baseRunsPossible: possible.baseRuns,
       moreRunsPossible: possible.moreRuns,
       baselineWanted: this.request.baselines.length > 0,
+      anySteps: this.scenario.anySteps === true,
     });
   }
 }
