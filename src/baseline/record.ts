@@ -4,7 +4,6 @@ import type { MeasuredRun, MeasuredSeries, Measurements } from "../analysis/meas
 import { invalidInput } from "../core/errors.ts";
 import { METRICS } from "../telemetry/recording/model.ts";
 import type { Envelope } from "./envelope.ts";
-import { differentCommands } from "./identity.ts";
 
 const BASELINE_SCHEMA = "stormlog.baseline/1";
 
@@ -138,27 +137,24 @@ function openEpoch(runs: readonly NewRun[], reason: string): BaselineEpoch {
   return runs.reduce(withRun, { opened: opened === "" ? "" : `${opened.slice(0, 19)}Z`, reason, series: [], runs: [] });
 }
 
-/** The record as one whose current epoch was made by the command of these runs. */
+/** The record with the command of its newest accepted runs. */
 function madeBy(record: BaselineRecord, runs: readonly NewRun[]): BaselineRecord {
-  const { command } = runs[0] ?? {};
-  return command == null ? record : { ...record, fingerprint: { ...record.fingerprint, command } };
+  const command = runs.find(({ approved }) => approved)?.command ?? null;
+  return command === null ? record : { ...record, fingerprint: { ...record.fingerprint, command } };
 }
 
-/** Appends runs to the current epoch. The first runs, and accepted runs of another command, open one. */
-export function addRuns(record: BaselineRecord, runs: readonly NewRun[], reason = "refresh"): BaselineRecord {
+/** Appends runs to the current epoch. The first runs open one. */
+export function addRuns(before: BaselineRecord, runs: readonly NewRun[], reason = "refresh"): BaselineRecord {
+  const record = madeBy(before, runs);
   const current = record.epochs.at(-1);
-  if (current === undefined) return { ...madeBy(record, runs), epochs: [openEpoch(runs, reason)] };
-  // Records of a declared scenario are of one definition, which contains the command.
-  const before = record.fingerprint.scenario_definition == null ? (record.fingerprint.command ?? null) : null;
-  const other = runs.find(({ approved, command }) => approved && differentCommands(before, command ?? null));
-  if (other !== undefined) return acceptRuns(record, runs, `${reason}: another command than before`);
+  if (current === undefined) return { ...record, epochs: [openEpoch(runs, reason)] };
   return { ...record, epochs: [...record.epochs.slice(0, -1), runs.reduce(withRun, current)] };
 }
 
 /** Accepts a new level: a new epoch with the accepted runs. The old one is kept, but not compared with. */
 export function acceptRuns(record: BaselineRecord, runs: readonly NewRun[], reason: string): BaselineRecord {
   const accepted = runs.map((run) => ({ ...run, approved: true }));
-  return { ...madeBy(record, runs), epochs: [...record.epochs, openEpoch(accepted, reason)], envelopes: [] };
+  return { ...madeBy(record, accepted), epochs: [...record.epochs, openEpoch(accepted, reason)], envelopes: [] };
 }
 
 /** Maximum number of newest runs that are compared with. */
