@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { accuracyTables, withAccuracy } from "./accuracy-page.ts";
+import { early } from "./parts/early.ts";
 import { efficiency } from "./parts/efficiency.ts";
 import { growth } from "./parts/growth.ts";
 import { healthy } from "./parts/healthy.ts";
@@ -35,6 +36,7 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly needsData: 
   peaks: { part: peaks, needsData: false },
   sessions: { part: sessions, needsData: false },
   growth: { part: growth, needsData: false },
+  early: { part: early, needsData: false },
   reruns: { part: reruns, needsData: true },
 };
 

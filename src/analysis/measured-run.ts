@@ -28,6 +28,7 @@ export function measuredRun(
 ): MeasuredRun {
   const found = (name: string) => document.findings.some(({ classification }) => classification === name);
   const unreliable = unreliableDevices(document.findings);
+  const steps = Math.max(0, ...document.series.flatMap((series) => series.steps ?? []));
   return {
     session: origin.session,
     commit: origin.commit,
@@ -37,6 +38,7 @@ export function measuredRun(
       metric: series.metric,
       ...(series.metric === "used" && unreliable.has(locationKey(series)) ? NO_EVIDENCE : evidenceOf(series)),
     })),
+    ...(steps > 0 ? { steps } : {}),
     ...(found(OOM) ? { oom: true } : {}),
     ...(found(OOM_SUSPECTED) ? { oom_suspected: true } : {}),
   };

@@ -24,6 +24,8 @@ export const MeasuredRunSchema = v.object({
   commit: v.optional(v.nullable(v.string())),
   series: v.optional(v.array(MeasuredSeriesSchema)),
   metrics: v.optional(v.record(v.string(), v.union([v.number(), v.string(), v.null()]))),
+  /** Steps that the run made; absent = not known. */
+  steps: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0))),
   /** The run ran out of memory (reported by the run, the kernel or the cgroup). */
   oom: v.optional(v.boolean()),
   /** Only the run's output indicates that it ran out of memory, and it ended normally: a warning. */
@@ -45,6 +47,8 @@ export interface MeasuredRun {
   readonly session: string;
   readonly commit: string | null;
   readonly series: readonly MeasuredSeries[];
+  /** Steps that the run made; absent = not known. */
+  readonly steps?: number;
   /** The run ran out of memory; absent = not known to have. */
   readonly oom?: boolean;
   /** It may have, according to its output alone. */

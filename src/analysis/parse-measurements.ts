@@ -85,6 +85,7 @@ function resolveMeasurements(input: MeasurementsInput, where = "measurements"): 
         session: run.session,
         commit: run.commit ?? null,
         series,
+        ...(run.steps === undefined ? {} : { steps: run.steps }),
         ...(run.oom === true ? { oom: true } : {}),
         ...(run.oom_suspected === true ? { oom_suspected: true } : {}),
       };

@@ -27,12 +27,21 @@ const CONTEXT_FIELDS: ReadonlySet<string> = new Set([
   "libc",
   "framework_patch",
   "tool_version",
+  "command",
   "sampler",
 ]);
 
 /** Whether a difference in this field makes two runs incomparable. */
 export function isIdentityField(field: string): boolean {
   return !CONTEXT_FIELDS.has(field);
+}
+
+/** The interpreter's version is a field of its own. */
+const unversioned = (command: string): string => command.replace(/^(python|pypy|node|ruby)[\d.]+(?= |$)/, "$1");
+
+/** Whether two commands are known and do other work. */
+export function differentCommands(left: string | number | null, right: string | number | null): boolean {
+  return left !== null && right !== null && unversioned(String(left)) !== unversioned(String(right));
 }
 
 /** The identity fields of an environment, without descriptive and unknown ones. */

@@ -31,6 +31,7 @@ function united(parts: readonly MeasuredRun[]): MeasuredRun {
     session: first.session,
     commit: first.commit ?? null,
     series: parts.flatMap(({ series }) => series),
+    ...(first.steps === undefined ? {} : { steps: Math.max(...parts.flatMap(({ steps }) => steps ?? [])) }),
     ...(parts.some(({ oom }) => oom === true) ? { oom: true } : {}),
     ...(parts.some(({ oom_suspected }) => oom_suspected === true) ? { oom_suspected: true } : {}),
   };

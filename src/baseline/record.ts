@@ -20,6 +20,8 @@ export const BaselineRunSchema = v.object({
   time: v.string(),
   /** False = recorded, but not yet accepted, so never compared with. */
   approved: v.boolean(),
+  /** Steps that the run made; absent = not known. */
+  steps: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0))),
   values: v.array(v.nullable(ValueSchema)),
 });
 
@@ -60,6 +62,8 @@ export interface NewRun {
   readonly measured: MeasuredRun;
   readonly timeIso: string;
   readonly approved: boolean;
+  /** The command it measured, as its fingerprint has it; absent or null = not known. */
+  readonly command?: string | number | null | undefined;
 }
 
 /**
@@ -116,9 +120,11 @@ function withRun(epoch: BaselineEpoch, run: NewRun): BaselineEpoch {
     const found = run.measured.series.find(({ rank, device, metric }) => same(key, [rank, device, metric]));
     return found === undefined ? null : storedValue(found);
   });
-  const { session, commit } = run.measured;
+  const { session, commit, steps } = run.measured;
   const time = `${run.timeIso.slice(0, 19)}Z`;
-  return { ...epoch, series, runs: [...epoch.runs, { session, commit, time, approved: run.approved, values }] };
+  const { approved } = run;
+  const added = { session, commit, time, approved, ...(steps === undefined ? {} : { steps }), values };
+  return { ...epoch, series, runs: [...epoch.runs, added] };
 }
 
 /** A record of a scenario in an environment that has none yet. */
@@ -131,8 +137,15 @@ function openEpoch(runs: readonly NewRun[], reason: string): BaselineEpoch {
   return runs.reduce(withRun, { opened: opened === "" ? "" : `${opened.slice(0, 19)}Z`, reason, series: [], runs: [] });
 }
 
+/** The record with the command of its newest accepted runs. */
+function madeBy(record: BaselineRecord, runs: readonly NewRun[]): BaselineRecord {
+  const command = runs.find(({ approved }) => approved)?.command ?? null;
+  return command === null ? record : { ...record, fingerprint: { ...record.fingerprint, command } };
+}
+
 /** Appends runs to the current epoch. The first runs open one. */
-export function addRuns(record: BaselineRecord, runs: readonly NewRun[], reason = "refresh"): BaselineRecord {
+export function addRuns(before: BaselineRecord, runs: readonly NewRun[], reason = "refresh"): BaselineRecord {
+  const record = madeBy(before, runs);
   const current = record.epochs.at(-1);
   if (current === undefined) return { ...record, epochs: [openEpoch(runs, reason)] };
   return { ...record, epochs: [...record.epochs.slice(0, -1), runs.reduce(withRun, current)] };
@@ -141,7 +154,7 @@ export function addRuns(record: BaselineRecord, runs: readonly NewRun[], reason 
 /** Accepts a new level: a new epoch with the accepted runs. The old one is kept, but not compared with. */
 export function acceptRuns(record: BaselineRecord, runs: readonly NewRun[], reason: string): BaselineRecord {
   const accepted = runs.map((run) => ({ ...run, approved: true }));
-  return { ...record, epochs: [...record.epochs, openEpoch(accepted, reason)], envelopes: [] };
+  return { ...madeBy(record, accepted), epochs: [...record.epochs, openEpoch(accepted, reason)], envelopes: [] };
 }
 
 /** Maximum number of newest runs that are compared with. */
@@ -175,7 +188,7 @@ function measuredRunOf(run: BaselineRun, epoch: BaselineEpoch): MeasuredRun {
       },
     ];
   });
-  return { session: run.session, commit: run.commit, series };
+  return { session: run.session, commit: run.commit, series, ...(run.steps === undefined ? {} : { steps: run.steps }) };
 }
 
 /** Selected runs of a record as measurements. */

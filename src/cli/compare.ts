@@ -1,15 +1,31 @@
+import type { Measurements } from "../analysis/measurements.ts";
 import { parseHorizon } from "../config/options.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
+import { plural } from "../core/text.ts";
 import { notedMeasurements } from "../inputs/measurements-input.ts";
 import { renderComparisonTerminal } from "../report/terminal/comparison-terminal.ts";
 import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { judge } from "../verdict/judge.ts";
+import type { Judgement } from "../verdict/judgement.ts";
 import { judgementDocument } from "../verdict/judgement-document.ts";
 import { answerExit } from "./answer-exit.ts";
 import type { CommandSpec } from "./command.ts";
 import { runOption } from "./gate-options.ts";
 import { unjudgedOption } from "./judge.ts";
+
+/** What a reference of few runs leaves open: the differences are known, whether runs vary by as much is not. */
+function withReference(judgement: Judgement, { runs }: Measurements): Judgement {
+  const { minBaselineRuns } = DEFAULT_POLICY;
+  // A mismatch of the environment, for instance, has its own reason.
+  const judged = judgement.checks.some(({ limit, baseline_bytes }) => limit === "baseline" && baseline_bytes !== null);
+  if (judgement.verdict !== "unjudged" || !judged || runs.length === 0 || runs.length >= minBaselineRuns)
+    return judgement;
+  const reason =
+    `the differences are those of A's ${plural(runs.length, "run")}: ` +
+    `whether runs of A differ by as much is known from ${minBaselineRuns} runs on`;
+  return { ...judgement, reason };
+}
 
 export const compare: CommandSpec = {
   name: "compare",
@@ -26,13 +42,17 @@ export const compare: CommandSpec = {
     const { measurements: a, notes: notesOfA } = await notedMeasurements(first);
     const { measurements: b, notes: notesOfB } = await notedMeasurements(second);
     for (const note of new Set([...notesOfA, ...notesOfB])) console.print(`note: ${escapeTerminal(note)}`);
-    const judgement = judge({
-      candidate: b,
-      baseline: a,
-      anchor: null,
-      policy: { ...DEFAULT_POLICY, horizon: text.horizon === undefined ? null : parseHorizon(text.horizon) },
-      baseRunsPossible: false,
-    });
+    const judgement = withReference(
+      judge({
+        candidate: b,
+        baseline: a,
+        anchor: null,
+        policy: { ...DEFAULT_POLICY, horizon: text.horizon === undefined ? null : parseHorizon(text.horizon) },
+        baseRunsPossible: false,
+        moreRunsPossible: false,
+      }),
+      a,
+    );
     if (!console.json) {
       const sides = { a: { name: first, measurements: a }, b: { name: second, measurements: b } };
       console.print(renderComparisonTerminal(sides, judgement, { color: console.color, width: console.width }));

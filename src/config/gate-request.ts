@@ -33,6 +33,8 @@ export interface ScenarioRequest {
   readonly repeats: "auto" | number;
   /** Canonical text of the scenario's definition in the config file; null for a command given on the spot. */
   readonly definition: string | null;
+  /** Runs of any number of steps are compared with each other. */
+  readonly anySteps?: true;
 }
 
 /** What a request takes from the policy part of a config file, so that another version of the file can replace it. */

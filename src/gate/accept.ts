@@ -33,9 +33,10 @@ async function acceptedScenarios(bundle: string): Promise<readonly Accepted[]> {
   if (report.scenarios.length === 0) throw invalidInput("NOTHING_TO_ACCEPT", `${bundle} has no scenario`, bundle);
   return report.scenarios.map((scenario) => {
     const timeIso = report.generated_at_utc;
+    const { command } = scenario.fingerprint;
     const measured = successfulRuns(scenario, (session) => keptSession(session, timeIso));
     // Ranks that were measured separately are runs of their job.
-    const runs = runsOfJobs(measured).map((run) => ({ measured: run, timeIso, approved: true }));
+    const runs = runsOfJobs(measured).map((run) => ({ measured: run, timeIso, approved: true, command }));
     if (runs.length > 0) return { scenario, runs };
     throw invalidInput("NOTHING_TO_ACCEPT", `scenario "${scenario.scenario}" has no successful run`, bundle);
   });

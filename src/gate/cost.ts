@@ -1,3 +1,7 @@
+import { formatBytes, formatDuration } from "../core/units.ts";
+import type { Check, Judgement } from "../verdict/judgement.ts";
+import type { GatePorts } from "./ports.ts";
+
 /** Limits of one invocation, for candidate, confirmation and base runs together. */
 interface CostLimits {
   readonly maxRuns: number;
@@ -9,6 +13,7 @@ export class Cost {
   readonly #limits: CostLimits;
   readonly #startedMs: number;
   #runs = 0;
+  #longestS = 0;
 
   constructor(limits: CostLimits, nowMs: number) {
     this.#limits = limits;
@@ -21,6 +26,22 @@ export class Cost {
 
   add(): void {
     this.#runs += 1;
+  }
+
+  /** Records how long a run took, with its analysis. */
+  took(seconds: number): void {
+    this.#longestS = Math.max(this.#longestS, seconds);
+  }
+
+  /**
+   * "run 2 of at most 6, at most 13 s": the next run of one kind, of which the rule asks for `most`, if each takes as
+   * long as the longest so far.
+   */
+  forecast(made: number, most: number, nowMs: number): string {
+    const left = Math.max(1, Math.min(most - made, this.#limits.maxRuns - this.#runs));
+    const seconds = Math.min(left * this.#longestS, this.remainingS(nowMs) ?? Number.POSITIVE_INFINITY);
+    const whole = formatDuration(Math.max(1, Math.ceil(seconds))).replace(".0 s", " s");
+    return `run ${made + 1} of at most ${made + left}, at most ${whole}`;
   }
 
   minutes(nowMs: number): number {
@@ -58,4 +79,24 @@ export function cancelled(interrupt: AbortSignal): boolean {
 /** Whether the gate ends because its time is over: unlike after a cancellation, verdicts so far are kept. */
 export function outOfTime(interrupt: AbortSignal): boolean {
   return interrupt.aborted && interrupt.reason === OUT_OF_TIME;
+}
+
+/** Reports what happens next: a line in a log, and on a terminal a status that the next one replaces. */
+export function announce(ports: Pick<GatePorts, "log" | "progress">, line: string): void {
+  if (ports.progress === null) ports.log(line);
+  else ports.progress(line);
+}
+
+const named = ({ rank, metric, aspect }: Check): string => `${rank > 0 ? `rank ${rank} ` : ""}${metric} ${aspect}`;
+
+/** "allocated peak 36.9 MiB is over the limit of 12.0 MiB": the first breach of a gating check. Null without one. */
+export function breachText({ checks }: Judgement): string | null {
+  const breaches = checks.filter(({ gating, verdict }) => gating && verdict === "fail");
+  for (const check of breaches) {
+    const { candidate_bytes: value, threshold_bytes: limit } = check;
+    if (value === null || limit === null) continue;
+    return `${named(check)} ${formatBytes(value)} is over the limit of ${formatBytes(limit)}`;
+  }
+  const [first] = breaches;
+  return first === undefined ? null : first.kind === "class" ? `${first.metric} leaks` : `${named(first)} fails`;
 }

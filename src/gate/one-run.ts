@@ -41,6 +41,8 @@ export interface RunPlan {
   readonly cwd: string;
   readonly session: string;
   readonly commit: string | null;
+  /** Why the run is made, for the status of a terminal; absent = its role and number. */
+  readonly purpose?: string | undefined;
   /** Seconds left within the gate's cost limits; absent or null = no limit. The scenario's timeout applies too. */
   readonly limitS?: number | null;
   /** Variables of this run in addition to the scenario's. */
@@ -54,7 +56,7 @@ function progressText(
 ): string {
   const memory = live.hostBytes === null ? "" : `  host ${formatBytes(live.hostBytes)}`;
   const processes = live.processes > 1 ? `  ${live.processes} processes` : "";
-  return `${scenario}: ${plan.role} run ${plan.number}  ${(live.timeNs / 1e9).toFixed(1)} s${memory}${processes}`;
+  return `${scenario}: ${plan.purpose ?? `${plan.role} run ${plan.number}`}  ${(live.timeNs / 1e9).toFixed(1)} s${memory}${processes}`;
 }
 
 /** The shorter of two limits, seconds; null = none. */

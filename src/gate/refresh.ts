@@ -3,13 +3,15 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { seriesOf } from "../analysis/series.ts";
 import { buildEnvelope, type Envelope, type EnvelopeSeries } from "../baseline/envelope.ts";
-import { addRuns, emptyRecord, withEnvelopes } from "../baseline/record.ts";
+import { differentCommands } from "../baseline/identity.ts";
+import { addRuns, emptyRecord, selectRuns, withEnvelopes } from "../baseline/record.ts";
 import type { BaselineStore, StoredRecord } from "../baseline/store.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
-import { countedNotes, oneLine } from "../core/text.ts";
+import { countedNotes, oneLine, plural } from "../core/text.ts";
 import { currentCommit } from "../measure/environment/commit.ts";
 import { keptSession, sessionId } from "../measure/session/session.ts";
+import { DEFAULT_POLICY } from "../verdict/defaults.ts";
 import { type FinishedRun, oneRun } from "./one-run.ts";
 import { outputTail } from "./output-tail.ts";
 import type { GatePorts } from "./ports.ts";
@@ -63,6 +65,17 @@ function failureHint(directory: string, hint: string | null): string {
   return [PRINTED_LAST, ...tail.split("\n").slice(-TAIL_LINES)].join(MARGIN);
 }
 
+/** What follows from a baseline of too few runs; null when it has enough. */
+export function missingRuns({ record }: StoredRecord): string | null {
+  const runs = selectRuns(record, null).length;
+  const missing = DEFAULT_POLICY.minBaselineRuns - runs;
+  if (missing <= 0) return null;
+  return (
+    `the baseline has ${plural(runs, "run")} and is compared with from ${DEFAULT_POLICY.minBaselineRuns} on: until then ` +
+    `peak and growth are unjudged. Add ${missing} with \`baseline refresh --runs ${missing}\` and the same command`
+  );
+}
+
 /**
  * Measure a scenario `runs` times and add them to the store as one session. Nothing is stored unless all runs ended
  * well: a baseline with a failed run in it would be compared with.
@@ -110,12 +123,20 @@ export async function refreshScenario(
     const fingerprint = finished[0]?.info.fingerprint ?? {};
     const timeIso = ports.now().toISOString();
     const added = finished.flatMap(({ measured }) =>
-      measured === null ? [] : [{ measured, timeIso, approved: true }],
+      measured === null ? [] : [{ measured, timeIso, approved: true, command: fingerprint.command }],
     );
-    return await options.store.update(scenario.name, fingerprint, (current) => {
+    let before: string | number | null = null;
+    const stored = await options.store.update(scenario.name, fingerprint, (current) => {
+      before = current?.fingerprint.command ?? null;
       const record = addRuns(current ?? emptyRecord(scenario.name, { ...fingerprint }), added);
       return withEnvelopes(record, envelopesOf(finished));
     });
+    if (scenario.definition === null && differentCommands(before, fingerprint.command ?? null)) {
+      ports.log(`note: the earlier runs of this baseline were made by: ${oneLine(String(before))}`);
+    }
+    const missing = missingRuns(stored);
+    if (missing !== null) ports.log(`${oneLine(scenario.name)}: ${missing}`);
+    return stored;
   } finally {
     await rm(parent, { recursive: true, force: true });
   }

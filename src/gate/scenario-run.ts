@@ -9,7 +9,7 @@ import { judge } from "../verdict/judge.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import type { Policy } from "../verdict/policy.ts";
 import type { BaseCheckout } from "./base-run.ts";
-import { Cost, outOfTime } from "./cost.ts";
+import { announce, Cost, outOfTime } from "./cost.ts";
 import { type FinishedRun, oneRun, type Ran, type RunPlan } from "./one-run.ts";
 import { policyOf } from "./policy.ts";
 import type { GatePorts } from "./ports.ts";
@@ -62,9 +62,11 @@ export class ScenarioRun implements ScenarioFacts {
   }
 
   async #run(plan: RunPlan, keep: FinishedRun[]): Promise<Ran> {
-    const limitS = this.cost.remainingS(this.#ports.now().getTime());
+    const startedMs = this.#ports.now().getTime();
+    const limitS = this.cost.remainingS(startedMs);
     this.cost.add();
     const finished = await oneRun(this.request, this.scenario, { ...plan, limitS }, this.#ports);
+    this.cost.took((this.#ports.now().getTime() - startedMs) / 1000);
     this.warnings.push(...finished.warnings);
     const { exit } = finished.info;
     const cut = exit.kind === "timeout" && exit.after_s === limitS && limitS !== this.scenario.timeoutS;
@@ -77,15 +79,18 @@ export class ScenarioRun implements ScenarioFacts {
     return { kind: "stopped", finished, reason: reason ?? "the run was interrupted" };
   }
 
-  async runCandidate(): Promise<Ran> {
+  async runCandidate(purpose?: string): Promise<Ran> {
     const number = this.candidate.length + 1;
     const { command, cwd } = this.scenario;
     const directory = this.#directory(String(number));
-    return this.#run({ role: "candidate", number, directory, command, cwd, ...this.#identity }, this.candidate);
+    return this.#run(
+      { role: "candidate", number, directory, command, cwd, purpose, ...this.#identity },
+      this.candidate,
+    );
   }
 
   /** Run the base commit once in this session; null, with a warning, where that is not possible. */
-  async runBase(): Promise<Ran | null> {
+  async runBase(purpose: string): Promise<Ran | null> {
     if (this.#checkout === null) {
       const known = this.baseline.kind === "found" ? this.baseline.summary.commit : null;
       const { baseRun, env } = this.request;
@@ -97,11 +102,12 @@ export class ScenarioRun implements ScenarioFacts {
     // The checkout may have used up the time.
     const stop = this.noMore();
     if (stop !== null) return { kind: "stopped", finished: null, reason: stop };
+    announce(this.#ports, `${this.scenario.name}: ${purpose}`);
     const number = this.base.length + 1;
     const { command, cwd, commit } = this.#checkout;
     const directory = this.#directory(`base-${number}`);
     const { session } = this.#identity;
-    const ran = await this.#run({ role: "base", number, directory, command, cwd, session, commit }, this.base);
+    const ran = await this.#run({ role: "base", number, directory, command, cwd, purpose, session, commit }, this.base);
     if (ran.kind === "stopped") return ran;
     if (ran.finished.ending.kind === "failed") return this.#noBase(`on the base commit ${ran.finished.ending.message}`);
     return ran.finished.measured === null ? null : ran;
@@ -184,6 +190,7 @@ export class ScenarioRun implements ScenarioFacts {
       baseRunsPossible: possible.baseRuns,
       moreRunsPossible: possible.moreRuns,
       baselineWanted: this.request.baselines.length > 0,
+      anySteps: this.scenario.anySteps === true,
     });
   }
 }

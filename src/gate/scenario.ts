@@ -1,9 +1,11 @@
 import { loadFirstBaseline } from "../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
 import { GateError } from "../core/errors.ts";
+import { formatDuration } from "../core/units.ts";
+import { BASE_RERUNS, DEFAULT_POLICY } from "../verdict/defaults.ts";
 import type { Judgement } from "../verdict/judgement.ts";
 import { anchorFor, readAnchors } from "./anchor-file.ts";
-import { cancelled } from "./cost.ts";
+import { announce, breachText, cancelled } from "./cost.ts";
 import type { GatePorts } from "./ports.ts";
 import type { ScenarioHooks } from "./scenario-hooks.ts";
 import {
@@ -86,6 +88,12 @@ async function measureCandidates(run: ScenarioRun, ports: GatePorts, hooks: Scen
   return { kind: "measured", short: null };
 }
 
+/** "run 1 of 1, 2.6 s": the runs before the first judgement, and how long the last of them took. */
+function runsMade({ candidate }: ScenarioRun): string {
+  const seconds = candidate.at(-1)?.info.clock.duration_s ?? null;
+  return `run ${candidate.length} of ${candidate.length}${seconds === null ? "" : `, ${formatDuration(seconds)}`}`;
+}
+
 /** Judge and make the requested runs until the judgement is final, no run is possible, or a candidate run fails. */
 async function confirm(run: ScenarioRun, ports: GatePorts): Promise<Judgement | ReportedScenario> {
   const { request, scenario } = run;
@@ -97,20 +105,23 @@ async function confirm(run: ScenarioRun, ports: GatePorts): Promise<Judgement | 
     possible.baseRuns = false;
   };
   let judgement = run.judge(possible);
+  const breach = breachText(judgement);
+  if (breach !== null && !cancelled(ports.interrupt)) announce(ports, `${scenario.name}: ${runsMade(run)}: ${breach}`);
   while (judgement.next.kind !== "done" && !cancelled(ports.interrupt)) {
     const stop = run.noMore();
     if (stop !== null) {
       giveUp(stop);
     } else if (judgement.next.kind === "candidate-runs") {
-      ports.log(`${scenario.name}: a limit is breached, run ${run.candidate.length + 1} to confirm`);
-      const ran = await run.runCandidate();
+      const most = DEFAULT_POLICY.maxConfirmations;
+      const purpose = `confirming, ${run.cost.forecast(run.candidate.length, most, ports.now().getTime())}`;
+      announce(ports, `${scenario.name}: ${purpose}`);
+      const ran = await run.runCandidate(purpose);
       if (ran.kind === "stopped") giveUp(ran.reason);
       else if (ran.finished.ending.kind !== "ok") return failedScenario(run, ran.finished);
     } else {
       const base = request.baseRun.kind === "command" ? "the base" : "the base commit";
-      const number = `${run.base.length + 1} of ${run.base.length + judgement.next.runs}`;
-      ports.log(`${scenario.name}: the breach repeats itself, running ${base} in this session (${number})`);
-      const ran = await run.runBase();
+      const purpose = `comparing with ${base}, ${run.cost.forecast(run.base.length, 2 * BASE_RERUNS, ports.now().getTime())}`;
+      const ran = await run.runBase(purpose);
       if (ran === null) possible.baseRuns = false;
       else if (ran.kind === "stopped") giveUp(ran.reason);
     }

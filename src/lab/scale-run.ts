@@ -89,7 +89,7 @@ function sizedRequest(
   const definition = scenarioDefinition({
     run: `${entry.file} fixed --scale ${setting.scale}${held} at any number of ${setting.by}`,
   });
-  const scenario = { ...asked, cwd: lab, definition };
+  const scenario = { ...asked, cwd: lab, definition, anySteps: true as const };
   return { request: { ...request, scenarios: [scenario] }, scenario };
 }
 

@@ -6,7 +6,7 @@ import { denyInspection, startSampler } from "../sampler/start.ts";
 import { PROBE_FOLDER } from "../telemetry/oom/probe-files.ts";
 import type { ExitState, Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
 import { RAW_RECORD_FILE } from "../telemetry/recording/record-columns.ts";
-import { collectFingerprint, pythonVersion } from "./environment/fingerprint.ts";
+import { collectFingerprint, declaredCommand, pythonVersion } from "./environment/fingerprint.ts";
 import { rankIdentity } from "./environment/identity.ts";
 import { type ProbeEnvironment, probeEnvironment, STEP_FILE } from "./environment/probe-environment.ts";
 import { type PythonUse, pythonUse } from "./environment/python-flags.ts";
@@ -99,8 +99,9 @@ async function prepare(request: MeasureRequest): Promise<Prepared> {
   const identity = rankIdentity(env);
   const python = await pythonVersion(argv0, request.cwd, env);
   const { scenarioDefinition } = request;
+  const command = declaredCommand(request.command, request.cwd);
   const describe = (devices: Sampler["devices"]) =>
-    collectFingerprint({ devices, env, worldSize: identity.world_size, scenarioDefinition, python });
+    collectFingerprint({ devices, env, worldSize: identity.world_size, scenarioDefinition, command, python });
   createRunDirectory(request.directory);
   const probe = request.probe === "off" ? null : openProbe(request, env);
   const setup: ProbeSetup =

@@ -18,6 +18,11 @@ export interface SessionRuns {
   readonly envelopes: readonly Envelope[];
 }
 
+/** The runs of a session, with its command. */
+function runsOf({ runs, fingerprint: { command } }: SessionRuns, approved: boolean): readonly NewRun[] {
+  return runs.map((run) => ({ ...run, approved, command }));
+}
+
 /** The record without the runs of a session in its current epoch; an epoch that becomes empty is removed too. */
 function withoutSession(
   before: BaselineRecord | null,
@@ -52,17 +57,15 @@ function withFewHeld(record: BaselineRecord): BaselineRecord {
  * nothing.
  */
 export function recordSession(current: BaselineRecord | null, session: SessionRuns): BaselineRecord {
-  const held = session.runs.map((run) => ({ ...run, approved: false }));
-  return withFewHeld(addRuns(withoutSession(current, session), held));
+  return withFewHeld(addRuns(withoutSession(current, session), runsOf(session, false)));
 }
 
 /** Approve a session: it is used for comparisons, and its curve becomes the band of the baseline. */
 export function acceptSession(current: BaselineRecord | null, session: SessionRuns): BaselineRecord {
-  const approved = session.runs.map((run) => ({ ...run, approved: true }));
-  return withEnvelopes(addRuns(withoutSession(current, session), approved), session.envelopes);
+  return withEnvelopes(addRuns(withoutSession(current, session), runsOf(session, true)), session.envelopes);
 }
 
 /** Accept a session as the new baseline: it opens an epoch, and older runs are no longer used for comparisons. */
 export function openEpoch(current: BaselineRecord | null, session: SessionRuns, reason: string): BaselineRecord {
-  return withEnvelopes(acceptRuns(withoutSession(current, session), session.runs, reason), session.envelopes);
+  return withEnvelopes(acceptRuns(withoutSession(current, session), runsOf(session, true), reason), session.envelopes);
 }

@@ -35,9 +35,10 @@ function materiality(series: MeasuredSeries, horizon: Horizon | null): { growth:
 /** A leak without a baseline to compare with: it fails when it is material and two runs agree. */
 function aloneRule(
   context: ClassContext,
-  base: Pick<ClassCheck, "aspect" | "limit" | "gating" | "candidate_class">,
+  base: Pick<ClassCheck, "aspect" | "limit" | "gating" | "candidate_class" | "baseline_class">,
 ): Check {
   const { key, candidate, policy, gating } = context;
+  const before = base.baseline_class;
   const horizon = applicableHorizon(
     candidate.map(({ series }) => series),
     policy.horizon,
@@ -70,7 +71,11 @@ function aloneRule(
     verdict: "fail",
     needs_more_runs: missing,
     confirmed,
-    reason: `leak${size} in ${material} of ${candidate.length} runs, without a baseline to compare with`,
+    reason:
+      `leak${size} in ${material} of ${candidate.length} runs, ` +
+      (before === null || before === "insufficient" || before === "unavailable"
+        ? "without a baseline to compare with"
+        : `where the baseline is ${before}`),
   });
 }
 

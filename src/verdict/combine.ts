@@ -47,19 +47,26 @@ function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
   return `${plural(gates.length, "gating check")} within ${gates.length === 1 ? "its limit" : "their limits"}${least}`;
 }
 
-/** The judgement of all checks. After a final fail no more runs are asked for: they cost minutes and change nothing. */
+/**
+ * The judgement of all checks. After a final fail, confirmed or where no further run could confirm it, no more runs are
+ * asked for: they cost minutes and change nothing.
+ */
 export function combine(given: readonly Check[], fingerprint: readonly FingerprintDifference[]): Judgement {
-  const failedForGood = given.some(({ gating, verdict, confirmed }) => gating && verdict === "fail" && confirmed);
-  const checks = failedForGood ? given.map((one) => ({ ...one, needs_more_runs: 0, needs_base_runs: 0 })) : given;
+  const fails = given.filter(({ gating, verdict }) => gating && verdict === "fail");
+  const confirmed = fails.some((check) => check.confirmed);
+  const final = fails.some((one) => one.confirmed || (one.needs_more_runs === 0 && one.needs_base_runs === 0));
+  const checks = final ? given.map((one) => ({ ...one, needs_more_runs: 0, needs_base_runs: 0 })) : given;
   const verdict = combineVerdicts(checks);
+  // A failing check that only the base commit can still confirm may make further runs of the candidate unnecessary.
+  const baseFirst = !final && fails.some((one) => one.needs_more_runs === 0 && one.needs_base_runs > 0);
   const most = (need: (check: Check) => number) => checks.reduce((max, check) => Math.max(max, need(check)), 0);
   return {
     verdict,
     next: nextRuns(
-      most((check) => check.needs_more_runs),
+      baseFirst ? 0 : most((check) => check.needs_more_runs),
       most((check) => check.needs_base_runs),
     ),
-    confirmed: verdict === "fail" && failedForGood,
+    confirmed: verdict === "fail" && confirmed,
     checks,
     fingerprint,
     reason: sentence(verdict, checks),

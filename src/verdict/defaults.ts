@@ -66,6 +66,15 @@ export const CONFIRMED_ALPHA_SHARE = 0.2;
 /** A breach this many margins above the threshold needs no runs beyond the first confirmation. */
 export const CLEAR_MARGINS = 3;
 
+/**
+ * Upper bound of the rate at which a run that keeps nothing is classified as a `leak` and lies {@link CLEAR_MARGINS}
+ * above its limit as well: twice what `bench/verdict` measures for the worst short synthetic series before their size
+ * counts (0 of 894 healthy real series). The class comes from the samples within a run. The size of a breach gives no
+ * such bound: after n runs no number of spreads bounds the next run better than 1/(n + 1) without an assumption about
+ * their distribution (Saw, Yang and Mo, 1984), and programs have far modes.
+ */
+export const CLEAR_LEAK_RATE = 0.05;
+
 /** Share of the baseline's runs (and at least two runs) that makes a level one of the baseline's. */
 export const OWN_LEVEL_SHARE = 0.15;
 

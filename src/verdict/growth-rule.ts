@@ -15,6 +15,7 @@ import { peaks } from "./peak-rule.ts";
 import { relativeCheck } from "./relative-check.ts";
 import { judgeRelative, type RelativeContext } from "./relative-rule.ts";
 import { finite, knownValues, type SeriesRun } from "./series-index.ts";
+import type { BaselineValue } from "./sessions.ts";
 
 /** Growth of the lower envelope of a run over its observed span, bytes. */
 export function observedGrowth(series: MeasuredSeries): number | null {
@@ -23,7 +24,7 @@ export function observedGrowth(series: MeasuredSeries): number | null {
 
 interface Growths {
   readonly horizon: Horizon | null;
-  readonly candidate: ReturnType<typeof knownValues>;
+  readonly candidate: readonly (BaselineValue & { readonly leak: boolean })[];
   readonly baseline: ReturnType<typeof knownValues>;
 }
 
@@ -47,6 +48,13 @@ function projectedBaseline(series: MeasuredSeries, horizon: Horizon, length: num
   return (growth / length) * (horizon.kind === "steps" ? horizon.steps : horizon.seconds);
 }
 
+/** The known growths of the candidate's runs, and whether each run leaks. */
+function candidateGrowths(runs: readonly SeriesRun[], growth: (series: MeasuredSeries) => number | null) {
+  return runs.flatMap((run) =>
+    knownValues([run], growth).map((known) => ({ ...known, leak: run.series.class === "leak" })),
+  );
+}
+
 /** The growths to compare: all at the horizon where both sides can be projected to it, otherwise all as observed. */
 function growths(context: RelativeContext): Growths {
   const measured = context.candidate.map(({ series }) => series);
@@ -55,13 +63,13 @@ function growths(context: RelativeContext): Growths {
     const span = observedLength(measured, wanted);
     const baseline = knownValues(context.baseline, (series) => projectedBaseline(series, wanted, span));
     if (baseline.length >= Math.min(context.policy.minBaselineRuns, context.baseline.length)) {
-      const candidate = knownValues(context.candidate, (series) => projectedGrowth(series, wanted));
+      const candidate = candidateGrowths(context.candidate, (series) => projectedGrowth(series, wanted));
       return { horizon: wanted, candidate, baseline };
     }
   }
   return {
     horizon: null,
-    candidate: knownValues(context.candidate, observedGrowth),
+    candidate: candidateGrowths(context.candidate, observedGrowth),
     baseline: knownValues(context.baseline, observedGrowth),
   };
 }
@@ -79,8 +87,10 @@ export function growthRule(context: RelativeContext): Check {
     horizon === null
       ? Math.max(GROWTH_FLOOR_BYTES, GROWTH_FLOOR_FRACTION * level)
       : Math.max(HORIZON_FLOOR_BYTES, LEAK_FLOOR_FRACTION * level);
+  const held = context.baseline.every(({ series }) => series.class !== undefined && series.class !== "leak");
   const outcome = judgeRelative(context, {
     candidate: candidate.map(({ value }) => value),
+    leaking: candidate.map(({ leak }) => held && leak),
     baseline,
     margin: (_, spread) => Math.max(floor, GROWTH_SPREAD_FACTOR * spread),
     confirmedSpreads: CONFIRMED_SPREADS / GROWTH_SPREAD_FACTOR,

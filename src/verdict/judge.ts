@@ -4,7 +4,14 @@ import { budgetRule } from "./budget-rule.ts";
 import { checkOf } from "./check.ts";
 import { classRule } from "./class-rule.ts";
 import { combine } from "./combine.ts";
-import { compareFingerprints, describeMismatches, mismatches } from "./fingerprint.ts";
+import {
+  compareFingerprints,
+  describeMismatches,
+  mismatches,
+  otherCommand,
+  stepsDifference,
+  withoutComparedSteps,
+} from "./fingerprint.ts";
 import { gatingMetrics } from "./gating.ts";
 import { growthRule, hasGrowth, observedGrowth } from "./growth-rule.ts";
 import type { Check, FingerprintDifference, Judgement } from "./judgement.ts";
@@ -31,6 +38,8 @@ export interface JudgeInput {
   readonly moreRunsPossible?: boolean;
   /** False: only budgets, the anchor, out-of-memory and a leak that needs no baseline are checked. Default true. */
   readonly baselineWanted?: boolean;
+  /** Runs of any number of steps are comparable, as in a search for what memory depends on. Default false. */
+  readonly anySteps?: boolean;
 }
 
 type Pair = ReturnType<typeof pairSeries>[number];
@@ -39,6 +48,8 @@ type Pair = ReturnType<typeof pairSeries>[number];
 function incomparable(input: JudgeInput, differences: readonly FingerprintDifference[]): string | null {
   if (input.baseline === null)
     return input.noBaseline ?? "no baseline to compare with: create one with `baseline refresh`";
+  const command = otherCommand(input.candidate.fingerprint, differences);
+  if (command !== null) return command;
   const differing = mismatches(differences);
   if (differing.length > 0) {
     return `the baseline comes from another environment: ${describeMismatches(differing)}`;
@@ -124,7 +135,9 @@ export function judge(input: JudgeInput): Judgement {
   const gating = gatingMetrics(policy, candidate);
   const gates = (key: SeriesKey) => gating.has(key.metric);
   const series = indexSeries(candidate);
-  const differences = compareFingerprints(input.baseline?.fingerprint ?? null, candidate.fingerprint);
+  const steps = input.anySteps === true ? null : stepsDifference(input.baseline, candidate);
+  const compared = compareFingerprints(input.baseline?.fingerprint ?? null, candidate.fingerprint);
+  const differences = steps === null ? compared : [...compared, steps];
   const why = incomparable(input, differences);
   const baseline = why === null ? indexSeries(input.baseline) : [];
   const pairs = pairSeries(series, baseline);
@@ -150,7 +163,7 @@ export function judge(input: JudgeInput): Judgement {
   const checks = [
     ...oomRule(candidate, gating),
     ...budgetRule(policy, series, baseline),
-    ...relative,
+    ...withoutComparedSteps(relative, candidate.fingerprint, steps),
     ...(died ? [] : anchorChecks(input, series, gates)),
   ];
   return combine(withoutNeeds(checks, input), differences);

@@ -10,6 +10,7 @@ import {
 } from "./confirmation.ts";
 import {
   BASE_RERUNS,
+  CLEAR_LEAK_RATE,
   CLEAR_MARGINS,
   CONFIRMED_ALPHA_SHARE,
   METRIC_SCALES,
@@ -42,6 +43,8 @@ interface RelativeQuantity {
   readonly margin: Margin;
   /** Spreads, as the margin counts them, that a confirmed breach lies above everything known of the baseline. */
   readonly confirmedSpreads: number;
+  /** Which candidate runs leak by their own samples, and no run of the baseline does; absent for peaks. */
+  readonly leaking?: readonly boolean[];
 }
 
 interface Judged extends Level {
@@ -108,6 +111,28 @@ function thresholdRuns(here: readonly number[], elsewhere: readonly number[], le
   return elsewhere.length >= least ? elsewhere : [...elsewhere, ...here];
 }
 
+/**
+ * The estimated rate at which runs without a regression are as the breaching ones, and the runs that confirm them: two
+ * leaks far above the limit say more than two values far above it, which a mode of the program may reach.
+ */
+function evidence(
+  { candidate, leaking = [] }: RelativeQuantity,
+  { threshold, margin }: Level,
+  pool: readonly number[],
+  { alpha, policy: { maxConfirmations } }: RelativeContext,
+): { readonly rate: number; readonly wanted: number; readonly leaks: boolean } {
+  const rate = falseAlarmRate(pool.filter((b) => b > threshold).length, pool.length);
+  const clearly = (rateOfOne: number) => confirmations(rateOfOne, alpha, maxConfirmations);
+  const leakRate = Math.min(rate, CLEAR_LEAK_RATE);
+  const sooner = clearly(leakRate);
+  const leaks =
+    candidate.length >= sooner &&
+    candidate
+      .slice(0, sooner)
+      .every((value, run) => leaking[run] === true && value > threshold + CLEAR_MARGINS * margin);
+  return leaks ? { rate: leakRate, wanted: sooner, leaks } : { rate, wanted: clearly(rate), leaks };
+}
+
 /** The values of the baseline: all of them, those of the candidate's session, and the others. */
 function runsBySession(baseline: readonly BaselineValue[], session: string) {
   return {
@@ -138,8 +163,7 @@ export function judgeRelative(context: RelativeContext, input: RelativeQuantity)
   const judged: Judged = { ...level, runs: all.length, sessions: new Set(baseline.map((b) => b.session)).size };
 
   const tolerance = margin(level.centre, 0) / 20;
-  const rate = falseAlarmRate(pool.filter((b) => b > level.threshold).length, pool.length);
-  const wanted = confirmations(rate, context.alpha, maxConfirmations);
+  const { rate, wanted, leaks } = evidence(input, level, pool, context);
   const within = (value: number) => value <= level.threshold || isOwnLevel(value, pool, level.margin, tolerance);
 
   const breaching: number[] = [];
@@ -195,7 +219,8 @@ export function judgeRelative(context: RelativeContext, input: RelativeQuantity)
     predictiveProbability(reaching, known.length, breaching.length),
   );
   // One base run is enough for a change far above it. Dismissing a breach, or confirming a near one, takes more.
-  const fewHere = here.length > 0 && judged.sessions >= MIN_SESSIONS && (clear || !baseRunsPossible);
+  const fewHere =
+    here.length > 0 && ((leaks && clear) || (judged.sessions >= MIN_SESSIONS && (clear || !baseRunsPossible)));
   const missing = here.length >= BASE_RERUNS || fewHere ? 0 : BASE_RERUNS - here.length;
   const needsBaseRuns = baseRunsPossible ? missing : 0;
 

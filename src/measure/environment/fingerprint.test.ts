@@ -11,7 +11,14 @@ const device = (index: number, model: string): DeviceReport => ({
   driver: "595.45.04",
 });
 
-const inputs = { devices: [], env: {}, worldSize: 1, scenarioDefinition: null, python: null };
+const inputs = {
+  devices: [],
+  env: {},
+  worldSize: 1,
+  scenarioDefinition: null,
+  command: "python3 train.py",
+  python: null,
+};
 
 describe("collectFingerprint", () => {
   it("of a machine without devices is that of a CPU, with null for unknown fields", async () => {

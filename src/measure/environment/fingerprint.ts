@@ -4,6 +4,10 @@ import { readFile, realpath } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
+import type { Command } from "../../core/command.ts";
+import { hideSecrets } from "../../core/hide-secrets.ts";
+import { shellWord } from "../../core/shell-word.ts";
+import { oneLine } from "../../core/text.ts";
 import { vendorOf } from "../../sampler/device-backend.ts";
 import { DEVICE_BACKENDS, type DeviceReport } from "../../sampler/sampler.ts";
 import type { Fingerprint } from "../../telemetry/recording/model.ts";
@@ -18,6 +22,8 @@ interface FingerprintInputs {
   readonly worldSize: number;
   /** Canonical text of the scenario's definition; null for a command given on the spot. */
   readonly scenarioDefinition: string | null;
+  /** The command as declared, from {@link declaredCommand}. */
+  readonly command: string;
   /** Python of the measured command, from {@link pythonVersion}. */
   readonly python: string | null;
 }
@@ -46,6 +52,40 @@ export function allocatorSettings(env: Readonly<Record<string, string>>): string
 /** Short name of a scenario's definition: the first 64 bits of its SHA-256. */
 export function definitionHash(definition: string | null): string | null {
   return definition === null ? null : createHash("sha256").update(definition).digest("hex").slice(0, 16);
+}
+
+/** Maximum length of a command in a fingerprint, which a baseline record of limited size contains. */
+const MAX_COMMAND = 240;
+
+const INTERPRETER = /^(?:python|pypy|node|ruby|perl|bash|sh|java)[\d.]*$/;
+
+/** A path with each match of `prefix` at the start of a word replaced. */
+function withoutPrefix(text: string, prefix: string, by: string): string {
+  if (prefix === "" || prefix === "/") return text;
+  const escaped = prefix.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return text.replace(new RegExp(`(^|[\\s=:'"])${escaped}(?:/+|(?=[\\s'"]|$))`, "g"), `$1${by}`);
+}
+
+/**
+ * The command as its author declared it, on one line, for a comparison with the baseline's: without secrets, and
+ * without what differs from machine to machine and says nothing about the work (the directory of the interpreter and of
+ * the checkout, names of temporary directories).
+ */
+export function declaredCommand(command: Command, cwd: string): string {
+  const words = command.kind === "shell" ? [command.script] : command.argv;
+  const [first = "", ...rest] = hideSecrets(words).map((word) => {
+    const inside = withoutPrefix(word, cwd, "");
+    const temporary = withoutPrefix(withoutPrefix(inside, os.tmpdir(), "$TMPDIR/"), "/tmp", "$TMPDIR/");
+    return temporary.replace(/(\$TMPDIR\/)tmp[.\w-]+/g, "$1…");
+  });
+  const [program = "", ...others] = command.kind === "shell" ? first.split(" ") : [first];
+  const name = path.basename(program);
+  const start = path.isAbsolute(program) || INTERPRETER.test(name) ? name : program;
+  const tail = command.kind === "shell" ? others : rest.map((word) => (/\s|^$/.test(word) ? shellWord(word) : word));
+  const text = oneLine([start, ...tail].join(" ")).trim();
+  if (text.length <= MAX_COMMAND) return text;
+  // Two long commands that differ at their end must still differ.
+  return `${text.slice(0, MAX_COMMAND)}… (${definitionHash(text)})`;
 }
 
 async function textOf(file: string): Promise<string | null> {
@@ -133,6 +173,7 @@ export async function collectFingerprint(inputs: FingerprintInputs): Promise<Fin
     framework_version: null,
     allocator_settings: allocatorSettings(env),
     scenario_definition: definitionHash(inputs.scenarioDefinition),
+    command: inputs.command,
     driver: common(devices.map(({ driver }) => driver)),
     cuda: await cudaVersion(env),
     rocm: await textOf("/opt/rocm/.info/version"),
