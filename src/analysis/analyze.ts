@@ -15,7 +15,9 @@ import { diagnoseEvidence } from "./step-peaks.ts";
 /** Peak, growth, class and detectable minimum of each series, and findings. The same for any order of the tables. */
 export function analyze(recording: Recording, options: AnalysisOptions = {}): AnalysisDocument {
   const resolved = resolveOptions(options);
-  return combineFeatures([extractFeatures(recording, resolved)], resolved);
+  const document = combineFeatures([extractFeatures(recording, resolved)], resolved);
+  // Without a started command, the samples are of the launcher.
+  return recording.info?.exit.kind === "not-started" ? { ...document, findings: [] } : document;
 }
 
 /** Findings of several recordings in the order of their ranks. Those of one keep their order. */

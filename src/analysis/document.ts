@@ -55,6 +55,16 @@ export interface Finding {
   readonly remediation: readonly string[];
 }
 
+/**
+ * Whether a finding only says how a run was measured: why a series has no class, or what a leak that nobody saw would
+ * look like. It is in the analysis of the run, and not among the findings of a report.
+ */
+export function isBackground({ classification, severity, evidence }: Finding): boolean {
+  if (severity !== "info") return false;
+  if (classification === "allocator_slack") return evidence.leak !== "measured";
+  return classification === "insufficient_data" || classification === "unavailable";
+}
+
 export interface TraceMlDiagnosis {
   readonly kind: "CREEP_CONFIRMED" | "CREEP_EARLY" | "HIGH_PRESSURE" | "IMBALANCE" | "BALANCED" | "NO_DATA" | "NO_GPU";
   readonly status: string;

@@ -86,6 +86,17 @@ describe("phasesMemory", () => {
     expect(oneOf(recorded([table], [processOf(1, [phase("forward", 2, 3)])])).growth_bytes).toBe(3);
   });
 
+  it("does not count memory that was released after the phase, or before it, against the phase", () => {
+    const timeNs = Float64Array.of(0, 0.99, 1.05, 2.9, 3.01).map((time) => time * S);
+    const table = samples([5, 200, 20, 60, 4], { timeNs });
+    expect(oneOf(recorded([table], [processOf(1, [phase("training", 1, 3)])])).growth_bytes).toBe(40);
+  });
+
+  it("shows that a phase shrank when its own samples do", () => {
+    const memory = oneOf(recorded([samples([90, 90, 90, 10, 10])], [processOf(1, [phase("cleanup", 1, 4)])]));
+    expect(memory.growth_bytes).toBe(-80);
+  });
+
   it("has no size without a sample in the phase", () => {
     const { highest_bytes, growth_bytes, seconds } = oneOf(
       recorded([samples([1, 2, 3])], [processOf(1, [phase("short", 1.2, 1.4)])]),

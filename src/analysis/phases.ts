@@ -17,8 +17,8 @@ export interface PhaseMemory {
   /** Highest sample within it, of any rank; null without samples. */
   readonly highest_bytes: number | null;
   /**
-   * The sample nearest to its end minus the one nearest to its beginning: the median over the entries that ended,
-   * contain a sample, and have two different ones at their ends; null when none has.
+   * Its last sample minus the one at its beginning: the median over the entries that ended, contain a sample, and have
+   * two different ones; null when none has.
    */
   readonly growth_bytes: number | null;
 }
@@ -144,8 +144,8 @@ function memoryOf(
     const to = Number.isNaN(end) ? series.timeS.length : firstAfter(series.timeS, end / 1e9);
     most = Math.max(most, highest(series.bytes, from, to));
     if (ended === null || to === from) continue;
-    // Consecutive phases share the sample in between, which was taken at the end of the first.
-    const [first, last] = [nearest(series.timeS, began / 1e9), nearest(series.timeS, ended / 1e9)];
+    // A sample after the end would show what was released since, such as by the end of the process.
+    const [first, last] = [atBeginning(series, from, began / 1e9), to - 1];
     if (last > first) growths.push(series.bytes[last]! - series.bytes[first]!);
   }
   return {
@@ -170,11 +170,14 @@ function firstFrom(times: Float64Array, time: number): number {
   return low;
 }
 
-/** Index of the nearest of ascending times, at least one; of equally near ones the earlier. */
-function nearest(times: Float64Array, time: number): number {
-  const after = firstFrom(times, time);
-  if (after === 0) return 0;
-  return after === times.length || time - times[after - 1]! <= times[after]! - time ? after - 1 : after;
+/**
+ * Index of the sample that has the level at the beginning of a phase: its own first one, `from`, or a nearer one before,
+ * such as the last of the previous phase, unless memory was released in between.
+ */
+function atBeginning({ timeS, bytes }: ChartSeries, from: number, began: number): number {
+  const before = from - 1;
+  const nearer = before >= 0 && began - timeS[before]! <= timeS[from]! - began;
+  return nearer && bytes[before]! <= bytes[from]! ? before : from;
 }
 
 /** Index of the first of ascending times that is later than `time`. */

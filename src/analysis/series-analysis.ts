@@ -39,6 +39,8 @@ export interface AnalysedSeries {
   readonly growthAtHorizon: number | null;
   /** Growth differs from zero at the 1 % level; false for running maxima. */
   readonly significant: boolean;
+  /** The growth exceeds the floor below which none is judged, at the stated horizon where there is one. */
+  readonly material: boolean;
 }
 
 type Peak = Pick<SeriesAnalysis, "peak_bytes" | "peak_kind">;
@@ -90,6 +92,7 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
     lastBytes: ordered?.bytes.at(-1) ?? null,
     growthAtHorizon: null,
     significant: false,
+    material: false,
   });
   if (sampled === null) return plain("unavailable", null);
   const ordered = orderSeries(series);
@@ -102,6 +105,7 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
   const level = median(bins.middle);
   const factor = horizonFactor(context.horizon, stepSpan, durationS);
   const change = materialChange(level, series.metric);
+  const floor = materialGrowth(level, series.metric, factor);
   const startup = startupEnd(series.device, ordered, bins, level);
   const drift = series.highwater
     ? { ...classifyHighwater(bins, change), interval: null, significant: false }
@@ -109,7 +113,7 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
         bins,
         metric: series.metric,
         change,
-        growth: materialGrowth(level, series.metric, factor),
+        growth: floor,
         startupEnd: startup,
         perStep: ordered.axis === "step",
       });
@@ -146,5 +150,6 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
     lastBytes: bytes[bytes.length - 1]!,
     growthAtHorizon: factor === null ? null : growth * factor,
     significant: drift.significant && !young,
+    material: growth > floor,
   };
 }

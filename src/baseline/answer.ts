@@ -1,6 +1,7 @@
 import type { Measurements } from "../analysis/measurements.ts";
+import { plural } from "../core/text.ts";
 import type { Envelope } from "./envelope.ts";
-import { type BaselineRecord, type BaselineRun, toMeasurements } from "./record.ts";
+import { type BaselineRecord, type BaselineRun, earlierRuns, MIN_EPOCH_RUNS, toMeasurements } from "./record.ts";
 
 /** Description of the used baseline in a report. */
 export interface BaselineFacts {
@@ -9,6 +10,8 @@ export interface BaselineFacts {
   readonly sessions: number;
   readonly newest_iso: string | null;
   readonly commit: string | null;
+  /** Runs of the level before, whose spread is used while the accepted level has too few runs. */
+  readonly earlier_runs?: number;
 }
 
 /** Result of looking for a baseline. */
@@ -62,18 +65,27 @@ function factsOf(source: string, runs: readonly BaselineRun[]): BaselineFacts {
   };
 }
 
+/** The answer of a record; `ancestors` are the commits whose runs count, null = all. */
 export function found(
   source: string,
   record: BaselineRecord,
   runs: readonly BaselineRun[],
+  ancestors: ReadonlySet<string> | null,
   warnings: readonly string[],
 ): BaselineAnswer {
+  const measurements = toMeasurements(record, runs);
+  const earlier = earlierRuns(record, runs, ancestors);
+  const facts = factsOf(source, runs);
+  if (earlier.length === 0) {
+    return { kind: "found", measurements, envelopes: record.envelopes, summary: facts, warnings };
+  }
+  const note = `the accepted level in ${source} has ${plural(runs.length, "run")}: until it has ${MIN_EPOCH_RUNS}, it is judged with the spread of the ${earlier.length} runs before it`;
   return {
     kind: "found",
-    measurements: toMeasurements(record, runs),
+    measurements: { ...measurements, runs: [...earlier, ...measurements.runs] },
     envelopes: record.envelopes,
-    summary: factsOf(source, runs),
-    warnings,
+    summary: { ...facts, earlier_runs: earlier.length },
+    warnings: [...warnings, note],
   };
 }
 

@@ -6,7 +6,7 @@ import { type ComparableCommits, comparableCommits, unknownCommits } from "./anc
 import { absent, type BaselineAnswer, found, NextStep } from "./answer.ts";
 import type { HistoryPort } from "./history-port.ts";
 import { fingerprintHash, identityConflicts, identityOf } from "./identity.ts";
-import { type BaselineRecord, selectRuns } from "./record.ts";
+import { type BaselineRecord, comparedEpochs, selectRuns } from "./record.ts";
 import { scenarioDirectory } from "./scenario-name.ts";
 import type { StoreOpeners } from "./spec.ts";
 import type { BaselineStore, StoreContent, StoredRecord } from "./store.ts";
@@ -45,7 +45,7 @@ async function comparable(
   record: BaselineRecord,
   { root, env, history }: LoadContext,
 ): Promise<ComparableCommits> {
-  const runs = record.epochs.at(-1)?.runs ?? [];
+  const runs = comparedEpochs(record).flatMap((epoch) => epoch.runs);
   const commits = [...new Set(runs.flatMap(({ commit }) => (commit === null ? [] : [commit])))];
   // Reviewed with the tree, so the port is not needed.
   const asked = store.kind === "file" ? undefined : history;
@@ -119,5 +119,5 @@ export async function fromStore(
   if (age !== null && store.kind !== "file" && age > QUIET_DAYS) {
     warnings.push(`the newest baseline run in ${store.name} is ${Math.floor(age)} days old: does its nightly job run?`);
   }
-  return found(store.name, chosen.record, runs, warnings);
+  return found(store.name, chosen.record, runs, commits, warnings);
 }

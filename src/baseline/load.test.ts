@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { GateError } from "../core/errors.ts";
 import { MAX_AGE_DAYS, QUIET_DAYS } from "./age.ts";
 import { type BaselineAnswer, loadFirstBaseline, storeOf } from "./load.ts";
-import { addRuns, emptyRecord, type NewRun } from "./record.ts";
+import { acceptRuns, addRuns, emptyRecord, type NewRun } from "./record.ts";
 import { recordName } from "./store.ts";
 
 const FINGERPRINT = { backend: "cpu", world_size: 1 };
@@ -39,6 +39,24 @@ beforeEach(() => {
   root = mkdtempSync(path.join(tmpdir(), "stormlog-load-"));
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+describe("an accepted level of few runs", () => {
+  it("is compared with by the spread of the runs before it, which the answer says", async () => {
+    await keep("file:baselines", ...[6, 5, 4, 3, 2].map((days) => run(daysAgo(days))));
+    await storeOf("file:baselines", root).update("train", FINGERPRINT, (current) =>
+      acceptRuns(current ?? emptyRecord("train", FINGERPRINT), [run(daysAgo(1))], "larger batch"),
+    );
+    const answer = await load(["file:baselines"]);
+    expect(answer).toMatchObject({
+      kind: "found",
+      summary: { runs: 1, earlier_runs: 5 },
+      warnings: [
+        expect.stringContaining("has 1 run: until it has 5, it is judged with the spread of the 5 runs before"),
+      ],
+    });
+    expect(answer.kind === "found" && answer.measurements.runs).toHaveLength(6);
+  });
+});
 
 describe("an unusable baseline has a reason and a next step", () => {
   const REFRESH = expect.stringContaining("baseline refresh");

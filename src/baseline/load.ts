@@ -31,7 +31,7 @@ async function fromFile(source: string, file: string): Promise<BaselineAnswer> {
   const schema = (json as { schema?: unknown } | null)?.schema;
   if (typeof schema === "string" && schema.startsWith("stormlog.baseline/")) {
     const record = parseBaselineRecord(json, file);
-    return found(source, record, selectRuns(record, null), []);
+    return found(source, record, selectRuns(record, null), null, []);
   }
   const measurements = parseMeasurements(json, file);
   const sessions = new Set(measurements.runs.map(({ session }) => session)).size;

@@ -1,4 +1,4 @@
-import type { BaselineEpoch, BaselineRecord, BaselineRun } from "./record.ts";
+import { type BaselineEpoch, type BaselineRecord, type BaselineRun, comparedEpochs } from "./record.ts";
 
 /** Size limits of a record file, bytes of its JSON. */
 export const MAX_RECORD_BYTES = 20_000;
@@ -35,12 +35,13 @@ function coarser(record: BaselineRecord): BaselineRecord {
   };
 }
 
-function withoutOldestRun(record: BaselineRecord): BaselineRecord {
+/** Old epochs are dropped whole, because they are history. Those that are compared with lose their oldest runs. */
+function shortened(record: BaselineRecord): BaselineRecord {
+  const compared = comparedEpochs(record);
+  const history = record.epochs.find((epoch) => !compared.includes(epoch));
+  if (history !== undefined) return { ...record, epochs: record.epochs.filter((epoch) => epoch !== history) };
   const [first, ...later] = record.epochs;
-  if (first === undefined) return record;
-  // Old epochs are dropped whole: they are history and not compared with.
-  if (later.length > 0) return { ...record, epochs: later };
-  return { ...record, epochs: [{ ...first, runs: first.runs.slice(1) }] };
+  return first === undefined ? record : { ...record, epochs: [{ ...first, runs: first.runs.slice(1) }, ...later] };
 }
 
 type SeriesValue = BaselineRun["values"][number];
@@ -76,8 +77,8 @@ const KEEP_RUNS = 10;
 
 /**
  * Reduces a record to its size limit: large runs are reduced, bands are thinned first (they are only drawn), then old
- * epochs and the oldest runs are dropped. At least {@link KEEP_RUNS} runs of the current epoch stay, even if many ranks
- * make them large.
+ * epochs and the oldest runs are dropped. At least {@link KEEP_RUNS} runs to compare with stay, even if many ranks make
+ * them large.
  */
 export function pruneRecord(record: BaselineRecord): BaselineRecord {
   let pruned: BaselineRecord = {
@@ -87,9 +88,10 @@ export function pruneRecord(record: BaselineRecord): BaselineRecord {
   for (;;) {
     if (Buffer.byteLength(serializeRecord(pruned)) <= MAX_RECORD_BYTES) return pruned;
     const points = Math.max(0, ...pruned.envelopes.map(({ time_s }) => time_s.length));
-    const runs = pruned.epochs.at(-1)?.runs.length ?? 0;
+    const compared = comparedEpochs(pruned);
+    const runs = compared[0]?.runs.length ?? 0;
     if (points > 50) pruned = coarser(pruned);
-    else if (pruned.epochs.length > 1 || runs > KEEP_RUNS) pruned = withoutOldestRun(pruned);
+    else if (pruned.epochs.length > compared.length || runs > KEEP_RUNS) pruned = shortened(pruned);
     else if (pruned.envelopes.length > 1) pruned = { ...pruned, envelopes: pruned.envelopes.slice(0, 1) };
     else return pruned;
   }

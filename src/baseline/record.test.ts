@@ -7,6 +7,8 @@ import { fingerprintHash } from "./identity.ts";
 import {
   acceptRuns,
   addRuns,
+  comparedEpochs,
+  earlierRuns,
   emptyRecord,
   type NewRun,
   parseBaselineRecord,
@@ -96,6 +98,60 @@ describe("a baseline record", () => {
     const record = acceptRuns(addRuns(EMPTY, [old]), [next], "larger batch");
     expect(selectRuns(record, null).map(({ session }) => session)).toEqual(["session-2"]);
     expect(record.epochs).toHaveLength(2);
+  });
+
+  describe("with an accepted level of fewer than five runs", () => {
+    const heap = (peak: number, growth: number): MeasuredSeries => ({
+      rank: 0,
+      device: "host",
+      metric: "allocated",
+      peak_bytes: peak,
+      growth_bytes: growth,
+      slope_bytes_per_step: null,
+      slope_bytes_per_s: growth / 10,
+      class: growth > 5000 ? "leak" : "flat",
+    });
+    const old = addRuns(
+      EMPTY,
+      [10, 12, 11, 14, 13, 12].map((peak, i) => newRun(i, [heap(peak, 10 * i)], i % 2 === 0 ? "a" : "b")),
+    );
+    const accepted = acceptRuns(old, [newRun(10, [heap(112, 9025)])], "a cache");
+
+    it("has the earlier runs' spread around that level, their sessions, and its class", () => {
+      const earlier = earlierRuns(accepted, selectRuns(accepted, null), null);
+      expect(earlier.map(({ series }) => series[0]?.peak_bytes)).toEqual([110, 112, 111, 114, 113, 112]);
+      expect(earlier.map(({ series }) => series[0]?.growth_bytes)).toEqual([9000, 9010, 9020, 9030, 9040, 9050]);
+      expect(earlier.map(({ session }) => session)).toEqual([0, 1, 2, 3, 4, 5].map((i) => `session-${i}`));
+      expect(new Set(earlier.map(({ series }) => series[0]?.class))).toEqual(new Set(["leak"]));
+      expect(earlier[0]?.series[0]?.slope_bytes_per_step).toBeNull();
+    });
+
+    it("has none of them once it has five runs, or where too few of them are comparable", () => {
+      const enough = addRuns(
+        accepted,
+        [11, 12, 13, 14].map((i) => newRun(i, [heap(112, 0)])),
+      );
+      expect(earlierRuns(enough, selectRuns(enough, null), null)).toEqual([]);
+      expect(earlierRuns(accepted, selectRuns(accepted, null), new Set(["a"]))).toEqual([]);
+      const fresh = acceptRuns(EMPTY, [newRun(1, [heap(1, 1)])], "first");
+      expect(earlierRuns(fresh, selectRuns(fresh, null), null)).toEqual([]);
+    });
+
+    it("uses the newest earlier epoch with enough runs after two acceptances", () => {
+      const twice = acceptRuns(accepted, [newRun(11, [heap(500, 0)])], "again");
+      const peaks = earlierRuns(twice, selectRuns(twice, null), null).map(({ series }) => series[0]?.peak_bytes);
+      expect(peaks).toEqual([498, 500, 499, 502, 501, 500]);
+      expect(comparedEpochs(twice)).toEqual([twice.epochs[0], twice.epochs[2]]);
+    });
+
+    it("keeps at least ten of them when the record is too large", () => {
+      const many = Array.from({ length: 80 }, (_, i) => newRun(i, everySeries(1)));
+      const record = pruneRecord(acceptRuns(addRuns(EMPTY, many), [newRun(90, everySeries(1))], "more"));
+      expect(Buffer.byteLength(serializeRecord(record))).toBeLessThanOrEqual(MAX_RECORD_BYTES);
+      expect(record.epochs).toHaveLength(2);
+      expect(record.epochs[0]?.runs.length).toBeGreaterThanOrEqual(10);
+      expect(record.epochs[1]?.runs).toHaveLength(1);
+    });
   });
 
   it.each([

@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { DRIFT_CLASSES } from "../analysis/document.ts";
 import type { MeasuredRun, MeasuredSeries, Measurements } from "../analysis/measurements.ts";
 import { invalidInput } from "../core/errors.ts";
+import { groupBy } from "../core/group-by.ts";
 import { METRICS } from "../telemetry/recording/model.ts";
 import type { Envelope } from "./envelope.ts";
 
@@ -189,6 +190,80 @@ function measuredRunOf(run: BaselineRun, epoch: BaselineEpoch): MeasuredRun {
     ];
   });
   return { session: run.session, commit: run.commit, series, ...(run.steps === undefined ? {} : { steps: run.steps }) };
+}
+
+/**
+ * Minimum number of runs of an epoch that is compared with on its own: the verdict's default minimum for a baseline.
+ */
+export const MIN_EPOCH_RUNS = 5;
+
+/** The epoch before the current one that has enough runs; null when there is none, or when it is not needed. */
+function earlierEpoch({ epochs }: BaselineRecord, selected: number): BaselineEpoch | null {
+  if (selected === 0 || selected >= MIN_EPOCH_RUNS) return null;
+  return epochs.slice(0, -1).findLast(({ runs }) => runs.length >= MIN_EPOCH_RUNS) ?? null;
+}
+
+/** The epochs whose runs count: the current one, and an earlier one while the current one has too few. */
+export function comparedEpochs(record: BaselineRecord): readonly BaselineEpoch[] {
+  const current = record.epochs.at(-1);
+  if (current === undefined) return [];
+  const earlier = earlierEpoch(record, current.runs.length);
+  return earlier === null ? [current] : [earlier, current];
+}
+
+type Quantity = "peak_bytes" | "growth_bytes" | "slope_bytes_per_s" | "slope_bytes_per_step";
+const QUANTITIES = ["peak_bytes", "growth_bytes", "slope_bytes_per_s", "slope_bytes_per_step"] as const;
+
+/** The middle of the known values; null without any. */
+function middle(runs: readonly MeasuredSeries[], quantity: Quantity): number | null {
+  const known = runs.flatMap((series) => series[quantity] ?? []).sort((a, b) => a - b);
+  const half = known.length / 2;
+  return known.length === 0 ? null : (known[Math.ceil(half) - 1]! + known[Math.floor(half)]!) / 2;
+}
+
+/**
+ * Earlier runs that give an epoch of few runs its spread: those of the epoch before it, each series moved so that its
+ * middle is that of the selected runs. Empty once the current epoch has enough runs of its own.
+ */
+export function earlierRuns(
+  record: BaselineRecord,
+  selected: readonly BaselineRun[],
+  ancestors: ReadonlySet<string> | null,
+): readonly MeasuredRun[] {
+  const [current, earlier] = [record.epochs.at(-1), earlierEpoch(record, selected.length)];
+  if (current === undefined || earlier === null) return [];
+  const runs = selectRuns({ ...record, epochs: [earlier] }, ancestors).map((run) => measuredRunOf(run, earlier));
+  if (runs.length < MIN_EPOCH_RUNS) return [];
+  const nameOf = ({ rank, device, metric }: MeasuredSeries) => JSON.stringify([rank, device, metric]);
+  const byName = (all: readonly MeasuredRun[]) =>
+    groupBy(
+      all.flatMap(({ series }) => series),
+      nameOf,
+    );
+  const accepted = byName(selected.map((run) => measuredRunOf(run, current)));
+  const shifts = new Map(
+    [...byName(runs)].map(([name, before]) => {
+      const now = accepted.get(name) ?? [];
+      const shift = (quantity: Quantity): number | null => {
+        const [from, to] = [middle(before, quantity), middle(now, quantity)];
+        return from === null || to === null ? null : to - from;
+      };
+      return [name, { newest: now.at(-1), by: QUANTITIES.map((quantity) => [quantity, shift(quantity)] as const) }];
+    }),
+  );
+  const moved = (series: MeasuredSeries): MeasuredSeries[] => {
+    const { newest, by } = shifts.get(nameOf(series)) ?? { newest: undefined, by: [] };
+    if (newest === undefined) return [];
+    const values = by.map(([quantity, shift]) => {
+      const value = series[quantity] ?? null;
+      const there = value === null || shift === null ? null : value + shift;
+      return [quantity, there !== null && quantity === "peak_bytes" ? Math.max(0, there) : there];
+    });
+    const { rank, device, metric } = series;
+    const drift = newest.class === undefined ? {} : { class: newest.class };
+    return [{ rank, device, metric, ...Object.fromEntries(values), ...drift }];
+  };
+  return runs.map((run) => ({ ...run, series: run.series.flatMap(moved) }));
 }
 
 /** Selected runs of a record as measurements. */

@@ -1,4 +1,4 @@
-import type { Finding } from "../analysis/document.ts";
+import { type Finding, isBackground } from "../analysis/document.ts";
 import type { Measurements } from "../analysis/measurements.ts";
 import type { BaselineAnswer } from "../baseline/load.ts";
 import type { GateRequest, ScenarioRequest } from "../config/gate-request.ts";
@@ -31,9 +31,8 @@ const SEVERITY_ORDER = { critical: 0, warning: 1, info: 2 } as const;
 /** Findings of the newest candidate run, worst first: confirmation runs repeat the same ones. */
 function findingsOf(runs: readonly FinishedRun[]): readonly Finding[] {
   const newest = runs.findLast(({ analysis }) => analysis !== null);
-  return [...(newest?.analysis?.findings ?? [])].sort(
-    (a, b) => SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity],
-  );
+  const findings = (newest?.analysis?.findings ?? []).filter((finding) => !isBackground(finding));
+  return findings.sort((a, b) => SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity]);
 }
 
 interface Assembly extends Pick<ScenarioReport, "word" | "judgement" | "error"> {

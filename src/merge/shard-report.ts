@@ -1,5 +1,5 @@
 import { combineFeatures } from "../analysis/analyze.ts";
-import type { AnalysisDocument, Finding } from "../analysis/document.ts";
+import { type AnalysisDocument, type Finding, isBackground } from "../analysis/document.ts";
 import { measuredRun } from "../analysis/measured-run.ts";
 import { resolveOptions } from "../analysis/options.ts";
 import { ExitCode } from "../core/exit-codes.ts";
@@ -197,7 +197,7 @@ export function reportOfShards(job: ShardJob, policy: ShardPolicy, argv: readonl
     ],
     baseline: null,
     fingerprint,
-    findings: bySeverity(findings),
+    findings: bySeverity(findings.filter((finding) => !isBackground(finding))),
     timeline: null,
   });
   const scenario = withExplanations(report);

@@ -82,7 +82,7 @@ function aloneRule(
 /**
  * The drift class. A series that became a leak fails only together with a growth breach. On its own it warns, because
  * the class of a single series can be wrong on random walks. Null when the candidate is not a leak and nothing is
- * compared.
+ * compared, or when it could not be classified: what is not known passes nothing.
  */
 export function classRule(context: ClassContext): Check | null {
   const { key, candidate, baseline, growth, gating } = context;
@@ -101,6 +101,7 @@ export function classRule(context: ClassContext): Check | null {
   const anyLeak = candidate.some(({ series }) => series.class === "leak");
   const judged = growth !== null && growth.verdict !== "unjudged";
   if (!judged) return anyLeak ? aloneRule(context, { ...base, candidate_class: "leak" }) : null;
+  if (now === "insufficient" || now === "unavailable") return null;
   if (now !== "leak")
     return checkOf(key, {
       ...base,

@@ -137,16 +137,11 @@ describe.skipIf(!hasTorch || process.platform !== "linux")("a CPU training that 
     }
   }, 600_000);
 
-  it("is reported and passes without a horizon", async () => {
+  it("is no finding and passes without a horizon", async () => {
     const run = await gate(cwd, program("leaky"));
     expect(run.verdict).not.toBe("fail");
     expect(run.code).not.toBe(4);
-    const slow = run.findings.find(
-      ({ classification, metric }) => classification === "slow_growth" && metric === "allocated",
-    );
-    expect(slow).toMatchObject({ severity: "info", device: "host" });
-    expect(Math.abs(Number(slow?.evidence.projected_bytes) / (truth * 1e6) - 1)).toBeLessThan(0.1);
-    expect(growthFindings(run)).toEqual([]);
+    expect(run.findings).toEqual([]);
     expect(run.runs).toEqual(["1"]);
   });
 

@@ -52,8 +52,8 @@ function speedOf(allocated: SeriesAnalysis): Speed | null {
 
 /**
  * Memory that the allocator holds without using it hides a leak from the driver until the leak has filled it. This
- * slack is the peak reserved minus the peak allocated, per rank and device where both are known. Not reported below 16
- * MiB, or when the leak fills it within one step or second.
+ * slack is the peak reserved minus the peak allocated, per rank and device where both are known. Not reported for the
+ * host's heap, which no driver counts, below 16 MiB, or when the leak fills it within one step or second.
  */
 export function slackFindings(all: readonly AnalysedSeries[]): Finding[] {
   const reservedPeaks = new Map(
@@ -62,7 +62,7 @@ export function slackFindings(all: readonly AnalysedSeries[]): Finding[] {
     ),
   );
   return all.flatMap(({ analysis: allocated }): Finding[] => {
-    if (allocated.metric !== "allocated" || allocated.peak_bytes === null) return [];
+    if (allocated.metric !== "allocated" || allocated.device === "host" || allocated.peak_bytes === null) return [];
     const reserved = reservedPeaks.get(locationKey(allocated));
     const speed = speedOf(allocated);
     if (reserved === undefined || reserved === null || speed === null) return [];
@@ -91,7 +91,7 @@ export function slackFindings(all: readonly AnalysedSeries[]): Finding[] {
         },
         description: `The allocator holds ${formatBytes(slack)} more than it needs at its peak. ${leak} ${formatBytes(speed.bytes)} per ${speed.unit}${speed.kind === "measured" ? "," : ""} would stay hidden from the driver for ${count}.`,
         remediation: [
-          "Record the allocator's own counters, because device-used and reserved memory show such a leak late.",
+          "Judge growth by allocated memory: device-used and reserved memory show such a leak only when it has filled the slack.",
         ],
       },
     ];

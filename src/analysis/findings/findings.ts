@@ -20,7 +20,6 @@ const REMEDIATION = {
     "Run longer: late or uneven growth needs more samples to be classified as a leak.",
     "Compare with a run of the base commit in the same session.",
   ],
-  slow_growth: ["State the production length as a horizon, so that this growth is judged at that length."],
   pressure: [
     "Leave headroom: a smaller batch, activation checkpointing, or a larger device.",
     "Peaks between samples may be even higher.",
@@ -69,10 +68,10 @@ function rate(analysis: SeriesAnalysis): string {
   return analysis.slope_bytes_per_s === null ? "an unknown amount" : `${formatBytes(analysis.slope_bytes_per_s)}/s`;
 }
 
-/** Leak, rising, and steady growth below the floor. */
+/** Leak, rising, and growth above the floor that is too uneven for either. */
 export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
   return all.flatMap((entry): Finding[] => {
-    const { analysis, growthAtHorizon, significant } = entry;
+    const { analysis, growthAtHorizon, significant, material } = entry;
     const growth = analysis.growth_bytes ?? 0;
     const amount = `${formatBytes(growth)} over ${span(analysis)}`;
     const evidence = {
@@ -107,24 +106,17 @@ export function growthFindings(all: readonly AnalysedSeries[]): Finding[] {
       ];
     }
     const low = analysis.slope_interval?.[0] ?? 0;
-    if (!significant || !(low > 0) || growth <= 0 || analysis.class === "step" || analysis.class === "plateau")
-      return [];
-    const perUnit = analysis.slope_bytes_per_step ?? analysis.slope_bytes_per_s;
-    if (perUnit === null) return [];
-    const unit = analysis.slope_bytes_per_step === null ? "hour" : "million steps";
-    const projected = perUnit * (unit === "hour" ? 3600 : 1e6);
+    const bounded = analysis.class === "step" || analysis.class === "plateau";
+    if (!significant || !material || !(low > 0) || bounded) return [];
     return [
       {
         classification: "slow_growth",
         severity: "info",
         confidence: 0.9,
         ...where(analysis),
-        evidence: { ...evidence, projected_bytes: projected, projected_over: unit },
-        description:
-          growthAtHorizon === null
-            ? `${analysis.metric} memory grows slowly (${amount}), at this rate by ${formatBytes(projected)} in ${unit === "hour" ? "an hour" : "a million steps"}.`
-            : `${analysis.metric} memory grows slowly (${amount}), at this rate by ${formatBytes(growthAtHorizon)} at the stated horizon. This is below the floor there, or too uneven for a leak.`,
-        remediation: growthAtHorizon === null ? REMEDIATION.slow_growth : [],
+        evidence,
+        description: `${analysis.metric} memory grows (${amount}${growthAtHorizon === null ? "" : `, at this rate by ${formatBytes(growthAtHorizon)} at the stated horizon`}), but too unevenly for a leak.`,
+        remediation: REMEDIATION.rising,
       },
     ];
   });

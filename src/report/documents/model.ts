@@ -59,6 +59,8 @@ export interface BaselineSummary {
   readonly sessions: number;
   readonly newest_iso: string | null;
   readonly commit: string | null;
+  /** Runs of the level before, whose spread is used while the accepted level has too few runs. */
+  readonly earlier_runs?: number;
 }
 
 /** Why a command could not be measured or judged: stable code and message. */

@@ -246,6 +246,7 @@ const ScenarioSchema = v.object({
       sessions: count,
       newest_iso: v.nullable(text),
       commit: v.nullable(text),
+      earlier_runs: v.exactOptional(count),
     }),
   ),
   fingerprint: v.record(text, scalar),

@@ -1,4 +1,4 @@
-import { formatBytes } from "../../core/units.ts";
+import { plural } from "../../core/text.ts";
 import { ProcessRole, SampleReason } from "../../sampler/record-layout.ts";
 import type { Column, KnownPeak, SampleTable } from "./model.ts";
 import type { RecordedStream } from "./recorded-streams.ts";
@@ -10,9 +10,8 @@ export interface HostHeap {
   readonly lost: readonly string[];
 }
 
-/** Heaps of a rank's other processes above this share of the main one's peak are listed. */
-const NAMED_SHARE = 0.05;
-const MAX_NAMED = 3;
+/** Heaps of a rank's other processes above this share of the main one's peak are counted. */
+const COUNTED_SHARE = 0.05;
 /** Source of both probes' numbers. */
 const SOURCE = "mallinfo2";
 
@@ -43,19 +42,18 @@ function mainOf(streams: readonly RecordedStream[]): RecordedStream | undefined 
   })[0];
 }
 
-function othersNamed(rank: number, main: RecordedStream, streams: readonly RecordedStream[]): string[] {
+/** The same sentence for every run of a program: it has no process numbers and no sizes. */
+function othersCounted(rank: number, main: RecordedStream, streams: readonly RecordedStream[]): string[] {
   const own = peakOf(main.allocated);
   // One process has several streams if it replaced its program or loaded two probes.
   const perPid = new Map<number, number>();
   for (const { pid, allocated } of streams) {
     if (pid !== main.pid) perPid.set(pid, Math.max(perPid.get(pid) ?? 0, peakOf(allocated)));
   }
-  const large = [...perPid].filter(([, peak]) => peak > NAMED_SHARE * own).sort(([, a], [, b]) => b - a);
-  if (large.length === 0) return [];
-  const named = large.slice(0, MAX_NAMED).map(([pid, peak]) => `process ${pid} (peak ${formatBytes(peak)})`);
-  const more = large.length > MAX_NAMED ? ` and ${large.length - MAX_NAMED} more` : "";
+  const large = [...perPid.values()].filter((peak) => peak > COUNTED_SHARE * own).length;
+  if (large === 0) return [];
   return [
-    `the heap of rank ${rank} is that of process ${main.pid} (peak ${formatBytes(own)}) without ${named.join(", ")}${more}`,
+    `the heap of rank ${rank} is that of its main process, without ${plural(large, "other process", "other processes")}`,
   ];
 }
 
@@ -80,5 +78,5 @@ export function hostHeap(rank: number, streams: readonly RecordedStream[], timel
     const bytes = peakOf(main[metric]);
     return bytes > 0 ? [{ rank, device: "host", metric, bytes, kind: "sampled", source: SOURCE }] : [];
   });
-  return { tables: [table], peaks, lost: othersNamed(rank, main, streams) };
+  return { tables: [table], peaks, lost: othersCounted(rank, main, streams) };
 }

@@ -153,7 +153,7 @@ describe("the heap of a process", () => {
     });
   });
 
-  it("is that of the process that counts steps, and large other heaps are listed, except launchers'", () => {
+  it("is that of the process that counts steps, and large other heaps are counted, except launchers'", () => {
     const records = [
       stream({ id: 0, pid: 10, role: ProcessRole.agent }),
       stream({ id: 1, pid: 11 }),
@@ -166,7 +166,7 @@ describe("the heap of a process", () => {
     ];
     expect(recorded(records).tables.map(({ columns }) => columns.allocated)).toEqual([Float64Array.of(50 * MIB)]);
     expect(lossesOf(fileOf(records)).join()).toContain(
-      "the heap of rank 0 is that of process 11 (peak 50.00 MiB) without process 12 (peak 70.00 MiB)",
+      "the heap of rank 0 is that of its main process, without 1 other process",
     );
   });
 
@@ -364,13 +364,28 @@ describe("errors in a probe's records", () => {
       row(1, 3, [1]),
       stream({ id: 4, kind: 99 as AllocatorKind }),
       stream({ id: 5 }),
-      row(10, 5, [1]),
+      row(2010, 5, [1]),
       row(5, 5, [2]),
       stream({ id: 5, pid: 77 }),
       stepOf(1, -7, 3),
     ]);
     expect(file.skippedRecords).toBe(5);
     expect(file.streams).toHaveLength(1);
+  });
+
+  it("keep records that are late by less than a second, in the order they were written", () => {
+    // The step of a ring's header has the time of the tick, and the ring's own records were written after it.
+    const late = fileOf([
+      stream({ id: 5, pid: 9 }),
+      row(10, 5, [1]),
+      row(8, 5, [2]),
+      stepOf(20, 9, 3),
+      stepOf(18, 9, 4),
+    ]);
+    expect(late.skippedRecords).toBe(0);
+    expect([...late.streams[0]!.timeNs]).toEqual([10 * MS, 10 * MS]);
+    expect([...late.steps[0]!.timeNs]).toEqual([20 * MS, 20 * MS]);
+    expect([...late.steps[0]!.steps]).toEqual([3, 4]);
   });
 
   it("yield a recording for any records", () => {

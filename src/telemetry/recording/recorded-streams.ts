@@ -42,11 +42,22 @@ type Values = readonly [number, number, number, number];
 
 /** Maximum number of processes. Further ones, as in a fork storm under a preloaded library, are only counted. */
 const MAX_STREAMS = 20_000;
+/**
+ * The time of a record is taken shortly before it is written, and that of a step in a ring's header is the time of the
+ * sampler's tick, before the records that it has just read. A record that is late by more is damaged. Nanoseconds.
+ */
+const MAX_LATE_NS = 1e9;
 const KINDS = new Set<number>(Object.values(AllocatorKind));
 const ROLES = new Set<number>(Object.values(ProcessRole));
 
 const isKind = (value: number): value is AllocatorKind => KINDS.has(value);
 const isRole = (value: number): value is ProcessRole => ROLES.has(value);
+
+/** The time of the next record after one at `last` (NaN: there is none), never before it; null for a damaged one. */
+function orderedTime(timeNs: number, last: number): number | null {
+  if (!(timeNs < last)) return timeNs;
+  return last - timeNs <= MAX_LATE_NS ? last : null;
+}
 
 class StreamBuilder {
   readonly id: number;
@@ -85,10 +96,11 @@ class StreamBuilder {
     if ((part(40n, 0xffn) & ProbeFlag.peaksReset) !== 0) this.#peaksReset = true;
   }
 
-  /** False for a row that runs backwards, which a stream's clock never does. */
+  /** False for a row that runs further backwards than a row can be late. */
   sample(timeNs: number, values: Values, reason: number): boolean {
-    if (timeNs < this.#timeNs.last()) return false;
-    this.#timeNs.push(timeNs);
+    const at = orderedTime(timeNs, this.#timeNs.last());
+    if (at === null) return false;
+    this.#timeNs.push(at);
     for (const [i, value] of values.entries()) this.#values[i]!.push(value);
     this.#reasons.push(reason);
     return true;
@@ -161,8 +173,9 @@ export class StreamsBuilder {
       columns = { timeNs: new GrowableColumn(), steps: new GrowableColumn() };
       this.#steps.set(pid, columns);
     }
-    if (timeNs < columns.timeNs.last()) return false;
-    columns.timeNs.push(timeNs);
+    const at = orderedTime(timeNs, columns.timeNs.last());
+    if (at === null) return false;
+    columns.timeNs.push(at);
     columns.steps.push(step);
     return true;
   }
@@ -177,5 +190,5 @@ export class StreamsBuilder {
 
 /** Whether a stream is complete: the probe writes a last row when its process ends normally. */
 export function endedInOrder(stream: RecordedStream): boolean {
-  return stream.reasons.at(-1) === SampleReason.end;
+  return stream.reasons.includes(SampleReason.end);
 }
