@@ -15,7 +15,9 @@ const DEFAULT_BUNDLE = "stormlog-merged";
 export const merge: CommandSpec = {
   name: "merge",
   description: "Bundles of matrix legs, or recordings of ranks and nodes, as one bundle with one verdict",
-  positionals: ["DIR…"],
+  positionals: { "DIR…": "Bundles of the legs, or recordings of the ranks or nodes" },
+  example: "stormlog-gate merge legs/a legs/b --expect 2 --bundle merged",
+  exits: ["pass", "error", "gateFailed", "invalidInput", "unjudged"],
   options: {
     bundle: { type: "string", description: `The merged bundle (default ${DEFAULT_BUNDLE})`, valueHint: "OUT" },
     expect: {

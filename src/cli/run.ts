@@ -8,7 +8,9 @@ import { consolePorts, interruptSignal } from "./ports.ts";
 export const run: CommandSpec = {
   name: "run",
   description: "Measure a command or the scenarios of the config file, judge, leave a bundle",
-  positionals: [],
+  positionals: {},
+  example: "stormlog-gate run --budget host=2GiB -- python train.py --steps 200",
+  exits: ["pass", "error", "gateFailed", "invalidInput", "unjudged", "interrupted"],
   takesCommand: true,
   options: runOptions(),
   run: async (invocation) => {
